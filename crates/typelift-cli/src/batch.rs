@@ -12,7 +12,7 @@ use std::sync::mpsc;
 use std::thread;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use typelift::diagnostic::Frame;
+use typelift::findings::Frame;
 use walkdir::{DirEntry, WalkDir};
 
 use crate::failure::Failure;

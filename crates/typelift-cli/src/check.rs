@@ -8,8 +8,8 @@ use std::sync::{Arc, LazyLock};
 use clap::ValueEnum;
 use clap::builder::PossibleValue;
 use typelift::Model;
-use typelift::diagnostic::{self, Code, Count, Diagnostic, Diagnostics, Frame, Severity, TextEdit};
-use typelift::mend::Fixed;
+use typelift::findings::{Code, Count, Diagnostic, Diagnostics, Frame, Severity, TextEdit};
+use typelift::fix::Fixed;
 use typelift::ops::Release;
 use typelift::promote::ElementType;
 
@@ -81,13 +81,13 @@ enum Format {
     Text,
     /// As the other verbs answer programs.
     Json,
-    Other(&'static diagnostic::Format),
+    Other(&'static typelift::findings::Format),
 }
 
 impl ValueEnum for Format {
     fn value_variants<'a>() -> &'a [Self] {
         static ALL: LazyLock<Vec<Format>> = LazyLock::new(|| {
-            let others = diagnostic::Format::ALL.iter().map(Format::Other);
+            let others = typelift::findings::Format::ALL.iter().map(Format::Other);
             [Format::Text, Format::Json].into_iter().chain(others).collect()
         });
         &ALL
@@ -177,7 +177,7 @@ fn shared_weights(file: &Path) -> Option<PathBuf> {
 /// Says how to have edits made, where some are certain for a model of this text that is refused.
 pub(crate) fn suggestion(input: &Input, text: &Arc<String>) -> Option<String> {
     let file = input.as_argument()?;
-    let Fixed { mended, .. } = typelift::mend::fix(text, &input.open_weights().ok()?);
+    let Fixed { mended, .. } = typelift::fix::fix(text, &input.open_weights().ok()?);
     let edits = match mended.len() {
         0 => return None,
         1 => "an edit that was".to_owned(),
@@ -246,7 +246,7 @@ impl Args {
             if fixed.is_none() {
                 input::infer(model, diagnostics, &[]);
                 diagnostics.list = typelift::check_after(model, std::mem::take(&mut diagnostics.list));
-                typelift::mend::mend(model, &mut diagnostics.list);
+                typelift::fix::mend(model, &mut diagnostics.list);
             }
             if let Some(target) = self.target {
                 diagnostics.list.extend(typelift::check_target(model, target));
@@ -292,7 +292,7 @@ impl Args {
     fn mend(&self, loaded: &mut Loaded) -> Option<Fix> {
         let before = loaded.diagnostics.source.clone();
         let weights = loaded.model.take()?.weights().clone();
-        let Fixed { text, model, mended, left, is_unfinished, .. } = typelift::mend::fix(&before, &weights);
+        let Fixed { text, model, mended, left, is_unfinished, .. } = typelift::fix::fix(&before, &weights);
         loaded.diagnostics.source = text;
         loaded.diagnostics.list = left;
         loaded.model = model;

@@ -1,7 +1,7 @@
 //! Text in columns, and numbers as people read them.
 
 use anstyle::Style;
-use typelift::diagnostic::grouped;
+use typelift::findings::grouped;
 use unicode_width::UnicodeWidthStr;
 
 use crate::fit;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::ArgGroup;
 use clap::builder::PossibleValuesParser;
 use typelift::convert::{ConvertError, Converted, Unneeded};
-use typelift::diagnostic::reason;
+use typelift::findings::reason;
 use typelift::ops::Release;
 use typelift::passes::Align;
 use typelift::precision::{KeepPattern, TypeMap};

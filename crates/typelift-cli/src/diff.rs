@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use anstyle::{AnsiColor, Style};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde::Serialize;
-use typelift::diagnostic::grouped;
 use typelift::diff::{Alike, Change, ChangeKind, Consequence, Diff, alike};
+use typelift::findings::grouped;
 
 use crate::batch::STACK;
 use crate::columns::count;

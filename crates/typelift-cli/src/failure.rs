@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
-use typelift::diagnostic::reason;
+use typelift::findings::reason;
 
 use crate::document;
 use crate::render::{self, Remark};

@@ -1,6 +1,6 @@
 //! Findings as documents of the library, with the commands of this program in them.
 
-use typelift::diagnostic::{Diagnostics, Document};
+use typelift::findings::{Diagnostics, Document};
 
 use crate::failure::Failure;
 use crate::remedy::Fixes;

@@ -6,7 +6,7 @@ use std::mem;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use typelift::diagnostic::{Code, Diagnostic, Diagnostics};
+use typelift::findings::{Code, Diagnostic, Diagnostics};
 use typelift::promote::ElementType;
 use typelift::save::{self, Stamp};
 use typelift::shape::Shape;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::{self, Display, Formatter, Write as _};
 
 use serde::{Serialize, Serializer};
-use typelift::diagnostic::LayerRef;
+use typelift::findings::LayerRef;
 use typelift::graph::OutputPort;
 use typelift::ops;
 use typelift::{Graph, Layer, LayerId, Model, Output};

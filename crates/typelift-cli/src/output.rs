@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use typelift::diagnostic::Diagnostic;
+use typelift::findings::Diagnostic;
 use typelift::save::{self, FileId, SaveError, SaveOptions, Stamp};
 use typelift::xml::{self, WriteOptions};
 use typelift::{Model, WeightsMode};

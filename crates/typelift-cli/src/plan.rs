@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::fmt::{self, Display, Formatter, Write as _};
 
 use serde::Serialize;
-use typelift::diagnostic::LayerRef;
+use typelift::findings::LayerRef;
 use typelift::graph::{Layer, Place};
 use typelift::passes::{Action, Change};
 use typelift::precision;

@@ -2,7 +2,7 @@
 
 use anstyle::{AnsiColor, Style};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use typelift::diagnostic::{grouped, shell_word};
+use typelift::findings::{grouped, shell_word};
 use typelift::precision::{Like, Plan, PlanTotals, Risk, Storage};
 use typelift::promote::ElementType;
 

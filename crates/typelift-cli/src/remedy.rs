@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
-use typelift::diagnostic::{Advice, Code, Command, Diagnostic, Diagnostics, Effect, LayerRef, Remedy, shell_word};
+use typelift::findings::{Advice, Code, Command, Diagnostic, Diagnostics, Effect, LayerRef, Remedy, shell_word};
 use typelift::graph::Place;
 use typelift::passes::{Action, Align, Change};
 use typelift::promote::{ElementType, RuleSet, openvino};

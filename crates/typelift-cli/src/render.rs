@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::ops::Range;
 
 use annotate_snippets::{AnnotationKind, Element, Group, Level, Origin, Renderer, Snippet, normalize_untrusted_str};
-use typelift::diagnostic::{Advice, Code, Command, Count, Diagnostic, Diagnostics, Label, LayerRef, Severity};
+use typelift::findings::{Advice, Code, Command, Count, Diagnostic, Diagnostics, Label, LayerRef, Severity};
 use typelift::span::Lines;
 
 use unicode_width::UnicodeWidthStr;

@@ -2,7 +2,7 @@
 
 use anstyle::Style;
 use serde::Serialize;
-use typelift::diagnostic::grouped;
+use typelift::findings::grouped;
 use typelift::map::{PrecisionMap, Row, WeightPath};
 use typelift::stats::{Stats, Tensor, TypeCount};
 

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use typelift::diagnostic::Advice;
+use typelift::findings::Advice;
 use typelift::{Diagnostic, Model};
 use typelift_view::{Before, Page};
 

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use serde::Serialize;
 use serde_json::json;
 use typelift::convert::ConvertError;
-use typelift::diagnostic::Document;
+use typelift::findings::Document;
 use typelift::graph::FindError;
 use typelift::notation::NotationError;
 use typelift::rewrite::ScriptError;

@@ -9,7 +9,6 @@ use pyo3::types::PyBytes;
 use typelift::convert::{Conversion, Unneeded};
 use typelift::graph::Place;
 use typelift::map::PrecisionMap;
-use typelift::mend;
 use typelift::ops::{LayerKind, kind};
 use typelift::passes::Align;
 use typelift::precision::{Like, Storage, TypeMapError};
@@ -458,7 +457,7 @@ impl Model {
             let options = state.options(false);
             let text =
                 if state.edited { Arc::new(xml::write(&state.model, options)) } else { state.model.source().clone() };
-            let fixed = mend::fix(&text, state.model.weights());
+            let fixed = typelift::fix::fix(&text, state.model.weights());
             let mended = Diagnostics { file: state.file.clone(), source: text, list: fixed.mended };
             if !mended.list.is_empty() {
                 let (weights, keeper) = (state.model.weights().clone(), state.keeper.clone());
@@ -621,7 +620,7 @@ pub(crate) fn fix(py: Python<'_>, text: Vec<u8>, weights: Option<PyBackedBytes>)
             Failure::model(&Diagnostics { file: file.clone(), list: vec![*refusal], ..Diagnostics::default() })
         })?;
         let (text, weights) = (Arc::new(text), weights.map_or_else(Weights::none, Weights::from_owner));
-        let fixed = mend::fix(&text, &weights);
+        let fixed = typelift::fix::fix(&text, &weights);
         let (json, words) = printed(&Diagnostics { file, source: text, list: fixed.mended }, None)?;
         Ok((Arc::unwrap_or_clone(fixed.text), json, words))
     })

@@ -14,8 +14,8 @@ mod outline;
 mod scene;
 
 use serde::Serialize;
-use typelift::diagnostic::LayerRef;
 use typelift::diff::{ChangeKind, Diff};
+use typelift::findings::LayerRef;
 use typelift::map::{PrecisionMap, Row};
 use typelift::{Diagnostic, Model, Severity};
 

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 use serde::{Serialize, Serializer};
-use typelift::diagnostic::LayerRef;
+use typelift::findings::LayerRef;
 use typelift::graph::{LayerMap, Place};
 use typelift::map::{PrecisionMap, Role, Ways};
 use typelift::ops::{self, LayerKind};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use typelift::convert::ConvertError;
-use typelift::diagnostic::Document;
+use typelift::findings::Document;
 use typelift::passes::Align;
 use typelift::promote::openvino;
 use typelift::xml::{self, WriteOptions};

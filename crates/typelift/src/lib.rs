@@ -46,7 +46,7 @@
 //!
 //! # Infer
 //!
-//! What the ports of a file declare is only a claim. [`infer`] finds types and shapes from the inputs and constants on, and
+//! What the ports of a file declare is only a claim. [`infer()`] finds types and shapes from the inputs and constants on, and
 //! returns what OpenVINO would refuse. Shapes can be open: `[?,4]`, `[1..8,4]`.
 //!
 //! ```
@@ -120,63 +120,47 @@
 //! [`Graph::petgraph`] lends the graph to the algorithms of [petgraph], read-only: its nodes are layers, its edges say which
 //! ports they join.
 
-mod align;
-mod array;
-mod check;
+mod base;
+pub mod check;
 pub mod convert;
-pub mod diagnostic;
-pub mod diff;
-mod edit;
-mod file;
-pub mod graph;
-mod indices;
-mod infer;
-mod interface;
-mod join;
-mod kernel;
-pub mod map;
-pub mod marks;
-pub mod mend;
-pub mod notation;
-mod number;
-mod numbers;
+pub mod edit;
+pub mod explain;
+pub mod findings;
+pub mod infer;
+pub mod model;
 pub mod ops;
-mod parallel;
-pub mod passes;
 pub mod precision;
-pub mod progress;
-pub mod retarget;
+pub mod promotion;
 pub mod rewrite;
-mod rt_info;
-pub mod save;
-pub mod shape;
-pub mod span;
-mod spelling;
-pub mod stats;
-pub mod weights;
-pub mod why;
-pub mod xml;
+pub mod text;
 
-pub use check::{check, check_after, check_precision, check_target, unknown_operations};
-pub use convert::Conversion;
-pub use diagnostic::{Code, Diagnostic, Diagnostics, Severity};
-pub use diff::diff;
-pub use edit::{Batch, Bf16, Edit, Element, F16};
-pub use graph::{Graph, Input, IrVersion, Layer, LayerId, Model, Output};
+pub use base::names::near;
+pub use base::span::Span;
+pub use base::{progress, span};
+pub use check::{check, check_after, check_precision, check_target, fix, unknown_operations};
+pub use convert::{Conversion, retarget};
+pub use edit::inputs_outputs::{End, InterfaceError, Reshaped, trace_changes};
+pub use edit::{Batch, Bf16, Edit, Element, F16, precision_marks};
+pub use explain::diff::diff;
+pub use explain::stats::stats;
+pub use explain::why::why;
+pub use explain::{diff, map, stats, why};
+pub use findings::{Code, Diagnostic, Diagnostics, Severity};
 pub use infer::infer;
-pub use interface::{End, InterfaceError, Reshaped, trace_changes};
-pub use kernel::convert_values;
-pub use passes::infer_aligned;
+pub use model::graph::{Graph, Input, IrVersion, Layer, LayerId, Model, Output};
+pub use model::weights::Weights;
+pub use model::{graph, shape, weights};
+pub use ops::values::conversion;
+pub use ops::values::conversion::convert_values;
 /// The graph library whose algorithms run on [`Graph::petgraph`].
 pub use petgraph;
-pub use save::{SaveError, SaveOptions, WeightsMode};
-pub use span::Span;
-pub use spelling::near;
-pub use stats::stats;
+pub use promotion::passes;
+pub use promotion::passes::infer_aligned;
+pub use rewrite::notation;
+pub use text::save::{SaveError, SaveOptions, WeightsMode};
+pub use text::xml::ReadError;
+pub use text::{save, xml};
 pub use typelift_promote as promote;
-pub use weights::Weights;
-pub use why::why;
-pub use xml::ReadError;
 
 /// The examples of the page of the package, which run as tests.
 #[cfg(doctest)]

@@ -136,7 +136,7 @@ fn operations_of_extensions_take_no_trials() {
     let found = infer(&mut model);
     let mut found = check_after(&model, found);
     let checked = measure(|| assert!(look(&text) > 0));
-    let mended = measure(|| typelift::mend::mend(&model, &mut found));
+    let mended = measure(|| typelift::fix::mend(&model, &mut found));
     let [checked, mended] = [checked, mended].map(|info| info.count_total);
     assert!(mended < checked, "{mended} allocations beside {checked}");
 }

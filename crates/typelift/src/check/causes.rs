@@ -11,12 +11,12 @@ use typelift_promote::ElementType;
 
 use super::PLACES;
 use super::ports::Declared;
-use crate::diagnostic::{About, Code, Diagnostic, Help, Label, LayerRef, Severity};
-use crate::graph::{Attribute, Direction, Graph, InputPort, Layer, LayerId, Model, Output, OutputPort, Place};
+use crate::base::span::Span;
+use crate::findings::{About, Code, Diagnostic, Help, Label, LayerRef, Severity};
 use crate::infer::value_as_declared;
+use crate::model::graph::{Attribute, Direction, Graph, InputPort, Layer, LayerId, Model, Output, OutputPort, Place};
 use crate::ops::{self, LayerKind};
-use crate::span::Span;
-use crate::xml;
+use crate::text::xml;
 
 /// Lints that can be the reason for an error of the same layer, or of one that its output leads to.
 const CAUSES: &[Code] = &[

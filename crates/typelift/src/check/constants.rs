@@ -6,9 +6,9 @@ use std::ops::Range;
 use typelift_promote::ElementType;
 
 use super::{Check, Located, PLACES};
-use crate::diagnostic::{Code, Diagnostic};
-use crate::graph::{Layer, Model};
-use crate::xml;
+use crate::findings::{Code, Diagnostic};
+use crate::model::graph::{Layer, Model};
+use crate::text::xml;
 
 /// A hole between two constants that is shorter than this is padding: some writers align constants to their element.
 const PADDING: u64 = 8;

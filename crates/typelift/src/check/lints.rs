@@ -3,12 +3,12 @@
 use typelift_promote::{ElementType, Kind, Loss, fidelity};
 
 use super::Check;
-use crate::diagnostic::{About, Code, Help, Owner, Related};
-use crate::graph::{Body, Direction, Graph, Layer, OutputPort};
-use crate::kernel::Audit;
+use crate::base::foreign;
+use crate::findings::{About, Code, Help, Owner, Related};
+use crate::model::graph::{Body, Direction, Graph, Layer, OutputPort};
+use crate::ops::values::conversion::Audit;
 use crate::ops::{self, LayerKind, Operation};
-use crate::spelling;
-use crate::xml;
+use crate::text::xml;
 
 /// How many bytes of constants are looked through for values that are not finite, and for those that a Convert destroys.
 pub(super) const BUDGET: u64 = 64 << 20;
@@ -191,7 +191,7 @@ impl<'a> Check<'a> {
             let lint = self.lint(Code::IncompletePortMap, layer, message).at(span, "in this entry");
             let meant =
                 PURPOSES.iter().max_by_key(|known| known.bytes().zip(purpose.bytes()).filter(|(a, b)| a == b).count());
-            let meant = spelling::word(purpose, &PURPOSES).or(meant.copied()).unwrap_or_default();
+            let meant = foreign::word(purpose, &PURPOSES).or(meant.copied()).unwrap_or_default();
             self.diagnostics.push(lint.help(format!("write purpose=\"{meant}\"")));
         }
     }

@@ -2,6 +2,7 @@
 
 mod causes;
 mod constants;
+pub mod fix;
 mod lints;
 mod order;
 mod ports;
@@ -23,16 +24,16 @@ use typelift_promote::ElementType;
 use self::constants::Constant;
 use self::order::Errors;
 use self::target::Beside;
-use crate::diagnostic::{About, Code, Diagnostic, LayerRef, Severity};
-use crate::graph::{
+use crate::base::foreign;
+use crate::base::progress::poll;
+use crate::base::span::Span;
+use crate::findings::{About, Code, Diagnostic, LayerRef, Severity};
+use crate::model::graph::{
     Attribute, Direction, Graph, IrVersion, Layer, LayerId, Model, OutputPort, Place, Start, split_names,
 };
+use crate::model::weights::Weights;
 use crate::ops::{self, Feature, LayerKind, Operation, Release, Requirement, Requirements};
-use crate::progress::poll;
-use crate::span::Span;
-use crate::spelling;
-use crate::weights::Weights;
-use crate::xml;
+use crate::text::xml;
 
 /// Limit on the places that one diagnostic points at, and on the unknown attributes reported of one layer.
 const PLACES: usize = 8;
@@ -382,7 +383,7 @@ impl<'a> Check<'a> {
         for &name in unknown.iter().take(PLACES) {
             let message = format!("`{}` has no attribute `{name}`: OpenVINO ignores it", layer.ty());
             let known: Vec<_> = operation.attribute_names().collect();
-            let meant = spelling::attribute(name, known.iter().copied());
+            let meant = foreign::attribute(name, known.iter().copied());
             let about = About::Unknown { attribute: name.to_owned(), meant: meant.map(str::to_owned) };
             let lint = self.lint(Code::UnknownAttribute, layer, message).about(about);
             let lint = lint.at(self.locate(layer, "data", name), "ignored");

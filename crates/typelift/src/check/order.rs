@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
-use crate::diagnostic::{Code, Diagnostic, LayerRef, Severity};
-use crate::graph::{Graph, LayerId, Model, Place};
+use crate::findings::{Code, Diagnostic, LayerRef, Severity};
+use crate::model::graph::{Graph, LayerId, Model, Place};
 
 /// The layers of a model that have an error, and those that depend on one.
 #[derive(Default)]

@@ -7,11 +7,11 @@ use smallvec::SmallVec;
 use typelift_promote::ElementType;
 
 use super::Check;
-use crate::diagnostic::{About, Code, Diagnostic, Remedy};
-use crate::graph::{Direction, Graph, Layer, LayerId, OutputPort};
-use crate::shape::Shape;
-use crate::span::Span;
-use crate::xml;
+use crate::base::span::Span;
+use crate::findings::{About, Code, Diagnostic, Remedy};
+use crate::model::graph::{Direction, Graph, Layer, LayerId, OutputPort};
+use crate::model::shape::Shape;
+use crate::text::xml;
 
 /// What the tensors that lead to a layer are, the worst counting.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -2,10 +2,10 @@
 
 use typelift_promote::ElementType;
 
-use crate::diagnostic::{Code, Diagnostic, Remedy, Severity};
-use crate::graph::Model;
+use crate::findings::{Code, Diagnostic, Remedy, Severity};
+use crate::model::graph::Model;
 use crate::precision::{Risk, RiskRule, risks};
-use crate::xml;
+use crate::text::xml;
 
 /// What would go wrong in a model that was [inferred](crate::infer()), if it computed in f16 or bf16 in place of f32 and f64,
 /// or in i32 in place of i64: a warning for each [risk](risks), in the order of the file.

@@ -3,11 +3,11 @@
 use rustc_hash::FxHashMap;
 
 use super::Check;
-use crate::diagnostic::Code;
-use crate::graph::{Body, Direction, Layer, LayerId, OutputPort, PortMapEntry};
+use crate::findings::Code;
+use crate::model::graph::{Body, Direction, Layer, LayerId, OutputPort, PortMapEntry};
+use crate::model::shape::Shape;
 use crate::ops::{self, LayerKind};
-use crate::shape::Shape;
-use crate::xml;
+use crate::text::xml;
 
 /// A tensor outside of a body that is cut into slices, or put together from them.
 struct Sliced<'a> {

@@ -4,11 +4,11 @@ use rustc_hash::FxHashSet;
 
 use typelift_promote::ElementType;
 
-use crate::diagnostic::{Code, Diagnostic, Help, LayerRef, Remedy};
-use crate::graph::{Graph, IrVersion, Layer, Model, Place, Start};
+use crate::base::span::Span;
+use crate::findings::{Code, Diagnostic, Help, LayerRef, Remedy};
+use crate::model::graph::{Graph, IrVersion, Layer, Model, Place, Start};
 use crate::ops::{self, Feature, Operation, Release, Requirement, Requirements};
-use crate::span::Span;
-use crate::xml;
+use crate::text::xml;
 
 /// Everything in a model that an OpenVINO release does not read, as errors in the order of the file: the version of the
 /// format, operations, values of attributes, element types, and how the text states ports and where it starts; bodies

@@ -1,8 +1,8 @@
 //! A batch of edits that stays open between calls.
 
-use crate::diagnostic::Diagnostic;
 use crate::edit::Edit;
-use crate::graph::{EditError, Model};
+use crate::findings::Diagnostic;
+use crate::model::graph::{EditError, Model};
 
 /// A batch of edits of a model that it owns: what [`Model::edit`] does in one call, for a caller that cannot make all edits in
 /// one closure, as one in another language. If it is dropped, the edits are lost with it; a caller that wants to go on with the

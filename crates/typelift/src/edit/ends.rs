@@ -4,7 +4,7 @@ use rustc_hash::FxHashSet;
 
 use super::Edit;
 use super::refuse::check_names;
-use crate::graph::{EditError, Layer, LayerId, NewLayer, Output, split_names};
+use crate::model::graph::{EditError, Layer, LayerId, NewLayer, Output, split_names};
 use crate::ops::LayerKind;
 
 impl Edit<'_> {

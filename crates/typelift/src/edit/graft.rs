@@ -8,9 +8,9 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Edit;
-use crate::graph::{Direction, EditError, Graph, Layer, LayerId, Model, Output, join_names, split_names};
+use crate::model::graph::{Direction, EditError, Graph, Layer, LayerId, Model, Output, join_names, split_names};
+use crate::model::weights::{Content, Weights};
 use crate::ops::{self, LayerKind};
-use crate::weights::{Content, Weights};
 
 impl Edit<'_> {
     /// Adds everything that another model has: layers with their bodies and metadata, and the bytes of its constants. The

@@ -1,9 +1,16 @@
 //! `Model::edit`, and the verbs that change a graph. Each leaves it valid or changes nothing.
 
 mod batch;
+pub(crate) mod changes;
 mod element;
 mod ends;
 mod graft;
+pub(crate) mod indices;
+pub mod inputs_outputs;
+mod join;
+mod metadata;
+mod numbers;
+pub mod precision_marks;
 mod refuse;
 mod verbs;
 
@@ -14,12 +21,12 @@ pub use self::batch::Batch;
 pub use self::element::{Bf16, Element, F16};
 use self::refuse::check_names;
 
-use crate::graph::{
+use crate::model::graph::{
     EditError, Graph, Input, IrVersion, Joints, Layer, LayerId, Model, OperationName, Output, Place, Text, join_names,
     split_names,
 };
+use crate::model::weights::{Content, Weights};
 use crate::ops::{self, LayerKind};
-use crate::weights::{Content, Weights};
 
 /// A batch of edits of one graph of a model, and everything that can be done in it. [`Model::edit`] makes it.
 ///

@@ -1,8 +1,8 @@
 //! What OpenVINO refuses to run, or would fill in with values of its own: the verbs do not make it.
 
 use super::Edit;
-use crate::diagnostic::list;
-use crate::graph::{EditError, Layer, LayerId, Output};
+use crate::findings::list;
+use crate::model::graph::{EditError, Layer, LayerId, Output};
 use crate::ops::{self, LayerKind};
 
 impl Edit<'_> {

@@ -8,13 +8,13 @@ use typelift_promote::ElementType;
 
 use super::refuse::check_names;
 use super::{Edit, Element, refuse};
-use crate::graph::{
+use crate::infer::{Probe, Walk};
+use crate::model::graph::{
     Attribute, BackEdge, Direction, EditError, FindError, Graph, Input, Layer, LayerId, NewLayer, Output, PortMapEntry,
     split_names,
 };
-use crate::infer::{Probe, Walk};
+use crate::model::weights;
 use crate::ops::{self, LayerKind, Outputs};
-use crate::weights;
 
 impl Edit<'_> {
     /// Adds a layer fed by `inputs` and gives its new id, one more than any that the graph ever had. Its outputs follow

@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap as HashMap;
 use smallvec::SmallVec;
 use typelift_promote::ElementType;
 
-use crate::graph::LayerId;
+use crate::model::graph::LayerId;
 
 /// The target types of inputs of the layers of one graph.
 pub(crate) type Alignments = HashMap<LayerId, Alignment>;

@@ -25,16 +25,16 @@ use self::scope::{Run, Scope};
 pub(crate) use self::suggest::{are_as_declared, candidates, value_as_declared, with_value};
 use self::value::{Evaluator, Values};
 
-use crate::diagnostic::{Code, Diagnostic, LayerRef, Related, Remedy};
-use crate::graph::{Body, Graph, Input, IrVersion, Layer, LayerId, Model, Output, OutputPort, Place, Start};
+use crate::base::progress::{each, poll};
+use crate::findings::{Code, Diagnostic, LayerRef, Related, Remedy};
+use crate::model::graph::{Body, Graph, Input, IrVersion, Layer, LayerId, Model, Output, OutputPort, Place, Start};
+use crate::model::shape::TensorType;
+use crate::model::weights::Weights;
 use crate::ops::evaluate::Bounds;
 use crate::ops::{
     self, AttributeValues, Fault, Finding, Given, LayerKind, Operation, Outputs, Spot, Stranger, Subject, Surroundings,
 };
-use crate::progress::{each, poll};
-use crate::shape::TensorType;
-use crate::weights::Weights;
-use crate::xml;
+use crate::text::xml;
 
 /// Finds the element type and the shape of every tensor of a model and of its bodies, in place, and gives what is wrong
 /// with it.

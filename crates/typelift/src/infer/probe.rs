@@ -5,11 +5,11 @@ use std::rc::Rc;
 
 use super::check_input_count;
 use super::value::{Evaluator, Values};
-use crate::graph::{Graph, Layer, LayerId, Output, OutputPort};
+use crate::model::graph::{Graph, Layer, LayerId, Output, OutputPort};
+use crate::model::shape::TensorType;
+use crate::model::weights::Weights;
 use crate::ops::evaluate::Bounds;
 use crate::ops::{AttributeValues, Fault, Finding, Operation, Outputs, Subject, Surroundings};
-use crate::shape::TensorType;
-use crate::weights::Weights;
 
 /// Asks what the rule of one layer of an inferred graph gives, for inputs and attributes of the asker's choice.
 ///

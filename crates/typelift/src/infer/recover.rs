@@ -4,11 +4,11 @@ use smallvec::SmallVec;
 use typelift_promote::ElementType;
 
 use super::Walk;
-use crate::diagnostic::{About, Code};
-use crate::graph::{Body, Graph, LayerId, OutputPort};
+use crate::findings::{About, Code};
+use crate::model::graph::{Body, Graph, LayerId, OutputPort};
+use crate::model::shape::{Shape, TensorType};
 use crate::ops::{AttributeValues, Fault, Operation, Outputs, Subject};
-use crate::shape::{Shape, TensorType};
-use crate::xml;
+use crate::text::xml;
 
 /// The parts of a layer's inputs that an error leaves open.
 #[derive(Clone, Copy, PartialEq, Eq)]

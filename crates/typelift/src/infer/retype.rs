@@ -5,7 +5,7 @@ use typelift_promote::ElementType;
 
 use super::Walk;
 use super::alignment::Alignments;
-use crate::graph::{Body, Layer, LayerId, OutputPort};
+use crate::model::graph::{Body, Layer, LayerId, OutputPort};
 use crate::ops::{Fault, Outputs, Subject};
 
 /// Gives inputs other types while inference goes through a model. What it is asked is about the graph that inference is in:

@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use rustc_hash::FxHashSet;
 
 use super::value::Values;
-use crate::diagnostic::Diagnostic;
-use crate::graph::{Body, Graph, Layer, LayerId, Place};
+use crate::findings::Diagnostic;
+use crate::model::graph::{Body, Graph, Layer, LayerId, Place};
 use crate::ops::Given;
 
 /// A graph that inference goes through: the model's own, or a body. Pushed when it begins and popped when it ends, so that

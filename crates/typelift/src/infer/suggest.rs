@@ -5,9 +5,9 @@ use typelift_promote::ElementType;
 
 use super::recover::declared;
 use super::{Probe, Walk};
-use crate::graph::{Attribute, Graph, Layer, LayerId, Model, OutputPort};
+use crate::model::graph::{Attribute, Graph, Layer, LayerId, Model, OutputPort};
+use crate::model::shape::{Dim, Shape};
 use crate::ops::{Attr, AttrKind, AttributeValues, Fault, Outputs, Subject, is_constant};
-use crate::shape::{Dim, Shape};
 
 /// How many errors of a model get a remedy that takes trying.
 const MAX_TRIED: usize = 32;

@@ -12,12 +12,12 @@ use smallvec::SmallVec;
 use typelift_promote::ElementType;
 
 use super::alignment::Alignments;
-use crate::array::MAX_ELEMENTS;
-use crate::graph::{AttributeList, Graph, Layer, LayerId, Output, OutputPort};
+use crate::model::graph::{AttributeList, Graph, Layer, LayerId, Output, OutputPort};
+use crate::model::shape::Shape;
+use crate::model::weights::Weights;
 use crate::ops::evaluate::{Bounds, Evaluate, Evaluation};
+use crate::ops::values::array::MAX_ELEMENTS;
 use crate::ops::{self, Attributes, Fault, LayerKind, Operation};
-use crate::shape::Shape;
-use crate::weights::Weights;
 
 /// How many elements may go into and come out of all evaluations for one model.
 pub(crate) const BUDGET: u64 = 1 << 22;
@@ -261,9 +261,9 @@ fn open(graph: &Graph, tensor: Output) -> Option<(&'static Operation, Feeds)> {
 mod tests {
     use std::fmt::Write;
 
-    use crate::graph::{LayerId, Model};
     use crate::infer;
-    use crate::weights::Weights;
+    use crate::model::graph::{LayerId, Model};
+    use crate::model::weights::Weights;
 
     /// A model whose layers are `type attributes inputs`, each of one output from opset3, numbered in order.
     fn model(layers: &[(&str, &str, &[usize])], weights: &[u8]) -> Model {

@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
-use crate::diagnostic::{Code, Diagnostic, LayerRef};
-use crate::graph::{Graph, Layer, Output, split_names};
-use crate::graph::{Place, Start};
-use crate::xml;
+use crate::findings::{Code, Diagnostic, LayerRef};
+use crate::model::graph::{Graph, Layer, Output, split_names};
+use crate::model::graph::{Place, Start};
+use crate::text::xml;
 
 /// Names of operations that are names of other tensors: OpenVINO lets inputs and outputs of a version 10 model be found by
 /// both, and refuses what is ambiguous.

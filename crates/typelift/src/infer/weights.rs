@@ -2,12 +2,12 @@
 
 use super::Walk;
 use super::value::Evaluator;
-use crate::diagnostic::{Code, Diagnostic, LayerRef};
-use crate::file::other_format;
-use crate::graph::{Layer, Model};
+use crate::base::file::other_format;
+use crate::findings::{Code, Diagnostic, LayerRef};
+use crate::model::graph::{Layer, Model};
+use crate::model::weights::Weights;
 use crate::ops::is_constant;
-use crate::weights::Weights;
-use crate::xml;
+use crate::text::xml;
 
 /// How every Git LFS pointer begins.
 const LFS_POINTER: &[u8] = b"version https://git-lfs";

@@ -7,11 +7,11 @@ use smallvec::SmallVec;
 use typelift_promote::ElementType;
 
 use super::{Fault, Operation};
-use crate::diagnostic::{About, Code, Help, Owner, list};
-use crate::graph::{Attribute, Layer};
-use crate::number::{float_prefix, integer_prefix, plain_integers, whole};
-use crate::shape::Shape;
-use crate::spelling;
+use crate::base::foreign;
+use crate::base::number::{float_prefix, integer_prefix, plain_integers, whole};
+use crate::findings::{About, Code, Help, Owner, list};
+use crate::model::graph::{Attribute, Layer};
+use crate::model::shape::Shape;
 
 /// The values of an attribute that has several: few, as a rule.
 pub(crate) type List<T> = SmallVec<[T; 6]>;
@@ -196,7 +196,7 @@ impl Attr {
             let lower = text.to_ascii_lowercase();
             let among: Vec<_> = words.iter().filter(|word| lower.len() > 2 && word.contains(&lower)).collect();
             let write = |word: &str| format!("{}=\"{word}\"", self.name);
-            fault.help(match (&among[..], spelling::word(text, words)) {
+            fault.help(match (&among[..], foreign::word(text, words)) {
                 ([_, _, ..], _) => {
                     format!("write {}", list(among.iter().map(|word| write(word)).collect(), "or"))
                 }
@@ -212,7 +212,7 @@ impl Attr {
     fn element_type(&self, text: &str) -> Result<ElementType, Fault> {
         ElementType::from_name(text).ok_or_else(|| {
             let fault = self.invalid(text, "an element type");
-            match (ElementType::from_port_name(text), spelling::element_type(text)) {
+            match (ElementType::from_port_name(text), foreign::element_type(text)) {
                 (Some(meant), _) => {
                     fault.help(format!("write {}=\"{meant}\"; only ports spell it `{text}`", self.name))
                 }
@@ -525,7 +525,7 @@ impl<'a> Attributes<'a> {
                 let attributes = if missing.len() > 1 { "attributes" } else { "attribute" };
                 let message = format!("`{}` needs the {attributes} {quoted}", self.layer.ty());
                 let near = self.layer.attributes.iter().map(|attribute| attribute.name.as_str());
-                let near = near.clone().find(|near| spelling::attribute(near, [name].into_iter()).is_some());
+                let near = near.clone().find(|near| foreign::attribute(near, [name].into_iter()).is_some());
                 let help = match near {
                     Some(near) => Help::Advice(format!("write `{name}` for `{near}` in its <data>")),
                     None => Help::add(missing.iter().copied(), Owner::Data),

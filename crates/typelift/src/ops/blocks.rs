@@ -3,7 +3,7 @@
 use super::common::{attribute_axis, check_rank, check_type, dim_between};
 use super::evaluate::Evaluate::Exact;
 use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Spread, Ties, evaluate};
-use crate::shape::{Dim, Shape};
+use crate::model::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
     Operation::new("BatchToSpace", 1, batch_to_space).shaped_by(&[1, 2, 3]).since(2).inputs(4, 4).ties(BLOCKS),

@@ -7,9 +7,9 @@ use typelift_promote::ElementType;
 use super::common::{check_rank, normalize_axis};
 use super::evaluate::Bounds;
 use super::{BodyInput, Context, Fault, Given, LayerKind, Operation, kind};
-use crate::diagnostic::Code;
-use crate::graph::{Body, Direction, Graph, Layer, LayerId, Output, OutputPort, PortMapEntry};
-use crate::shape::{Dim, Shape, TensorType};
+use crate::findings::Code;
+use crate::model::graph::{Body, Direction, Graph, Layer, LayerId, Output, OutputPort, PortMapEntry};
+use crate::model::shape::{Dim, Shape, TensorType};
 
 pub(super) const ROWS: &[Operation] = &[
     Operation::new("If", 8, if_).kind(LayerKind::If).inputs(1, usize::MAX),

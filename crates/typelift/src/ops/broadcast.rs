@@ -5,8 +5,8 @@ use smallvec::SmallVec;
 use super::common::check_type;
 use super::evaluate::{DATA, Evaluate};
 use super::{Accepts, Attr, AttrKind, Attributes, Context, Fault, Operation, Spread, evaluate, is_constant};
-use crate::graph::Layer;
-use crate::shape::{BroadcastMode, Dim, ListInput, Shape};
+use crate::model::graph::Layer;
+use crate::model::shape::{BroadcastMode, Dim, ListInput, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
     Operation::new("Broadcast", 1, broadcast)

@@ -4,7 +4,7 @@ use typelift_promote::ElementType;
 
 use super::common::{check_rank, dim};
 use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties};
-use crate::shape::{Dim, Shape};
+use crate::model::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
     decoder("I420toBGR", from_i420).inputs(1, 3),

@@ -3,8 +3,8 @@
 use typelift_promote::{ElementType, fidelity};
 
 use super::{Accepts, Context, Fault};
-use crate::diagnostic::list;
-use crate::shape::{Dim, Shape};
+use crate::findings::list;
+use crate::model::shape::{Dim, Shape};
 
 /// The types that some operations take for indices, counts and axes.
 pub(super) const INDEX: &[ElementType] = &[ElementType::I32, ElementType::I64];

@@ -12,11 +12,11 @@ use typelift_promote::ElementType;
 
 use super::evaluate::Bounds;
 use super::{AttributeValues, Attributes, Operation, is_constant};
-use crate::array::{Array, Few};
-use crate::diagnostic::{About, Code, Help, OtherRules};
-use crate::graph::{Body, Graph, Input, Layer, LayerId, Output, OutputPort};
-use crate::shape::{Dim, Oddity, ParseShapeError, Shape, TensorType};
-use crate::weights::Weights;
+use crate::findings::{About, Code, Help, OtherRules};
+use crate::model::graph::{Body, Graph, Input, Layer, LayerId, Output, OutputPort};
+use crate::model::shape::{Dim, Oddity, ParseShapeError, Shape, TensorType};
+use crate::model::weights::Weights;
+use crate::ops::values::array::{Array, Few};
 
 /// Why an operation refuses its inputs or attributes.
 #[derive(Clone, Debug, Error)]

@@ -3,7 +3,7 @@
 use typelift_promote::{ElementType, Fidelity, fidelity};
 
 use super::kind::{LayerKind, kind};
-use crate::graph::{Graph, Layer};
+use crate::model::graph::{Graph, Layer};
 
 /// What a Convert, ConvertLike or ConvertPromoteTypes does.
 #[derive(Clone, Debug, PartialEq, Eq)]

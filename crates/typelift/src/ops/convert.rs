@@ -5,9 +5,9 @@ use typelift_promote::{Category, ElementType, Operand};
 
 use super::evaluate::{DATA, Evaluate};
 use super::{Attr, AttrKind, Attributes, Context, Fault, LayerKind, Operation, Spread, evaluate};
-use crate::diagnostic::Code;
-use crate::graph::OutputPort;
-use crate::shape::Shape;
+use crate::findings::Code;
+use crate::model::graph::OutputPort;
+use crate::model::shape::Shape;
 
 pub(super) const ROWS: &[Operation] = &[
     Operation::new("Convert", 0, convert)

@@ -5,7 +5,7 @@ use typelift_promote::ElementType;
 use super::attributes::before;
 use super::common::{check_rank, check_type, dim, divide, map_ends, merge_dims};
 use super::{Accepts, Attr, AttrKind, Context, Fault, List, Operation, Ties};
-use crate::shape::{Dim, Shape};
+use crate::model::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
     forward("Convolution", convolution)

@@ -4,7 +4,7 @@ use typelift_promote::ElementType;
 
 use super::common::{check_rank, check_type, dim, merge_dims};
 use super::{Accepts, Attr, AttrKind, Context, Fault, Operation};
-use crate::shape::{Dim, Shape};
+use crate::model::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
     Operation::new("CTCGreedyDecoder", 0, decoder).inputs(2, 2).attributes(&[Attr::new(

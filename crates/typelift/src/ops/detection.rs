@@ -9,7 +9,7 @@ use super::common::{check_rank, check_type, common_dim, index_type, input_dim, r
 use super::evaluate::Evaluate::Exact;
 use super::roi::{check_real, common_real};
 use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties, evaluate};
-use crate::shape::{Dim, Shape};
+use crate::model::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
     Operation::new("DetectionOutput", 0, detection_output)

@@ -8,11 +8,11 @@ use typelift_promote::ElementType;
 
 use super::evaluate::Bounds;
 use super::{AttributeValues, Fault, Finding, Outputs, Subject, Surroundings};
-use crate::array::Array;
+use crate::ops::values::array::Array;
 
-use crate::graph::{Graph, InputPort, Layer, LayerId, Output, OutputPort};
-use crate::shape::{Shape, TensorType};
-use crate::weights::Weights;
+use crate::model::graph::{Graph, InputPort, Layer, LayerId, Output, OutputPort};
+use crate::model::shape::{Shape, TensorType};
+use crate::model::weights::Weights;
 
 /// What is around one layer: values of its inputs, and nothing else.
 #[derive(Default)]

@@ -6,7 +6,7 @@ use typelift_promote::ElementType;
 use super::evaluate::DATA;
 use super::evaluate::Evaluate::{Ends, Exact, FromBounds, Interval};
 use super::{Accepts, Attr, AttrKind, Attributes, Context, Fault, Operation, PromotedAs, Spread, Ties, evaluate};
-use crate::shape::{AutoBroadcast, Shape};
+use crate::model::shape::{AutoBroadcast, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
     unary("Abs", 0).evaluate(FromBounds(evaluate::absolute)),

@@ -2,7 +2,7 @@
 
 use super::common::{INDEX, check_rank, check_type_in};
 use super::{Attr, AttrKind, Context, Fault, Operation, Ties};
-use crate::shape::{Dim, Shape};
+use crate::model::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
     Operation::new("EmbeddingBagOffsets", 15, bag_offsets)

@@ -5,7 +5,7 @@ use typelift_promote::ElementType;
 use super::common::{check_rank, check_type, dims_from, shape_of_length};
 use super::evaluate::{DATA, Evaluate};
 use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Spread, Ties, evaluate};
-use crate::shape::{Dim, Shape};
+use crate::model::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
     Operation::new("Pad", 1, pad)

@@ -4,7 +4,7 @@ use typelift_promote::ElementType;
 
 use super::common::{INDEX_OR_DYNAMIC, SINGLE, check_rank, check_type, check_type_in, checked_axis, dim_between};
 use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties};
-use crate::shape::{Dim, Shape};
+use crate::model::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
     Operation::new("DFT", 7, complex).inputs(2, 3).accepts(Accepts::Real),

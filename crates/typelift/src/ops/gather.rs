@@ -5,7 +5,7 @@ use smallvec::SmallVec;
 use super::common::{INDEX, attribute_axis, check_one_number, check_rank, check_type, check_type_in, checked_axis};
 use super::evaluate::{DATA, Evaluate};
 use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties, evaluate};
-use crate::shape::{Dim, Shape};
+use crate::model::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
     Operation::new("Gather", 1, gather).evaluate(Evaluate::Ends(DATA, evaluate::gather)).until(6).inputs(3, 3),

@@ -8,7 +8,7 @@ use super::common::{
 };
 use super::evaluate::Evaluate::Exact;
 use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties, evaluate};
-use crate::shape::{Dim, Shape};
+use crate::model::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
     Operation::new("Eye", 9, eye).evaluate(Exact(evaluate::eye)).inputs(3, 4).attributes(&[Attr::new(

@@ -5,7 +5,7 @@ use typelift_promote::ElementType;
 use super::common::{INDEX, attribute_axis, check_rank, check_type, check_type_in, dim, divide, merge_dims};
 use super::convolution::{DILATIONS, PADS_BEGIN, PADS_END, STRIDES};
 use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties};
-use crate::shape::{Dim, Shape};
+use crate::model::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
     Operation::new("Col2Im", 15, col2im)

@@ -1,6 +1,6 @@
 //! Which inputs of operations are places in another tensor, and nothing else.
 
-use crate::graph::Layer;
+use crate::model::graph::Layer;
 
 /// What a layer does with the values of one of its inputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

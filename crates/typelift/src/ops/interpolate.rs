@@ -6,7 +6,7 @@ use typelift_promote::ElementType;
 
 use super::common::{check_rank, check_type, check_type_in, map_ends};
 use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Spread};
-use crate::shape::{Dim, Shape};
+use crate::model::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
     Operation::new("Interpolate", 0, to_size)

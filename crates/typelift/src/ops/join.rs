@@ -8,8 +8,8 @@ use super::common::{
 };
 use super::evaluate::{ALL, DATA, Evaluate};
 use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Spread, Ties, evaluate};
-use crate::array::Few;
-use crate::shape::{Dim, Shape, ShapeMismatch};
+use crate::model::shape::{Dim, Shape, ShapeMismatch};
+use crate::ops::values::array::Few;
 
 pub(super) const ROWS: &[Operation] = &[
     Operation::new("Concat", 0, concat)

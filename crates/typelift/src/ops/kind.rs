@@ -1,6 +1,6 @@
 //! What a layer is to the graph that it lies in.
 
-use crate::graph::Layer;
+use crate::model::graph::Layer;
 
 /// What a layer is to the graph that it lies in; a column of the operation table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -62,7 +62,7 @@ pub(crate) fn is_constant(layer: &Layer) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::graph::Start;
+    use crate::model::graph::Start;
 
     /// What OpenVINO 2026.4 makes of each spelling, in a graph where a Result needs the layer.
     #[test]

@@ -5,7 +5,7 @@ use typelift_promote::ElementType;
 use super::common::{INDEX_OR_DYNAMIC, check_rank, check_type_in, merge_dims};
 use super::evaluate::Evaluate::Exact;
 use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties, evaluate};
-use crate::shape::{AutoBroadcast, Dim, Shape};
+use crate::model::shape::{AutoBroadcast, Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
     Operation::new("MatMul", 0, matmul)

@@ -50,6 +50,7 @@ mod slice;
 mod source;
 mod stranger;
 mod text;
+pub mod values;
 mod variable;
 
 use std::ops::RangeInclusive;
@@ -73,7 +74,7 @@ use rustc_hash::FxHashMap;
 use typelift_promote::ElementType;
 
 use self::evaluate::Evaluate;
-use crate::graph::Layer;
+use crate::model::graph::Layer;
 
 /// Every family of rows.
 const FAMILIES: &[&[Operation]] = &[

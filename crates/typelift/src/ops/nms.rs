@@ -7,7 +7,7 @@ use super::common::{
     INDEX, SINGLE, check_rank, check_type, check_type_in, common_dim, index_type, input_dim, require_dim,
 };
 use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties};
-use crate::shape::{Dim, Shape};
+use crate::model::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
     Operation::new("NonMaxSuppression", 1, nms_per_class).until(2).inputs(2, 5).attributes(before("output_type", NMS)),

@@ -5,7 +5,7 @@ use smallvec::smallvec;
 use super::common::{attribute_axis, check_rank, check_type, checked_axis, dim, merge_dims};
 use super::evaluate::Evaluate::Exact;
 use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Spread, Ties, evaluate};
-use crate::shape::Dim;
+use crate::model::shape::Dim;
 
 pub(super) const ROWS: &[Operation] = &[
     Operation::new("BatchNormInference", 0, batch_norm_first)

@@ -3,7 +3,7 @@
 use super::common::{attribute_axis, check_rank, dim, dim_between, index_type};
 use super::convolution::{AUTO_PAD, DILATIONS, PADS_BEGIN, PADS_END, STRIDES, ceil_div, floor_div, per_axis};
 use super::{Attr, AttrKind, Context, Fault, List, Operation, Spread};
-use crate::shape::{Dim, Shape};
+use crate::model::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] =
     &[

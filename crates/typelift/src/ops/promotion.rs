@@ -7,8 +7,8 @@ use typelift_promote::openvino::{self, Options};
 use typelift_promote::{ElementType, Step};
 
 use super::{Attr, Attributes, Operation, promotion};
-use crate::diagnostic::list;
-use crate::graph::{Layer, OutputPort};
+use crate::findings::list;
+use crate::model::graph::{Layer, OutputPort};
 
 /// An attribute that decides a type.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

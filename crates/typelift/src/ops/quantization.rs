@@ -4,7 +4,7 @@ use super::common::{SINGLE, check_type_in};
 use super::elementwise::{AUTO_BROADCAST, AXIS, auto_broadcast};
 use super::evaluate::Evaluate::Exact;
 use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Spread, Ties, evaluate};
-use crate::shape::AutoBroadcast;
+use crate::model::shape::AutoBroadcast;
 
 pub(super) const ROWS: &[Operation] = &[
     Operation::new("FakeQuantize", 0, fake_quantize)

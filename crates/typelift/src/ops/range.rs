@@ -6,8 +6,8 @@ use typelift_promote::ElementType;
 use super::common::check_rank;
 use super::evaluate::Evaluate;
 use super::{Attr, AttrKind, Context, Fault, Operation, Spread, Ties, evaluate};
-use crate::array;
-use crate::shape::{Dim, Shape};
+use crate::model::shape::{Dim, Shape};
+use crate::ops::values::array;
 
 pub(super) const ROWS: &[Operation] = &[
     Operation::new("Range", 0, range).until(3).inputs(3, 3).ties(Ties::All).evaluate(Evaluate::Exact(evaluate::range)),

@@ -2,7 +2,7 @@
 
 use super::common::check_rank;
 use super::{Attr, AttrKind, Context, Fault, Operation, Ties};
-use crate::shape::{Dim, Shape};
+use crate::model::shape::{Dim, Shape};
 use typelift_promote::ElementType;
 
 pub(super) const ROWS: &[Operation] = &[

@@ -5,7 +5,7 @@ use typelift_promote::ElementType::{Bf16, Boolean, F16, F32, I8, I32, I64, U8};
 use super::common::{check_rank, check_type, checked_axis};
 use super::evaluate::{DATA, Evaluate};
 use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Spread, evaluate};
-use crate::shape::{Dim, Shape};
+use crate::model::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
     reduction("ReduceL1", 4).wraps().evaluate(Evaluate::Exact(|e, x| {

@@ -12,8 +12,8 @@ use thiserror::Error;
 use typelift_promote::ElementType;
 
 use super::{LayerKind, Operation};
-use crate::graph::{Attribute, Graph, IrVersion, Layer, OutputPort, Start};
-use crate::shape::Shape;
+use crate::model::graph::{Attribute, Graph, IrVersion, Layer, OutputPort, Start};
+use crate::model::shape::Shape;
 
 /// An OpenVINO release, such as 2023.3. Patch releases read what their release reads.
 ///

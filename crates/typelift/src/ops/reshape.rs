@@ -5,8 +5,8 @@ use smallvec::SmallVec;
 use super::common::{check_rank, check_type, checked_axis, dim_between, shape_of_length};
 use super::evaluate::{DATA, Evaluate};
 use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Spread, evaluate};
-use crate::array::Few;
-use crate::shape::{Dim, Shape};
+use crate::model::shape::{Dim, Shape};
+use crate::ops::values::array::Few;
 
 pub(super) const ROWS: &[Operation] = &[
     Operation::new("Reshape", 1, reshape)

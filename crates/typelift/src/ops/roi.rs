@@ -5,7 +5,7 @@ use typelift_promote::ElementType;
 use super::attributes::before;
 use super::common::{check_rank, check_type, common_dim, input_dim, require_dim};
 use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties};
-use crate::shape::{Dim, Shape};
+use crate::model::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
     Operation::new("DeformablePSROIPooling", 1, deformable_psroi_pooling).inputs(2, 3).attributes(&[

@@ -5,7 +5,7 @@ use typelift_promote::ElementType;
 use super::common::{INDEX_OR_DYNAMIC, check_one_number, check_rank, check_type, check_type_in, checked_axis};
 use super::evaluate::Evaluate;
 use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties, evaluate};
-use crate::shape::{Dim, Shape};
+use crate::model::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
     Operation::new("ScatterElementsUpdate", 3, scatter_elements)

@@ -7,8 +7,8 @@ use super::common::{
 };
 use super::evaluate::Evaluate;
 use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties, evaluate};
-use crate::array::{Array, Data};
-use crate::shape::{Dim, Shape};
+use crate::model::shape::{Dim, Shape};
+use crate::ops::values::array::{Array, Data};
 
 pub(super) const ROWS: &[Operation] = &[
     Operation::new("Bucketize", 3, bucketize).inputs(2, 2).accepts(Accepts::NotBoolean).attributes(&[

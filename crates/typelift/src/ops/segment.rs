@@ -6,7 +6,7 @@ use typelift_promote::ElementType;
 
 use super::common::{INDEX_OR_DYNAMIC, check_rank, check_type_in};
 use super::{Attr, AttrKind, Context, Fault, Operation, Ties};
-use crate::shape::{Dim, Shape};
+use crate::model::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
     Operation::new("SegmentMax", 16, segment_max).inputs(2, 3).attributes(&[Attr::new(

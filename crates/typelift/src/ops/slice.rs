@@ -5,8 +5,8 @@ use smallvec::SmallVec;
 use super::common::{check_rank, check_type, checked_axis, dim_between};
 use super::evaluate::{DATA, Evaluate};
 use super::{Accepts, Attr, AttrKind, Context, Fault, List, Operation, Spread, evaluate};
-use crate::array::Few;
-use crate::shape::{Dim, Shape};
+use crate::model::shape::{Dim, Shape};
+use crate::ops::values::array::Few;
 
 pub(super) const ROWS: &[Operation] = &[
     Operation::new("Slice", 8, slice)

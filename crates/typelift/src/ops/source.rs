@@ -6,11 +6,11 @@ use typelift_promote::{ElementType, Kind};
 use super::common::index_type;
 use super::evaluate::{Bounds, Evaluate, Evaluation};
 use super::{Attr, AttrKind, Context, Fault, LayerKind, Operation, Spread};
-use crate::array::Array;
-use crate::diagnostic::{About, Code, Help, Owner};
-use crate::number;
-use crate::shape::{Dim, Shape};
-use crate::weights::{Weights, byte_size, stored_size};
+use crate::base::number;
+use crate::findings::{About, Code, Help, Owner};
+use crate::model::shape::{Dim, Shape};
+use crate::model::weights::{Weights, byte_size, stored_size};
+use crate::ops::values::array::Array;
 
 pub(super) const ROWS: &[Operation] = &[
     Operation::new("Parameter", 0, parameter).kind(LayerKind::Parameter).inputs(0, 0).and(17).attributes(&[

@@ -1,8 +1,8 @@
 //! Operations that the operation set named by a layer does not have.
 
 use super::{LAST_OPSET, Operation, all, file_spelling, revisions};
-use crate::diagnostic::Code;
-use crate::spelling;
+use crate::base::{foreign, names};
+use crate::findings::Code;
 
 /// What is known of such an operation.
 pub(crate) struct Stranger {
@@ -48,7 +48,7 @@ pub(crate) fn describe_stranger(ty: &str, version: &str) -> Stranger {
 /// Whether the name of an operation set is a misspelling of `opset1` or another one, and not an extension's own.
 fn is_misspelt(version: &str) -> bool {
     let word = version.trim().trim_end_matches(|c: char| c.is_ascii_digit() || ".-_ ".contains(c)).to_ascii_lowercase();
-    word.is_empty() || spelling::distance(&word, "opset") <= 1
+    word.is_empty() || names::distance(&word, "opset") <= 1
 }
 
 fn number_in(version: &str) -> Option<u8> {
@@ -87,7 +87,7 @@ fn misnamed(ty: &str, version: &str, opset: Option<u8>) -> Stranger {
         return Stranger { code: Code::UnknownOperation, attribute: "type", message, help: EXTENSION.to_owned() };
     }
     let names: Vec<_> = all().map(Operation::name).collect();
-    let (code, help) = match spelling::operation(ty, &names) {
+    let (code, help) = match foreign::operation(ty, &names) {
         Some((meant, difference)) => (Code::MisnamedOperation, what_to_write(meant, difference)),
         None => (Code::UnknownOperation, OWN_SET.to_owned()),
     };

@@ -4,7 +4,7 @@ use typelift_promote::ElementType;
 
 use super::common::{INDEX, check_rank, check_type_in};
 use super::{Context, Fault, Operation, Ties};
-use crate::shape::{Dim, Shape};
+use crate::model::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
     Operation::new("StringTensorPack", 15, pack).inputs(3, 3).ties(Ties::Inputs(&[0, 1])),

@@ -5,9 +5,9 @@ use std::collections::HashSet;
 use typelift_promote::ElementType;
 
 use super::{Attr, AttrKind, Context, Fault, LayerKind, Operation};
-use crate::diagnostic::Code;
-use crate::graph::OutputPort;
-use crate::shape::TensorType;
+use crate::findings::Code;
+use crate::model::graph::OutputPort;
+use crate::model::shape::TensorType;
 
 pub(super) const ROWS: &[Operation] = &[
     Operation::new("Assign", 3, assign_by_name).kind(LayerKind::Assign).until(5).attributes(&[NAME.default("")]),

@@ -6,11 +6,11 @@ use typelift_promote::ElementType;
 
 use super::plan::{Action, Plan};
 use crate::edit::Edit;
-use crate::graph::{EditError, Graph, IrVersion, LayerId, Model, NewLayer};
-use crate::kernel::{Converted, Stored};
-use crate::marks::Marks;
+use crate::edit::precision_marks::Marks;
+use crate::model::graph::{EditError, Graph, IrVersion, LayerId, Model, NewLayer};
+use crate::model::weights::{Content as _, Weights};
+use crate::ops::values::conversion::{Converted, Stored};
 use crate::ops::{self, LayerKind};
-use crate::weights::{Content as _, Weights};
 
 impl Plan {
     /// Does what the plan says, in one batch: all of it, or nothing. Values are converted when the model is saved, or when

@@ -7,8 +7,8 @@
 use rustc_hash::FxHashSet as HashSet;
 
 use super::look::{self, Look, is_float};
-use crate::graph::{Layer, LayerId, Model, Place};
-use crate::marks::Marks;
+use crate::edit::precision_marks::Marks;
+use crate::model::graph::{Layer, LayerId, Model, Place};
 use crate::ops::{self, Spread};
 
 /// The smallest normal number of f16.

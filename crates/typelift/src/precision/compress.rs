@@ -6,13 +6,13 @@ use super::Kept;
 use super::optimized::is_optimized;
 use super::plan::{Action, Constant, Loss, Plan, Reason};
 use super::shape_paths;
-use crate::diagnostic::LayerRef;
-use crate::graph::{Graph, Layer, Model, Place};
-use crate::kernel::{Audit, Stored};
-use crate::marks::Marks;
+use crate::base::progress::each;
+use crate::edit::precision_marks::Marks;
+use crate::findings::LayerRef;
+use crate::model::graph::{Graph, Layer, Model, Place};
+use crate::model::weights::{Weights, byte_size};
 use crate::ops;
-use crate::progress::each;
-use crate::weights::{Weights, byte_size};
+use crate::ops::values::conversion::{Audit, Stored};
 
 /// Whose rules say which constants are compressed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use typelift_promote::ElementType;
 
-use crate::graph::{LayerId, Model, Place};
-use crate::interface::InterfaceError;
-use crate::kernel::{Audit, Stored};
+use crate::edit::inputs_outputs::InterfaceError;
+use crate::model::graph::{LayerId, Model, Place};
 use crate::ops;
-use crate::passes::{Change, Changes};
+use crate::ops::values::conversion::{Audit, Stored};
+use crate::promotion::passes::{Change, Changes};
 
 impl Model {
     /// Gives a constant another element type: its values are converted, and added to the weights, so that a constant that

@@ -4,7 +4,7 @@ use typelift_promote::ElementType;
 
 use super::apply::decompressions;
 use super::plan::{Action, Constant, Plan};
-use crate::graph::Model;
+use crate::model::graph::Model;
 use crate::ops;
 
 impl Plan {

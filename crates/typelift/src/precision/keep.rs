@@ -7,9 +7,9 @@ use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 use thiserror::Error;
 
 use super::{automatic, shape_paths};
-use crate::graph::{Graph, Layer, LayerId, Model, Place};
+use crate::base::names::{is_glob, matches_glob, near};
+use crate::model::graph::{Graph, Layer, LayerId, Model, Place};
 use crate::ops::{self, LayerKind, Operation};
-use crate::spelling::{is_glob, matches_glob, near};
 
 /// What says which layers keep their types.
 ///

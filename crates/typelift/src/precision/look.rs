@@ -5,11 +5,11 @@ use std::borrow::Cow;
 use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 use typelift_promote::ElementType;
 
-use crate::graph::{Graph, IrVersion, Layer, LayerId, Model, OutputPort};
-use crate::kernel::Stored;
+use crate::model::graph::{Graph, IrVersion, Layer, LayerId, Model, OutputPort};
+use crate::model::weights::Weights;
+use crate::ops::values::conversion::Stored;
 use crate::ops::{self, LayerKind, Spread};
-use crate::passes;
-use crate::weights::Weights;
+use crate::promotion::passes;
 
 /// Constants of more values are neither an epsilon nor an exponent.
 const MOST_VALUES: u64 = 1 << 16;

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use thiserror::Error;
 use typelift_promote::{ElementType, fidelity};
 
-use crate::spelling;
+use crate::base::foreign;
 
 /// A simultaneous map of element types: `f64=f32,f32=f16` makes f64 into f32, not into f16.
 ///
@@ -101,7 +101,7 @@ impl FromStr for TypeMap {
 
     fn from_str(text: &str) -> Result<Self, TypeMapError> {
         let ty = |name: &str| {
-            let meant = || ElementType::from_port_name(name).or_else(|| spelling::element_type(name));
+            let meant = || ElementType::from_port_name(name).or_else(|| foreign::element_type(name));
             ElementType::from_name(name)
                 .ok_or_else(|| TypeMapError::UnknownType { name: name.to_owned(), meant: meant() })
         };

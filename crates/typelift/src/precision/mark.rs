@@ -1,9 +1,9 @@
 //! Marks that let OpenVINO's plugins keep the precision of layers when the model is run.
 
 use super::Kept;
-use crate::diagnostic::LayerRef;
-use crate::graph::{EditError, IrVersion, Model};
-use crate::marks::{Marks, Spelling};
+use crate::edit::precision_marks::{Marks, Spelling};
+use crate::findings::LayerRef;
+use crate::model::graph::{EditError, IrVersion, Model};
 use crate::ops::{self, LayerKind};
 
 /// Marks layers, so that a plugin which computes in f16 or bf16 keeps them in f32. Inputs and outputs of graphs compute nothing,
@@ -14,7 +14,7 @@ use crate::ops::{self, LayerKind};
 ///
 /// # Examples
 /// ```
-/// use typelift::marks::{Marks, Spelling};
+/// use typelift::precision_marks::{Marks, Spelling};
 /// use typelift::precision::{Kept, mark, unmark};
 /// let mut model = typelift::Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
 /// let kept = Kept::find(&model, &["type:Relu".into()])?;

@@ -44,4 +44,4 @@ pub use self::plan::{Action, Constant, Loss, Plan, PlanTotals, Reason};
 pub use self::risks::{Risk, RiskRule, risks};
 pub use self::storage::Storage;
 pub use self::types::{Border, Exception, Retyping, RetypingPlan};
-pub use crate::kernel::Audit;
+pub use crate::ops::values::conversion::Audit;

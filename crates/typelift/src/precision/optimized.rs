@@ -2,7 +2,7 @@
 
 use typelift_promote::ElementType;
 
-use crate::graph::{Graph, Layer, LayerId};
+use crate::model::graph::{Graph, Layer, LayerId};
 use crate::ops::{self, LayerKind};
 
 /// Types in which OpenVINO knows compressed weights.

@@ -7,9 +7,9 @@ use serde::ser::SerializeStruct as _;
 use serde::{Serialize, Serializer};
 use typelift_promote::ElementType;
 
-use crate::diagnostic::LayerRef;
-use crate::graph::{LayerId, Place};
-use crate::kernel::Audit;
+use crate::findings::LayerRef;
+use crate::model::graph::{LayerId, Place};
+use crate::ops::values::conversion::Audit;
 
 /// What is to become of the constants of a model.
 ///

@@ -9,11 +9,11 @@ use super::RetypingPlan;
 use super::apply::store;
 use super::types::{Border, GraphPlan};
 use crate::edit::Edit;
-use crate::graph::{EditError, IrVersion, Layer, LayerId, Model, NewLayer, Output};
-use crate::kernel::Stored;
+use crate::model::graph::{EditError, IrVersion, Layer, LayerId, Model, NewLayer, Output};
+use crate::model::weights::Weights;
+use crate::ops::values::conversion::Stored;
 use crate::ops::{self, LayerKind};
-use crate::passes::{Action, Change, Changes, PassError, unique};
-use crate::weights::Weights;
+use crate::promotion::passes::{Action, Change, Changes, PassError, unique};
 
 impl RetypingPlan {
     /// Carries the plan out on the model that it was made for, and infers its types and shapes. Returns what was done to

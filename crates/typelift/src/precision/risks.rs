@@ -9,13 +9,13 @@ use serde::{Serialize, Serializer};
 use typelift_promote::ElementType;
 
 use super::look::{self, Look, is_float};
-use crate::array::{self, Array};
-use crate::diagnostic::LayerRef;
-use crate::graph::{Graph, Layer, LayerId, Model, Output, OutputPort};
+use crate::base::span::Span;
+use crate::findings::LayerRef;
 use crate::infer::Probe;
+use crate::model::graph::{Graph, Layer, LayerId, Model, Output, OutputPort};
 use crate::ops::evaluate::Bounds;
+use crate::ops::values::array::{self, Array};
 use crate::ops::{self, LayerKind, Spread, Surroundings as _};
-use crate::span::Span;
 
 /// What a narrower type would do to a layer, and which layers have to keep theirs so that it does not.
 #[derive(Clone, Debug, PartialEq, Eq)]

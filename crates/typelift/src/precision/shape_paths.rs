@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use rustc_hash::FxHashSet as HashSet;
 
-use crate::graph::{Graph, Layer, LayerId, Model, Place, Start};
+use crate::model::graph::{Graph, Layer, LayerId, Model, Place, Start};
 use crate::ops;
 
 /// The layers from which shapes and places are computed, constants and others, as OpenVINO's `MarkPrecisionSensitiveConstants`

@@ -5,9 +5,9 @@ use typelift_promote::ElementType;
 use super::Kept;
 use super::compress::{Compression, Like};
 use super::plan::{Constant, Loss, Plan};
-use crate::diagnostic::{Code, Diagnostic, LayerRef, Severity};
-use crate::graph::Model;
-use crate::xml;
+use crate::findings::{Code, Diagnostic, LayerRef, Severity};
+use crate::model::graph::Model;
+use crate::text::xml;
 
 /// How the constants of a model are to be stored.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,9 +6,9 @@ use typelift_promote::{ElementType, fidelity};
 
 use super::plan::{Action, Constant, Plan, Reason};
 use super::{Kept, TypeMap};
-use crate::graph::{Graph, Input, Layer, LayerId, Model, Output, OutputPort, Place};
+use crate::edit::precision_marks::Marks;
 use crate::infer::Probe;
-use crate::marks::Marks;
+use crate::model::graph::{Graph, Input, Layer, LayerId, Model, Output, OutputPort, Place};
 use crate::ops::{self, AttributeValues, Finding, LayerKind, Operation, Outputs, Subject};
 
 /// Which element types of a model become which others, and what keeps those that it has.

@@ -9,13 +9,13 @@ use super::build::{Added, Build, Matched};
 use super::matching::{self, Bindings, Bound, Look, Subject};
 use super::term::{LayerTerm, Name, Side, TermKind};
 use super::{Match, New, Pattern, Replacement, Report, RewriteError, Right, Rule, Site, known, normal, pieces, values};
-use crate::diagnostic::{Code, Diagnostic, LayerRef};
+use crate::base::progress::each;
 use crate::edit::Edit;
-use crate::graph::{Attribute, EditError, Graph, IrVersion, Layer, LayerId, Model, Output, OutputPort, Place};
-use crate::marks::Marks;
+use crate::edit::precision_marks::Marks;
+use crate::findings::{Code, Diagnostic, LayerRef};
+use crate::model::graph::{Attribute, EditError, Graph, IrVersion, Layer, LayerId, Model, Output, OutputPort, Place};
+use crate::model::shape::{Shape, TensorType};
 use crate::ops::{self, LayerKind};
-use crate::progress::each;
-use crate::shape::{Shape, TensorType};
 
 /// A layer that was made from layers that rules made, this many times over, would be made for ever.
 const MOST_GENERATIONS: u32 = 32;

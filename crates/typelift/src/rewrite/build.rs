@@ -9,12 +9,12 @@ use super::matching::{Bound, same_value, self_describe};
 use super::parse::rows_of;
 use super::term::{AttributeTerm, AttributeValue, Function, LayerTerm, Name, Rest, Side, TermKind};
 use super::values;
-use crate::array::{Array, Data};
 use crate::edit::Edit;
-use crate::graph::{EditError, Layer, LayerId, NewLayer, Output};
-use crate::notation::number;
+use crate::model::graph::{EditError, Layer, LayerId, NewLayer, Output};
+use crate::model::shape::Shape;
+use crate::ops::values::array::{Array, Data};
 use crate::ops::{self, AttrKind, LayerKind};
-use crate::shape::Shape;
+use crate::rewrite::notation::number;
 
 /// Constants of more elements are not looked up among those that were added.
 const MOST_SHARED: usize = 64;

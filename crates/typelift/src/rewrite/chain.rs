@@ -10,9 +10,9 @@ use super::matching::{Bound, Search, Subject, self_describe};
 use super::normal::{self, Form, Leaf, What};
 use super::term::{Chain, ChainKind, Factor, Function, TermKind};
 use super::values;
-use crate::array::Array;
-use crate::graph::{Layer, Output};
-use crate::notation::number;
+use crate::model::graph::{Layer, Output};
+use crate::ops::values::array::Array;
+use crate::rewrite::notation::number;
 
 /// Limit on the layers that are described inside of each other.
 const DEEPEST_DESCRIPTION: usize = 4;
@@ -357,7 +357,7 @@ fn unlike(found: f64, literal: &super::term::Number) -> String {
 }
 
 fn printed(value: f64) -> String {
-    number(ElementType::F32, crate::array::round(ElementType::F32, value))
+    number(ElementType::F32, crate::ops::values::array::round(ElementType::F32, value))
 }
 
 fn function_of(kind: ChainKind) -> Function {

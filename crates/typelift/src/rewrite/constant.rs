@@ -3,7 +3,7 @@
 use typelift_promote::{ElementType, Kind};
 
 use super::term::Function;
-use crate::array::{Array, Data, Few, round};
+use crate::ops::values::array::{Array, Data, Few, round};
 
 /// What a function makes of constants; the type of the first counts, literals follow it.
 ///
@@ -83,7 +83,7 @@ fn elementwise(function: Function, x: &Array, y: &Array) -> Result<Array, String
         Function::Multiply => a.checked_mul(b),
         _ => a.checked_rem(b).filter(|rest| *rest == 0).and_then(|_| a.checked_div(b)),
     };
-    let exact = |a: i128, b: i128| int(a, b).filter(|&value| crate::array::wrap(ty, value) == value);
+    let exact = |a: i128, b: i128| int(a, b).filter(|&value| crate::ops::values::array::wrap(ty, value) == value);
     let computed = x.zip(&y, exact, float);
     computed.ok_or_else(|| format!("the result is not exact in {ty}; ask for floating point, `c: const f32`"))
 }
@@ -180,7 +180,7 @@ pub(super) fn stretch(x: &Array, dims: &[usize]) -> Array {
     if x.dims[..] == *dims {
         return x.clone();
     }
-    let own = crate::array::strides(&x.dims);
+    let own = crate::ops::values::array::strides(&x.dims);
     let first = dims.len() - x.dims.len();
     let strides: Vec<_> = (0..dims.len())
         .map(|axis| axis.checked_sub(first).map_or(0, |at| if x.dims[at] == 1 { 0 } else { own[at] }))
@@ -205,7 +205,7 @@ fn transpose(x: &Array, order: &[usize]) -> Result<Array, String> {
     if sorted.iter().copied().ne(0..x.dims.len()) {
         return Err(format!("{order:?} is not an order of {} axes", x.dims.len()));
     }
-    let own = crate::array::strides(&x.dims);
+    let own = crate::ops::values::array::strides(&x.dims);
     let dims: Vec<_> = order.iter().map(|&axis| x.dims[axis]).collect();
     let strides: Vec<_> = order.iter().map(|&axis| own[axis]).collect();
     Ok(gather(x, &dims, &strides))

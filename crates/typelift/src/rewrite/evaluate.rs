@@ -8,12 +8,12 @@ use super::matching::Bound;
 use super::shapes::{self, Part};
 use super::term::{DimPattern, DimsPart, Function, Name, Side, TermKind, Times};
 use super::values;
-use crate::array::{Array, Data};
-use crate::graph::{Graph, Layer, Output};
-use crate::notation::{Literal, print_values};
-use crate::shape::Shape;
-use crate::spelling::matches_glob;
-use crate::weights::Weights;
+use crate::base::names::matches_glob;
+use crate::model::graph::{Graph, Layer, Output};
+use crate::model::shape::Shape;
+use crate::model::weights::Weights;
+use crate::ops::values::array::{Array, Data};
+use crate::rewrite::notation::{Literal, print_values};
 
 /// Why an expression has no values.
 #[derive(Clone, Debug, PartialEq)]

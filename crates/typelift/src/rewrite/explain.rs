@@ -5,9 +5,9 @@ use std::fmt::{self, Display, Formatter};
 use super::Rule;
 use super::apply::{operation_of, root_of, root_operations};
 use super::matching::{self, Miss, Subject};
-use crate::diagnostic::LayerRef;
-use crate::graph::{FindError, Graph, Layer, Model, Place};
-use crate::notation::pointer;
+use crate::findings::LayerRef;
+use crate::model::graph::{FindError, Graph, Layer, Model, Place};
+use crate::rewrite::notation::pointer;
 
 /// What a rule makes of a layer: whether its pattern matches there, and if not, where in the rule it stops and why.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -9,11 +9,11 @@ use super::apply::{Found, OnRefusal, Placed, swap};
 use super::build::Added;
 use super::matching::{Bindings, Bound};
 use super::values;
-use crate::array::Array;
 use crate::edit::Edit;
-use crate::graph::{EditError, Graph, Layer, LayerId, Model, Output};
+use crate::edit::precision_marks::Marks;
 use crate::infer::Probe;
-use crate::marks::Marks;
+use crate::model::graph::{EditError, Graph, Layer, LayerId, Model, Output};
+use crate::ops::values::array::Array;
 use crate::ops::{self, LayerKind, Operation, Surroundings};
 
 /// Values of more elements are not written into a model.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::matching::{Bound, MOST_STEPS, Search};
 use super::term::TermKind;
-use crate::graph::Output;
+use crate::model::graph::Output;
 
 /// Some of the inputs of a layer, or of its outputs.
 #[derive(Clone, Debug)]

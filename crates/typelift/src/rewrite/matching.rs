@@ -15,11 +15,11 @@ use super::parse::rows_of;
 use super::pattern::Pattern;
 use super::term::{AttributeTerm, AttributeValue, Branch, LayerTerm, Link, Name, Rest, Setting, Side, Term, TermKind};
 use super::values::{self, MOST_COMPUTED};
-use crate::array::{self, Array};
-use crate::graph::{Graph, Layer, LayerId, Output};
-use crate::notation::Literal;
+use crate::model::graph::{Graph, Layer, LayerId, Output};
+use crate::model::weights::Weights;
+use crate::ops::values::array::{self, Array};
 use crate::ops::{self, AttrKind, LayerKind, Operation};
-use crate::weights::Weights;
+use crate::rewrite::notation::Literal;
 
 /// Limit on the steps of one attempt to fit a pattern.
 pub(super) const MOST_STEPS: usize = 1 << 14;
@@ -785,7 +785,7 @@ pub(super) fn self_describe(layer: &Layer) -> String {
 
 fn value_of(values: Option<&Array>) -> String {
     match values {
-        Some(array) if array.len() <= 16 => crate::notation::print_values(array),
+        Some(array) if array.len() <= 16 => crate::rewrite::notation::print_values(array),
         Some(_) => "other values".to_owned(),
         None => "values that are not known".to_owned(),
     }

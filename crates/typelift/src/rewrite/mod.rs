@@ -1,4 +1,4 @@
-//! Rewriting by rules: a pattern and what takes its place, in the [notation](crate::notation) that shows graphs.
+//! Rewriting by rules: a pattern and what takes its place, in the [notation] that shows graphs.
 //!
 //! ```
 //! use typelift::{Model, rewrite::Rule};
@@ -37,6 +37,7 @@ pub mod library;
 mod lists;
 mod matching;
 mod normal;
+pub mod notation;
 mod parse;
 mod pattern;
 mod pieces;
@@ -59,12 +60,12 @@ pub use explain::Explanation;
 pub use pattern::{Match, Pattern, UnknownName};
 pub use script::{Script, ScriptError};
 
-use crate::array::Array;
-use crate::diagnostic::LayerRef;
 use crate::edit::Edit;
-use crate::graph::{EditError, Graph, Layer, NewLayer, Output};
-use crate::notation::{Cursor, NotationError};
-use crate::weights::Weights;
+use crate::findings::LayerRef;
+use crate::model::graph::{EditError, Graph, Layer, NewLayer, Output};
+use crate::model::weights::Weights;
+use crate::ops::values::array::Array;
+use crate::rewrite::notation::{Cursor, NotationError};
 use parse::Definitions;
 use term::Side;
 

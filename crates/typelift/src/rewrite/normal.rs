@@ -5,7 +5,7 @@ use typelift_promote::ElementType;
 
 use super::matching::Subject;
 use super::term::ChainKind;
-use crate::graph::{Layer, LayerId, Output};
+use crate::model::graph::{Layer, LayerId, Output};
 
 /// Limit on the forms of one layer.
 const MOST_FORMS: usize = 24;

@@ -12,10 +12,10 @@ use super::matching::{self, Bindings, Bound};
 use super::parse::{self, Definitions};
 use super::term::{Link, Name, Predicate, Side};
 use super::{Code, Replacement, Right, Rule, values};
-use crate::graph::{EditError, Graph, Layer, Output};
-use crate::notation::NotationError;
-use crate::shape::Shape;
-use crate::weights::Weights;
+use crate::model::graph::{EditError, Graph, Layer, Output};
+use crate::model::shape::Shape;
+use crate::model::weights::Weights;
+use crate::rewrite::notation::NotationError;
 
 type Condition = Arc<dyn Fn(&Match) -> Result<(), String> + Send + Sync>;
 
@@ -50,7 +50,7 @@ impl FromStr for Pattern {
             None => Ok(pattern),
             Some(_) => {
                 let at = text.find("=>").unwrap_or_default();
-                let cursor = crate::notation::Cursor::new(text);
+                let cursor = crate::rewrite::notation::Cursor::new(text);
                 let error = cursor.error(at..at + 2, "a pattern has nothing to take its place");
                 Err(error.with_help("read it as a `Rule`"))
             }
@@ -202,7 +202,7 @@ impl Match {
             let values = match to {
                 Bound::Tensor(tensor) => {
                     let count = graph.output(*tensor)?.shape().element_count()?;
-                    crate::array::count(&[usize::try_from(count).ok()?])?;
+                    crate::ops::values::array::count(&[usize::try_from(count).ok()?])?;
                     values::values(graph, weights, *tensor)?.to_floats().into_vec()
                 }
                 Bound::Values(values) => values.to_floats().into_vec(),

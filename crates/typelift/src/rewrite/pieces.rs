@@ -10,10 +10,10 @@ use super::apply::{Found, OnRefusal, Placed, operation_of, swap};
 use super::build::{self, Added};
 use super::matching::{Bindings, Bound};
 use super::values;
-use crate::array::Array;
 use crate::edit::Edit;
-use crate::graph::{EditError, Graph, Layer, LayerId, Model, NewLayer, Output};
-use crate::weights::Weights;
+use crate::model::graph::{EditError, Graph, Layer, LayerId, Model, NewLayer, Output};
+use crate::model::weights::Weights;
+use crate::ops::values::array::Array;
 
 /// The groups of slices that leave nothing of a tensor out, and take nothing of it twice.
 pub(super) fn groups(

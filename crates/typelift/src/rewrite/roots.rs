@@ -7,7 +7,7 @@ use rustc_hash::FxHashSet;
 use super::apply::operation_of;
 use super::matching::{Bindings, Bound, MOST_STEPS, Search, Subject, self_describe};
 use super::term::Link;
-use crate::graph::{Layer, LayerId, Output};
+use crate::model::graph::{Layer, LayerId, Output};
 
 /// Limit on the layers that one attempt tries as a further root.
 const MOST_TRIED: usize = 1 << 7;

@@ -1,8 +1,8 @@
 //! Lists that are computed from shapes: where each element comes from.
 
 use super::values;
-use crate::graph::{Graph, Layer, Output};
-use crate::weights::Weights;
+use crate::model::graph::{Graph, Layer, Output};
+use crate::model::weights::Weights;
 
 /// Limit on the layers between a list and the shapes that it comes from.
 const DEEPEST: usize = 16;
@@ -50,8 +50,9 @@ impl Parts<'_> {
             "ShapeOf" => {
                 let of = source(0)?;
                 let dims = self.graph.output(of)?.shape().dims()?;
-                let part =
-                    |(axis, dim): (usize, &crate::shape::Dim)| dim.value().map_or(Part::Dim(of, axis), Part::Number);
+                let part = |(axis, dim): (usize, &crate::model::shape::Dim)| {
+                    dim.value().map_or(Part::Dim(of, axis), Part::Number)
+                };
                 Some(dims.iter().enumerate().map(part).collect())
             }
             "Convert" | "Squeeze" | "Unsqueeze" | "Reshape" => self.of(source(0)?, depth),

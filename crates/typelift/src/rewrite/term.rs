@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use smallvec::SmallVec;
 use typelift_promote::ElementType;
 
-use crate::notation::Literal;
-use crate::shape::Shape;
+use crate::model::shape::Shape;
+use crate::rewrite::notation::Literal;
 
 /// A side of a rule: terms that refer to each other by position.
 #[derive(Clone, Debug, Default)]
@@ -205,7 +205,7 @@ const TOLERANCE: f64 = 1.0 / 4096.0;
 impl Number {
     /// Whether a number in a constant of this type is this one.
     pub(crate) fn is(&self, value: f64, ty: ElementType) -> bool {
-        let round = |value| if ty.is_float() { crate::array::round(ty, value) } else { value };
+        let round = |value| if ty.is_float() { crate::ops::values::array::round(ty, value) } else { value };
         value == self.value
             || round(value) == round(self.value)
             || value.is_nan() && self.value.is_nan()
@@ -217,13 +217,14 @@ impl Number {
     fn is_near(&self, value: f64) -> bool {
         let half = ElementType::F16;
         (value - self.value).abs() <= TOLERANCE * self.value.abs()
-            || crate::array::round(half, self.value) == crate::array::round(half, value) && is_half(value)
+            || crate::ops::values::array::round(half, self.value) == crate::ops::values::array::round(half, value)
+                && is_half(value)
     }
 }
 
 /// Whether half precision holds a number.
 fn is_half(value: f64) -> bool {
-    crate::array::round(ElementType::F16, value) == value
+    crate::ops::values::array::round(ElementType::F16, value) == value
 }
 
 /// One of several patterns, with what holds where it is the one.

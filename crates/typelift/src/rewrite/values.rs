@@ -1,10 +1,10 @@
 //! Constants as values: what a tensor holds that is computed from constants alone.
 
-use crate::array::Array;
-use crate::graph::{Graph, Layer, Output};
+use crate::model::graph::{Graph, Layer, Output};
+use crate::model::weights::Weights;
 use crate::ops::evaluate::{Bounds, Evaluation};
+use crate::ops::values::array::Array;
 use crate::ops::{self, Attributes, LayerKind};
-use crate::weights::Weights;
 
 /// Arithmetic on constants with more elements is left as it is.
 pub(super) const MOST_COMPUTED: usize = 64;

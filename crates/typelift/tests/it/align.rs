@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use crate::common::{self, Net, nets};
 use proptest::prelude::*;
-use typelift::diagnostic::Remedy;
+use typelift::findings::Remedy;
 use typelift::passes::{Action, Change, LOWER_WITHOUT_NOOPS, run};
 use typelift::promote::openvino::Options;
 use typelift::promote::{ElementType, RuleSet};

@@ -9,7 +9,7 @@
     reason = "a test fails by panicking and tells what it counts"
 )]
 
-use typelift::diagnostic::Code;
+use typelift::findings::Code;
 use typelift::graph::{NewLayer, Place};
 use typelift::{Diagnostic, LayerId, Model};
 

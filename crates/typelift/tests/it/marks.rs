@@ -1,7 +1,7 @@
 //! Marks in the metadata of layers: how they are read, joined and written.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use typelift::marks::{Marks, Spelling};
+use typelift::precision_marks::{Marks, Spelling};
 use typelift::{IrVersion, Model, xml};
 
 /// A ReLU with this metadata.

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
-use typelift::marks::Marks;
 use typelift::precision::{Compression, Like, Plan, Storage};
+use typelift::precision_marks::Marks;
 use typelift::promote::ElementType::F16;
 use typelift::{Conversion, Model, infer};
 

@@ -3,7 +3,7 @@
 use typelift_promote::ElementType;
 
 use super::converted;
-use crate::array::Array;
+use crate::ops::values::array::Array;
 
 /// The two ends of what the values of a tensor can be, element by element. As ends are found by evaluating, the lower
 /// need not be the smaller one.

@@ -5,11 +5,11 @@ use typelift_promote::{ElementType, Kind};
 
 use super::{Bounds, Evaluation, Evaluator, ends};
 use super::{COMMON, dims_of, of_type};
-use crate::array::{self, Array, Data};
-use crate::diagnostic::Code;
+use crate::findings::Code;
+use crate::model::shape::AutoBroadcast;
 use crate::ops::Fault;
 use crate::ops::elementwise::auto_broadcast;
-use crate::shape::AutoBroadcast;
+use crate::ops::values::array::{self, Array, Data};
 
 /// A function of real numbers; of an integer it gives what `whole` makes of the result.
 pub(crate) fn function(inputs: &[&Array], by: fn(f64) -> f64, whole: fn(f64) -> f64) -> Option<Array> {

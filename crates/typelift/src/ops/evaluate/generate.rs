@@ -4,7 +4,7 @@ use ElementType::{Bf16, F16, F32, F64, I8, I32, I64, U8};
 use typelift_promote::ElementType;
 
 use super::{Evaluation, inferred_dims, of_type};
-use crate::array::{self, Array, Data, ZERO};
+use crate::ops::values::array::{self, Array, Data, ZERO};
 
 /// Eye: matrices with 1 on one diagonal and 0 elsewhere.
 pub(crate) fn eye(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array> {

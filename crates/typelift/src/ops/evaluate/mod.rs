@@ -26,11 +26,11 @@ use typelift_promote::ElementType;
 
 use super::common::normalize_axis;
 use super::{Attributes, Fault};
-use crate::array::{self, Array, Few};
-use crate::graph::{Graph, OutputPort};
-use crate::shape::Shape;
-use crate::weights::Weights;
-use crate::xml;
+use crate::model::graph::{Graph, OutputPort};
+use crate::model::shape::Shape;
+use crate::model::weights::Weights;
+use crate::ops::values::array::{self, Array, Few};
+use crate::text::xml;
 
 /// How to find the values of an operation's outputs. All ways need to know something of every input.
 #[derive(Clone, Copy)]

@@ -5,9 +5,9 @@ use typelift_promote::ElementType;
 
 use super::{Bounds, Evaluation, ends};
 use super::{COMMON, axis, inferred_dims, of_type, position};
-use crate::array::{self, Array, Data, Few, Fill, MAX_ELEMENTS, ZERO};
 use crate::ops::Fault;
 use crate::ops::broadcast::{self, Mode};
+use crate::ops::values::array::{self, Array, Data, Few, Fill, MAX_ELEMENTS, ZERO};
 
 /// Reshape, Squeeze and Unsqueeze: the values stay, in the shape that was inferred.
 pub(crate) fn reshape(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array> {

@@ -10,8 +10,8 @@ use super::elementwise::aligned;
 use super::movement::reordered;
 use super::reduction::groups;
 use super::{COMMON, Evaluation, axis, dims_of, inferred_dims, of_type};
-use crate::array::{self, Array, Data};
-use crate::shape::AutoBroadcast;
+use crate::model::shape::AutoBroadcast;
+use crate::ops::values::array::{self, Array, Data};
 
 /// A function of floating-point numbers, for tensors of these types.
 pub(crate) fn activation(inputs: &[&Array], types: &[ElementType], by: impl Fn(f64) -> f64) -> Option<Array> {

@@ -6,8 +6,8 @@ use typelift_promote::ElementType;
 
 use super::{Bounds, Evaluation};
 use super::{COMMON, axis, inferred_dims, of_type};
-use crate::array::{self, Array, Data, ZERO};
 use crate::ops::Fault;
+use crate::ops::values::array::{self, Array, Data, ZERO};
 
 /// A reduction along axes: what `ints` or `floats` makes of all the values that come together.
 pub(crate) fn reduce(

@@ -1,7 +1,7 @@
 //! Rules that ship with Typelift, by name.
 
 use super::{Right, Rule, Script};
-use crate::notation::NotationError;
+use crate::rewrite::notation::NotationError;
 
 /// Rules under one name.
 #[derive(Clone, Copy, Debug)]

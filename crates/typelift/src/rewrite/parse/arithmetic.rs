@@ -5,7 +5,7 @@ use std::ops::Range;
 use typelift_promote::ElementType;
 
 use super::{Mode, Parser};
-use crate::notation::{Literal, NotationError, element_type};
+use crate::rewrite::notation::{Literal, NotationError, element_type};
 use crate::rewrite::term::{
     Chain, ChainKind, DimPattern, DimsPart, FUNCTIONS, Factor, Function, LayerTerm, Number, Rest, TermKind, Times,
 };

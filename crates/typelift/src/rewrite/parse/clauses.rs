@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::{Mode, Parser};
-use crate::notation::{Cursor, NotationError};
 use crate::ops;
+use crate::rewrite::notation::{Cursor, NotationError};
 use crate::rewrite::term::{Definition, FUNCTIONS, Name};
 
 /// The parts of a rule, as bytes of its text.

@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use super::{Mode, Parser};
-use crate::notation::{NotationError, attribute_value, closest, word};
 use crate::ops::{self, AttrKind};
+use crate::rewrite::notation::{NotationError, attribute_value, closest, word};
 use crate::rewrite::term::{AttributeTerm, AttributeValue, Branch, FUNCTIONS, LayerTerm, Name, Rest, TermKind};
 
 /// An operation as it is written, with the marks after it.
@@ -121,7 +121,7 @@ impl Parser<'_> {
         }
         let parameters = definition.parameters.iter().cloned().zip(operands).collect();
         let outer = std::mem::replace(&mut self.parameters, parameters);
-        let cursor = std::mem::replace(&mut self.cursor, crate::notation::Cursor::new(&definition.body));
+        let cursor = std::mem::replace(&mut self.cursor, crate::rewrite::notation::Cursor::new(&definition.body));
         let used_at = self.used_at.clone();
         self.used_at.get_or_insert(span);
         let term = self.alternatives()?;

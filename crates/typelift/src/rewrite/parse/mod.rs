@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 
 use super::pattern::Pattern;
 use super::term::{Assignment, Branch, Name, Predicate, Setting, Side, Source, Term, TermKind};
-use crate::notation::{Cursor, Literal, NotationError};
+use crate::rewrite::notation::{Cursor, Literal, NotationError};
 pub(super) use clauses::{Definitions, starts_clause};
 pub(super) use layer::rows_of;
 
@@ -288,7 +288,7 @@ impl<'a> Parser<'a> {
             if self.cursor.eat("$") {
                 let variable = self.variable()?;
                 self.cursor.expect("=")?;
-                with.push(Setting::Variable(variable, crate::notation::attribute_value(&mut self.cursor)?));
+                with.push(Setting::Variable(variable, crate::rewrite::notation::attribute_value(&mut self.cursor)?));
                 continue;
             }
             let name = self.cursor.word().to_owned();

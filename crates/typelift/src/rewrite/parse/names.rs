@@ -3,9 +3,9 @@
 use std::ops::Range;
 
 use super::{Mode, Parser};
-use crate::notation::{NotationError, closest, element_type, shape};
 use crate::ops;
 use crate::rewrite::apply::operations_of;
+use crate::rewrite::notation::{NotationError, closest, element_type, shape};
 use crate::rewrite::term::{Link, Name, Source, TermKind};
 
 /// The layers of a chain between one of its parts and its end, with Square roots and Negatives among them.
@@ -318,6 +318,6 @@ impl Parser<'_> {
 }
 
 /// The element type that comes next, if one does.
-fn element_type_ahead(cursor: &mut crate::notation::Cursor) -> Option<typelift_promote::ElementType> {
+fn element_type_ahead(cursor: &mut crate::rewrite::notation::Cursor) -> Option<typelift_promote::ElementType> {
     typelift_promote::ElementType::from_name(cursor.word())
 }

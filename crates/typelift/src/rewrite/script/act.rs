@@ -7,13 +7,14 @@ use typelift_promote::ElementType;
 
 use super::faults;
 use super::statement::{Owner, Statement};
-use crate::array::{Array, npy};
-use crate::diagnostic::reason;
-use crate::graph::{EditError, Input, Layer, LayerId, Model, Output};
+use crate::base::names::{self, near};
+use crate::edit::inputs_outputs::{End, InterfaceError};
+use crate::edit::precision_marks::Spelling;
+use crate::findings::reason;
 use crate::infer::Probe;
-use crate::interface::{End, InterfaceError};
-use crate::marks::Spelling;
-use crate::notation::closest;
+use crate::model::graph::{EditError, Input, Layer, LayerId, Model, Output};
+use crate::model::shape::Shape;
+use crate::ops::values::array::{Array, npy};
 use crate::ops::{self, LayerKind};
 use crate::precision::{self, KeepPattern, Kept};
 use crate::rewrite::build::{Added, Build};
@@ -21,11 +22,10 @@ use crate::rewrite::constant::stretch;
 use crate::rewrite::evaluate::{Evaluator, Lack};
 use crate::rewrite::known;
 use crate::rewrite::matching::{Bound, self_describe};
+use crate::rewrite::notation::closest;
 use crate::rewrite::term::{Assignment, Name, Side, Source, TermKind};
 use crate::rewrite::values;
-use crate::shape::Shape;
-use crate::spelling::{self, near};
-use crate::xml::ReadError;
+use crate::text::xml::ReadError;
 
 impl Statement {
     /// Changes a typed model; `all` are the statements of the script.
@@ -87,13 +87,13 @@ fn tensors(model: &Model, name: &str) -> Result<Vec<(Output, String)>, String> {
     };
     let mut found = Vec::new();
     let is_result = |layer: &Layer| ops::kind(layer) == LayerKind::Result;
-    for layer in model.graph().layers().filter(|layer| spelling::is_glob(name) && !is_result(layer)) {
+    for layer in model.graph().layers().filter(|layer| names::is_glob(name) && !is_result(layer)) {
         for (at, port) in layer.outputs().iter().enumerate() {
             let mut names = port.names();
             if names.is_empty() && at == 0 {
                 names.push(layer.name().to_owned());
             }
-            let fitting = names.into_iter().find(|known| spelling::matches_glob(name, known));
+            let fitting = names.into_iter().find(|known| names::matches_glob(name, known));
             found.extend(fitting.map(|known| (layer.id().output(at), known)));
         }
     }
@@ -102,7 +102,7 @@ fn tensors(model: &Model, name: &str) -> Result<Vec<(Output, String)>, String> {
 
 /// The name that takes the place of one that a pattern stands for: each `*` and `?` of `new` is what that of `old` was.
 fn renamed(old: &str, new: &str, name: &str) -> Result<String, String> {
-    let parts = spelling::captures(old, name).unwrap_or_default();
+    let parts = names::captures(old, name).unwrap_or_default();
     let wildcards = |text: &str| text.matches(['*', '?']).count();
     if wildcards(new) != parts.len() {
         return Err(format!("write `*` and `?` as often in `{new}` as in `{old}`: they stand for the same text"));
@@ -121,10 +121,10 @@ fn rename(model: &mut Model, old: &str, new: &str) -> Result<(), String> {
         Ok(()) => return Ok(()),
         Err(error) => with_suggestion(model, old, error.to_string()),
     };
-    if !spelling::is_glob(old) {
+    if !names::is_glob(old) {
         return Err(error);
     }
-    let mut names: Vec<_> = names(model).filter(|name| spelling::matches_glob(old, name)).collect();
+    let mut names: Vec<_> = names(model).filter(|name| names::matches_glob(old, name)).collect();
     names.sort_unstable();
     names.dedup();
     if names.is_empty() {
@@ -159,7 +159,7 @@ fn cut(model: &mut Model, names: &[String]) -> Result<(), String> {
 
 /// Puts the branch that runs in the place of each If of this name whose condition is known, in bodies too.
 fn inline(model: &mut Model, name: &str) -> Result<(), String> {
-    let fits = |known: &str| known == name || spelling::is_glob(name) && spelling::matches_glob(name, known);
+    let fits = |known: &str| known == name || names::is_glob(name) && names::matches_glob(name, known);
     let (mut known, mut is_there) = (Vec::new(), false);
     for (place, graph) in model.walk().rev() {
         for layer in graph.layers().filter(|layer| layer.bodies().len() == 2 && fits(layer.name())) {
@@ -268,14 +268,14 @@ fn info(model: &mut Model, owner: &Owner, path: &str, value: &str) -> Result<(),
             None => return model.set_rt_info(path, value).map_err(text_of),
         },
     };
-    let fits = |known: &str| known == name || spelling::is_glob(name) && spelling::matches_glob(name, known);
+    let fits = |known: &str| known == name || names::is_glob(name) && names::matches_glob(name, known);
     let found: Vec<_> = model.graph().layers().filter(|it| fits(it.name())).map(Layer::id).collect();
     if !found.is_empty() {
         let edited = model.edit(|edit| found.iter().try_for_each(|&id| edit.set_rt_info(id, key, value)));
         return edited.map_err(text_of);
     }
     let near = closest(name, model.graph().layers().map(Layer::name));
-    let is_named = matches!(owner, Owner::Named) && !spelling::is_glob(name);
+    let is_named = matches!(owner, Owner::Named) && !names::is_glob(name);
     match near {
         None if is_named => model.set_rt_info(path, value).map_err(text_of),
         Some(near) if is_named => {
@@ -325,7 +325,7 @@ fn names(model: &Model) -> impl Iterator<Item = String> {
 fn with_suggestion(model: &Model, name: &str, message: String) -> String {
     let names: Vec<_> = names(model).filter(|known| known != name).collect();
     let names = names.iter().map(String::as_str);
-    let near = if spelling::is_glob(name) { near(name, names) } else { closest(name, names).map(str::to_owned) };
+    let near = if names::is_glob(name) { near(name, names) } else { closest(name, names).map(str::to_owned) };
     match near {
         Some(near) => format!("{message}; did you mean `{near}`?"),
         None => message,

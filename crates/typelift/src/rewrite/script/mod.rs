@@ -12,9 +12,9 @@ use thiserror::Error;
 use self::statement::Statement;
 use super::parse::{Definitions, starts_clause};
 use super::{Report, RewriteError, Rule};
-use crate::diagnostic::{Diagnostic, LayerRef};
-use crate::graph::Model;
-use crate::notation::{Cursor, NotationError, closest};
+use crate::findings::{Diagnostic, LayerRef};
+use crate::model::graph::Model;
+use crate::rewrite::notation::{Cursor, NotationError, closest};
 
 /// Statements to apply to a model, and again to the next export of it.
 ///

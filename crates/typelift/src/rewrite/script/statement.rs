@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use typelift_promote::ElementType;
 
 use super::Script;
-use crate::notation::{Cursor, NotationError, closest, tensor_type};
+use crate::model::shape::Shape;
 use crate::precision::KeepPattern;
 use crate::rewrite::Rule;
+use crate::rewrite::notation::{Cursor, NotationError, closest, tensor_type};
 use crate::rewrite::parse::{assignment, expression};
 use crate::rewrite::term::{Assignment, Side, Source};
-use crate::shape::Shape;
 
 /// What a statement that is no rule asks for. In names, `*` is any text and `?` any letter.
 #[derive(Clone, Debug)]

@@ -1,0 +1,233 @@
+//! Names: globs, and the name that a misspelt one most likely means.
+
+use smallvec::SmallVec;
+
+/// Whether a name is one that `glob` stands for: `*` is any text, `?` any one letter.
+pub(crate) fn matches_glob(glob: &str, name: &str) -> bool {
+    captures(glob, name).is_some()
+}
+
+/// Whether a text has a `*` or a `?`.
+pub(crate) fn is_glob(text: &str) -> bool {
+    text.contains(['*', '?'])
+}
+
+/// What each `*` and `?` of a glob stands for in a name; `None` for a name that is another one.
+pub(crate) fn captures(glob: &str, name: &str) -> Option<Vec<String>> {
+    let (glob, name): (Vec<_>, Vec<_>) = (glob.chars().collect(), name.chars().collect());
+    let (mut at, mut of_glob) = (0, 0);
+    let mut parts: Vec<std::ops::Range<usize>> = Vec::new();
+    // Where the latest `*` is, and which part it is.
+    let mut star = None;
+    while at < name.len() {
+        match glob.get(of_glob) {
+            Some('*') => {
+                star = Some((of_glob, parts.len()));
+                parts.push(at..at);
+                of_glob += 1;
+            }
+            Some('?') => {
+                parts.push(at..at + 1);
+                at += 1;
+                of_glob += 1;
+            }
+            Some(&letter) if letter == name[at] => {
+                at += 1;
+                of_glob += 1;
+            }
+            _ => {
+                let (before, part) = star?;
+                parts.truncate(part + 1);
+                parts[part].end += 1;
+                (at, of_glob) = (parts[part].end, before + 1);
+            }
+        }
+    }
+    let rest = &glob[of_glob..];
+    parts.extend(rest.iter().map(|_| at..at));
+    let is_whole = rest.iter().all(|&letter| letter == '*');
+    is_whole.then(|| parts.into_iter().map(|part| name[part].iter().collect()).collect())
+}
+
+/// The name that `text` is most likely a misspelling of: at most a third of its letters are others.
+pub(crate) fn nearest<'n>(text: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+    let limit = text.chars().count().min(60) / 3;
+    let near = names.filter(|name| name.len().abs_diff(text.len()) <= limit);
+    let near = near.map(|name| (distance(text, name), name)).min_by_key(|&(distance, _)| distance)?;
+    (near.0 <= limit).then_some(near.1)
+}
+
+/// What a text that is none of these names most likely means: the name of which it is a misspelling, or, if it has `*` or
+/// `?`, a pattern like it that such a name fits. At most a third of its letters are others.
+///
+/// # Examples
+/// ```
+/// let names = ["head/add", "head/norm", "tail"];
+/// assert_eq!(typelift::near("hed/add", names), Some("head/add".to_owned()));
+/// assert_eq!(typelift::near("hed/*", names), Some("head/*".to_owned()));
+/// assert_eq!(typelift::near("body/*", names), None);
+/// ```
+#[must_use]
+pub fn near<'n>(text: &str, names: impl IntoIterator<Item = &'n str>) -> Option<String> {
+    if !is_glob(text) {
+        return nearest(text, names.into_iter()).map(str::to_owned);
+    }
+    let limit = text.chars().filter(|letter| !['*', '?'].contains(letter)).count().min(60) / 3;
+    let tables = names.into_iter().map(|name| Alignment::of(text, name));
+    let best = tables.min_by_key(Alignment::distance).filter(|best| best.distance() <= limit)?;
+    Some(best.glob())
+}
+
+/// How many letters of a glob must be changed, added or removed so that a name fits it.
+struct Alignment {
+    glob: Vec<char>,
+    name: Vec<char>,
+    /// The same for the first letters of both, a row for each letter of the glob.
+    rows: Vec<Vec<usize>>,
+}
+
+impl Alignment {
+    fn of(glob: &str, name: &str) -> Self {
+        let (glob, name): (Vec<_>, Vec<_>) = (glob.chars().collect(), name.chars().collect());
+        let mut rows = vec![(0..=name.len()).collect::<Vec<_>>()];
+        for (above, &letter) in glob.iter().enumerate() {
+            let (above, cost) = (&rows[above], usize::from(letter != '*'));
+            let mut row = vec![above[0] + cost];
+            for (at, &other) in name.iter().enumerate() {
+                let changed = above[at] + usize::from(!stands_for(letter, other));
+                row.push(changed.min(above[at + 1] + cost).min(row[at] + cost));
+            }
+            rows.push(row);
+        }
+        Self { glob, name, rows }
+    }
+
+    fn distance(&self) -> usize {
+        self.rows[self.glob.len()][self.name.len()]
+    }
+
+    /// The glob with letters of the name in the place of those that differ. Each `*` stands for as few as it can.
+    fn glob(&self) -> String {
+        let (mut row, mut at, mut letters) = (self.glob.len(), self.name.len(), Vec::new());
+        while row > 0 || at > 0 {
+            let here = self.rows[row][at];
+            let [above, before] = [row, at].map(|it| it.checked_sub(1));
+            let letter = above.map(|above| self.glob[above]);
+            let other = before.map(|before| self.name[before]);
+            let cost = usize::from(letter != Some('*'));
+            let is = |row: Option<usize>, at: Option<usize>, cost: usize| {
+                row.zip(at).is_some_and(|(row, at)| self.rows[row][at] + cost == here)
+            };
+            let fits = letter.zip(other).is_some_and(|(letter, other)| stands_for(letter, other));
+            let (up, left, kept) = match () {
+                () if cost == 0 && is(above, Some(at), 0) => (1, 0, letter),
+                () if cost == 1 && fits && is(above, before, 0) => {
+                    (1, 1, if letter == Some('?') { letter } else { other })
+                }
+                () if is(Some(row), before, cost) => (0, 1, other.filter(|_| cost == 1)),
+                () if is(above, Some(at), cost) => (1, 0, None),
+                () => (1, 1, other),
+            };
+            (row, at) = (row - up, at - left);
+            letters.extend(kept);
+        }
+        letters.into_iter().rev().collect()
+    }
+}
+
+/// Whether a letter of a glob can stand for one of a name, upper and lower case being the same.
+fn stands_for(letter: char, other: char) -> bool {
+    ['*', '?'].contains(&letter) || letter.eq_ignore_ascii_case(&other)
+}
+
+/// How many letters must be changed, added or removed to make one text the other, upper and lower case being the same; where one is much
+/// longer, how much longer it is.
+pub(crate) fn distance(a: &str, b: &str) -> usize {
+    const FAR: usize = 32;
+    let longer = a.chars().count().abs_diff(b.chars().count());
+    if longer > FAR {
+        return longer;
+    }
+    let mut row: SmallVec<[usize; 64]> = (0..=b.chars().count()).collect();
+    for (i, x) in a.chars().enumerate() {
+        let mut diagonal = i;
+        let mut left = i + 1;
+        row[0] = left;
+        for (cell, y) in row[1..].iter_mut().zip(b.chars()) {
+            let changed = diagonal + usize::from(!x.eq_ignore_ascii_case(&y));
+            diagonal = *cell;
+            left = changed.min(left + 1).min(*cell + 1);
+            *cell = left;
+        }
+    }
+    row.last().copied().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn globs_match_whole_names() {
+        let cases = [
+            ("add*", "add", true),
+            ("add*", "add_1/x", true),
+            ("*/add", "loop/body/add", true),
+            ("a?d", "and", true),
+            ("a?d", "ad", false),
+            ("a*b*c", "axbxbxc", true),
+            ("a*b*c", "axbxbx", false),
+            ("add", "add_1", false),
+            ("", "", true),
+            ("*", "", true),
+            ("gr\u{fc}?", "gr\u{fc}n", true),
+        ];
+        for (glob, name, matches) in cases {
+            assert_eq!(matches_glob(glob, name), matches, "{glob} {name}");
+        }
+    }
+
+    #[test]
+    fn a_glob_says_what_it_stands_for() {
+        assert_eq!(captures("past.*.?.key*", "past.12.a.keys"), Some(vec!["12".into(), "a".into(), "s".into()]));
+        assert_eq!(captures("a*b*", "axbxb"), Some(vec!["x".into(), "xb".into()]));
+        assert_eq!(captures("a", "a"), Some(vec![]));
+        assert_eq!(captures("a*", "b"), None);
+    }
+
+    #[test]
+    fn misspellings_find_what_was_meant() {
+        let nearest = |text| nearest(text, crate::ops::all().map(crate::ops::Operation::name));
+        assert_eq!(nearest("Rellu"), Some("Relu"));
+        assert_eq!(nearest("convolutoin"), Some("Convolution"));
+        assert_eq!(nearest("BatchNormInferense"), Some("BatchNormInference"));
+        assert_eq!(nearest("RegexSplit"), None);
+        assert_eq!(nearest("ab"), None);
+        assert_eq!(nearest(""), None);
+        assert_eq!(distance("kitten", "sitting"), 3);
+        assert_eq!(distance("", "abc"), 3);
+    }
+
+    #[test]
+    fn a_misspelt_glob_becomes_one_that_a_name_fits() {
+        let names = ["model/layers.0/norm", "model/layers.0/attention/Softmax", "model/layers.12/mlp", "Result"];
+        let cases = [
+            ("modle/layers.0/*", Some("model/layers.0/*")),
+            ("model/layer.*/norm", Some("model/layers.*/norm")),
+            ("*/attnetion/*", Some("*/attention/*")),
+            ("*/sofmax", Some("*/Softmax")),
+            ("model/layrs.??/mlp", Some("model/layers.??/mlp")),
+            ("MODEL/layers.*/NORM", Some("model/layers.*/norm")),
+            ("model/layers.12/mlps*", Some("model/layers.12/mlp*")),
+            ("encoder*", None),
+            ("x*", None),
+            ("", None),
+        ];
+        for (text, meant) in cases {
+            let found = near(text, names);
+            assert_eq!(found.as_deref(), meant, "{text}");
+            assert!(found.is_none_or(|glob| names.iter().any(|name| matches_glob(&glob, name))), "{text}");
+        }
+        assert_eq!(near("*", []), None);
+    }
+}

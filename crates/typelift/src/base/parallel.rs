@@ -1,0 +1,97 @@
+//! Work on constants that several threads share.
+
+use std::panic::resume_unwind;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+
+use crate::base::progress::Stage;
+
+/// More threads would wait for memory and for the disk.
+const MOST: usize = 4;
+
+/// Does `work` for each number below `count`, as a stage, on several threads unless one is asked for. Each thread takes the next number
+/// as soon as it is done with one, and has a state of its own; all states are returned. A failure ends it, and so does a stop.
+pub(crate) fn share<S: Default + Send, E: Send>(
+    stage: &'static str,
+    count: u64,
+    on_one_thread: bool,
+    work: impl Fn(&mut S, u64) -> Result<(), E> + Sync,
+) -> Result<Vec<S>, E> {
+    let next = AtomicU64::new(0);
+    let run = || {
+        let _others_end = End { next: &next, count };
+        let stage = Stage::new(stage, count);
+        let mut state = S::default();
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            stage.at(at.min(count));
+            if at >= count {
+                return Ok(state);
+            }
+            work(&mut state, at)?;
+        }
+    };
+    let cores = || thread::available_parallelism().map_or(1, |cores| cores.get().min(MOST));
+    let threads = if on_one_thread || count < 2 { 1 } else { cores() as u64 };
+    thread::scope(|scope| {
+        // Where one cannot be started, the others do its part.
+        let helpers = (1..threads.min(count)).map_while(|_| thread::Builder::new().spawn_scoped(scope, run).ok());
+        let helpers: Vec<_> = helpers.collect();
+        let own = run();
+        let others = helpers.into_iter().map(|helper| helper.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        [own].into_iter().chain(others).collect()
+    })
+}
+
+/// Leaves no number to take once it is dropped.
+struct End<'a> {
+    next: &'a AtomicU64,
+    count: u64,
+}
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        self.next.store(self.count, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ops::ControlFlow;
+
+    use super::*;
+    use crate::base::progress::{Stopped, watch};
+
+    #[test]
+    fn a_stop_ends_all_threads() {
+        let worked = AtomicU64::new(0);
+        let hook = |_: &_| ControlFlow::Break(());
+        let stopped = watch(hook, || {
+            share("values", 1 << 24, false, |_: &mut (), _| {
+                worked.fetch_add(1, Ordering::Relaxed);
+                thread::yield_now();
+                Ok::<_, ()>(())
+            })
+        });
+        assert_eq!(stopped, Err(Stopped));
+        assert!(worked.into_inner() < 1 << 24);
+    }
+
+    #[test]
+    fn each_number_is_worked_on_once_until_one_fails() {
+        for on_one_thread in [false, true] {
+            for count in [0, 1, 2, 1000] {
+                let seen = share("values", count, on_one_thread, |seen: &mut Vec<u64>, at| {
+                    seen.push(at);
+                    Ok::<_, ()>(())
+                });
+                let mut seen = seen.unwrap().concat();
+                seen.sort_unstable();
+                assert_eq!(seen, (0..count).collect::<Vec<_>>());
+            }
+            let failed =
+                share("values", 1000, on_one_thread, |_: &mut (), at| if at == 500 { Err(at) } else { Ok(()) });
+            assert_eq!(failed, Err(500));
+        }
+    }
+}

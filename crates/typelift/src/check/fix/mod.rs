@@ -1,0 +1,390 @@
+//! Remedies: changes of the text that were tried before they are offered.
+//!
+//! Candidates come from what the file shows: what its ports declare, how other layers of the same operation are written, other
+//! revisions of the operation, names that are spelled nearly so, tensors that nothing uses. Each is applied to the text in
+//! memory, which is read, inferred and checked again.
+
+mod fitting;
+mod site;
+mod trial;
+mod values;
+mod wiring;
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use rustc_hash::FxHashSet;
+
+use self::site::{Candidate, Evidence, Site};
+pub(crate) use self::trial::examine;
+use self::trial::{Key, Soundness, key};
+use crate::base::span::Span;
+use crate::findings::{About, Code, Diagnostic, Help, Label, Mend, Severity, TextEdit};
+use crate::model::graph::{Direction, Model};
+use crate::model::weights::Weights;
+
+/// How many findings of a model are looked at, and how many candidates of each are tried.
+const FINDINGS: usize = 8;
+const TRIALS: usize = 40;
+/// A text with more findings than this is more than a slip away from a sound one, and each trial would hold as many.
+const MOST_FINDINGS: usize = 500;
+/// How many bytes of text all trials of a model may read together, and how often the text of a large model at least.
+const EFFORT: usize = 16 << 20;
+const LEAST_TRIALS: usize = 6;
+/// How often the effort of one look all looks together may take that make edits in a text.
+const LOOKS: usize = 2;
+/// How many consequences of a finding are shown with it.
+const CONSEQUENCES: usize = 4;
+/// How many possibilities are named where none is certain.
+const NAMED: usize = 4;
+
+/// Adds remedies to what was found in a model that was read and inferred: edits of its text that were applied in memory, read,
+/// inferred and checked.
+///
+/// One is certain if with it the finding is gone, nothing new is wrong, no port deviates from what the file declares that did
+/// not before, and nothing else that was tried does as well. Otherwise several are named as possibilities, or none. The
+/// effort is bounded, however large the model is.
+pub fn mend(model: &Model, found: &mut Vec<Diagnostic>) {
+    if let Some(mut mender) = Mender::new(model, found, &mut effort(&model.source)) {
+        mender.mend(found);
+    }
+}
+
+/// How many bytes of text all trials of a text may read together.
+fn effort(source: &str) -> usize {
+    EFFORT.max(LEAST_TRIALS * source.len())
+}
+
+/// Makes one finding of all that goes with the edits of one; gives the positions of the others.
+fn join(found: &mut [Diagnostic], at: usize, fixed: &HashSet<Key>) -> Vec<usize> {
+    let follows = |&other: &usize| other != at && is_mendable(&found[other]) && fixed.contains(&key(&found[other]));
+    let others: Vec<_> = (0..found.len()).filter(follows).collect();
+    let severity = others.iter().map(|&other| found[other].severity).max();
+    let count = others.len();
+    let labels: Vec<_> = others.iter().filter_map(|&other| Some((found[other].labels.first()?.span, other))).collect();
+    let labels: Vec<_> =
+        labels.into_iter().take(CONSEQUENCES).map(|(span, at)| (span, found[at].message.clone())).collect();
+    let victims: Vec<_> = others.iter().filter_map(|&other| found[other].layer.clone()).collect();
+    let it = &mut found[at];
+    it.severity = it.severity.max(severity.unwrap_or(it.severity));
+    it.labels.extend(labels.into_iter().map(|(span, message)| Label { span, message }));
+    it.victims.extend(victims.into_iter().filter(|layer| Some(layer) != it.layer.as_ref()));
+    if count > CONSEQUENCES {
+        it.notes.push(format!("{} more findings follow from it", count - CONSEQUENCES));
+    }
+    others
+}
+
+/// Makes the certain edits of a text, look after look, until none is left; gives the text with them, the findings that they
+/// mended, and those that are left.
+pub fn fix(source: &Arc<String>, weights: &Weights) -> Fixed {
+    let mut fixed =
+        Fixed { text: source.clone(), model: None, mended: Vec::new(), left: Vec::new(), is_unfinished: false };
+    let mut rest = LOOKS * effort(source);
+    // Each look leaves fewer findings than the one before, or is the last.
+    loop {
+        // It tries what it tries where nothing is to be written.
+        let mut budget = rest.min(effort(source));
+        let is_short = budget < effort(source);
+        rest -= budget;
+        let (model, mut found) = examine(&fixed.text, weights);
+        fixed.model = model;
+        let mut mender = fixed.model.as_ref().and_then(|model| Mender::new(model, &found, &mut budget));
+        if let Some(mender) = &mut mender {
+            mender.mend(&mut found);
+            fixed.is_unfinished = is_short && mender.is_spent;
+        }
+        let mut certain: Vec<_> = found.iter().filter(|it| it.edits().is_some()).cloned().collect();
+        fixed.left = found;
+        let Some(mender) = mender.filter(|_| !certain.is_empty()) else { return fixed };
+        let apply = |these: &[Diagnostic]| {
+            let edits: Vec<_> = these.iter().filter_map(Diagnostic::edits).flatten().cloned().collect();
+            Arc::new(TextEdit::apply(&edits, &fixed.text))
+        };
+        let mut text = apply(&certain);
+        // Each was tried alone: together they may do worse.
+        let targets: HashSet<Key> = certain.iter().map(key).collect();
+        if certain.len() > 1 && Soundness::without(&targets, &mender.before, &text, weights).is_none() {
+            certain.truncate(1);
+            text = apply(&certain);
+        }
+        rest += budget;
+        fixed.text = text;
+        fixed.mended.append(&mut certain);
+    }
+}
+
+/// A text with what is certain mended.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Fixed {
+    /// The text.
+    pub text: Arc<String>,
+    /// The model of the text, as inference leaves it; none where there is none to be made out.
+    pub model: Option<Model>,
+    /// What was mended, each at its place in the text that it was found in.
+    pub mended: Vec<Diagnostic>,
+    /// What is left.
+    pub left: Vec<Diagnostic>,
+    /// Whether the effort was spent before all was tried that is tried of a text, so that fixing this text may go on.
+    pub is_unfinished: bool,
+}
+
+/// Lints of what a file says in two ways.
+const CONTRADICTIONS: &[Code] =
+    &[Code::StalePort, Code::AssumedAttribute, Code::OverlappingConstants, Code::TrailingJunk];
+
+/// Whether a finding can come of a slip in the text.
+fn is_mendable(it: &Diagnostic) -> bool {
+    let is_other = matches!(
+        it.code,
+        Code::NewerThanTarget
+            | Code::MissingWeights
+            | Code::WrongWeights
+            | Code::UnreferencedWeights
+            | Code::LossyConversion
+            | Code::LossySafePromotion
+            | Code::UndecidedPromotion
+            | Code::DuplicateLayerName
+            | Code::DuplicateTensorName
+            | Code::NonFiniteConstant
+            | Code::DestroyedValues
+            | Code::UnstableState
+    );
+    it.severity > Severity::Note && !is_other
+}
+
+/// Whether remedies are named of which none is certain: where OpenVINO takes the file, what is merely possible is worth a word
+/// only if the file contradicts itself.
+fn is_worth_naming(it: &Diagnostic) -> bool {
+    it.is_error() || CONTRADICTIONS.contains(&it.code)
+}
+
+/// Puts what was found by trying before what was only thought of.
+fn offer(it: &mut Diagnostic, source: &str, mends: Vec<Mend>) {
+    match &mends[..] {
+        [] => {}
+        [only] if only.certain => {
+            it.help.retain(|help| !matches!(help, Help::Advice(_) | Help::Add { .. } | Help::AddEdge { .. }));
+            it.help.insert(0, Help::Mend(only.clone()));
+            // Where the edits are elsewhere, that is where the mistake is.
+            let line = |span: Span| source.get(..span.start as usize).unwrap_or_default().rfind('\n');
+            for edit in &only.edits {
+                if it.labels.iter().all(|label| line(label.span) != line(edit.span)) {
+                    it.labels.push(Label { span: edit.span, message: "the mistake is here".to_owned() });
+                }
+            }
+        }
+        _ if !is_worth_naming(it) => {}
+        _ => {
+            // Values that were tried say more than the range of an attribute.
+            let tells_values = matches!(&*it.about, About::Refusal { attribute: Some(_), .. });
+            it.help.retain(|help| !(tells_values && matches!(help, Help::Advice(_))));
+            it.help.insert(0, Help::OneOf(mends));
+        }
+    }
+}
+
+struct Mender<'a> {
+    model: &'a Model,
+    before: Soundness,
+    /// How many more bytes may be read.
+    budget: &'a mut usize,
+    /// Whether something was not tried because there were no more.
+    is_spent: bool,
+}
+
+/// A candidate that does what it should.
+struct Accepted {
+    edits: Vec<TextEdit>,
+    evidence: Evidence,
+    faults: usize,
+    /// The findings that are gone with it.
+    fixed: HashSet<Key>,
+}
+
+impl<'a> Mender<'a> {
+    /// A mender of what was found in a model; none where there is nothing to mend, or too much.
+    fn new(model: &'a Model, found: &[Diagnostic], budget: &'a mut usize) -> Option<Self> {
+        let mendable = found.iter().filter(|it| is_mendable(it)).count();
+        let is_few = (1..=MOST_FINDINGS).contains(&mendable);
+        is_few.then(|| Self { model, before: Soundness::new(model, found), budget, is_spent: false })
+    }
+
+    /// Adds remedies until the budget is spent.
+    fn mend(&mut self, found: &mut Vec<Diagnostic>) {
+        let places: Vec<_> = (0..found.len()).filter(|&at| is_mendable(&found[at])).take(FINDINGS).collect();
+        let mut gone = HashSet::new();
+        for at in places {
+            if gone.contains(&at) {
+                continue;
+            }
+            let (tried, fixed) = self.try_all(&found[at]);
+            offer(&mut found[at], &self.model.source, tried);
+            if found[at].edits().is_some() {
+                gone.extend(join(found, at, &fixed));
+            }
+        }
+        let mut at = 0..;
+        found.retain(|_| at.next().is_none_or(|at| !gone.contains(&at)));
+        // What is certain to be wrong comes before what may follow from it.
+        found.sort_by_key(|it| (std::cmp::Reverse(it.severity), it.edits().is_none()));
+    }
+
+    /// Tries all candidates for a finding.
+    fn try_all(&mut self, it: &Diagnostic) -> (Vec<Mend>, HashSet<Key>) {
+        let source = &self.model.source;
+        let targets = HashSet::from([key(it)]);
+        let mut candidates = self.candidates(it);
+        // Of what is as likely, what is written where the finding points comes first.
+        let points = |edit: &TextEdit| {
+            it.labels.iter().any(|label| label.span.start <= edit.span.start && edit.span.end <= label.span.end)
+        };
+        candidates.sort_by_key(|candidate| (candidate.evidence, !candidate.edits.iter().any(points)));
+        // How many of the best are shown if none is certain; two show that none is.
+        let most = if is_worth_naming(it) { NAMED } else { 2 };
+        let mut seen = FxHashSet::default();
+        let mut accepted = Vec::<Accepted>::new();
+        let mut complete = true;
+        for (trials, Candidate { edits, evidence }) in candidates.into_iter().enumerate() {
+            // What is nearly so written, or used by nothing else, needs no comparison with what is merely possible.
+            let is_settled = accepted.iter().any(|it| it.evidence <= Evidence::Unused && evidence > it.evidence);
+            let whole = accepted.iter().filter(|it| it.evidence < Evidence::Part);
+            // What comes later is no likelier, and does no better where nothing is left to be mended.
+            let is_decided = whole.clone().filter(|it| it.faults == 0).count() >= most;
+            let is_outdone = evidence == Evidence::Part && whole.count() > 0;
+            if is_settled || is_decided || is_outdone {
+                break;
+            }
+            if trials >= TRIALS || *self.budget < source.len() {
+                self.is_spent |= trials < TRIALS;
+                complete = false;
+                break;
+            }
+            let text = Arc::new(TextEdit::apply(&edits, source));
+            if text == *source || !seen.insert(text.clone()) {
+                continue;
+            }
+            *self.budget -= source.len();
+            if let Some(after) = Soundness::without(&targets, &self.before, &text, &self.model.weights) {
+                let evidence = if after.shows_deviations(&self.before) { Evidence::Part } else { evidence };
+                let fixed = after.fixed_since(&self.before);
+                let evidence = match evidence {
+                    // A layer may only be refused for the wrong bytes that it gets.
+                    Evidence::File | Evidence::Table if after.doubts_constants() => Evidence::Part,
+                    evidence => evidence,
+                };
+                accepted.push(Accepted { edits, evidence, faults: after.faults(), fixed });
+            }
+        }
+        if accepted.iter().any(|it| it.evidence < Evidence::Part) {
+            accepted.retain(|it| it.evidence < Evidence::Part);
+        }
+        let least = accepted.iter().map(|it| it.faults).min();
+        accepted.retain(|it| Some(it.faults) == least);
+        accepted.sort_by_key(|it| it.evidence);
+        let is_whole = |it: &Accepted| it.evidence <= Evidence::Unused || complete && it.evidence < Evidence::Part;
+        let certain = accepted.len() == 1 && accepted.first().is_some_and(is_whole);
+        // OpenVINO takes the file, so it has to be the file that speaks for what is named.
+        if !it.is_error() && accepted.iter().any(|it| it.evidence < Evidence::Table) {
+            accepted.retain(|it| it.evidence < Evidence::Table);
+        }
+        accepted.truncate(NAMED);
+        let home = it.layer.as_ref().and_then(|layer| site::find(self.model, layer)?.1.span());
+        let fixed = accepted.first().map(|it| it.fixed.clone()).unwrap_or_default();
+        (accepted.into_iter().map(|it| Mend::new(source, home, it.edits, certain)).collect(), fixed)
+    }
+
+    /// What may have been meant where something was found.
+    fn candidates(&self, it: &Diagnostic) -> Vec<Candidate> {
+        let model = self.model;
+        let places: Vec<Span> = it.labels.iter().map(|label| label.span).collect();
+        let mut found = Vec::new();
+        let located = it.layer.as_ref().and_then(|layer| site::find(model, layer));
+        // That a layer names no operation changes with that name and its version alone.
+        if matches!(it.code, Code::UnknownOperation | Code::MisnamedOperation | Code::WrongOpset) {
+            let site = located.and_then(|(graph, layer)| Site::new(model, graph, &[], layer));
+            return site.map_or(found, |site| site.operations());
+        }
+        let graph = located.map(|(graph, _)| graph).or_else(|| Some(site::graph_at(model, *places.first()?)));
+        let edges = graph.map(|graph| site::edges(&model.source, graph)).unwrap_or_default();
+        if let Some(graph) = graph {
+            if matches!(
+                it.code,
+                Code::UnknownLayer
+                    | Code::EdgeToUnknownLayer
+                    | Code::DuplicateLayerId
+                    | Code::MissingAttribute
+                    | Code::InvalidValue
+                    | Code::WrongInputCount
+                    | Code::UnconnectedInput
+            ) {
+                found.extend(wiring::ids(&model.source, graph, &edges));
+            }
+            found.extend(wiring::edge_ends(model, graph, &edges, &places));
+            if it.code == Code::Cycle {
+                found.extend(wiring::cycle_edges(model, graph, &edges, &places));
+            }
+        }
+        let Some((graph, layer)) = located else { return found };
+        if let Some(site) = Site::new(model, graph, &edges, layer) {
+            found.extend(self.of_layer(it, &site));
+        }
+        let producers = graph.feeds(layer.id()).into_iter().flatten().map(|(layer, _)| layer);
+        let mut producers: Vec<_> = producers.collect();
+        producers.dedup_by_key(|layer| layer.id());
+        let is_about_inputs = !matches!(&*it.about, About::Refusal { attribute: Some(_), .. } | About::Unknown { .. });
+        for producer in producers.into_iter().take(4).filter(|_| is_about_inputs) {
+            if let Some(site) = Site::new(model, graph, &edges, producer) {
+                found.extend(site.attributes(&|_| true, None));
+            }
+        }
+        found
+    }
+
+    /// The ports that a finding points at, saying what their tensors are.
+    fn ports_at(&self, it: &Diagnostic, site: &Site) -> Vec<Candidate> {
+        let mut found = Vec::new();
+        for direction in [Direction::Input, Direction::Output] {
+            let feeds = site.graph.feeds(site.layer.id());
+            for (at, tag) in site.ports(direction).into_iter().enumerate() {
+                let whole = site.element(tag);
+                let holds = |span: Span| whole.start <= span.start && span.end <= whole.end;
+                let output = match direction {
+                    Direction::Output => site.layer.outputs().get(at),
+                    Direction::Input => feeds.get(at).copied().flatten().and_then(|(it, port)| it.outputs().get(port)),
+                };
+                let is_meant = it.labels.iter().any(|label| holds(label.span));
+                let edits = output.filter(|_| is_meant).and_then(|output| site.refresh(direction, at, output));
+                // What a tensor is that a port does not expect may follow from an error.
+                let may_follow = !it.is_error() && self.before.has_errors();
+                let evidence = if site.is_misread() || may_follow { Evidence::Part } else { Evidence::File };
+                found.extend(edits.map(|edits| Candidate::new(evidence, edits)));
+            }
+        }
+        found
+    }
+
+    /// What may have been meant in the layer of a finding.
+    fn of_layer(&self, it: &Diagnostic, site: &Site) -> Vec<Candidate> {
+        let mut found = Vec::new();
+        let named = match &*it.about {
+            About::Refusal { attribute, .. } => attribute.map(str::to_owned),
+            About::Assumed { attribute, .. } => Some((*attribute).to_owned()),
+            _ => None,
+        };
+        found.extend(self.ports_at(it, site));
+        found.extend(site.attribute_names());
+        let is_named = |name: &str| named.as_deref().is_none_or(|named| named == name);
+        found.extend(site.attributes(&is_named, named.as_deref()));
+        found.extend(site.operations());
+        found.extend(site.missing_head());
+        found.extend(site.inputs());
+        found.extend(site.port_ids());
+        found.extend(site.new_ports());
+        if !site.layer.bodies().is_empty() {
+            found.extend(site.port_maps());
+        }
+        found
+    }
+}

@@ -1,0 +1,207 @@
+//! A layer of a file as text: where its attributes, ports and edges are written.
+
+use crate::base::span::Span;
+use crate::findings::{LayerRef, TextEdit};
+use crate::model::graph::{Direction, Graph, Layer, Model, OutputPort};
+use crate::text::xml::{self, Tag};
+
+/// A change of the text that may be what was meant.
+pub(super) struct Candidate {
+    pub(super) edits: Vec<TextEdit>,
+    pub(super) evidence: Evidence,
+}
+
+/// What speaks for a change, the strongest first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Evidence {
+    /// What is written is nearly this, or it is the only one of its kind.
+    Near,
+    /// Nothing else uses what it names.
+    Unused,
+    /// Something else in the file says so.
+    File,
+    /// It is possible.
+    Table,
+    /// It can be only part of what was meant.
+    Part,
+}
+
+impl Candidate {
+    pub(super) fn new(evidence: Evidence, edits: Vec<TextEdit>) -> Self {
+        Self { edits, evidence }
+    }
+
+    pub(super) fn one(evidence: Evidence, span: Span, text: impl Into<String>) -> Self {
+        Self::new(evidence, vec![TextEdit::new(span, text)])
+    }
+}
+
+/// A layer and the text that it is written in.
+pub(super) struct Site<'a> {
+    pub(super) model: &'a Model,
+    pub(super) graph: &'a Graph,
+    pub(super) layer: &'a Layer,
+    pub(super) tags: Vec<Tag>,
+    /// The edges of the graph, as they are written.
+    pub(super) edges: &'a [EdgeText],
+}
+
+/// An edge of the file as it is written.
+pub(super) struct EdgeText {
+    pub(super) span: Span,
+    /// Where `from-layer`, `from-port`, `to-layer` and `to-port` have their values.
+    pub(super) ends: [Span; 4],
+    pub(super) from: (u64, u64),
+    pub(super) to: (u64, u64),
+}
+
+impl<'a> Site<'a> {
+    pub(super) fn new(model: &'a Model, graph: &'a Graph, edges: &'a [EdgeText], layer: &'a Layer) -> Option<Self> {
+        let tags = xml::tags(&model.source, layer.span()?);
+        (!tags.is_empty()).then_some(Self { model, graph, layer, tags, edges })
+    }
+
+    pub(super) fn source(&self) -> &'a str {
+        &self.model.source
+    }
+
+    fn is(&self, tag: &Tag, name: &str) -> bool {
+        tag.name.text(self.source()) == name
+    }
+
+    /// The `<data>` of the layer.
+    pub(super) fn data(&self) -> Option<&Tag> {
+        self.tags.iter().find(|tag| tag.parent == Some(0) && self.is(tag, "data"))
+    }
+
+    /// Where an attribute of `<layer>` has its value.
+    pub(super) fn head(&self, attribute: &str) -> Option<Span> {
+        self.tags.first()?.value(self.source(), attribute)
+    }
+
+    /// Sets an attribute of `<data>`, or adds it there.
+    pub(super) fn set(&self, attribute: &str, value: &str) -> Option<TextEdit> {
+        let Some(data) = self.data() else {
+            let head = self.tags.first()?.span;
+            let is_open = !head.text(self.source()).ends_with("/>");
+            let after = Span { start: head.end, end: head.end };
+            return is_open.then(|| TextEdit::new(after, format!("<data {attribute}=\"{value}\"/>")));
+        };
+        Some(match data.value(self.source(), attribute) {
+            Some(span) => TextEdit::new(span, value),
+            None => insert_attribute(data, attribute, value),
+        })
+    }
+
+    /// The tags of the ports on one side.
+    pub(super) fn ports(&self, direction: Direction) -> Vec<&Tag> {
+        let list = if direction == Direction::Input { "input" } else { "output" };
+        let is_list = |at: usize| self.tags[at].parent == Some(0) && self.is(&self.tags[at], list);
+        self.tags.iter().filter(|tag| self.is(tag, "port") && tag.parent.is_some_and(is_list)).collect()
+    }
+
+    /// The tags in the port maps and back edges of the layer's own bodies.
+    pub(super) fn joints(&self) -> impl Iterator<Item = &Tag> {
+        let joins = |at: usize| {
+            let name = self.tags[at].name.text(self.source());
+            self.tags[at].parent == Some(0) && (name.contains("port_map") || name == "back_edges")
+        };
+        self.tags.iter().filter(move |tag| tag.parent.is_some_and(joins))
+    }
+
+    /// Makes the text of a port say what its tensor is.
+    pub(super) fn refresh(&self, direction: Direction, at: usize, output: &OutputPort) -> Option<Vec<TextEdit>> {
+        let port = *self.ports(direction).get(at)?;
+        let mut edits = Vec::new();
+        let precision = output.element_type().port_name()?;
+        match port.value(self.source(), "precision") {
+            Some(span) if span.text(self.source()) != precision => edits.push(TextEdit::new(span, precision)),
+            Some(_) => {}
+            None => edits.push(insert_attribute(port, "precision", precision)),
+        }
+        let place = self.tags.iter().position(|tag| std::ptr::eq(tag, port))?;
+        let is_dim = |tag: &&Tag| tag.parent == Some(place) && self.is(tag, "dim");
+        let written: Vec<_> = self.tags.iter().filter(is_dim).map(|tag| self.content(tag)).collect();
+        let dims = output.shape().dims()?.iter().map(|dim| dim.value().unwrap_or(-1).to_string());
+        let dims: Vec<_> = dims.collect();
+        if dims.len() == written.len() {
+            let other = written.iter().zip(dims).filter(|(span, dim)| span.text(self.source()).trim() != dim);
+            edits.extend(other.map(|(span, dim)| TextEdit::new(*span, dim)));
+        } else {
+            let tag = |dim: &String| format!("<dim>{dim}</dim>");
+            let text: String = dims.iter().map(tag).collect();
+            let (open, close) = ("<dim>".len() as u32, "</dim>".len() as u32);
+            let place = match (written.first(), written.last()) {
+                (Some(first), Some(last)) => Span { start: first.start - open, end: last.end + close },
+                _ => Span { start: port.span.end, end: port.span.end },
+            };
+            edits.push(TextEdit::new(place, text));
+        }
+        (!edits.is_empty()).then_some(edits)
+    }
+
+    /// An element from its start tag to its end tag.
+    pub(super) fn element(&self, tag: &Tag) -> Span {
+        if tag.span.text(self.source()).ends_with("/>") {
+            return tag.span;
+        }
+        let rest = self.source().get(tag.span.end as usize..).unwrap_or_default();
+        let end = format!("</{}>", tag.name.text(self.source()));
+        let length = rest.find(&end).map_or(0, |at| at + end.len());
+        Span { start: tag.span.start, end: tag.span.end + length as u32 }
+    }
+
+    /// The text between the tags of an element without children.
+    fn content(&self, tag: &Tag) -> Span {
+        let rest = self.source().get(tag.span.end as usize..).unwrap_or_default();
+        let length = rest.find('<').unwrap_or_default();
+        Span { start: tag.span.end, end: tag.span.end + length as u32 }
+    }
+
+    /// Whether the ids of the ports count on from 0 without gaps, inputs first, as OpenVINO numbers them, with one of them
+    /// changed.
+    pub(super) fn is_numbered_with(&self, changed: Option<(Span, u64)>) -> bool {
+        let ports = [Direction::Input, Direction::Output].into_iter().flat_map(|direction| self.ports(direction));
+        let id = |tag: &Tag| {
+            let span = tag.value(self.source(), "id")?;
+            match changed {
+                Some((place, id)) if place == span => Some(id),
+                _ => span.text(self.source()).trim().parse().ok(),
+            }
+        };
+        (0..).zip(ports).all(|(at, tag)| id(tag) == Some(at))
+    }
+}
+
+/// The edges of a graph, as they are written.
+pub(super) fn edges(source: &str, graph: &Graph) -> Vec<EdgeText> {
+    let tags = xml::tags(source, graph.edges_span.unwrap_or_default());
+    let edge = |tag: &Tag| {
+        let [from, from_port, to, to_port] =
+            ["from-layer", "from-port", "to-layer", "to-port"].map(|name| tag.value(source, name));
+        let ends = [from?, from_port?, to?, to_port?];
+        let number = |at: usize| ends[at].text(source).trim().parse::<u64>().unwrap_or(u64::MAX);
+        Some(EdgeText { span: tag.span, ends, from: (number(0), number(1)), to: (number(2), number(3)) })
+    };
+    tags.iter().filter_map(edge).collect()
+}
+
+/// An attribute at the end of a tag.
+pub(super) fn insert_attribute(tag: &Tag, name: &str, value: &str) -> TextEdit {
+    let end = tag.attributes.last().map_or(tag.name.end, |(_, value)| value.end + 1);
+    TextEdit::new(Span { start: end, end }, format!(" {name}=\"{value}\""))
+}
+
+/// The graph that a layer is in, and the layer.
+pub(super) fn find<'a>(model: &'a Model, wanted: &LayerRef) -> Option<(&'a Graph, &'a Layer)> {
+    let graph = model.graph_at(&wanted.place)?;
+    Some((graph, graph.layer(wanted.id)?))
+}
+
+/// The innermost graph around a place in the text, for findings that name no layer.
+pub(super) fn graph_at(model: &Model, span: Span) -> &Graph {
+    let holds = |graph: &Graph| graph.span.is_some_and(|it| it.start <= span.start && span.end <= it.end);
+    let length = |graph: &Graph| graph.span.map_or(u32::MAX, |it| it.end - it.start);
+    let graphs = model.walk().map(|(_, graph)| graph).filter(|graph| holds(graph));
+    graphs.min_by_key(|graph| length(graph)).unwrap_or(&model.graph)
+}

@@ -1,0 +1,191 @@
+//! What a text amounts to: read, inferred and checked in memory.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use rustc_hash::FxHashSet;
+use typelift_promote::ElementType;
+
+use crate::check::{Declared, check_after, faults_after};
+use crate::findings::{Code, Diagnostic, Severity};
+use crate::infer::infer;
+use crate::model::graph::{Direction, Graph, Model, OutputPort};
+use crate::model::weights::Weights;
+use crate::text::xml;
+
+/// What a finding is, but for its words and places: its code and its layer, by path and name.
+pub(super) type Key = (Code, String);
+
+pub(super) fn key(found: &Diagnostic) -> Key {
+    (found.code, found.layer.as_ref().map(crate::findings::LayerRef::full_name).unwrap_or_default())
+}
+
+/// A port: the path of its layer, the layer's name, its direction and position.
+type Port = (String, String, bool, usize);
+
+/// How sound a text is.
+pub(super) struct Soundness {
+    findings: HashMap<Key, usize>,
+    has_errors: bool,
+    ports: Ports,
+}
+
+/// Ports that do not say what their tensors are.
+#[derive(Default)]
+struct Ports {
+    /// Those whose tensor is not what they declare.
+    deviating: FxHashSet<Port>,
+    /// Those of whose tensor nothing is known, although they declare it.
+    unknown: FxHashSet<Port>,
+}
+
+/// What reading, inference and checks find in a text.
+pub(crate) fn examine(source: &Arc<String>, weights: &Weights) -> (Option<Model>, Vec<Diagnostic>) {
+    let (model, found) = read(source, weights, |_| false).unwrap_or_default();
+    let found = match &model {
+        Some(model) => check_after(model, found),
+        None => found,
+    };
+    (model, found)
+}
+
+/// Reads and infers a text; nothing, and no more work, where the errors of one or the other are `enough`.
+fn read(
+    source: &Arc<String>,
+    weights: &Weights,
+    enough: impl Fn(&[Diagnostic]) -> bool,
+) -> Option<(Option<Model>, Vec<Diagnostic>)> {
+    let reading = xml::parse(source.clone());
+    let mut found = reading.diagnostics;
+    if enough(&found) {
+        return None;
+    }
+    let Some(mut model) = reading.model else { return Some((None, found)) };
+    model.set_weights(weights.clone());
+    let damaged = found.iter().any(Diagnostic::is_error);
+    let mut inferred = infer(&mut model);
+    inferred.retain(|it| !(damaged && it.code == Code::WrongInputCount));
+    found.append(&mut inferred);
+    (!enough(&found)).then_some((Some(model), found))
+}
+
+/// How many findings there are of each kind.
+fn counts(found: &[Diagnostic]) -> HashMap<Key, usize> {
+    let mut counts = HashMap::new();
+    for it in found.iter().filter(|it| it.severity > Severity::Note) {
+        *counts.entry(key(it)).or_default() += 1;
+    }
+    counts
+}
+
+impl Soundness {
+    /// That of a text, by all that was found in it.
+    pub(super) fn new(model: &Model, found: &[Diagnostic]) -> Self {
+        Self::of(found, Ports::new(model))
+    }
+
+    fn of(found: &[Diagnostic], ports: Ports) -> Self {
+        Self { findings: counts(found), has_errors: found.iter().any(Diagnostic::is_error), ports }
+    }
+
+    /// That of a text that should have fewer findings of each of these kinds than there were; `None` where it has as many of
+    /// one, or where something is wrong that was not before, as far as that was known.
+    pub(super) fn without(
+        targets: &HashSet<Key>,
+        before: &Self,
+        source: &Arc<String>,
+        weights: &Weights,
+    ) -> Option<Self> {
+        let as_many = |found: &[Diagnostic]| {
+            let counts = counts(found);
+            targets.iter().any(|target| counts.get(target).copied().unwrap_or_default() >= before.count(target))
+        };
+        let (model, mut found) = read(source, weights, as_many)?;
+        let ports = model.as_ref().map(Ports::new).unwrap_or_default();
+        // The checks take longer than a look at the ports.
+        if !ports.are_no_worse(&before.ports) {
+            return None;
+        }
+        if let Some(model) = &model {
+            found = faults_after(model, found);
+        }
+        let after = Self::of(&found, ports);
+        let is_no_worse = after.findings.keys().all(|key| after.count(key) <= before.count(key));
+        (is_no_worse && !as_many(&found)).then_some(after)
+    }
+
+    fn count(&self, key: &Key) -> usize {
+        self.findings.get(key).copied().unwrap_or_default()
+    }
+
+    pub(super) fn has_errors(&self) -> bool {
+        self.has_errors
+    }
+
+    /// Whether constants share some of their bytes, so that what they hold is in doubt.
+    pub(super) fn doubts_constants(&self) -> bool {
+        self.findings.keys().any(|(code, _)| *code == Code::OverlappingConstants)
+    }
+
+    /// How much is wrong: nothing that counts more can be made up for by what counts less.
+    pub(super) fn faults(&self) -> usize {
+        self.findings.values().sum::<usize>() + self.ports.deviating.len() + self.ports.unknown.len()
+    }
+
+    /// The findings of the text before that are gone here.
+    pub(super) fn fixed_since(&self, before: &Self) -> HashSet<Key> {
+        before.findings.keys().filter(|key| !self.findings.contains_key(key)).cloned().collect()
+    }
+
+    /// Whether a port deviates of whose tensor nothing was known before.
+    pub(super) fn shows_deviations(&self, before: &Self) -> bool {
+        !self.ports.deviating.is_subset(&before.ports.deviating)
+    }
+}
+
+impl Ports {
+    fn new(model: &Model) -> Self {
+        let mut ports = Self::default();
+        for (place, graph) in model.walk() {
+            ports.look_at(model, graph, place.path());
+        }
+        ports
+    }
+
+    fn look_at(&mut self, model: &Model, graph: &Graph, path: &str) {
+        let has_values = model.weights.len().is_some();
+        for layer in graph.unordered() {
+            let port = |direction, at| (path.to_owned(), layer.name().to_owned(), direction == Direction::Input, at);
+            let feeds = graph.feeds(layer.id());
+            for (at, (declared, feed)) in layer.inputs().iter().zip(feeds).enumerate() {
+                let output = feed.and_then(|(source, port)| source.outputs().get(port));
+                let declared = Declared::read(&model.source, declared.declared, declared.content);
+                self.compare(&declared, output, has_values, || port(Direction::Input, at));
+            }
+            for (at, output) in layer.outputs().iter().enumerate() {
+                let declared = Declared::read(&model.source, output.declared, output.content);
+                self.compare(&declared, Some(output), has_values, || port(Direction::Output, at));
+            }
+        }
+    }
+
+    fn compare(&mut self, declared: &Declared, output: Option<&OutputPort>, has_values: bool, port: impl Fn() -> Port) {
+        let is_known = |it: &&OutputPort| it.element_type() != ElementType::Dynamic && it.shape().rank().is_some();
+        match output.filter(is_known) {
+            Some(output) if declared.contradicts(output, has_values) => {
+                self.deviating.insert(port());
+            }
+            Some(_) => {}
+            None if declared.element_type.is_some() => {
+                self.unknown.insert(port());
+            }
+            None => {}
+        }
+    }
+
+    /// Whether no port deviates that did not before, as far as that was known.
+    fn are_no_worse(&self, before: &Self) -> bool {
+        self.deviating.iter().all(|port| before.deviating.contains(port) || before.unknown.contains(port))
+            && self.unknown.is_subset(&before.unknown)
+    }
+}

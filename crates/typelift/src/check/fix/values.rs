@@ -1,0 +1,397 @@
+//! What attributes, types and versions can have been meant to say.
+
+use std::collections::BTreeMap;
+
+use typelift_promote::ElementType;
+
+use super::fitting::Fitting;
+use super::site::{Candidate, Evidence, Site, insert_attribute};
+use crate::base::{foreign, names};
+use crate::check::Declared;
+use crate::findings::TextEdit;
+use crate::infer::candidates;
+use crate::model::graph::Layer;
+use crate::model::weights::stored_size;
+use crate::ops::{self, Attr, AttrKind, LayerKind};
+
+/// How many values of the table are tried for an attribute, and how many of other layers.
+const FROM_TABLE: usize = 6;
+const FROM_SISTERS: usize = 4;
+/// The attribute that names a variable.
+const VARIABLE: &str = "variable_id";
+
+impl Site<'_> {
+    /// Other values of attributes of the layer: of one of them, or of each.
+    /// One that is left out is only added where it is `missed`, or has no default.
+    pub(super) fn attributes(&self, only: &dyn Fn(&str) -> bool, missed: Option<&str>) -> Vec<Candidate> {
+        let Some(operation) = self.layer.operation() else { return Vec::new() };
+        let mut found = Vec::new();
+        if ops::is_constant(self.layer) || ops::kind(self.layer) == LayerKind::Parameter {
+            found.extend(self.declared_attributes(only));
+        }
+        let mut fitting = Fitting::new(self.model, self.graph, self.layer.id());
+        for row in operation.attribute_names().filter_map(|name| operation.attribute(name)).filter(|row| only(row.name))
+        {
+            let written = self.layer.attribute(row.name);
+            let is_missed = missed == Some(row.name) || operation.required_attributes().contains(&row.name);
+            if written.is_none() && row.default.is_some() && !is_missed {
+                found.extend(self.left_out(row, &mut fitting));
+                continue;
+            }
+            let mut values: Vec<(Evidence, String)> = Vec::new();
+            let near = written.map_or_else(Vec::new, |text| near_values(row, text));
+            let evidence = |value: &str| match row.kind {
+                AttrKind::Enum(words) if !is_clearly(value, written.unwrap_or_default(), words) => Evidence::File,
+                _ if has_unit(written.unwrap_or_default()) => Evidence::File,
+                _ => Evidence::Near,
+            };
+            let mut of_table = candidates(row, self.layer);
+            let possible = of_table.len();
+            // Where no value fits, the inputs are not what they were when the ports were written.
+            let mut fits = |value: &str| fitting.fits(row.name, value) != Some(false);
+            let is_told = missed != Some(row.name) || of_table.is_empty() || of_table.iter().any(|value| fits(value));
+            of_table.retain(|value| !is_told || fits(value));
+            // What OpenVINO assumes, where the ports tell it from other values.
+            let assumed = row.default.filter(|_| written.is_none() && of_table.len() < possible);
+            let assumed = assumed.filter(|value| of_table.iter().any(|it| it == value));
+            values.extend(near.into_iter().map(|value| (evidence(&value), value)));
+            values.extend(assumed.map(|value| (Evidence::Unused, value.to_owned())));
+            values.extend(self.sister_values(row.name).into_iter().map(|value| (Evidence::File, value)));
+            values.extend(of_table.into_iter().take(FROM_TABLE).map(|value| (Evidence::Table, value)));
+            if row.name == VARIABLE {
+                found.extend(self.lone_variables(written.unwrap_or_default()));
+            }
+            let mut seen = vec![written.unwrap_or_default().to_owned()];
+            for (evidence, value) in values {
+                if seen.contains(&value) || is_told && fitting.fits(row.name, &value) == Some(false) {
+                    continue;
+                }
+                found.extend(self.set(row.name, &value).map(|edit| Candidate::new(evidence, vec![edit])));
+                seen.push(value);
+            }
+        }
+        found
+    }
+
+    /// The words for an attribute that is left out with which the outputs are what the ports declare, where they are not
+    /// without it.
+    fn left_out(&self, row: &Attr, fitting: &mut Fitting) -> Vec<Candidate> {
+        let words: &[&str] = match row.kind {
+            AttrKind::Bool => &["true", "false"],
+            AttrKind::Enum(words) => words,
+            _ => return Vec::new(),
+        };
+        let default = row.default.unwrap_or_default();
+        if fitting.fits(row.name, default) != Some(false) {
+            return Vec::new();
+        }
+        let fit = words.iter().filter(|word| **word != default && fitting.fits(row.name, word) == Some(true));
+        let edits: Vec<_> = fit.filter_map(|word| self.set(row.name, word)).collect();
+        edits.into_iter().map(|edit| Candidate::new(Evidence::File, vec![edit])).collect()
+    }
+
+    /// What the ports of a Parameter or constant say about its attributes, and what its size follows from.
+    fn declared_attributes(&self, only: &dyn Fn(&str) -> bool) -> Vec<Candidate> {
+        let Some(port) = self.layer.outputs().first() else { return Vec::new() };
+        let Declared { element_type, dims } = Declared::read(self.source(), port.declared, port.content);
+        let shape = dims.iter().map(|&dim| if dim < 0 { "?".to_owned() } else { dim.to_string() });
+        let separator = if self.layer.attribute("shape").is_some_and(|text| text.contains(", ")) { ", " } else { "," };
+        let shape = shape.collect::<Vec<_>>().join(separator);
+        let mut values = vec![("shape", shape)];
+        values.extend(element_type.map(|ty| ("element_type", ty.name().to_owned())));
+        let count = dims.iter().try_fold(1_u64, |count, &dim| count.checked_mul(u64::try_from(dim).ok()?));
+        let bytes = element_type.zip(count).and_then(|(ty, count)| stored_size(ty, count));
+        if ops::is_constant(self.layer) {
+            values.extend(
+                bytes.or_else(|| self.bytes_to_next().map(u128::from)).map(|bytes| ("size", bytes.to_string())),
+            );
+        }
+        values.retain(|(name, value)| self.layer.attribute(name).map(str::trim) != Some(value.as_str()));
+        let edits = values.iter().map(|(name, value)| (*name, self.set(name, value)));
+        let edits: Vec<_> = edits.filter_map(|(name, edit)| Some((name, edit?))).collect();
+        let all = edits.iter().map(|(_, edit)| edit.clone()).collect::<Vec<_>>();
+        let (written, size) = (self.written_bytes(), self.layer.byte_count("size").map(u128::from));
+        // What the port declares fills the bytes up to the next constant.
+        let fills = bytes.is_some() && bytes == self.bytes_to_next().map(u128::from) && bytes != size;
+        let together = if fills { Evidence::Unused } else { Evidence::Part };
+        let several = (all.len() > 1 && self.data().is_some()).then(|| Candidate::new(together, all));
+        let is_whole = dims.iter().all(|&dim| dim >= 0) || ops::is_constant(self.layer);
+        // With it the constant has as many bytes as it says, which it has not as it is written.
+        let settles = edits.len() == 1 && bytes.is_some() && bytes == size && written != size;
+        let evidence = |name| match () {
+            // Ports cannot say the bounds of a dim.
+            () if name == "shape" && !is_whole => Evidence::Part,
+            () if settles => Evidence::Unused,
+            () => Evidence::File,
+        };
+        let each = edits.into_iter().filter(|(name, _)| only(name) || ops::is_constant(self.layer));
+        let each = each.map(|(name, edit)| Candidate::new(evidence(name), vec![edit]));
+        each.chain(several).chain(self.offsets()).collect()
+    }
+
+    /// Whether a constant has more or fewer bytes than it says, so that its port need not be what is wrong.
+    pub(super) fn is_misread(&self) -> bool {
+        let size = self.layer.byte_count("size").map(u128::from);
+        ops::is_constant(self.layer) && self.written_bytes().zip(size).is_some_and(|(written, size)| written != size)
+    }
+
+    /// How many bytes a constant of the written type and shape has.
+    fn written_bytes(&self) -> Option<u128> {
+        let ty = ElementType::from_name(self.layer.attribute("element_type")?.trim())?;
+        let dims = self.layer.attribute("shape")?.split(',').map(str::trim).filter(|dim| !dim.is_empty());
+        let count = dims.map(|dim| dim.parse::<u64>().ok()).try_fold(1_u64, |count, dim| count.checked_mul(dim?));
+        stored_size(ty, count?)
+    }
+
+    /// How far it is from a constant's offset to the next one, or to the end of the weights.
+    fn bytes_to_next(&self) -> Option<u64> {
+        let offset = |layer: &Layer| layer.attribute("offset")?.trim().parse::<u64>().ok();
+        let start = offset(self.layer)?;
+        let layers = self.model.walk().flat_map(|(_, graph)| graph.unordered());
+        let starts = layers.filter(|layer| ops::is_constant(layer)).filter_map(offset);
+        let end = starts.chain(self.model.weights.len()).filter(|&other| other > start).min()?;
+        Some(end - start)
+    }
+
+    /// Places in the weights for a constant: where others end and none begins.
+    fn offsets(&self) -> Vec<Candidate> {
+        let Some(data) = self.data().filter(|_| ops::is_constant(self.layer)) else { return Vec::new() };
+        let mut places = Vec::new();
+        let mut alike = BTreeMap::<u64, usize>::new();
+        let layers = self.model.walk().flat_map(|(_, graph)| graph.unordered());
+        for layer in layers.filter(|layer| !std::ptr::eq(*layer, self.layer) && ops::is_constant(layer)) {
+            if let (Some(start), Some(size)) = (layer.byte_count("offset"), layer.byte_count("size")) {
+                places.push((start, start.saturating_add(size)));
+                let is_alike = |name| layer.attribute(name) == self.layer.attribute(name);
+                if is_alike("element_type") && is_alike("shape") {
+                    *alike.entry(start).or_default() += 1;
+                }
+            }
+        }
+        places.sort_unstable();
+        let mut holes = Vec::new();
+        let mut end = 0;
+        for &(start, stop) in &places {
+            holes.extend((start > end).then_some((end, start)));
+            end = end.max(stop);
+        }
+        holes.extend(self.model.weights.len().filter(|&length| length > end).map(|length| (end, length)));
+        let written = data.value(self.source(), "offset");
+        let edit = |start: u64| match written {
+            Some(span) => TextEdit::new(span, start.to_string()),
+            None => insert_attribute(data, "offset", &start.to_string()),
+        };
+        let (now, size) = (self.layer.byte_count("offset"), self.layer.byte_count("size"));
+        // Equal constants share their bytes.
+        holes.extend(places.iter().filter(|&&(start, end)| Some(end - start) == size).copied());
+        holes.retain(|&(start, end)| size.is_none_or(|size| end - start >= size) && Some(start) != now);
+        let is_taken = |start| places.binary_search_by_key(&start, |place: &(u64, u64)| place.0).is_ok();
+        let uses = |start| alike.get(&start).copied().unwrap_or_default();
+        let rank = |start: u64, end: u64| {
+            let distance = now.map_or(start, |now| start.abs_diff(now));
+            let overlaps = now.zip(size).is_some_and(|(now, size)| start < now.saturating_add(size) && now < end);
+            (Some(end - start) != size, is_taken(start), !overlaps, std::cmp::Reverse(uses(start)), distance)
+        };
+        holes.sort_by_key(|&(start, end)| rank(start, end));
+        holes.dedup();
+        let evidence = |start, fits: bool| match (fits, is_taken(start)) {
+            (true, false) => Evidence::Unused,
+            (true, true) => Evidence::File,
+            (false, _) => Evidence::Part,
+        };
+        let found = holes.into_iter().take(FROM_TABLE);
+        found
+            .map(|(start, end)| Candidate::new(evidence(start, Some(end - start) == size), vec![edit(start)]))
+            .collect()
+    }
+
+    /// What layers of the same operation say in an attribute, the most frequent first.
+    fn sister_values(&self, name: &str) -> Vec<String> {
+        let mut counts = BTreeMap::<&str, usize>::new();
+        for sister in self.sisters() {
+            *counts.entry(sister.attribute(name).unwrap_or_default()).or_default() += 1;
+        }
+        let mut values: Vec<_> = counts.into_iter().filter(|(value, _)| !value.is_empty()).collect();
+        values.sort_by_key(|&(_, count)| std::cmp::Reverse(count));
+        let is_place = ops::is_constant(self.layer) && ["offset", "shape", "size"].contains(&name);
+        let is_own = is_place || name == VARIABLE;
+        let limit = if is_own { 0 } else { FROM_SISTERS };
+        values.into_iter().take(limit).map(|(value, _)| value.to_owned()).collect()
+    }
+
+    /// Names of variables that only a ReadValue has, or only an Assign: the two are made the same, and which of them is
+    /// misspelt the file does not say.
+    fn lone_variables(&self, written: &str) -> Vec<Candidate> {
+        let partner = match ops::kind(self.layer) {
+            LayerKind::Assign => LayerKind::ReadValue,
+            LayerKind::ReadValue => LayerKind::Assign,
+            _ => return Vec::new(),
+        };
+        let taken: Vec<_> = self.sisters().filter_map(|sister| sister.attribute(VARIABLE)).collect();
+        let partners = self.graph.unordered().filter(|layer| ops::kind(layer) == partner);
+        let name = |layer: &Layer| layer.attribute(VARIABLE).unwrap_or_default().to_owned();
+        let mut lone: Vec<_> = partners.map(|layer| (name(layer), layer)).collect();
+        lone.retain(|(name, _)| !taken.contains(&name.as_str()));
+        let near = names::nearest(written, lone.iter().map(|(name, _)| name.as_str())).map(str::to_owned);
+        // Where one is nearly the other, the rest is out of the question.
+        lone.retain(|(name, _)| near.as_ref().is_none_or(|near| near == name));
+        let edits = lone.iter().flat_map(|(name, partner)| {
+            let there =
+                Site::new(self.model, self.graph, self.edges, partner).and_then(|site| site.set(VARIABLE, written));
+            self.set(VARIABLE, name).into_iter().chain(there)
+        });
+        edits.map(|edit| Candidate::new(Evidence::File, vec![edit])).collect()
+    }
+
+    /// The other layers of the same operation in the graph.
+    fn sisters(&self) -> impl Iterator<Item = &Layer> {
+        let is_sister = |layer: &&Layer| layer.ty() == self.layer.ty() && layer.id() != self.layer.id();
+        self.graph.unordered().filter(is_sister)
+    }
+
+    /// Other names for attributes that the operation does not have, and the file without them.
+    pub(super) fn attribute_names(&self) -> Vec<Candidate> {
+        let (Some(operation), Some(data)) = (self.layer.operation(), self.data()) else { return Vec::new() };
+        let mut found = Vec::new();
+        for &(name, value) in &data.attributes {
+            let written = name.text(self.source());
+            if operation.attribute(written).is_some() {
+                continue;
+            }
+            let free: Vec<_> =
+                operation.attribute_names().filter(|name| self.layer.attribute(name).is_none()).collect();
+            let near = foreign::attribute(written, free.iter().copied());
+            let evidence = |known: &str| if near == Some(known) { Evidence::Near } else { Evidence::Table };
+            let others = free.into_iter().filter(|known| near.is_none() || near == Some(known));
+            found.extend(others.map(|known| Candidate::one(evidence(known), name, known)));
+            let whole = crate::base::span::Span { start: name.start, end: value.end + 1 };
+            found.push(Candidate::one(Evidence::Part, whole, ""));
+        }
+        found
+    }
+
+    /// Other operations, and other versions of the operation.
+    pub(super) fn operations(&self) -> Vec<Candidate> {
+        let mut found = Vec::new();
+        if let Some(span) = self.head("version") {
+            let of_sisters: Vec<_> = self.sisters().map(Layer::version).collect();
+            let rows = ops::revisions(self.layer.ty()).iter();
+            let mut sets: Vec<_> = rows.filter_map(|row| row.opsets().next()).collect();
+            sets.sort_unstable_by(|a, b| b.cmp(a));
+            for set in sets.into_iter().map(|set| format!("opset{set}")).filter(|set| set != self.layer.version()) {
+                let digits = |text: &str| text.trim_start_matches(|c: char| !c.is_ascii_digit()).to_owned();
+                let is_near = self.layer.operation().is_none() && digits(&set) == digits(self.layer.version());
+                let evidence = match () {
+                    () if is_near => Evidence::Near,
+                    () if of_sisters.contains(&set.as_str()) => Evidence::File,
+                    () => Evidence::Table,
+                };
+                found.push(Candidate::one(evidence, span, set));
+            }
+        }
+        if let (Some(span), None) = (self.head("type"), self.layer.operation()) {
+            let names: Vec<_> = ops::all().map(ops::Operation::name).collect();
+            let meant = foreign::operation(self.layer.ty(), &names).map(|(meant, _)| meant);
+            let distance = |name: &str| names::distance(name, self.layer.ty());
+            let written = names.into_iter().map(ops::file_spelling);
+            let limit = self.layer.ty().chars().count() / 2;
+            let meant = meant.map(ops::file_spelling);
+            let mut near: Vec<_> =
+                written.filter(|name| distance(name) <= limit.min(3) || Some(*name) == meant).collect();
+            near.sort_by_key(|name| (Some(*name) != meant, distance(name), *name));
+            near.dedup();
+            for name in near.into_iter().take(FROM_TABLE).filter(|name| !name.is_empty()) {
+                let is_near = Some(name) == meant || distance(name) <= (limit / 2).clamp(1, 2);
+                found.push(Candidate::one(if is_near { Evidence::Near } else { Evidence::Table }, span, name));
+            }
+        }
+        found
+    }
+
+    /// Attributes of `<layer>` that are missing.
+    pub(super) fn missing_head(&self) -> Vec<Candidate> {
+        let Some(head) = self.tags.first() else { return Vec::new() };
+        let mut found = Vec::new();
+        if self.head("version").is_none() {
+            let rows = ops::revisions(self.layer.ty()).iter();
+            let mut sets: Vec<_> = rows.filter_map(|row| row.opsets().next()).collect();
+            sets.sort_unstable();
+            let sets = sets.into_iter().rev().map(|set| format!("opset{set}"));
+            found.extend(sets.map(|set| Candidate::new(Evidence::File, vec![insert_attribute(head, "version", &set)])));
+        }
+        found
+    }
+}
+
+/// Whether a number is followed by a word, which may change what it says: `8bit` for 256 levels.
+fn has_unit(text: &str) -> bool {
+    let word = text.trim().trim_start_matches(|c: char| c.is_ascii_digit());
+    word.len() > 1 && word.len() < text.trim().len() && word.chars().all(|c| c.is_ascii_alphabetic())
+}
+
+/// The values that a text nearly is: `8` for `0x8` or `8px`, `true` for `True`, `i64` for `int64`.
+fn near_values(row: &Attr, text: &str) -> Vec<String> {
+    let is_type = matches!(row.kind, AttrKind::Type) && ElementType::from_name(text).is_none();
+    let near = |ty: &ElementType| names::distance(ty.name(), text) <= 1;
+    let types = ElementType::all().filter(|ty| is_type && near(ty)).map(|ty| ty.name().to_owned());
+    near_value(row, text).into_iter().chain(types).collect()
+}
+
+/// Whether a word is the only one of `words` that a text can be a slip of: `linear` for `bilinear` is not where there is
+/// `linear_onnx`.
+fn is_clearly(word: &str, text: &str, words: &[&str]) -> bool {
+    let is_as_near = |other: &&str| *other != word && (other.starts_with(word) || other.starts_with(text));
+    names::distance(word, text) <= 1 || !words.iter().any(is_as_near)
+}
+
+fn near_value(row: &Attr, text: &str) -> Option<String> {
+    match row.kind {
+        AttrKind::Bool => foreign::word(text.trim(), &["true", "false"]).map(str::to_owned),
+        AttrKind::Enum(words) if !words.contains(&text) => foreign::word(text.trim(), words).map(str::to_owned),
+        AttrKind::Type if ElementType::from_name(text).is_none() => {
+            foreign::element_type(text).map(|ty| ty.name().to_owned())
+        }
+        AttrKind::Int | AttrKind::Unsigned | AttrKind::Bytes => near_number(text).filter(|number| number != text),
+        AttrKind::Ints | AttrKind::UnsignedInts | AttrKind::Shape => {
+            let bare = text.trim().trim_matches(|c| "()[]{}".contains(c));
+            let is_hex = bare.strip_prefix("0x").is_some_and(|digits| u64::from_str_radix(digits, 16).is_ok());
+            let parts: Vec<_> = if bare.contains(',') || is_hex {
+                bare.split(',').map(str::trim).collect()
+            } else {
+                bare.split(|c: char| c.is_whitespace() || ";xX".contains(c)).filter(|part| !part.is_empty()).collect()
+            };
+            let numbers: Option<Vec<_>> = parts.into_iter().map(near_part).collect();
+            let separator = if bare.contains(',') && !bare.contains(", ") { "," } else { ", " };
+            numbers.map(|numbers| numbers.join(separator)).filter(|list| list != text)
+        }
+        _ => None,
+    }
+}
+
+fn near_part(text: &str) -> Option<String> {
+    let is_dim = text == "?" || text.contains("..");
+    if is_dim { Some(text.to_owned()) } else { near_number(text) }
+}
+
+/// The integer that a text nearly is.
+fn near_number(text: &str) -> Option<String> {
+    let text = text.trim();
+    let letters: String = text.chars().filter(|c| !['_', ' ', '\''].contains(c)).collect();
+    if let Some(digits) = letters.strip_prefix("0x").or_else(|| letters.strip_prefix("0X")) {
+        return i64::from_str_radix(digits, 16).ok().map(|number| number.to_string());
+    }
+    let (sign, digits) = match letters.strip_prefix('-') {
+        Some(digits) => ("-", digits),
+        None => ("", letters.strip_prefix('+').unwrap_or(&letters)),
+    };
+    // A letter that looks like a digit, and what follows the number.
+    let looks = |c: char| match c {
+        'O' | 'o' => '0',
+        'l' | 'I' => '1',
+        c => c,
+    };
+    let whole = digits.split('.').next().unwrap_or_default();
+    let number: String =
+        whole.chars().map(looks).skip_while(|c| !c.is_ascii_digit()).take_while(char::is_ascii_digit).collect();
+    number.parse::<i64>().ok().map(|number| format!("{sign}{number}"))
+}

@@ -1,0 +1,449 @@
+//! Converting a model whole: its types agree, its promotions are explicit, and its inputs and outputs have the types asked for.
+
+pub mod retarget;
+
+use std::collections::BTreeSet;
+
+use rustc_hash::FxHashSet;
+use thiserror::Error;
+use typelift_promote::ElementType;
+
+use crate::convert::retarget::Retargeted;
+use crate::edit::inputs_outputs::{End, InterfaceError, Reshaped, trace_changes};
+use crate::edit::precision_marks::Spelling;
+use crate::findings::{Code, Diagnostic, LayerRef};
+use crate::model::graph::{EditError, Graph, IrVersion, Layer, LayerId, Model};
+use crate::model::shape::Shape;
+use crate::ops::{self, LayerKind, Release};
+use crate::precision::{self, KeepError, KeepPattern, Kept, Plan, Retyping, Risk, Storage, TypeMap};
+use crate::promotion::passes::{
+    self, Action, Align, Change, ELIMINATE_CONVERTS, ELIMINATE_NOOP_CONVERTS, LOWER_PROMOTE_TYPES, LOWER_WITHOUT_NOOPS,
+    Pass, PassError, TIDY_CHANGED_TYPES, UNIQUE_TENSOR_NAMES,
+};
+
+/// How to convert a model: what `typelift convert` does between reading and writing.
+///
+/// # Examples
+/// ```
+/// use typelift::promote::ElementType;
+/// # let mut model = typelift::Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
+/// let mut conversion = typelift::Conversion::default();
+/// conversion.input_types.push(("x".to_owned(), ElementType::U8));
+/// let converted = conversion.run(&mut model, Vec::new())?;
+/// assert!(converted.refresh_ports);
+/// assert!(model.to_string().starts_with("0 x = Parameter : u8[?,4]\n"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Conversion {
+    /// What inputs become that must agree in type and do not; `None` leaves them, and they are errors.
+    pub align: Option<Align>,
+    /// What becomes of promotions, and which Converts go that are not needed.
+    pub unneeded: Unneeded,
+    /// Inputs that get another element type, which the computation follows; constants whose values are converted:
+    /// [`Model::convert_constant`].
+    pub set_types: Vec<(String, ElementType)>,
+    /// Inputs that get another shape, which the computation follows.
+    pub set_shapes: Vec<(String, Shape)>,
+    /// Inputs that get another element type around the same computation: [`Model::convert_input`].
+    pub input_types: Vec<(String, ElementType)>,
+    /// Outputs that get another element type around the same computation: [`Model::convert_output`].
+    pub output_types: Vec<(String, ElementType)>,
+    /// What becomes of the element types of the whole model: [`Retyping`].
+    pub types: TypeMap,
+    /// The layers that keep their types where others change.
+    pub keep: Vec<KeepPattern>,
+    /// Whether they are also [marked](precision::mark), so that OpenVINO keeps them when it runs the model.
+    pub mark_keeps: bool,
+    /// Whether inputs and outputs keep their types where others change.
+    pub keep_io: bool,
+    /// How constants are to be stored; `None` leaves them.
+    pub storage: Option<Storage>,
+    /// How far a value of a constant may be off in relation to itself in its new type; `None` for any.
+    pub max_error: Option<f64>,
+    /// The release that is to read the model: [`Model::retarget`].
+    pub target: Option<Release>,
+    /// Whether the changes say of each new Convert its name, its source and why it is there, which takes time and memory. Of one
+    /// after a constant that can lose values they always do; of others they have the id and the types otherwise.
+    pub with_details: bool,
+}
+
+/// Which Converts a conversion removes. Each ConvertPromoteTypes becomes those that it means.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Unneeded {
+    /// None, and a ConvertPromoteTypes becomes two Converts, as in OpenVINO's own pass.
+    Kept,
+    /// Those to the type that a tensor already has. A conversion that changes the [precision](Conversion::changes_precision) of
+    /// a model does that alone: promotions stay unless inputs of one layer would get two types, and Converts go only where
+    /// types changed.
+    #[default]
+    Noops,
+    /// Every one whose values another tensor provably holds.
+    Redundant,
+}
+
+/// What a conversion did.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Converted {
+    /// Each change, in order. A Convert that one step inserts and a later one removes is listed twice.
+    pub changes: Vec<Change>,
+    /// What reading found, and what was found on the way: warnings and notes.
+    pub found: Vec<Diagnostic>,
+    /// How many ConvertPromoteTypes were replaced, bodies included.
+    pub promotions_replaced: usize,
+    /// How many should have been and are left, because their type is not known before run time.
+    pub promotions_left: usize,
+    /// The inputs and outputs that have another shape than the file says, where shapes were set.
+    pub reshaped: Vec<Reshaped>,
+    /// Whether the ports of the file no longer declare what is true, so that the model is to be written with
+    /// [`refresh_ports`](crate::text::xml::WriteOptions::refresh_ports).
+    pub refresh_ports: bool,
+    /// What was done for the release that is to read the model, where one is asked for.
+    pub retargeted: Option<Retargeted>,
+    /// What became of constants, where they are to be stored otherwise or the types of the model change.
+    pub stored: Option<Plan>,
+    /// What can go wrong in the types that the model gets, where layers that it takes are not kept.
+    pub risks: Vec<Risk>,
+    /// The kept layers that got a mark, so that OpenVINO keeps their precision when it runs the model.
+    pub marked: Vec<LayerRef>,
+}
+
+/// Why a model was not converted.
+#[derive(Clone, Debug, PartialEq, Error)]
+#[non_exhaustive]
+pub enum ConvertError {
+    /// The model has errors, or cannot be what is asked for. Holds all that was found, warnings and notes too.
+    #[error("{}", .0.iter().filter(|it| it.is_error()).map(ToString::to_string).collect::<Vec<_>>().join("; "))]
+    Refused(Vec<Diagnostic>),
+    /// An input or output that is asked for cannot be changed.
+    #[error(transparent)]
+    Interface(#[from] InterfaceError),
+    /// A pattern of layers to keep matches none.
+    #[error(transparent)]
+    Keep(#[from] KeepError),
+    /// With the types that it is to have, the model has errors.
+    #[error("with these types, {}", .0.iter().map(|error| error.message.as_str()).collect::<Vec<_>>().join("; "))]
+    IllTyped(Vec<Diagnostic>),
+    /// The model cannot be edited as asked: its weights are not there, or its version has no marks.
+    #[error(transparent)]
+    Edit(#[from] EditError),
+    /// A pass failed, which is a fault of this crate.
+    #[error("pass {pass} left a damaged graph: {error}")]
+    Pass {
+        /// Its name.
+        pass: &'static str,
+        /// What it left.
+        error: PassError,
+    },
+}
+
+impl Default for Conversion {
+    /// Aligns by what the file declares, and removes Converts that do nothing.
+    fn default() -> Self {
+        Self {
+            align: Some(Align::default()),
+            unneeded: Unneeded::default(),
+            set_types: Vec::new(),
+            set_shapes: Vec::new(),
+            input_types: Vec::new(),
+            output_types: Vec::new(),
+            types: TypeMap::default(),
+            keep: Vec::new(),
+            mark_keeps: false,
+            keep_io: false,
+            storage: None,
+            max_error: None,
+            target: None,
+            with_details: true,
+        }
+    }
+}
+
+impl Conversion {
+    /// Converts a model, of which reading found this.
+    ///
+    /// # Errors
+    /// [`ConvertError`]: the model may be changed in part then, and is of no use.
+    pub fn run(&self, model: &mut Model, mut found: Vec<Diagnostic>) -> Result<Converted, ConvertError> {
+        let interface = model.interface_types();
+        let promotions_before = promotions(model.graph());
+        let mut changes = self.infer(model, &mut found)?;
+        let refresh_ports = self.changes_interface() || !self.types.is_empty() || !changes.is_empty();
+        let is_aligned = !changes.is_empty();
+        let kept = Kept::find(model, &self.keep)?;
+        if self.lowers_promotions() {
+            changes.extend(self.lower(model, promotions_before)?);
+            if is_aligned && promotions(model.graph()) < promotions_before {
+                found.extend(crate::infer(model).into_iter().filter(Diagnostic::is_error));
+                refuse_errors(&mut found)?;
+            }
+        }
+        let risks = self.risks(model, &kept);
+        let marked = self.mark(model, &kept)?;
+        let mut stored = None;
+        changes.extend(self.retype(model, &kept, &mut stored, &mut found)?);
+        for (name, element_type) in &self.output_types {
+            for name in model.ends_named(End::Output, name)? {
+                changes.extend(model.convert_output(&name, *element_type)?);
+            }
+        }
+        if let Some(storage) = &self.storage {
+            let plan = self.store(storage.plan(model, kept), model, &mut found)?;
+            stored = Some(stored.map_or_else(|| plan.clone(), |types: Plan| types.and(&plan)));
+        }
+        let retargeted = self.target.map(|target| model.retarget(target)).transpose();
+        let retargeted = retargeted.map_err(|refused| refusal(&mut found, refused))?;
+        if let Some(done) = &retargeted {
+            found.extend(done.found.iter().cloned());
+            changes.extend(self.tidy_after(model, done)?);
+        }
+        if refresh_ports {
+            note_retyped(model.retyped_since(&interface), &mut changes);
+        }
+        note_narrowings(model, &mut changes);
+        let reshaped = if self.set_shapes.is_empty() { Vec::new() } else { model.reshaped_since(&interface) };
+        if !self.set_types.is_empty() || !self.set_shapes.is_empty() {
+            found.extend(model.narrowed());
+            found.extend(model.baked());
+        }
+        let promotions_after = promotions(model.graph());
+        Ok(Converted {
+            changes,
+            found,
+            promotions_replaced: promotions_before.saturating_sub(promotions_after),
+            promotions_left: if self.lowers_promotions() { promotions_after } else { 0 },
+            reshaped,
+            refresh_ports,
+            retargeted,
+            stored,
+            risks,
+            marked,
+        })
+    }
+
+    /// Gives inputs and constants their new types and shapes, finds all types, and aligns inputs; gives the changes.
+    fn infer(&self, model: &mut Model, found: &mut Vec<Diagnostic>) -> Result<Vec<Change>, ConvertError> {
+        let (changed, mut changes) = self.change_inputs(model)?;
+        let (mut inferred, aligned) = match self.align {
+            Some(align) => {
+                passes::infer_aligned(model, align).map_err(|error| ConvertError::Pass { pass: "align", error })?
+            }
+            None => (crate::infer(model), Vec::new()),
+        };
+        if found.iter().any(Diagnostic::is_error) {
+            // Reading reported the inputs that it could not connect.
+            inferred.retain(|diagnostic| diagnostic.code != Code::WrongInputCount);
+        }
+        trace_changes(model.graph(), &changed, &mut inferred);
+        found.append(&mut inferred);
+        changes.extend(aligned);
+        refuse_errors(found)?;
+        Ok(changes)
+    }
+
+    /// Gives inputs and constants their new types and shapes; returns the inputs that everything follows, and the changes.
+    fn change_inputs(&self, model: &mut Model) -> Result<(Vec<LayerId>, Vec<Change>), InterfaceError> {
+        let is_constant = |(name, _): &(String, ElementType)| model.names_constant(name);
+        let (constants, inputs): (Vec<_>, Vec<_>) = self.set_types.iter().cloned().partition(is_constant);
+        let changed = model.set_inputs(&inputs, &self.set_shapes)?;
+        let mut changes = Vec::new();
+        for (name, element_type) in constants {
+            changes.extend(model.convert_constant(&name, element_type)?);
+        }
+        for (name, element_type) in &self.input_types {
+            for name in model.ends_named(End::Input, name)? {
+                changes.extend(model.convert_input(&name, *element_type)?);
+            }
+        }
+        Ok((changed, changes))
+    }
+
+    /// Whether inputs or outputs are to be other ones.
+    #[must_use]
+    pub fn changes_interface(&self) -> bool {
+        let retyped = [&self.set_types, &self.input_types, &self.output_types];
+        !self.set_shapes.is_empty() || retyped.iter().any(|types| !types.is_empty())
+    }
+
+    /// Whether the types of the whole model, the storage of its constants or its marks are to change.
+    #[must_use]
+    pub fn changes_precision(&self) -> bool {
+        self.storage.is_some() || !self.types.is_empty() || self.mark_keeps
+    }
+
+    /// Whether each ConvertPromoteTypes becomes the Converts that it means.
+    #[must_use]
+    pub fn lowers_promotions(&self) -> bool {
+        self.unneeded != Unneeded::Noops || !self.changes_precision()
+    }
+
+    /// Replaces each ConvertPromoteTypes of a typed model, and removes Converts.
+    fn lower(&self, model: &mut Model, promotions_before: usize) -> Result<Vec<Change>, ConvertError> {
+        let (lower, tidy) = self.passes();
+        let mut changes = self.pass(model, lower)?;
+        // OpenVINO's reader makes names unique, which its pass keeps; what has no ConvertPromoteTypes it leaves alone.
+        if self.unneeded != Unneeded::Kept || promotions(model.graph()) < promotions_before {
+            changes.extend(self.pass(model, tidy)?);
+        }
+        Ok(changes)
+    }
+
+    /// What can go wrong in the types that a typed model is to get.
+    fn risks(&self, model: &Model, kept: &Kept) -> Vec<Risk> {
+        let stored = match &self.storage {
+            Some(Storage::Compress { to, .. }) => Some(*to),
+            _ => None,
+        };
+        let narrower = self.types.iter().filter(|(from, to)| to.bits() < from.bits()).map(|(_, to)| to);
+        let types: BTreeSet<_> = narrower.chain(stored).collect();
+        let is_kept = |path: &String| model.find(path).is_ok_and(|(place, layer)| kept.covers(&place, layer));
+        let risks = types.into_iter().flat_map(|to| precision::risks(model, to));
+        risks.filter(|risk| !risk.keep.iter().all(is_kept)).collect()
+    }
+
+    /// Marks the layers that are kept, if that is asked for; returns those that got a mark.
+    fn mark(&self, model: &mut Model, kept: &Kept) -> Result<Vec<LayerRef>, EditError> {
+        let spelling = self.target.map_or(Spelling::Both, Spelling::of);
+        if self.mark_keeps { precision::mark(model, kept, spelling) } else { Ok(Vec::new()) }
+    }
+
+    /// Changes the element types of a typed model, and removes Converts that do nothing then. `stored` becomes what that means
+    /// for constants.
+    fn retype(
+        &self,
+        model: &mut Model,
+        kept: &Kept,
+        stored: &mut Option<Plan>,
+        found: &mut Vec<Diagnostic>,
+    ) -> Result<Vec<Change>, ConvertError> {
+        let retyping = Retyping { types: self.types.clone(), kept: kept.clone(), keep_io: self.keep_io };
+        let mut plan = retyping.plan(model);
+        if plan.is_empty() {
+            return Ok(Vec::new());
+        }
+        let promotions = plan.promotions(model);
+        let mut changes = Vec::new();
+        // As OpenVINO's pass: what follows such a promotion gets the type that it makes, where all agree on that.
+        let following = || {
+            let mut trial = model.clone();
+            let plan = retyping.plan_with(&trial, false);
+            plan.apply(&mut trial).is_ok().then_some(plan)
+        };
+        if !promotions.is_empty() {
+            plan = if let Some(following) = following() {
+                following
+            } else {
+                let lowered = passes::lower(model, &promotions, self.with_details);
+                changes = lowered.map_err(|error| ConvertError::Pass { pass: LOWER_WITHOUT_NOOPS.name, error })?;
+                retyping.plan(model)
+            };
+        }
+        self.refuse_beyond(stored.insert(plan.constants(model)), model, found)?;
+        let retyped = plan.apply(model);
+        changes.extend(retyped.map_err(|error| match error {
+            PassError::Edit(error) => ConvertError::Edit(error),
+            PassError::IllTyped(errors) => ConvertError::IllTyped(errors),
+            error => ConvertError::Pass { pass: "change-types", error },
+        })?);
+        changes.extend(match self.unneeded {
+            Unneeded::Kept => Vec::new(),
+            Unneeded::Noops => self.pass(model, TIDY_CHANGED_TYPES)?,
+            Unneeded::Redundant => self.pass(model, ELIMINATE_CONVERTS)?,
+        });
+        Ok(changes)
+    }
+
+    /// Stores constants as the plan says.
+    fn store(&self, plan: Plan, model: &mut Model, found: &mut Vec<Diagnostic>) -> Result<Plan, ConvertError> {
+        let compresses = matches!(self.storage, Some(Storage::Compress { .. }));
+        if let Some(target) = self.target.filter(|&target| compresses && Release::of_format(IrVersion::V11) > target) {
+            let message = format!(
+                "OpenVINO {target} reads version 10 of the format, which has no marks for compressed constants"
+            );
+            let error = Diagnostic::new(Code::NewerThanTarget, message).help("compress for OpenVINO 2022.1 or later");
+            return Err(refusal(found, vec![error]));
+        }
+        self.refuse_beyond(&plan, model, found)?;
+        found.extend(plan.warnings(model));
+        let applied = plan.apply(model).map_err(PassError::from);
+        applied.map_err(|error| ConvertError::Pass { pass: "store-constants", error })?;
+        Ok(plan)
+    }
+
+    /// Refuses a plan in which values would be off by more than they may.
+    fn refuse_beyond(&self, plan: &Plan, model: &Model, found: &mut Vec<Diagnostic>) -> Result<(), ConvertError> {
+        let beyond = self.max_error.map(|limit| plan.beyond(model, limit)).unwrap_or_default();
+        if beyond.is_empty() { Ok(()) } else { Err(refusal(found, beyond)) }
+    }
+
+    /// Removes Converts that came with what was written for a release.
+    fn tidy_after(&self, model: &mut Model, done: &Retargeted) -> Result<Vec<Change>, ConvertError> {
+        if self.unneeded == Unneeded::Kept || done.applied.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.pass(model, self.passes().1)
+    }
+
+    fn pass(&self, model: &mut Model, pass: Pass) -> Result<Vec<Change>, ConvertError> {
+        let name = pass.name;
+        let done = passes::run_with(model, pass, self.with_details);
+        done.map_err(|error| ConvertError::Pass { pass: name, error })
+    }
+
+    /// How ConvertPromoteTypes are replaced, and what follows.
+    fn passes(&self) -> (Pass, Pass) {
+        match self.unneeded {
+            Unneeded::Kept => (LOWER_PROMOTE_TYPES, UNIQUE_TENSOR_NAMES),
+            Unneeded::Noops => (LOWER_WITHOUT_NOOPS, ELIMINATE_NOOP_CONVERTS),
+            Unneeded::Redundant => (LOWER_WITHOUT_NOOPS, ELIMINATE_CONVERTS),
+        }
+    }
+}
+
+/// Ends a conversion with all that was found, these errors last.
+fn refusal(found: &mut Vec<Diagnostic>, mut errors: Vec<Diagnostic>) -> ConvertError {
+    found.append(&mut errors);
+    ConvertError::Refused(std::mem::take(found))
+}
+
+/// Ends a conversion if there are errors.
+fn refuse_errors(found: &mut Vec<Diagnostic>) -> Result<(), ConvertError> {
+    match found.iter().any(Diagnostic::is_error) {
+        true => Err(refusal(found, Vec::new())),
+        false => Ok(()),
+    }
+}
+
+/// Whether a change is that an input or output of the model itself has another type.
+fn is_retyped(change: &Change) -> bool {
+    change.action == Action::Retyped && change.layer.place.is_model()
+}
+
+/// Adds the inputs and outputs that have another type to the changes, where those do not say so yet.
+fn note_retyped(mut retyped: Vec<Change>, changes: &mut Vec<Change>) {
+    let known: FxHashSet<_> = changes.iter().filter(|it| is_retyped(it)).map(|it| it.layer.id).collect();
+    retyped.retain(|it| !known.contains(&it.layer.id));
+    changes.append(&mut retyped);
+}
+
+/// Adds to the reasons for which inputs have a narrower type what that means for what they index.
+fn note_narrowings(model: &Model, changes: &mut [Change]) {
+    for change in changes.iter_mut().filter(|change| is_retyped(change)) {
+        if let Some(narrowing) = model.narrowing(change.layer.id, [change.from, change.to]) {
+            change.reason += &format!("; {narrowing}");
+        }
+    }
+}
+
+/// The number of ConvertPromoteTypes in a graph and its bodies, others that only have the name left out.
+fn promotions(graph: &Graph) -> usize {
+    let (mut count, mut graphs) = (0, vec![graph]);
+    while let Some(graph) = graphs.pop() {
+        count += graph.unordered().filter(|layer| ops::kind(layer) == LayerKind::ConvertPromoteTypes).count();
+        graphs.extend(graph.owners().flat_map(Layer::bodies).map(|body| body.graph()));
+    }
+    count
+}

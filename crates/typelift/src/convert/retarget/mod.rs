@@ -1,0 +1,223 @@
+//! Writing a model for an older OpenVINO release.
+
+mod bits;
+mod order;
+mod rules;
+mod scatter;
+mod slices;
+mod version_10;
+
+use crate::check::{self, repeated_names};
+use crate::edit::Edit;
+use crate::edit::precision_marks::{Marks, Spelling};
+use crate::findings::{Code, Diagnostic, LayerRef};
+use crate::model::graph::{EditError, Graph, IrVersion, Layer, LayerId, Model};
+use crate::ops::{self, LayerKind, Release};
+use crate::promotion::passes::{self, Change};
+use crate::rewrite::{RewriteError, Rule, Site};
+
+/// What was done to a model so that a release reads it.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Retargeted {
+    /// Where rules replaced operations that the release does not have.
+    pub applied: Vec<Site>,
+    /// Layers whose operation stayed the same and now names an operation set that the release has.
+    pub versions: Vec<LayerRef>,
+    /// Layers whose marks that keep a precision are spelled otherwise now.
+    pub marks: Vec<LayerRef>,
+    /// Layers that had the name of another one, and have one of their own now.
+    pub names: Vec<LayerRef>,
+    /// The version of the format, where it changed.
+    pub format: Option<IrVersion>,
+    /// The Converts that took the place of `ConvertPromoteTypes`.
+    pub lowered: Vec<Change>,
+    /// What the format of the release does not hold, as warnings and notes.
+    pub found: Vec<Diagnostic>,
+}
+
+impl Model {
+    /// Rewrites the model and its bodies so that an OpenVINO release reads it and computes the same: later revisions of
+    /// operations become earlier ones, operations that the release does not have become ones that it has, and before 2022.1 the
+    /// format becomes version 10. What is written then is what the release accepts. Types and shapes must be
+    /// [inferred](crate::infer()), and are when it returns.
+    ///
+    /// # Errors
+    /// Everything that the release does not read and that could not be rewritten, each with its layer and place, as
+    /// [`check_target`](crate::check_target) reports it, with the reason. The model is as it was.
+    ///
+    /// # Examples
+    /// ```
+    /// use typelift::Model;
+    /// let mut model = Model::from_text("
+    ///     x = Parameter : f32[2,3]
+    ///     y = Softmax-8(x) {axis=-1}
+    ///     r = Result(y)
+    /// ")?;
+    /// let done = model.retarget("2021.4".parse()?).map_err(|found| found[0].to_string())?;
+    /// assert_eq!(done.applied[0].to_string(), "softmax-8-to-1 at 1 `y`");
+    /// assert_eq!(model.version().number(), 10);
+    /// assert!(model.to_string().contains("1 y = SoftMax(0) {axis=1} : f32[2,3]"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn retarget(&mut self, target: Release) -> Result<Retargeted, Vec<Diagnostic>> {
+        let before = self.clone();
+        retarget(self, target).inspect_err(|_| *self = before)
+    }
+}
+
+fn retarget(model: &mut Model, target: Release) -> Result<Retargeted, Vec<Diagnostic>> {
+    let mut done = Retargeted::default();
+    if first_release(LayerKind::ConvertPromoteTypes) > target && has_promotions(model) {
+        done.lowered = passes::run(model, passes::LOWER_WITHOUT_NOOPS).map_err(|error| refusal(target, &error))?;
+    }
+    let rules = rules::rules_for(target);
+    let (report, skipped) = model.rewrite_where_possible(&rules).map_err(|error| refusal(target, &error))?;
+    done.applied = report.applied;
+    done.versions = set_versions(model, target);
+    done.marks = spell_marks(model, target);
+    done.found.extend(lost_marks(model, target));
+    if target < Release::WITH_REPEATED_NAMES {
+        done.names = separate_names(model);
+    }
+    if Release::of_format(model.version) > target {
+        done.found.extend(version_10::write(model));
+        done.format = Some(model.version);
+    }
+    demand(model, target);
+    let mut errors: Vec<_> = crate::infer(model).into_iter().filter(Diagnostic::is_error).collect();
+    errors.extend(check::unread(model, target));
+    if errors.is_empty() {
+        done.found.extend(check::legacy_types(model));
+        return Ok(done);
+    }
+    for error in &mut errors {
+        explain(error, model, &rules, &skipped);
+    }
+    Err(errors)
+}
+
+fn refusal(target: Release, error: &dyn std::fmt::Display) -> Vec<Diagnostic> {
+    let message = format!("the model cannot be rewritten for OpenVINO {target}: {error}");
+    vec![Diagnostic::new(Code::NewerThanTarget, message)]
+}
+
+/// The first release that has an operation of a kind.
+fn first_release(kind: LayerKind) -> Release {
+    let rows = ops::all().filter(|row| row.layer_kind() == kind);
+    rows.filter_map(Release::of_revision).min().unwrap_or(Release::OLDEST)
+}
+
+fn has_promotions(model: &Model) -> bool {
+    let is_promotion = |layer: &Layer| ops::kind(layer) == LayerKind::ConvertPromoteTypes;
+    model.walk().any(|(_, graph)| graph.layers().any(is_promotion))
+}
+
+/// Edits some layers of all graphs, and says which.
+fn edit_layers<T>(
+    model: &mut Model,
+    choose: impl Fn(&Graph) -> Vec<(LayerId, T)>,
+    verb: impl Fn(&mut Edit<'_>, LayerId, T) -> Result<(), EditError>,
+) -> Vec<LayerRef> {
+    let chosen: Vec<_> = model.walk().map(|(place, graph)| (place, choose(graph))).collect();
+    let mut edited = Vec::new();
+    for (place, layers) in chosen {
+        let ids: Vec<_> = layers.iter().map(|(id, _)| *id).collect();
+        let done = model.edit(|edit| {
+            let mut graph = edit.at(&place)?;
+            layers.into_iter().try_for_each(|(id, change)| verb(&mut graph, id, change))
+        });
+        // The layers were just found.
+        debug_assert!(done.is_ok(), "{done:?}");
+        let layers = ids.into_iter().filter_map(|id| model.graph_at(&place)?.layer(id));
+        edited.extend(layers.map(|layer| LayerRef::of(&place, layer)));
+    }
+    edited
+}
+
+/// Names layers after the first operation set that has their revision, where the release does not have the one that the
+/// file names.
+fn set_versions(model: &mut Model, target: Release) -> Vec<LayerRef> {
+    let choose = |graph: &Graph| {
+        let layers = graph.layers();
+        let layers =
+            layers.filter_map(|layer| Some((layer.id(), (layer.ty().to_owned(), known_version(layer, target)?))));
+        layers.collect()
+    };
+    edit_layers(model, choose, |graph, id, (ty, version)| graph.set_operation(id, &ty, &version))
+}
+
+/// Spells the marks that keep a precision as the release reads them.
+fn spell_marks(model: &mut Model, target: Release) -> Vec<LayerRef> {
+    let (version, wanted) = (model.version, Spelling::of(target));
+    let choose = |graph: &Graph| {
+        let marks = graph.layers().map(|layer| (layer.id(), Marks::of(layer, version)));
+        let is_other = |marks: &Marks| marks.spelling().is_some_and(|it| it != wanted && it != Spelling::Both);
+        marks.filter(|(_, marks)| is_other(marks)).map(|(id, marks)| (id, marks.spelled(wanted))).collect()
+    };
+    edit_layers(model, choose, |graph, id, marks| graph.set_marks(id, &marks))
+}
+
+/// A warning if layers have marks that the release passes over.
+fn lost_marks(model: &Model, target: Release) -> Option<Diagnostic> {
+    if target >= Release::WITH_PRECISE_LAYERS || Release::of_format(model.version) > target {
+        return None;
+    }
+    let layers = model.walk().flat_map(|(_, graph)| graph.layers());
+    let marked: Vec<_> = layers.filter(|layer| Marks::of(layer, model.version).keeps_precision()).collect();
+    let first = marked.first()?;
+    let count = if marked.len() == 1 { "1 layer".to_owned() } else { format!("{} layers", marked.len()) };
+    let message = format!("OpenVINO {target} does not keep the precision of {count} with a mark");
+    let place = first.span.unwrap_or_default();
+    let place = crate::text::xml::locate(&model.source, place, "layer", "name");
+    let found = Diagnostic::new(Code::LostMark, message).at(place, "the first of them");
+    Some(found.help("do not ask its plugins for a narrower precision, or take a release from 2024.0 on"))
+}
+
+/// Gives each layer a name of its own in its graph.
+fn separate_names(model: &mut Model) -> Vec<LayerRef> {
+    let choose = |graph: &Graph| {
+        let layers = repeated_names(graph).into_iter();
+        layers.map(|layer| (layer.id(), layer.name().to_owned())).collect()
+    };
+    edit_layers(model, choose, |graph, id, name| {
+        let name = graph.unused_name(name);
+        graph.set_name(id, &name)
+    })
+}
+
+/// The operation set that a layer is to name, where the release does not have the one that it names.
+fn known_version(layer: &Layer, target: Release) -> Option<String> {
+    let row = layer.operation()?;
+    let opset = layer.version().strip_prefix("opset")?.parse().ok()?;
+    let reads = |&opset: &u8| Release::of_operation(row, opset).is_some_and(|first| first <= target);
+    if reads(&opset) {
+        return None;
+    }
+    row.opsets().find(reads).map(|opset| format!("opset{opset}"))
+}
+
+/// Says what the release asks of the text.
+fn demand(model: &mut Model, target: Release) {
+    model.demands.port_types |= target < Release::WITH_OPEN_TYPES;
+    model.demands.fixed_dims |= model.version == IrVersion::V10 && target < Release::WITH_OPEN_SHAPES;
+    model.demands.opening |= target < Release::WITH_ANY_OPENING;
+}
+
+/// Adds to an error why its layer could not be rewritten.
+fn explain(error: &mut Diagnostic, model: &Model, rules: &[Rule], skipped: &[RewriteError]) {
+    let Some(at) = error.layer.clone().filter(|_| error.code == Code::NewerThanTarget) else { return };
+    let refused: Vec<_> = skipped.iter().filter_map(|error| error.at(&at)).collect();
+    if !refused.is_empty() {
+        error
+            .notes
+            .extend(refused.into_iter().map(|(rule, reason)| format!("rule {rule} cannot be applied: {reason}")));
+        return;
+    }
+    let Some(graph) = model.graph_at(&at.place) else { return };
+    let Some(layer) = graph.layer(at.id) else { return };
+    // Of several rules, the one of which the most fits.
+    let misses = rules.iter().filter_map(|rule| Some((rule.miss(graph, model.weights(), layer)?, rule)));
+    let miss = misses.filter(|((progress, _), _)| *progress > 0).max_by_key(|((progress, _), _)| *progress);
+    error.notes.extend(miss.map(|((_, reason), rule)| format!("rule {} does not match: {reason}", rule.name())));
+}

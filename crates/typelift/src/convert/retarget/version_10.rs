@@ -1,0 +1,109 @@
+//! Version 10 of the format, and what it does not hold.
+
+use rustc_hash::FxHashSet;
+
+use crate::findings::{Code, Diagnostic, LayerRef};
+use crate::model::graph::{Graph, Input, IrVersion, Layer, LayerId, Model, NewLayer, Output, OutputPort, Place, Start};
+use crate::text::xml;
+
+/// Limit on the places that one diagnostic points at.
+const PLACES: usize = 8;
+
+/// Makes a model one of version 10, and says what that loses.
+pub(super) fn write(model: &mut Model) -> Vec<Diagnostic> {
+    model.version = IrVersion::V10;
+    let mut found = Vec::new();
+    found.extend(metadata(model));
+    separate_outputs(model);
+    found.extend(output_names(model));
+    found
+}
+
+/// Metadata of layers and ports stays in the file, where readers of version 10 pass over it.
+fn metadata(model: &Model) -> Option<Diagnostic> {
+    let (mut found, mut count) = (Diagnostic::new(Code::Version10Loss, ""), 0);
+    for (_, graph) in model.walk() {
+        for layer in graph.layers() {
+            let ports = layer.outputs().iter().filter_map(|port| port.rt_info.as_ref());
+            for rt_info in layer.rt_info.iter().chain(ports) {
+                count += 1;
+                if count <= PLACES {
+                    let place = rt_info.place_in(&model.source).or(layer.span).unwrap_or_default();
+                    found = found.at(place, format!("metadata of `{}`", layer.name()));
+                }
+            }
+        }
+    }
+    let what = if count == 1 { "layer or port is" } else { "layers and ports is" };
+    found.message = format!("version 10 does not hold `rt_info` of layers and ports: that of {count} {what} not read");
+    (count > 0).then(|| found.help("nothing, unless the release or a tool relies on it, such as on `fused_names`"))
+}
+
+/// Version 10 knows an output by the layer that makes it: each of several outputs of one tensor gets a layer of its own, and
+/// so does one of an input.
+fn separate_outputs(model: &mut Model) {
+    let mut seen = Vec::new();
+    for (result, tensor) in results(&model.graph) {
+        let source = model.graph.layer(tensor.layer);
+        let is_input = source.is_some_and(|layer| layer.start() == Some(Start::Parameter));
+        if !is_input && !seen.contains(&tensor) {
+            seen.push(tensor);
+            continue;
+        }
+        let Some(ty) = model.graph.output(tensor).map(|port| port.element_type()) else { continue };
+        let name = model.graph.layer(result).map(|layer| layer.name().to_owned()).unwrap_or_default();
+        let done = model.edit(|graph| {
+            let name = graph.unused_name(name);
+            let convert = NewLayer::new("Convert", "opset1").with_attribute("destination_type", ty);
+            let convert = graph.add(convert, &[tensor])?;
+            graph.set_name(convert, &name)?;
+            graph.connect(convert.output(0), Input { layer: result, port: 0 })
+        });
+        // Tensors of unknown type do not get this far.
+        debug_assert!(done.is_ok(), "{done:?}");
+    }
+}
+
+/// Gives the names of outputs to the tensors that they are made of, where version 10 finds them.
+fn output_names(model: &mut Model) -> Vec<Diagnostic> {
+    let mut found = Vec::new();
+    let ports = model.graph.layers().flat_map(Layer::outputs);
+    let mut taken: FxHashSet<String> = ports.flat_map(OutputPort::names).collect();
+    for (result, tensor) in results(&model.graph) {
+        let Some(layer) = model.graph.layer(result) else { continue };
+        let Some(names) = layer.output_names().map(crate::model::graph::split_names) else { continue };
+        let known = model.graph.output(tensor).map(|port| port.names()).unwrap_or_default();
+        let missing: Vec<_> = names.iter().filter(|name| !taken.contains(*name)).cloned().collect();
+        taken.extend(missing.iter().cloned());
+        let lost: Vec<_> = known.iter().filter(|name| !names.contains(name)).cloned().collect();
+        if missing.is_empty() && lost.is_empty() {
+            continue;
+        }
+        found.push(loss(model, layer, &missing, &lost));
+        let named = model.edit(|graph| graph.set_names(tensor, [known, missing].concat()));
+        // The tensor is there: its names were just read.
+        debug_assert!(named.is_ok(), "{named:?}");
+    }
+    found
+}
+
+fn loss(model: &Model, layer: &Layer, missing: &[String], lost: &[String]) -> Diagnostic {
+    let list = |names: &[String]| names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    let message = match (missing.is_empty(), lost.is_empty()) {
+        (false, _) => {
+            let becomes = if missing.len() == 1 { "becomes a name" } else { "become names" };
+            format!("version 10 does not hold `output_names`: {} {becomes} of the tensor", list(missing))
+        }
+        (true, _) => format!("version 10 does not hold `output_names`: the output is also found as {}", list(lost)),
+    };
+    let span = xml::locate(&model.source, layer.span().unwrap_or_default(), "layer", "output_names");
+    let mut found = Diagnostic::new(Code::Version10Loss, message).at(span, "not read in version 10");
+    found.layer = Some(LayerRef::of(&Place::default(), layer));
+    found
+}
+
+/// The Results of a model with what feeds them.
+fn results(graph: &Graph) -> Vec<(LayerId, Output)> {
+    let results = graph.layers().filter(|layer| layer.start() == Some(Start::Result));
+    results.filter_map(|layer| Some((layer.id(), graph.producers(layer.id()).first().copied().flatten()?))).collect()
+}

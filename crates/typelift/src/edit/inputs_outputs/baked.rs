@@ -1,0 +1,91 @@
+//! Shapes that a model was given for good, where what comes in has another one now.
+
+use crate::base::span::Span;
+use crate::findings::{Code, Diagnostic, LayerRef};
+use crate::model::graph::{Layer, Model, Place};
+use crate::model::shape::Dim;
+use crate::ops::{self, LayerKind};
+use crate::text::xml::{declared_dims, locate};
+
+impl Model {
+    /// A warning for each Reshape of the model's own graph to a constant shape that was written for the lengths of the file,
+    /// where another length comes in now: its output keeps the old one, or it fails when it runs. Types and shapes must be
+    /// inferred.
+    ///
+    /// # Examples
+    /// ```
+    /// # use typelift::{Model, Weights, infer};
+    /// let mut model = Model::from_xml(r#"<net name="n" version="11"><layers>
+    ///     <layer id="0" name="x" type="Parameter" version="opset1"><data shape="1,4" element_type="f32"/>
+    ///         <output><port id="0" precision="FP32"><dim>1</dim><dim>4</dim></port></output></layer>
+    ///     <layer id="1" name="shape" type="Const" version="opset1">
+    ///         <data element_type="i64" shape="2" offset="0" size="16"/>
+    ///         <output><port id="0" precision="I64"><dim>2</dim></port></output></layer>
+    ///     <layer id="2" name="y" type="Reshape" version="opset1"><data special_zero="true"/>
+    ///         <input><port id="0"/><port id="1"/></input>
+    ///         <output><port id="2" precision="FP32"><dim>1</dim><dim>4</dim></port></output></layer>
+    ///     <layer id="3" name="r" type="Result" version="opset1"><input><port id="0"/></input></layer>
+    /// </layers><edges><edge from-layer="0" from-port="0" to-layer="2" to-port="0"/>
+    ///     <edge from-layer="1" from-port="0" to-layer="2" to-port="1"/>
+    ///     <edge from-layer="2" from-port="2" to-layer="3" to-port="0"/></edges></net>"#)?;
+    /// model.set_weights(Weights::from_bytes([1_i64, 4].map(i64::to_le_bytes).concat()));
+    /// model.set_inputs(&[], &[("x".to_owned(), "?,4".parse()?)])?;
+    /// assert!(infer(&mut model).is_empty());
+    /// assert_eq!(model.baked()[0].message, "`y` always gives [1, 4], and what comes in is [?,4] now");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn baked(&self) -> Vec<Diagnostic> {
+        let is_reshape = |layer: &&Layer| layer.operation().is_some_and(|row| row.name() == "Reshape");
+        self.graph.layers().filter(is_reshape).filter_map(|layer| self.baked_in(layer)).collect()
+    }
+
+    fn baked_in(&self, layer: &Layer) -> Option<Diagnostic> {
+        let feeds = self.graph.feeds(layer.id());
+        let &[Some((data, port)), Some((constant, _))] = &feeds[..] else { return None };
+        let (element_type, count) = constant.stored_as().filter(|_| ops::kind(constant) == LayerKind::Constant)?;
+        let lengths = constant.values(&self.weights, element_type, count)?.to_integers().into_vec();
+        let port = data.outputs().get(port).filter(|port| port.content != Span::default())?;
+        let (was, is) = (declared_dims(&self.source, port.content), port.shape().dims()?);
+        let copies = layer.attribute("special_zero") == Some("true");
+        let (axis, freed) = freed(&lengths, &was, is, copies)?;
+        let incoming = port.shape();
+        let message = format!("`{}` always gives {lengths:?}, and what comes in is {incoming} now", layer.name());
+        let place = locate(&self.source, layer.span().unwrap_or_default(), "layer", "name");
+        let label = format!("the file has a shape for it in which axis {axis} is {}", lengths[axis]);
+        let found = Diagnostic::new(Code::BakedShape, message).at(place, label);
+        let found = Diagnostic { layer: Some(LayerRef::of(&Place::default(), layer)), ..found };
+        Some(found.help(match freed {
+            Some(freed) => {
+                format!("free it with the statement `set {} = {freed:?}`", constant.name())
+            }
+            None => "compute the shape from that of the input, with ShapeOf, or keep the length".to_owned(),
+        }))
+    }
+}
+
+/// The axis that a Reshape to these lengths keeps as it `was` while another length comes in, and lengths that do not.
+fn freed(lengths: &[i64], was: &[i64], is: &[Dim], copies: bool) -> Option<(usize, Option<Vec<i64>>)> {
+    let changed = |axis: usize| is[axis].value() != Some(was[axis]);
+    if was.len() != is.len() || !(0..was.len()).any(changed) {
+        return None;
+    }
+    let absorbs = lengths.contains(&-1);
+    let with = |axis: usize, length: i64| {
+        let mut freed = lengths.to_vec();
+        freed[axis] = length;
+        Some(freed)
+    };
+    let kept =
+        (0..lengths.len().min(was.len())).find(|&axis| lengths[axis] == was[axis] && was[axis] > 0 && changed(axis));
+    match kept {
+        Some(axis) if copies => Some((axis, with(axis, 0))),
+        Some(axis) => Some((axis, if absorbs { None } else { with(axis, -1) })),
+        // All of the file's elements go into fixed lengths.
+        None if lengths.iter().all(|&length| length > 0) && is.iter().any(|dim| dim.value().is_none()) => {
+            let axis = lengths.iter().position(|&length| length == 1)?;
+            Some((axis, with(axis, -1)))
+        }
+        None => None,
+    }
+}

@@ -1,0 +1,569 @@
+//! The inputs and outputs of a model: its Parameters and Results, found by name and given other types and shapes.
+
+mod baked;
+
+use std::collections::{HashMap, VecDeque};
+use std::fmt;
+
+use serde::Serialize;
+use thiserror::Error;
+use typelift_promote::{ElementType, fidelity};
+
+use crate::base::names::{is_glob, matches_glob};
+use crate::edit::changes::{Action, Change, Changes};
+use crate::edit::indices::Narrowing;
+use crate::findings::{Code, Diagnostic, LayerRef, Remedy};
+use crate::model::graph::{
+    EditError, Graph, IrVersion, Layer, LayerId, Model, NewLayer, OutputPort, Place, split_names,
+};
+use crate::model::shape::{Shape, TensorType};
+use crate::ops::{self, LayerKind};
+
+/// The two ends of a model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// Where tensors enter: the Parameters.
+    Input,
+    /// Where they leave: the Results.
+    Output,
+}
+
+impl fmt::Display for End {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Input => "input",
+            Self::Output => "output",
+        })
+    }
+}
+
+/// An input or an output that has another shape than before.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Reshaped {
+    /// The Parameter or the Result.
+    pub layer: LayerRef,
+    /// The shape that it had.
+    pub from: Shape,
+    /// The shape that it has.
+    pub to: Shape,
+}
+
+/// Why an input or an output was not changed.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum InterfaceError {
+    /// Nothing has this name.
+    #[error("the model has no {end} `{name}`{}", list(*.end, .known))]
+    Unknown {
+        /// Where it was looked for.
+        end: End,
+        /// The name that was asked for.
+        name: String,
+        /// The names of every input or output: of its layer, then of its tensor.
+        known: Vec<String>,
+    },
+    /// Several have this name.
+    #[error("the model has several {end}s `{name}`: layers {}", .layers.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))]
+    Ambiguous {
+        /// Where it was looked for.
+        end: End,
+        /// The name that was asked for.
+        name: String,
+        /// The layers that have it.
+        layers: Vec<LayerId>,
+    },
+    /// OpenVINO has no conversion between the two types.
+    #[error("the {end} `{name}` is {from}, which cannot be converted to or from {to}")]
+    NotConvertible {
+        /// Which end it is.
+        end: End,
+        /// The name that was asked for.
+        name: String,
+        /// The element type that it has.
+        from: ElementType,
+        /// The element type that was asked for.
+        to: ElementType,
+    },
+    /// No constant has this name.
+    #[error("the model has no constant `{0}`")]
+    UnknownConstant(String),
+    /// The values of a constant are not in the weights, or are not numbers.
+    #[error("the values of constant `{name}` cannot be read as {from} and written as {to}")]
+    Unreadable {
+        /// The name that was asked for.
+        name: String,
+        /// The element type that it has.
+        from: ElementType,
+        /// The element type that was asked for.
+        to: ElementType,
+    },
+    /// A constant would be another one in the type.
+    #[error("constant `{name}` does not survive the conversion from {from} to {to}: {values}")]
+    LosesValues {
+        /// The name that was asked for.
+        name: String,
+        /// The element type that it has.
+        from: ElementType,
+        /// The element type that was asked for.
+        to: ElementType,
+        /// What becomes of its values: `1 of 3 values changes: 1 overflows`.
+        values: String,
+    },
+    /// The edit was refused.
+    #[error(transparent)]
+    Edit(#[from] EditError),
+}
+
+fn list(end: End, known: &[String]) -> String {
+    if known.is_empty() { format!("; it has no {end}s") } else { format!("; it has {}", known.join(", ")) }
+}
+
+impl Model {
+    /// Gives the tensors that are inputs and outputs the names of their layers, by which version 10 finds them and version 11
+    /// does not.
+    pub(crate) fn keep_names(&mut self) -> Result<(), EditError> {
+        let graph = self.graph();
+        let inputs = self.inputs().map(|layer| layer.id().output(0));
+        let outputs = self.outputs().filter_map(|layer| graph.producer(layer.id().input(0)));
+        let ends: Vec<_> = inputs.chain(outputs).collect();
+        self.edit(|graph| {
+            for tensor in ends {
+                let Some((layer, port)) = graph.layer(tensor.layer).zip(graph.output(tensor)) else { continue };
+                let name = match layer.outputs().len() {
+                    1 => layer.name().to_owned(),
+                    _ => format!("{}.{}", layer.name(), tensor.port),
+                };
+                let names = port.names();
+                if !names.contains(&name) && graph.tensor_named(&name)?.is_none() {
+                    graph.set_names(tensor, [names, vec![name]].concat())?;
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// The layers through which tensors enter the model, in the order of its inputs.
+    pub fn inputs(&self) -> impl Iterator<Item = &Layer> {
+        self.graph.layers().filter(|layer| ops::kind(layer) == LayerKind::Parameter)
+    }
+
+    /// The layers through which tensors leave the model, in the order of its outputs.
+    pub fn outputs(&self) -> impl Iterator<Item = &Layer> {
+        self.graph.layers().filter(|layer| ops::kind(layer) == LayerKind::Result)
+    }
+
+    /// The input whose layer or tensor has this name; layers come first.
+    ///
+    /// # Errors
+    /// [`InterfaceError`] where there is none, or more than one.
+    pub fn find_input(&self, name: &str) -> Result<LayerId, InterfaceError> {
+        self.find_end(End::Input, name)
+    }
+
+    /// The output whose Result or tensor has this name; Results come first, and last the layer that makes the tensor.
+    ///
+    /// # Errors
+    /// [`InterfaceError`] if there is none, or more than one.
+    pub fn find_output(&self, name: &str) -> Result<LayerId, InterfaceError> {
+        self.find_end(End::Output, name)
+    }
+
+    /// The names of the inputs or outputs that a name stands for: the one that has it or, where none has, those that `*`, any
+    /// text, and `?`, any letter, make of it. Each is one that [`find_input`](Self::find_input) or
+    /// [`find_output`](Self::find_output) finds.
+    ///
+    /// # Errors
+    /// [`InterfaceError`] if nothing has the name, or more than one have it without `*` and `?`.
+    ///
+    /// # Examples
+    /// ```
+    /// use typelift::{End, Model};
+    /// let model = Model::from_text("
+    ///     cache.0 = Parameter : f32[2]
+    ///     cache.1 = Parameter : f32[2]
+    ///     x = Parameter : f32[2]
+    /// ")?;
+    /// assert_eq!(model.ends_named(End::Input, "cache.*")?, ["cache.0", "cache.1"]);
+    /// assert!(model.ends_named(End::Input, "past.*").is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn ends_named(&self, end: End, name: &str) -> Result<Vec<String>, InterfaceError> {
+        let error = match self.find_end(end, name) {
+            Err(error @ InterfaceError::Unknown { .. }) if is_glob(name) => error,
+            found => return found.map(|_| vec![name.to_owned()]),
+        };
+        let names = |layer: &Layer| [vec![layer.name().to_owned()], self.interface_names(end, layer)].concat();
+        let fitting = |layer: &Layer| names(layer).into_iter().find(|known| matches_glob(name, known));
+        let found: Vec<_> = match end {
+            End::Input => self.inputs().filter_map(fitting).collect(),
+            End::Output => self.outputs().filter_map(fitting).collect(),
+        };
+        if found.is_empty() { Err(error) } else { Ok(found) }
+    }
+
+    fn find_end(&self, end: End, name: &str) -> Result<LayerId, InterfaceError> {
+        let ends: Vec<&Layer> = match end {
+            End::Input => self.inputs().collect(),
+            End::Output => self.outputs().collect(),
+        };
+        let having = |names: &dyn Fn(&Layer) -> Vec<String>| -> Vec<LayerId> {
+            let has = |layer: &&&Layer| names(layer).iter().any(|known| known == name);
+            ends.iter().filter(has).map(|layer| layer.id()).collect()
+        };
+        let of_layer = |layer: &Layer| vec![layer.name().to_owned()];
+        let of_tensor = |layer: &Layer| self.interface_names(end, layer);
+        let of_producer = |layer: &Layer| {
+            let source = self.graph.producer(layer.id().input(0)).filter(|source| source.port == 0);
+            source.and_then(|source| self.graph.layer(source.layer)).map(of_layer).unwrap_or_default()
+        };
+        let mut found = having(&of_layer);
+        for names in [&of_tensor as &dyn Fn(&Layer) -> _, &of_producer] {
+            if found.is_empty() {
+                found = having(names);
+            }
+        }
+        match found[..] {
+            [id] => Ok(id),
+            [] => Err(InterfaceError::Unknown {
+                end,
+                name: name.to_owned(),
+                known: ends.into_iter().map(|layer| self.describe(end, layer)).collect(),
+            }),
+            _ => Err(InterfaceError::Ambiguous { end, name: name.to_owned(), layers: found }),
+        }
+    }
+
+    /// The names of the tensor that a Parameter makes or a Result takes, those that the Result gives it included.
+    fn interface_names(&self, end: End, layer: &Layer) -> Vec<String> {
+        let tensor = match end {
+            End::Input => layer.outputs().first(),
+            End::Output => self.graph.producer(layer.id().input(0)).and_then(|source| self.graph.output(source)),
+        };
+        let mut names = tensor.map(OutputPort::names).unwrap_or_default();
+        names.extend(layer.output_names().map(split_names).unwrap_or_default());
+        names
+    }
+
+    /// `` `x` ``, and the names of its tensor where they are others.
+    fn describe(&self, end: End, layer: &Layer) -> String {
+        let mut names = self.interface_names(end, layer);
+        names.retain(|name| name != layer.name());
+        names.dedup();
+        let names: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
+        if names.is_empty() {
+            format!("`{}`", layer.name())
+        } else {
+            format!("`{}` ({})", layer.name(), names.join(", "))
+        }
+    }
+
+    /// Gives an input, found by the name of its layer or tensor, another element type, another shape, or both.
+    ///
+    /// [`infer`](crate::infer()) then carries it through the graph, and [`trace_changes`] says how each error that it finds is
+    /// reached from the input.
+    ///
+    /// # Errors
+    /// [`InterfaceError`] where there is no such input, or more than one; nothing is changed then.
+    ///
+    /// # Examples
+    /// ```
+    /// let mut model = typelift::Model::from_xml(r#"<net name="n" version="11"><layers>
+    ///     <layer id="0" name="x" type="Parameter" version="opset1"><data shape="?,3" element_type="f16"/>
+    ///         <output><port id="0" precision="FP16"><dim>-1</dim><dim>3</dim></port></output></layer>
+    /// </layers></net>"#)?;
+    /// let x = model.set_input("x", None, Some(&"[1..8,3]".parse().unwrap())).unwrap();
+    /// assert!(typelift::infer(&mut model).is_empty());
+    /// assert_eq!(model.graph().layer(x).unwrap().outputs()[0].shape().to_string(), "[1..8,3]");
+    /// assert!(typelift::xml::write(&model, Default::default()).contains(r#"shape="1..8,3""#));
+    /// # Ok::<(), typelift::Diagnostics>(())
+    /// ```
+    pub fn set_input(
+        &mut self,
+        name: &str,
+        element_type: Option<ElementType>,
+        shape: Option<&Shape>,
+    ) -> Result<LayerId, InterfaceError> {
+        let id = self.find_input(name)?;
+        self.edit(|graph| {
+            if let Some(shape) = shape {
+                graph.set_attribute(id, "shape", shape.to_attribute())?;
+            }
+            if let Some(element_type) = element_type {
+                graph.set_attribute(id, "element_type", element_type.name())?;
+            }
+            Ok(id)
+        })
+        .map_err(InterfaceError::Edit)
+    }
+
+    /// Gives inputs other element types and shapes, as [`set_input`](Self::set_input), and returns the inputs. A name can stand
+    /// for several, as [`ends_named`](Self::ends_named) has it.
+    ///
+    /// # Errors
+    /// [`InterfaceError`] at the first that cannot be changed; those before it are changed then.
+    pub fn set_inputs(
+        &mut self,
+        types: &[(String, ElementType)],
+        shapes: &[(String, Shape)],
+    ) -> Result<Vec<LayerId>, InterfaceError> {
+        let types = types.iter().map(|(name, element_type)| (name, Some(*element_type), None));
+        let shapes = shapes.iter().map(|(name, shape)| (name, None, Some(shape)));
+        let mut changed = Vec::new();
+        for (name, element_type, shape) in types.chain(shapes) {
+            for name in self.ends_named(End::Input, name)? {
+                let id = self.set_input(&name, element_type, shape)?;
+                if !changed.contains(&id) {
+                    changed.push(id);
+                }
+            }
+        }
+        Ok(changed)
+    }
+
+    /// Gives an input of the model another element type, and keeps what is computed: the Parameter gets the type, and one
+    /// Convert after it makes what the model works with. The Parameter keeps its name and its tensor's names, as with
+    /// OpenVINO's `PrePostProcessor`. Returns what was done; nothing if the input has the type.
+    ///
+    /// # Errors
+    /// [`InterfaceError`] if there is no such input, or more than one, or the types cannot be converted; nothing is
+    /// changed then.
+    ///
+    /// # Examples
+    /// ```
+    /// # use typelift::promote::ElementType;
+    /// let mut model = typelift::Model::from_xml(r#"<net name="n" version="11"><layers>
+    ///     <layer id="0" name="x" type="Parameter" version="opset1"><data shape="2" element_type="f32"/>
+    ///         <output><port id="0" precision="FP32"><dim>2</dim></port></output></layer>
+    ///     <layer id="1" name="y" type="Result" version="opset1"><input><port id="0"/></input></layer>
+    /// </layers><edges><edge from-layer="0" from-port="0" to-layer="1" to-port="0"/></edges></net>"#)?;
+    /// model.convert_input("x", ElementType::U8).unwrap();
+    /// model.convert_output("y", ElementType::F16).unwrap();
+    /// assert!(typelift::infer(&mut model).is_empty());
+    /// let types: Vec<_> = model.graph().layers().flat_map(|layer| layer.outputs()).map(|port| port.element_type()).collect();
+    /// assert_eq!(types, [ElementType::U8, ElementType::F32, ElementType::F16]);
+    /// # Ok::<(), typelift::Diagnostics>(())
+    /// ```
+    pub fn convert_input(&mut self, name: &str, element_type: ElementType) -> Result<Vec<Change>, InterfaceError> {
+        let id = self.find_input(name)?;
+        let Some(layer) = self.graph.layer(id) else { return Ok(Vec::new()) };
+        let written = layer.attribute("element_type").and_then(ElementType::from_name);
+        let from = check_convertible(End::Input, name, written, element_type)?;
+        if from == element_type {
+            return Ok(Vec::new());
+        }
+        let name = self.graph.unused_name(format!("{}/to_{from}", layer.name()));
+        let convert = self.edit(|graph| {
+            let convert = graph.insert_after(id.output(0), NewLayer::convert(from).named(&name), &[])?;
+            graph.set_attribute(id, "element_type", element_type.name())?;
+            Ok(convert)
+        })?;
+        let mut changes = Changes::default();
+        if let Some(layer) = self.graph.layer(id) {
+            let reason = format!("the model is to take {element_type} here");
+            changes.add(Action::Retyped, layer, [from, element_type], reason);
+        }
+        if let Some(layer) = self.graph.layer(convert) {
+            let reason = format!("the model works with {from}, as before");
+            changes.add(Action::Inserted, layer, [element_type, from], reason);
+        }
+        Ok(self.with_sources(changes))
+    }
+
+    /// Gives an output of the model another element type, and keeps what is computed: one Convert before the Result, which
+    /// keeps its name and takes the tensor names over, as with OpenVINO's `PrePostProcessor`. Types must be inferred.
+    /// Returns what was done; nothing if the output has the type.
+    ///
+    /// # Errors
+    /// [`InterfaceError`] if there is no such output, or more than one, or the types cannot be converted; nothing is
+    /// changed then.
+    pub fn convert_output(&mut self, name: &str, element_type: ElementType) -> Result<Vec<Change>, InterfaceError> {
+        let id = self.find_output(name)?;
+        let source = self.graph.producer(id.input(0));
+        let Some((source, port)) = source.and_then(|source| Some((source, self.graph.output(source)?))) else {
+            return Ok(Vec::new());
+        };
+        let from = check_convertible(End::Output, name, Some(port.element_type), element_type)?;
+        if from == element_type {
+            return Ok(Vec::new());
+        }
+        let Some(producer) = self.graph.layer(source.layer) else { return Ok(Vec::new()) };
+        let enters = ops::kind(producer) == LayerKind::Parameter;
+        let old_name = producer.name().to_owned();
+        let new_name = self.graph.unused_name(format!("{old_name}/to_{element_type}"));
+        // In version 10, the name of an output is that of the layer before the Result.
+        let swaps_names = !enters && self.version == IrVersion::V10 && source.port == 0;
+        let convert = self.edit(|graph| {
+            let convert = graph.insert_before(id.input(0), NewLayer::convert(element_type).named(&new_name), &[])?;
+            if swaps_names {
+                graph.set_name(source.layer, &new_name)?;
+                graph.set_name(convert, &old_name)?;
+            }
+            Ok(convert)
+        })?;
+        let mut changes = Changes::default();
+        if let Some(layer) = self.graph.layer(convert) {
+            let reason = format!("the model is to give {element_type} here");
+            changes.add(Action::Inserted, layer, [from, element_type], reason);
+        }
+        if let Some(layer) = self.graph.layer(id) {
+            let reason = format!("the model is to give {element_type} here");
+            changes.add(Action::Retyped, layer, [from, element_type], reason);
+        }
+        Ok(self.with_sources(changes))
+    }
+
+    fn with_sources(&self, mut changes: Changes) -> Vec<Change> {
+        for change in changes.list.iter_mut().filter(|change| change.action == Action::Inserted) {
+            let source = self.graph.producer(change.layer.id.input(0));
+            change.come_from(source.and_then(|source| self.graph.layer(source.layer)));
+        }
+        changes.list
+    }
+
+    /// Whether an input is only used as indices, all of which a narrower type holds.
+    fn is_safe_index(&self, input: &Layer, types: [ElementType; 2]) -> bool {
+        let is_input = ops::kind(input) == LayerKind::Parameter;
+        is_input && matches!(self.narrowing(input.id(), types), Some(Narrowing::Safe(_)))
+    }
+
+    /// The types and shapes of the model's inputs and outputs, as they are known now.
+    #[must_use]
+    pub fn interface_types(&self) -> Vec<(LayerId, TensorType)> {
+        let made = |layer: &Layer| Some((layer.id(), layer.outputs().first()?.tensor_type()));
+        let taken = |layer: &Layer| {
+            let source = self.graph.producer(layer.id().input(0))?;
+            Some((layer.id(), self.graph.output(source)?.tensor_type()))
+        };
+        self.inputs().filter_map(made).chain(self.outputs().filter_map(taken)).collect()
+    }
+
+    /// The inputs and outputs that had other shapes `before`, with those and the present ones.
+    #[must_use]
+    pub fn reshaped_since(&self, before: &[(LayerId, TensorType)]) -> Vec<Reshaped> {
+        let before: HashMap<_, _> = before.iter().map(|(id, tensor)| (*id, &tensor.shape)).collect();
+        let reshaped = |(id, tensor): (LayerId, TensorType)| {
+            let from = before.get(&id).filter(|&&from| *from != tensor.shape)?;
+            let layer = LayerRef::of(&Place::default(), self.graph.layer(id)?);
+            Some(Reshaped { layer, from: (*from).clone(), to: tensor.shape })
+        };
+        self.interface_types().into_iter().filter_map(reshaped).collect()
+    }
+
+    /// The inputs and outputs that had other types `before`.
+    #[must_use]
+    pub fn retyped_since(&self, before: &[(LayerId, TensorType)]) -> Vec<Change> {
+        let before: HashMap<_, _> = before.iter().map(|(id, tensor)| (*id, tensor.element_type)).collect();
+        let mut changes = Changes::default();
+        for (id, TensorType { element_type: to, .. }) in self.interface_types() {
+            let from = before.get(&id).copied().filter(|&from| ![to, ElementType::Dynamic].contains(&from));
+            if let Some((from, layer)) = from.zip(self.graph.layer(id)) {
+                let what = if ops::kind(layer) == LayerKind::Parameter { "takes" } else { "gives" };
+                changes.add(
+                    Action::Retyped,
+                    layer,
+                    [from, to],
+                    format!("the model {what} {to} here, and the file says {from}"),
+                );
+            }
+        }
+        changes.list
+    }
+
+    /// A warning for each kind of trouble that integers bring where the file has other types: an average, a power, a
+    /// product or a difference that is computed with integers, and integers that are narrower. Types must be inferred.
+    #[must_use]
+    pub fn narrowed(&self) -> Vec<Diagnostic> {
+        let mut computed = Vec::new();
+        let mut narrower = Vec::new();
+        for (place, graph) in self.walk() {
+            for layer in graph.layers() {
+                let Some(port) = layer.outputs().first() else { continue };
+                let (Some(was), is) = (port.declared, port.element_type) else { continue };
+                let wraps = layer.operation().is_some_and(ops::Operation::can_wrap);
+                if is.is_integer() && wraps && (was.is_float() || was.is_integer() && is.bits() < was.bits()) {
+                    computed.push((layer, place.clone(), was, is));
+                } else if was.is_integer()
+                    && is.is_integer()
+                    && is.bits() < was.bits()
+                    && layer.inputs().is_empty()
+                    && !(place.is_model() && self.is_safe_index(layer, [was, is]))
+                {
+                    narrower.push((layer, place.clone(), was, is));
+                }
+            }
+        }
+        let warn = |found: &[(&Layer, Place, ElementType, ElementType)], what: &str| {
+            let (layer, place, was, is) = found.first()?;
+            let span = crate::text::xml::locate(&self.source, layer.span().unwrap_or_default(), "layer", "name");
+            let message = format!("{} `{}` {what} {is}, where the file has {was}", layer.ty(), layer.name());
+            let warning = Diagnostic::new(Code::LossyConversion, message).at(span, "values can wrap around");
+            let layer = LayerRef::of(place, layer);
+            let others = found[1..].iter().take(SHOWN_AT_ENDS).map(|(layer, _, was, is)| {
+                format!("so is {} `{}`: {is}, where the file has {was}", layer.ty(), layer.name())
+            });
+            let mut warning = Diagnostic { layer: Some(layer), notes: others.collect(), ..warning };
+            if found.len() > SHOWN_AT_ENDS + 1 {
+                warning.notes.push(format!("and {} more", found.len() - SHOWN_AT_ENDS - 1));
+            }
+            Some(Diagnostic { remedy: Some(Remedy::ConvertInput), ..warning })
+        };
+        [warn(&narrower, "is"), warn(&computed, "is computed with")].into_iter().flatten().collect()
+    }
+}
+
+/// The type that an end of the model has.
+///
+/// # Errors
+/// It is not known, or the types cannot be converted into each other.
+fn check_convertible(
+    end: End,
+    name: &str,
+    from: Option<ElementType>,
+    to: ElementType,
+) -> Result<ElementType, InterfaceError> {
+    let from = from.unwrap_or(ElementType::Dynamic);
+    let refused = || InterfaceError::NotConvertible { end, name: name.to_owned(), from, to };
+    if from == to { Ok(from) } else { fidelity(from, to).map(|_| from).ok_or_else(refused) }
+}
+
+/// How many layers of a long chain are named at each of its ends.
+const SHOWN_AT_ENDS: usize = 4;
+
+/// Adds to each error the shortest way on which one of the `changed` layers reaches the layer that it is about, so that
+/// someone who changed an input sees how it got there.
+pub fn trace_changes(graph: &Graph, changed: &[LayerId], diagnostics: &mut [Diagnostic]) {
+    let name = |id| graph.layer(id).map_or_else(String::new, |layer| format!("{id} `{}`", layer.name()));
+    for &start in changed.iter().filter(|&&id| graph.layer(id).is_some()) {
+        let mut before = HashMap::new();
+        let mut pending = VecDeque::from([start]);
+        while let Some(id) = pending.pop_front() {
+            for user in graph.users(id) {
+                before.entry(user).or_insert_with(|| {
+                    pending.push_back(user);
+                    id
+                });
+            }
+        }
+        for diagnostic in diagnostics.iter_mut().filter(|diagnostic| diagnostic.is_error()) {
+            let Some(layer) = &diagnostic.layer else { continue };
+            // Of a layer in a body, the outermost layer around it.
+            let target = layer.place.steps().first().map_or(layer.id, |&(outer, _)| outer);
+            let mut chain = vec![target];
+            while let Some(&id) =
+                chain.last().and_then(|last| before.get(last)).filter(|_| chain.last() != Some(&start))
+            {
+                chain.push(id);
+            }
+            if chain.last() != Some(&start) || chain.len() == 1 {
+                continue;
+            }
+            let mut chain: Vec<_> = chain.into_iter().rev().map(name).collect();
+            if chain.len() > 2 * SHOWN_AT_ENDS + 1 {
+                let hidden = chain.len() - 2 * SHOWN_AT_ENDS;
+                chain.splice(SHOWN_AT_ENDS..chain.len() - SHOWN_AT_ENDS, [format!("({hidden} layers)")]);
+            }
+            diagnostic.notes.push(format!("the changed input reaches it through {}", chain.join(" -> ")));
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! What constants hold, as numbers.
+
+use typelift_promote::ElementType;
+
+use crate::edit::Edit;
+use crate::model::graph::{Layer, Output};
+use crate::model::weights::{Weights, stored_size};
+use crate::ops;
+use crate::ops::values::array::{Array, Few};
+
+impl Edit<'_> {
+    /// The values of a tensor that a constant makes, as [`Layer::numbers`].
+    #[must_use]
+    pub fn numbers(&self, tensor: Output) -> Option<Vec<f64>> {
+        self.layer(tensor.layer).filter(|_| tensor.port == 0)?.numbers(self.weights())
+    }
+}
+
+impl Layer {
+    /// The values of a constant, in the order in which they are stored; `None` for other layers, for strings and where the
+    /// weights do not have them. Integers beyond 2^53 are rounded.
+    ///
+    /// # Examples
+    /// ```
+    /// # use typelift::Model;
+    /// # let model = Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
+    /// let scale = model.graph().layer(model.graph().find("scale")?).unwrap();
+    /// assert_eq!(scale.numbers(model.weights()), Some(vec![2.0]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn numbers(&self, weights: &Weights) -> Option<Vec<f64>> {
+        let (element_type, dims) = self.stored_as()?;
+        Some(self.values(weights, element_type, dims)?.to_floats().into_vec())
+    }
+
+    /// The bytes of a constant, as they are stored, whatever its element type; `None` for other layers, and if the weights
+    /// do not have them.
+    ///
+    /// # Examples
+    /// ```
+    /// # use typelift::Model;
+    /// # let model = Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
+    /// let scale = model.graph().layer(model.graph().find("scale")?).unwrap();
+    /// assert_eq!(scale.bytes(model.weights()), Some(2_f32.to_le_bytes().to_vec()));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn bytes(&self, weights: &Weights) -> Option<Vec<u8>> {
+        let (offset, size) = (self.byte_count("offset").filter(|_| ops::is_constant(self))?, self.byte_count("size")?);
+        weights.read(offset, usize::try_from(size).ok()?)
+    }
+
+    /// The element type and dims that a constant declares. Those of its port need not be inferred yet.
+    pub(crate) fn stored_as(&self) -> Option<(ElementType, Few<usize>)> {
+        let shape = self.attribute("shape").filter(|_| ops::is_constant(self))?;
+        let element_type = ElementType::from_name(self.attribute("element_type")?.trim())?;
+        let dims = shape.split(',').map(str::trim).filter(|dim| !dim.is_empty()).map(str::parse);
+        Some((element_type, dims.collect::<Result<_, _>>().ok()?))
+    }
+
+    /// The first values of a constant, as many as fill these dims.
+    pub(crate) fn values(&self, weights: &Weights, element_type: ElementType, dims: Few<usize>) -> Option<Array> {
+        let count = dims.iter().try_fold(1_u64, |count, &dim| count.checked_mul(dim as u64))?;
+        let length = usize::try_from(stored_size(element_type, count)?).ok()?;
+        let bytes = weights.read(self.byte_count("offset")?, length)?;
+        Array::decode_all(element_type, dims, &bytes)
+    }
+}

@@ -1,0 +1,157 @@
+//! Changes that are alike in many places, such as in each block of a model.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::{Change, ChangeKind};
+use crate::model::graph::numbered_prefix;
+
+/// Changes of one kind to layers of one kind, in the blocks of one family or outside of blocks.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Alike<'a> {
+    /// What each of them changes, without the names and shapes that differ from block to block:
+    /// `Convert {destination_type=f16} : f16`.
+    pub what: String,
+    /// The changes, in their order; one at least.
+    pub changes: Vec<&'a Change>,
+    /// The family of the blocks they are in, `layers.`; empty outside of blocks.
+    pub family: String,
+    /// How many are in each block, by the number of the block.
+    pub blocks: BTreeMap<u64, usize>,
+}
+
+/// Changes, those that are alike together, in the order of the first of each.
+///
+/// # Examples
+/// ```
+/// let (mut before, mut after) = (typelift::Model::from_text("x = Parameter : f32[2]\ny = ReLU(x)\nz = Result(y)\n")?,
+///     typelift::Model::from_text("x = Parameter : f32[2]\ny = Exp(x)\nz = Result(y)\n")?);
+/// typelift::infer(&mut before);
+/// typelift::infer(&mut after);
+/// let diff = typelift::diff(&before, &after);
+/// let alike = typelift::diff::alike(&diff.changes);
+/// assert_eq!((alike[0].changes.len(), alike[0].places()), (1, "1".to_owned()));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn alike<'a>(changes: impl IntoIterator<Item = &'a Change>) -> Vec<Alike<'a>> {
+    let mut places = HashMap::<(ChangeKind, Option<&str>, String), usize>::new();
+    let mut alike: Vec<Alike<'_>> = Vec::new();
+    for change in changes {
+        let (block, what) = (block(change), what(change));
+        let family = block.map(|(family, _)| family);
+        let place = *places.entry((change.kind, family, what.clone())).or_insert(alike.len());
+        if place == alike.len() {
+            let family = family.unwrap_or_default().to_owned();
+            alike.push(Alike { what, changes: Vec::new(), family, blocks: BTreeMap::new() });
+        }
+        alike[place].changes.push(change);
+        if let Some((_, number)) = block {
+            *alike[place].blocks.entry(number).or_default() += 1;
+        }
+    }
+    alike
+}
+
+impl Alike<'_> {
+    /// The blocks they are in, `layers.0–5, 7`; empty outside of blocks.
+    #[must_use]
+    pub fn range(&self) -> String {
+        if self.blocks.is_empty() { String::new() } else { self.family.clone() + &ranges(self.blocks.keys().copied()) }
+    }
+
+    /// How many are in each block, where they are in several and in each the same number.
+    #[must_use]
+    pub fn in_each(&self) -> Option<usize> {
+        let first = self.blocks.values().next()?;
+        (self.blocks.len() > 1 && self.blocks.values().all(|count| count == first)).then_some(*first)
+    }
+
+    /// How often they occur, and where: `2 in each of layers.0–31`, `5 in layers.0, 2–4`, `12`.
+    #[must_use]
+    pub fn places(&self) -> String {
+        let (range, count) = (self.range(), self.changes.len());
+        match self.in_each() {
+            Some(1) => format!("in each of {range}"),
+            Some(each) => format!("{each} in each of {range}"),
+            None if range.is_empty() => count.to_string(),
+            None => format!("{count} in {range}"),
+        }
+    }
+}
+
+/// The block that a change is in, `layers.` and 12 for `model.layers.12.mlp/Add`.
+fn block(change: &Change) -> Option<(&str, u64)> {
+    let prefix = numbered_prefix(&change.path)?;
+    let family = prefix.trim_end_matches(|c: char| c.is_ascii_digit());
+    let number = prefix[family.len()..].parse().ok()?;
+    let name = family[..family.len().saturating_sub(1)].rfind(['.', '/']).map_or(0, |at| at + 1);
+    Some((&family[name..], number))
+}
+
+/// What changed, without names and shapes.
+fn what(change: &Change) -> String {
+    let side = |side: &Option<String>| without_shapes(side.as_deref().unwrap_or("none"));
+    let operation = &change.operation;
+    let subject = change.subject.as_deref().unwrap_or_default();
+    match change.kind {
+        ChangeKind::Added | ChangeKind::Removed => {
+            let line = change.after.as_ref().or(change.before.as_ref()).map_or("", String::as_str);
+            let (call, types) = line.rsplit_once(" : ").unwrap_or((line, ""));
+            let attributes = call.rfind(" {").filter(|_| call.ends_with('}')).map_or("", |start| &call[start..]);
+            // Of a constant the values differ.
+            let types = without_shapes(types.split(" = ").next().unwrap_or_default());
+            let colon = if types.is_empty() { "" } else { " : " };
+            format!("{operation}{attributes}{colon}{types}")
+        }
+        ChangeKind::Input => format!("{subject} of {operation}"),
+        ChangeKind::Shape => format!("shape of {operation}"),
+        ChangeKind::Names => "name".to_owned(),
+        ChangeKind::Constant => {
+            let ty = |text: &Option<String>| side(text).split(" = ").next().unwrap_or_default().to_owned();
+            let (before, after) = (ty(&change.before), ty(&change.after));
+            let types = if before == after { after } else { format!("{before} → {after}") };
+            format!("values of {operation} {types}")
+        }
+        _ => {
+            let subject = if subject.is_empty() { change.kind.name() } else { subject };
+            format!("{subject} of {operation} {} → {}", side(&change.before), side(&change.after))
+        }
+    }
+}
+
+/// `f32, i64` of `f32[2,?], i64[]`.
+fn without_shapes(types: &str) -> String {
+    let mut depth = 0_usize;
+    let keep = |c: &char| {
+        depth = if *c == '[' { depth + 1 } else { depth };
+        let kept = depth == 0;
+        depth = if *c == ']' { depth.saturating_sub(1) } else { depth };
+        kept
+    };
+    types.chars().filter(keep).collect()
+}
+
+/// `0–3, 5` of rising numbers.
+fn ranges(numbers: impl Iterator<Item = u64>) -> String {
+    let mut ranges: Vec<(u64, u64)> = Vec::new();
+    for number in numbers {
+        match ranges.last_mut() {
+            Some((_, end)) if end.checked_add(1) == Some(number) => *end = number,
+            _ => ranges.push((number, number)),
+        }
+    }
+    let text = |(start, end): (u64, u64)| if start == end { start.to_string() } else { format!("{start}–{end}") };
+    ranges.into_iter().map(text).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_ranges_and_types_have_no_shapes() {
+        assert_eq!(ranges([0, 1, 2, 5, 7, 8].into_iter()), "0–2, 5, 7–8");
+        assert_eq!(ranges([u64::MAX].into_iter()), u64::MAX.to_string());
+        assert_eq!(without_shapes("f32[2,?], i64[]"), "f32, i64");
+    }
+}

@@ -1,0 +1,634 @@
+//! Walks through two matched graphs and records what differs, causes before what follows from them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+use super::matching::{Pairs, matched};
+use super::side::{Feed, Side, outer_port};
+use super::{Change, ChangeKind, Consequence, Diff, ValueChange, ValueError, values};
+use crate::base::progress::each;
+use crate::base::span::Lines;
+use crate::edit::precision_marks::Marks;
+use crate::findings::LayerRef;
+use crate::model::graph::{Body, Direction, Layer, LayerId, Model, Place, PortMapEntry};
+use crate::ops::{self, Operation};
+
+/// The number of a change.
+type Cause = usize;
+
+/// A comparison under way.
+pub(super) struct Comparison<'a> {
+    before: &'a Model,
+    after: &'a Model,
+    lines: [Lines; 2],
+    /// With the places in the second model, body by body, by which they are sorted in the end.
+    changes: Vec<(SmallVec<[usize; 4]>, Change)>,
+    unread: usize,
+}
+
+/// Two graphs, and what is known of their layers so far.
+struct Scope<'a> {
+    before: Side<'a>,
+    after: Side<'a>,
+    pairs: Pairs,
+    /// Where the graphs are, in the second model.
+    place: Place,
+    rank: SmallVec<[usize; 4]>,
+    /// What changed what comes into the body.
+    outer: Option<Cause>,
+    /// What changed the layers that were removed.
+    removed: Vec<Option<Cause>>,
+    /// What changed the outputs of each layer of the second graph.
+    causes: Vec<Option<Cause>>,
+    /// The layers of the second graph whose outputs have another type or shape.
+    retyped: Vec<bool>,
+    /// What differs because of something further down a loop.
+    deferred: Vec<(usize, Consequence)>,
+    /// The first change in the graph.
+    first: Option<Cause>,
+}
+
+/// What differs about a layer.
+struct Difference {
+    kind: ChangeKind,
+    subject: Option<String>,
+    before: Option<String>,
+    after: Option<String>,
+    values: Option<ValueChange>,
+    error: Option<ValueError>,
+}
+
+impl Difference {
+    fn new(kind: ChangeKind, before: impl ToString, after: impl ToString) -> Self {
+        Self {
+            kind,
+            subject: None,
+            before: Some(before.to_string()),
+            after: Some(after.to_string()),
+            values: None,
+            error: None,
+        }
+    }
+
+    fn of(mut self, subject: impl ToString) -> Self {
+        self.subject = Some(subject.to_string());
+        self
+    }
+
+    fn follows(self, path: String) -> Consequence {
+        Consequence { kind: self.kind, path, subject: self.subject, before: self.before, after: self.after }
+    }
+}
+
+impl<'a> Comparison<'a> {
+    pub(super) fn new(before: &'a Model, after: &'a Model) -> Self {
+        let lines = [before, after].map(|model| Lines::new(model.source().clone()));
+        Self { before, after, lines, changes: Vec::new(), unread: 0 }
+    }
+
+    pub(super) fn run(mut self) -> Diff {
+        let before = Side::new(self.before.graph(), self.before, None);
+        let after = Side::new(self.after.graph(), self.after, None);
+        let pairs = matched(&before, &after);
+        self.graphs((before, after, pairs), Place::default(), SmallVec::new(), None);
+        self.changes.sort_by(|a, b| a.0.cmp(&b.0));
+        Diff { changes: self.changes.into_iter().map(|(_, change)| change).collect(), unread: self.unread }
+    }
+
+    /// Compares two graphs; gives the first change in them.
+    fn graphs(
+        &mut self,
+        (before, after, pairs): (Side<'a>, Side<'a>, Pairs),
+        place: Place,
+        rank: SmallVec<[usize; 4]>,
+        outer: Option<Cause>,
+    ) -> Option<Cause> {
+        let removed = vec![None; before.len()];
+        let (causes, retyped) = (vec![None; after.len()], vec![false; after.len()]);
+        let (deferred, first) = (Vec::new(), None);
+        let mut scope = Scope { before, after, pairs, place, rank, outer, removed, causes, retyped, deferred, first };
+        self.report_removed_layers(&mut scope);
+        self.report_added_layers(&mut scope);
+        for b in each("compare", 0..scope.after.len()) {
+            if let Some(a) = scope.pairs.of_after[b] {
+                self.compare_pair(&mut scope, a, b);
+            }
+        }
+        for (b, consequence) in std::mem::take(&mut scope.deferred) {
+            match scope.first {
+                Some(cause) => self.follow(cause, consequence),
+                None => {
+                    let Consequence { kind, subject, before, after, .. } = consequence;
+                    self.add(&mut scope, b, Difference { kind, subject, before, after, values: None, error: None });
+                }
+            }
+        }
+        scope.first
+    }
+
+    fn report_removed_layers(&mut self, scope: &mut Scope<'a>) {
+        let folded = scope.before.find_folded();
+        let mut ranks = vec![usize::MAX; scope.before.len()];
+        for a in (0..scope.before.len()).rev() {
+            let uses = &scope.before.uses[a];
+            let rank_of = |user: usize| scope.pairs.of_before[user].map_or(ranks[user], |b| 2 * b);
+            ranks[a] = uses.iter().map(|use_| rank_of(use_.layer)).min().unwrap_or(usize::MAX);
+            if scope.pairs.of_before[a].is_some() {
+                continue;
+            }
+            let is_lone = uses.iter().all(|use_| scope.pairs.of_before[use_.layer].is_none());
+            scope.removed[a] = if is_lone && folded[a] && !uses.is_empty() {
+                let cause = scope.removed[uses[0].layer];
+                self.fold(cause, scope, &scope.before, a, ChangeKind::Removed)
+            } else if scope.before.alive[a] || !is_lone {
+                Some(self.report_lone_layer(scope, &scope.before, a, ChangeKind::Removed, ranks[a]))
+            } else {
+                None
+            };
+        }
+        scope.first = scope.first.or(scope.removed.iter().flatten().copied().next());
+    }
+
+    fn report_added_layers(&mut self, scope: &mut Scope<'a>) {
+        let folded = scope.after.find_folded();
+        for b in (0..scope.after.len()).rev().filter(|&b| scope.pairs.of_after[b].is_none()).collect::<Vec<_>>() {
+            let uses = &scope.after.uses[b];
+            let is_lone = uses.iter().all(|use_| scope.pairs.of_after[use_.layer].is_none());
+            scope.causes[b] = if is_lone && folded[b] && !uses.is_empty() {
+                let cause = scope.causes[uses[0].layer];
+                self.fold(cause, scope, &scope.after, b, ChangeKind::Added)
+            } else if scope.after.alive[b] || !is_lone {
+                Some(self.report_lone_layer(scope, &scope.after, b, ChangeKind::Added, 2 * b + 1))
+            } else {
+                None
+            };
+        }
+        scope.first = scope.first.or(scope.causes.iter().flatten().copied().next());
+    }
+
+    /// A constant that only serves an added or removed layer is shown with it.
+    fn fold(
+        &mut self,
+        cause: Option<Cause>,
+        scope: &Scope<'_>,
+        side: &Side<'_>,
+        at: usize,
+        kind: ChangeKind,
+    ) -> Option<Cause> {
+        if let Some(cause) = cause {
+            let text = Some(expression(side, at));
+            let path = scope.place.path_to(side.layers[at].name());
+            let (before, after) = if kind == ChangeKind::Added { (None, text) } else { (text, None) };
+            self.follow(cause, Consequence { kind, path, subject: None, before, after });
+        }
+        cause
+    }
+
+    fn report_lone_layer(
+        &mut self,
+        scope: &Scope<'_>,
+        side: &Side<'_>,
+        at: usize,
+        kind: ChangeKind,
+        rank: usize,
+    ) -> Cause {
+        let text = Some(expression(side, at));
+        let (before, after) = if kind == ChangeKind::Added { (None, text) } else { (text, None) };
+        let difference = Difference { kind, subject: None, before, after, values: None, error: None };
+        let layer = side.layers[at];
+        let (old, new) = if kind == ChangeKind::Added { (None, Some(layer)) } else { (Some(layer), None) };
+        self.push(scope, rank, (old, new), difference)
+    }
+
+    fn push(
+        &mut self,
+        scope: &Scope<'_>,
+        rank: usize,
+        (before, after): (Option<&Layer>, Option<&Layer>),
+        difference: Difference,
+    ) -> Cause {
+        let line = |layer: Option<&Layer>, lines: &Lines| Some(lines.line_at(layer?.span()?.start));
+        let (before_line, after_line) = (line(before, &self.lines[0]), line(after, &self.lines[1]));
+        let Some(layer) = after.or(before) else { return self.changes.len() };
+        let Difference { kind, subject, before, after, values, error } = difference;
+        let mut place = scope.rank.clone();
+        place.push(rank);
+        let change = Change {
+            kind,
+            path: scope.place.path_to(layer.name()),
+            layer: LayerRef::of(&scope.place, layer),
+            operation: layer.ty().to_owned(),
+            subject,
+            before,
+            after,
+            values,
+            error,
+            before_line,
+            after_line,
+            follows: Vec::new(),
+        };
+        self.changes.push((place, change));
+        self.changes.len() - 1
+    }
+
+    /// Records a difference of a matched layer that nothing else explains.
+    fn add(&mut self, scope: &mut Scope<'a>, b: usize, difference: Difference) -> Cause {
+        let before = scope.pairs.of_after[b].map(|a| scope.before.layers[a]);
+        let counts = difference.kind != ChangeKind::Names;
+        let cause = self.push(scope, 2 * b + 1, (before, Some(scope.after.layers[b])), difference);
+        if counts {
+            scope.first = scope.first.or(Some(cause));
+        }
+        cause
+    }
+
+    /// Lists what follows from a change. From most follows one thing, which needs no room for more.
+    fn follow(&mut self, cause: Cause, consequence: Consequence) {
+        let follows = &mut self.changes[cause].1.follows;
+        if follows.is_empty() {
+            follows.reserve_exact(1);
+        }
+        follows.push(consequence);
+    }
+
+    /// Records a difference that follows from a change, or is one itself.
+    fn explain(&mut self, scope: &mut Scope<'a>, b: usize, cause: Option<Cause>, difference: Difference) -> Cause {
+        match cause {
+            Some(cause) => {
+                let path = scope.place.path_to(scope.after.layers[b].name());
+                self.follow(cause, difference.follows(path));
+                cause
+            }
+            None => self.add(scope, b, difference),
+        }
+    }
+
+    fn compare_pair(&mut self, scope: &mut Scope<'a>, a: usize, b: usize) {
+        let mut own = None;
+        let operations = [(&scope.before, a), (&scope.after, b)].map(|(side, at)| operation(side, at));
+        let is_same = operations[0] == operations[1];
+        let mut found = Vec::new();
+        if !is_same {
+            // The revision matters where nothing else differs.
+            let names = (scope.before.operation(a), scope.after.operation(b));
+            found.push(if names.0 == names.1 {
+                Difference::new(ChangeKind::Operation, &operations[0], &operations[1])
+            } else {
+                Difference::new(ChangeKind::Operation, names.0, names.1)
+            });
+        } else if scope.after.is_constant(b) {
+            found.extend(self.compare_constants(scope, a, b));
+        } else {
+            found.extend(attributes(scope, a, b));
+        }
+        found.extend(self.compare_marks(scope, a, b));
+        for difference in found {
+            own = own.or(Some(self.add(scope, b, difference)));
+        }
+        let inherited = inherited(scope, a, b);
+        own = self.inputs(scope, a, b, is_same, own);
+        own = self.bodies(scope, a, b, own, inherited);
+        let cause = own.or(inherited);
+        let cause = self.compare_outputs(scope, a, b, cause);
+        scope.causes[b] = cause;
+        // Of a compressed constant the layer that holds it has the names of the tensor.
+        let is_compressed = scope.before.is_compressed(a) || scope.after.is_compressed(b);
+        let [old, new] = [scope.before.layers[a], scope.after.layers[b]];
+        if let Some(difference) = names(old, new).filter(|_| !is_compressed || old.name() != new.name()) {
+            self.add(scope, b, difference);
+        }
+    }
+
+    /// Compares what the metadata of two layers says about precision.
+    fn compare_marks(&self, scope: &Scope<'_>, a: usize, b: usize) -> Option<Difference> {
+        let before = Marks::of(scope.before.holder(a), self.before.version());
+        let after = Marks::of(scope.after.holder(b), self.after.version());
+        let text = |marks: Marks| Some(marks.to_string()).filter(|_| !marks.is_empty());
+        let differs = before != after;
+        let (before, after) = (text(before), text(after));
+        differs.then_some(Difference {
+            kind: ChangeKind::Mark,
+            subject: None,
+            before,
+            after,
+            values: None,
+            error: None,
+        })
+    }
+
+    fn compare_constants(&mut self, scope: &Scope<'_>, a: usize, b: usize) -> Vec<Difference> {
+        let (used, used_now) = (scope.before.layers[a].outputs().first(), scope.after.layers[b].outputs().first());
+        let (Some(before), Some(after)) = (used, used_now) else { return Vec::new() };
+        let (old, new) = (scope.before.holder(a), scope.after.holder(b));
+        let stored = [old, new].map(|layer| layer.outputs().first().map(|port| port.element_type()));
+        let is_stored_alike = stored[0] == stored[1];
+        let bytes = (values::bytes_of(old, scope.before.weights), values::bytes_of(new, scope.after.weights));
+        let differs = match &bytes {
+            (Some(before), Some(after)) => before != after,
+            _ => {
+                self.unread += 1;
+                false
+            }
+        };
+        let figures = || match &bytes {
+            (Some(before), Some(after)) if differs || !is_stored_alike => values::compare((old, before), (new, after)),
+            _ => None,
+        };
+        // The same constant, stored in another type: it differs by precision alone.
+        let precision = |values: Option<ValueChange>| {
+            let is_other = !is_stored_alike && before.shape() == after.shape();
+            values.filter(|_| is_other).map(|values| values.error())
+        };
+        let mut found = Vec::new();
+        if before.element_type() != after.element_type() {
+            let difference = Difference::new(ChangeKind::Type, before.element_type(), after.element_type());
+            let values = figures();
+            found.push(Difference { error: precision(values), values, ..difference });
+        }
+        if before.shape() != after.shape() {
+            found.push(Difference::new(ChangeKind::Shape, before.shape(), after.shape()));
+        }
+        let is_bigger = bytes.0.as_ref().map(Vec::len) != bytes.1.as_ref().map(Vec::len);
+        let is_comparable = found.is_empty() || !is_bigger;
+        if (differs || !is_stored_alike) && before.element_type() == after.element_type() && is_comparable {
+            let text = |layer: &Layer, side: &Side<'_>| {
+                let port = layer.outputs().first().map(ToString::to_string);
+                port.unwrap_or_default() + &values::shown(layer, side.weights)
+            };
+            let difference = Difference::new(ChangeKind::Constant, text(old, &scope.before), text(new, &scope.after));
+            let values = figures();
+            found.push(Difference { error: precision(values), values, ..difference });
+        }
+        found
+    }
+
+    /// Compares what feeds a layer. Where that is a layer that was added or removed, nothing else changed.
+    fn inputs(
+        &mut self,
+        scope: &mut Scope<'a>,
+        a: usize,
+        b: usize,
+        is_same: bool,
+        mut own: Option<Cause>,
+    ) -> Option<Cause> {
+        let (old, new) = (scope.before.feeds[a].clone(), scope.after.feeds[b].clone());
+        if old.len() != new.len() {
+            let all = |side: &Side<'_>, feeds: &[Feed]| {
+                feeds.iter().map(|&feed| tensor(side, feed)).collect::<Vec<_>>().join(", ")
+            };
+            if is_same {
+                let difference =
+                    Difference::new(ChangeKind::Input, all(&scope.before, &old), all(&scope.after, &new)).of("inputs");
+                own = own.or(Some(self.add(scope, b, difference)));
+            }
+            return own;
+        }
+        for (input, (&old, &new)) in old.iter().zip(&new).enumerate() {
+            let is_equal = match (old, new) {
+                (Some((a, from)), Some((b, to))) => from == to && scope.pairs.of_before[a] == Some(b),
+                (None, None) => true,
+                _ => false,
+            };
+            if is_equal {
+                continue;
+            }
+            let added = new.filter(|&(b, _)| scope.pairs.of_after[b].is_none()).and_then(|(b, _)| scope.causes[b]);
+            let removed = old.filter(|&(a, _)| scope.pairs.of_before[a].is_none()).and_then(|(a, _)| scope.removed[a]);
+            let texts = (tensor(&scope.before, old), tensor(&scope.after, new));
+            let difference = Difference::new(ChangeKind::Input, texts.0, texts.1).of(format_args!("input {input}"));
+            let cause = added.or(removed);
+            let change = self.explain(scope, b, cause, difference);
+            if cause.is_none() {
+                own = own.or(Some(change));
+            }
+        }
+        own
+    }
+
+    fn bodies(
+        &mut self,
+        scope: &mut Scope<'a>,
+        a: usize,
+        b: usize,
+        mut own: Option<Cause>,
+        inherited: Option<Cause>,
+    ) -> Option<Cause> {
+        let (old, new) = (scope.before.layers[a], scope.after.layers[b]);
+        for (at, body) in new.bodies().iter().enumerate() {
+            let Some(other) = old.bodies().iter().find(|other| other.name() == body.name()) else { continue };
+            let before = Side::new(other.graph(), self.before, Some((old, other)));
+            let after = Side::new(body.graph(), self.after, Some((new, body)));
+            let pairs = matched(&before, &after);
+            for difference in wiring((old, other, &before), (new, body, &after), &pairs) {
+                own = own.or(Some(self.add(scope, b, difference)));
+            }
+            let place = scope.place.inside(new, at, body.name());
+            let mut rank = scope.rank.clone();
+            rank.push(2 * b + 1);
+            let inside = self.graphs((before, after, pairs), place, rank, own.or(inherited));
+            own = own.or(inside);
+        }
+        scope.first = scope.first.or(own);
+        own
+    }
+
+    /// Compares the types and shapes of the outputs; gives the cause of what differs there.
+    fn compare_outputs(
+        &mut self,
+        scope: &mut Scope<'a>,
+        a: usize,
+        b: usize,
+        mut cause: Option<Cause>,
+    ) -> Option<Cause> {
+        let (old, new) = (scope.before.layers[a], scope.after.layers[b]);
+        if scope.after.is_constant(b) && scope.before.is_constant(a) {
+            return cause;
+        }
+        let is_entry = scope.after.in_body && scope.after.is_parameter(b);
+        let cause_of_entry = if is_entry { scope.outer } else { None };
+        let mut found = Vec::new();
+        if old.outputs().len() != new.outputs().len() {
+            let difference = Difference::new(ChangeKind::Attribute, old.outputs().len(), new.outputs().len());
+            found.push(difference.of("outputs"));
+        }
+        for (port, (before, after)) in old.outputs().iter().zip(new.outputs()).enumerate() {
+            let subject = (new.outputs().len() > 1).then(|| format!("output {port}"));
+            if before.element_type() != after.element_type() {
+                let difference = Difference::new(ChangeKind::Type, before.element_type(), after.element_type());
+                found.push(Difference { subject: subject.clone(), ..difference });
+            }
+            if before.shape() != after.shape() {
+                let difference = Difference::new(ChangeKind::Shape, before.shape(), after.shape());
+                found.push(Difference { subject, ..difference });
+            }
+        }
+        scope.retyped[b] = !found.is_empty();
+        for difference in found {
+            let known = cause.or(cause_of_entry);
+            if known.is_none() && scope.after.in_body {
+                // By way of a back edge it can follow from what the walk has yet to reach.
+                let path = scope.place.path_to(new.name());
+                scope.deferred.push((b, difference.follows(path)));
+                continue;
+            }
+            let found = self.explain(scope, b, known, difference);
+            cause = cause.or(Some(found));
+        }
+        cause.or(cause_of_entry)
+    }
+}
+
+/// What changed what a layer computes from: that of an input of another type or shape if there is one.
+fn inherited(scope: &Scope<'_>, a: usize, b: usize) -> Option<Cause> {
+    let of_after = |retyped: bool| {
+        let feeds = scope.after.feeds[b].iter().flatten();
+        feeds.filter(|&&(from, _)| !retyped || scope.retyped[from]).find_map(|&(from, _)| scope.causes[from])
+    };
+    let of_before = || scope.before.feeds[a].iter().flatten().find_map(|&(from, _)| scope.removed[from]);
+    of_after(true).or_else(|| of_after(false)).or_else(of_before)
+}
+
+/// An operation as people call it; its operation set where only that says which revision it is.
+fn operation(side: &Side<'_>, at: usize) -> String {
+    let layer = side.layers[at];
+    match side.operations[at] {
+        Some(operation) => match operation.revision() {
+            0 => ops::file_spelling(operation.name()).to_owned(),
+            revision => format!("{}-{revision}", ops::file_spelling(operation.name())),
+        },
+        None => format!("{} {}", layer.version(), layer.ty()),
+    }
+}
+
+/// `x`, or `x.1` where the layer has more than one output; `-` for none.
+fn tensor(side: &Side<'_>, feed: Feed) -> String {
+    match feed {
+        None => "-".to_owned(),
+        Some((at, port)) if side.layers[at].outputs().len() > 1 => format!("{}.{port}", side.layers[at].name()),
+        Some((at, _)) => side.layers[at].name().to_owned(),
+    }
+}
+
+/// A layer that only one model has: `Convert(x) {destination_type=f32} : f32[2]`.
+fn expression(side: &Side<'_>, at: usize) -> String {
+    let layer = side.layers[at];
+    let mut text = layer.ty().to_owned();
+    let inputs: Vec<_> = side.feeds[at].iter().map(|&feed| tensor(side, feed)).collect();
+    if !inputs.is_empty() {
+        text += &format!("({})", inputs.join(", "));
+    }
+    let default = |name| side.operations[at].and_then(|operation| operation.default_of(name));
+    let attributes: Vec<_> = side
+        .attributes(at)
+        .filter(|&(name, value)| default(name) != Some(value))
+        .map(|(name, value)| format!("{name}={value}"))
+        .collect();
+    if !attributes.is_empty() {
+        text += &format!(" {{{}}}", attributes.join(", "));
+    }
+    if !layer.outputs().is_empty() {
+        let outputs: Vec<_> = layer.outputs().iter().map(ToString::to_string).collect();
+        text += &format!(" : {}", outputs.join(", "));
+    }
+    if side.is_constant(at) { text + &values::shown(layer, side.weights) } else { text }
+}
+
+fn attributes(scope: &Scope<'_>, a: usize, b: usize) -> Vec<Difference> {
+    let mut written = BTreeMap::<&str, (Option<&str>, Option<&str>)>::new();
+    for (name, value) in scope.before.attributes(a) {
+        written.entry(name).or_default().0.get_or_insert(value);
+    }
+    for (name, value) in scope.after.attributes(b) {
+        written.entry(name).or_default().1.get_or_insert(value);
+    }
+    let mut found = Vec::new();
+    for (name, (old, new)) in written {
+        let (before, after) = (scope.before.meaning(a, name, old), scope.after.meaning(b, name, new));
+        let is_read = scope.after.operations[b].is_none_or(|operation| operation.attribute(name).is_some());
+        // OpenVINO drops attributes that an operation does not have.
+        if before == after || !is_read && (old.is_none() || new.is_none()) {
+            continue;
+        }
+        let default = scope.after.operations[b].and_then(|operation: &Operation| operation.default_of(name));
+        found.push(Difference {
+            kind: ChangeKind::Attribute,
+            subject: Some(name.to_owned()),
+            before: old.or(default).map(str::to_owned),
+            after: new.or(default).map(str::to_owned),
+            values: None,
+            error: None,
+        });
+    }
+    found
+}
+
+/// How a body is connected: the entries of its port map and its back edges that only one model has.
+fn wiring(before: (&Layer, &Body, &Side<'_>), after: (&Layer, &Body, &Side<'_>), pairs: &Pairs) -> Vec<Difference> {
+    let in_after = |at: usize| pairs.of_before[at].map_or(before.2.layers[at], |b| after.2.layers[b]);
+    let (old, new) = (entries(before, in_after), entries(after, |at| after.2.layers[at]));
+    let mut gone = old.difference(&new).cloned();
+    let mut come = new.difference(&old).cloned();
+    let mut found = Vec::new();
+    loop {
+        let (before, after) = (gone.next(), come.next());
+        if before.is_none() && after.is_none() {
+            return found;
+        }
+        let subject = Some("connections".to_owned());
+        found.push(Difference { kind: ChangeKind::Attribute, subject, before, after, values: None, error: None });
+    }
+}
+
+/// What ties a body to its layer, as text: `input 1 to x`, `y to output 0`, `y back to x`.
+fn entries<'a>(
+    (layer, body, side): (&Layer, &Body, &Side<'a>),
+    shown_as: impl Fn(usize) -> &'a Layer,
+) -> BTreeSet<String> {
+    let by_id: FxHashMap<_, _> = side.layers.iter().enumerate().map(|(at, layer)| (layer.id(), at)).collect();
+    let inner = |id: LayerId| by_id.get(&id).map_or("-", |&at| shown_as(at).name());
+    let entry = |entry: &PortMapEntry| {
+        let outer = outer_port(layer, entry).map_or("-".to_owned(), |port| port.to_string());
+        let inner = inner(entry.internal_layer_id);
+        let mut text = match entry.direction {
+            Direction::Input => format!("input {outer} to {inner}"),
+            Direction::Output => format!("{inner} to output {outer}"),
+        };
+        if let Some(axis) = entry.axis {
+            let (start, end) = (entry.start.unwrap_or(0), entry.end.unwrap_or(-1));
+            let (stride, part) = (entry.stride.unwrap_or(1), entry.part_size.unwrap_or(1));
+            text += &format!(" {{axis={axis}, start={start}, end={end}, stride={stride}, part_size={part}}}");
+        }
+        text + &entry.purpose().map_or(String::new(), |purpose| format!(" ({purpose})"))
+    };
+    let back = body.back_edges().iter().map(|edge| format!("{} back to {}", inner(edge.from), inner(edge.to)));
+    body.port_map().iter().map(entry).chain(back).collect()
+}
+
+/// What differs between the names of two layers and of their tensors.
+fn names(before: &Layer, after: &Layer) -> Option<Difference> {
+    let tensors = |layer: &Layer| -> Vec<Vec<String>> {
+        let sorted = |mut names: Vec<String>| {
+            names.sort();
+            names
+        };
+        let of_result = layer.output_names().map(crate::model::graph::split_names);
+        layer.outputs().iter().map(|port| port.names()).chain(of_result).map(sorted).collect()
+    };
+    let (old, new) = (tensors(before), tensors(after));
+    let is_renamed = before.name() != after.name();
+    let text = |name: &str, tensors: &[Vec<String>]| {
+        let tensors = tensors.iter().map(|names| names.join(", ")).collect::<Vec<_>>().join("; ");
+        match (is_renamed, old != new) {
+            (true, true) => format!("{name} ({tensors})"),
+            (true, false) => name.to_owned(),
+            _ => tensors,
+        }
+    };
+    if !is_renamed && old == new {
+        return None;
+    }
+    let difference = Difference::new(ChangeKind::Names, text(before.name(), &old), text(after.name(), &new));
+    Some(if is_renamed { difference } else { difference.of("tensors") })
+}

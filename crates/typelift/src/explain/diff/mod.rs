@@ -1,0 +1,226 @@
+//! What differs in meaning between two models, as data.
+
+mod alike;
+mod compare;
+mod matching;
+mod side;
+mod values;
+
+use std::sync::Arc;
+
+use serde::ser::SerializeStruct as _;
+use serde::{Serialize, Serializer};
+
+use crate::findings::LayerRef;
+use crate::infer::infer;
+use crate::model::graph::{Layer, Model};
+use crate::ops::{LayerKind, kind};
+use crate::text::xml::{self, WriteOptions};
+
+pub use alike::{Alike, alike};
+pub use values::{ValueChange, ValueError};
+
+/// What differs in meaning between two models.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct Diff {
+    /// What differs by itself, in the order of the second model.
+    pub changes: Vec<Change>,
+    /// How many constants were compared by type and shape only, because the weights of one model do not have them.
+    pub unread: usize,
+}
+
+impl Diff {
+    /// Whether the models mean the same and call everything by the same names.
+    #[must_use]
+    pub fn is_same(&self) -> bool {
+        self.changes.is_empty()
+    }
+}
+
+impl Serialize for Diff {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut object = serializer.serialize_struct("Diff", 3)?;
+        object.serialize_field("same", &self.is_same())?;
+        object.serialize_field("unread_constants", &self.unread)?;
+        object.serialize_field("changes", &self.changes)?;
+        object.end()
+    }
+}
+
+/// What kind of difference it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ChangeKind {
+    /// A layer that only the second model has.
+    Added,
+    /// A layer that only the first model has.
+    Removed,
+    /// Another operation, or another revision of it.
+    Operation,
+    /// An attribute, or how a body is connected.
+    Attribute,
+    /// The element type of an output.
+    Type,
+    /// The shape of an output.
+    Shape,
+    /// The tensor that feeds an input.
+    Input,
+    /// The bytes of a constant.
+    Constant,
+    /// What its metadata says of the precision in which it is computed.
+    Mark,
+    /// The name of a layer or of its tensors.
+    Names,
+}
+
+impl ChangeKind {
+    /// Every kind.
+    pub const ALL: [Self; 10] = [
+        Self::Added,
+        Self::Removed,
+        Self::Operation,
+        Self::Attribute,
+        Self::Type,
+        Self::Shape,
+        Self::Input,
+        Self::Constant,
+        Self::Mark,
+        Self::Names,
+    ];
+
+    /// Its name in JSON and on the command line: `added`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Added => "added",
+            Self::Removed => "removed",
+            Self::Operation => "operation",
+            Self::Attribute => "attribute",
+            Self::Type => "type",
+            Self::Shape => "shape",
+            Self::Input => "input",
+            Self::Constant => "constant",
+            Self::Mark => "mark",
+            Self::Names => "names",
+        }
+    }
+}
+
+impl Serialize for ChangeKind {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+/// A difference that does not follow from another one.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct Change {
+    /// What kind of difference it is.
+    pub kind: ChangeKind,
+    /// The layer, as the second model has it; a removed one as the first model has it.
+    pub layer: LayerRef,
+    /// Its name after the bodies around it: `loop/body/x`, as [`Model::find`] takes it.
+    pub path: String,
+    /// Its operation as the file spells it.
+    pub operation: String,
+    /// The attribute, the input or the output that differs, where there is a choice: `axis`, `input 1`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subject: Option<String>,
+    /// What the first model has; `None` if there is nothing.
+    pub before: Option<String>,
+    /// What the second model has; `None` if there is nothing.
+    pub after: Option<String>,
+    /// What differs among the values of a constant, where they are numbers of one shape.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub values: Option<ValueChange>,
+    /// How far the values of a constant are off that is stored in another type, compared as they are used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<ValueError>,
+    /// The line of the layer in the first file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub before_line: Option<usize>,
+    /// The line of the layer in the second file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after_line: Option<usize>,
+    /// What else differs only because of this change, in the order of the graph.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub follows: Vec<Consequence>,
+}
+
+/// A difference that follows from a [`Change`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Consequence {
+    /// What kind of difference it is.
+    pub kind: ChangeKind,
+    /// The path of the layer.
+    pub path: String,
+    /// The input or the output that differs, where there is a choice.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subject: Option<String>,
+    /// What the first model has; `None` if there is nothing.
+    pub before: Option<String>,
+    /// What the second model has; `None` if there is nothing.
+    pub after: Option<String>,
+}
+
+/// Compares two inferred models.
+///
+/// Ids, the order of layers and edges, the numbers of ports, the layout of the file and `rt_info` do not count, except for
+/// [marks](crate::precision_marks) that keep a precision; neither do
+/// layers that lead to no Result and that only one model has, which OpenVINO drops when it reads a file. Layers are matched by
+/// name where it is unique in both graphs, else by their operation and what they compute from and lead to. Types and shapes
+/// are those that inference found; where one model has constants and no weights, both are compared as if neither had any.
+/// What differs only because of an earlier change is listed with that change.
+///
+/// The time is linear in the size of both models.
+///
+/// # Examples
+/// ```
+/// let xml = |ty| format!(r#"<net name="n" version="11"><layers>
+///     <layer id="0" name="x" type="Parameter" version="opset1"><data shape="?" element_type="{ty}"/>
+///         <output><port id="0" precision="FP16"/></output></layer>
+///     <layer id="1" name="y" type="ReLU" version="opset1"><input><port id="0"/></input>
+///         <output><port id="1" precision="FP16"/></output></layer>
+/// </layers><edges><edge from-layer="0" from-port="0" to-layer="1" to-port="0"/></edges></net>"#);
+/// let (mut before, mut after) = (typelift::Model::from_xml(&xml("f16"))?, typelift::Model::from_xml(&xml("f32"))?);
+/// typelift::infer(&mut before);
+/// typelift::infer(&mut after);
+/// let diff = typelift::diff(&before, &after);
+/// assert_eq!(diff.changes.len(), 1);
+/// assert_eq!(diff.changes[0].path, "x");
+/// assert_eq!(diff.changes[0].follows[0].path, "y");
+/// # Ok::<(), typelift::Diagnostics>(())
+/// ```
+#[must_use]
+pub fn diff(before: &Model, after: &Model) -> Diff {
+    let compare = |before: &Model, after: &Model| compare::Comparison::new(before, after).run();
+    let forgetful = match (lacks_weights(before), lacks_weights(after)) {
+        (true, false) => without_weights(after),
+        (false, true) => without_weights(before),
+        _ => None,
+    };
+    match forgetful {
+        Some(after) if lacks_weights(before) => compare(before, &after),
+        Some(before) => compare(&before, after),
+        None => compare(before, after),
+    }
+}
+
+/// Whether a model has constants, and nothing of their values.
+fn lacks_weights(model: &Model) -> bool {
+    let is_constant = |layer: &Layer| kind(layer) == LayerKind::Constant;
+    model.weights().len().is_none() && model.walk().any(|(_, graph)| graph.layers().any(is_constant))
+}
+
+/// The model as it is read and inferred where its weights are not there: what shapes follow from values would differ from a
+/// model that has none. It is read anew, because inference took the place of what its ports declare.
+fn without_weights(model: &Model) -> Option<Model> {
+    let text = xml::write(model, WriteOptions::default());
+    let mut model = xml::parse(Arc::new(text)).model?;
+    // What is wrong with the model was found when it was inferred with them.
+    let _found_before = infer(&mut model);
+    Some(model)
+}

@@ -1,0 +1,270 @@
+//! One of the two graphs, laid out for comparison: layers by their place in a topological order.
+
+use std::hash::{Hash, Hasher};
+
+use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
+use smallvec::SmallVec;
+
+use crate::edit::precision_marks::Marks;
+use crate::model::graph::{Body, Direction, Graph, IrVersion, Layer, LayerId, Model, PortMapEntry};
+use crate::model::shape::Shape;
+use crate::model::weights::Weights;
+use crate::ops::{self, AttrKind, LayerKind, Operation};
+use typelift_promote::ElementType;
+
+/// The layer and the output that feed an input.
+pub(super) type Feed = Option<(usize, usize)>;
+
+/// An input of a layer that uses an output.
+#[derive(Clone, Copy)]
+pub(super) struct Use {
+    pub(super) layer: usize,
+    pub(super) output: u32,
+    pub(super) input: u32,
+}
+
+/// A graph whose layers are numbered so that each comes after those that feed it.
+pub(super) struct Side<'a> {
+    pub(super) weights: &'a Weights,
+    pub(super) layers: Vec<&'a Layer>,
+    pub(super) operations: Vec<Option<&'static Operation>>,
+    pub(super) feeds: Vec<SmallVec<[Feed; 3]>>,
+    /// Most layers have one use, which lies in the vector then.
+    pub(super) uses: Vec<SmallVec<[Use; 1]>>,
+    /// Whether a layer leads to a Result or an Assign.
+    pub(super) alive: Vec<bool>,
+    /// What ties the Parameters and Results of a body to the layer around it; of a model, their order.
+    pub(super) roles: FxHashMap<usize, u64>,
+    /// Whether it is the graph of a body.
+    pub(super) in_body: bool,
+    /// The constants of which Convert layers give the values: each Convert stands for the constant.
+    stored: FxHashMap<usize, &'a Layer>,
+}
+
+impl<'a> Side<'a> {
+    pub(super) fn new(graph: &'a Graph, model: &'a Model, within: Option<(&Layer, &Body)>) -> Self {
+        // A graph with a cycle has no order; that of the file does as well as any.
+        let mut order = graph.topological_order().unwrap_or_else(|_| graph.layers().map(Layer::id).collect());
+        let compressed = compressed(graph, model.version());
+        let storage: FxHashSet<LayerId> = compressed.values().map(|constant| constant.id()).collect();
+        order.retain(|id| !storage.contains(id));
+        let place: FxHashMap<LayerId, usize> = order.iter().enumerate().map(|(at, &id)| (id, at)).collect();
+        let layers: Vec<&Layer> = order.iter().filter_map(|&id| graph.layer(id)).collect();
+        let feed = |feed: Option<(&Layer, usize)>| feed.map(|(layer, port)| (place[&layer.id()], port));
+        let feeds_of = |&id: &LayerId| match compressed.get(&id) {
+            Some(_) => SmallVec::new(),
+            None => graph.feeds(id).into_iter().map(feed).collect(),
+        };
+        let feeds: Vec<SmallVec<[Feed; 3]>> = order.iter().map(feeds_of).collect();
+        let mut uses = vec![SmallVec::new(); layers.len()];
+        for (layer, feeds) in feeds.iter().enumerate() {
+            for (input, feed) in feeds.iter().enumerate() {
+                if let &Some((source, output)) = feed {
+                    uses[source].push(Use { layer, output: output as u32, input: input as u32 });
+                }
+            }
+        }
+        let stored: FxHashMap<usize, &Layer> = compressed.iter().map(|(id, layer)| (place[id], *layer)).collect();
+        let layer_of = |(at, layer): (usize, &&'a Layer)| stored.get(&at).copied().unwrap_or(*layer);
+        let operations = layers.iter().enumerate().map(|it| layer_of(it).operation()).collect();
+        let mut side = Self {
+            weights: model.weights(),
+            stored,
+            operations,
+            alive: Vec::new(),
+            roles: FxHashMap::default(),
+            in_body: within.is_some(),
+            layers,
+            feeds,
+            uses,
+        };
+        side.alive = side.find_alive();
+        side.roles = side.find_roles(within);
+        side
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.layers.len()
+    }
+
+    /// The operation, whatever its revision, as layers are matched by it.
+    pub(super) fn operation(&self, at: usize) -> &'a str {
+        match self.operations[at] {
+            Some(operation) => operation.name(),
+            None => self.layers[at].ty(),
+        }
+    }
+
+    /// The layer that holds the values of a constant, and its marks.
+    pub(super) fn holder(&self, at: usize) -> &'a Layer {
+        self.stored.get(&at).copied().unwrap_or(self.layers[at])
+    }
+
+    /// Whether a constant is stored in another type than that in which it is used.
+    pub(super) fn is_compressed(&self, at: usize) -> bool {
+        self.stored.contains_key(&at)
+    }
+
+    pub(super) fn is_constant(&self, at: usize) -> bool {
+        self.operations[at].is_some_and(|operation| operation.layer_kind() == LayerKind::Constant)
+    }
+
+    pub(super) fn is_parameter(&self, at: usize) -> bool {
+        self.operations[at].is_some_and(|operation| operation.layer_kind() == LayerKind::Parameter)
+    }
+
+    /// Whether every value that it computes from is a constant.
+    pub(super) fn find_folded(&self) -> Vec<bool> {
+        let mut folded = vec![false; self.len()];
+        for at in 0..self.len() {
+            let from_constants = |feed: &Feed| feed.is_some_and(|(source, _)| folded[source]);
+            folded[at] =
+                self.is_constant(at) || !self.feeds[at].is_empty() && self.feeds[at].iter().all(from_constants);
+        }
+        folded
+    }
+
+    fn find_alive(&self) -> Vec<bool> {
+        let mut alive: Vec<bool> = self.layers.iter().map(|layer| layer.start().is_some()).collect();
+        for at in (0..self.len()).rev() {
+            alive[at] |= self.uses[at].iter().any(|use_| alive[use_.layer]);
+        }
+        alive
+    }
+
+    fn find_roles(&self, within: Option<(&Layer, &Body)>) -> FxHashMap<usize, u64> {
+        let mut roles = FxHashMap::default();
+        match within {
+            Some((layer, body)) => {
+                let by_id: FxHashMap<LayerId, usize> =
+                    self.layers.iter().enumerate().map(|(at, layer)| (layer.id(), at)).collect();
+                for entry in body.port_map() {
+                    if let Some(&at) = by_id.get(&entry.internal_layer_id) {
+                        let outer = (entry.direction == Direction::Input, outer_port(layer, entry), entry.purpose());
+                        // A Result can leave by several ports; their order in the file does not count.
+                        let role: &mut u64 = roles.entry(at).or_default();
+                        *role = role.wrapping_add(hash_of(&outer));
+                    }
+                }
+            }
+            None => {
+                let mut ends: Vec<usize> = (0..self.len()).filter(|&at| self.layers[at].start().is_some()).collect();
+                ends.sort_by_key(|&at| self.layers[at].span());
+                let mut counts = FxHashMap::<&str, u64>::default();
+                for at in ends {
+                    let count = counts.entry(self.operation(at)).or_default();
+                    roles.insert(at, *count + 1);
+                    *count += 1;
+                }
+            }
+        }
+        roles
+    }
+
+    /// The text of an attribute as OpenVINO understands it, so that texts that mean the same compare equal; its default where
+    /// the file has none.
+    pub(super) fn meaning(&self, at: usize, name: &str, written: Option<&str>) -> Option<String> {
+        let attr = self.operations[at].and_then(|operation| operation.attribute(name));
+        let text = written.or_else(|| attr.and_then(|attr| attr.default))?;
+        Some(attr.map_or_else(|| text.to_owned(), |attr| meaning_as(attr.kind, text)))
+    }
+
+    /// The attributes that say what a layer does, as they are written.
+    pub(super) fn attributes(&self, at: usize) -> impl Iterator<Item = (&'a str, &'a str)> + use<'a> {
+        let skipped: &[&str] = match self.operations[at].map(Operation::layer_kind) {
+            Some(LayerKind::Constant) => &["offset", "size", "element_type", "shape"],
+            Some(LayerKind::Parameter) => &["element_type", "shape"],
+            _ => &[],
+        };
+        let attributes = self.layers[at].attributes().iter().map(|attribute| (attribute.name(), attribute.value()));
+        attributes.filter(move |(name, _)| !skipped.contains(name))
+    }
+
+    /// A hash of what a layer does with its inputs.
+    pub(super) fn label(&self, at: usize) -> u64 {
+        let mut hasher = FxHasher::default();
+        self.operation(at).hash(&mut hasher);
+        self.roles.get(&at).hash(&mut hasher);
+        let layer = self.layers[at];
+        (layer.inputs().len(), layer.outputs().len(), layer.bodies().len()).hash(&mut hasher);
+        // Attributes at their defaults may be written or not.
+        let known = self.operations[at];
+        let mut attributes: Vec<(&str, String)> = self
+            .attributes(at)
+            .filter_map(|(name, value)| Some((name, self.meaning(at, name, Some(value))?)))
+            .filter(|(name, value)| match known {
+                Some(operation) => operation
+                    .attribute(name)
+                    .is_some_and(|attr| attr.default.is_none_or(|default| meaning_as(attr.kind, default) != *value)),
+                None => true,
+            })
+            .collect();
+        attributes.sort();
+        attributes.hash(&mut hasher);
+        if self.is_constant(at) || self.is_parameter(at) && !self.in_body {
+            layer.outputs().first().map(ToString::to_string).hash(&mut hasher);
+        }
+        if self.is_constant(at) {
+            super::values::bytes_of(self.holder(at), self.weights).hash(&mut hasher);
+        }
+        hasher.finish()
+    }
+}
+
+/// The Convert layers that undo the compression of a constant which nothing else takes, each with the constant.
+fn compressed(graph: &Graph, version: IrVersion) -> FxHashMap<LayerId, &Layer> {
+    let mut found = FxHashMap::default();
+    for constant in graph.unordered().filter(|layer| ops::is_constant(layer)) {
+        let users = graph.users(constant.id()).filter_map(|id| graph.layer(id));
+        let undoes =
+            |layer: &&Layer| ops::kind(layer) == LayerKind::Convert && Marks::of(layer, version).is_decompression();
+        let (converts, others): (Vec<_>, Vec<_>) = users.partition(undoes);
+        if others.is_empty() {
+            found.extend(converts.into_iter().map(|convert| (convert.id(), constant)));
+        }
+    }
+    found
+}
+
+/// The position of the port of the layer around a body that an entry of the port map names.
+pub(super) fn outer_port(layer: &Layer, entry: &PortMapEntry) -> Option<usize> {
+    let is_it = |id: u64| i64::try_from(id) == Ok(entry.external_port_id);
+    match entry.direction {
+        Direction::Input => layer.inputs().iter().position(|port| is_it(port.id())),
+        Direction::Output => layer.outputs().iter().position(|port| is_it(port.id())),
+    }
+}
+
+pub(super) fn hash_of(value: &impl Hash) -> u64 {
+    let mut hasher = FxHasher::default();
+    value.hash(&mut hasher);
+    hasher.finish()
+}
+
+fn meaning_as(kind: AttrKind, text: &str) -> String {
+    let trimmed = text.trim();
+    let number = |text: &str| match text.trim().parse::<f32>() {
+        Ok(value) => value.to_string(),
+        Err(_) => text.trim().to_owned(),
+    };
+    let list = |item: &dyn Fn(&str) -> String| trimmed.split(',').map(item).collect::<Vec<_>>().join(",");
+    match kind {
+        AttrKind::Bool => match trimmed.to_ascii_lowercase().as_str() {
+            "1" | "yes" => "true".to_owned(),
+            "0" | "no" => "false".to_owned(),
+            other => other.to_owned(),
+        },
+        AttrKind::Int | AttrKind::Unsigned | AttrKind::Bytes => {
+            trimmed.parse::<i128>().map_or_else(|_| trimmed.to_owned(), |value| value.to_string())
+        }
+        AttrKind::Float => number(trimmed),
+        AttrKind::Floats => list(&number),
+        AttrKind::Ints | AttrKind::UnsignedInts | AttrKind::Texts => list(&|item| item.trim().to_owned()),
+        AttrKind::Enum(_) => trimmed.to_ascii_lowercase(),
+        AttrKind::Type => ElementType::from_name(trimmed).map_or_else(|| trimmed.to_owned(), |ty| ty.name().to_owned()),
+        AttrKind::Shape => {
+            Shape::parse_lenient(trimmed).map_or_else(|_| trimmed.to_owned(), |(shape, _)| shape.to_string())
+        }
+        AttrKind::Text => text.to_owned(),
+    }
+}

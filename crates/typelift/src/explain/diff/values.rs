@@ -1,0 +1,154 @@
+//! The values of constants, compared.
+
+use std::fmt;
+
+use serde::Serialize;
+use smallvec::smallvec;
+
+use crate::base::progress::poll;
+use crate::findings::grouped;
+use crate::model::graph::Layer;
+use crate::model::weights::{Weights, byte_size, stored_size};
+use crate::ops::values::array::{Array, Data};
+use crate::ops::values::conversion::CHUNK;
+
+/// What differs between the values of two constants of one shape.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct ValueChange {
+    /// How many values differ.
+    pub changed: u64,
+    /// How many there are.
+    pub of: u64,
+    /// The largest difference, those to infinite and undefined values apart.
+    pub largest: f64,
+    /// The largest difference in relation to the first value, which is not zero.
+    #[serde(skip)]
+    pub relative: f64,
+}
+
+/// How far the values of a constant are off in another type.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct ValueError {
+    /// The largest difference, those to infinite and undefined values apart.
+    pub max_absolute: f64,
+    /// The largest such difference in relation to the value, which is not zero.
+    pub max_relative: f64,
+}
+
+/// `worst relative 4.88e-4`, or `exact`
+impl fmt::Display for ValueError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.max_absolute == 0.0 {
+            f.write_str("exact")
+        } else {
+            write!(f, "worst relative {:.2e}", self.max_relative)
+        }
+    }
+}
+
+/// `3 of 1,024 values, at most 0.01`
+impl fmt::Display for ValueChange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let values = if self.of == 1 { "value" } else { "values" };
+        write!(f, "{} of {} {values}", grouped(self.changed), grouped(self.of))?;
+        if self.largest > 0.0 { write!(f, ", at most {}", short(self.largest)) } else { Ok(()) }
+    }
+}
+
+/// A number with three significant digits.
+fn short(number: f64) -> String {
+    let rounded: f64 = format!("{number:.2e}").parse().unwrap_or(number);
+    if (1e-4..1e7).contains(&rounded) { rounded.to_string() } else { format!("{rounded:e}") }
+}
+
+/// The bytes of a constant; `None` if the weights do not have them.
+pub(super) fn bytes_of(constant: &Layer, weights: &Weights) -> Option<Vec<u8>> {
+    if let Some(text) = constant.attribute("value") {
+        return Some(text.as_bytes().to_vec());
+    }
+    let number = |name| constant.attribute(name)?.trim().parse::<u64>().ok();
+    weights.read(number("offset")?, usize::try_from(number("size")?).ok()?)
+}
+
+/// The values of a constant as text, where they are few: ` = [1, 2]`.
+pub(super) fn shown(constant: &Layer, weights: &Weights) -> String {
+    const FEW: u64 = 8;
+    let count = constant.outputs().first().and_then(|port| port.shape().element_count());
+    let numbers = count.filter(|&count| count <= FEW).and_then(|_| constant.numbers(weights));
+    numbers.map_or_else(String::new, |numbers| {
+        let numbers: Vec<_> = numbers.iter().map(ToString::to_string).collect();
+        format!(" = [{}]", numbers.join(", "))
+    })
+}
+
+/// What differs between the values of two constants with as many of them, from their bytes; `None` where these are not
+/// numbers.
+pub(super) fn compare(before: (&Layer, &[u8]), after: (&Layer, &[u8])) -> Option<ValueChange> {
+    let (a, b) = (before.0.outputs().first()?, after.0.outputs().first()?);
+    let of = a.shape().element_count().filter(|&count| Some(count) == b.shape().element_count())?;
+    let mut change = ValueChange { of, ..ValueChange::default() };
+    for start in (0..of).step_by(CHUNK as usize) {
+        poll();
+        let length = CHUNK.min(of - start);
+        let chunk = |element_type, bytes: &[u8]| {
+            let first = usize::try_from(byte_size(element_type, start)?).ok()?;
+            let size = usize::try_from(stored_size(element_type, length)?).ok()?;
+            Array::decode(
+                element_type,
+                smallvec![usize::try_from(length).ok()?],
+                bytes.get(first..first.checked_add(size)?)?,
+            )
+        };
+        change.add(&chunk(a.element_type(), before.1)?, &chunk(b.element_type(), after.1)?);
+    }
+    Some(change)
+}
+
+impl ValueChange {
+    /// How far values are off.
+    pub(super) fn error(&self) -> ValueError {
+        ValueError { max_absolute: self.largest, max_relative: self.relative }
+    }
+
+    fn add(&mut self, before: &Array, after: &Array) {
+        match (&before.data, &after.data) {
+            (Data::Ints(before), Data::Ints(after)) => {
+                for (before, after) in before.iter().zip(after.iter()).filter(|(before, after)| before != after) {
+                    self.add_value((before - after) as f64, before as f64);
+                }
+            }
+            _ => {
+                for (before, after) in before.to_floats().into_iter().zip(after.to_floats()) {
+                    if before.to_bits() != after.to_bits() {
+                        self.add_value(before - after, before);
+                    }
+                }
+            }
+        }
+    }
+
+    fn add_value(&mut self, difference: f64, before: f64) {
+        self.changed += 1;
+        if difference.is_finite() {
+            self.largest = self.largest.max(difference.abs());
+            if before != 0.0 {
+                self.relative = self.relative.max((difference / before).abs());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_are_short() {
+        let change = |changed, of, largest| ValueChange { changed, of, largest, ..Default::default() }.to_string();
+        assert_eq!(change(3, 1024, 0.010_000_001), "3 of 1,024 values, at most 0.01");
+        assert_eq!(change(1, 1, 0.0), "1 of 1 value");
+        assert_eq!(change(1_234_567, 1_234_567, 1e-12), "1,234,567 of 1,234,567 values, at most 1e-12");
+    }
+}

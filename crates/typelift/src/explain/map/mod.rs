@@ -1,0 +1,382 @@
+//! Where a model keeps which precision: its parts in the order of the data, with what each stores, computes in and can lose.
+
+mod parts;
+mod paths;
+mod roles;
+mod value;
+
+use std::collections::{BTreeMap, HashMap};
+
+use rustc_hash::FxHashMap;
+use serde::{Serialize, Serializer};
+use typelift_promote::{ElementType, Fidelity};
+
+use crate::edit::precision_marks::Marks;
+use crate::explain::stats::{Census, TypeCount, Weight, by_size, counted, map_of};
+use crate::findings::{Diagnostic, Severity};
+use crate::model::graph::{Graph, LayerId, LayerMap, Model, Place};
+use crate::ops::{self, LayerKind};
+
+pub use parts::Part;
+pub use paths::WeightPath;
+pub use roles::{Role, roles};
+pub use value::{ValuePath, ValueStep, Ways};
+
+/// Where a model keeps which precision.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct PrecisionMap {
+    /// A row for each block, or for neighbours that are alike, and for what is between blocks, in the order of the data.
+    pub rows: Vec<Row>,
+}
+
+/// A block of a model, or neighbours that are alike. Counts are of all of them together.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct Row {
+    /// What it is called: `model.layers.0–31`.
+    pub name: String,
+    /// The bodies around it, outermost first: `loop/body`; empty in the model's own graph.
+    pub path: String,
+    /// How many blocks are in this row.
+    pub blocks: usize,
+    /// How many layers they have.
+    pub layers: usize,
+    /// Their constants by the element type they are stored in, the most bytes first. What constants share counts once in the
+    /// whole map: a last row has what several parts use.
+    pub weights: Vec<Weight>,
+    /// The ways of weights from where they are stored to what uses them, the most bytes first.
+    pub paths: Vec<WeightPath>,
+    /// How many tensors they compute of each element type, the most first. Constants do not count, nor what is computed from
+    /// them alone, nor shapes.
+    #[serde(serialize_with = "map_of")]
+    pub computed: Vec<TypeCount>,
+    /// The Converts that can lose something.
+    pub lossy: Vec<Lossy>,
+    /// How many layers have a [mark](crate::precision_marks) that keeps their precision.
+    pub marks: usize,
+    /// How many errors were found in them.
+    pub errors: usize,
+    /// How many warnings were found in them.
+    pub warnings: usize,
+    /// In what it differs from most blocks of its kind: `u8 1,024 bytes, not 512`. Empty where it does not.
+    pub differs: Vec<String>,
+    /// The parts that are in this row.
+    #[serde(skip)]
+    pub parts: Vec<Part>,
+    /// The graph of the parts.
+    #[serde(skip)]
+    pub place: Place,
+}
+
+/// Converts of one kind that can lose something.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Lossy {
+    /// The element type they convert from.
+    #[serde(serialize_with = "name_of")]
+    pub from: ElementType,
+    /// The element type they convert to.
+    #[serde(serialize_with = "name_of")]
+    pub to: ElementType,
+    /// How many they are.
+    pub count: usize,
+    /// What they can lose.
+    #[serde(serialize_with = "losses")]
+    pub loses: Fidelity,
+}
+
+fn name_of<S: Serializer>(ty: &ElementType, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(ty.name())
+}
+
+pub(crate) fn losses<S: Serializer>(fidelity: &Fidelity, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(fidelity.losses().map(typelift_promote::Loss::name))
+}
+
+impl PrecisionMap {
+    /// The map of an inferred model, with what was found in it. Weights are not read.
+    ///
+    /// A block is a run of layers whose names begin alike up to a number, `model.layers.0`, or that has the same operations in
+    /// the same order as its neighbours. Types do not count for that, so that blocks can be compared by them.
+    ///
+    /// # Examples
+    /// ```
+    /// # let mut model = typelift::Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
+    /// use typelift::map::PrecisionMap;
+    /// let found = typelift::infer(&mut model);
+    /// let map = PrecisionMap::new(&model, &found);
+    /// assert_eq!(map.rows.len(), 1);
+    /// assert_eq!((map.rows[0].layers, map.weight_bytes()), (5, 4));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn new(model: &Model, found: &[Diagnostic]) -> Self {
+        let mut building = Building { model, found: findings(found), census: Census::default(), rows: Vec::new() };
+        let shared = building.shared_ranges();
+        building.build(&shared);
+        Self { rows: fold(building.rows) }
+    }
+
+    /// The bytes of all constants, those that constants share counted once.
+    #[must_use]
+    pub fn weight_bytes(&self) -> u64 {
+        self.rows.iter().flat_map(|row| &row.weights).map(|weight| weight.bytes).sum()
+    }
+}
+
+/// The numbers of errors and warnings by layer.
+type Findings = HashMap<Place, HashMap<LayerId, (usize, usize)>>;
+
+fn findings(found: &[Diagnostic]) -> Findings {
+    let mut counts = Findings::new();
+    for diagnostic in found {
+        let Some(layer) = &diagnostic.layer else { continue };
+        let count = counts.entry(layer.place.clone()).or_default().entry(layer.id).or_default();
+        match diagnostic.severity {
+            Severity::Error => count.0 += 1,
+            Severity::Warning => count.1 += 1,
+            Severity::Note => {}
+        }
+    }
+    counts
+}
+
+/// Blocks of one kind: the graph that they are in, and a number.
+type Family = (Place, usize);
+
+/// The bytes of a constant in the weights.
+type Range = (i64, i64);
+
+struct Building<'a> {
+    model: &'a Model,
+    found: Findings,
+    census: Census,
+    /// With the family of each.
+    rows: Vec<(Option<Family>, Row)>,
+}
+
+impl<'a> Building<'a> {
+    /// The parts of each graph of the model, and which of them use each range of the weights.
+    fn shared_ranges(&self) -> Shared<'a> {
+        let mut shared = Shared { graphs: Vec::new(), ranges: FxHashMap::default() };
+        let mut count = 0;
+        for (place, graph) in self.model.walk() {
+            let roles = roles(graph);
+            let found = parts::parts(graph, &roles);
+            for part in &found.parts {
+                for layer in part.layers.iter().filter_map(|&id| graph.layer(id)) {
+                    if let Some(range) = Census::range(layer).filter(|_| ops::kind(layer) == LayerKind::Constant) {
+                        shared
+                            .ranges
+                            .entry(range)
+                            .and_modify(|user| *user = user.filter(|&it| it == count))
+                            .or_insert(Some(count));
+                    }
+                }
+                count += 1;
+            }
+            for layer in found.shared.iter().filter_map(|&id| graph.layer(id)) {
+                if let Some(range) = Census::range(layer) {
+                    shared.ranges.insert(range, None);
+                }
+            }
+            shared.graphs.push((place, graph, roles, found));
+        }
+        shared
+    }
+
+    fn build(&mut self, shared: &Shared<'a>) {
+        let (mut several, mut unused) = (Vec::new(), Vec::new());
+        for (place, graph, roles, found) in &shared.graphs {
+            for part in &found.parts {
+                let (elsewhere, own): (Vec<LayerId>, Vec<LayerId>) = part.layers.iter().partition(|&&id| {
+                    let range =
+                        graph.layer(id).filter(|layer| ops::kind(layer) == LayerKind::Constant).and_then(Census::range);
+                    range.is_some_and(|range| shared.ranges.get(&range) == Some(&None))
+                });
+                several.extend(elsewhere.iter().map(|&id| (*graph, id)));
+                let mut row = self.row(place, graph, part, roles, &own);
+                row.paths = paths::of(graph, roles, &part.layers);
+                self.rows.push((part.family.map(|family| (place.clone(), family)), row));
+            }
+            several.extend(found.shared.iter().map(|&id| (*graph, id)));
+            unused.extend(found.unused.iter().map(|&id| (*graph, id)));
+        }
+        for (name, layers) in [("shared by several", several), ("not used", unused)] {
+            self.rest(name, &layers);
+        }
+    }
+
+    /// A row for what is stored for no single part.
+    fn rest(&mut self, name: &str, layers: &[(&Graph, LayerId)]) {
+        let mut weights = BTreeMap::new();
+        for layer in layers.iter().filter_map(|&(graph, id)| graph.layer(id)) {
+            self.census.add(layer, &mut weights);
+        }
+        if !weights.is_empty() {
+            let part = Part { name: name.to_owned(), family: None, layers: layers.iter().map(|&(_, id)| id).collect() };
+            let row = Row { weights: by_bytes(weights), ..Row::new(&Place::default(), &part) };
+            self.rows.push((None, row));
+        }
+    }
+
+    /// What a part of a graph has, of its constants these alone.
+    fn row(&mut self, place: &Place, graph: &Graph, part: &Part, roles: &LayerMap<Role>, own: &[LayerId]) -> Row {
+        let mut row = Row::new(place, part);
+        let (mut weights, mut computed, mut lossy) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        let found = self.found.get(place);
+        for layer in own.iter().filter_map(|&id| graph.layer(id)) {
+            self.census.add(layer, &mut weights);
+        }
+        for layer in part.layers.iter().filter_map(|&id| graph.layer(id)) {
+            if roles.get(layer.id()) == Some(&Role::Data) {
+                layer.outputs().iter().for_each(|port| *computed.entry(port.element_type()).or_default() += 1);
+            }
+            if let Some(conversion) = ops::conversion(graph, layer) {
+                for (from, loses) in conversion.lossy() {
+                    lossy.entry((from, conversion.to)).or_insert((0, loses)).0 += 1;
+                }
+            }
+            row.marks += usize::from(Marks::of(layer, self.model.version()).keeps_precision());
+            if let Some((errors, warnings)) = found.and_then(|found| found.get(&layer.id())) {
+                row.errors += errors;
+                row.warnings += warnings;
+            }
+        }
+        row.layers = own.len();
+        row.weights = by_bytes(weights);
+        row.computed = counted(computed);
+        let lossy = lossy.into_iter().map(|((from, to), (count, loses))| Lossy { from, to, count, loses });
+        row.lossy = by_size(lossy, |lossy| lossy.count);
+        row
+    }
+}
+
+/// The parts of all graphs, and the ranges of the weights that they use: the one part that does, or `None` for several.
+struct Shared<'a> {
+    graphs: Vec<(Place, &'a Graph, LayerMap<Role>, parts::Parts)>,
+    ranges: FxHashMap<Range, Option<usize>>,
+}
+
+fn by_bytes(weights: BTreeMap<ElementType, Weight>) -> Vec<Weight> {
+    by_size(weights.into_values(), |weight| weight.bytes)
+}
+
+impl Row {
+    fn new(place: &Place, part: &Part) -> Self {
+        Self {
+            name: part.name.clone(),
+            path: place.path().to_owned(),
+            blocks: 1,
+            layers: part.layers.len(),
+            weights: Vec::new(),
+            paths: Vec::new(),
+            computed: Vec::new(),
+            lossy: Vec::new(),
+            marks: 0,
+            errors: 0,
+            warnings: 0,
+            differs: Vec::new(),
+            parts: vec![part.clone()],
+            place: place.clone(),
+        }
+    }
+
+    /// Whether two blocks are shown as one.
+    fn is_like(&self, other: &Self) -> bool {
+        let counts = |row: &Self| (row.layers, row.marks, row.errors, row.warnings);
+        counts(self) == counts(other)
+            && (&self.weights, &self.paths, &self.computed, &self.lossy)
+                == (&other.weights, &other.paths, &other.computed, &other.lossy)
+    }
+
+    /// In what it differs from another block of its kind.
+    fn differences(&self, usual: &Self) -> Vec<String> {
+        let mut differences = Vec::new();
+        let mut compare = |own: BTreeMap<String, u64>, usual: BTreeMap<String, u64>, what: &str| {
+            let names: std::collections::BTreeSet<&String> = own.keys().chain(usual.keys()).collect();
+            for name in names {
+                let [one, other] = [&own, &usual].map(|counts| counts.get(name).copied().unwrap_or(0));
+                if one != other {
+                    let what = if one == 1 { what.trim_end_matches('s') } else { what };
+                    let [one, other] = [one, other].map(crate::findings::grouped);
+                    differences.push(format!("{name}: {one}{what}, not {other}"));
+                }
+            }
+        };
+        let weights =
+            |row: &Self| row.weights.iter().map(|it| (format!("stored {}", it.element_type), it.bytes)).collect();
+        compare(weights(self), weights(usual), " bytes");
+        let lossy =
+            |row: &Self| row.lossy.iter().map(|it| (format!("{} → {}", it.from, it.to), it.count as u64)).collect();
+        compare(lossy(self), lossy(usual), " lossy Converts");
+        let computed = |row: &Self| {
+            row.computed.iter().map(|it| (format!("computed {}", it.element_type), it.count as u64)).collect()
+        };
+        compare(computed(self), computed(usual), " tensors");
+        let others = |row: &Self| {
+            let counts = [("marks", row.marks), ("errors", row.errors), ("warnings", row.warnings)];
+            counts.map(|(name, count)| (name.to_owned(), count as u64)).into_iter().collect()
+        };
+        compare(others(self), others(usual), "");
+        differences
+    }
+
+    /// Takes in the next block, which is like it.
+    fn extend(&mut self, next: Self) {
+        for (weight, more) in self.weights.iter_mut().zip(&next.weights) {
+            weight.constants += more.constants;
+            weight.values += more.values;
+            weight.bytes += more.bytes;
+        }
+        for (path, more) in self.paths.iter_mut().zip(&next.paths) {
+            path.constants += more.constants;
+            path.bytes += more.bytes;
+        }
+        self.computed.iter_mut().zip(&next.computed).for_each(|(count, more)| count.count += more.count);
+        self.lossy.iter_mut().zip(&next.lossy).for_each(|(lossy, more)| lossy.count += more.count);
+        self.blocks += 1;
+        self.layers += next.layers;
+        self.marks += next.marks;
+        self.errors += next.errors;
+        self.warnings += next.warnings;
+        self.parts.extend(next.parts);
+    }
+}
+
+/// Says where blocks differ from the others of their family, and joins neighbours that are alike.
+fn fold(rows: Vec<(Option<Family>, Row)>) -> Vec<Row> {
+    let mut families = HashMap::<&Family, Vec<(&Row, usize)>>::new();
+    for (family, row) in &rows {
+        let Some(kinds) = family.as_ref().map(|family| families.entry(family).or_default()) else { continue };
+        match kinds.iter_mut().find(|(kind, _)| kind.is_like(row)) {
+            Some((_, count)) => *count += 1,
+            None => kinds.push((row, 1)),
+        }
+    }
+    // The most frequent kind is the usual one, the first of those that are equally frequent.
+    let most =
+        |kinds: &Vec<(&Row, usize)>| kinds.iter().rev().max_by_key(|(_, count)| *count).map(|&(row, _)| row.clone());
+    let usual: HashMap<Family, Row> =
+        families.iter().filter_map(|(family, kinds)| Some(((*family).clone(), most(kinds)?))).collect();
+    let mut folded: Vec<(Option<Family>, Row, Row)> = Vec::new();
+    for (family, mut row) in rows {
+        if let Some(usual) = family.as_ref().and_then(|family| usual.get(family)) {
+            row.differs = row.differences(usual);
+        }
+        match folded.last_mut() {
+            Some((known, first, all)) if family.is_some() && *known == family && first.is_like(&row) => all.extend(row),
+            _ => folded.push((family, row.clone(), row)),
+        }
+    }
+    let named = folded.into_iter().map(|(_, first, mut row)| {
+        if let [.., last] = &row.parts[..]
+            && row.blocks > 1
+        {
+            let number = last.name.rsplit(|c: char| !c.is_ascii_digit()).next().unwrap_or_default();
+            row.name = format!("{}–{number}", first.name);
+        }
+        row
+    });
+    named.collect()
+}

@@ -1,0 +1,361 @@
+//! The parts of a graph in the order of its data: blocks that repeat, found by names and by structure, and what is between them.
+
+use std::collections::BTreeMap;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::roles::{Role, in_order};
+use crate::model::graph::{Graph, Layer, LayerId, LayerMap, numbered_prefix};
+use crate::ops::{self, LayerKind};
+
+/// The fewest layers that are a block, and of one that occurs only twice.
+const LEAST: usize = 4;
+const LEAST_OF_TWO: usize = 8;
+/// Limit on the comparisons that look for what repeats in a run of layers.
+const COMPARISONS: usize = 50_000_000;
+
+/// A part of a graph: a block that repeats, or the layers between two.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// What it is called: `model.layers.0`, `block 3`, or `before model.layers.0`.
+    pub name: String,
+    /// The blocks that it is one of, by a number; `None` for what is between blocks.
+    pub family: Option<usize>,
+    /// Its layers, data in order first.
+    pub layers: Vec<LayerId>,
+}
+
+/// The parts of a graph, and what belongs to no single one.
+pub(super) struct Parts {
+    pub(super) parts: Vec<Part>,
+    /// What is stored for several parts.
+    pub(super) shared: Vec<LayerId>,
+    /// What is stored for no layer.
+    pub(super) unused: Vec<LayerId>,
+}
+
+/// A run of the data: which layers of the order, and the block that it is.
+struct Run {
+    start: usize,
+    end: usize,
+    name: String,
+    family: usize,
+}
+
+pub(super) fn parts(graph: &Graph, roles: &LayerMap<Role>) -> Parts {
+    let flow = Flow::new(graph, roles);
+    let mut runs = flow.named();
+    runs.extend(flow.repeated(&runs));
+    runs.sort_by_key(|run| run.start);
+    number(&mut runs);
+    let mut parts: Vec<Part> = Vec::new();
+    let mut at = 0;
+    let between = |start: usize, end: usize| flow.order[start..end].iter().map(|layer| layer.id()).collect();
+    for (next, run) in runs.iter().enumerate() {
+        if at < run.start {
+            let name = match next.checked_sub(1).and_then(|before| runs.get(before)) {
+                Some(before) => format!("between {} and {}", before.name, run.name),
+                None => format!("before {}", run.name),
+            };
+            parts.push(Part { name, family: None, layers: between(at, run.start) });
+        }
+        parts.push(Part { name: run.name.clone(), family: Some(run.family), layers: between(run.start, run.end) });
+        at = run.end;
+    }
+    if at < flow.order.len() || parts.is_empty() {
+        let name = runs.last().map_or_else(|| "all layers".to_owned(), |last| format!("after {}", last.name));
+        parts.push(Part { name, family: None, layers: between(at, flow.order.len()) });
+    }
+    hand_out(graph, roles, parts)
+}
+
+/// Numbers the blocks that have no name of their own.
+fn number(runs: &mut [Run]) {
+    let nameless = runs.iter_mut().filter(|run| run.name.is_empty());
+    nameless.enumerate().for_each(|(at, run)| run.name = format!("block {}", at + 1));
+}
+
+/// Gives what is stored, and what computes shapes, to the part that uses it.
+fn hand_out(graph: &Graph, roles: &LayerMap<Role>, mut parts: Vec<Part>) -> Parts {
+    let mut part_of = LayerMap::<Option<usize>>::new(graph);
+    for (at, part) in parts.iter().enumerate() {
+        for &id in &part.layers {
+            part_of.insert(id, Some(at));
+        }
+    }
+    let (mut shared, mut unused) = (Vec::new(), Vec::new());
+    for layer in in_order(graph).into_iter().rev().filter(|layer| roles.get(layer.id()) != Some(&Role::Data)) {
+        let users: FxHashSet<Option<usize>> =
+            graph.users(layer.id()).filter_map(|user| part_of.get(user).copied()).collect();
+        let first = users.iter().copied().flatten().min();
+        let is_stored = roles.get(layer.id()) == Some(&Role::Stored);
+        let part = if is_stored && users.len() > 1 { None } else { first };
+        match part {
+            Some(at) => parts[at].layers.push(layer.id()),
+            None if users.is_empty() => unused.push(layer.id()),
+            None => shared.push(layer.id()),
+        }
+        if !users.is_empty() {
+            part_of.insert(layer.id(), part);
+        }
+    }
+    Parts { parts, shared, unused }
+}
+
+/// The layers that compute data, each after those that feed it, a block after the other.
+struct Flow<'a> {
+    order: Vec<&'a Layer>,
+    /// How many tensors go from before each place to it or past it.
+    crossing: Vec<usize>,
+}
+
+impl<'a> Flow<'a> {
+    fn new(graph: &'a Graph, roles: &LayerMap<Role>) -> Self {
+        let computed = |layer: &&Layer| roles.get(layer.id()) != Some(&Role::Stored);
+        let mut ends: Vec<&Layer> = graph.layers().filter(computed).collect();
+        // Results before what only Assigns need, and what nothing needs.
+        ends.sort_by_key(|layer| ops::kind(layer) != LayerKind::Result);
+        let mut order = upwards(graph, roles, &ends);
+        let mut uses = Self::uses(graph, &order);
+        // What is used far and wide, such as a mask, comes before the blocks that use it.
+        let reach = |&(at, first, last, count): &(usize, usize, usize, usize)| {
+            (count > 1 && (last - first) * 4 >= order.len()).then_some((last - first, at))
+        };
+        let mut common: Vec<(usize, usize)> = uses.iter().filter_map(reach).collect();
+        if !common.is_empty() {
+            common.sort_by_key(|&(reach, at)| (std::cmp::Reverse(reach), at));
+            let first = common.iter().map(|&(_, at)| order[at]);
+            let ends: Vec<&Layer> = first.chain(ends.iter().copied()).collect();
+            order = upwards(graph, roles, &ends);
+        }
+        order.retain(|layer| roles.get(layer.id()) == Some(&Role::Data));
+        uses = Self::uses(graph, &order);
+        let mut crossing = vec![0; order.len() + 1];
+        let mut open = vec![0_i64; order.len() + 2];
+        for (at, _, last, _) in uses {
+            open[at + 1] += 1;
+            open[last + 1] -= 1;
+        }
+        let mut count = 0;
+        for (at, change) in open.into_iter().take(order.len() + 1).enumerate() {
+            count += change;
+            crossing[at] = usize::try_from(count).unwrap_or(0);
+        }
+        Self { order, crossing }
+    }
+
+    /// For each layer of an order that has users in it: its place, those of its first and last user, and how many there are.
+    fn uses(graph: &Graph, order: &[&Layer]) -> Vec<(usize, usize, usize, usize)> {
+        let mut places = LayerMap::new(graph);
+        for (at, layer) in order.iter().enumerate() {
+            places.insert(layer.id(), at);
+        }
+        let of = |(at, layer): (usize, &&Layer)| {
+            let users = graph.users(layer.id()).filter_map(|user| places.get(user).copied()).filter(|&user| user > at);
+            let (first, last, count) =
+                users.fold((usize::MAX, 0, 0), |(first, last, count), at| (at.min(first), at.max(last), count + 1));
+            (count > 0).then_some((at, first, last, count))
+        };
+        order.iter().enumerate().filter_map(of).collect()
+    }
+
+    /// Blocks by name: runs of layers whose names begin alike, up to a number.
+    fn named(&self) -> Vec<Run> {
+        let mut longest = BTreeMap::<&str, (usize, usize, usize)>::new();
+        let mut open: Option<(&str, usize, usize, usize)> = None;
+        let mut close = |run: Option<(&'a str, usize, usize, usize)>| {
+            let Some((prefix, start, end, count)) = run.filter(|run| run.3 >= LEAST) else { return };
+            let kept = longest.entry(prefix).or_default();
+            if kept.2 < count {
+                *kept = (start, end, count);
+            }
+        };
+        for (at, layer) in self.order.iter().enumerate() {
+            let Some(prefix) = numbered_prefix(layer.name()) else { continue };
+            match &mut open {
+                Some((known, _, end, count)) if *known == prefix => (*end, *count) = (at + 1, *count + 1),
+                _ => close(open.replace((prefix, at, at + 1, 1))),
+            }
+        }
+        close(open);
+        let mut families = BTreeMap::<&str, Vec<(&str, usize, usize)>>::new();
+        for (prefix, (start, end, _)) in longest {
+            families
+                .entry(prefix.trim_end_matches(|c: char| c.is_ascii_digit()))
+                .or_default()
+                .push((prefix, start, end));
+        }
+        let families = families.into_values().filter(|members| members.len() > 1).enumerate();
+        let run =
+            |family: usize, (name, start, end): (&str, usize, usize)| Run { start, end, name: name.into(), family };
+        let mut runs: Vec<Run> =
+            families.flat_map(|(family, members)| members.into_iter().map(move |member| run(family, member))).collect();
+        runs.sort_by_key(|run| run.start);
+        // A few layers without such a name between two of one family belong to the first, and after the last as many of the
+        // same operations.
+        let operations = |start: usize, end: usize| self.order.get(start..end).map(|it| it.iter().map(|it| it.ty()));
+        for at in 1..runs.len() {
+            let next_start = runs.get(at + 1).map_or(self.order.len(), |run| run.start);
+            let [before, run] = &mut runs[at - 1..=at] else { continue };
+            let (named, gap) = (before.end, run.start - before.end);
+            if before.family != run.family || gap > named - before.start {
+                continue;
+            }
+            before.end = run.start;
+            let like = operations(named, run.start).zip(operations(run.end, run.end + gap));
+            let is_last = next_start >= run.end + gap && like.is_some_and(|(one, other)| one.eq(other));
+            if is_last && runs.get(at + 1).is_none_or(|next| next.family != runs[at].family) {
+                runs[at].end += gap;
+            }
+        }
+        runs
+    }
+
+    /// Blocks by structure, in what no run is part of: the same operations in the same order, again and again.
+    fn repeated(&self, runs: &[Run]) -> Vec<Run> {
+        let is_convert = |layer: &Layer| ops::kind(layer) == LayerKind::Convert;
+        let mut family = runs.iter().map(|run| run.family + 1).max().unwrap_or(0);
+        let ends = runs.iter().map(|run| run.start).chain([self.order.len()]);
+        let starts = [0].into_iter().chain(runs.iter().map(|run| run.end));
+        let mut found = Vec::new();
+        for (start, end) in starts.zip(ends) {
+            // Converts are what differs between blocks that are alike.
+            let places: Vec<usize> = (start..end).filter(|&at| !is_convert(self.order[at])).collect();
+            let tokens: Vec<(&str, usize)> =
+                places.iter().map(|&at| (self.order[at].ty(), self.order[at].inputs().len())).collect();
+            let tokens = numbered(&tokens);
+            let mut pending = vec![(0, tokens.len())];
+            while let Some((from, to)) = pending.pop() {
+                let Some(repeat) = Repeat::find(&tokens[from..to]) else { continue };
+                let begin = from + repeat.start;
+                let slack = repeat.length % repeat.period;
+                let cut = |offset: usize| self.crossing[places[begin + offset]];
+                let offset = (0..=slack).min_by_key(|&offset| cut(offset)).unwrap_or(0);
+                let count = repeat.length / repeat.period;
+                let place = |token: usize| places.get(token).copied().unwrap_or(end);
+                found.extend((0..count).map(|block| {
+                    let first = begin + offset + block * repeat.period;
+                    Run { start: place(first), end: place(first + repeat.period), name: String::new(), family }
+                }));
+                family += 1;
+                pending.extend([(from, begin + offset), (begin + offset + count * repeat.period, to)]);
+            }
+        }
+        found
+    }
+}
+
+/// Layers that are not stored, each after those that feed it, as far as these ends lead upwards, one after the other.
+fn upwards<'a>(graph: &'a Graph, roles: &LayerMap<Role>, ends: &[&'a Layer]) -> Vec<&'a Layer> {
+    let mut seen = LayerMap::new(graph);
+    let (mut order, mut pending) = (Vec::new(), Vec::new());
+    for end in ends {
+        pending.push((*end, false));
+        while let Some((layer, is_done)) = pending.pop() {
+            if is_done {
+                order.push(layer);
+            } else if seen.insert(layer.id(), ()).is_none() {
+                pending.push((layer, true));
+                let feeds = graph.feeds(layer.id()).into_iter().rev().flatten().map(|(producer, _)| producer);
+                let feeds = feeds.filter(|producer| roles.get(producer.id()) != Some(&Role::Stored));
+                pending.extend(
+                    feeds.filter(|producer| seen.get(producer.id()).is_none()).map(|producer| (producer, false)),
+                );
+            }
+        }
+    }
+    order
+}
+
+/// A number for each kind of item.
+fn numbered(items: &[(&str, usize)]) -> Vec<u32> {
+    let mut numbers = FxHashMap::default();
+    let number = |item| {
+        let next = u32::try_from(numbers.len()).unwrap_or(u32::MAX);
+        *numbers.entry(item).or_insert(next)
+    };
+    items.iter().map(number).collect()
+}
+
+/// For each place, where it ends that one token comes again and again.
+fn same_until(tokens: &[u32]) -> Vec<usize> {
+    let mut ends: Vec<usize> = (1..=tokens.len()).collect();
+    for at in (1..tokens.len()).rev() {
+        if tokens[at - 1] == tokens[at] {
+            ends[at - 1] = ends[at];
+        }
+    }
+    ends
+}
+
+/// A stretch in which everything occurs again after a period.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Repeat {
+    start: usize,
+    length: usize,
+    period: usize,
+}
+
+impl Repeat {
+    /// The one with the most whole blocks, of those the one with the smallest.
+    fn find(tokens: &[u32]) -> Option<Self> {
+        let longest = (tokens.len() / 2).min(COMPARISONS / tokens.len().max(1));
+        let same = same_until(tokens);
+        let mut best: Option<Self> = None;
+        for period in LEAST..=longest {
+            let is_alike = |at: usize| tokens[at] == tokens[at + period];
+            // What is long enough has a place that is a multiple of the period.
+            let mut at = 0;
+            while at < tokens.len() - period {
+                if !is_alike(at) {
+                    at += period;
+                    continue;
+                }
+                let start = (0..at).rev().find(|&before| !is_alike(before)).map_or(0, |before| before + 1);
+                // Where one token goes on for longer than that, all is alike.
+                while at < tokens.len() - period && is_alike(at) {
+                    at = same[at].saturating_sub(period).max(at + 1);
+                }
+                let found = Self { start, length: at - start + period, period };
+                let is_better = best.is_none_or(|best| found.covers() > best.covers());
+                if at - start >= period && is_better && found.is_block(tokens) {
+                    best = Some(found);
+                }
+                at = at.next_multiple_of(period);
+            }
+        }
+        best
+    }
+
+    fn covers(&self) -> usize {
+        self.length / self.period * self.period
+    }
+
+    /// Whether it is not made of something shorter that is no block, and occurs often enough for its size.
+    fn is_block(&self, tokens: &[u32]) -> bool {
+        let block = &tokens[self.start..self.start + self.period];
+        let is_made_of = |part: usize| self.period.is_multiple_of(part) && block[part..] == block[..self.period - part];
+        (self.period >= LEAST_OF_TWO || self.length >= 3 * self.period) && !(1..LEAST).any(is_made_of)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_repeats_is_found_with_its_period() {
+        // Two items before, three blocks of five, and the first two items of a fourth one.
+        let tokens = [9, 8, 0, 1, 2, 3, 1, 0, 1, 2, 3, 1, 0, 1, 2, 3, 1, 0, 1, 7];
+        assert_eq!(Repeat::find(&tokens), Some(Repeat { start: 2, length: 17, period: 5 }));
+        // Of pairs that repeat four are no block.
+        assert_eq!(Repeat::find(&[0, 1].repeat(20)), None);
+        assert_eq!(Repeat::find(&[0, 1, 2, 3, 0, 1, 2, 3]), None);
+        assert_eq!(Repeat::find(&[]), None);
+        // Blocks that begin and end with one token again and again, after more of it; and nothing but that.
+        let block = [0, 0, 0, 0, 0, 0, 1, 2, 0, 0];
+        let tokens = [&[0; 9][..], &block.repeat(3)].concat();
+        assert_eq!(Repeat::find(&tokens), Some(Repeat { start: 7, length: 32, period: 10 }));
+        assert_eq!(Repeat::find(&[0; 200_000]), None);
+    }
+}

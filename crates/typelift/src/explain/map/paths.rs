@@ -1,0 +1,130 @@
+//! The ways of weights from where they are stored to what uses them.
+
+use std::collections::BTreeMap;
+
+use rustc_hash::FxHashMap;
+use serde::{Serialize, Serializer};
+use typelift_promote::{ElementType, Kind};
+
+use super::roles::Role;
+use crate::explain::stats::{Census, by_size};
+use crate::model::graph::{Graph, Layer, LayerId, LayerMap, OutputPort};
+use crate::ops::{self, LayerKind};
+
+/// A constant of integers with fewer values is a setting of what uses it, not a weight.
+const FEW: u64 = 256;
+
+/// A way that weights take from where they are stored to what uses them: `10 × u4 → f16 → f32 → MatMul`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct WeightPath {
+    /// The element types on the way, the stored one first.
+    #[serde(serialize_with = "names_of")]
+    pub types: Vec<ElementType>,
+    /// The operation that uses the weights.
+    pub operation: String,
+    /// How many weights take it.
+    pub constants: usize,
+    /// How many bytes they take where they are stored. Those that several layers use count for each.
+    pub bytes: u64,
+}
+
+fn names_of<S: Serializer>(types: &[ElementType], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(types.iter().map(|ty| ty.name()))
+}
+
+/// The paths of the weights that these layers use.
+pub(super) fn of(graph: &Graph, roles: &LayerMap<Role>, layers: &[LayerId]) -> Vec<WeightPath> {
+    let mut main = Main { graph, sources: FxHashMap::default() };
+    let mut paths = BTreeMap::<(Vec<ElementType>, &str), (usize, u64)>::new();
+    for layer in layers.iter().filter_map(|&id| graph.layer(id)) {
+        if roles.get(layer.id()) != Some(&Role::Data) {
+            continue;
+        }
+        for (producer, port) in graph.feeds(layer.id()).into_iter().flatten() {
+            let Some(Role::Stored) = roles.get(producer.id()) else { continue };
+            let chain = main.chain(producer);
+            let Some(root) = chain.first() else { continue };
+            let mut types: Vec<ElementType> =
+                chain.iter().filter_map(|layer| Some(layer.outputs().first()?.element_type())).collect();
+            types.extend(producer.outputs().get(port).map(OutputPort::element_type));
+            types.dedup();
+            let values = values(root);
+            if types.last().is_some_and(|&used| is_weight(values, used)) {
+                let count = paths.entry((types, layer.ty())).or_default();
+                *count = (count.0 + 1, count.1 + Census::size(root));
+            }
+        }
+    }
+    let path = |((types, operation), (constants, bytes)): ((Vec<ElementType>, &str), _)| WeightPath {
+        types,
+        operation: operation.to_owned(),
+        constants,
+        bytes,
+    };
+    by_size(paths.into_iter().map(path), |path| path.bytes)
+}
+
+/// Whether a constant with this many values, used as this type, is a weight and no setting of what uses it.
+pub(super) fn is_weight(values: u64, used: ElementType) -> bool {
+    values >= FEW || used.kind() == Kind::Float && values > 1
+}
+
+pub(super) fn values(layer: &Layer) -> u64 {
+    layer.outputs().first().and_then(|port| port.shape().element_count()).unwrap_or(0)
+}
+
+/// What is stored for a layer that computes from constants: the largest of those constants, by way of the input it comes by.
+pub(crate) struct Main<'a> {
+    pub(crate) graph: &'a Graph,
+    /// For each layer the size of that constant, and the layer before.
+    pub(crate) sources: FxHashMap<LayerId, (u64, Option<LayerId>)>,
+}
+
+impl<'a> Main<'a> {
+    /// The layers from that constant to this one, which computes from constants alone.
+    pub(crate) fn chain(&mut self, layer: &'a Layer) -> Vec<&'a Layer> {
+        self.visit(layer);
+        let mut chain = vec![layer];
+        let mut at = layer.id();
+        while let Some(&(_, Some(before))) = self.sources.get(&at) {
+            chain.extend(self.graph.layer(before));
+            at = before;
+        }
+        chain.reverse();
+        chain
+    }
+
+    /// The layer before this one on the way from that constant.
+    pub(super) fn before(&mut self, layer: &'a Layer) -> Option<LayerId> {
+        self.visit(layer);
+        self.sources.get(&layer.id())?.1
+    }
+
+    /// That constant.
+    pub(super) fn root(&mut self, layer: &'a Layer) -> Option<&'a Layer> {
+        self.chain(layer).into_iter().next()
+    }
+
+    fn visit(&mut self, layer: &'a Layer) {
+        let mut pending = vec![(layer, false)];
+        while let Some((layer, is_done)) = pending.pop() {
+            if self.sources.contains_key(&layer.id()) && !is_done {
+                continue;
+            }
+            let feeds = self.graph.feeds(layer.id());
+            let producers = feeds.into_iter().flatten().map(|(producer, _)| producer);
+            if ops::kind(layer) == LayerKind::Constant {
+                self.sources.insert(layer.id(), (values(layer), None));
+            } else if is_done {
+                let known = producers.filter_map(|it| Some((self.sources.get(&it.id())?.0, it.id())));
+                let best = known.rev().max_by_key(|(size, _)| *size);
+                self.sources.insert(layer.id(), best.map_or((0, None), |(size, before)| (size, Some(before))));
+            } else {
+                // Until it is done it has no source, so that a cycle ends.
+                self.sources.insert(layer.id(), (0, None));
+                pending.push((layer, true));
+                pending.extend(producers.map(|producer| (producer, false)));
+            }
+        }
+    }
+}

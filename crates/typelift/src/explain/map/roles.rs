@@ -1,0 +1,67 @@
+//! What layers do in a graph: hold what is stored, compute shapes, or compute data.
+
+use crate::model::graph::{Graph, Layer, LayerMap};
+use crate::ops::{self, LayerKind};
+
+/// The most values of a tensor that counts as a shape.
+const SHAPE: u64 = 64;
+
+/// What a layer does in its graph.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Role {
+    /// Holds a constant, or computes from constants alone: what decompresses weights.
+    Stored,
+    /// Computes a few numbers from shapes and constants alone.
+    Shape,
+    /// Anything else.
+    Data,
+}
+
+/// The roles of all layers of a graph.
+///
+/// # Examples
+/// ```
+/// use typelift::map::{Role, roles};
+/// # let model = typelift::Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
+/// let (scale, y) = (model.graph().find("scale")?, model.graph().find("y")?);
+/// let roles = roles(model.graph());
+/// assert_eq!((roles.get(scale), roles.get(y)), (Some(&Role::Stored), Some(&Role::Data)));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use]
+pub fn roles(graph: &Graph) -> LayerMap<Role> {
+    let mut roles = LayerMap::new(graph);
+    for layer in in_order(graph) {
+        let role = role(graph, layer, &roles);
+        roles.insert(layer.id(), role);
+    }
+    roles
+}
+
+/// Every layer after those that feed it; in the order of the file where layers form a cycle.
+pub(super) fn in_order(graph: &Graph) -> Vec<&Layer> {
+    match graph.topological_order() {
+        Ok(order) => order.into_iter().filter_map(|id| graph.layer(id)).collect(),
+        Err(_) => graph.layers().collect(),
+    }
+}
+
+fn role(graph: &Graph, layer: &Layer, roles: &LayerMap<Role>) -> Role {
+    let kind = ops::kind(layer);
+    if kind == LayerKind::Constant {
+        return Role::Stored;
+    }
+    let is_state = matches!(kind, LayerKind::ReadValue | LayerKind::Assign);
+    if layer.start().is_some() || is_state || layer.inputs().is_empty() || !layer.bodies().is_empty() {
+        return Role::Data;
+    }
+    let role_of = |feed: Option<(&Layer, usize)>| feed.and_then(|(producer, _)| roles.get(producer.id()).copied());
+    let feeds: Vec<Option<Role>> = graph.feeds(layer.id()).into_iter().map(role_of).collect();
+    if feeds.iter().all(|role| *role == Some(Role::Stored)) {
+        return Role::Stored;
+    }
+    let is_shape_of = layer.operation().is_some_and(|operation| operation.name() == "ShapeOf");
+    let is_small = layer.outputs().iter().all(|port| port.shape().element_count().is_some_and(|count| count <= SHAPE));
+    let from_shapes = feeds.iter().all(|role| matches!(role, Some(Role::Stored | Role::Shape)));
+    if (is_shape_of || from_shapes) && is_small { Role::Shape } else { Role::Data }
+}

@@ -1,0 +1,285 @@
+//! What a model consists of, counted: its weights, tensors and operations by element type.
+
+use std::collections::BTreeMap;
+
+use serde::{Serialize, Serializer};
+use typelift_promote::{ElementType, Kind};
+
+use crate::model::graph::{Graph, Layer, Model, OutputPort};
+use crate::model::shape::Shape;
+use crate::model::weights::stored_size;
+use crate::ops::{self, LayerKind};
+
+/// What a model consists of, its bodies included.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct Stats {
+    /// The name of the model.
+    pub name: String,
+    /// The version of the format.
+    pub version: u8,
+    /// How many layers there are.
+    pub layers: usize,
+    /// How many bodies there are.
+    pub bodies: usize,
+    /// The inputs of the model, in order.
+    pub inputs: Vec<Tensor>,
+    /// The outputs of the model, in order.
+    pub outputs: Vec<Tensor>,
+    /// The bytes of all constants, those that constants share counted once.
+    pub weight_bytes: u64,
+    /// The constants by element type, the most bytes first.
+    pub weights: Vec<Weight>,
+    /// Constants that are stored narrower than they are computed with: each of their users is a Convert to a wider float.
+    /// OpenVINO calls this decompression. The most bytes first.
+    pub decompressed: Vec<Decompressed>,
+    /// How many tensors there are of each element type, constants apart, the most first.
+    #[serde(serialize_with = "map_of")]
+    pub tensors: Vec<TypeCount>,
+    /// The operations, the most frequent first.
+    pub operations: Vec<OperationCount>,
+}
+
+/// An input or an output of the model.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct Tensor {
+    /// The name of its tensor, or of its layer if the tensor has none.
+    pub name: String,
+    /// Its element type.
+    #[serde(serialize_with = "name_of")]
+    pub element_type: ElementType,
+    /// Its shape.
+    pub shape: Shape,
+}
+
+/// The constants of one element type.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Weight {
+    /// The element type.
+    #[serde(serialize_with = "name_of")]
+    pub element_type: ElementType,
+    /// How many constants there are.
+    pub constants: usize,
+    /// How many values they have, those that constants share counted once.
+    pub values: u64,
+    /// How many bytes they take, those that constants share counted once.
+    pub bytes: u64,
+}
+
+/// Constants of one element type that a Convert widens.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Decompressed {
+    /// How they are stored.
+    #[serde(serialize_with = "name_of")]
+    pub from: ElementType,
+    /// What they are computed with.
+    #[serde(serialize_with = "name_of")]
+    pub to: ElementType,
+    /// How many constants there are.
+    pub constants: usize,
+    /// How many bytes they take, those that constants share counted once.
+    pub bytes: u64,
+}
+
+/// How many tensors have an element type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TypeCount {
+    /// The element type.
+    pub element_type: ElementType,
+    /// How many.
+    pub count: usize,
+}
+
+/// How many layers have an operation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct OperationCount {
+    /// The operation as the file spells it.
+    #[serde(rename = "type")]
+    pub ty: String,
+    /// How many.
+    pub count: usize,
+    /// How many of them have a first output of each element type, the most first.
+    #[serde(serialize_with = "map_of")]
+    pub element_types: Vec<TypeCount>,
+}
+
+fn name_of<S: Serializer>(ty: &ElementType, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(ty.name())
+}
+
+pub(crate) fn map_of<S: Serializer>(counts: &[TypeCount], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(counts.iter().map(|of| (of.element_type.name(), of.count)))
+}
+
+/// Counts what an inferred model consists of. Weights are not read.
+///
+/// # Examples
+/// ```
+/// # let mut model = typelift::Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
+/// typelift::infer(&mut model);
+/// let stats = typelift::stats(&model);
+/// assert_eq!((stats.layers, stats.weight_bytes), (5, 4));
+/// assert_eq!(stats.weights[0].element_type.name(), "f32");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use]
+pub fn stats(model: &Model) -> Stats {
+    let mut count = Counting::default();
+    let mut pending = vec![model.graph()];
+    while let Some(graph) = pending.pop() {
+        for layer in graph.layers() {
+            count.add(graph, layer);
+            pending.extend(layer.bodies().iter().map(|body| body.graph()));
+            count.bodies += layer.bodies().len();
+        }
+    }
+    let outputs = model.outputs().map(|layer| {
+        let feed = model.graph().producers(layer.id()).into_iter().flatten().next();
+        end(layer, feed.and_then(|feed| model.graph().output(feed)))
+    });
+    Stats {
+        name: model.name().to_owned(),
+        version: model.version().number(),
+        layers: count.operations.values().map(|types| types.values().sum::<usize>()).sum(),
+        bodies: count.bodies,
+        inputs: model.inputs().map(|layer| end(layer, layer.outputs().first())).collect(),
+        outputs: outputs.collect(),
+        weight_bytes: count.weights.values().map(|weight| weight.bytes).sum(),
+        weights: by_size(count.weights.into_values(), |weight| weight.bytes),
+        decompressed: by_size(count.decompressed.into_values(), |weight| weight.bytes),
+        tensors: counted(count.tensors),
+        operations: by_size(count.operations.into_iter().map(operation), |operation| operation.count),
+    }
+}
+
+/// An output is called by its Result's name for it, else by that of the tensor.
+fn end(layer: &Layer, port: Option<&OutputPort>) -> Tensor {
+    let own = layer.output_names().and_then(|names| crate::model::graph::split_names(names).into_iter().next());
+    let name = own.or_else(|| port?.names().into_iter().next());
+    Tensor {
+        name: name.unwrap_or_else(|| layer.name().to_owned()),
+        element_type: port.map_or(ElementType::Dynamic, OutputPort::element_type),
+        shape: port.map_or_else(Shape::dynamic, |port| port.shape().clone()),
+    }
+}
+
+fn operation((ty, types): (String, BTreeMap<Option<ElementType>, usize>)) -> OperationCount {
+    let known = types.iter().filter_map(|(ty, &count)| Some(((*ty)?, count)));
+    OperationCount { ty, count: types.values().sum(), element_types: counted(known.collect()) }
+}
+
+pub(crate) fn counted(types: BTreeMap<ElementType, usize>) -> Vec<TypeCount> {
+    by_size(types.into_iter().map(|(element_type, count)| TypeCount { element_type, count }), |of| of.count)
+}
+
+/// The largest first, those of one size in their order.
+pub(crate) fn by_size<T, S: Ord>(items: impl Iterator<Item = T>, size: impl Fn(&T) -> S) -> Vec<T> {
+    let mut items: Vec<T> = items.collect();
+    items.sort_by_key(|item| std::cmp::Reverse(size(item)));
+    items
+}
+
+#[derive(Default)]
+struct Counting {
+    bodies: usize,
+    census: Census,
+    weights: BTreeMap<ElementType, Weight>,
+    decompressed: BTreeMap<(ElementType, ElementType), Decompressed>,
+    tensors: BTreeMap<ElementType, usize>,
+    operations: BTreeMap<String, BTreeMap<Option<ElementType>, usize>>,
+}
+
+impl Counting {
+    fn add(&mut self, graph: &Graph, layer: &Layer) {
+        let first = layer.outputs().first().map(OutputPort::element_type);
+        *self.operations.entry(layer.ty().to_owned()).or_default().entry(first).or_default() += 1;
+        match (ops::kind(layer), layer.outputs().first()) {
+            (LayerKind::Constant, Some(port)) => self.constant(graph, layer, port),
+            _ => {
+                for port in layer.outputs() {
+                    *self.tensors.entry(port.element_type()).or_default() += 1;
+                }
+            }
+        }
+    }
+
+    fn constant(&mut self, graph: &Graph, layer: &Layer, port: &OutputPort) {
+        let from = port.element_type();
+        let bytes = self.census.add(layer, &mut self.weights);
+        if let Some(to) = widened(graph, layer, from) {
+            let empty = || Decompressed { from, to, constants: 0, bytes: 0 };
+            let found = self.decompressed.entry((from, to)).or_insert_with(empty);
+            found.constants += 1;
+            found.bytes += bytes;
+        }
+    }
+}
+
+/// Counts constants, and the bytes that they share once.
+#[derive(Default)]
+pub(crate) struct Census {
+    /// The bytes of the weights that were counted: where each range ends, by its start. They do not touch.
+    covered: BTreeMap<i64, i64>,
+}
+
+impl Census {
+    /// Where a constant has its bytes in the weights: their place and how many they are.
+    pub(crate) fn range(layer: &Layer) -> Option<(i64, i64)> {
+        let number = |name| i64::try_from(layer.byte_count(name)?).ok();
+        Some((number("offset")?, number("size")?))
+    }
+
+    /// How many bytes a constant takes.
+    pub(crate) fn size(layer: &Layer) -> u64 {
+        let stored = || {
+            let port = layer.outputs().first()?;
+            u64::try_from(stored_size(port.element_type(), port.shape().element_count()?)?).ok()
+        };
+        Self::range(layer).and_then(|(_, size)| u64::try_from(size).ok()).or_else(stored).unwrap_or(0)
+    }
+
+    /// Adds a constant to those of its element type; what is no constant is left out. Gives its bytes that are new.
+    pub(crate) fn add(&mut self, layer: &Layer, weights: &mut BTreeMap<ElementType, Weight>) -> u64 {
+        let Some(port) = layer.outputs().first().filter(|_| ops::kind(layer) == LayerKind::Constant) else { return 0 };
+        let bytes = match Self::range(layer) {
+            Some((offset, size)) => self.cover(offset, offset.saturating_add(size)),
+            None => Self::size(layer),
+        };
+        let element_type = port.element_type();
+        let empty = || Weight { element_type, constants: 0, values: 0, bytes: 0 };
+        let weight = weights.entry(element_type).or_insert_with(empty);
+        weight.constants += 1;
+        weight.values += if bytes > 0 { port.shape().element_count().unwrap_or(0) } else { 0 };
+        weight.bytes += bytes;
+        bytes
+    }
+
+    /// Takes in a range of bytes; gives how many of them are new.
+    fn cover(&mut self, start: i64, end: i64) -> u64 {
+        let (mut from, mut to, mut known) = (start, end, 0);
+        while let Some((&start, &end)) = self.covered.range(..=to).next_back().filter(|(_, end)| **end >= from) {
+            known += end.min(to) - start.max(from);
+            self.covered.remove(&start);
+            (from, to) = (from.min(start), to.max(end));
+        }
+        if from < to {
+            self.covered.insert(from, to);
+        }
+        u64::try_from((end - start) - known).unwrap_or(0)
+    }
+}
+
+/// The wider float that every user of a constant converts it to.
+fn widened(graph: &Graph, constant: &Layer, from: ElementType) -> Option<ElementType> {
+    let mut to = None;
+    for user in graph.users(constant.id()) {
+        let user = graph.layer(user).filter(|user| ops::kind(user) == LayerKind::Convert)?;
+        to = Some(user.outputs().first()?.element_type());
+    }
+    to.filter(|to| to.kind() == Kind::Float && from.bits() < to.bits())
+}

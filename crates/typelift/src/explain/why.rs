@@ -1,0 +1,619 @@
+//! How the element type of a tensor came to be.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::fmt;
+
+use rustc_hash::FxHashMap as HashMap;
+use serde::{Serialize, Serializer};
+use smallvec::SmallVec;
+use thiserror::Error;
+use typelift_promote::ElementType;
+
+use crate::base::span::Lines;
+use crate::findings::{LayerRef, list};
+use crate::infer::Probe;
+use crate::model::graph::{Direction, Graph, Layer, LayerId, Model, Output, OutputPort, Place, PortMapEntry};
+use crate::model::shape::Shape;
+pub use crate::ops::Setting;
+use crate::ops::{self, Attr, AttributeValues, LayerKind, OTHER_TYPES, Operation, Subject, kind, setting};
+
+/// Where an element type comes from: a step for each tensor that affects it, the tensor asked for first.
+///
+/// Steps are shared: a tensor that affects the type in several ways is one step. So there are never more steps than tensors.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct Derivation {
+    /// The tensor asked for, then those that decide its type, nearer ones first.
+    pub steps: Vec<Step>,
+}
+
+impl Derivation {
+    /// The steps where the type is decided: Parameters, constants, attributes, operations with one type.
+    pub fn sources(&self) -> impl Iterator<Item = &Step> {
+        self.steps.iter().filter(|step| step.is_source())
+    }
+
+    /// Those of them that a step comes from, by its place among the steps; the step itself where nothing else decides it.
+    pub fn sources_of(&self, step: usize) -> impl Iterator<Item = &Step> {
+        let (mut seen, mut pending) = (BTreeSet::new(), vec![step]);
+        while let Some(next) = pending.pop() {
+            if seen.insert(next) {
+                pending.extend(self.steps.get(next).into_iter().flat_map(|step| &step.from).map(|source| source.step));
+            }
+        }
+        seen.into_iter().filter_map(|step| self.steps.get(step)).filter(|step| step.is_source())
+    }
+}
+
+/// Why one tensor has its element type.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct Step {
+    /// The layer that makes the tensor.
+    pub layer: LayerRef,
+    /// Its operation, as the file spells it.
+    pub operation: String,
+    /// What kind of layer it is.
+    #[serde(skip)]
+    pub kind: LayerKind,
+    /// Which of its outputs the tensor is.
+    pub output: usize,
+    /// The line of the file; `None` for a layer that was added.
+    pub line: Option<usize>,
+    /// The element type.
+    #[serde(serialize_with = "name")]
+    pub element_type: ElementType,
+    /// The shape, as far as it is known.
+    pub shape: Shape,
+    /// What decides the type.
+    pub rule: Rule,
+    /// The tensors that affect it.
+    pub from: Vec<Premise>,
+}
+
+impl Step {
+    /// Whether something is decided here: no input affects the type, or attributes do too.
+    #[must_use]
+    pub fn is_source(&self) -> bool {
+        self.from.is_empty() || matches!(&self.rule, Rule::Promotion { attributes, .. } if !attributes.is_empty())
+    }
+}
+
+fn name<S: Serializer>(ty: &ElementType, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(ty.name())
+}
+
+/// A tensor that affects the type of another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Premise {
+    /// The input by which it enters the layer; `None` for the Result of a body.
+    pub input: Option<usize>,
+    /// Its place among the steps of the derivation.
+    pub step: usize,
+}
+
+/// What decides an element type.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case", tag = "kind")]
+#[non_exhaustive]
+pub enum Rule {
+    /// An attribute of the layer.
+    Attribute(Setting),
+    /// The type of one input.
+    Input {
+        /// Which.
+        input: usize,
+    },
+    /// The one type that these inputs must have.
+    Common {
+        /// Which.
+        inputs: Vec<usize>,
+    },
+    /// The promotion of two inputs, step by step.
+    Promotion {
+        /// `f16 with f32 gives f32: the wider float`.
+        steps: Vec<String>,
+        /// The attributes without which it would give another type, or none.
+        attributes: Vec<Setting>,
+    },
+    /// The operation gives this type, whatever it takes.
+    Fixed,
+    /// It is a Parameter of a body, and has the type of what goes in.
+    Given,
+    /// It is an output of a body.
+    Body,
+    /// The file declares it, and nothing is known of the operation.
+    Declared,
+    /// The operation refuses its inputs, so that the type is not known.
+    Refused {
+        /// Why.
+        message: String,
+    },
+}
+
+/// A clause: `attribute destination_type="f32"`, `the type of input 0`.
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Attribute(setting) => write!(f, "attribute {setting}"),
+            Self::Input { input } => write!(f, "the type of input {input}"),
+            Self::Common { inputs } => {
+                let inputs = inputs.iter().map(ToString::to_string).collect();
+                write!(f, "the common type of inputs {}", list(inputs, "and"))
+            }
+            Self::Promotion { steps, attributes } => {
+                f.write_str(&steps.join("; "))?;
+                ops::write_deciding(f, attributes)
+            }
+            Self::Fixed => f.write_str("the operation always gives this type"),
+            Self::Given => f.write_str("what goes into the body here"),
+            Self::Body => f.write_str("what comes out of the body here"),
+            Self::Declared => f.write_str("the port of the file says so; the operation is not known"),
+            Self::Refused { message } => write!(f, "not known, because {message}"),
+        }
+    }
+}
+
+/// Why a name is not that of one tensor.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum NameError {
+    /// Nothing has this name.
+    #[error("the model has neither a layer nor a tensor `{0}`")]
+    Unknown(String),
+    /// The layer has no such output.
+    #[error("`{name}` is not a tensor: the number of outputs of layer {layer} is {outputs}, and they count from 0")]
+    NoOutput {
+        /// The name that was asked for.
+        name: String,
+        /// The layer.
+        layer: LayerId,
+        /// How many outputs it has.
+        outputs: usize,
+    },
+    /// Several tensors have this name.
+    #[error("`{name}` is ambiguous, {} tensors go by it: {}", .tensors.len(), list(.tensors.clone(), "and"))]
+    Ambiguous {
+        /// The name that was asked for.
+        name: String,
+        /// Each tensor, as it can be asked for: `If_36/then_body/4.0`.
+        tensors: Vec<String>,
+    },
+}
+
+/// Says how a tensor of an inferred model got its element type: from the Parameters, constants and attributes that decide
+/// it, through each rule that was applied.
+///
+/// `name` is that of a tensor, or the name or id of a layer: its first output is meant then, or the input of a Result.
+/// `split.1` and `7.1` are output 1 of a layer. `loop/body/x` is `x` in the body `body` of the layer `loop`; a name without
+/// its path is looked for in bodies where the model's own graph does not have it.
+///
+/// What decides is found by experiment: the rule of each operation is asked again with inputs and attributes of other types.
+///
+/// # Errors
+/// [`NameError`] where nothing has that name, or several tensors have it.
+///
+/// # Examples
+/// ```
+/// let mut model = typelift::Model::from_xml(r#"<net name="n" version="11"><layers>
+///     <layer id="0" name="x" type="Parameter" version="opset1"><data shape="?" element_type="f16"/>
+///         <output><port id="0" precision="FP16"/></output></layer>
+///     <layer id="1" name="y" type="ReLU" version="opset1"><input><port id="0"/></input>
+///         <output><port id="1" precision="FP16"/></output></layer>
+/// </layers><edges><edge from-layer="0" from-port="0" to-layer="1" to-port="0"/></edges></net>"#)?;
+/// typelift::infer(&mut model);
+/// let derivation = typelift::why(&model, "y").unwrap();
+/// assert_eq!(derivation.steps[0].rule.to_string(), "the type of input 0");
+/// assert_eq!(derivation.steps[1].rule.to_string(), "attribute element_type=\"f16\"");
+/// # Ok::<(), typelift::Diagnostics>(())
+/// ```
+pub fn why(model: &Model, name: &str) -> Result<Derivation, NameError> {
+    let mut search = Search::new(model);
+    let (scope, tensor) = search.find(name)?;
+    search.visit(None, scope, tensor).ok_or_else(|| NameError::Unknown(name.to_owned()))?;
+    Ok(search.derive())
+}
+
+/// The one tensor that goes by a name, as [`why`] takes it, and the graph that it is in.
+pub(crate) fn locate(model: &Model, name: &str) -> Result<(Place, Output), NameError> {
+    let search = Search::new(model);
+    let (scope, tensor) = search.find(name)?;
+    Ok((search.scopes[scope].place.clone(), tensor))
+}
+
+/// Explains the element types of all tensors of an inferred model at once, those of bodies included: a step for each, in
+/// the order of the graph.
+///
+/// # Examples
+/// ```
+/// # let mut model = typelift::Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
+/// typelift::infer(&mut model);
+/// let steps = typelift::why::why_all(&model).steps;
+/// assert_eq!(steps.len(), 4);
+/// assert_eq!((steps[2].layer.name.as_str(), steps[2].from.len()), ("scaled", 2));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use]
+pub fn why_all(model: &Model) -> Derivation {
+    let mut search = Search::new(model);
+    for scope in 0..search.scopes.len() {
+        let layers = search.scopes[scope].graph.layers();
+        for tensor in layers.flat_map(|layer| (0..layer.outputs().len()).map(|port| layer.id().output(port))) {
+            search.visit(None, scope, tensor);
+        }
+    }
+    search.derive()
+}
+
+/// The tensors of a graph that go by a name: those of layers with this name or id, and those that have it among theirs.
+fn named(graph: &Graph, name: &str) -> BTreeSet<Output> {
+    let id = name.parse().ok().map(LayerId);
+    let mut found = BTreeSet::new();
+    for layer in graph.layers() {
+        if layer.name() == name || Some(layer.id()) == id {
+            found.extend(main_tensor(graph, layer));
+        }
+        let ports = layer.outputs().iter().enumerate();
+        let ports = ports.filter(|(_, port)| port.names().iter().any(|known| known == name));
+        found.extend(ports.map(|(port, _)| Output { layer: layer.id(), port }));
+    }
+    found
+}
+
+/// The first output of a layer, or the input of a Result.
+fn main_tensor(graph: &Graph, layer: &Layer) -> Option<Output> {
+    if kind(layer) == LayerKind::Result || layer.outputs().is_empty() {
+        graph.producer(layer.id().input(0))
+    } else {
+        Some(Output { layer: layer.id(), port: 0 })
+    }
+}
+
+/// The outputs that `7.1` or `split.1` are in a graph: an id comes before a name, so that each tensor can be asked for.
+///
+/// # Errors
+/// There is such a layer, and it has fewer outputs.
+fn numbered(graph: &Graph, name: &str) -> Result<BTreeSet<Output>, NameError> {
+    let number = || name.rsplit_once('.').and_then(|(layer, port)| Some((layer, port.parse::<usize>().ok()?)));
+    let Some((layer, port)) = number() else { return Ok(BTreeSet::new()) };
+    let by_id = layer.parse().ok().and_then(|id| graph.layer(LayerId(id)));
+    let layers: Vec<&Layer> = match by_id {
+        Some(layer) => vec![layer],
+        None => graph.layers().filter(|known| known.name() == layer).collect(),
+    };
+    let outputs = layers.iter().filter(|layer| port < layer.outputs().len());
+    let found: BTreeSet<Output> = outputs.map(|layer| Output { layer: layer.id(), port }).collect();
+    match layers.first() {
+        Some(layer) if found.is_empty() => {
+            Err(NameError::NoOutput { name: name.to_owned(), layer: layer.id(), outputs: layer.outputs().len() })
+        }
+        _ => Ok(found),
+    }
+}
+
+/// The way into a body: the scope around it, its layer, and its position among the bodies of the layer.
+type Door = (usize, LayerId, usize);
+
+/// A graph of the model.
+struct Scope<'a> {
+    graph: &'a Graph,
+    /// `loop/body`.
+    place: Place,
+    /// `None` for the model itself.
+    door: Option<Door>,
+    /// Asks the rules of its layers.
+    probe: Probe,
+}
+
+struct Search<'a> {
+    scopes: Vec<Scope<'a>>,
+    /// The scope that each door leads to.
+    doors: HashMap<Door, usize>,
+    /// The step of each tensor that was reached.
+    indices: HashMap<(usize, Output), usize>,
+    /// Those whose steps are not made yet, in the order of the steps.
+    waiting: VecDeque<(usize, Output)>,
+    model: &'a Model,
+    lines: Lines,
+    /// What the rule of the layer at hand gives.
+    answers: Option<((usize, LayerId), Answers)>,
+}
+
+impl<'a> Search<'a> {
+    fn new(model: &'a Model) -> Self {
+        let mut search = Self {
+            scopes: vec![Scope {
+                graph: &model.graph,
+                place: Place::default(),
+                door: None,
+                probe: Probe::new(&model.weights),
+            }],
+            doors: HashMap::default(),
+            indices: HashMap::default(),
+            waiting: VecDeque::new(),
+            model,
+            lines: Lines::new(model.source().clone()),
+            answers: None,
+        };
+        search.open();
+        search
+    }
+
+    /// The steps of the tensors that were visited, and of those that decide their types.
+    fn derive(mut self) -> Derivation {
+        let mut steps = Vec::new();
+        while let Some((scope, tensor)) = self.waiting.pop_front() {
+            steps.extend(self.step(scope, tensor));
+        }
+        Derivation { steps }
+    }
+
+    /// Adds the bodies in the first scope, and theirs.
+    fn open(&mut self) {
+        let mut next = 0;
+        while let Some(Scope { graph, place, .. }) = self.scopes.get(next) {
+            let (graph, place) = (*graph, place.clone());
+            for layer in graph.unordered() {
+                for (at, body) in layer.bodies().iter().enumerate() {
+                    let place = place.inside(layer, at, body.name());
+                    let door = (next, layer.id(), at);
+                    self.doors.insert(door, self.scopes.len());
+                    let door = Some(door);
+                    self.scopes.push(Scope { graph: &body.graph, place, door, probe: Probe::new(&self.model.weights) });
+                }
+            }
+            next += 1;
+        }
+    }
+
+    /// The one tensor of that name, and its scope.
+    fn find(&self, name: &str) -> Result<(usize, Output), NameError> {
+        let scopes = || self.scopes.iter().enumerate();
+        let mut found: Vec<(usize, Output)> = Vec::new();
+        // By its path first.
+        let inside = scopes().filter_map(|(at, scope)| match scope.place.path() {
+            "" => Some((at, scope.graph, name)),
+            path => Some((at, scope.graph, name.strip_prefix(path)?.strip_prefix('/')?)),
+        });
+        let inside: Vec<_> = inside.collect();
+        for &(at, graph, rest) in &inside {
+            found.extend(named(graph, rest).into_iter().map(|tensor| (at, tensor)));
+        }
+        let mut reason = NameError::Unknown(name.to_owned());
+        if found.is_empty() {
+            for &(at, graph, rest) in &inside {
+                match numbered(graph, rest) {
+                    Ok(tensors) => found.extend(tensors.into_iter().map(|tensor| (at, tensor))),
+                    Err(error) => reason = error,
+                }
+            }
+        }
+        // Without a path, an id says too little.
+        if found.is_empty() && name.parse::<u64>().is_err() {
+            found.extend(scopes().flat_map(|(at, scope)| named(scope.graph, name).into_iter().map(move |it| (at, it))));
+        }
+        match found[..] {
+            [] => Err(reason),
+            [one] => Ok(one),
+            _ => {
+                let tensors = found.iter().map(|&(scope, tensor)| self.spelled(scope, tensor)).collect();
+                Err(NameError::Ambiguous { name: name.to_owned(), tensors })
+            }
+        }
+    }
+
+    /// `If_36/then_body/4.0`: the way to ask for a tensor that no other shares.
+    fn spelled(&self, scope: usize, tensor: Output) -> String {
+        self.scopes[scope].place.path_to(format_args!("{}.{}", tensor.layer, tensor.port))
+    }
+
+    /// A tensor as a source of another; `None` where there is no such tensor.
+    fn visit(&mut self, input: Option<usize>, scope: usize, tensor: Output) -> Option<Premise> {
+        self.scopes[scope].graph.output(tensor)?;
+        let next = self.indices.len();
+        let step = *self.indices.entry((scope, tensor)).or_insert_with(|| {
+            self.waiting.push_back((scope, tensor));
+            next
+        });
+        Some(Premise { input, step })
+    }
+
+    /// The step of a tensor that was visited.
+    fn step(&mut self, scope: usize, tensor: Output) -> Option<Step> {
+        let graph = self.scopes[scope].graph;
+        let layer = graph.layer(tensor.layer)?;
+        let port = layer.outputs().get(tensor.port)?;
+        let (rule, from) = self.decide(scope, layer, tensor.port);
+        Some(Step {
+            layer: LayerRef::of(&self.scopes[scope].place, layer),
+            operation: layer.ty().to_owned(),
+            kind: kind(layer),
+            output: tensor.port,
+            line: layer.span().map(|span| self.lines.line_at(span.start)),
+            element_type: port.element_type(),
+            shape: port.shape().clone(),
+            rule,
+            from,
+        })
+    }
+
+    /// What decides the type of an output, and the tensors that affect it.
+    fn decide(&mut self, scope: usize, layer: &'a Layer, port: usize) -> (Rule, Vec<Premise>) {
+        let graph = self.scopes[scope].graph;
+        let Some(operation) = layer.operation() else { return (Rule::Declared, Vec::new()) };
+        match operation.layer_kind() {
+            LayerKind::Parameter => {
+                if let Some((outside, input, tensor)) = self.given(scope, layer.id()) {
+                    return (Rule::Given, self.visit(Some(input), outside, tensor).into_iter().collect());
+                }
+            }
+            LayerKind::If | LayerKind::Loop | LayerKind::TensorIterator => {
+                return (Rule::Body, self.results(scope, layer, port));
+            }
+            _ => {}
+        }
+        let (rule, inputs) = self.ask(scope, layer, operation, port);
+        let producers = graph.producers(layer.id());
+        let tensors = inputs.into_iter().filter_map(|input| Some((input, producers.get(input).copied().flatten()?)));
+        (rule, tensors.filter_map(|(input, tensor)| self.visit(Some(input), scope, tensor)).collect())
+    }
+
+    /// What decides the type of an output by the rule of its operation, and which inputs affect it.
+    fn ask(&mut self, scope: usize, layer: &Layer, operation: &'static Operation, port: usize) -> (Rule, Vec<usize>) {
+        let Scope { graph, probe, .. } = &mut self.scopes[scope];
+        let ports = graph.tensors(layer.id());
+        if operation.layer_kind() == LayerKind::ConvertPromoteTypes
+            && let Some(ops::PromotionRule { step, attributes }) = ops::promotion_rule(layer, operation, &ports)
+        {
+            let steps = step.iter().map(ToString::to_string).collect();
+            return (Rule::Promotion { steps, attributes }, vec![0, 1]);
+        }
+        let known = layer.outputs().get(port).map_or(ElementType::Dynamic, OutputPort::element_type);
+        // A layer can have many outputs, and its rule answers for all of them.
+        if self.answers.as_ref().is_none_or(|(of, _)| *of != (scope, layer.id())) {
+            let answers = Trial { graph, probe, operation, layer, ports: &ports }.answers();
+            self.answers = Some(((scope, layer.id()), answers));
+        }
+        let Some((_, answers)) = &self.answers else { return (Rule::Fixed, Vec::new()) };
+        let of_port = |types: &Types| types.get(port).copied().unwrap_or(ElementType::Dynamic);
+        let found = match &answers.as_it_is {
+            Ok(types) => of_port(types),
+            // A rule that looks at more than its layer, such as that of Assign, is not asked as it was.
+            Err(_) if known != ElementType::Dynamic => match ports.first() {
+                Some(first) if first.element_type() == known => return (Rule::Input { input: 0 }, vec![0]),
+                _ => return (Rule::Fixed, Vec::new()),
+            },
+            Err(message) => return (Rule::Refused { message: message.clone() }, (0..ports.len()).collect()),
+        };
+        // Where an attribute must agree with an input, as that of ReadValue, every other value is refused.
+        let decides = |(setting, other): &&(Setting, Option<Types>)| match other {
+            Some(types) => of_port(types) != found,
+            None => setting.value == found.name(),
+        };
+        if let Some((setting, _)) = answers.by_attribute.iter().find(decides) {
+            return (Rule::Attribute(setting.clone()), Vec::new());
+        }
+        let differs = |other: &Option<Types>| other.as_ref().is_some_and(|types| of_port(types) != found);
+        let deciding = answers.by_inputs.iter().filter(|(_, other)| differs(other));
+        let deciding: Vec<usize> = deciding.flat_map(|(inputs, _)| inputs).copied().collect();
+        let rule = match deciding[..] {
+            [] => Rule::Fixed,
+            [input] => Rule::Input { input },
+            _ => Rule::Common { inputs: deciding.clone() },
+        };
+        (rule, deciding)
+    }
+
+    /// The tensor that is given to a Parameter of a body, with the scope it is in and the input by which it comes.
+    /// TensorIterator leaves the types of its Parameters alone.
+    fn given(&self, scope: usize, parameter: LayerId) -> Option<(usize, usize, Output)> {
+        let (outside, owner, at) = self.scopes[scope].door?;
+        let graph = self.scopes[outside].graph;
+        let layer = graph.layer(owner).filter(|layer| kind(layer) != LayerKind::TensorIterator)?;
+        let entries = layer.bodies().get(at)?.port_map.iter().filter(|entry| entry.direction == Direction::Input);
+        let entry = entries.into_iter().find(|entry| entry.internal_layer_id == parameter)?;
+        let input = usize::try_from(entry.external_port_id).ok()?;
+        Some((outside, input, graph.producers(owner).get(input).copied().flatten()?))
+    }
+
+    /// What the Results of the bodies of a layer take that become one of its outputs.
+    fn results(&mut self, scope: usize, layer: &Layer, port: usize) -> Vec<Premise> {
+        let bodies = layer.bodies().iter().enumerate();
+        let sources = bodies.filter_map(|(at, body)| {
+            let scope = *self.doors.get(&(scope, layer.id(), at))?;
+            let leaves = |entry: &&PortMapEntry| entry.direction == Direction::Output && entry.external_port_id >= 0;
+            let entry = body.port_map.iter().filter(leaves).nth(port)?;
+            self.visit(None, scope, body.graph.producer(entry.internal_layer_id.input(0))?)
+        });
+        sources.collect()
+    }
+}
+
+/// The types of the outputs of a layer.
+type Types = SmallVec<[ElementType; 4]>;
+
+/// What the rule of an operation gives for a layer as it is and otherwise; `None` where it refuses every other.
+struct Answers {
+    as_it_is: Result<Types, String>,
+    /// For each attribute that is a type, what another value gives.
+    by_attribute: Vec<(Setting, Option<Types>)>,
+    /// For inputs whose types go together, what another type gives.
+    by_inputs: Vec<(Vec<usize>, Option<Types>)>,
+}
+
+/// Asks the rule of an operation what types it gives, with its layer and its inputs as they are or otherwise.
+struct Trial<'a, 'p> {
+    graph: &'a Graph,
+    probe: &'p mut Probe,
+    operation: &'static Operation,
+    layer: &'p Layer,
+    ports: &'p [&'a OutputPort],
+}
+
+impl Trial<'_, '_> {
+    fn answers(mut self) -> Answers {
+        let values = AttributeValues::of(self.layer, self.operation);
+        let as_it_is = self.types(self.layer, &values, self.ports);
+        match self.sole_attribute(&as_it_is) {
+            Some(setting) => Answers { as_it_is, by_attribute: vec![(setting, None)], by_inputs: Vec::new() },
+            None => Answers { as_it_is, by_attribute: self.by_attribute(), by_inputs: self.by_inputs(&values) },
+        }
+    }
+
+    /// The attribute that says the one type that the rule gives, so that there is nothing to try. Not that of a ReadValue: what
+    /// is tried of one stays with its variable, and tells other rules its type.
+    fn sole_attribute(&self, given: &Result<Types, String>) -> Option<Setting> {
+        let Ok([given]) = given.as_deref() else { return None };
+        let mut attributes = self.operation.output_type_attributes().map(|attribute| setting(self.layer, attribute));
+        attributes.find(|setting| setting.value == given.name() && kind(self.layer) != LayerKind::ReadValue)
+    }
+
+    /// The types that the rule gives.
+    ///
+    /// # Errors
+    /// Why the operation refuses the layer.
+    fn types(&mut self, layer: &Layer, values: &AttributeValues, ports: &[&OutputPort]) -> Result<Types, String> {
+        let Self { graph, operation, .. } = *self;
+        let subject = Subject { graph, layer, operation, values, given: None };
+        let outputs = self.probe.ask(&subject, ports).map_err(|fault| String::from(fault.message))?;
+        Ok(outputs.iter().map(|output| output.element_type).collect())
+    }
+
+    fn by_attribute(&mut self) -> Vec<(Setting, Option<Types>)> {
+        let (layer, attributes) = (self.layer, self.operation.type_attributes());
+        let with_another = |attribute: &Attr| {
+            let setting = setting(layer, attribute);
+            let other = OTHER_TYPES.iter().filter(|ty| ty.name() != setting.value).find_map(|ty| {
+                let mut other = Layer::new(layer.ty(), layer.version(), layer.name());
+                other.attributes = layer.attributes.iter().filter(|a| a.name() != attribute.name).cloned().collect();
+                let other = other.with_attribute(attribute.name, ty.name());
+                self.types(&other, &AttributeValues::of(&other, self.operation), self.ports).ok()
+            });
+            (setting, other)
+        };
+        attributes.map(with_another).collect()
+    }
+
+    fn by_inputs(&mut self, values: &AttributeValues) -> Vec<(Vec<usize>, Option<Types>)> {
+        let ports = self.ports;
+        let types: Vec<_> = ports.iter().map(|port| port.element_type()).collect();
+        // What says a shape has no part in the type.
+        let shaping = self.operation.shaping_inputs();
+        let groups = self.operation.input_groups(&types).into_iter();
+        let groups = groups.filter(|group| group.iter().any(|input| !shaping.contains(input)));
+        let with_another = |group: Vec<usize>| {
+            let mut others = OTHER_TYPES.iter().filter(|ty| group.iter().all(|&input| types[input] != **ty));
+            let other = others.find_map(|&element_type| {
+                let other = |&input: &usize| (input, OutputPort::new(element_type, ports[input].shape().clone()));
+                let others: Vec<_> = group.iter().map(other).collect();
+                let mut ports = ports.to_vec();
+                for (input, port) in &others {
+                    ports[*input] = port;
+                }
+                self.types(self.layer, values, &ports).ok()
+            });
+            (group, other)
+        };
+        groups.map(with_another).collect()
+    }
+}

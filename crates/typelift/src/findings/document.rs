@@ -1,0 +1,190 @@
+//! Findings as a document for machines.
+
+use serde::{Serialize, Serializer};
+
+use super::{Code, Diagnostic, Diagnostics, LayerRef, Related, Severity};
+use crate::base::span::{Lines, Span};
+
+/// The findings of a file as a document: what `typelift check --format json` prints, and what the Python package reads.
+///
+/// ```
+/// use typelift::{Diagnostics, findings::Document, xml};
+///
+/// let source = std::sync::Arc::new("<net name='n' version='11'><layers><layer/></layers></net>".to_owned());
+/// let list = xml::parse(source.clone()).diagnostics;
+/// let found = Diagnostics { list, ..Diagnostics::new("model.xml", source) };
+/// let json = serde_json::to_value(Document::new(&found))?;
+/// assert_eq!(json["diagnostics"][0]["code"], "missing-attribute");
+/// assert_eq!(json["diagnostics"][0]["column"], 36);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Debug, Serialize)]
+pub struct Document<'a> {
+    file: &'a str,
+    #[serde(flatten)]
+    count: Count,
+    diagnostics: Vec<Entry<'a>>,
+}
+
+impl<'a> Document<'a> {
+    /// With what the findings themselves say can be done.
+    pub fn new(diagnostics: &'a Diagnostics) -> Self {
+        Self::with(diagnostics, |_, diagnostic| Advice::of(diagnostic))
+    }
+
+    /// With what a program says can be done about each finding, which it is given with its position in the list.
+    pub fn with(diagnostics: &'a Diagnostics, advise: impl Fn(usize, &Diagnostic) -> Advice) -> Self {
+        let lines = Lines::new(diagnostics.source.clone());
+        let entry = |(at, diagnostic)| Entry::new(&lines, diagnostic, advise(at, diagnostic));
+        let diagnostics_of_file = diagnostics.list.iter().enumerate().map(entry).collect();
+        Self { file: &diagnostics.file, count: Count::of(diagnostics), diagnostics: diagnostics_of_file }
+    }
+}
+
+/// What can be done about a finding, in words.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Advice {
+    /// Sentences without a full stop.
+    pub help: Vec<String>,
+    /// A command that fixes it now.
+    pub command: Option<String>,
+}
+
+impl Advice {
+    /// What the finding itself says: its help, and its remedy in words.
+    pub fn of(diagnostic: &Diagnostic) -> Self {
+        let remedy = diagnostic.remedy.as_ref().and_then(super::Remedy::help);
+        Self { help: diagnostic.help.iter().map(ToString::to_string).chain(remedy).collect(), command: None }
+    }
+}
+
+/// How many findings there are of each severity.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Count {
+    /// What OpenVINO refuses.
+    pub errors: usize,
+    /// What is probably a mistake.
+    pub warnings: usize,
+    /// What is worth knowing.
+    pub notes: usize,
+}
+
+impl Count {
+    /// Counts what was found in a file.
+    pub fn of(diagnostics: &Diagnostics) -> Self {
+        let of = |severity| diagnostics.list.iter().filter(|diagnostic| diagnostic.severity == severity).count();
+        Self { errors: of(Severity::Error), warnings: of(Severity::Warning), notes: of(Severity::Note) }
+    }
+}
+
+impl std::iter::Sum for Count {
+    fn sum<I: Iterator<Item = Self>>(counts: I) -> Self {
+        counts.fold(Self::default(), |a, b| Self {
+            errors: a.errors + b.errors,
+            warnings: a.warnings + b.warnings,
+            notes: a.notes + b.notes,
+        })
+    }
+}
+
+/// Where a span begins and ends; lines and columns count from 1, the end is one past the last character.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(super) struct Region {
+    pub(super) line: usize,
+    pub(super) column: usize,
+    pub(super) end_line: usize,
+    pub(super) end_column: usize,
+}
+
+impl Region {
+    pub(super) fn new(lines: &Lines, span: Span) -> Self {
+        let ((line, column), (end_line, end_column)) = (lines.line_column(span.start), lines.line_column(span.end));
+        Self { line, column, end_line, end_column }
+    }
+
+    /// What a diagnostic points at first.
+    pub(super) fn of(lines: &Lines, diagnostic: &Diagnostic) -> Option<Self> {
+        diagnostic.labels.first().map(|label| Self::new(lines, label.span))
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct Entry<'a> {
+    severity: Severity,
+    code: Code,
+    message: &'a str,
+    layer: Option<&'a LayerRef>,
+    line: Option<usize>,
+    column: Option<usize>,
+    end_line: Option<usize>,
+    end_column: Option<usize>,
+    labels: Vec<Label<'a>>,
+    related: Vec<Tensor<'a>>,
+    notes: &'a [String],
+    victims: &'a [LayerRef],
+    help: Vec<String>,
+    fix: Option<String>,
+    edits: Vec<Replacement<'a>>,
+}
+
+/// A replacement in the text.
+#[derive(Debug, Serialize)]
+struct Replacement<'a> {
+    #[serde(flatten)]
+    region: Region,
+    text: &'a str,
+}
+
+#[derive(Debug, Serialize)]
+struct Label<'a> {
+    #[serde(flatten)]
+    region: Region,
+    message: &'a str,
+}
+
+#[derive(Debug, Serialize)]
+struct Tensor<'a> {
+    layer: &'a LayerRef,
+    line: usize,
+    column: usize,
+    element_type: &'static str,
+    shape: String,
+    #[serde(rename = "message", serialize_with = "as_words")]
+    related: &'a Related,
+}
+
+fn as_words<S: Serializer>(related: &Related, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(related)
+}
+
+impl<'a> Entry<'a> {
+    fn new(lines: &Lines, diagnostic: &'a Diagnostic, advice: Advice) -> Self {
+        let region = Region::of(lines, diagnostic);
+        let edits = diagnostic.edits().unwrap_or_default().iter();
+        let labels = diagnostic.labels.iter();
+        let labels = labels.map(|label| Label { region: Region::new(lines, label.span), message: &label.message });
+        let related = diagnostic.related.iter().map(|related| {
+            let Region { line, column, .. } = Region::new(lines, related.span);
+            let (element_type, shape) = (related.element_type.name(), related.shape.to_string());
+            Tensor { layer: &related.layer, line, column, element_type, shape, related }
+        });
+        Self {
+            severity: diagnostic.severity,
+            code: diagnostic.code,
+            message: &diagnostic.message,
+            layer: diagnostic.layer.as_ref(),
+            line: region.map(|region| region.line),
+            column: region.map(|region| region.column),
+            end_line: region.map(|region| region.end_line),
+            end_column: region.map(|region| region.end_column),
+            labels: labels.collect(),
+            related: related.collect(),
+            notes: &diagnostic.notes,
+            victims: &diagnostic.victims,
+            help: advice.help,
+            fix: advice.command,
+            edits: edits.map(|edit| Replacement { region: Region::new(lines, edit.span), text: &edit.text }).collect(),
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! Edits of the text of a file that were tried, and what they do in words.
+
+use super::words::describe_edits;
+use crate::base::span::Span;
+
+/// A replacement in the text of the file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TextEdit {
+    /// The bytes that go; none where something is only added.
+    pub span: Span,
+    /// What takes their place.
+    pub text: String,
+}
+
+impl TextEdit {
+    /// Another text in place of these bytes.
+    pub(crate) fn new(span: Span, text: impl Into<String>) -> Self {
+        Self { span, text: text.into() }
+    }
+
+    /// The text with these edits made. Edits that overlap an earlier one are left out.
+    #[must_use]
+    pub fn apply(edits: &[Self], source: &str) -> String {
+        let mut sorted: Vec<_> = edits.iter().collect();
+        sorted.sort_by_key(|edit| (edit.span.start, edit.span.end));
+        let mut text = String::with_capacity(source.len() + 64);
+        let mut at = 0;
+        for edit in sorted {
+            let Some(before) = source.get(at..edit.span.start as usize) else { continue };
+            text += before;
+            text += &edit.text;
+            at = edit.span.end as usize;
+        }
+        text + source.get(at..).unwrap_or_default()
+    }
+}
+
+/// Edits of the text that were tried: with them the finding is gone, nothing new is wrong, and no port deviates from what the
+/// file declares that did not before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mend {
+    /// What changes in the text.
+    pub edits: Vec<TextEdit>,
+    /// Whether nothing else that was tried does as well.
+    pub certain: bool,
+    /// The edits in words.
+    pub(crate) words: String,
+}
+
+impl Mend {
+    /// Edits of this text, said of the layer at `home`.
+    pub(crate) fn new(source: &str, home: Option<Span>, edits: Vec<TextEdit>, certain: bool) -> Self {
+        let words = describe_edits(source, home, &edits);
+        Self { edits, certain, words }
+    }
+}

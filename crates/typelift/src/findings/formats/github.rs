@@ -1,0 +1,38 @@
+//! Findings as workflow commands of GitHub Actions.
+
+use std::fmt::Write as _;
+use std::io;
+
+use super::{Advise, Format, Frame};
+use crate::base::span::Lines;
+use crate::findings::document::Region;
+use crate::findings::words::whole;
+use crate::findings::{Diagnostics, Severity};
+
+pub(super) const FORMAT: Format = Format {
+    name: "github",
+    about: "Workflow commands of GitHub Actions, which annotate pull requests",
+    frame: || Ok(Frame::default()),
+    page,
+};
+
+/// One workflow command for each finding, which shows it at its line of a pull request, with what can be done about it.
+fn page(diagnostics: &Diagnostics, advise: &Advise) -> io::Result<String> {
+    let data = |text: &str| text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A");
+    let property = |text: &str| data(text).replace(':', "%3A").replace(',', "%2C");
+    let lines = Lines::new(diagnostics.source.clone());
+    let mut text = String::new();
+    for (at, diagnostic) in diagnostics.list.iter().enumerate() {
+        let command = match diagnostic.severity {
+            Severity::Note => "notice",
+            other => other.name(),
+        };
+        let _ = write!(text, "::{command} file={}", property(&diagnostics.file));
+        if let Some(Region { line, column, end_line, end_column }) = Region::of(&lines, diagnostic) {
+            let _ = write!(text, ",line={line},endLine={end_line},col={column},endColumn={end_column}");
+        }
+        let said = whole(&lines, diagnostic, &advise(at, diagnostic));
+        let _ = writeln!(text, ",title={}::{}", property(diagnostic.code.name()), data(said.trim_end()));
+    }
+    Ok(text)
+}

@@ -1,0 +1,77 @@
+//! Findings for other programs: each format is one file, and is named here.
+
+mod github;
+mod sarif;
+
+use std::borrow::Cow;
+use std::io;
+
+use super::{Advice, Diagnostic, Diagnostics};
+
+/// A form in which another program takes findings.
+///
+/// ```
+/// use typelift::{Diagnostics, findings::{Advice, Format}, xml};
+///
+/// let source = std::sync::Arc::new("<net name='n' version='11'><layers><layer/></layers></net>".to_owned());
+/// let list = xml::parse(source.clone()).diagnostics;
+/// let found = Diagnostics { list, ..Diagnostics::new("model.xml", source) };
+/// let sarif = Format::ALL.iter().find(|format| format.name == "sarif").unwrap();
+/// let log: serde_json::Value = serde_json::from_str(&sarif.document(&found, &|_, it| Advice::of(it))?)?;
+/// assert_eq!(log["runs"][0]["results"][0]["ruleId"], "missing-attribute");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Format {
+    /// What it is called.
+    pub name: &'static str,
+    /// What it is, in a line.
+    pub about: &'static str,
+    frame: fn() -> io::Result<Frame>,
+    page: fn(&Diagnostics, &Advise) -> io::Result<String>,
+}
+
+/// What can be done about a finding, which is given with its position in the list.
+type Advise<'a> = dyn Fn(usize, &Diagnostic) -> Advice + 'a;
+
+/// What is around and between the pages of several files in one document.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Frame {
+    /// Before the first page.
+    pub open: Cow<'static, str>,
+    /// Between two pages that are not empty.
+    pub between: Cow<'static, str>,
+    /// After the last page.
+    pub close: Cow<'static, str>,
+}
+
+impl Format {
+    /// Every format.
+    pub const ALL: &'static [Self] = &[github::FORMAT, sarif::FORMAT];
+
+    /// What is around the pages.
+    ///
+    /// # Errors
+    /// Any error of the serializer. None is expected, because findings hold only text and numbers.
+    pub fn frame(&self) -> io::Result<Frame> {
+        (self.frame)()
+    }
+
+    /// The findings of one file, which a [`Frame`] makes a document.
+    ///
+    /// # Errors
+    /// Any error of the serializer. None is expected, because findings hold only text and numbers.
+    pub fn page(&self, diagnostics: &Diagnostics, advise: &Advise) -> io::Result<String> {
+        (self.page)(diagnostics, advise)
+    }
+
+    /// The findings of one file as a document.
+    ///
+    /// # Errors
+    /// Any error of the serializer. None is expected, because findings hold only text and numbers.
+    pub fn document(&self, diagnostics: &Diagnostics, advise: &Advise) -> io::Result<String> {
+        let Frame { open, close, .. } = self.frame()?;
+        Ok(format!("{open}{}{close}", self.page(diagnostics, advise)?))
+    }
+}

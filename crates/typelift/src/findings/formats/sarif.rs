@@ -1,0 +1,239 @@
+//! Findings as a SARIF 2.1.0 log, for code scanning.
+
+use std::fmt::Write as _;
+use std::io;
+
+use serde::Serialize;
+
+use super::{Advise, Format, Frame};
+use crate::base::span::Lines;
+use crate::findings::document::Region;
+use crate::findings::words::whole;
+use crate::findings::{Advice, Code, Diagnostic, Diagnostics, LayerRef, TextEdit};
+
+pub(super) const FORMAT: Format = Format { name: "sarif", about: "A SARIF 2.1.0 log for code scanning", frame, page };
+
+/// A log of one run, cut where its results go: code scanning refuses several runs of one tool.
+fn frame() -> io::Result<Frame> {
+    let rule = |&code: &Code| Rule {
+        id: code.name(),
+        short_description: Text { text: code.summary() },
+        default_configuration: Configuration { level: code.severity().name() },
+    };
+    let driver =
+        Driver { name: "typelift", version: env!("CARGO_PKG_VERSION"), rules: Code::ALL.iter().map(rule).collect() };
+    let log = serde_json::to_string_pretty(&Log {
+        schema: "https://json.schemastore.org/sarif-2.1.0.json",
+        version: "2.1.0",
+        runs: [Run { tool: Tool { driver }, column_kind: "unicodeCodePoints", results: [] }],
+    })?;
+    let results = "\"results\": [";
+    let (before, after) = log.split_once(results).unwrap_or((&log, ""));
+    Ok(Frame { open: format!("{before}{results}").into(), between: ",".into(), close: format!("{after}\n").into() })
+}
+
+/// The findings of a file as results of a log, a line each.
+fn page(diagnostics: &Diagnostics, advise: &Advise) -> io::Result<String> {
+    let lines = Lines::new(diagnostics.source.clone());
+    let uri = uri(&diagnostics.file);
+    let mut text = String::new();
+    for (at, diagnostic) in diagnostics.list.iter().enumerate() {
+        let result = serde_json::to_string(&Finding::new(&lines, &uri, diagnostic, &advise(at, diagnostic)))?;
+        let _ = write!(text, "{}\n        {result}", if at > 0 { "," } else { "" });
+    }
+    Ok(text)
+}
+
+#[derive(Serialize)]
+struct Log {
+    #[serde(rename = "$schema")]
+    schema: &'static str,
+    version: &'static str,
+    runs: [Run; 1],
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Run {
+    tool: Tool,
+    column_kind: &'static str,
+    /// They are written apart: those of many files together would take many times their memory.
+    results: [(); 0],
+}
+
+#[derive(Serialize)]
+struct Tool {
+    driver: Driver,
+}
+
+#[derive(Serialize)]
+struct Driver {
+    name: &'static str,
+    rules: Vec<Rule>,
+    version: &'static str,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Rule {
+    default_configuration: Configuration,
+    id: &'static str,
+    short_description: Text<&'static str>,
+}
+
+#[derive(Serialize)]
+struct Configuration {
+    level: &'static str,
+}
+
+#[derive(Serialize)]
+struct Text<T> {
+    text: T,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Finding {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fixes: Option<[Fix; 1]>,
+    level: &'static str,
+    locations: [Location; 1],
+    message: Text<String>,
+    related_locations: Vec<Location>,
+    rule_id: &'static str,
+    rule_index: Option<usize>,
+}
+
+impl Finding {
+    fn new(lines: &Lines, uri: &str, diagnostic: &Diagnostic, advice: &Advice) -> Self {
+        let related = diagnostic.related.iter().enumerate().map(|(id, related)| Location {
+            id: Some(id),
+            message: Some(Text { text: related.to_string() }),
+            ..Location::new(uri, Some(Region::new(lines, related.span)))
+        });
+        let layer = diagnostic.layer.as_ref();
+        let location = Location {
+            logical_locations: layer.map(|layer| [LogicalLocation::new(layer)]),
+            ..Location::new(uri, Region::of(lines, diagnostic))
+        };
+        Self {
+            fixes: diagnostic.edits().map(|edits| [Fix::new(lines, uri, edits)]),
+            level: diagnostic.severity.name(),
+            locations: [location],
+            message: Text { text: whole(lines, diagnostic, advice).trim_end().to_owned() },
+            related_locations: related.collect(),
+            rule_id: diagnostic.code.name(),
+            rule_index: Code::ALL.iter().position(|code| *code == diagnostic.code),
+        }
+    }
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Location {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    logical_locations: Option<[LogicalLocation; 1]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<Text<String>>,
+    physical_location: PhysicalLocation,
+}
+
+impl Location {
+    fn new(uri: &str, region: Option<Region>) -> Self {
+        let physical_location = PhysicalLocation {
+            artifact_location: Artifact { uri: uri.to_owned() },
+            region: region.map(SarifRegion::from),
+        };
+        Self { id: None, logical_locations: None, message: None, physical_location }
+    }
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct LogicalLocation {
+    fully_qualified_name: String,
+    name: String,
+}
+
+impl LogicalLocation {
+    fn new(layer: &LayerRef) -> Self {
+        Self { fully_qualified_name: layer.full_name(), name: layer.name.clone() }
+    }
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct PhysicalLocation {
+    artifact_location: Artifact,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    region: Option<SarifRegion>,
+}
+
+#[derive(Serialize)]
+struct Artifact {
+    uri: String,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct SarifRegion {
+    end_column: usize,
+    end_line: usize,
+    start_column: usize,
+    start_line: usize,
+}
+
+impl From<Region> for SarifRegion {
+    fn from(Region { line, column, end_line, end_column }: Region) -> Self {
+        Self { end_column, end_line, start_column: column, start_line: line }
+    }
+}
+
+/// Edits of the text.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Fix {
+    artifact_changes: [ArtifactChange; 1],
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ArtifactChange {
+    artifact_location: Artifact,
+    replacements: Vec<Replacement>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Replacement {
+    deleted_region: SarifRegion,
+    inserted_content: Text<String>,
+}
+
+impl Fix {
+    fn new(lines: &Lines, uri: &str, edits: &[TextEdit]) -> Self {
+        let replacements = edits.iter().map(|edit| Replacement {
+            deleted_region: Region::new(lines, edit.span).into(),
+            inserted_content: Text { text: edit.text.clone() },
+        });
+        let artifact_location = Artifact { uri: uri.to_owned() };
+        Self { artifact_changes: [ArtifactChange { artifact_location, replacements: replacements.collect() }] }
+    }
+}
+
+/// A path as a URI reference.
+fn uri(path: &str) -> String {
+    let mut uri = String::new();
+    for byte in path.replace('\\', "/").bytes() {
+        match byte {
+            b'/' | b'-' | b'_' | b'.' | b'~' => uri.push(byte.into()),
+            byte if byte.is_ascii_alphanumeric() => uri.push(byte.into()),
+            byte => {
+                let _ = write!(uri, "%{byte:02X}");
+            }
+        }
+    }
+    uri
+}

@@ -1,0 +1,96 @@
+//! Edits of the text in words.
+
+use std::fmt;
+
+use crate::base::span::Span;
+use crate::findings::{Mend, TextEdit};
+
+/// Edits of this text in words, for a finding about the layer at `home`.
+pub(in crate::findings) fn describe_edits(source: &str, home: Option<Span>, edits: &[TextEdit]) -> String {
+    if let Some(words) = describe_edge(source, edits) {
+        return words;
+    }
+    let mut words = edits.iter().map(|edit| words_of(source, edit)).collect::<Vec<_>>().join(" and ");
+    let is_home = |edit: &TextEdit| home.is_some_and(|it| it.start <= edit.span.start && edit.span.end <= it.end);
+    if let Some(first) = edits
+        .first()
+        .filter(|edit| !is_home(edit) && !edit.span.text(source).contains('<') && edit.span.start < edit.span.end)
+    {
+        words += &owner_of(source, first.span);
+    }
+    words
+}
+
+/// Several edits of one edge, as what it becomes: `write <edge …/> for <edge …/>`.
+fn describe_edge(source: &str, edits: &[TextEdit]) -> Option<String> {
+    let (first, [_, ..]) = edits.split_first()? else { return None };
+    let open = source.get(..first.span.start as usize)?.rfind('<')?;
+    let close = open + source.get(open..)?.find('>')? + 1;
+    let tag = Span::new(open, close);
+    let is_in_tag = |edit: &TextEdit| tag.start < edit.span.start && edit.span.end < tag.end;
+    if !tag.text(source).starts_with("<edge ") || !edits.iter().all(is_in_tag) {
+        return None;
+    }
+    let moved = |edit: &TextEdit| Span { start: edit.span.start - tag.start, end: edit.span.end - tag.start };
+    let moved: Vec<_> = edits.iter().map(|edit| TextEdit::new(moved(edit), &*edit.text)).collect();
+    let becomes = TextEdit::apply(&moved, tag.text(source));
+    Some(format!("write {} for {}", shortened(&becomes), shortened(tag.text(source))))
+}
+
+impl fmt::Display for Mend {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.words)
+    }
+}
+
+/// What an edit does: `write axis="0"`, `add <edge …/>`, `remove groups="2"`.
+fn words_of(source: &str, edit: &TextEdit) -> String {
+    let before = source.get(..edit.span.start as usize).unwrap_or_default();
+    let after = source.get(edit.span.end as usize..).unwrap_or_default();
+    let old = edit.span.text(source).trim();
+    let new = edit.text.trim();
+    let in_tag = before.rfind('<').is_some_and(|open| !before[open..].contains('>'));
+    match attribute_around(before, after).filter(|_| in_tag) {
+        // The value of an attribute.
+        Some(name) => format!("write {name}=\"{new}\""),
+        None if new.is_empty() => format!("remove {}", shortened(old)),
+        None if old.is_empty() => format!("add {}", shortened(new)),
+        None if in_tag && after.starts_with('=') => format!("write `{new}` for `{old}`"),
+        None => format!("write {} for {}", shortened(new), shortened(old)),
+    }
+}
+
+/// The edge or layer that a place is in: ` in <edge …/>`, ` in layer 3 \`sum\``.
+fn owner_of(source: &str, place: Span) -> String {
+    let before = source.get(..place.start as usize).unwrap_or_default();
+    let open = before.rfind('<').unwrap_or_default();
+    let tag = source.get(open..).and_then(|rest| rest.get(..=rest.find('>')?)).unwrap_or_default();
+    if tag.starts_with("<edge ") {
+        return format!(" in {}", shortened(tag));
+    }
+    let Some(layer) = before.rfind("<layer ").and_then(|at| source.get(at..)) else { return String::new() };
+    let layer = layer.split('>').next().unwrap_or_default();
+    let value = |name: &str| layer.split(&format!(" {name}=\"")).nth(1).and_then(|rest| rest.split('"').next());
+    match (value("id"), value("name")) {
+        (Some(id), Some(name)) => format!(" in layer {id} `{name}`"),
+        _ => String::new(),
+    }
+}
+
+/// The attribute whose value lies between two texts.
+fn attribute_around<'s>(before: &'s str, after: &str) -> Option<&'s str> {
+    let quote = before.chars().next_back().filter(|quote| ['"', '\''].contains(quote) && after.starts_with(*quote))?;
+    let name = before.strip_suffix(quote)?.trim_end().strip_suffix('=')?.trim_end();
+    let start = name.rfind(|c: char| c.is_whitespace())?;
+    Some(&name[start + 1..])
+}
+
+/// An element in one line that can be broken between its parts, cut where it is long.
+fn shortened(text: &str) -> String {
+    const LONGEST: usize = 160;
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ").replace("><", "> <");
+    match line.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line,
+    }
+}

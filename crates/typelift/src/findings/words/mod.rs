@@ -1,0 +1,166 @@
+//! What findings say beside the sentences that they are made with: words made of data, for people and for documents.
+
+mod commands;
+mod edits;
+mod help;
+
+use std::fmt;
+
+use super::{Advice, Code, Count, Diagnostic, Diagnostics, LayerRef, Related, Severity};
+use crate::base::span::Lines;
+
+pub use commands::{reason, shell_word};
+pub(super) use edits::describe_edits;
+
+impl Severity {
+    /// `error`, `warning` or `note`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Warning => "warning",
+            Self::Note => "note",
+        }
+    }
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// ``layer 3 `sum` ``, without the bodies it lies in.
+impl fmt::Display for LayerRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "layer {} `{}`", self.id, self.name)
+    }
+}
+
+/// ``input 0 is f32[2] from Parameter 0 `x` ``.
+impl fmt::Display for Related {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { layer, element_type, shape, operation, input, role, .. } = self;
+        write!(f, "input {input}")?;
+        if let Some(role) = role {
+            write!(f, ", {role},")?;
+        }
+        write!(f, " is {element_type}{shape} from {operation} {} `{}`", layer.id, layer.name)
+    }
+}
+
+/// `1 error, 2 warnings`; notes do not count.
+impl fmt::Display for Count {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let plural = |count: usize, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
+        match (self.errors, self.warnings) {
+            (0, 0) => f.write_str("no errors, no warnings"),
+            (errors, 0) => f.write_str(&plural(errors, "error")),
+            (0, warnings) => f.write_str(&plural(warnings, "warning")),
+            (errors, warnings) => write!(f, "{}, {}", plural(errors, "error"), plural(warnings, "warning")),
+        }
+    }
+}
+
+/// All that a diagnostic says beside its places, one line each, with what can be done about it.
+pub(super) fn whole(lines: &Lines, diagnostic: &Diagnostic, advice: &Advice) -> String {
+    let layer = diagnostic.layer.iter().map(ToString::to_string);
+    let related = diagnostic.related.iter().map(|related| {
+        let line = lines.line_at(related.span.start);
+        format!("{related} (line {line})")
+    });
+    let help = advice.help.iter().map(|help| format!("help: {help}"));
+    let message = std::iter::once(diagnostic.message.clone());
+    let all = message.chain(layer).chain(related).chain(diagnostic.notes.iter().cloned()).chain(help);
+    all.collect::<Vec<_>>().join("\n")
+}
+
+/// One line: severity, code and message, without the place.
+impl fmt::Display for Diagnostic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}[{}]: {}", self.severity, self.code, self.message)
+    }
+}
+
+/// As [`Display`](fmt::Display), so that a failed `unwrap` says what is wrong and not what the file is.
+impl fmt::Debug for Diagnostics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl fmt::Display for Diagnostics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let lines = Lines::new(self.source.clone());
+        for (at, diagnostic) in self.list.iter().enumerate() {
+            if at > 0 {
+                f.write_str("\n")?;
+            }
+            f.write_str(&self.file)?;
+            if let Some(label) = diagnostic.labels.first() {
+                let (line, column) = lines.line_column(label.span.start);
+                write!(f, ":{line}:{column}")?;
+            }
+            write!(f, ": {diagnostic}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Diagnostics {}
+
+/// A number with a comma between groups of three digits.
+///
+/// ```
+/// assert_eq!(typelift::findings::grouped(1_234_567), "1,234,567");
+/// ```
+#[must_use]
+pub fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// `a`, `a and b`, `a, b and c`.
+pub(crate) fn list(texts: Vec<String>, conjunction: &str) -> String {
+    match texts.split_last() {
+        Some((last, rest)) if !rest.is_empty() => format!("{} {conjunction} {last}", rest.join(", ")),
+        _ => texts.concat(),
+    }
+}
+
+/// The stable word.
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+#[cfg(test)]
+std::thread_local! {
+    /// Whether findings of this thread get other words than they are given.
+    static GARBLED: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+}
+
+/// The words as a finding says them: the one gate through which sentences enter, so that a test can put others in their place.
+pub(super) fn said(words: String) -> String {
+    #[cfg(test)]
+    if GARBLED.get() {
+        return words.chars().rev().collect::<String>().to_uppercase();
+    }
+    words
+}
+
+/// What `work` gives where no finding says what it is meant to say.
+#[cfg(test)]
+pub(super) fn garbled<T>(work: impl FnOnce() -> T) -> T {
+    GARBLED.set(true);
+    let result = work();
+    GARBLED.set(false);
+    result
+}

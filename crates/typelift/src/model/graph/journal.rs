@@ -1,0 +1,423 @@
+//! A batch of edits under way: what was done, so that all of it can be undone, or made final at once.
+//!
+//! petgraph walks the list of a tensor's uses to remove one of them. So a batch only marks wires and layers as gone, and
+//! takes them out together at its end.
+
+use std::collections::BTreeSet;
+
+use petgraph::Direction::{Incoming, Outgoing};
+use petgraph::stable_graph::{EdgeIndex, EdgeReference, NodeIndex};
+use petgraph::visit::{EdgeRef, IntoEdgeReferences};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::layer::Joints;
+use super::{BackEdge, Body, EditError, Graph, Input, Layer, LayerId, Output, PortMapEntry, Text, Wire};
+use crate::base::span::Span;
+
+/// One thing that a batch did.
+#[derive(Clone, Debug)]
+pub(super) enum Record {
+    Added(NodeIndex),
+    Removed(NodeIndex),
+    /// What the layer was before; its bodies are left out.
+    Changed(NodeIndex, Box<Layer>),
+    Named(Box<Renamed>),
+    Joined(Box<Joined>),
+    Wired(EdgeIndex),
+    /// The wire is gone, and its text was this; empty if it had none, which keeps a record small.
+    Unwired(EdgeIndex, Span),
+    /// A body was to be edited, whose journal was this long.
+    Entered(NodeIndex, u32, u32),
+}
+
+impl Record {
+    /// The wire that went.
+    fn unwired(&self) -> Option<EdgeIndex> {
+        if let Self::Unwired(edge, _) = self { Some(*edge) } else { None }
+    }
+
+    /// The body that was to be edited.
+    fn entered(&self) -> Option<(NodeIndex, u32)> {
+        if let Self::Entered(node, at, _) = self { Some((*node, *at)) } else { None }
+    }
+}
+
+/// What the names of a port were before, and whether its layer was edited.
+#[derive(Clone, Debug)]
+pub(super) struct Renamed {
+    output: Output,
+    names: Option<Text>,
+    edited: bool,
+}
+
+/// What joined a layer and one of its bodies before.
+#[derive(Clone, Debug)]
+pub(super) struct Joined {
+    layer: LayerId,
+    at: usize,
+    port_map: Vec<PortMapEntry>,
+    back_edges: Vec<BackEdge>,
+    edited: bool,
+}
+
+/// What the batch under way did to a graph, in order.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Journal {
+    records: Vec<Record>,
+    gone_layers: usize,
+    /// Whether a new wire could close a cycle.
+    may_close_cycle: bool,
+}
+
+impl Journal {
+    pub(super) fn len(&self) -> usize {
+        self.records.len()
+    }
+
+    pub(super) fn gone_layers(&self) -> usize {
+        self.gone_layers
+    }
+}
+
+/// A layer, and the position of one of its inputs or outputs.
+pub(super) type End = (NodeIndex, u32);
+
+/// Up to this many wires are removed or fed one by one. Beyond that, those that remain are rebuilt, and those of a layer
+/// looked up.
+const FEW: usize = 32;
+
+impl Graph {
+    /// The layers of this graph that the batch under way added, changed or named since its journal was this long.
+    pub(super) fn touched_since(&self, mark: usize) -> impl Iterator<Item = LayerId> {
+        self.journal.records.iter().skip(mark).filter_map(|record| match record {
+            Record::Added(node) | Record::Changed(node, _) => Some(self.storage.node_weight(*node)?.id),
+            Record::Named(renamed) => Some(renamed.output.layer),
+            _ => None,
+        })
+    }
+
+    /// The layers of this graph that the batch under way added since its journal was this long, and that are there.
+    pub(crate) fn added_since(&self, mark: usize) -> impl Iterator<Item = LayerId> {
+        let added = self.journal.records.iter().skip(mark).filter_map(|record| match record {
+            Record::Added(node) => Some(self.storage.node_weight(*node)?.id),
+            _ => None,
+        });
+        added.filter(|&id| self.layer(id).is_some())
+    }
+
+    /// Adds a layer with `inputs` ports that nothing feeds yet.
+    pub(super) fn put(&mut self, layer: Layer, inputs: usize) -> LayerId {
+        let id = self.place(layer, inputs);
+        self.record_added(id);
+        id
+    }
+
+    pub(super) fn record_added(&mut self, id: LayerId) {
+        self.journal.records.extend(self.node(id).map(Record::Added));
+    }
+
+    /// Forgets where a file has what is in here, which is to be in another file.
+    pub(super) fn leave_file(&mut self) {
+        self.storage.node_weights_mut().for_each(Layer::leave_file);
+        for wire in self.storage.edge_weights_mut() {
+            (wire.span, wire.touched) = (None, true);
+        }
+        (self.span, self.layers_span, self.edges_span, self.rt_info_span) = (None, None, None, None);
+        (self.removed, self.ignored) = (Vec::new(), Vec::new());
+    }
+
+    /// Marks layers, and the wires to them, as gone.
+    ///
+    /// # Errors
+    /// [`EditError::NoLayer`]; [`EditError::InUse`] where one feeds a layer that stays.
+    pub(crate) fn take_all(&mut self, layers: &[LayerId]) -> Result<(), EditError> {
+        let mut nodes = layers.iter().map(|&id| self.known(id)).collect::<Result<Vec<_>, _>>()?;
+        nodes.sort_unstable();
+        nodes.dedup();
+        nodes.iter().for_each(|&node| self.storage[node].gone = true);
+        if let Some(error) = nodes.iter().find_map(|&node| self.use_of(node)) {
+            nodes.iter().for_each(|&node| self.storage[node].gone = false);
+            return Err(error);
+        }
+        self.journal.gone_layers += nodes.len();
+        for node in nodes {
+            let mut wires = self.storage.neighbors_directed(node, Incoming).detach();
+            while let Some(wire) = wires.next_edge(&self.storage) {
+                self.unwire_one(wire);
+            }
+            self.forget(self.storage[node].id);
+            self.journal.records.push(Record::Removed(node));
+        }
+        Ok(())
+    }
+
+    /// What a layer that is to go feeds and stays.
+    fn use_of(&self, node: NodeIndex) -> Option<EditError> {
+        let mut wires = self.storage.edges_directed(node, Outgoing).filter(|edge| !edge.weight().gone);
+        let consumer = wires.find_map(|edge| Some(&self.storage[edge.target()]).filter(|layer| !layer.gone))?;
+        Some(EditError::InUse { layer: self.storage[node].id, consumer: consumer.id })
+    }
+
+    /// The wires to a layer.
+    pub(super) fn live_edges(&self, node: NodeIndex) -> impl Iterator<Item = EdgeReference<'_, Wire>> {
+        self.storage.edges_directed(node, Incoming).filter(|edge| !edge.weight().gone)
+    }
+
+    /// The layer, to be changed; its bodies cannot be.
+    pub(super) fn record_change(&mut self, node: NodeIndex) -> &mut Layer {
+        let layer = &mut self.storage[node];
+        let bodies = std::mem::take(&mut layer.bodies);
+        let before = layer.clone();
+        layer.bodies = bodies;
+        self.journal.records.push(Record::Changed(node, Box::new(before)));
+        layer
+    }
+
+    /// Gives an output that is there other names.
+    pub(crate) fn name_output(&mut self, output: Output, names: Option<Text>) {
+        let Some(node) = self.node(output.layer) else { return };
+        let Some(layer) = self.storage.node_weight_mut(node) else { return };
+        let Some(port) = layer.outputs.get_mut(output.port) else { return };
+        let names = std::mem::replace(&mut port.names, names);
+        let edited = std::mem::replace(&mut layer.edited, true);
+        self.journal.records.push(Record::Named(Box::new(Renamed { output, names, edited })));
+    }
+
+    /// Joins a layer and one of its bodies in another way.
+    pub(crate) fn join(&mut self, layer: LayerId, at: usize, port_map: Vec<PortMapEntry>, back_edges: Vec<BackEdge>) {
+        let Some(owner) = self.layer_mut(layer) else { return };
+        let edited = std::mem::replace(&mut owner.edited, true);
+        let Some(body) = owner.bodies.get_mut(at) else { return };
+        let port_map = std::mem::replace(&mut body.port_map, port_map);
+        let back_edges = std::mem::replace(&mut body.back_edges, back_edges);
+        body.rejoined = true;
+        self.journal.records.push(Record::Joined(Box::new(Joined { layer, at, port_map, back_edges, edited })));
+    }
+
+    /// The graph of a body, to be changed, and what joins it to the layer.
+    pub(crate) fn enter(&mut self, layer: LayerId, at: usize) -> Result<(&mut Self, Joints<'_>), EditError> {
+        let node = self.known(layer)?;
+        let body = self.storage[node].bodies.get_mut(at).ok_or(EditError::NoBody { layer, at })?;
+        let length = body.graph.journal.len() as u32;
+        self.journal.records.push(Record::Entered(node, at as u32, length));
+        let Body { graph, port_map, back_edges, .. } = body;
+        Ok((graph, Joints { port_map, back_edges }))
+    }
+
+    /// Feeds an input from an output, in place of what feeds it.
+    pub(super) fn feed_one(&mut self, from: End, to: End) {
+        let old = self.live_edges(to.0).find(|edge| edge.weight().to_port == to.1).map(|edge| edge.id());
+        self.replace_wire(old, from, to);
+    }
+
+    /// Wires an output to an input, in the place of the wire `old`, and gives the new wire if there is a new one.
+    fn replace_wire(&mut self, old: Option<EdgeIndex>, from: End, to: End) -> Option<EdgeIndex> {
+        if old.is_some_and(|old| self.start(old) == Some(from)) {
+            return None;
+        }
+        let span = old.and_then(|edge| self.hand_over(edge));
+        let wire = Wire { touched: true, ..Wire::new(from.1 as usize, to.1 as usize, span) };
+        let edge = self.storage.add_edge(from.0, to.0, wire);
+        self.journal.records.push(Record::Wired(edge));
+        // What nothing feeds, or feeds nothing, is on no cycle.
+        let is_inner = || self.live_edges(from.0).next().is_some() && self.storage.neighbors(to.0).next().is_some();
+        self.journal.may_close_cycle = self.journal.may_close_cycle || is_inner();
+        self.mark_rewired(to.0);
+        Some(edge)
+    }
+
+    /// Where a wire starts.
+    fn start(&self, edge: EdgeIndex) -> Option<End> {
+        Some((self.storage.edge_endpoints(edge)?.0, self.storage.edge_weight(edge)?.from_port))
+    }
+
+    /// As [`feed_one`](Self::feed_one), for several inputs of one layer.
+    pub(super) fn feed_layer(&mut self, wires: impl ExactSizeIterator<Item = (End, End)>) {
+        if wires.len() <= FEW {
+            return wires.for_each(|(from, to)| self.feed_one(from, to));
+        }
+        // The wires of a layer with many inputs are looked through once for all of these.
+        let mut old = FxHashMap::default();
+        for (from, to) in wires {
+            if old.is_empty() {
+                old.extend(self.live_edges(to.0).map(|edge| (edge.weight().to_port, edge.id())));
+            }
+            let new = self.replace_wire(old.get(&to.1).copied(), from, to);
+            old.extend(new.map(|new| (to.1, new)));
+        }
+    }
+
+    /// Leaves an input without a source.
+    pub(super) fn starve(&mut self, target: Input) {
+        let Some(to) = self.node(target.layer) else { return };
+        let wire = self.live_edges(to).find(|edge| edge.weight().to_port as usize == target.port).map(|edge| edge.id());
+        if let Some(wire) = wire {
+            self.unwire_one(wire);
+        }
+    }
+
+    fn unwire_one(&mut self, edge: EdgeIndex) {
+        if let Some(wire) = self.storage.edge_weight_mut(edge).filter(|wire| !wire.gone) {
+            wire.gone = true;
+            self.journal.records.push(Record::Unwired(edge, wire.span.unwrap_or_default()));
+        }
+    }
+
+    /// Marks a wire as gone and gives its place in the file away.
+    fn hand_over(&mut self, edge: EdgeIndex) -> Option<Span> {
+        self.unwire_one(edge);
+        self.storage.edge_weight_mut(edge)?.span.take()
+    }
+
+    /// Looks for a cycle that the batch closed, here or in a body.
+    pub(crate) fn check_batch(&self) -> Result<(), EditError> {
+        // Each body once, however often it was entered: bodies in bodies would multiply.
+        let entered: BTreeSet<_> = self.journal.records.iter().filter_map(Record::entered).collect();
+        let bodies = entered.into_iter().filter_map(|(node, at)| self.weight(node)?.bodies.get(at as usize));
+        bodies.into_iter().try_for_each(|body| body.graph.check_batch())?;
+        let cycle = if self.journal.may_close_cycle { self.find_cycle() } else { None };
+        cycle.map_or(Ok(()), |cycle| Err(EditError::Cycle(cycle)))
+    }
+
+    /// Ends the batch: what is gone goes.
+    pub(crate) fn commit(&mut self) {
+        let records = std::mem::take(&mut self.journal).records;
+        self.fill_places(&records);
+        self.drop_gone_wires(&records);
+        for record in &records {
+            match *record {
+                Record::Removed(node) => {
+                    self.removed.extend(self.storage[node].span);
+                    self.storage.remove_node(node);
+                    self.removed.append(&mut self.ignored);
+                }
+                Record::Added(_) => self.removed.append(&mut self.ignored),
+                Record::Entered(node, at, _) => {
+                    if let Some(body) = self.weight_mut(node).and_then(|layer| layer.bodies.get_mut(at as usize)) {
+                        body.graph.commit();
+                    }
+                }
+                Record::Changed(..) | Record::Named(_) | Record::Joined(_) | Record::Wired(_) | Record::Unwired(..) => {
+                }
+            }
+        }
+    }
+
+    /// Takes the wires out that are gone.
+    fn drop_gone_wires(&mut self, records: &[Record]) {
+        let gone = || records.iter().filter_map(Record::unwired);
+        self.removed.extend(gone().filter_map(|edge| self.storage.edge_weight(edge)?.span));
+        if gone().nth(FEW).is_none() {
+            for edge in gone() {
+                self.storage.remove_edge(edge);
+            }
+            return;
+        }
+        let live = |edge: EdgeReference<'_, Wire>| {
+            (!edge.weight().gone).then(|| (edge.source(), edge.target(), *edge.weight()))
+        };
+        let wires: Vec<_> = self.storage.edge_references().filter_map(live).collect();
+        self.storage.clear_edges();
+        for (source, target, wire) in wires {
+            self.storage.add_edge(source, target, wire);
+        }
+    }
+
+    /// Gives each new wire that has no place in the file the place of one from the same tensor that is gone.
+    fn fill_places(&mut self, records: &[Record]) {
+        let homeless = |record: &Record| {
+            let &Record::Wired(edge) = record else { return None };
+            self.storage.edge_weight(edge).filter(|wire| !wire.gone && wire.span.is_none())?;
+            Some((self.start(edge)?, edge))
+        };
+        let mut homeless: Vec<_> = records.iter().filter_map(homeless).collect();
+        let starts: FxHashSet<_> = homeless.iter().map(|(start, _)| *start).collect();
+        let place = |edge: EdgeIndex| {
+            let span = self.storage.edge_weight(edge)?.span?;
+            let start = self.start(edge).filter(|start| starts.contains(start))?;
+            Some((start, span, edge))
+        };
+        let mut places: Vec<_> = records.iter().filter_map(Record::unwired).filter_map(place).collect();
+        places.sort_unstable();
+        // Those that came first get the first places.
+        homeless.sort_by_key(|(start, _)| *start);
+        let mut places = places.into_iter().peekable();
+        for (start, new) in homeless {
+            while places.next_if(|(other, ..)| *other < start).is_some() {}
+            let Some((_, span, old)) = places.next_if(|(other, ..)| *other == start) else { continue };
+            for (edge, span) in [(old, None), (new, Some(span))] {
+                if let Some(wire) = self.storage.edge_weight_mut(edge) {
+                    wire.span = span;
+                }
+            }
+        }
+    }
+
+    /// Undoes the batch back to where its journal was this long, the last record first, which finds each wire at the head of
+    /// its lists.
+    pub(crate) fn roll_back(&mut self, mark: usize) {
+        while self.journal.len() > mark
+            && let Some(record) = self.journal.records.pop()
+        {
+            match record {
+                Record::Added(node) => {
+                    if let Some(layer) = self.storage.remove_node(node) {
+                        self.forget(layer.id);
+                    }
+                }
+                Record::Removed(node) => {
+                    if let Some(layer) = self.storage.node_weight_mut(node) {
+                        layer.gone = false;
+                        self.journal.gone_layers -= 1;
+                        let id = layer.id;
+                        if let Some(at) = self.position(id) {
+                            self.index[at].1 = node;
+                        }
+                    }
+                }
+                Record::Changed(node, before) => {
+                    if let Some(layer) = self.storage.node_weight_mut(node) {
+                        let bodies = std::mem::take(&mut layer.bodies);
+                        *layer = Layer { bodies, ..*before };
+                    }
+                }
+                Record::Named(before) => {
+                    let Renamed { output, names, edited } = *before;
+                    if let Some(layer) = self.layer_mut(output.layer) {
+                        layer.edited = edited;
+                        if let Some(port) = layer.outputs.get_mut(output.port) {
+                            port.names = names;
+                        }
+                    }
+                }
+                Record::Joined(before) => {
+                    let Joined { layer, at, port_map, back_edges, edited } = *before;
+                    if let Some(owner) = self.layer_mut(layer) {
+                        owner.edited = edited;
+                        if let Some(body) = owner.bodies.get_mut(at) {
+                            (body.port_map, body.back_edges) = (port_map, back_edges);
+                        }
+                    }
+                }
+                Record::Wired(edge) => drop(self.storage.remove_edge(edge)),
+                Record::Unwired(edge, span) => {
+                    if let Some(wire) = self.storage.edge_weight_mut(edge) {
+                        (wire.gone, wire.span) = (false, Some(span).filter(|span| *span != Span::default()));
+                    }
+                }
+                Record::Entered(node, at, mark) => {
+                    if let Some(body) = self.weight_mut(node).and_then(|layer| layer.bodies.get_mut(at as usize)) {
+                        body.graph.roll_back(mark as usize);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The entry of a layer in the index stays, so that ids keep their places and none is given again; it names no node.
+    fn forget(&mut self, id: LayerId) {
+        if let Some(at) = self.position(id) {
+            self.index[at].1 = NodeIndex::end();
+        }
+    }
+}

@@ -1,0 +1,486 @@
+//! The graph: layers, the wires between their ports, and the changes that edits are made of.
+
+mod build;
+mod change;
+mod compact;
+mod error;
+mod find;
+mod journal;
+mod layer;
+mod layer_map;
+mod model;
+mod names;
+mod place;
+mod text;
+mod verify;
+
+use std::collections::HashMap;
+use std::fmt;
+use std::mem::replace;
+use std::num::ParseIntError;
+use std::str::FromStr;
+
+use petgraph::Direction::{Incoming, Outgoing};
+use petgraph::stable_graph::{EdgeReference, NodeIndex, StableDiGraph};
+use petgraph::visit::{EdgeRef, IntoEdgeReferences, NodeIndexable};
+use serde::Serialize;
+use smallvec::SmallVec;
+
+pub use error::EditError;
+pub use find::FindError;
+pub use layer::{Attribute, BackEdge, Body, Direction, InputPort, Layer, NewLayer, OutputPort, PortMapEntry, Start};
+pub(crate) use layer::{AttributeList, Joints, OperationName, join_names, split_names};
+pub use layer_map::LayerMap;
+pub(crate) use model::Demands;
+pub use model::{IrVersion, Model, UnknownVersion};
+pub use names::{Names, numbered_prefix};
+pub use place::{ParsePlaceError, Place};
+pub(crate) use text::Text;
+pub use verify::Violation;
+
+use crate::base::span::Span;
+
+/// The number of a layer in the file. It is unique in its graph and never given to another layer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub struct LayerId(pub u64);
+
+impl LayerId {
+    /// The largest number that OpenVINO reads.
+    pub(crate) const LARGEST: u64 = i64::MAX as u64;
+}
+
+impl LayerId {
+    /// The output of this layer at a position, from 0.
+    #[must_use]
+    pub fn output(self, port: usize) -> Output {
+        Output { layer: self, port }
+    }
+
+    /// The input of this layer at a position, from 0.
+    #[must_use]
+    pub fn input(self, port: usize) -> Input {
+        Input { layer: self, port }
+    }
+}
+
+impl FromStr for LayerId {
+    type Err = ParseIntError;
+
+    fn from_str(text: &str) -> Result<Self, ParseIntError> {
+        text.parse().map(Self)
+    }
+}
+
+impl fmt::Display for LayerId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// An output port of a layer, by position: the name of a tensor in a graph.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub struct Output {
+    /// The layer that makes the tensor.
+    pub layer: LayerId,
+    /// The position among its outputs, from 0.
+    pub port: usize,
+}
+
+/// The layer and the position: `7:0`.
+impl fmt::Display for Output {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.layer, self.port)
+    }
+}
+
+/// An input port of a layer, by position.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub struct Input {
+    /// The layer that takes the tensor.
+    pub layer: LayerId,
+    /// The position among its inputs, from 0.
+    pub port: usize,
+}
+
+/// The layer and the position: `7:0`.
+impl fmt::Display for Input {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.layer, self.port)
+    }
+}
+
+/// An edge of the petgraph graph: which output of its source feeds which input of its target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wire {
+    /// Position among the outputs of the source.
+    pub from_port: u32,
+    /// Position among the inputs of the target.
+    pub to_port: u32,
+    /// The `<edge>` of the file whose place it has.
+    pub(crate) span: Option<Span>,
+    /// Whether the text of `span` says something else.
+    pub(crate) touched: bool,
+    /// Whether the batch of edits under way took it out.
+    gone: bool,
+}
+
+impl Wire {
+    pub(crate) fn new(from_port: usize, to_port: usize, span: Option<Span>) -> Self {
+        let narrow = |port| u32::try_from(port).unwrap_or(u32::MAX);
+        Self { from_port: narrow(from_port), to_port: narrow(to_port), span, touched: span.is_none(), gone: false }
+    }
+}
+
+/// The layers of a model or of a body, and the wires between them.
+///
+/// Storage is a petgraph graph, which [`petgraph`](Self::petgraph) lends for its algorithms; layers are named by their
+/// [`LayerId`], which survives every edit.
+#[derive(Clone, Default)]
+pub struct Graph {
+    storage: StableDiGraph<Layer, Wire>,
+    /// Every layer by id, sorted.
+    index: Vec<(LayerId, NodeIndex)>,
+    /// One more than the largest id that a layer ever had.
+    next_id: u64,
+    /// The text of layers and wires that were removed.
+    removed: Vec<Span>,
+    /// Spans of ignored layers and edges that could take effect once a layer is added or removed.
+    ignored: Vec<Span>,
+    /// The batch of edits under way.
+    journal: journal::Journal,
+    /// Its `<rt_info>`: that of the file, or one that was made.
+    pub(crate) rt_info: Option<Text>,
+    /// Where the file has it.
+    pub(crate) rt_info_span: Option<Span>,
+    /// The element that holds it: the root, or a body's.
+    pub(crate) span: Option<Span>,
+    /// The `<layers>` and `<edges>` elements in there.
+    pub(crate) layers_span: Option<Span>,
+    pub(crate) edges_span: Option<Span>,
+}
+
+/// How many layers and wires there are: a large graph is for [`layers`](Graph::layers) to list.
+impl fmt::Debug for Graph {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Graph({} layers, {} wires)", self.len(), self.storage.edge_count())
+    }
+}
+
+impl Graph {
+    pub(crate) fn with_capacity(layers: usize) -> Self {
+        // A wire that is moved has two places until the batch of edits ends.
+        let storage = StableDiGraph::with_capacity(layers, layers / 2 * 5);
+        Self { storage, ..Self::default() }
+    }
+
+    /// The petgraph graph, for its algorithms. Node weights are layers, edge weights the ports they join. What a batch of
+    /// edits removes leaves it when the batch ends.
+    pub fn petgraph(&self) -> &StableDiGraph<Layer, Wire> {
+        &self.storage
+    }
+
+    /// The petgraph index of a layer; valid until the next edit.
+    pub fn node(&self, id: LayerId) -> Option<NodeIndex> {
+        self.position(id).map(|at| self.index[at].1).filter(|&node| node != NodeIndex::end())
+    }
+
+    /// Where the index has a layer.
+    fn position(&self, id: LayerId) -> Option<usize> {
+        // Files number their layers from 0 without gaps, as a rule.
+        match usize::try_from(id.0).ok().and_then(|at| Some((at, self.index.get(at)?))) {
+            Some((at, &(found, _))) if found == id => Some(at),
+            _ => self.index.binary_search_by_key(&id, |entry| entry.0).ok(),
+        }
+    }
+
+    /// The layer with this id.
+    pub fn layer(&self, id: LayerId) -> Option<&Layer> {
+        self.storage.node_weight(self.node(id)?)
+    }
+
+    /// Every layer, in no particular order, which is found faster than that of [`layers`](Self::layers).
+    pub(crate) fn unordered(&self) -> impl Iterator<Item = &Layer> {
+        self.storage.node_weights().filter(|layer| !layer.gone)
+    }
+
+    /// The number of layers, bodies not counted.
+    pub fn len(&self) -> usize {
+        self.storage.node_count() - self.journal.gone_layers()
+    }
+
+    /// Whether the batch of edits under way did anything so far.
+    pub(crate) fn is_edited(&self) -> bool {
+        self.journal.len() > 0
+    }
+
+    /// Whether there are no layers.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Every layer: those of the file in its order, each added one just before the first layer that uses it.
+    pub fn layers(&self) -> impl Iterator<Item = &Layer> {
+        self.written_order().into_iter().filter_map(|node| self.storage.node_weight(node)).filter(|layer| !layer.gone)
+    }
+
+    /// Every layer that has bodies, in the order of [`layers`](Self::layers).
+    pub(crate) fn owners(&self) -> impl Iterator<Item = &Layer> {
+        let has_bodies = |layer: &&Layer| !layer.bodies.is_empty();
+        let any = self.unordered().any(|layer| has_bodies(&layer));
+        any.then(|| self.layers()).into_iter().flatten().filter(has_bodies)
+    }
+
+    /// The outputs that feed a layer, by input position; `None` for an input that nothing feeds.
+    pub fn producers(&self, id: LayerId) -> Vec<Option<Output>> {
+        self.feeds(id).into_iter().map(|feed| feed.map(|(layer, port)| layer.id.output(port))).collect()
+    }
+
+    /// The output that feeds an input; `None` if nothing does.
+    pub fn producer(&self, input: Input) -> Option<Output> {
+        let wires = self.storage.edges_directed(self.node(input.layer)?, Incoming);
+        let mut wires = wires.filter(|edge| !edge.weight().gone && edge.weight().to_port as usize == input.port);
+        wires.next().and_then(|edge| Some(self.weight(edge.source())?.id.output(edge.weight().from_port as usize)))
+    }
+
+    /// Every wire: a tensor, and an input that it feeds. Those of the file come in its order.
+    pub fn wires(&self) -> impl Iterator<Item = (Output, Input)> {
+        let wires = || self.storage.edge_references().filter(|edge| !edge.weight().gone);
+        let place = |wire: &Wire| (wire.span.is_none(), wire.span.map(|span| span.start));
+        let in_order = wires().is_sorted_by_key(|edge| place(edge.weight()));
+        let sorted = (!in_order).then(|| {
+            let mut sorted: Vec<_> = wires().collect();
+            sorted.sort_by_key(|edge| place(edge.weight()));
+            sorted
+        });
+        let wires = in_order.then(wires).into_iter().flatten().chain(sorted.into_iter().flatten());
+        wires.filter_map(|edge| {
+            let (from, to) = (self.weight(edge.source())?.id, self.weight(edge.target())?.id);
+            Some((from.output(edge.weight().from_port as usize), to.input(edge.weight().to_port as usize)))
+        })
+    }
+
+    /// The inputs that a tensor feeds, in no particular order.
+    pub fn consumers(&self, output: Output) -> impl Iterator<Item = Input> {
+        let edges = self.node(output.layer).into_iter().flat_map(|node| self.storage.edges_directed(node, Outgoing));
+        let of_port = move |wire: &Wire| wire.from_port as usize == output.port && !wire.gone;
+        edges.filter(move |edge| of_port(edge.weight())).filter_map(|edge| {
+            let layer = self.storage.node_weight(edge.target())?.id;
+            Some(Input { layer, port: edge.weight().to_port as usize })
+        })
+    }
+
+    /// The layers that use an output of this one, each as often as it does.
+    pub fn users(&self, id: LayerId) -> impl Iterator<Item = LayerId> {
+        let edges = self.node(id).into_iter().flat_map(|node| self.storage.edges_directed(node, Outgoing));
+        edges.filter(|edge| !edge.weight().gone).filter_map(|edge| Some(self.storage.node_weight(edge.target())?.id))
+    }
+
+    /// The port of an output.
+    pub fn output(&self, output: Output) -> Option<&OutputPort> {
+        self.layer(output.layer)?.outputs.get(output.port)
+    }
+
+    /// As [`producers`](Self::producers), each with the layer itself.
+    pub(crate) fn feeds(&self, id: LayerId) -> SmallVec<[Option<(&Layer, usize)>; 4]> {
+        self.node(id).map_or_else(SmallVec::new, |node| self.by_input(node, |node, port| (&self.storage[node], port)))
+    }
+
+    /// The tensors that feed a layer, up to the first input that nothing feeds: it has as many inputs as that.
+    pub(crate) fn tensors(&self, id: LayerId) -> SmallVec<[&OutputPort; 4]> {
+        let Some(node) = self.node(id) else { return SmallVec::new() };
+        // Most often each input has its wire, and they came in the order of the inputs.
+        let mut tensors = SmallVec::new();
+        let mut missing = self.storage[node].inputs.len();
+        for edge in self.storage.edges_directed(node, Incoming).filter(|edge| !edge.weight().gone) {
+            let port = self.storage[edge.source()].outputs.get(edge.weight().from_port as usize);
+            match port {
+                Some(port) if edge.weight().to_port as usize + 1 == missing => tensors.push(port),
+                _ => break,
+            }
+            missing -= 1;
+        }
+        if missing == 0 {
+            tensors.reverse();
+            return tensors;
+        }
+        let ports = self.by_input(node, |node, port| self.storage[node].outputs.get(port));
+        ports.into_iter().map_while(Option::flatten).collect()
+    }
+
+    /// What `of` gives for the node and the port that feed each input: petgraph lists incoming edges newest first, ports
+    /// give the order.
+    fn by_input<T: Clone>(&self, node: NodeIndex, of: impl Fn(NodeIndex, usize) -> T) -> SmallVec<[Option<T>; 4]> {
+        let mut feeds = SmallVec::from_elem(None, self.storage[node].inputs.len());
+        for edge in self.storage.edges_directed(node, Incoming).filter(|edge| !edge.weight().gone) {
+            if let Some(feed) = feeds.get_mut(edge.weight().to_port as usize) {
+                *feed = Some(of(edge.source(), edge.weight().from_port as usize));
+            }
+        }
+        feeds
+    }
+
+    /// The layers that feed a layer, each as often as it does, the wire that came last first.
+    pub(crate) fn sources(&self, id: LayerId) -> impl Iterator<Item = LayerId> {
+        let wires = self.node(id).into_iter().flat_map(|node| self.storage.edges_directed(node, Incoming));
+        wires.filter(|edge| !edge.weight().gone).map(|edge| self.storage[edge.source()].id)
+    }
+
+    /// The wires to a layer, the one that came last first.
+    pub(crate) fn wires_into(&self, id: LayerId) -> impl Iterator<Item = &Wire> {
+        let edges = self.node(id).into_iter().flat_map(|node| self.storage.edges_directed(node, Incoming));
+        edges.map(|edge| edge.weight()).filter(|wire| !wire.gone)
+    }
+
+    /// Every wire with the layers that it joins.
+    pub(crate) fn joints(&self) -> impl Iterator<Item = (&Layer, &Wire, &Layer)> {
+        let edges = self.storage.edge_references().filter(|edge| !edge.weight().gone);
+        edges.map(|edge| (&self.storage[edge.source()], edge.weight(), &self.storage[edge.target()]))
+    }
+
+    /// Every layer after those that feed it.
+    ///
+    /// # Errors
+    /// The layers that form a cycle, in the order of the wires. What was read from a file or edited has none.
+    pub fn topological_order(&self) -> Result<Vec<LayerId>, Vec<LayerId>> {
+        let order = self.node_order()?;
+        Ok(order.into_iter().filter_map(|node| Some(self.storage.node_weight(node)?.id)).collect())
+    }
+
+    /// These layers in the [order](Self::topological_order) in which each comes after those that feed it.
+    pub(crate) fn producers_first(&self, layers: Vec<LayerId>) -> Vec<LayerId> {
+        if layers.len() < 2 {
+            return layers;
+        }
+        let mut nodes: Vec<_> = layers.into_iter().filter_map(|id| self.node(id)).collect();
+        nodes.sort_unstable();
+        if !self.is_in_order() {
+            let order = self.node_order().unwrap_or_default();
+            nodes = order.into_iter().filter(|node| nodes.binary_search(node).is_ok()).collect();
+        }
+        nodes.into_iter().map(|node| self.storage[node].id).collect()
+    }
+
+    /// Whether every layer is after those that feed it as it is: files list producers first, as a rule.
+    fn is_in_order(&self) -> bool {
+        // What came last is looked at first.
+        self.storage.edge_references().rev().all(|edge| edge.source() < edge.target() || edge.weight().gone)
+    }
+
+    /// As [`topological_order`](Self::topological_order), by node.
+    fn node_order(&self) -> Result<Vec<NodeIndex>, Vec<LayerId>> {
+        let wires = || self.storage.edge_references().filter(|edge| !edge.weight().gone);
+        let nodes = self.storage.node_indices().filter(|&node| !self.storage[node].gone);
+        if self.is_in_order() {
+            return Ok(nodes.collect());
+        }
+        let mut waits_for = vec![0_usize; self.storage.node_bound()];
+        for edge in wires() {
+            waits_for[edge.target().index()] += 1;
+        }
+        let mut order: Vec<_> = nodes.filter(|node| waits_for[node.index()] == 0).collect();
+        let mut done = 0;
+        while let Some(&node) = order.get(done) {
+            done += 1;
+            let wires = self.storage.edges_directed(node, Outgoing).filter(|edge| !edge.weight().gone);
+            for consumer in wires.map(|edge| edge.target()) {
+                waits_for[consumer.index()] -= 1;
+                if waits_for[consumer.index()] == 0 {
+                    order.push(consumer);
+                }
+            }
+        }
+        if order.len() == self.len() { Ok(order) } else { Err(self.cycle(|node| waits_for[node.index()] > 0)) }
+    }
+
+    /// The layers that form a cycle, as [`topological_order`](Self::topological_order) has them, if there is one.
+    fn find_cycle(&self) -> Option<Vec<LayerId>> {
+        if self.is_in_order() || self.is_plainly_acyclic() { None } else { self.node_order().err() }
+    }
+
+    /// Whether an order is at hand in which every wire leads forward: that of the file, with those that were added just
+    /// before the first layer that uses them.
+    fn is_plainly_acyclic(&self) -> bool {
+        let wires = || self.storage.edge_references().filter(|edge| !edge.weight().gone);
+        let ends = |edge: EdgeReference<'_, Wire>| (edge.source().index(), edge.target().index());
+        // The nodes have odd places in their order; before each there is one for those that must come before it.
+        let mut places: Vec<_> = (0..self.storage.node_bound() as u32).map(|node| 2 * node + 1).collect();
+        for (from, to) in wires().rev().map(ends) {
+            if (places[from], from) > (places[to], to) {
+                places[from] = places[to] & !1;
+            }
+        }
+        wires().map(ends).all(|(from, to)| (places[from], from) < (places[to], to))
+    }
+
+    /// The layers of a cycle, found by walking back along wires among the layers that wait for each other. Each of these is
+    /// fed by another one, so the walk comes back to a layer where it was before. The first layer of the file comes first.
+    fn cycle(&self, waits: impl Fn(NodeIndex) -> bool) -> Vec<LayerId> {
+        let mut path = Vec::new();
+        let mut position = HashMap::new();
+        let mut next = self.storage.node_indices().find(|&node| waits(node));
+        while let Some(node) = next {
+            if let Some(start) = position.insert(node, path.len()) {
+                path.drain(..start);
+                break;
+            }
+            path.push(node);
+            let wires = self.storage.edges_directed(node, Incoming).filter(|edge| !edge.weight().gone);
+            next = wires.map(|edge| edge.source()).find(|&node| waits(node));
+        }
+        path.reverse();
+        let first = path.iter().enumerate().min_by_key(|&(_, node)| node).map_or(0, |(at, _)| at);
+        path.rotate_left(first);
+        path.iter().filter_map(|&node| Some(self.storage.node_weight(node)?.id)).collect()
+    }
+
+    /// The nodes of the file in its order, each added one just before the first node that uses it, unused ones last.
+    fn written_order(&self) -> Vec<NodeIndex> {
+        let is_added = |node: NodeIndex| self.storage.node_weight(node).is_some_and(|layer| layer.span.is_none());
+        let (added, originals): (Vec<_>, Vec<_>) = self.storage.node_indices().partition(|&node| is_added(node));
+        if added.is_empty() {
+            return originals;
+        }
+        let mut follows_added = vec![false; self.storage.node_bound()];
+        for node in added.iter().flat_map(|&node| self.storage.neighbors(node)) {
+            follows_added[node.index()] = true;
+        }
+        let mut order = Vec::with_capacity(self.storage.node_count());
+        let mut written = vec![false; self.storage.node_bound()];
+        let mut pending = Vec::new();
+        for root in originals.into_iter().chain(added) {
+            if !follows_added[root.index()] {
+                order.extend((!replace(&mut written[root.index()], true)).then_some(root));
+                continue;
+            }
+            // Producers that were added come first, whole chains of them, without recursion.
+            pending.push((root, false));
+            while let Some((node, expanded)) = pending.pop() {
+                if expanded {
+                    order.push(node);
+                } else if !replace(&mut written[node.index()], true) {
+                    pending.push((node, true));
+                    let feeds = self.by_input(node, |node, _| node);
+                    pending.extend(feeds.iter().rev().flatten().map(|&f| (f, false)).filter(|&(f, _)| is_added(f)));
+                }
+            }
+        }
+        order
+    }
+
+    fn weight(&self, node: NodeIndex) -> Option<&Layer> {
+        self.storage.node_weight(node)
+    }
+
+    pub(crate) fn layer_mut(&mut self, id: LayerId) -> Option<&mut Layer> {
+        let node = self.node(id)?;
+        self.storage.node_weight_mut(node)
+    }
+
+    fn weight_mut(&mut self, node: NodeIndex) -> Option<&mut Layer> {
+        self.storage.node_weight_mut(node)
+    }
+
+    pub(crate) fn removed(&self) -> &[Span] {
+        &self.removed
+    }
+}

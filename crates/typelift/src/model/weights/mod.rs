@@ -1,0 +1,718 @@
+//! The bytes of constants: what the `.bin` has, which is never read whole, and after it what was added.
+
+mod compact;
+
+use std::cmp::Reverse;
+use std::fmt;
+use std::fs::{self, File};
+use std::hash::{BuildHasher, BuildHasherDefault};
+use std::io::{self, Seek, SeekFrom, Write};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use rustc_hash::{FxHashMap, FxHasher};
+use typelift_promote::ElementType;
+
+use crate::base::file::{FileId, Stamp};
+use crate::base::parallel::share;
+use crate::base::progress::{Stage, each};
+
+/// Where the bytes of a model's constants are: a base, in a file or in memory, and a tail of those that were added.
+///
+/// Constants are named by their position. What the base has keeps its position whatever is added.
+///
+/// ```
+/// # use typelift::Weights;
+/// let weights = Weights::from_bytes([1, 2, 3, 4]);
+/// assert_eq!(weights.read(2, 2), Some(vec![3, 4]));
+/// assert_eq!(weights.read(2, 3), None);
+/// assert_eq!(Weights::none().len(), None);
+/// ```
+#[derive(Clone, Default)]
+pub struct Weights {
+    base: Base,
+    tail: Tail,
+    on_one_thread: bool,
+}
+
+#[derive(Clone, Default)]
+enum Base {
+    /// Nowhere: types and shapes are known all the same, values are not.
+    #[default]
+    None,
+    File(Arc<Bin>),
+    Memory(Owner),
+    Laid(Arc<Layout>),
+}
+
+/// Something that keeps bytes in memory.
+type Owner = Arc<dyn AsRef<[u8]> + Send + Sync>;
+
+/// Bytes of other weights in another order.
+struct Layout {
+    of: Weights,
+    /// Without gaps, in order.
+    parts: Vec<Part>,
+}
+
+/// Some bytes of other weights.
+#[derive(Clone, Copy)]
+struct Part {
+    /// Where they begin here.
+    start: u64,
+    /// Where they are there.
+    offset: u64,
+    length: u64,
+}
+
+impl Layout {
+    fn len(&self) -> u64 {
+        self.parts.last().map_or(0, |part| part.start + part.length)
+    }
+
+    /// Where the bytes of a range are in the other weights; `None` where they are not all in one part.
+    fn find(&self, range: Range<u64>) -> Option<u64> {
+        let at = self.parts.partition_point(|part| part.start <= range.start).checked_sub(1)?;
+        let part = self.parts.get(at)?;
+        (range.end <= part.start + part.length).then(|| part.offset + (range.start - part.start))
+    }
+
+    /// Shows the bytes of a range to `look`, in order, a piece at a time.
+    fn read(&self, range: Range<u64>, look: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
+        let first = self.parts.partition_point(|part| part.start + part.length <= range.start);
+        let parts = self.parts[first..].iter().take_while(|part| part.start < range.end);
+        parts.into_iter().try_for_each(|part| {
+            let (start, end) = (range.start.max(part.start), range.end.min(part.start + part.length));
+            self.of.each_piece(part.offset + (start - part.start), end - start, look)
+        })
+    }
+
+    /// Writes all bytes to a new file. Each thread gathers a block of them and puts it in its place.
+    fn write_to(&self, new: &File, on_one_thread: bool) -> io::Result<()> {
+        let (length, size) = (self.len(), CHUNK as u64);
+        let write_block = |bytes: &mut Vec<u8>, block: u64| {
+            let start = block * size;
+            bytes.clear();
+            self.read(start..length.min(start + size), &mut |piece| {
+                bytes.extend_from_slice(piece);
+                Ok(())
+            })?;
+            write_all_at(new, bytes, start)
+        };
+        share("write", length.div_ceil(size), on_one_thread, write_block).map(drop)
+    }
+}
+
+/// An open `.bin`.
+struct Bin {
+    file: File,
+    path: PathBuf,
+    length: u64,
+    /// What it was like when it was opened.
+    stamp: Stamp,
+    window: Mutex<Window>,
+}
+
+/// The parts of a file around the last small constants that were read: the next one is most often near one of them.
+#[derive(Default)]
+struct Window {
+    /// Whole pages of the file, each in the place that its number has in a round.
+    pages: [Page; Window::PAGES],
+}
+
+#[derive(Default)]
+struct Page {
+    start: u64,
+    bytes: Vec<u8>,
+}
+
+impl Window {
+    const PAGES: usize = 16;
+    const PAGE: u64 = 4 << 10;
+}
+
+/// Bytes that are made when they are read, always the same ones.
+pub(crate) trait Content: Send + Sync {
+    /// How many they are.
+    fn len(&self) -> u64;
+
+    /// Shows the bytes of a range to `look`, in order, a part at a time.
+    fn read(&self, range: Range<u64>, look: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> io::Result<()>;
+}
+
+/// What was added after the base. Equal constants are stored once.
+#[derive(Clone, Default)]
+struct Tail {
+    /// In order, each at a multiple of [`ALIGNMENT`] from the start of the tail.
+    pieces: Arc<Vec<Piece>>,
+    /// The bytes of those that are stored.
+    bytes: Arc<Vec<u8>>,
+    /// The stored pieces with a hash.
+    known: Arc<FxHashMap<u64, Vec<usize>>>,
+}
+
+/// One constant that was added.
+#[derive(Clone)]
+struct Piece {
+    /// Where it begins in the tail.
+    start: u64,
+    source: Source,
+}
+
+#[derive(Clone)]
+enum Source {
+    /// A part of the stored bytes.
+    Stored(Range<usize>),
+    Made(Arc<dyn Content>),
+}
+
+impl Piece {
+    fn end(&self) -> u64 {
+        self.start
+            + match &self.source {
+                Source::Stored(range) => range.len() as u64,
+                Source::Made(content) => content.len(),
+            }
+    }
+}
+
+impl Tail {
+    fn len(&self) -> u64 {
+        self.pieces.last().map_or(0, Piece::end)
+    }
+
+    fn push(&mut self, source: Source) -> u64 {
+        let start = self.len().next_multiple_of(ALIGNMENT);
+        Arc::make_mut(&mut self.pieces).push(Piece { start, source });
+        start
+    }
+
+    /// Adds bytes, or finds equal ones that were added before; gives their position.
+    fn add(&mut self, bytes: &[u8]) -> u64 {
+        let hash = BuildHasherDefault::<FxHasher>::default().hash_one(bytes);
+        let known = self.known.get(&hash).into_iter().flatten();
+        let is_equal = |piece: &&Piece| matches!(&piece.source, Source::Stored(range) if self.bytes.get(range.clone()) == Some(bytes));
+        if let Some(piece) = known.filter_map(|&at| self.pieces.get(at)).find(is_equal) {
+            return piece.start;
+        }
+        Arc::make_mut(&mut self.known).entry(hash).or_default().push(self.pieces.len());
+        let stored = Arc::make_mut(&mut self.bytes);
+        let start = stored.len();
+        stored.extend_from_slice(bytes);
+        let range = start..stored.len();
+        self.push(Source::Stored(range))
+    }
+
+    /// Removes what was added since it was this long.
+    fn shorten(&mut self, length: u64) {
+        let pieces = Arc::make_mut(&mut self.pieces);
+        pieces.truncate(pieces.partition_point(|piece| piece.start < length));
+        let stored = pieces.iter().rev().find_map(|piece| match &piece.source {
+            Source::Stored(range) => Some(range.end),
+            Source::Made(_) => None,
+        });
+        Arc::make_mut(&mut self.bytes).truncate(stored.unwrap_or(0));
+        let count = pieces.len();
+        Arc::make_mut(&mut self.known).retain(|_, known| {
+            known.retain(|&at| at < count);
+            !known.is_empty()
+        });
+    }
+
+    /// What `look` makes of a range of bytes; `None` where they are not all in one piece.
+    fn with<T>(&self, range: Range<u64>, look: impl FnOnce(&[u8]) -> T) -> Option<T> {
+        let (source, within) = self.find(range)?;
+        match source {
+            Source::Stored(stored) => self.stored(stored, within).map(look),
+            Source::Made(content) => {
+                let mut bytes = Vec::with_capacity((within.end - within.start) as usize);
+                let read = content.read(within, &mut |part| {
+                    bytes.extend_from_slice(part);
+                    Ok(())
+                });
+                read.ok().map(|()| look(&bytes))
+            }
+        }
+    }
+
+    /// Shows the bytes of a range to `look`, in order, a part at a time; `None` where they are not all in one piece.
+    fn read(&self, range: Range<u64>, look: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> Option<io::Result<()>> {
+        let (source, within) = self.find(range)?;
+        match source {
+            Source::Stored(stored) => self.stored(stored, within).map(look),
+            Source::Made(content) => Some(content.read(within, look)),
+        }
+    }
+
+    /// What holds the bytes of a range, and where they are in it; `None` where they are not all in one piece.
+    fn find(&self, range: Range<u64>) -> Option<(&Source, Range<u64>)> {
+        let at = self.pieces.partition_point(|piece| piece.start <= range.start).checked_sub(1)?;
+        let piece = self.pieces.get(at).filter(|piece| range.end <= piece.end())?;
+        Some((&piece.source, range.start - piece.start..range.end - piece.start))
+    }
+
+    fn stored(&self, stored: &Range<usize>, within: Range<u64>) -> Option<&[u8]> {
+        self.bytes.get(stored.start + within.start as usize..stored.start + within.end as usize)
+    }
+
+    /// Writes all of it, each piece at its place.
+    fn write_to(&self, write: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
+        let mut end = 0;
+        for piece in each("write", self.pieces.iter()) {
+            write(&[0; ALIGNMENT as usize][..(piece.start - end) as usize])?;
+            match &piece.source {
+                Source::Stored(range) => write(self.bytes.get(range.clone()).unwrap_or_default())?,
+                Source::Made(content) => content.read(0..content.len(), write)?,
+            }
+            end = piece.end();
+        }
+        Ok(())
+    }
+}
+
+/// Constants that are added begin at a multiple of this: a cache line, and what every element type asks for.
+const ALIGNMENT: u64 = 64;
+
+impl Weights {
+    /// No weights: types and shapes are known all the same, values are not.
+    #[must_use]
+    pub fn none() -> Self {
+        Self::default()
+    }
+
+    /// Weights in memory.
+    pub fn from_bytes(bytes: impl Into<Arc<[u8]>>) -> Self {
+        Self::from_owner(bytes.into())
+    }
+
+    /// Weights in memory that something else keeps, so that they are not copied.
+    ///
+    /// ```
+    /// # use typelift::Weights;
+    /// static BYTES: [u8; 2] = [1, 2];
+    /// assert_eq!(Weights::from_owner(&BYTES).read(1, 1), Some(vec![2]));
+    /// ```
+    pub fn from_owner(bytes: impl AsRef<[u8]> + Send + Sync + 'static) -> Self {
+        Self { base: Base::Memory(Arc::new(bytes)), ..Self::default() }
+    }
+
+    /// The same, and only one thread at a time works on them. Otherwise long constants are shared out.
+    ///
+    /// # Examples
+    /// ```
+    /// # use typelift::Weights;
+    /// assert_eq!(Weights::from_bytes([1, 2]).on_one_thread().read(1, 1), Some(vec![2]));
+    /// ```
+    #[must_use]
+    pub fn on_one_thread(self) -> Self {
+        Self { on_one_thread: true, ..self }
+    }
+
+    pub(crate) fn is_on_one_thread(&self) -> bool {
+        self.on_one_thread
+    }
+
+    /// Opens the `.bin` of the same name beside a model's `.xml`; [`none`](Self::none) where there is none.
+    ///
+    /// # Errors
+    /// There is one that cannot be opened.
+    pub fn beside(xml: &Path) -> io::Result<Self> {
+        Self::open(&xml.with_extension("bin"))
+    }
+
+    /// Opens a weights file; [`none`](Self::none) where it does not exist.
+    ///
+    /// # Errors
+    /// It exists and cannot be opened, or is not a regular file: to read from a pipe could take for ever.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let open = || {
+            if !fs::metadata(path)?.is_file() {
+                return Err(io::Error::other("it is not a regular file"));
+            }
+            let file = File::open(path)?;
+            let stamp = Stamp::of(&file)?;
+            let source = Bin { file, path: path.to_owned(), length: stamp.length(), stamp, window: Mutex::default() };
+            Ok(Self { base: Base::File(Arc::new(source)), ..Self::default() })
+        };
+        match open() {
+            Err(error) if io::Error::kind(&error) == io::ErrorKind::NotFound => Ok(Self::none()),
+            result => result,
+        }
+    }
+
+    /// The number of bytes; `None` where there are no weights.
+    #[must_use]
+    pub fn len(&self) -> Option<u64> {
+        match (self.base_len(), self.len_of_tail()) {
+            (None, 0) => None,
+            (None, _) => Some(self.len_of_tail()),
+            (Some(base), 0) => Some(base),
+            (Some(base), tail) => Some(base.next_multiple_of(ALIGNMENT) + tail),
+        }
+    }
+
+    /// Whether there are no bytes.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len().unwrap_or(0) == 0
+    }
+
+    /// Reads `length` bytes at `offset`; `None` where they are not all there.
+    #[must_use]
+    pub fn read(&self, offset: u64, length: usize) -> Option<Vec<u8>> {
+        self.with(offset, length, <[u8]>::to_vec)
+    }
+
+    /// What `look` makes of `length` bytes at `offset`; `None` where they are not all there.
+    pub(crate) fn with<T>(&self, offset: u64, length: usize, look: impl FnOnce(&[u8]) -> T) -> Option<T> {
+        let end = offset.checked_add(length as u64)?;
+        let base = self.base_len().unwrap_or(0);
+        if end > base {
+            let start = offset.checked_sub(base.next_multiple_of(ALIGNMENT))?;
+            return self.tail.with(start..start.checked_add(length as u64)?, look);
+        }
+        match &self.base {
+            Base::None => (length == 0).then(|| look(&[])),
+            Base::Memory(bytes) => {
+                let range = usize::try_from(offset).ok()?..usize::try_from(end).ok()?;
+                (**bytes).as_ref().get(range).map(look)
+            }
+            Base::File(source) => source.with(offset, length, look),
+            Base::Laid(layout) => layout.of.with(layout.find(offset..end)?, length, look),
+        }
+    }
+
+    /// All bytes, in one piece.
+    ///
+    /// # Errors
+    /// The file that they are in cannot be read.
+    ///
+    /// # Examples
+    /// ```
+    /// # use typelift::Weights;
+    /// assert_eq!(Weights::from_bytes([1, 2]).to_bytes()?, [1, 2]);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn to_bytes(&self) -> io::Result<Vec<u8>> {
+        let length = usize::try_from(self.len().unwrap_or(0)).map_err(|_| io::ErrorKind::OutOfMemory)?;
+        let mut bytes = vec![0; length];
+        self.copy_to(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// Writes all bytes to a slice that is as long as they are.
+    ///
+    /// # Errors
+    /// The file that they are in cannot be read, or the slice is shorter.
+    ///
+    /// # Examples
+    /// ```
+    /// # use typelift::Weights;
+    /// let mut bytes = [0; 2];
+    /// Weights::from_bytes([1, 2]).copy_to(&mut bytes)?;
+    /// assert_eq!(bytes, [1, 2]);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn copy_to(&self, bytes: &mut [u8]) -> io::Result<()> {
+        let base = usize::try_from(self.base_len().unwrap_or(0)).map_err(|_| io::ErrorKind::OutOfMemory)?;
+        let (mut first, rest) = bytes.split_at_mut_checked(base).ok_or(io::ErrorKind::WriteZero)?;
+        match &self.base {
+            Base::None => {}
+            Base::Memory(bytes) => first.copy_from_slice((**bytes).as_ref()),
+            Base::File(source) => read_exact_at(&source.file, first, 0)?,
+            Base::Laid(layout) => layout.read(0..layout.len(), &mut |piece| first.write_all(piece))?,
+        }
+        if self.len_of_tail() > 0 {
+            let gap = base.next_multiple_of(ALIGNMENT as usize) - base;
+            let (gap, mut rest) = rest.split_at_mut_checked(gap).ok_or(io::ErrorKind::WriteZero)?;
+            gap.fill(0);
+            self.tail.write_to(&mut |part| rest.write_all(part))?;
+        }
+        Ok(())
+    }
+
+    /// The file that has the first bytes, those that were there before any was added, and how many these are. A position in it
+    /// is a position in the weights.
+    #[must_use]
+    pub fn file(&self) -> Option<(&File, u64)> {
+        match &self.base {
+            Base::File(source) => Some((&source.file, source.length)),
+            Base::None | Base::Memory(_) | Base::Laid(_) => None,
+        }
+    }
+
+    /// The first bytes, those that were there before any was added, where they are in memory.
+    ///
+    /// # Examples
+    /// ```
+    /// # use typelift::Weights;
+    /// assert_eq!(Weights::from_bytes([1, 2]).in_memory(), Some(&[1, 2][..]));
+    /// ```
+    #[must_use]
+    pub fn in_memory(&self) -> Option<&[u8]> {
+        match &self.base {
+            Base::Memory(bytes) => Some((**bytes).as_ref()),
+            Base::None | Base::File(_) | Base::Laid(_) => None,
+        }
+    }
+
+    /// Adds bytes after all others, or finds equal ones that were added before; gives their position.
+    pub(crate) fn add(&mut self, bytes: &[u8]) -> u64 {
+        self.start_of_tail() + self.tail.add(bytes)
+    }
+
+    /// Adds bytes that are made when they are read; gives their position.
+    pub(crate) fn add_made(&mut self, content: Arc<dyn Content>) -> u64 {
+        self.start_of_tail() + self.tail.push(Source::Made(content))
+    }
+
+    /// Shows `length` bytes at `offset` to `look`, in order, a piece at a time.
+    pub(crate) fn each_piece(
+        &self,
+        offset: u64,
+        length: u64,
+        look: &mut dyn FnMut(&[u8]) -> io::Result<()>,
+    ) -> io::Result<()> {
+        if let Some(start) = offset.checked_sub(self.start_of_tail()).filter(|_| length > 0) {
+            return self.tail.read(start..start + length, look).unwrap_or(Err(io::ErrorKind::UnexpectedEof.into()));
+        }
+        for start in (0..length).step_by(CHUNK) {
+            let count = (length - start).min(CHUNK as u64) as usize;
+            self.with(offset + start, count, &mut *look).ok_or(io::ErrorKind::UnexpectedEof)??;
+        }
+        Ok(())
+    }
+
+    /// Weights that have the bytes of these ranges, each an offset and a length, and no others: equal ones once, without
+    /// gaps, and each at a multiple of the largest power of two, up to [`ALIGNMENT`], by which its length can be divided. Also
+    /// says where each range is.
+    ///
+    /// # Errors
+    /// Bytes are not there.
+    pub(crate) fn compacted(&self, ranges: &[(u64, u64)]) -> io::Result<(Self, Vec<u64>)> {
+        let same = compact::first_equal(self, ranges)?;
+        let mut order: Vec<_> = (0..ranges.len()).filter(|&at| same[at] == at).collect();
+        let alignment = |at: &usize| ranges[*at].1.trailing_zeros().min(ALIGNMENT.trailing_zeros());
+        order.sort_by_key(|at| Reverse(alignment(at)));
+        let (mut parts, mut starts, mut start) = (Vec::with_capacity(order.len()), vec![0; ranges.len()], 0);
+        for at in order {
+            let (offset, length) = ranges[at];
+            parts.push(Part { start, offset, length });
+            starts[at] = start;
+            start += length;
+        }
+        let starts = same.into_iter().map(|first| starts[first]).collect();
+        let base = Base::Laid(Arc::new(Layout { of: self.clone(), parts }));
+        Ok((Self { base, tail: Tail::default(), on_one_thread: self.on_one_thread }, starts))
+    }
+
+    fn start_of_tail(&self) -> u64 {
+        self.base_len().unwrap_or(0).next_multiple_of(ALIGNMENT)
+    }
+
+    fn source(&self) -> Option<&Bin> {
+        match &self.base {
+            Base::File(source) => Some(source),
+            Base::Laid(layout) => layout.of.source(),
+            Base::None | Base::Memory(_) => None,
+        }
+    }
+
+    /// The path of the file that they are in.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        self.source().map(|source| source.path.as_path())
+    }
+
+    /// Whether there are bytes that the file does not have.
+    pub(crate) fn has_added(&self) -> bool {
+        self.len_of_tail() > 0 || matches!(self.base, Base::Laid(_))
+    }
+
+    /// Whether the file that they are in is the one at `path`, and has all of them.
+    pub(crate) fn is_file_at(&self, path: &Path) -> bool {
+        !self.has_added() && self.source().is_some_and(|source| FileId::is_at(&source.file, path))
+    }
+
+    /// Whether nobody has written to the file since it was opened.
+    pub(crate) fn is_unchanged(&self) -> bool {
+        self.source().is_none_or(|source| Stamp::of(&source.file).is_ok_and(|stamp| stamp == source.stamp))
+    }
+
+    /// Whether the file is unchanged, and still where it was opened.
+    pub(crate) fn is_in_place(&self) -> bool {
+        self.source().is_none_or(|source| source.stamp.holds_at(&source.path))
+    }
+
+    /// Writes all bytes to a new file, which shares blocks with the one that they are in where the file system can.
+    pub(crate) fn write_to(&self, new: &mut File) -> io::Result<()> {
+        match &self.base {
+            Base::None => {}
+            Base::Memory(bytes) => new.write_all((**bytes).as_ref())?,
+            Base::File(source) => copy(&source.file, source.length, new)?,
+            Base::Laid(layout) => {
+                layout.write_to(new, self.on_one_thread)?;
+                new.seek(SeekFrom::End(0))?;
+            }
+        }
+        if self.len_of_tail() > 0 {
+            let base = self.base_len().unwrap_or(0);
+            let gap = [0; ALIGNMENT as usize];
+            new.write_all(&gap[..(base.next_multiple_of(ALIGNMENT) - base) as usize])?;
+            self.tail.write_to(&mut |part| new.write_all(part))?;
+        }
+        Ok(())
+    }
+
+    fn base_len(&self) -> Option<u64> {
+        match &self.base {
+            Base::None => None,
+            Base::File(source) => Some(source.length),
+            Base::Memory(bytes) => Some((**bytes).as_ref().len() as u64),
+            Base::Laid(layout) => Some(layout.len()),
+        }
+    }
+
+    pub(crate) fn len_of_tail(&self) -> u64 {
+        self.tail.len()
+    }
+
+    /// Removes what was added since the tail was this long.
+    pub(crate) fn shorten_tail(&mut self, length: u64) {
+        if length < self.len_of_tail() {
+            self.tail.shorten(length);
+        }
+    }
+}
+
+impl fmt::Debug for Weights {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = match self.base {
+            Base::None => "none",
+            Base::File(_) => "file",
+            Base::Memory(_) => "memory",
+            Base::Laid(_) => "laid out",
+        };
+        write!(f, "Weights({kind}, {} bytes, {} added)", self.base_len().unwrap_or(0), self.len_of_tail())
+    }
+}
+
+impl Bin {
+    fn with<T>(&self, offset: u64, length: usize, look: impl FnOnce(&[u8]) -> T) -> Option<T> {
+        let start = offset - offset % Window::PAGE;
+        let within = (offset - start) as usize;
+        if within + length > Window::PAGE as usize {
+            let mut bytes = vec![0; length];
+            read_exact_at(&self.file, &mut bytes, offset).ok()?;
+            return Some(look(&bytes));
+        }
+        let mut window = self.window.lock().ok()?;
+        let page = &mut window.pages[(start / Window::PAGE) as usize % Window::PAGES];
+        if page.start != start || page.bytes.is_empty() {
+            page.bytes.resize((self.length - start).min(Window::PAGE) as usize, 0);
+            page.start = start;
+            if read_exact_at(&self.file, &mut page.bytes, start).is_err() {
+                page.bytes.clear();
+                return None;
+            }
+        }
+        page.bytes.get(within..within + length).map(look)
+    }
+}
+
+/// As much is copied at a time.
+const CHUNK: usize = 1 << 20;
+
+/// Copies the first bytes of a file whose cursor others may use.
+fn copy(from: &File, length: u64, to: &mut File) -> io::Result<()> {
+    let stage = Stage::new("write", length);
+    let mut done = copy_in_system(from, length, to, &stage);
+    let mut buffer = vec![0; if done < length { CHUNK } else { 0 }];
+    while done < length {
+        let wanted = usize::try_from(length - done).map_or(CHUNK, |left| left.min(CHUNK));
+        read_exact_at(from, &mut buffer[..wanted], done)?;
+        to.write_all(&buffer[..wanted])?;
+        done += wanted as u64;
+        stage.at(done);
+    }
+    Ok(())
+}
+
+/// Has the system copy, which can share blocks instead; returns how far it came.
+#[cfg(target_os = "linux")]
+fn copy_in_system(from: &File, length: u64, to: &File, stage: &Stage) -> u64 {
+    let mut done = 0;
+    while done < length {
+        let wanted = usize::try_from(length - done).unwrap_or(usize::MAX).min(1 << 28);
+        match rustix::fs::copy_file_range(from, Some(&mut done), to, None, wanted) {
+            Ok(1..) => stage.at(done),
+            // The bytes that follow are read and written, and what is wrong with them comes out then.
+            Ok(0) | Err(_) => break,
+        }
+    }
+    done
+}
+
+#[cfg(not(target_os = "linux"))]
+fn copy_in_system(_from: &File, _length: u64, _to: &File, _stage: &Stage) -> u64 {
+    0
+}
+
+#[cfg(unix)]
+fn write_all_at(file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
+    std::os::unix::fs::FileExt::write_all_at(file, bytes, offset)
+}
+
+#[cfg(windows)]
+fn write_all_at(file: &File, mut bytes: &[u8], mut offset: u64) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match std::os::windows::fs::FileExt::seek_write(file, bytes, offset)? {
+            0 => return Err(io::ErrorKind::WriteZero.into()),
+            written => {
+                bytes = &bytes[written..];
+                offset += written as u64;
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(not(any(unix, windows)))]
+fn write_all_at(_file: &File, _bytes: &[u8], _offset: u64) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+#[cfg(unix)]
+fn read_exact_at(file: &File, bytes: &mut [u8], offset: u64) -> io::Result<()> {
+    std::os::unix::fs::FileExt::read_exact_at(file, bytes, offset)
+}
+
+#[cfg(windows)]
+fn read_exact_at(file: &File, mut bytes: &mut [u8], mut offset: u64) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match std::os::windows::fs::FileExt::seek_read(file, bytes, offset)? {
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            read => {
+                bytes = &mut bytes[read..];
+                offset += read as u64;
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(not(any(unix, windows)))]
+fn read_exact_at(_file: &File, _bytes: &mut [u8], _offset: u64) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+/// How many bytes OpenVINO wants `count` values to have in a weights file.
+pub(crate) fn byte_size(element_type: ElementType, count: u64) -> Option<u128> {
+    let bits = u128::from(count).checked_mul(element_type.bits().into())?;
+    Some(bits.div_ceil(8))
+}
+
+/// How many bytes `count` values take: those of 3 and 6 bits come in groups of 3 bytes.
+pub(crate) fn stored_size(element_type: ElementType, count: u64) -> Option<u128> {
+    let size = byte_size(element_type, count)?;
+    Some(if [3, 6].contains(&element_type.bits()) { size.next_multiple_of(3) } else { size })
+}

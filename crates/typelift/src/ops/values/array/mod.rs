@@ -1,0 +1,673 @@
+//! Small tensors with their values, and what each element type does to a value.
+
+mod encode;
+pub(crate) mod npy;
+
+use half::{bf16, f16};
+use smallvec::{SmallVec, smallvec};
+use typelift_promote::{ElementType, Kind};
+
+use crate::model::shape::Shape;
+use crate::model::weights::stored_size;
+
+/// The most elements a tensor may have to have values here: no shape is computed from more numbers.
+pub(crate) const MAX_ELEMENTS: usize = 1 << 18;
+
+/// What most tensors that shapes are computed from have few of.
+pub(crate) type Few<T> = SmallVec<[T; 4]>;
+
+/// A tensor with its values.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Array {
+    pub(crate) element_type: ElementType,
+    pub(crate) dims: Few<usize>,
+    pub(crate) data: Data,
+}
+
+/// The values of a tensor, in row-major order.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Data {
+    /// Integers and booleans, each within the range of the element type.
+    Ints(Integers),
+    /// Floating-point numbers, each one the element type can hold.
+    Floats(Few<f64>),
+}
+
+/// Integers of one element type, which have at most 64 bits.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Integers {
+    bits: Few<i64>,
+    /// Whether the first bit is not a sign: some numbers are too large for `i64`, and none is negative.
+    unsigned: bool,
+}
+
+impl Integers {
+    pub(crate) fn len(&self) -> usize {
+        self.bits.len()
+    }
+
+    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = i128> + ExactSizeIterator + Clone {
+        self.bits.iter().map(|&bits| self.number(bits))
+    }
+
+    pub(crate) fn get(&self, at: usize) -> Option<i128> {
+        self.bits.get(at).map(|&bits| self.number(bits))
+    }
+
+    /// Replaces one of them, where there is one.
+    pub(crate) fn set(&mut self, at: usize, number: i128) -> Option<()> {
+        *self.bits.get_mut(at)? = number as i64;
+        self.unsigned |= number > i64::MAX.into();
+        Some(())
+    }
+
+    /// Those that have these bits in a weights file.
+    fn from_codes(element_type: ElementType, codes: impl Iterator<Item = u64>) -> Self {
+        let unused = 64 - element_type.bits();
+        let bits = match element_type.kind() {
+            Kind::Signed => codes.map(|code| (code << unused) as i64 >> unused).collect(),
+            _ => codes.map(|code| code as i64).collect(),
+        };
+        Self { bits, unsigned: element_type == ElementType::U64 }
+    }
+
+    fn number(&self, bits: i64) -> i128 {
+        if self.unsigned { (bits as u64).into() } else { bits.into() }
+    }
+}
+
+impl PartialEq for Integers {
+    fn eq(&self, other: &Self) -> bool {
+        self.iter().eq(other.iter())
+    }
+}
+
+impl FromIterator<i128> for Integers {
+    fn from_iter<I: IntoIterator<Item = i128>>(numbers: I) -> Self {
+        let mut unsigned = false;
+        let bits = numbers.into_iter().map(|number| {
+            unsigned |= number > i64::MAX.into();
+            number as i64
+        });
+        Self { bits: bits.collect(), unsigned }
+    }
+}
+
+/// A value as an integer and as a floating-point number, for whichever a tensor holds.
+pub(crate) type Fill = (i128, f64);
+/// Zero, or false.
+pub(crate) const ZERO: Fill = (0, 0.0);
+
+impl Data {
+    /// Replaces a value by one of other data of the same kind; `None` where there is no such value.
+    pub(crate) fn put(&mut self, place: usize, other: &Self, from: usize) -> Option<()> {
+        match (self, other) {
+            (Self::Ints(values), Self::Ints(other)) => values.set(place, other.get(from)?)?,
+            (Self::Floats(values), Self::Floats(other)) => *values.get_mut(place)? = *other.get(from)?,
+            _ => return None,
+        }
+        Some(())
+    }
+
+    /// The values at these places, `fill` for no place.
+    fn at(&self, places: impl Iterator<Item = Option<usize>>, fill: Fill) -> Option<Self> {
+        fn at<T: Copy, L: FromIterator<T>>(
+            places: impl Iterator<Item = Option<usize>>,
+            value: impl Fn(usize) -> Option<T>,
+            fill: T,
+        ) -> Option<L> {
+            places.map(|place| place.map_or(Some(fill), &value)).collect()
+        }
+        Some(match self {
+            Self::Ints(values) => Self::Ints(at(places, |place| values.get(place), fill.0)?),
+            Self::Floats(values) => Self::Floats(at(places, |place| values.get(place).copied(), fill.1)?),
+        })
+    }
+}
+
+/// The number of elements of a tensor with these dims, where they are not too many.
+pub(crate) fn count(dims: &[usize]) -> Option<usize> {
+    let fits = |count: &usize| *count <= MAX_ELEMENTS;
+    // A dim of 0 does not excuse another one that is huge.
+    dims.iter().try_fold(1_usize, |count, dim| count.checked_mul(*dim.max(&1)).filter(fits))?;
+    Some(dims.iter().product())
+}
+
+/// How far apart in memory the elements along each axis are.
+pub(crate) fn strides(dims: &[usize]) -> Vec<usize> {
+    let mut strides = vec![1_usize; dims.len()];
+    for axis in (1..dims.len()).rev() {
+        strides[axis - 1] = strides[axis].saturating_mul(dims[axis]);
+    }
+    strides
+}
+
+/// The sums of one number of each list, the last list changing fastest; `None` where one of them is `None`.
+fn sums(lists: &[Vec<Option<usize>>]) -> impl Iterator<Item = Option<usize>> {
+    let total: usize = lists.iter().map(Vec::len).product();
+    let mut at = vec![0; lists.len()];
+    (0..total).map(move |_| {
+        let sum = at.iter().zip(lists).try_fold(0, |sum, (&at, list)| Some(sum + list[at]?));
+        for (at, list) in at.iter_mut().zip(lists).rev() {
+            *at += 1;
+            if *at < list.len() {
+                break;
+            }
+            *at = 0;
+        }
+        sum
+    })
+}
+
+impl Array {
+    pub(crate) fn ints(element_type: ElementType, dims: Few<usize>, values: impl IntoIterator<Item = i128>) -> Self {
+        Self { element_type, dims, data: Data::Ints(values.into_iter().collect()) }
+    }
+
+    pub(crate) fn floats(element_type: ElementType, dims: Few<usize>, values: Few<f64>) -> Self {
+        Self { element_type, dims, data: Data::Floats(values) }
+    }
+
+    /// A single value.
+    pub(crate) fn scalar(element_type: ElementType, value: f64) -> Self {
+        let data = if element_type.is_float() {
+            Data::Floats(smallvec![round(element_type, value)])
+        } else {
+            Data::Ints([value as i128].into_iter().collect())
+        };
+        Self { element_type, dims: Few::new(), data }
+    }
+
+    /// The number of elements.
+    pub(crate) fn len(&self) -> usize {
+        match &self.data {
+            Data::Ints(values) => values.len(),
+            Data::Floats(values) => values.len(),
+        }
+    }
+
+    /// The values as `i64`, as C++ casts them: fractions are cut off, and of integers the low bits count.
+    pub(crate) fn to_integers(&self) -> Few<i64> {
+        match &self.data {
+            Data::Ints(values) => Few::from_slice(&values.bits),
+            Data::Floats(values) => values.iter().map(|&v| truncate(ElementType::I64, v) as i64).collect(),
+        }
+    }
+
+    /// The values as floating-point numbers.
+    pub(crate) fn to_floats(&self) -> Few<f64> {
+        match &self.data {
+            Data::Ints(values) => values.iter().map(|v| v as f64).collect(),
+            Data::Floats(values) => Few::from_slice(values),
+        }
+    }
+
+    /// The first value, as an integer.
+    pub(crate) fn first_integer(&self) -> Option<i64> {
+        self.to_integers().first().copied()
+    }
+
+    pub(crate) fn shape(&self) -> Shape {
+        Shape::fixed(self.dims.iter().map(|&dim| dim as i64))
+    }
+
+    /// The same values in another shape with as many elements.
+    pub(crate) fn reshaped(&self, dims: Few<usize>) -> Option<Self> {
+        (count(&dims)? == self.len()).then(|| Self { dims, ..self.clone() })
+    }
+
+    /// The first value, as either kind.
+    pub(crate) fn first(&self) -> Option<Fill> {
+        match &self.data {
+            Data::Ints(values) => values.get(0).map(|v| (v, v as f64)),
+            Data::Floats(values) => values.first().map(|&v| (v as i128, v)),
+        }
+    }
+
+    /// The tensor with these values of this one, counted in row-major order; `fill` where there is no place.
+    pub(crate) fn at(&self, dims: Few<usize>, places: impl Iterator<Item = Option<usize>>, fill: Fill) -> Option<Self> {
+        let data = self.data.at(places.take(count(&dims)?), fill)?;
+        Some(Self { element_type: self.element_type, dims, data })
+    }
+
+    /// The tensor whose dims are the lengths of the lists, and whose value at a position is the one at the sum of what the
+    /// lists say for that position; `fill` where one of them says nothing.
+    pub(crate) fn pick(&self, lists: &[Vec<Option<usize>>], fill: Fill) -> Option<Self> {
+        let dims: Few<usize> = lists.iter().map(Vec::len).collect();
+        count(&dims)?;
+        self.at(dims, sums(lists), fill)
+    }
+
+    /// The tensor stretched to `dims`: `places` says for each of its axes where it is among those.
+    pub(crate) fn stretched(&self, dims: &[usize], places: impl IntoIterator<Item = usize>) -> Option<Self> {
+        if self.dims[..] == *dims {
+            return Some(self.clone());
+        }
+        count(dims)?;
+        let mut lists: Vec<_> = dims.iter().map(|&dim| vec![Some(0); dim]).collect();
+        for ((&dim, stride), place) in self.dims.iter().zip(strides(&self.dims)).zip(places) {
+            let list = lists.get_mut(place)?;
+            match dim {
+                1 => {}
+                dim if dim == list.len() => *list = steps(dim, stride),
+                _ => return None,
+            }
+        }
+        self.pick(&lists, ZERO)
+    }
+
+    /// What is at these indices of one axis; `None` where one of them is beyond its end.
+    pub(crate) fn take(&self, axis: usize, indices: impl Iterator<Item = usize>) -> Option<Self> {
+        let strides = strides(&self.dims);
+        let mut lists: Vec<_> = self.dims.iter().zip(&strides).map(|(&dim, &stride)| steps(dim, stride)).collect();
+        let own = lists.get_mut(axis)?;
+        *own = indices.take(MAX_ELEMENTS + 1).map(|index| own.get(index).copied()).collect::<Option<_>>()?;
+        self.pick(&lists, ZERO)
+    }
+
+    /// The same with each value replaced. Integers wrap and floating-point numbers round as their type does.
+    pub(crate) fn map(&self, ints: impl Fn(i128) -> i128, floats: impl Fn(f64) -> f64) -> Self {
+        let ty = self.element_type;
+        let data = match &self.data {
+            Data::Ints(values) => Data::Ints(values.iter().map(|v| wrap(ty, ints(v))).collect()),
+            Data::Floats(values) => Data::Floats(values.iter().map(|&v| round(ty, floats(v))).collect()),
+        };
+        Self { element_type: ty, dims: self.dims.clone(), data }
+    }
+
+    /// Two tensors of one type and one shape combined; `None` where two of their values cannot be.
+    pub(crate) fn zip(
+        &self,
+        other: &Self,
+        ints: impl Fn(i128, i128) -> Option<i128>,
+        floats: impl Fn(f64, f64) -> f64,
+    ) -> Option<Self> {
+        let ty = self.element_type;
+        let data = match (&self.data, &other.data) {
+            (Data::Ints(l), Data::Ints(r)) => {
+                Data::Ints(l.iter().zip(r.iter()).map(|(l, r)| Some(wrap(ty, ints(l, r)?))).collect::<Option<_>>()?)
+            }
+            (Data::Floats(l), Data::Floats(r)) => {
+                Data::Floats(l.iter().zip(r).map(|(&l, &r)| round(ty, floats(l, r))).collect())
+            }
+            _ => return None,
+        };
+        Some(Self { element_type: ty, dims: self.dims.clone(), data })
+    }
+
+    /// What holds of each pair of values of two tensors of one shape.
+    pub(crate) fn compare(
+        &self,
+        other: &Self,
+        ints: impl Fn(&i128, &i128) -> bool,
+        floats: impl Fn(&f64, &f64) -> bool,
+    ) -> Option<Vec<bool>> {
+        match (&self.data, &other.data) {
+            (Data::Ints(l), Data::Ints(r)) => Some(l.iter().zip(r.iter()).map(|(l, r)| ints(&l, &r)).collect()),
+            (Data::Floats(l), Data::Floats(r)) => Some(l.iter().zip(r).map(|(l, r)| floats(l, r)).collect()),
+            _ => None,
+        }
+    }
+
+    /// A tensor of booleans.
+    pub(crate) fn booleans(dims: Few<usize>, values: impl IntoIterator<Item = bool>) -> Self {
+        Self::ints(ElementType::Boolean, dims, values.into_iter().map(i128::from))
+    }
+
+    /// Which values are not 0.
+    pub(crate) fn truths(&self) -> Vec<bool> {
+        match &self.data {
+            Data::Ints(values) => values.bits.iter().map(|&v| v != 0).collect(),
+            Data::Floats(values) => values.iter().map(|&v| v != 0.0).collect(),
+        }
+    }
+
+    /// The same with the value of `other` where `mask` says so; all three have one shape, `other` may be a single value.
+    pub(crate) fn masked(mut self, mask: &[bool], other: &Self) -> Self {
+        let single = other.len() == 1;
+        for at in (0..self.len()).filter(|&at| mask.get(at) == Some(&true)) {
+            self.data.put(at, &other.data, if single { 0 } else { at });
+        }
+        self
+    }
+
+    /// Which values are the largest number of their type, which OpenVINO takes for "no upper end".
+    pub(crate) fn is_open(&self) -> Vec<bool> {
+        let largest = largest(self.element_type);
+        match (&self.data, largest.as_ref().map(|largest| &largest.data)) {
+            (Data::Ints(values), Some(Data::Ints(largest))) => {
+                values.iter().map(|v| Some(v) == largest.get(0)).collect()
+            }
+            (Data::Floats(values), Some(Data::Floats(largest))) => values.iter().map(|v| *v == largest[0]).collect(),
+            _ => vec![false; self.len()],
+        }
+    }
+
+    /// The values as another type holds them, as OpenVINO's reference code converts them on x86-64.
+    pub(crate) fn converted(&self, to: ElementType) -> Option<Self> {
+        let data = match (&self.data, to.kind()) {
+            (Data::Ints(values), Kind::Boolean) => Data::Ints(values.iter().map(|v| (v != 0).into()).collect()),
+            (Data::Floats(values), Kind::Boolean) => Data::Ints(values.iter().map(|&v| (v != 0.0).into()).collect()),
+            (Data::Ints(values), Kind::Signed | Kind::Unsigned) => {
+                Data::Ints(values.iter().map(|v| wrap(to, v)).collect())
+            }
+            (Data::Floats(values), Kind::Signed | Kind::Unsigned) => {
+                Data::Ints(values.iter().map(|&v| truncate(to, v)).collect())
+            }
+            (Data::Ints(values), Kind::Float) => Data::Floats(
+                values
+                    .iter()
+                    .map(|v| if to == ElementType::F64 { v as f64 } else { round(to, (v as f32).into()) })
+                    .collect(),
+            ),
+            (Data::Floats(values), Kind::Float) => Data::Floats(values.iter().map(|&v| round(to, v)).collect()),
+            _ => return None,
+        };
+        Some(Self { element_type: to, dims: self.dims.clone(), data })
+    }
+
+    /// The values as another type holds them, each the nearest number of the type: what lies beyond the largest or the least
+    /// becomes that, fractions of integers are cut off.
+    pub(crate) fn saturated(&self, to: ElementType) -> Option<Self> {
+        let data = match (&self.data, to.kind()) {
+            (Data::Ints(values), Kind::Signed | Kind::Unsigned) => {
+                Data::Ints(values.iter().map(|value| clamp(to, value)).collect())
+            }
+            // The cast saturates, and makes 0 of NaN.
+            (Data::Floats(values), Kind::Signed | Kind::Unsigned) => {
+                Data::Ints(values.iter().map(|&value| clamp(to, value as i128)).collect())
+            }
+            (Data::Ints(values), Kind::Float) => {
+                Data::Floats(values.iter().map(|value| saturate(to, value as f64)).collect())
+            }
+            (Data::Floats(values), Kind::Float) => {
+                Data::Floats(values.iter().map(|&value| saturate_from(self.element_type, to, value)).collect())
+            }
+            _ => return self.converted(to),
+        };
+        Some(Self { element_type: to, dims: self.dims.clone(), data })
+    }
+
+    /// A tensor from its bytes in a weights file; `None` for a type without numbers, or for too many of them.
+    pub(crate) fn decode(element_type: ElementType, dims: Few<usize>, bytes: &[u8]) -> Option<Self> {
+        count(&dims).and_then(|_| Self::decode_all(element_type, dims, bytes))
+    }
+
+    /// As [`decode`](Self::decode), however many they are.
+    pub(crate) fn decode_all(element_type: ElementType, dims: Few<usize>, bytes: &[u8]) -> Option<Self> {
+        let count = dims.iter().try_fold(1_usize, |count, &dim| count.checked_mul(dim))?;
+        if stored_size(element_type, count as u64)? > bytes.len() as u128 {
+            return None;
+        }
+        let codes = (0..count).map(|index| code(element_type.bits(), bytes, index).unwrap_or_default());
+        let data = match element_type.kind() {
+            Kind::Boolean => Data::Ints(codes.map(|code| (code != 0).into()).collect()),
+            Kind::Signed | Kind::Unsigned => Data::Ints(Integers::from_codes(element_type, codes)),
+            Kind::Float => Data::Floats(codes.map(|code| float(element_type, code)).collect::<Option<_>>()?),
+            _ => return None,
+        };
+        Some(Self { element_type, dims, data })
+    }
+}
+
+/// The bytes of one of many values that follow each other.
+fn little_endian<const N: usize>(bytes: &[u8], index: usize) -> Option<[u8; N]> {
+    bytes.get(index * N..)?.first_chunk().copied()
+}
+
+/// `dim` numbers from 0, each `stride` after the one before.
+pub(crate) fn steps(dim: usize, stride: usize) -> Vec<Option<usize>> {
+    (0..dim).map(|index| Some(index * stride)).collect()
+}
+
+/// The bits of one of many values of this width that follow each other.
+fn code(bits: u32, bytes: &[u8], index: usize) -> Option<u64> {
+    match bits {
+        8 => bytes.get(index).copied().map(u64::from),
+        16 => little_endian(bytes, index).map(|item| u16::from_le_bytes(item).into()),
+        32 => little_endian(bytes, index).map(|item| u32::from_le_bytes(item).into()),
+        64 => little_endian(bytes, index).map(u64::from_le_bytes),
+        _ => packed(bits, bytes, index),
+    }
+}
+
+/// One of several values packed into a byte, or into three.
+fn packed(bits: u32, bytes: &[u8], index: usize) -> Option<u64> {
+    let byte = |at: usize| bytes.get(at).map(|&byte| u64::from(byte));
+    Some(match bits {
+        1 => byte(index / 8)? >> (7 - index % 8) & 1,
+        2 => byte(index / 4)? >> (index % 4 * 2) & 3,
+        4 => byte(index / 2)? >> (index % 2 * 4) & 15,
+        // Two bytes of the low bits, first value in the highest place, and one of the high bits.
+        3 => {
+            let (group, at) = (index / 8 * 3, index % 8);
+            let low = byte(group + at / 4)? >> (6 - at % 4 * 2) & 3;
+            low | (byte(group + 2)? >> (7 - at) & 1) << 2
+        }
+        _ => {
+            let (group, at) = (index / 4 * 3, index % 4);
+            let low = byte(group + at / 2)? >> (4 - at % 2 * 4) & 15;
+            low | (byte(group + 2)? >> (6 - at * 2) & 3) << 4
+        }
+    })
+}
+
+/// The number that these bits are in a floating-point type.
+fn float(element_type: ElementType, bits: u64) -> Option<f64> {
+    /// The quantiles of the normal distribution that `nf4` counts through.
+    const NF4: [f64; 16] = [
+        -1.0,
+        -0.696_192_800_998_687_7,
+        -0.525_073_051_452_636_7,
+        -0.394_917_488_098_144_53,
+        -0.284_441_381_692_886_35,
+        -0.184_773_430_228_233_34,
+        -0.091_050_036_251_544_95,
+        0.0,
+        0.079_580_299_556_255_34,
+        0.160_930_201_411_247_25,
+        0.246_112_301_945_686_34,
+        0.337_915_241_718_292_24,
+        0.440_709_829_330_444_34,
+        0.562_617_003_917_694_1,
+        0.722_956_836_223_602_3,
+        1.0,
+    ];
+    /// Sign, exponent and mantissa of a type without infinities.
+    fn minifloat(bits: u64, exponent_bits: u32, mantissa_bits: u32) -> f64 {
+        let bias = (1 << (exponent_bits - 1)) - 1;
+        let exponent = (bits >> mantissa_bits & ((1 << exponent_bits) - 1)) as i32;
+        let mantissa = (bits & ((1 << mantissa_bits) - 1)) as f64 / f64::from(1 << mantissa_bits);
+        let magnitude = match exponent {
+            0 => mantissa * 2_f64.powi(1 - bias),
+            exponent => (1.0 + mantissa) * 2_f64.powi(exponent - bias),
+        };
+        if bits >> (exponent_bits + mantissa_bits) & 1 == 1 { -magnitude } else { magnitude }
+    }
+    Some(match element_type {
+        ElementType::F64 => f64::from_bits(bits),
+        ElementType::F32 => f32::from_bits(bits as u32).into(),
+        ElementType::F16 => f16::from_bits(bits as u16).to_f64(),
+        ElementType::Bf16 => bf16::from_bits(bits as u16).to_f64(),
+        ElementType::F8E4M3 if bits & 0x7f == 0x7f => f64::NAN,
+        ElementType::F8E4M3 => minifloat(bits, 4, 3),
+        // The upper half of an f16.
+        ElementType::F8E5M2 => f16::from_bits((bits as u16) << 8).to_f64(),
+        ElementType::F8E8M0 if bits == 0xff => f64::NAN,
+        ElementType::F8E8M0 => 2_f64.powi(bits as i32 - 127),
+        ElementType::F4E2M1 => minifloat(bits, 2, 1),
+        ElementType::Nf4 => *NF4.get(bits as usize)?,
+        _ => return None,
+    })
+}
+
+/// What is left of a number in an integer type: its low bits.
+pub(crate) fn wrap(element_type: ElementType, value: i128) -> i128 {
+    let unused = 128 - element_type.bits().clamp(1, 64);
+    match element_type.kind() {
+        Kind::Signed => value << unused >> unused,
+        Kind::Unsigned => ((value << unused) as u128 >> unused) as i128,
+        _ => value,
+    }
+}
+
+/// The nearest number of an integer type.
+fn clamp(element_type: ElementType, value: i128) -> i128 {
+    let bits = element_type.bits().clamp(1, 64);
+    match element_type.kind() {
+        Kind::Signed => value.clamp(-(1 << (bits - 1)), (1 << (bits - 1)) - 1),
+        Kind::Unsigned => value.clamp(0, (1 << bits) - 1),
+        _ => value,
+    }
+}
+
+/// The largest finite number of a floating-point type.
+pub(crate) fn largest_finite(element_type: ElementType) -> f64 {
+    match element_type {
+        ElementType::F64 => f64::MAX,
+        ElementType::F32 => f32::MAX.into(),
+        ElementType::F16 => f16::MAX.to_f64(),
+        ElementType::Bf16 => bf16::MAX.to_f64(),
+        ElementType::F8E4M3 => 448.0,
+        ElementType::F8E5M2 => 57344.0,
+        ElementType::F8E8M0 => 2_f64.powi(127),
+        ElementType::F4E2M1 => 6.0,
+        ElementType::Nf4 => 1.0,
+        _ => f64::INFINITY,
+    }
+}
+
+/// The number of a floating-point type nearest to a finite `value`, or to the largest one if that is infinite.
+fn saturate(element_type: ElementType, value: f64) -> f64 {
+    let largest = largest_finite(element_type);
+    round(element_type, value.clamp(-largest, largest))
+}
+
+/// As [`saturate`], for a number of another floating-point type, with what OpenVINO does with the constants that it
+/// compresses: infinities stay in a type that holds all numbers of the other one; f64 below the least number of f16 becomes
+/// zero, and NaN of f32 the largest number.
+fn saturate_from(from: ElementType, to: ElementType, value: f64) -> f64 {
+    match (from, to) {
+        (ElementType::F32, ElementType::F16) if value.is_nan() => largest_finite(to),
+        (ElementType::F64, ElementType::F16) if value.abs() < f16::from_bits(1).to_f64() => 0.0,
+        _ if largest_finite(to) >= largest_finite(from) => round(to, value),
+        _ => saturate(to, value),
+    }
+}
+
+/// The number of a floating-point type nearest to `value`.
+pub(crate) fn round(element_type: ElementType, value: f64) -> f64 {
+    match element_type {
+        ElementType::F32 => f64::from(value as f32),
+        ElementType::F16 => f16::from_f32(value as f32).to_f64(),
+        ElementType::Bf16 => bf16::from_f32(value as f32).to_f64(),
+        ElementType::F8E4M3 => round_to_bits(value, 3, -6, 448.0, f64::NAN),
+        ElementType::F8E5M2 => round_to_bits(value, 2, -14, 57344.0, f64::INFINITY),
+        _ => encode::Codes::of(element_type).map_or(value, |codes| codes.round(element_type, value)),
+    }
+}
+
+/// The nearest number with this many bits after the first one, the even one of two; `beyond` where it is larger than the
+/// largest of the type, whose smallest exponent is `lowest`.
+fn round_to_bits(value: f64, bits: i32, lowest: i32, largest: f64, beyond: f64) -> f64 {
+    if value == 0.0 || !value.is_finite() {
+        return if value.is_infinite() { beyond.copysign(value) } else { value };
+    }
+    let exponent = (value.abs().log2().floor() as i32).max(lowest);
+    let step = 2_f64.powi(exponent - bits);
+    let nearest = (value / step).round_ties_even() * step;
+    if nearest.abs() > largest { beyond.copysign(value) } else { nearest }
+}
+
+/// A number without its fraction in an integer type. Numbers out of range give what x86-64 gives: narrow types are cut
+/// from 32 bits, which hold their lowest number then, wide ones are that number themselves.
+pub(crate) fn truncate(element_type: ElementType, value: f64) -> i128 {
+    let within = |lowest: f64| value >= lowest && value < -lowest;
+    let whole = value.trunc() as i128;
+    let (i32_lowest, i64_lowest) = (f64::from(i32::MIN), i64::MIN as f64);
+    match element_type {
+        ElementType::U64 if value >= -i64_lowest => {
+            if value < -2.0 * i64_lowest {
+                whole
+            } else {
+                0
+            }
+        }
+        ElementType::I64 | ElementType::U64 | ElementType::U32 => {
+            wrap(element_type, if within(i64_lowest) { whole } else { i64::MIN.into() })
+        }
+        _ => wrap(element_type, if within(i32_lowest) { whole } else { i32::MIN.into() }),
+    }
+}
+
+/// The largest number of a type, as a single value; `None` where OpenVINO knows none.
+pub(crate) fn largest(element_type: ElementType) -> Option<Array> {
+    let value = match element_type {
+        ElementType::F64 | ElementType::F32 | ElementType::F16 | ElementType::Bf16 => largest_finite(element_type),
+        ElementType::Boolean => return None,
+        ty if ty.is_integer() && ty.bits() >= 8 => {
+            let bits = ty.bits() - u32::from(ty.kind() == Kind::Signed);
+            return Some(Array::ints(ty, Few::new(), [(1 << bits) - 1]));
+        }
+        _ => return None,
+    };
+    Some(Array::floats(element_type, Few::new(), smallvec![value]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packed_constants_are_read_as_openvino_packs_them() {
+        let read =
+            |ty, count, bytes: &[u8]| Array::decode(ty, smallvec![count], bytes).unwrap().to_integers().into_vec();
+        assert_eq!(read(ElementType::U4, 3, &[0x21, 0x0f]), [1, 2, 15]);
+        assert_eq!(read(ElementType::I4, 3, &[0x21, 0x0f]), [1, 2, -1]);
+        assert_eq!(read(ElementType::U2, 5, &[0x39, 0x01]), [1, 2, 3, 0, 1]);
+        assert_eq!(read(ElementType::U1, 9, &[0xb0, 0x80]), [1, 0, 1, 1, 0, 0, 0, 0, 1]);
+        assert_eq!(read(ElementType::U3, 8, &[0x6c, 0x6c, 0x1e]), [1, 2, 3, 4, 5, 6, 7, 0]);
+        assert_eq!(read(ElementType::U6, 4, &[0x12, 0x3f, 0x03]), [1, 2, 3, 63]);
+        assert_eq!(read(ElementType::Boolean, 2, &[0, 7]), [0, 1]);
+        assert_eq!(Array::decode(ElementType::U3, smallvec![8], &[0, 0]), None);
+        assert_eq!(Array::decode(ElementType::I64, smallvec![1 << 40, 0], &[]), None);
+    }
+
+    #[test]
+    fn small_floating_point_types_are_read_by_their_layouts() {
+        let read = |ty, bytes: &[u8]| Array::decode(ty, smallvec![bytes.len()], bytes).unwrap().to_floats().into_vec();
+        assert_eq!(read(ElementType::F8E4M3, &[0x00, 0x01, 0x38, 0x7e, 0xb8]), [0.0, 0.001953125, 1.0, 448.0, -1.0]);
+        assert_eq!(
+            read(ElementType::F8E5M2, &[0x01, 0x3c, 0x7b, 0xfc]),
+            [1.52587890625e-5, 1.0, 57344.0, f64::NEG_INFINITY]
+        );
+        assert_eq!(read(ElementType::F8E8M0, &[0x7f, 0x80]), [1.0, 2.0]);
+        assert!(read(ElementType::F8E4M3, &[0xff])[0].is_nan() && read(ElementType::F8E8M0, &[0xff])[0].is_nan());
+        let nibbles = Array::decode(ElementType::F4E2M1, smallvec![4], &[0x21, 0xf7]).unwrap();
+        assert_eq!(nibbles.to_floats().into_vec(), [0.5, 1.0, 6.0, -6.0]);
+    }
+
+    #[test]
+    fn conversions_wrap_round_and_truncate() {
+        let floats = |values: &[f64]| Array {
+            element_type: ElementType::F32,
+            dims: smallvec![values.len()],
+            data: Data::Floats(values.into()),
+        };
+        let convert = |to, values: &[f64]| floats(values).converted(to).unwrap();
+        assert_eq!(convert(ElementType::U8, &[300.0, -1.5, 3e38]).to_integers().into_vec(), [44, 255, 0]);
+        assert_eq!(convert(ElementType::I8, &[128.0, -1.5]).to_integers().into_vec(), [-128, -1]);
+        assert_eq!(convert(ElementType::I32, &[3e9, -2.9]).to_integers().into_vec(), [i32::MIN.into(), -2]);
+        assert_eq!(convert(ElementType::U32, &[3e9, 4294967296.0]).to_integers().into_vec(), [3_000_000_000, 0]);
+        assert_eq!(convert(ElementType::I64, &[1e20, f64::NAN]).to_integers().into_vec(), [i64::MIN, i64::MIN]);
+        assert_eq!(
+            convert(ElementType::U64, &[1.8e19, 1e20]).data,
+            Data::Ints([18_000_000_000_000_000_000, 0].into_iter().collect())
+        );
+        assert_eq!(convert(ElementType::Boolean, &[0.0, 0.4, f64::NAN]).to_integers().into_vec(), [0, 1, 1]);
+        assert_eq!(
+            convert(ElementType::F16, &[65519.9, 65520.0, 6e-8]).to_floats().into_vec(),
+            [65504.0, f64::INFINITY, 5.960464477539063e-8]
+        );
+    }
+}

@@ -1,0 +1,296 @@
+//! What conversions really do to the values of constants.
+
+use std::fmt;
+
+use serde::Serialize;
+use typelift_promote::{ElementType, Kind, fidelity};
+
+use super::Stored;
+use crate::model::graph::Layer;
+use crate::model::weights::Weights;
+use crate::ops::values::array::{self, Array, Data};
+
+/// Whether every value of a constant is the same number in another type.
+pub(crate) fn survives(constant: &Layer, weights: &Weights, to: ElementType) -> bool {
+    let from = constant.attribute("element_type").and_then(ElementType::from_name);
+    let is_exact = from.and_then(|from| fidelity(from, to)).is_some_and(|fidelity| fidelity.is_exact());
+    is_exact || Audit::of(constant, weights, to).is_some_and(|audit| audit.changed() == 0)
+}
+
+/// What a conversion does to the values of a constant, counted.
+///
+/// A value that changes is counted once, by the first of these that applies: it overflows, wraps, collapses, loses its
+/// fraction, vanishes, is rounded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Audit {
+    /// How many values there are.
+    pub values: u64,
+    /// How many become the nearest number of the type.
+    pub rounded: u64,
+    /// How many lie beyond the largest number of a float type, and become infinite, NaN, or that number.
+    pub overflowed: u64,
+    /// How many lie beyond an integer type, and keep their low bits or become anything.
+    pub wrapped: u64,
+    /// How many lose the digits after the point.
+    pub truncated: u64,
+    /// How many become true, and are not 1.
+    pub collapsed: u64,
+    /// How many are so small that they become zero.
+    pub vanished: u64,
+    /// The largest difference between a value and what becomes of it, those apart that become infinite or NaN.
+    pub worst_absolute_error: f64,
+    /// The largest such difference in relation to the value, which is not zero.
+    pub worst_relative_error: f64,
+    /// How many become numbers so small that they have less than the full precision of the type.
+    #[serde(skip)]
+    pub subnormal: u64,
+    /// How many are NaN.
+    #[serde(skip)]
+    pub nan: u64,
+    /// Whether they are integers, of which one that is rounded is another one.
+    #[serde(skip)]
+    pub(super) are_integers: bool,
+    /// How many lie beyond the largest number of the type.
+    #[serde(skip)]
+    pub(crate) beyond: u64,
+    /// How many lie between zero and the least number of the type.
+    #[serde(skip)]
+    pub(crate) tiny: u64,
+    /// How many of the others change by more than rounding of a number with full precision does.
+    #[serde(skip)]
+    pub(crate) inexact: u64,
+    /// The largest difference among those that do not lie beyond the largest number.
+    #[serde(skip)]
+    pub(crate) worst_within: f64,
+}
+
+impl Audit {
+    /// How many values come out changed.
+    #[must_use]
+    pub fn changed(&self) -> u64 {
+        self.rounded + self.overflowed + self.wrapped + self.truncated + self.collapsed + self.vanished
+    }
+
+    /// How many values are lost: those that change by more than the precision of the type, and every integer that changes.
+    #[must_use]
+    pub fn lost(&self) -> u64 {
+        if self.are_integers { self.changed() } else { self.changed() - self.rounded }
+    }
+
+    /// How many values become something quite different: they overflow or wrap.
+    #[must_use]
+    pub fn destroyed(&self) -> u64 {
+        self.overflowed + self.wrapped
+    }
+
+    /// Nothing counted yet of this many values of a type.
+    pub(super) fn new(from: ElementType, values: u64) -> Self {
+        Self { values, are_integers: !from.is_float(), ..Self::default() }
+    }
+
+    /// Counts the values of a constant that a `Convert` layer to `to` changes; `None` where they cannot be read, or the
+    /// conversion keeps every value there is.
+    pub(crate) fn of(constant: &Layer, weights: &Weights, to: ElementType) -> Option<Self> {
+        let stored = Stored::of(constant)?;
+        if fidelity(stored.element_type, to)?.is_exact() {
+            return None;
+        }
+        stored.audit_converted(to, weights)
+    }
+
+    /// Adds what was counted of other values of the same constant.
+    pub(super) fn add_counts(&mut self, other: &Self) {
+        let sums: [Counter; 11] = [
+            |audit| &mut audit.rounded,
+            |audit| &mut audit.overflowed,
+            |audit| &mut audit.wrapped,
+            |audit| &mut audit.truncated,
+            |audit| &mut audit.collapsed,
+            |audit| &mut audit.vanished,
+            |audit| &mut audit.subnormal,
+            |audit| &mut audit.nan,
+            |audit| &mut audit.beyond,
+            |audit| &mut audit.tiny,
+            |audit| &mut audit.inexact,
+        ];
+        let mut other = *other;
+        sums.iter().for_each(|count| *count(self) += *count(&mut other));
+        self.worst_absolute_error = self.worst_absolute_error.max(other.worst_absolute_error);
+        self.worst_relative_error = self.worst_relative_error.max(other.worst_relative_error);
+        self.worst_within = self.worst_within.max(other.worst_within);
+    }
+
+    /// Counts values and what becomes of them.
+    pub(super) fn add(&mut self, values: &Array, become_of: &Array) {
+        let to = become_of.element_type;
+        match (&values.data, &become_of.data) {
+            (Data::Ints(values), Data::Ints(become_of)) => {
+                values.iter().zip(become_of.iter()).for_each(|pair| self.add_integer(pair, to));
+            }
+            (Data::Ints(values), Data::Floats(become_of)) => {
+                values.iter().zip(become_of).for_each(|(value, &becomes)| self.add_integer_as_float(value, becomes));
+            }
+            (Data::Floats(values), Data::Ints(become_of)) => {
+                values
+                    .iter()
+                    .zip(become_of.iter())
+                    .for_each(|(&value, becomes)| self.add_truncated(value, becomes, to));
+            }
+            (Data::Floats(from), Data::Floats(become_of)) => {
+                let range = Range::of(values.element_type, to);
+                from.iter().zip(become_of).for_each(|(&value, &becomes)| self.add_float(value, becomes, &range));
+            }
+        }
+    }
+
+    fn add_integer(&mut self, (value, becomes): (i128, i128), to: ElementType) {
+        if becomes != value {
+            let what: Counter = match to.kind() {
+                Kind::Boolean => |audit| &mut audit.collapsed,
+                _ => |audit| &mut audit.wrapped,
+            };
+            self.count(what, value as f64, becomes as f64);
+        }
+    }
+
+    fn add_integer_as_float(&mut self, value: i128, becomes: f64) {
+        let number = value as f64;
+        if !becomes.is_finite() {
+            self.count(|audit| &mut audit.overflowed, number, becomes);
+        } else if becomes != number || becomes as i128 != value {
+            let error = (becomes as i128).abs_diff(value) as f64;
+            self.count(|audit| &mut audit.rounded, number, number + error);
+        }
+    }
+
+    fn add_truncated(&mut self, value: f64, becomes: i128, to: ElementType) {
+        let whole = becomes as f64;
+        if to.kind() == Kind::Boolean {
+            if whole != value {
+                self.count(|audit| &mut audit.collapsed, value, whole);
+            }
+        } else if !value.is_finite() || whole != value.trunc() {
+            self.count(|audit| &mut audit.wrapped, value, whole);
+        } else if whole != value {
+            self.count(|audit| &mut audit.truncated, value, whole);
+        }
+    }
+
+    fn add_float(&mut self, value: f64, becomes: f64, to: &Range) {
+        let (size, error) = (value.abs(), (becomes - value).abs());
+        let overflows = becomes.is_nan() != value.is_nan()
+            || becomes.is_infinite() != value.is_infinite()
+            || (to.overflow..f64::INFINITY).contains(&size);
+        if overflows {
+            self.count(|audit| &mut audit.overflowed, value, becomes);
+        } else if becomes == 0.0 && value != 0.0 {
+            self.count(|audit| &mut audit.vanished, value, becomes);
+        } else if becomes != value && !value.is_nan() {
+            self.count(|audit| &mut audit.rounded, value, becomes);
+        }
+        self.nan += u64::from(value.is_nan());
+        self.subnormal += u64::from(becomes != 0.0 && becomes.abs() < to.normal);
+        if size > to.largest || value.is_nan() && to.counts_nan {
+            self.beyond += 1;
+        } else if size < to.least && value != 0.0 {
+            self.tiny += 1;
+        } else if error > to.inexact * size {
+            self.inexact += 1;
+        }
+        if size <= to.largest {
+            self.worst_within = self.worst_within.max(error);
+        }
+    }
+
+    fn count(&mut self, what: Counter, value: f64, becomes: f64) {
+        *what(self) += 1;
+        let error = (becomes - value).abs();
+        if error.is_finite() {
+            self.worst_absolute_error = self.worst_absolute_error.max(error);
+            if value != 0.0 {
+                self.worst_relative_error = self.worst_relative_error.max(error / value.abs());
+            }
+        }
+    }
+}
+
+/// Which count grows.
+type Counter = fn(&mut Audit) -> &mut u64;
+
+/// The numbers of a floating-point type, by their size.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Range {
+    pub(super) largest: f64,
+    /// From here on, the nearest number would be beyond the largest.
+    pub(super) overflow: f64,
+    /// The least number with the full precision of the type.
+    pub(super) normal: f64,
+    /// The least number above zero.
+    pub(super) least: f64,
+    /// A larger relative error than rounding of a number with full precision makes.
+    pub(super) inexact: f64,
+    /// Whether NaN counts as beyond the largest number.
+    counts_nan: bool,
+}
+
+impl Range {
+    /// That of a type to which numbers of another one are converted. What OpenVINO asks about constants that it compresses
+    /// goes by f16, whose rounding it allows twice: so do other types, in proportion to theirs.
+    pub(super) fn of(from: ElementType, to: ElementType) -> Self {
+        let largest = array::largest_finite(to);
+        let (normal, least, step, inexact) = match to {
+            ElementType::F16 => (2_f64.powi(-14), 2_f64.powi(-24), 16.0, 1e-3),
+            ElementType::Bf16 => (2_f64.powi(-126), 2_f64.powi(-133), 2_f64.powi(119), 8e-3),
+            ElementType::F32 => (2_f64.powi(-126), 2_f64.powi(-149), 2_f64.powi(103), 1e-7),
+            ElementType::F8E4M3 => (2_f64.powi(-6), 2_f64.powi(-9), 16.0, 0.125),
+            ElementType::F8E5M2 => (2_f64.powi(-14), 2_f64.powi(-16), 4096.0, 0.25),
+            ElementType::F4E2M1 => (1.0, 0.5, 1.0, 0.5),
+            _ => (0.0, 0.0, 0.0, 1.0),
+        };
+        Self { largest, overflow: largest + step, normal, least, inexact, counts_nan: from != ElementType::F64 }
+    }
+}
+
+/// `3 of 8 values change: 1 overflows, 2 are rounded; off by up to 0.5 (10 %)`.
+impl fmt::Display for Audit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let changed = self.changed();
+        let change = if changed == 1 { "changes" } else { "change" };
+        write!(f, "{changed} of {} values {change}", self.values)?;
+        let kinds = [
+            (self.overflowed, "overflows", "overflow"),
+            (self.wrapped, "wraps around", "wrap around"),
+            (self.collapsed, "becomes true", "become true"),
+            (self.truncated, "loses its fraction", "lose their fractions"),
+            (self.vanished, "becomes zero", "become zero"),
+            (self.rounded, "is rounded", "are rounded"),
+        ];
+        let mut separator = ": ";
+        for (count, one, more) in kinds.into_iter().filter(|(count, ..)| *count > 0) {
+            write!(f, "{separator}{count} {}", if count == 1 { one } else { more })?;
+            separator = ", ";
+        }
+        if self.worst_absolute_error > 0.0 {
+            let percent = Significant(self.worst_relative_error * 100.0);
+            write!(f, "; off by up to {} ({percent} %)", Significant(self.worst_absolute_error))?;
+        }
+        Ok(())
+    }
+}
+
+/// A number with three significant digits.
+struct Significant(f64);
+
+impl fmt::Display for Significant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let exponent = self.0.abs().log10().floor();
+        match exponent {
+            -4.0..=2.0 => {
+                let text = format!("{:.*}", (2.0 - exponent) as usize, self.0);
+                f.write_str(if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text })
+            }
+            3.0..15.0 => write!(f, "{:.0}", self.0),
+            _ => write!(f, "{:.2e}", self.0),
+        }
+    }
+}

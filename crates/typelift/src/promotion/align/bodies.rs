@@ -1,0 +1,188 @@
+//! Types that must agree across the border of a body: what comes in, and what Results give.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
+use smallvec::SmallVec;
+use typelift_promote::{Category, ElementType, Operand, PromotedAs, RuleSet};
+
+use super::group::{common_type, operand, other_rules};
+use super::{Aligner, Retyped};
+use crate::findings::Code;
+use crate::infer::{Alignment, Alignments};
+use crate::model::graph::{Body, Direction, Layer, LayerId, OutputPort, Place, PortMapEntry};
+use crate::ops::{Fault, Subject};
+
+impl Aligner {
+    /// The type that a Parameter of a body got instead of its own.
+    pub(super) fn retyped_as(&self, body: &Place, parameter: LayerId) -> Option<ElementType> {
+        self.retyped.get(&(body.clone(), parameter)).map(|retyped| retyped.types[1])
+    }
+
+    /// Whether anything was repaired in the bodies of a layer, and whether OpenVINO asks for that.
+    pub(super) fn repairs_inside(&self, layer: &Layer, bodies: &[Body]) -> (bool, bool) {
+        let places = (0..bodies.len()).map(|at| self.scope.place.body(layer.id(), at));
+        let alignments = places.flat_map(|place| [self.alone.get(&place), self.bodies.get(&place)]).flatten();
+        let mut wanted = alignments.flat_map(Alignments::values).peekable();
+        (wanted.peek().is_some(), wanted.any(|alignment| !alignment.optional))
+    }
+
+    /// Gives inputs of a layer and the Parameters of its bodies that they go to one type, and returns whether any differed.
+    /// OpenVINO does not ask for that, but it reads a body with the types that its Parameters declare, and most often
+    /// once more with those that come in: what repairs the one need not repair the other.
+    ///
+    /// # Errors
+    /// The rules give them no common type.
+    pub(super) fn align_parameters(
+        &mut self,
+        subject: &Subject,
+        inputs: &[&OutputPort],
+        bodies: &[Body],
+    ) -> Result<bool, Fault> {
+        let layer = subject.layer;
+        let place = self.scope.place.clone();
+        let mut alignment = Alignment::default();
+        let mut differ = false;
+        let mut entered = Vec::new();
+        for (input, port) in inputs.iter().enumerate() {
+            let mut reached = parameters(bodies, input);
+            for (at, parameter, ty) in &mut reached {
+                *ty = self.retyped_as(&place.body(layer.id(), *at), *parameter).unwrap_or(*ty);
+            }
+            let declared: SmallVec<[ElementType; 2]> = reached.iter().map(|parameter| parameter.2).collect();
+            let outside = operand(subject.producer(input), port);
+            let entrance = Entrance { layer, input, given: port.element_type() };
+            let Some((common, reason)) = entrance.common_type(&self.rules, outside, &declared)? else { continue };
+            differ = true;
+            if port.element_type() != common {
+                alignment.inputs.push((input, common));
+                alignment.because(format_args!("{reason}"));
+            }
+            for (at, parameter, declared) in reached.into_iter().filter(|&(.., declared)| declared != common) {
+                let body = place.body(layer.id(), at);
+                entered.push(Retyped { body, parameter, types: [declared, common], reason: reason.clone() });
+            }
+        }
+        if differ {
+            forget_inside(&mut self.alone, &place, layer.id());
+            forget_inside(&mut self.bodies, &place, layer.id());
+            entered.into_iter().for_each(|retyped| self.retype(retyped));
+            self.scope.alignments.insert(layer.id(), alignment);
+        }
+        Ok(differ)
+    }
+
+    /// Gives a Parameter another type, perhaps not for the first time.
+    fn retype(&mut self, retyped: Retyped) {
+        self.retypings += 1;
+        match self.retyped.entry((retyped.body.clone(), retyped.parameter)) {
+            Entry::Vacant(entry) => drop(entry.insert(retyped)),
+            Entry::Occupied(mut entry) => {
+                let first = entry.get_mut();
+                first.types[1] = retyped.types[1];
+                first.reason += &format!("; {}", retyped.reason);
+            }
+        }
+    }
+
+    /// Gives the Results of two bodies of a layer the common type of what they take, and returns that type; `None` if
+    /// there is none.
+    pub(super) fn align_results(
+        &mut self,
+        owner: &Layer,
+        bodies: &[Body],
+        results: [(usize, LayerId); 2],
+    ) -> Option<ElementType> {
+        let rules = self.rules;
+        let mut operands = SmallVec::<[Operand; 2]>::new();
+        for (body, result) in results {
+            let graph = bodies.get(body)?.graph();
+            let source = graph.producer(result.input(0))?;
+            operands.push(operand(graph.layer(source.layer), graph.output(source)?));
+        }
+        let types = [operands[0].element_type, operands[1].element_type];
+        let mut reason = format!("If {} `{}` gives {} and {}: ", owner.id(), owner.name(), types[0], types[1]);
+        let common = common_type(&rules, PromotedAs::Ordinary, &operands, &mut reason)
+            .ok()
+            .filter(|ty| ty.port_name().is_some())?;
+        for ((body, result), _) in results.into_iter().zip(types).filter(|&(_, ty)| ty != common) {
+            let inputs = SmallVec::from_iter([(0, common)]);
+            let alignment = Alignment { inputs, reason: reason.clone(), optional: false };
+            self.bodies.entry(self.scope.place.body(owner.id(), body)).or_default().insert(result, alignment);
+        }
+        Some(common)
+    }
+}
+
+/// An input of a layer that goes into its bodies.
+struct Entrance<'a> {
+    layer: &'a Layer,
+    input: usize,
+    given: ElementType,
+}
+
+impl Entrance<'_> {
+    /// The type that the tensor and the Parameters that declare these types get, and why; `None` where they have one type,
+    /// or not all of them are known.
+    ///
+    /// # Errors
+    /// The rules give them no common type.
+    fn common_type(
+        &self,
+        rules: &RuleSet,
+        outside: Operand,
+        declared: &[ElementType],
+    ) -> Result<Option<(ElementType, String)>, Fault> {
+        let &Self { layer: layer @ Layer { id, name, .. }, input, given } = self;
+        let ty = layer.ty();
+        let category = if outside.is_number() { Category::ZeroDim } else { outside.category };
+        let mut operands = vec![outside];
+        for &element_type in declared {
+            if operands.iter().all(|operand| operand.element_type != element_type) {
+                operands.push(Operand { element_type, category });
+            }
+        }
+        if operands.len() == 1 || operands.iter().any(|operand| operand.element_type == ElementType::Dynamic) {
+            return Ok(None);
+        }
+        let declared: Vec<_> = operands[1..].iter().map(|operand| operand.element_type.to_string()).collect();
+        let declared = declared.join(" and ");
+        let mut reason = format!("input {input} of {ty} {id} `{name}` is {given}, and its body takes {declared}: ");
+        let common = common_type(rules, PromotedAs::Ordinary, &operands, &mut reason);
+        let common = common.map_err(|refusal| {
+            let message = format!("input {input} of `{ty}` is {given}, and its body takes {declared}: {refusal}");
+            let fault = Fault { inputs: SmallVec::from_iter([input]), ..Fault::other(Code::NoCommonType, message) };
+            let common = |other: &_| common_type(other, PromotedAs::Ordinary, &operands, &mut String::new()).ok();
+            match other_rules(rules, true, common) {
+                others if others.is_empty() => fault.help("convert one of the inputs first"),
+                other_rules => Fault { other_rules: other_rules.into(), ..fault },
+            }
+        })?;
+        Ok(Some((common, reason)))
+    }
+}
+
+/// The Parameters of bodies that an input of their layer goes to, each with the position of its body and the type that it
+/// declares.
+fn parameters(bodies: &[Body], input: usize) -> Vec<(usize, LayerId, ElementType)> {
+    let mut found = Vec::new();
+    for (at, body) in bodies.iter().enumerate() {
+        let enters =
+            |entry: &&PortMapEntry| entry.direction == Direction::Input && entry.external_port_id == input as i64;
+        for entry in body.port_map.iter().filter(enters) {
+            let parameter = body.graph.layer(entry.internal_layer_id);
+            let declared = parameter.and_then(|layer| ElementType::from_name(layer.attribute("element_type")?));
+            found.extend(declared.map(|declared| (at, entry.internal_layer_id, declared)));
+        }
+    }
+    found
+}
+
+/// Forgets what is wanted in the bodies of a layer of the graph at `place`, at any depth: they follow one another.
+fn forget_inside(wanted: &mut BTreeMap<Place, Alignments>, place: &Place, layer: LayerId) {
+    let from_first = wanted.range(place.body(layer, 0)..).map(|(body, _)| body);
+    let inside: Vec<Place> = from_first.take_while(|body| body.is_inside(place, layer)).cloned().collect();
+    for body in &inside {
+        wanted.remove(body);
+    }
+}

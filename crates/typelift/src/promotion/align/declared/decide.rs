@@ -1,0 +1,303 @@
+//! Which types the inputs of one layer are to get.
+
+use std::rc::Rc;
+
+use rustc_hash::FxHashSet as HashSet;
+use typelift_promote::ElementType;
+
+use super::Search;
+use super::scope::{Scope, describe};
+use super::ties::wider;
+use crate::findings::Code;
+use crate::infer;
+use crate::model::graph::{Input, Layer, Output, OutputPort};
+use crate::ops::values::conversion;
+use crate::ops::{AttributeValues, Fault, LayerKind, Operation, Outputs, Subject, kind};
+
+/// A layer whose inputs are being looked at, with their target types so far.
+pub(super) struct Case<'a> {
+    pub(super) scope: usize,
+    pub(super) layer: &'a Layer,
+    pub(super) operation: &'static Operation,
+    pub(super) ports: Vec<OutputPort>,
+    /// The tensors that come in.
+    pub(super) tensors: Vec<Output>,
+    /// What its ports say that it makes.
+    pub(super) declared: Vec<Option<ElementType>>,
+}
+
+impl Case<'_> {
+    pub(super) fn types(&self) -> Vec<ElementType> {
+        self.ports.iter().map(OutputPort::element_type).collect()
+    }
+
+    fn groups(&self) -> Vec<Vec<usize>> {
+        self.operation.input_groups(&self.types())
+    }
+
+    /// Whether outputs are what the ports declare, as far as they declare anything.
+    pub(super) fn matches(&self, outputs: &Outputs) -> bool {
+        let declared = self.declared.iter().zip(outputs);
+        declared.into_iter().all(|(declared, output)| declared.is_none_or(|declared| declared == output.element_type))
+    }
+
+    /// The types that its outputs declare, each once.
+    fn declared_types(&self) -> Vec<ElementType> {
+        let mut types: Vec<_> = self.declared.iter().copied().flatten().collect();
+        types.dedup();
+        types
+    }
+
+    /// Whether these inputs have more than one type.
+    pub(super) fn disagree(&self, group: &[usize]) -> bool {
+        let mut known = group.iter().filter_map(|&input| Some(self.ports.get(input)?.element_type()));
+        known.next().is_some_and(|first| known.any(|other| other != first))
+    }
+
+    /// ``Add 2 `sum` takes f32 from `x` and f64 from `c` ``
+    pub(super) fn takes(&self, scope: &Scope, group: &[usize]) -> String {
+        format!("{} takes {}", describe(self.layer), scope.origins(self.sources(group)))
+    }
+
+    fn sources(&self, group: &[usize]) -> impl Iterator<Item = Output> {
+        group.iter().filter_map(|&input| self.tensors.get(input).copied())
+    }
+}
+
+/// Inputs of a layer, and the type that all of them get.
+pub(super) struct Choice {
+    pub(super) group: Vec<usize>,
+    pub(super) to: ElementType,
+    pub(super) ground: String,
+}
+
+/// What can be done about a layer.
+pub(super) enum Verdict {
+    Give(Choice),
+    /// The inputs get one of these types, whichever costs least.
+    Tied(Vec<usize>, Vec<ElementType>),
+    /// The only type that would do makes integers of floating-point numbers.
+    Refuse(Choice),
+    Leave,
+}
+
+/// How a layer takes a group of inputs in one type.
+#[derive(Clone, Debug)]
+struct Trial {
+    pub(super) to: ElementType,
+    /// Whether all of them may be converted to it.
+    permitted: bool,
+    fit: Fit,
+    pub(super) makes: Vec<ElementType>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fit {
+    /// It makes what the file declares.
+    AsDeclared,
+    /// It makes something else.
+    Taken,
+    /// It refuses other inputs.
+    Further,
+    Refused,
+}
+
+impl<'a> Search<'a> {
+    pub(super) fn case(&self, scope: usize, layer: &'a Layer, operation: &'static Operation) -> Option<Case<'a>> {
+        let Scope { graph, .. } = &self.scopes[scope];
+        let tensors: Vec<Output> = graph.producers(layer.id()).into_iter().map_while(|feed| feed).collect();
+        let port = |&tensor: &Output| {
+            let shape = graph.output(tensor)?.shape().clone();
+            Some(OutputPort::new(self.scopes[scope].element_type(tensor), shape))
+        };
+        let ports = tensors.iter().map(port).collect::<Option<_>>()?;
+        let is_stale = self.stale.has((scope, layer.id()));
+        let is_said = |ty: &ElementType| *ty != ElementType::Dynamic;
+        let trusted = |port: &OutputPort| port.declared.filter(is_said).filter(|_| !is_stale);
+        let declared = layer.outputs().iter().map(trusted).collect();
+        Some(Case { scope, layer, operation, ports, tensors, declared })
+    }
+
+    /// What the rule of the layer makes of inputs of these types.
+    pub(super) fn ask(&mut self, case: &Case, ports: &[OutputPort]) -> Result<Outputs, Fault> {
+        let Scope { graph, probe, .. } = &mut self.scopes[case.scope];
+        let &Case { layer, operation, .. } = case;
+        let values = AttributeValues::of(layer, operation);
+        let subject = Subject { graph, layer, operation, values: &values, given: None };
+        probe.ask(&subject, &ports.iter().collect::<Vec<_>>())
+    }
+
+    /// As [`ask`](Self::ask), with a group of inputs of another type.
+    pub(super) fn ask_with(&mut self, case: &Case, group: &[usize], to: ElementType) -> Result<Outputs, Fault> {
+        let mut ports = case.ports.clone();
+        for &input in group {
+            ports[input].element_type = to;
+        }
+        self.ask(case, &ports)
+    }
+
+    /// What to do about a layer that takes its inputs.
+    pub(super) fn reconsider(&mut self, case: &Case, outputs: &Outputs, follows: bool) -> Verdict {
+        if case.operation.is_tied_when_run()
+            && let Some(group) = case.groups().into_iter().find(|group| case.disagree(group))
+        {
+            return self.decide(case, &Fault::types(&group, ""));
+        }
+        if follows || case.matches(outputs) {
+            return Verdict::Leave;
+        }
+        let is_relaxed = self.known.relaxed.contains(&(self.scopes[case.scope].place.clone(), case.layer.id()));
+        for group in case.groups() {
+            let tensors: HashSet<_> = case.sources(&group).collect();
+            // Constants and Converts that agree with another tensor contradict the port.
+            let scope = &self.scopes[case.scope];
+            let says_type =
+                |&tensor: &Output| scope.is_of(tensor, LayerKind::Constant) || scope.is_of(tensor, LayerKind::Convert);
+            if tensors.len() > 1 && tensors.iter().any(says_type) && !is_relaxed && !case.disagree(&group) {
+                continue;
+            }
+            for to in case.declared_types() {
+                let permits = tensors.iter().all(|&tensor| self.scopes[case.scope].permits(tensor, to));
+                let makes = |outputs: Outputs| case.matches(&outputs);
+                if permits && self.ask_with(case, &group, to).is_ok_and(makes) {
+                    let ground = format!("the file declares {to} for what it makes");
+                    return Verdict::Give(Choice { group, to, ground });
+                }
+            }
+        }
+        Verdict::Leave
+    }
+
+    /// What to do about a layer that refuses its inputs.
+    pub(super) fn decide(&mut self, case: &Case, fault: &Fault) -> Verdict {
+        if kind(case.layer) == LayerKind::ConvertPromoteTypes {
+            // Its attributes say which promotions its author wants refused.
+            return Verdict::Leave;
+        }
+        let groups = case.groups();
+        let is_about = |group: &&Vec<usize>| fault.inputs.iter().any(|input| group.contains(input));
+        let found = groups.iter().find(is_about).or_else(|| groups.iter().find(|group| case.disagree(group)));
+        let Some(group) = found.cloned() else { return Verdict::Leave };
+        let asked = group.iter().filter_map(|&input| case.layer.inputs().get(input)?.declared);
+        let asked = asked.filter(|&ty| ty != ElementType::Dynamic);
+        let is_stale = self.stale.has((case.scope, case.layer.id()));
+        let asked = asked.filter(|_| !is_stale).chain(fault.wants);
+        let given = group.iter().filter_map(|&input| Some(case.ports.get(input)?.element_type()));
+        let mentioned: Vec<_> = asked.chain(given).filter(|&ty| ty != ElementType::Dynamic).collect();
+        let mut trials: Vec<Trial> = Vec::new();
+        for to in case.declared_types().into_iter().chain(mentioned.iter().copied()) {
+            if trials.iter().all(|trial| trial.to != to) {
+                trials.push(self.try_type(case, &group, to));
+            }
+        }
+        let fitting = |fit: Fit, permitted: bool| {
+            let fits = trials.iter().filter(move |trial| trial.fit == fit && trial.permitted == permitted);
+            let (mut named, others): (Vec<_>, Vec<_>) = fits.partition(|trial| mentioned.contains(&trial.to));
+            if named.is_empty() {
+                named = others;
+            }
+            named.into_iter().cloned().collect::<Vec<Trial>>()
+        };
+        let as_declared = fitting(Fit::AsDeclared, true);
+        let forbidden = fitting(Fit::AsDeclared, false);
+        let options =
+            if as_declared.is_empty() && forbidden.is_empty() { fitting(Fit::Taken, true) } else { as_declared };
+        if let [option] = &options[..] {
+            let to = option.to;
+            let ground = match case.declared_types().contains(&to) {
+                true => format!("the file declares {to} for what it makes"),
+                false if fault.wants == Some(to) => fault.message.to_string(),
+                false => format!("{to} is the one that it takes"),
+            };
+            return Verdict::Give(Choice { group, to, ground });
+        }
+        if !options.is_empty() {
+            return self.weigh(case, group, &options);
+        }
+        match (forbidden.first(), fitting(Fit::Further, true).first()) {
+            (Some(trial), _) => Verdict::Refuse(Choice { group, to: trial.to, ground: String::new() }),
+            (None, Some(trial)) => {
+                let ground = format!("{} is the one that it takes", trial.to);
+                Verdict::Give(Choice { group, to: trial.to, ground })
+            }
+            (None, None) => Verdict::Leave,
+        }
+    }
+
+    /// Asks a layer with a group of inputs of another type.
+    fn try_type(&mut self, case: &Case, group: &[usize], to: ElementType) -> Trial {
+        let scope = &self.scopes[case.scope];
+        let survives = |tensor| group.len() > 1 && self.survives(case.scope, tensor, to);
+        let permitted = case.sources(group).all(|tensor| scope.permits(tensor, to) || survives(tensor));
+        let answer = self.ask_with(case, group, to);
+        let fit = match &answer {
+            Ok(outputs) if case.matches(outputs) => Fit::AsDeclared,
+            Ok(_) => Fit::Taken,
+            Err(next) if next.inputs.iter().all(|input| !group.contains(input)) => Fit::Further,
+            Err(_) => Fit::Refused,
+        };
+        let makes = answer.unwrap_or_default().into_iter().map(|output| output.element_type).collect();
+        Trial { to, permitted, fit, makes }
+    }
+
+    /// Whether every value of a constant is the same number in another type.
+    fn survives(&self, scope: usize, tensor: Output, to: ElementType) -> bool {
+        let constant = self.scopes[scope].graph.layer(tensor.layer).filter(|layer| kind(layer) == LayerKind::Constant);
+        constant.is_some_and(|constant| conversion::survives(constant, &self.model.weights, to))
+    }
+
+    /// Chooses among several types that a layer takes: later, where what it makes does not depend on them, and otherwise
+    /// the one that most tensors have; constants follow, and OpenVINO's rules decide between equals.
+    fn weigh(&mut self, case: &Case, group: Vec<usize>, options: &[Trial]) -> Verdict {
+        if options.iter().all(|option| option.makes == options[0].makes) {
+            return Verdict::Tied(group, options.iter().map(|option| option.to).collect());
+        }
+        let scope = &self.scopes[case.scope];
+        let votes = |to: ElementType| {
+            let tensors = case.sources(&group).filter(|&tensor| scope.element_type(tensor) == to);
+            tensors.map(|tensor| if scope.is_constant(tensor) { 1 } else { group.len() }).sum::<usize>()
+        };
+        let most = options.iter().map(|option| votes(option.to)).max().unwrap_or(0);
+        let leading: Vec<_> = options.iter().map(|option| option.to).filter(|&to| votes(to) == most).collect();
+        let (to, ground) = match leading[..] {
+            [to] => (to, format!("{to} is what most of them are, and constants follow the tensors that they meet")),
+            _ => {
+                let common = leading.iter().copied().try_fold(leading[0], wider).filter(|to| leading.contains(to));
+                let to = common.unwrap_or(leading[0]);
+                (to, format!("the file declares nothing else, and {to} is what OpenVINO's rules give"))
+            }
+        };
+        Verdict::Give(Choice { group, to, ground })
+    }
+
+    /// Gives a group of inputs their type, and notes those for which that is another one.
+    pub(super) fn give(&mut self, case: &mut Case, choice: &Choice) {
+        let scope = &mut self.scopes[case.scope];
+        let reason: Rc<str> = format!("{}: {}", case.takes(scope, &choice.group), choice.ground).into();
+        for &input in &choice.group {
+            if ![choice.to, ElementType::Dynamic].contains(&case.ports[input].element_type()) {
+                let slot = Input { layer: case.layer.id(), port: input };
+                scope.demand(slot, case.tensors[input], choice.to, reason.clone());
+            }
+            case.ports[input].element_type = choice.to;
+        }
+    }
+
+    /// Refuses to make integers of floating-point numbers.
+    pub(super) fn refuse(&mut self, case: &Case, choice: &Choice) {
+        let scope = &self.scopes[case.scope];
+        let to = choice.to;
+        let is_float = |input: &&usize| case.ports[**input].element_type().is_float();
+        let floats: Vec<usize> = choice.group.iter().filter(is_float).copied().collect();
+        let message = format!(
+            "`{}` would need {} as {to}, and a floating-point number never becomes an integer or a truth value by itself",
+            case.layer.ty(),
+            scope.origins(case.sources(&floats)),
+        );
+        let fault = Fault { inputs: floats.into(), ..Fault::types(&[], message) };
+        let fault = Fault { code: Code::NoCommonType, ..fault }.rule("what the file declares asks for this").help(
+            format!("put a Convert to {to} there where rounding is meant, or change the type of the other input"),
+        );
+        self.refusals.push(infer::diagnose(self.model.source(), &scope.place, scope.graph, case.layer.id(), &fault));
+    }
+}

@@ -1,0 +1,509 @@
+//! Which types inputs that disagree are to get, by what the ports of the file declare: it is what its author had.
+//!
+//! One walk gives every tensor its type as if each repair before it had been made. A layer that refuses its inputs, or
+//! makes something else than its ports declare, asks for other types; the types are then given where they are odd: by an
+//! attribute that says the wrong one, by the Parameter of a body, or by a Convert directly after the tensor.
+
+mod decide;
+mod scope;
+mod ties;
+
+use std::collections::BTreeMap;
+
+use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
+use typelift_promote::ElementType;
+
+use self::decide::{Case, Verdict};
+use self::scope::{Demand, Scope, Tie, describe};
+use self::ties::wider;
+use crate::findings::{Diagnostic, list};
+use crate::infer::Alignments;
+use crate::model::graph::{Direction, Input, Layer, LayerId, Model, Output, Place};
+use crate::ops::{self, LayerKind, Operation, kind};
+
+/// What to change so that types agree.
+#[derive(Default)]
+pub(crate) struct Repair {
+    /// The inputs that get another type, for the model and each body.
+    pub(crate) alignments: BTreeMap<Place, Alignments>,
+    /// Attributes that say the wrong type.
+    pub(crate) corrections: Vec<Correction>,
+    /// What is left alone because a number would become an index or an integer.
+    pub(crate) refusals: Vec<Diagnostic>,
+    /// How many edits it takes: Converts, which are shared, and attributes.
+    cost: usize,
+    /// How many of them are of constants and Converts of the file.
+    contradictions: usize,
+}
+
+/// An attribute of a layer that is to say another type.
+pub(crate) struct Correction {
+    pub(crate) place: Place,
+    pub(crate) layer: LayerId,
+    pub(crate) attribute: &'static str,
+    pub(crate) types: [ElementType; 2],
+    pub(crate) reason: String,
+}
+
+/// Layers of which more is known than the file says.
+#[derive(Default)]
+pub(crate) struct Known {
+    /// Inputs of the model whose type was changed, so that what follows from them is not what the file declares.
+    pub(crate) changed: Vec<LayerId>,
+    /// Layers that took inputs of any types and made what they declare.
+    pub(crate) relaxed: HashSet<(Place, LayerId)>,
+}
+
+/// Finds what to change in a model that was inferred. Ports of the file that are themselves out of date do not count: where
+/// going by what comes into their layers takes fewer edits, and contradicts fewer constants and Converts.
+pub(crate) fn find(model: &Model, known: &Known) -> Repair {
+    let (mut best, _) = Search::new(model, known, Stale::default()).run();
+    if best.contradictions < 2 || !known.changed.is_empty() || !known.relaxed.is_empty() {
+        return best;
+    }
+    let (by_inputs, regions) = Search::new(model, known, Stale::All).run();
+    let is_better = |other: &Repair, best: &Repair| {
+        let is_cheaper = (1..best.cost).contains(&other.cost) && other.contradictions < best.contradictions;
+        other.refusals.is_empty() && is_cheaper
+    };
+    let mut stale = HashSet::default();
+    for region in regions.into_iter().take(MOST_REGIONS) {
+        let with_region: HashSet<_> = stale.iter().copied().chain(region).collect();
+        let (found, _) = Search::new(model, known, Stale::Of(with_region.clone())).run();
+        if is_better(&found, &best) {
+            (best, stale) = (found, with_region);
+        }
+    }
+    if is_better(&by_inputs, &best) { by_inputs } else { best }
+}
+
+/// How many parts of a model are tried whose ports may be out of date, large ones first.
+const MOST_REGIONS: usize = 8;
+
+/// A layer, by its scope.
+type Member = (usize, LayerId);
+
+/// The layers whose ports do not count.
+enum Stale {
+    Of(HashSet<Member>),
+    All,
+}
+
+impl Default for Stale {
+    fn default() -> Self {
+        Self::Of(HashSet::default())
+    }
+}
+
+impl Stale {
+    fn has(&self, member: Member) -> bool {
+        match self {
+            Self::Of(members) => members.contains(&member),
+            Self::All => true,
+        }
+    }
+}
+
+fn type_attributes(layer: Option<&Layer>) -> impl Iterator<Item = &'static ops::Attr> {
+    let layer = layer.filter(|layer| ![LayerKind::Parameter, LayerKind::Constant].contains(&kind(layer)));
+    let operation = layer.and_then(|layer| layer.operation());
+    operation.into_iter().flat_map(Operation::type_attributes)
+}
+
+struct Search<'a> {
+    scopes: Vec<Scope<'a>>,
+    model: &'a Model,
+    known: &'a Known,
+    stale: Stale,
+    /// Layers that make something else than they declare of inputs that nothing was decided about.
+    differing: Vec<Member>,
+    /// Tensors whose types follow from a decision.
+    decided: HashSet<(usize, Output)>,
+    refusals: Vec<Diagnostic>,
+}
+
+impl<'a> Search<'a> {
+    fn new(model: &'a Model, known: &'a Known, stale: Stale) -> Self {
+        let mut scopes = vec![Scope::new(model, &model.graph, Place::default())];
+        let mut next = 0;
+        while let Some(scope) = scopes.get(next) {
+            let (graph, place) = (scope.graph, scope.place.clone());
+            for layer in graph.unordered() {
+                for (at, body) in layer.bodies().iter().enumerate() {
+                    let inner = scopes.len();
+                    scopes[next].bodies.insert((layer.id(), at), inner);
+                    scopes.push(Scope::new(model, &body.graph, place.inside(layer, at, body.name())));
+                }
+            }
+            next += 1;
+        }
+        Self { scopes, model, known, stale, differing: Vec::new(), decided: HashSet::default(), refusals: Vec::new() }
+    }
+
+    /// What to change, and the parts of the model whose ports may be out of date, large ones first.
+    fn run(mut self) -> (Repair, Vec<Vec<Member>>) {
+        // Bodies come after the layers around them in the list.
+        for scope in (0..self.scopes.len()).rev() {
+            self.walk_scope(scope);
+        }
+        let mut repair = Repair::default();
+        for scope in 0..self.scopes.len() {
+            self.collect(scope, &mut repair);
+        }
+        let regions = self.regions();
+        repair.refusals = self.refusals;
+        (repair, regions)
+    }
+
+    /// Which ports do not count, and why, as a clause; `None` if all of them do.
+    fn out_of_date(&self) -> Option<String> {
+        let whose = match &self.stale {
+            Stale::All => "the ports of the file".to_owned(),
+            Stale::Of(members) => {
+                let &(scope, first) = members.iter().min()?;
+                let layer = describe(self.scopes[scope].graph.layer(first)?);
+                match members.len() {
+                    1 => format!("the ports of {layer}"),
+                    count => format!("the ports of {layer} and {} more layers", count - 1),
+                }
+            }
+        };
+        Some(format!("{whose} are out of date: constants and Converts contradict them"))
+    }
+
+    /// The differing layers, those together that feed each other.
+    fn regions(&self) -> Vec<Vec<Member>> {
+        let places: HashMap<Member, usize> = self.differing.iter().copied().zip(0..).collect();
+        let mut regions = petgraph::unionfind::UnionFind::new(self.differing.len());
+        for (&(scope, layer), &at) in &places {
+            let producers = self.scopes[scope].graph.producers(layer).into_iter().flatten();
+            for producer in producers.filter_map(|source| places.get(&(scope, source.layer))) {
+                regions.union(at, *producer);
+            }
+        }
+        let mut members = BTreeMap::<usize, Vec<Member>>::new();
+        for (at, &member) in self.differing.iter().enumerate() {
+            members.entry(regions.find(at)).or_default().push(member);
+        }
+        let mut members: Vec<_> = members.into_values().collect();
+        members.sort_by_key(|region| std::cmp::Reverse(region.len()));
+        members
+    }
+
+    fn walk_scope(&mut self, scope: usize) {
+        let graph = self.scopes[scope].graph;
+        let Ok(order) = graph.topological_order() else { return };
+        for id in order {
+            let Some(layer) = graph.layer(id) else { continue };
+            let operation = layer.operation();
+            match (operation, kind(layer)) {
+                _ if !layer.bodies().is_empty() => self.settle_owner(scope, layer),
+                (Some(_), _) if layer.inputs().is_empty() => self.settle_source(scope, layer),
+                (Some(_), LayerKind::Assign) => self.settle_assign(scope, layer),
+                (Some(_), LayerKind::Result) => self.settle_result(scope, layer),
+                (Some(operation), _) => self.settle(scope, layer, operation),
+                (None, _) => self.settle_declared(scope, layer),
+            }
+        }
+        self.untie(scope);
+        self.retype_parameters(scope);
+    }
+
+    /// Parameters, constants and the like.
+    fn settle_source(&mut self, scope: usize, layer: &Layer) {
+        let scope = &mut self.scopes[scope];
+        let written = layer.attribute("element_type").and_then(ElementType::from_name);
+        for (port, output) in layer.outputs().iter().enumerate() {
+            let tensor = Output { layer: layer.id(), port };
+            scope.types.insert(tensor, written.unwrap_or(output.element_type()));
+            if scope.place.is_model() && self.known.changed.contains(&layer.id()) {
+                scope.follow.insert(tensor);
+            }
+        }
+    }
+
+    /// An operation that is not known makes what it declares.
+    fn settle_declared(&mut self, scope: usize, layer: &Layer) {
+        for (port, output) in layer.outputs().iter().enumerate() {
+            let ty = output.declared.unwrap_or(output.element_type());
+            self.scopes[scope].types.insert(Output { layer: layer.id(), port }, ty);
+        }
+    }
+
+    /// A Result of the model takes what its port declares.
+    fn settle_result(&mut self, scope: usize, layer: &Layer) {
+        let trusts = !self.stale.has((scope, layer.id()));
+        let scope = &mut self.scopes[scope];
+        let (Some(declared), Some(tensor)) =
+            (layer.inputs().first().and_then(|port| port.declared), scope.source(layer.id(), 0))
+        else {
+            return;
+        };
+        let is_other = ![declared, ElementType::Dynamic].contains(&scope.element_type(tensor));
+        // What an operation makes of sound inputs is not odd: the port of the Result is out of date.
+        let can_be_odd = [LayerKind::Parameter, LayerKind::Constant, LayerKind::Convert];
+        let can_be_odd = can_be_odd.into_iter().any(|kind| scope.is_of(tensor, kind));
+        if trusts
+            && is_other
+            && can_be_odd
+            && scope.place.is_model()
+            && !scope.follow.contains(&tensor)
+            && scope.permits(tensor, declared)
+        {
+            let reason = format!("output `{}` is declared as {declared}", layer.name());
+            scope.demand(Input { layer: layer.id(), port: 0 }, tensor, declared, reason.into());
+        }
+    }
+
+    /// An Assign takes what the ReadValue of its variable gives.
+    fn settle_assign(&mut self, scope: usize, layer: &Layer) {
+        let scope = &mut self.scopes[scope];
+        let Some(tensor) = scope.source(layer.id(), 0) else { return };
+        let given = scope.element_type(tensor);
+        let variable = layer.attribute("variable_id").unwrap_or_default();
+        let wanted = scope.variables.get(variable).copied().unwrap_or(given);
+        if wanted != given && scope.permits(tensor, wanted) {
+            let reason = format!("{} takes {given}, and variable `{variable}` is {wanted}", describe(layer));
+            scope.demand(Input { layer: layer.id(), port: 0 }, tensor, wanted, reason.into());
+        }
+        scope.types.insert(Output { layer: layer.id(), port: 0 }, wanted);
+    }
+
+    /// A layer with bodies: what goes in has the types of their Parameters, what comes out those of their Results.
+    fn settle_owner(&mut self, scope: usize, layer: &Layer) {
+        for (at, body) in layer.bodies().iter().enumerate() {
+            let Some(&inner) = self.scopes[scope].bodies.get(&(layer.id(), at)) else { continue };
+            for entry in body.port_map.iter().filter(|entry| entry.direction == Direction::Input) {
+                let parameter = Output { layer: entry.internal_layer_id, port: 0 };
+                let wanted = self.scopes[inner].element_type(parameter);
+                let Ok(port) = usize::try_from(entry.external_port_id) else { continue };
+                self.enter(scope, layer, port, wanted);
+            }
+            for edge in &body.back_edges {
+                let wanted = self.scopes[inner].element_type(Output { layer: edge.to, port: 0 });
+                let given = self.scopes[inner].result_type(edge.from);
+                let reason = format!("it is {wanted} in the next iteration of {}", describe(layer));
+                self.merge(inner, edge.from, given, wanted, reason);
+            }
+        }
+        for port in 0..layer.outputs().len() {
+            self.leave(scope, layer, port);
+        }
+    }
+
+    /// Gives an input of a layer with bodies the type of the Parameter that it goes to.
+    fn enter(&mut self, scope: usize, layer: &Layer, port: usize, wanted: ElementType) {
+        let scope = &mut self.scopes[scope];
+        let Some(tensor) = scope.source(layer.id(), port) else { return };
+        let given = scope.element_type(tensor);
+        let input = Input { layer: layer.id(), port };
+        let known = ![given, wanted].contains(&ElementType::Dynamic);
+        if known && given != wanted && !scope.asked.contains_key(&input) && scope.permits(tensor, wanted) {
+            let reason = format!("input {port} of {} is {given}, and its body takes {wanted}", describe(layer));
+            scope.demand(input, tensor, wanted, reason.into());
+        }
+    }
+
+    /// Gives what a Result of a body takes the type that it meets.
+    fn merge(&mut self, inner: usize, result: LayerId, given: ElementType, wanted: ElementType, reason: String) {
+        let scope = &mut self.scopes[inner];
+        let Some(tensor) = scope.source(result, 0) else { return };
+        let known = ![given, wanted].contains(&ElementType::Dynamic);
+        if known && given != wanted && scope.permits(tensor, wanted) {
+            scope.demand(Input { layer: result, port: 0 }, tensor, wanted, reason.into());
+        }
+    }
+
+    /// Finds the type of an output of a layer with bodies, which its branches must agree on.
+    fn leave(&mut self, scope: usize, layer: &Layer, port: usize) {
+        let results: Vec<(usize, LayerId)> = layer
+            .bodies()
+            .iter()
+            .enumerate()
+            .filter_map(|(at, body)| {
+                let leaves = |entry: &&crate::model::graph::PortMapEntry| {
+                    entry.direction == Direction::Output && entry.external_port_id >= 0
+                };
+                let entry = body.port_map.iter().filter(leaves).nth(port)?;
+                Some((*self.scopes[scope].bodies.get(&(layer.id(), at))?, entry.internal_layer_id))
+            })
+            .collect();
+        let types: Vec<_> = results.iter().map(|&(inner, result)| self.scopes[inner].result_type(result)).collect();
+        let declared = layer
+            .outputs()
+            .get(port)
+            .and_then(|output| output.declared)
+            .filter(|_| !self.stale.has((scope, layer.id())));
+        let common = match types[..] {
+            [first, second] if first != second => {
+                let given = declared.filter(|declared| types.contains(declared));
+                given.or_else(|| wider(first, second)).unwrap_or(first)
+            }
+            [first, ..] => first,
+            [] => declared.unwrap_or(ElementType::Dynamic),
+        };
+        for (&(inner, result), &ty) in results.iter().zip(&types) {
+            let given = list(types.iter().map(ToString::to_string).collect(), "and");
+            let reason = format!("{} gives {given}, and its output is {common}", describe(layer));
+            self.merge(inner, result, ty, common, reason);
+        }
+        self.scopes[scope].types.insert(Output { layer: layer.id(), port }, common);
+    }
+
+    /// Gives inputs of a layer other types until it takes them and makes what it declares, one group at a time.
+    fn settle(&mut self, scope: usize, layer: &'a Layer, operation: &'static Operation) {
+        let Some(mut case) = self.case(scope, layer, operation) else { return };
+        let follows = case.tensors.iter().any(|tensor| self.scopes[scope].follow.contains(tensor));
+        let mut outputs = None;
+        let mut decides = case.tensors.iter().any(|&tensor| self.decided.contains(&(scope, tensor)));
+        for _ in 0..=case.ports.len() {
+            let (verdict, found) = match self.ask(&case, &case.ports) {
+                Ok(found) => (self.reconsider(&case, &found, follows), Some(found)),
+                Err(fault) => (self.decide(&case, &fault), None),
+            };
+            outputs = found;
+            decides |= !matches!(verdict, Verdict::Leave);
+            match verdict {
+                Verdict::Give(choice) => self.give(&mut case, &choice),
+                Verdict::Tied(group, takes) => {
+                    for &input in &group {
+                        case.ports[input].element_type = takes[0];
+                    }
+                    let inputs = group.into_iter().map(|input| (input, case.tensors[input])).collect();
+                    self.scopes[scope].ties.push(Tie { layer: layer.id(), inputs, takes });
+                }
+                Verdict::Refuse(choice) => {
+                    self.refuse(&case, &choice);
+                    break;
+                }
+                Verdict::Leave => break,
+            }
+        }
+        for (port, output) in layer.outputs().iter().enumerate() {
+            let found = outputs.as_ref().and_then(|outputs| outputs.get(port)).map(|output| output.element_type);
+            let ty = found.or(output.declared).unwrap_or(ElementType::Dynamic);
+            let tensor = Output { layer: layer.id(), port };
+            self.scopes[scope].types.insert(tensor, ty);
+            if decides {
+                self.decided.insert((scope, tensor));
+            } else if output.declared.is_some_and(|declared| declared != ty)
+                && self.differing.last() != Some(&(scope, layer.id()))
+            {
+                self.differing.push((scope, layer.id()));
+            }
+            if follows && output.declared.is_some_and(|declared| declared != ty) {
+                self.scopes[scope].follow.insert(tensor);
+            }
+        }
+        if kind(layer) == LayerKind::ReadValue {
+            let variable = layer.attribute("variable_id").unwrap_or_default().to_owned();
+            let ty = self.scopes[scope].element_type(Output { layer: layer.id(), port: 0 });
+            self.scopes[scope].variables.insert(variable, ty);
+        }
+    }
+
+    /// Gives Parameters of a body the type that everything in it asks for.
+    fn retype_parameters(&mut self, scope: usize) {
+        let scope = &mut self.scopes[scope];
+        if scope.place.is_model() {
+            return;
+        }
+        let mut wanted = HashMap::<Output, Option<ElementType>>::default();
+        for demand in &scope.demands {
+            let to = wanted.entry(demand.tensor).or_insert(Some(demand.to));
+            *to = to.filter(|&to| to == demand.to);
+        }
+        for (tensor, to) in wanted {
+            if let Some(to) = to.filter(|_| scope.is_of(tensor, LayerKind::Parameter)) {
+                scope.types.insert(tensor, to);
+            }
+        }
+    }
+
+    /// Adds what is to be done in a scope.
+    fn collect(&mut self, scope: usize, repair: &mut Repair) {
+        let demands = std::mem::take(&mut self.scopes[scope].demands);
+        let ground = self.out_of_date();
+        let mut by_tensor = BTreeMap::<Output, Vec<Demand>>::new();
+        for demand in demands {
+            by_tensor.entry(demand.tensor).or_default().push(demand);
+        }
+        let mut said = HashSet::default();
+        for (tensor, mut demands) in by_tensor {
+            if let Some(ground) = &ground {
+                for demand in &mut demands {
+                    demand.reason = format!("{}; {ground}", demand.reason).into();
+                }
+            }
+            let place = self.scopes[scope].place.clone();
+            match self.culprit(scope, tensor, &demands) {
+                Some(attribute) => repair.corrections.push(Correction {
+                    place,
+                    layer: tensor.layer,
+                    attribute,
+                    types: [demands[0].from, demands[0].to],
+                    reason: demands[0].reason.to_string(),
+                }),
+                None => {
+                    let types: HashSet<_> = demands.iter().map(|demand| demand.to).collect();
+                    repair.cost += types.len() - 1;
+                    let alignments = repair.alignments.entry(place).or_default();
+                    for Demand { input, to, reason, .. } in demands {
+                        let alignment = alignments.entry(input.layer).or_default();
+                        alignment.inputs.push((input.port, to));
+                        if said.insert((input.layer, reason.clone())) {
+                            alignment.because(format_args!("{reason}"));
+                        }
+                    }
+                }
+            }
+            repair.cost += 1;
+            let scope = &self.scopes[scope];
+            repair.contradictions +=
+                usize::from(scope.is_of(tensor, LayerKind::Constant) || scope.is_of(tensor, LayerKind::Convert));
+        }
+    }
+
+    /// The attribute that says the wrong type of a tensor, where everything that uses the tensor takes the right one.
+    fn culprit(&mut self, scope: usize, tensor: Output, demands: &[Demand]) -> Option<&'static str> {
+        let graph = self.scopes[scope].graph;
+        let to = demands.first()?.to;
+        if demands.iter().any(|demand| demand.to != to) {
+            return None;
+        }
+        if !self.scopes[scope].place.is_model() && self.scopes[scope].is_of(tensor, LayerKind::Parameter) {
+            return Some("element_type");
+        }
+        let layer = graph.layer(tensor.layer)?;
+        let attribute = type_attributes(Some(layer)).find(|attribute| {
+            let mut other = Layer::new(layer.ty(), layer.version(), layer.name());
+            other.attributes = layer.attributes.iter().filter(|a| a.name() != attribute.name).cloned().collect();
+            let other = other.with_attribute(attribute.name, to.name());
+            let operation = layer.operation();
+            let made = operation.and_then(|operation| {
+                let case = self.case(scope, layer, operation)?;
+                let case = Case { layer: &other, ..case };
+                self.ask(&case, &case.ports).ok()
+            });
+            made.is_some_and(|made| made.get(tensor.port).is_some_and(|output| output.element_type == to))
+        })?;
+        let asking: HashSet<Input> = demands.iter().map(|demand| demand.input).collect();
+        let others: Vec<Input> = graph.consumers(tensor).filter(|input| !asking.contains(input)).collect();
+        others.into_iter().all(|input| self.takes(scope, input, to)).then_some(attribute.name)
+    }
+
+    /// Whether a layer makes what it declares when one of its inputs has another type.
+    fn takes(&mut self, scope: usize, input: Input, to: ElementType) -> bool {
+        let graph = self.scopes[scope].graph;
+        let Some(layer) = graph.layer(input.layer) else { return false };
+        if kind(layer) == LayerKind::Result {
+            return layer.inputs().first().is_some_and(|port| port.declared == Some(to));
+        }
+        let operation = layer.operation().filter(|_| layer.bodies().is_empty());
+        let case = operation.and_then(|operation| self.case(scope, layer, operation));
+        // An operation has as many inputs as come before the first one that nothing feeds.
+        let Some(case) = case.filter(|case| input.port < case.ports.len()) else { return false };
+        let makes = self.ask_with(&case, &[input.port], to);
+        makes.is_ok_and(|outputs| case.matches(&outputs))
+    }
+}

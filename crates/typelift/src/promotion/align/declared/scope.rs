@@ -1,0 +1,122 @@
+//! A graph of the model, with the types that its tensors have once everything before them is repaired.
+
+use std::rc::Rc;
+
+use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
+use typelift_promote::{ElementType, fidelity};
+
+use super::type_attributes;
+use crate::findings::list;
+use crate::infer::Probe;
+use crate::model::graph::{Graph, Input, Layer, LayerId, Model, Output, Place};
+use crate::ops::{self, LayerKind, kind};
+
+/// What a layer asks of one of its inputs.
+pub(super) struct Demand {
+    pub(super) input: Input,
+    pub(super) tensor: Output,
+    pub(super) from: ElementType,
+    pub(super) to: ElementType,
+    /// Why, as a clause.
+    pub(super) reason: Rc<str>,
+}
+
+/// Inputs of a layer that must agree, where what it makes does not depend on their type.
+pub(super) struct Tie {
+    pub(super) layer: LayerId,
+    pub(super) inputs: Vec<(usize, Output)>,
+    /// The types that the layer takes.
+    pub(super) takes: Vec<ElementType>,
+}
+
+/// A graph of the model.
+pub(super) struct Scope<'a> {
+    pub(super) graph: &'a Graph,
+    pub(super) place: Place,
+    /// The scope of each body in it.
+    pub(super) bodies: HashMap<(LayerId, usize), usize>,
+    /// The type that each tensor has when everything before it is repaired.
+    pub(super) types: HashMap<Output, ElementType>,
+    /// Tensors that follow from a changed input.
+    pub(super) follow: HashSet<Output>,
+    pub(super) demands: Vec<Demand>,
+    /// The latest demand of each input.
+    pub(super) asked: HashMap<Input, usize>,
+    pub(super) ties: Vec<Tie>,
+    pub(super) variables: HashMap<String, ElementType>,
+    pub(super) probe: Probe,
+}
+
+impl Scope<'_> {
+    pub(super) fn element_type(&self, tensor: Output) -> ElementType {
+        self.types.get(&tensor).copied().unwrap_or(ElementType::Dynamic)
+    }
+
+    pub(super) fn source(&self, layer: LayerId, input: usize) -> Option<Output> {
+        self.graph.producer(layer.input(input))
+    }
+
+    /// The type of what a Result takes, as it asks for it.
+    pub(super) fn result_type(&self, result: LayerId) -> ElementType {
+        let asked = self.asked.get(&Input { layer: result, port: 0 }).map(|&at| self.demands[at].to);
+        asked.or_else(|| Some(self.element_type(self.source(result, 0)?))).unwrap_or(ElementType::Dynamic)
+    }
+
+    pub(super) fn demand(&mut self, input: Input, tensor: Output, to: ElementType, reason: Rc<str>) {
+        let from = self.element_type(tensor);
+        self.asked.insert(input, self.demands.len());
+        self.demands.push(Demand { input, tensor, from, to, reason });
+    }
+
+    /// Whether a tensor is a constant, or one that was converted.
+    pub(super) fn is_constant(&self, tensor: Output) -> bool {
+        let is = |tensor: Output| self.graph.layer(tensor.layer).is_some_and(ops::is_constant);
+        let converted = || self.source(tensor.layer, 0).filter(|_| self.is_of(tensor, LayerKind::Convert));
+        is(tensor) || converted().is_some_and(is)
+    }
+
+    pub(super) fn is_of(&self, tensor: Output, wanted: LayerKind) -> bool {
+        self.graph.layer(tensor.layer).is_some_and(|layer| kind(layer) == wanted)
+    }
+
+    /// Whether a tensor can be given another type: no floating-point number becomes an integer, an index or a truth value,
+    /// unless an attribute says what the tensor is.
+    pub(super) fn permits(&self, tensor: Output, to: ElementType) -> bool {
+        let from = self.element_type(tensor);
+        let has_type = || type_attributes(self.graph.layer(tensor.layer)).next().is_some();
+        from == to || fidelity(from, to).is_some() && (!from.is_float() || to.is_float() || has_type())
+    }
+
+    /// ``f32 from `x` and f64 from `c` ``, each type once.
+    pub(super) fn origins(&self, tensors: impl Iterator<Item = Output>) -> String {
+        let mut seen = Vec::new();
+        let origin = |tensor: Output| {
+            let ty = self.element_type(tensor);
+            (!seen.contains(&ty)).then(|| seen.push(ty))?;
+            Some(format!("{ty} from `{}`", self.graph.layer(tensor.layer)?.name()))
+        };
+        list(tensors.filter_map(origin).collect(), "and")
+    }
+}
+
+impl<'a> Scope<'a> {
+    pub(super) fn new(model: &Model, graph: &'a Graph, place: Place) -> Self {
+        Self {
+            graph,
+            place,
+            bodies: HashMap::default(),
+            types: HashMap::default(),
+            follow: HashSet::default(),
+            demands: Vec::new(),
+            asked: HashMap::default(),
+            ties: Vec::new(),
+            variables: HashMap::default(),
+            probe: Probe::new(&model.weights),
+        }
+    }
+}
+
+/// ``Add 2 `sum` ``
+pub(super) fn describe(layer: &Layer) -> String {
+    format!("{} {} `{}`", layer.ty(), layer.id(), layer.name())
+}

@@ -1,0 +1,282 @@
+//! Which inputs must get another type so that the types of a model agree, decided without changing it: by promotion rules
+//! while inference goes through the model, or by what its ports declare. What is decided is keyed by layers.
+
+mod bodies;
+pub(crate) mod declared;
+mod group;
+
+use std::collections::BTreeMap;
+
+use typelift_promote::{ElementType, PromotedAs, RuleSet};
+
+use self::group::{Group, asks_for_indices, is_number, other_rules, permits, types};
+use crate::findings::{Code, Diagnostic};
+use crate::infer::{self, Alignment, Alignments, Retyper};
+use crate::model::graph::{Body, Layer, LayerId, Model, OutputPort, Place};
+use crate::model::weights::Weights;
+use crate::ops::values::conversion;
+use crate::ops::{Fault, Subject, is_constant};
+
+/// What must change in a model that was inferred as if it had changed.
+#[derive(Default)]
+pub(crate) struct Wanted {
+    /// For the model and for each body.
+    pub(crate) alignments: BTreeMap<Place, Alignments>,
+    /// Parameters of bodies that get another type.
+    pub(crate) retyped: Vec<Retyped>,
+    /// Whether a body was last inferred with other alignments, or types, than it gets: then its types are not those
+    /// that it will have.
+    pub(crate) is_outdated: bool,
+}
+
+/// A Parameter of a body that got another type.
+pub(crate) struct Retyped {
+    pub(crate) body: Place,
+    pub(crate) parameter: LayerId,
+    pub(crate) types: [ElementType; 2],
+    pub(crate) reason: String,
+}
+
+/// Infers a model with the common type of these rules for inputs that must agree in type and do not, as if the Converts
+/// were there, and returns what is wrong with it and what must change.
+pub(crate) fn infer_by_rules(model: &mut Model, rules: RuleSet) -> (Vec<Diagnostic>, Wanted) {
+    let mut aligner = Aligner::new(rules, model.weights.clone());
+    let diagnostics = infer::infer_as_retyped(model, &mut aligner);
+    (diagnostics, aligner.finish())
+}
+
+/// Gives inputs their common types while inference goes through a model.
+struct Aligner {
+    rules: RuleSet,
+    weights: Weights,
+    /// The graph that inference is in.
+    scope: Scope,
+    /// The enclosing scopes, outermost first.
+    outer: Vec<Scope>,
+    /// What is wanted in each body by itself, as OpenVINO reads it before it knows of anything around it.
+    alone: BTreeMap<Place, Alignments>,
+    /// What was wanted in each body when it was last inferred.
+    bodies: BTreeMap<Place, Alignments>,
+    /// The Parameters of bodies that got another type, and how often one did.
+    retyped: BTreeMap<(Place, LayerId), Retyped>,
+    retypings: usize,
+    /// Whether a body is given other types than it declares, and both must be valid.
+    leaves_parameters: bool,
+}
+
+/// A graph that inference is in.
+#[derive(Default)]
+struct Scope {
+    place: Place,
+    alignments: Alignments,
+}
+
+impl Retyper for Aligner {
+    fn enter(&mut self, owner: LayerId, at: usize) {
+        let inner = Scope { place: self.scope.place.body(owner, at), alignments: Alignments::default() };
+        self.outer.push(std::mem::replace(&mut self.scope, inner));
+    }
+
+    fn leave(&mut self, by_itself: bool) {
+        let outer = self.outer.pop().unwrap_or_default();
+        let Scope { place, alignments } = std::mem::replace(&mut self.scope, outer);
+        if by_itself {
+            self.alone.insert(place.clone(), alignments.clone());
+        }
+        self.bodies.insert(place, alignments);
+    }
+
+    fn alignments(&self) -> &Alignments {
+        &self.scope.alignments
+    }
+
+    fn alignments_of(&self, owner: LayerId, at: usize) -> Option<&Alignments> {
+        self.bodies.get(&self.scope.place.body(owner, at))
+    }
+
+    /// The rule takes some inputs as they are that get other types all the same: PyTorch has operations on floating point
+    /// only, the frameworks negate truth values, and OpenVINO has operations that it reads and cannot run.
+    fn prepares(&self, subject: &Subject, inputs: &[&OutputPort]) -> bool {
+        let first = inputs.first().map_or(ElementType::Dynamic, |port| port.element_type);
+        let promoted_as = subject.operation.promotion();
+        subject.operation.is_tied_when_run()
+            || match promoted_as {
+                PromotedAs::FloatFunction => self.rules.works_on_floats(promoted_as, first),
+                PromotedAs::Negation => is_number(first) && self.rules.takes_numbers_for_truth(),
+                _ => false,
+            }
+    }
+
+    fn prepare(&mut self, subject: &Subject, inputs: &[&OutputPort]) {
+        if !self.scope.alignments.contains_key(&subject.layer.id)
+            // The rule takes the inputs as they are, too: nothing is refused here.
+            && let Ok(Some(alignment)) = self.align(subject, inputs)
+        {
+            self.scope.alignments.insert(subject.layer.id, Alignment { optional: true, ..alignment });
+        }
+    }
+
+    fn repair(&mut self, subject: &Subject, inputs: &[&OutputPort], fault: &Fault) -> Result<bool, Fault> {
+        let known = self.scope.alignments.get(&subject.layer.id).cloned();
+        let found = match &known {
+            None if !asks_for_indices(fault, inputs) => self.align(subject, inputs)?,
+            _ => None,
+        };
+        let alignment = match found {
+            Some(alignment) => Some(alignment),
+            None => self.convert(subject, inputs, fault, known.unwrap_or_default())?,
+        };
+        let Some(alignment) = alignment else { return Ok(false) };
+        self.scope.alignments.insert(subject.layer.id, Alignment { optional: false, ..alignment });
+        Ok(true)
+    }
+
+    fn parameter_type(&self, parameter: &Layer) -> Option<ElementType> {
+        let is_parameter = !self.retyped.is_empty() && parameter.inputs().is_empty();
+        is_parameter.then(|| self.retyped_as(&self.scope.place, parameter.id()))?
+    }
+
+    fn retyped_parameters(&self) -> usize {
+        self.retypings
+    }
+
+    fn tie_parameters(
+        &mut self,
+        subject: &Subject,
+        inputs: &[&OutputPort],
+        bodies: &[Body],
+        is_wrong: bool,
+    ) -> Result<bool, Fault> {
+        let (is_repaired, is_needed) = self.repairs_inside(subject.layer, bodies);
+        if !is_wrong && !is_repaired {
+            return Ok(false);
+        }
+        match self.align_parameters(subject, inputs, bodies) {
+            // Only plugins ask for what is repaired inside.
+            Err(_) if !is_wrong && !is_needed => {
+                self.leaves_parameters = true;
+                Ok(false)
+            }
+            tied => tied,
+        }
+    }
+
+    fn tie_results(&mut self, owner: &Layer, bodies: &[Body], results: [(usize, LayerId); 2]) -> Option<ElementType> {
+        self.align_results(owner, bodies, results)
+    }
+}
+
+impl Aligner {
+    fn new(rules: RuleSet, weights: Weights) -> Self {
+        Self {
+            rules,
+            weights,
+            scope: Scope::default(),
+            outer: Vec::new(),
+            alone: BTreeMap::new(),
+            bodies: BTreeMap::new(),
+            retyped: BTreeMap::new(),
+            retypings: 0,
+            leaves_parameters: false,
+        }
+    }
+
+    /// What is wanted in the model and in its bodies.
+    fn finish(self) -> Wanted {
+        let is_outdated = self.is_outdated();
+        let mut alignments = self.alone;
+        for (place, more) in self.bodies {
+            alignments.entry(place).or_default().extend(more);
+        }
+        alignments.insert(self.scope.place, self.scope.alignments);
+        let retyped = self.retyped.into_values().filter(|retyped| retyped.types[0] != retyped.types[1]);
+        Wanted { alignments, retyped: retyped.collect(), is_outdated }
+    }
+
+    fn is_outdated(&self) -> bool {
+        self.leaves_parameters
+            || self.alone.iter().any(|(place, alignments)| {
+                let last = self.bodies.get(place);
+                alignments.iter().any(|(layer, alone)| {
+                    let last = last.and_then(|last| last.get(layer));
+                    last.is_none_or(|last| last.inputs != alone.inputs)
+                })
+            })
+    }
+
+    /// The inputs of a layer that must agree in type and do not, or are not of the kind that it takes; `None` if something
+    /// else is wrong.
+    ///
+    /// # Errors
+    /// The rules give no type that the operation takes.
+    fn align(&self, subject: &Subject, inputs: &[&OutputPort]) -> Result<Option<Alignment>, Fault> {
+        let operands = group::operands(subject, inputs);
+        let mut alignment = Alignment::default();
+        for inputs in subject.operation.input_groups(&types(inputs)) {
+            let group = Group { subject, operands: &operands, inputs: &inputs };
+            let survives = |input, to| {
+                let constant = subject.producer(input).filter(|layer| is_constant(layer));
+                constant.is_some_and(|constant| conversion::survives(constant, &self.weights, to))
+            };
+            let common =
+                group.common_type(&self.rules).or_else(|why| match group.type_by_values(&self.rules, survives) {
+                    Some(found) => Ok(Some(found)),
+                    None => Err(group.fault(&self.rules, &why)),
+                });
+            let Some((target, rule)) = common? else { continue };
+            let is_other = |&input: &usize| ![target, ElementType::Dynamic].contains(&group.element_type(input));
+            alignment.inputs.extend(inputs.iter().copied().filter(is_other).map(|input| (input, target)));
+            alignment.because(format_args!("{}: {rule}", group.describe(&group.distinct())));
+        }
+        Ok((!alignment.inputs.is_empty()).then_some(alignment))
+    }
+
+    /// Adds to the alignment of a layer that an input, and what is tied to it, gets the one type in which the layer would
+    /// take it; `None` if there is nothing to add.
+    ///
+    /// # Errors
+    /// Values could be lost, and the rules do not allow that.
+    fn convert(
+        &self,
+        subject: &Subject,
+        inputs: &[&OutputPort],
+        fault: &Fault,
+        mut alignment: Alignment,
+    ) -> Result<Option<Alignment>, Fault> {
+        let Some(&wrong) = fault.inputs.first() else { return Ok(None) };
+        let groups = subject.operation.input_groups(&types(inputs));
+        let tied = groups.into_iter().find(|group| group.contains(&wrong)).unwrap_or_default();
+        let operands = group::operands(subject, inputs);
+        let group = Group { subject, operands: &operands, inputs: &tied };
+        let Some(to) = fault.wants else {
+            let other_rules = group.other_rules(&self.rules);
+            return match fault.code {
+                Code::UnsupportedType if !other_rules.is_empty() => {
+                    Err(Fault { other_rules: other_rules.into(), help: None, ..fault.clone() })
+                }
+                _ => Ok(None),
+            };
+        };
+        let given = |input: usize| inputs.get(input).map_or(ElementType::Dynamic, |port| port.element_type);
+        let current = |input: usize| {
+            let aligned = alignment.inputs.iter().find(|(aligned, _)| *aligned == input);
+            aligned.map_or_else(|| given(input), |&(_, ty)| ty)
+        };
+        let is_other = |&input: &usize| ![to, ElementType::Dynamic].contains(&current(input));
+        let changed: Vec<usize> = tied.iter().copied().filter(is_other).collect();
+        let refused = |rules: &RuleSet| changed.iter().any(|&input| !permits(rules, given(input), to));
+        if refused(&self.rules) {
+            let other_rules = other_rules(&self.rules, false, |other| (!refused(other)).then_some(to));
+            return Err(Fault { other_rules: other_rules.into(), ..fault.clone() });
+        }
+        if changed.is_empty() {
+            return Ok(None);
+        }
+        for &input in &changed {
+            alignment.inputs.retain(|(aligned, _)| *aligned != input);
+            alignment.inputs.push((input, to));
+        }
+        alignment.because(format_args!("{}: {}", group.describe(&changed), fault.message));
+        Ok(Some(alignment))
+    }
+}

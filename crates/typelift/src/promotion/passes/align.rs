@@ -1,0 +1,322 @@
+//! The Converts that give inputs which must agree one element type.
+
+use rustc_hash::FxHashSet as HashSet;
+use typelift_promote::{ElementType, RuleSet, openvino};
+
+use super::conversions::{Conversions, mark_decompression};
+use super::{Action, Change, Changes, PassError, remove_unused};
+use crate::edit::Edit;
+use crate::findings::Diagnostic;
+use crate::infer::{self, Alignments};
+use crate::model::graph::{EditError, Graph, Input, Layer, LayerId, Model, NewLayer, Output, OutputPort, Place};
+use crate::ops::{self, LayerKind, kind};
+use crate::promotion::align::declared::{self, Correction, Known, Repair};
+use crate::promotion::align::{self, Retyped, Wanted};
+
+/// What inputs become that must agree in element type and do not.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub enum Align {
+    /// What the author of the file had, by the types that its ports declare; where it declares nothing, what these rules
+    /// of OpenVINO give.
+    Declared(openvino::Options),
+    /// The common type of these rules.
+    Rules(RuleSet),
+}
+
+impl Default for Align {
+    fn default() -> Self {
+        Self::Declared(openvino::Options::default())
+    }
+}
+
+impl Align {
+    /// `declared`, or rules by their name. Where OpenVINO's rules count, they have these attributes.
+    #[must_use]
+    pub fn named(name: &str, attributes: openvino::Options) -> Option<Self> {
+        match (name, RuleSet::from_name(name)) {
+            ("declared", _) => Some(Self::Declared(attributes)),
+            (_, Some(RuleSet::OpenVino(_))) => Some(Self::Rules(RuleSet::OpenVino(attributes))),
+            (_, rules) => rules.map(Self::Rules),
+        }
+    }
+}
+
+impl From<RuleSet> for Align {
+    fn from(rules: RuleSet) -> Self {
+        Self::Rules(rules)
+    }
+}
+
+/// As [`infer`](crate::infer()), and makes the types of inputs agree that must and do not, in the model and its bodies;
+/// returns also what was done for it. The model is inferred again after that, so that its types are those of what is written.
+///
+/// Where operations have the inputs that they take, which is where [`infer`](crate::infer()) finds no error of types,
+/// nothing is changed.
+///
+/// [`Align::Declared`] gives inputs the type with which the layer makes what its own output ports declare. Where that does
+/// not depend on the type, as in comparisons, it is the one that takes the fewest Converts, and constants follow the tensors
+/// that they meet. There is one Convert after the tensor that is odd; a Convert of the file whose `destination_type` is wrong
+/// is corrected instead. A floating-point number never becomes an integer, an index or a truth value: that is an error.
+///
+/// [`Align::Rules`] puts a Convert in front of each input that has another type than [`RuleSet::promote_all`] gives the tied
+/// inputs of its row, in their order; a `Const` of rank 0 counts as a number there. An operation on floating point gets
+/// [`RuleSet::default_float`] instead of integers. What follows from the new type follows at once. There are as few Converts
+/// as that takes: one for a tensor and a type, none where a tensor is there that holds the values in that type. Where the rules
+/// give no type that the operation takes, the layer gets an error that says which other rules would.
+///
+/// # Errors
+/// [`PassError`]: what alignment left is damaged. That is a fault of this crate, whatever the model.
+///
+/// # Examples
+/// ```
+/// use typelift::passes::Align;
+/// let text = r#"<net name="n" version="11"><layers>
+///     <layer id="0" name="x" type="Parameter" version="opset1"><data shape="?,3" element_type="f16"/>
+///         <output><port id="0" precision="FP16"/></output></layer>
+///     <layer id="1" name="y" type="Parameter" version="opset1"><data shape="3" element_type="f32"/>
+///         <output><port id="0" precision="FP32"/></output></layer>
+///     <layer id="2" name="sum" type="Add" version="opset1"><input><port id="0"/><port id="1"/></input>
+///         <output><port id="2" precision="FP16"/></output></layer>
+///     <layer id="3" name="out" type="Result" version="opset1"><input><port id="0"/></input></layer>
+/// </layers><edges><edge from-layer="0" from-port="0" to-layer="2" to-port="0"/>
+///     <edge from-layer="1" from-port="0" to-layer="2" to-port="1"/>
+///     <edge from-layer="2" from-port="2" to-layer="3" to-port="0"/></edges></net>"#;
+/// let mut model = typelift::Model::from_xml(text)?;
+/// let (diagnostics, changes) = typelift::infer_aligned(&mut model, Align::default()).unwrap();
+/// assert!(diagnostics.is_empty());
+/// assert_eq!(changes[0].layer.name, "y/sum.1");
+/// assert!(changes[0].reason.ends_with("the file declares f16 for what it makes"));
+///
+/// let mut model = typelift::Model::from_xml(text)?;
+/// let rules = typelift::promote::RuleSet::from_name("openvino").unwrap();
+/// let (_, changes) = typelift::infer_aligned(&mut model, rules).unwrap();
+/// assert_eq!(changes[0].layer.name, "x/sum.0");
+/// assert!(changes[0].reason.ends_with("f16 with f32 gives f32: the wider float"));
+/// # Ok::<(), typelift::Diagnostics>(())
+/// ```
+pub fn infer_aligned(model: &mut Model, align: impl Into<Align>) -> Result<(Vec<Diagnostic>, Vec<Change>), PassError> {
+    let mut changes = Changes::of(&model.weights);
+    let diagnostics = match align.into() {
+        Align::Declared(attributes) => align_as_declared(model, attributes, &mut changes)?,
+        Align::Rules(rules) => align_by_rules(model, rules, &mut changes)?,
+    };
+    Ok((diagnostics, changes.list))
+}
+
+fn align_as_declared(
+    model: &mut Model,
+    rules: openvino::Options,
+    changes: &mut Changes,
+) -> Result<Vec<Diagnostic>, PassError> {
+    let relaxed = make_plain(model, changes)?;
+    let mut diagnostics = infer::infer(model);
+    if !diagnostics.iter().any(Diagnostic::is_error) && !differs_when_run(&model.graph) {
+        return Ok(diagnostics);
+    }
+    let changed = retyped_inputs(model);
+    let Repair { alignments, corrections, refusals, .. } = declared::find(model, &Known { changed, relaxed });
+    if !refusals.is_empty() {
+        let is_refused = |found: &Diagnostic| refusals.iter().any(|refusal| refusal.layer == found.layer);
+        diagnostics.retain(|found| !is_refused(found));
+        diagnostics.extend(refusals);
+        diagnostics.sort_by_key(|found| found.labels.first().map(|label| label.span.start));
+        return Ok(diagnostics);
+    }
+    edit(model, |model| {
+        for Correction { place, layer, attribute, types, reason } in corrections {
+            let mut graph = changes.enter(model, &place)?;
+            graph.set_attribute(layer, attribute, types[1].name())?;
+            if let Some(layer) = graph.layer(layer) {
+                let action = if kind(layer) == LayerKind::Parameter { Action::Retyped } else { Action::Corrected };
+                changes.add(action, layer, types, reason);
+            }
+        }
+        alignments.iter().try_for_each(|(place, alignments)| apply(model, place, alignments, changes))
+    })?;
+    align_by_rules(model, RuleSet::OpenVino(rules), changes)
+}
+
+/// Edits a model, and verifies what that leaves if the model was sound.
+fn edit(model: &mut Model, edits: impl FnOnce(&mut Edit<'_>) -> Result<(), EditError>) -> Result<(), PassError> {
+    let was_sound = model.graph().verify().is_ok();
+    model.edit(edits)?;
+    if was_sound { model.graph().verify().map_err(PassError::Invalid) } else { Ok(()) }
+}
+
+/// Makes plain operations of those that OpenVINO's plugins keep in `type_relaxed_opset`, which no release reads: they take
+/// inputs of any types, and make what their ports declare. Returns them.
+fn make_plain(model: &mut Model, changes: &mut Changes) -> Result<HashSet<(Place, LayerId)>, PassError> {
+    let relaxed = model.walk().flat_map(|(place, graph)| {
+        let relaxed = graph.layers().filter(|layer| layer.version() == "type_relaxed_opset");
+        relaxed.filter_map(move |layer| Some((place.clone(), layer.id(), plain_version(layer)?)))
+    });
+    let relaxed: Vec<_> = relaxed.collect();
+    if relaxed.is_empty() {
+        return Ok(HashSet::default());
+    }
+    edit(model, |model| {
+        for (place, id, version) in &relaxed {
+            let mut graph = changes.enter(model, place)?;
+            let ty = graph.layer(*id).ok_or(EditError::NoLayer(*id))?.ty().to_owned();
+            graph.set_operation(*id, &ty, version)?;
+            if let Some(layer) = graph.layer(*id) {
+                let ty = layer.outputs().first().map_or(ElementType::Dynamic, |port| port.element_type());
+                let reason = format!("type_relaxed_opset is for OpenVINO's plugins alone; {version} has the operation");
+                changes.add(Action::Corrected, layer, [ty, ty], reason);
+            }
+        }
+        Ok(())
+    })?;
+    Ok(relaxed.into_iter().map(|(place, id, _)| (place, id)).collect())
+}
+
+/// The oldest operation set whose revision of the operation has all that the layer has.
+fn plain_version(layer: &Layer) -> Option<String> {
+    let fits = |row: &&&'static ops::Operation| {
+        row.input_counts().contains(&layer.inputs().len())
+            && layer.attributes().iter().all(|written| row.attribute(written.name()).is_some())
+    };
+    let revisions = ops::revisions(layer.ty());
+    let row = revisions.iter().filter(fits).min_by_key(|row| row.revision()).or(revisions.first())?;
+    Some(format!("opset{}", row.opsets().next()?))
+}
+
+/// The inputs of the model that were given another type than the file says.
+fn retyped_inputs(model: &Model) -> Vec<LayerId> {
+    let is_retyped = |layer: &&Layer| {
+        let declared = layer.outputs().first().and_then(|port| port.declared);
+        let ty = layer.attribute("element_type").and_then(ElementType::from_name);
+        layer.edited && declared.is_some() && declared != ty
+    };
+    model.inputs().filter(is_retyped).map(Layer::id).collect()
+}
+
+/// Whether a layer in a graph, or in a body in it, has tied inputs that differ, which OpenVINO reads and cannot run.
+fn differs_when_run(graph: &Graph) -> bool {
+    let differs = |layer: &Layer| {
+        let operation = layer.operation().filter(|operation| operation.is_tied_when_run());
+        let types = || -> Vec<_> { graph.tensors(layer.id()).into_iter().map(OutputPort::element_type).collect() };
+        layer.bodies().iter().any(|body| differs_when_run(&body.graph))
+            || operation.is_some_and(|operation| {
+                let types = types();
+                let groups = operation.input_groups(&types);
+                groups.iter().any(|group| group.iter().any(|&input| types[input] != types[group[0]]))
+            })
+    };
+    graph.unordered().any(differs)
+}
+
+fn align_by_rules(model: &mut Model, rules: RuleSet, changes: &mut Changes) -> Result<Vec<Diagnostic>, PassError> {
+    let (mut diagnostics, Wanted { alignments, retyped, is_outdated }) = align::infer_by_rules(model, rules);
+    if !retyped.is_empty() || alignments.values().any(|alignments| !alignments.is_empty()) {
+        edit(model, |model| {
+            for Retyped { body, parameter, types, reason } in retyped {
+                let mut graph = changes.enter(model, &body)?;
+                graph.set_attribute(parameter, "element_type", types[1].name())?;
+                if let Some(layer) = graph.layer(parameter) {
+                    changes.add(Action::Retyped, layer, types, reason);
+                }
+            }
+            alignments.iter().try_for_each(|(place, alignments)| apply(model, place, alignments, changes))
+        })?;
+    }
+    let refused = diagnostics.iter().any(Diagnostic::is_error);
+    let is_aligned = !refused && !changes.list.is_empty();
+    if is_outdated || is_aligned {
+        let found = infer::infer(model);
+        if !refused {
+            diagnostics.extend(found.into_iter().filter(Diagnostic::is_error));
+        }
+    }
+    Ok(diagnostics)
+}
+
+/// Gives the inputs of the graph at a place the types that `alignments` wants.
+fn apply(model: &mut Edit<'_>, place: &Place, alignments: &Alignments, changes: &mut Changes) -> Result<(), EditError> {
+    if alignments.is_empty() {
+        return Ok(());
+    }
+    let mut graph = changes.enter(model, place)?;
+    let mut converter = Converter::new(&graph);
+    let order = graph.topological_order().unwrap_or_default();
+    for (id, alignment) in order.into_iter().filter_map(|id| Some((id, alignments.get(&id)?))) {
+        let producers = graph.producers(id);
+        for &(port, to) in &alignment.inputs {
+            let Some(&Some(tensor)) = producers.get(port) else { continue };
+            let source = converter.convert(&mut graph, (tensor, to), id.input(port), &alignment.reason, changes)?;
+            converter.wires.push((source, id.input(port)));
+            converter.left.push(tensor.layer);
+        }
+    }
+    converter.finish(&mut graph, changes)
+}
+
+/// Finds or adds the Converts that alignments take, as few as that are: none where a tensor is there that holds the values in
+/// that type, one for all inputs that want one tensor in one type.
+struct Converter {
+    conversions: Conversions,
+    names: HashSet<String>,
+    /// What was there before and is used.
+    used: HashSet<(Output, ElementType)>,
+    wires: Vec<(Output, Input)>,
+    /// The layers that lost uses.
+    left: Vec<LayerId>,
+}
+
+impl Converter {
+    fn new(graph: &Graph) -> Self {
+        Self {
+            conversions: Conversions::of(graph),
+            names: graph.unordered().map(|layer| layer.name().to_owned()).collect(),
+            used: HashSet::default(),
+            wires: Vec::new(),
+            left: Vec::new(),
+        }
+    }
+
+    /// A tensor that holds another one in this type, for an input.
+    fn convert(
+        &mut self,
+        graph: &mut Edit<'_>,
+        (tensor, to): (Output, ElementType),
+        input: Input,
+        reason: &str,
+        changes: &mut Changes,
+    ) -> Result<Output, EditError> {
+        if let Some(source) = self.conversions.find(graph, tensor, to) {
+            let holder = graph.layer(source.layer).filter(|layer| layer.span().is_some());
+            if let Some((layer, port)) = holder.zip(graph.output(tensor))
+                && self.used.insert((tensor, to))
+            {
+                changes.add(Action::Used, layer, [port.element_type(), to], reason);
+            }
+            return Ok(source);
+        }
+        let tensor = self.conversions.origin(graph, tensor, to);
+        let [producer, user] = [tensor.layer, input.layer].map(|id| graph.layer(id).map_or("", Layer::name));
+        let name = unique(format!("{producer}/{user}.{}", input.port), &mut self.names);
+        let convert = graph.add(NewLayer::convert(to).named(&name), &[tensor])?;
+        mark_decompression(graph, convert)?;
+        let made = convert.output(0);
+        self.conversions.add(graph, tensor, to, made);
+        changes.add_inserted(graph, convert, || reason.to_owned());
+        Ok(made)
+    }
+
+    /// Feeds the inputs, and removes the Converts that lost their last use.
+    fn finish(self, graph: &mut Edit<'_>, changes: &mut Changes) -> Result<(), EditError> {
+        graph.connect_all(self.wires)?;
+        let mut left = self.left;
+        left.retain(|&id| graph.layer(id).is_some_and(|layer| kind(layer) == LayerKind::Convert));
+        remove_unused(graph, left, changes)
+    }
+}
+
+/// The name, or with a number after it the first one that no layer has.
+pub(crate) fn unique(name: String, taken: &mut HashSet<String>) -> String {
+    let numbered = (2_u64..).map(|number| format!("{name}_{number}"));
+    let free = std::iter::once(name.clone()).chain(numbered).find(|name| !taken.contains(name)).unwrap_or(name);
+    taken.insert(free.clone());
+    free
+}

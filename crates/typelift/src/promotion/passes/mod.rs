@@ -1,0 +1,318 @@
+//! Rewrites of a typed model: each pass is a function with a row in [`PASSES`].
+//!
+//! A pass expects types and shapes to be inferred, leaves them inferred, and works in bodies too. [`run`] verifies the
+//! graph after every pass that edited it.
+
+mod align;
+mod conversions;
+mod eliminate_converts;
+mod lower_promote_types;
+mod unique_tensor_names;
+
+use std::fmt;
+use std::sync::Arc;
+
+use thiserror::Error;
+use typelift_promote::ElementType;
+
+pub(crate) use self::align::unique;
+pub use self::align::{Align, infer_aligned};
+use self::eliminate_converts::Elimination;
+use self::lower_promote_types::Lowering;
+use crate::edit::Edit;
+pub(crate) use crate::edit::changes::Changes;
+pub use crate::edit::changes::{Action, Change};
+use crate::findings::Diagnostic;
+use crate::model::graph::{EditError, Graph, Layer, LayerId, Model, Place, Violation};
+use crate::ops::{LayerKind, kind};
+
+/// A rewrite of a typed model.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct Pass {
+    /// Its name, an imperative.
+    pub name: &'static str,
+    /// What it leaves, one sentence.
+    pub description: &'static str,
+    rewrite: Rewrite,
+}
+
+/// What a pass does to one graph.
+type EachGraph = dyn Fn(&mut Edit<'_>) -> Result<(), EditError> + Send + Sync;
+
+#[derive(Clone)]
+enum Rewrite {
+    /// Of the model's own graph, and through it of those of its bodies; it says what it did, and leaves types inferred.
+    Whole(fn(&mut Edit<'_>, &mut Changes) -> Result<(), EditError>),
+    /// Of each graph.
+    Each(Arc<EachGraph>),
+}
+
+impl Pass {
+    /// A pass of your own, for [`run`]: `rewrite` edits one graph, and is called for those of all bodies, innermost ones
+    /// first, and for the model's own.
+    ///
+    /// # Examples
+    /// ```
+    /// use typelift::Edit;
+    /// use typelift::graph::{EditError, NewLayer};
+    /// use typelift::passes::{Pass, run};
+    ///
+    /// /// Gives every ReLU another operation.
+    /// fn replace_relus(graph: &mut Edit<'_>, with: &NewLayer) -> Result<(), EditError> {
+    ///     let relus = graph.layers().filter(|layer| layer.ty() == "ReLU").map(|layer| layer.id());
+    ///     for relu in relus.collect::<Vec<_>>() {
+    ///         let inputs: Vec<_> = graph.producers(relu).into_iter().flatten().collect();
+    ///         graph.morph(relu, with.clone(), &inputs)?;
+    ///     }
+    ///     Ok(())
+    /// }
+    ///
+    /// # let mut model = typelift::Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
+    /// let elu = NewLayer::new("Elu", "opset1").with_attribute("alpha", 0.5);
+    /// let soften = Pass::new("soften", "no ReLU is left", move |graph| replace_relus(graph, &elu));
+    /// run(&mut model, soften)?;
+    /// assert!(model.graph().layers().all(|layer| layer.ty() != "ReLU"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn new(
+        name: &'static str,
+        description: &'static str,
+        rewrite: impl Fn(&mut Edit<'_>) -> Result<(), EditError> + Send + Sync + 'static,
+    ) -> Self {
+        Self { name, description, rewrite: Rewrite::Each(Arc::new(rewrite)) }
+    }
+}
+
+impl fmt::Debug for Pass {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Pass({}: {})", self.name, self.description)
+    }
+}
+
+/// Why a pass failed.
+#[derive(Clone, Debug, PartialEq, Error)]
+#[non_exhaustive]
+pub enum PassError {
+    /// An edit was refused; the model is as it was.
+    #[error(transparent)]
+    Edit(#[from] EditError),
+    /// Rules of the graph do not hold any more. That is a fault of the pass, and the model should not be used.
+    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
+    Invalid(Vec<Violation>),
+    /// What the pass left has errors of types or shapes, which it did not have before.
+    #[error("{}", .0.iter().map(|error| error.message.as_str()).collect::<Vec<_>>().join("; "))]
+    IllTyped(Vec<Diagnostic>),
+}
+
+/// Every pass.
+pub const PASSES: &[Pass] =
+    &[LOWER_PROMOTE_TYPES, LOWER_WITHOUT_NOOPS, ELIMINATE_NOOP_CONVERTS, ELIMINATE_CONVERTS, UNIQUE_TENSOR_NAMES];
+
+/// Puts the Converts that each `ConvertPromoteTypes` stands for in its place, two for each, needed or not, as OpenVINO's
+/// own pass `ConvertConvertPromoteTypes` does: named `{producer}/{name}.0` and `.1`, with the tensor names of its outputs.
+/// One whose type is dynamic stays, and an output that nothing uses gets no Convert. Values pass a Convert and not a
+/// ConvertPromoteTypes, so shapes that are computed after it can become better known.
+pub const LOWER_PROMOTE_TYPES: Pass = Pass {
+    name: "lower-promote-types",
+    description: "no ConvertPromoteTypes of a known type is left",
+    rewrite: Rewrite::Whole(|graph, changes| changes.everywhere(graph, &mut Lowering::with_noops())),
+};
+
+/// Does the same without Converts to the type that a tensor already has: the tensor itself takes the place of the output,
+/// and its names, by the rules of [`ELIMINATE_NOOP_CONVERTS`].
+pub const LOWER_WITHOUT_NOOPS: Pass = Pass {
+    name: "lower-without-noops",
+    description: "no ConvertPromoteTypes of a known type is left, and no Convert stands for one that would do nothing",
+    rewrite: Rewrite::Whole(|graph, changes| changes.everywhere(graph, &mut Lowering::without_noops())),
+};
+
+/// Removes each Convert to the type that its input already has. Its tensor names go to its producer. One that feeds a
+/// Result stays where the Result would otherwise stand for a Parameter, or for a tensor with other uses and other names:
+/// the rule of OpenVINO's `NopElimination`.
+pub const ELIMINATE_NOOP_CONVERTS: Pass = Pass {
+    name: "eliminate-noop-converts",
+    description: "no Convert is left that does nothing, but those that give a Result its name",
+    rewrite: Rewrite::Whole(|graph, changes| changes.everywhere(graph, &mut Elimination::noops())),
+};
+
+/// What OpenVINO's pass `ConvertPrecision` removes after it changed types: the Converts of the model's own graph that do
+/// nothing, but those after layers of several outputs.
+pub(crate) const TIDY_CHANGED_TYPES: Pass = Pass {
+    name: "tidy-changed-types",
+    description: "no Convert that does nothing is left in the model's own graph",
+    rewrite: Rewrite::Whole(|graph, changes| changes.here(graph, &mut Elimination::noops_of_singles())),
+};
+
+/// Removes each Convert whose values another tensor already holds in its type, and makes the others start as early as
+/// they can: `f16 → f32 → f16` is nothing, `i8 → i32 → i64` is `i8 → i64`, and of two Converts of a tensor to one type one
+/// stays. What comes out is the same for every value, by [`fidelity`](typelift_promote::fidelity()); a Convert that can
+/// lose something on the way is never passed over. Converts that feed a Result stay as in [`ELIMINATE_NOOP_CONVERTS`],
+/// and those that nothing uses any more go.
+pub const ELIMINATE_CONVERTS: Pass = Pass {
+    name: "eliminate-converts",
+    description: "no Convert is left whose values another tensor provably holds, but those that give a Result its name",
+    rewrite: Rewrite::Whole(|graph, changes| changes.everywhere(graph, &mut Elimination::chains())),
+};
+
+/// Gives each tensor names of its own in the model and its bodies, the later of two equal ones a number after it: what
+/// OpenVINO's reader does. The outputs of operations with bodies keep theirs.
+pub const UNIQUE_TENSOR_NAMES: Pass = Pass {
+    name: "unique-tensor-names",
+    description: "no two tensors share a name",
+    rewrite: Rewrite::Whole(unique_tensor_names::rewrite),
+};
+
+/// Runs a pass over a model and its bodies and reports what it did to types, then verifies the graph if it was edited. Types
+/// and shapes are inferred when it returns.
+///
+/// # Errors
+/// [`PassError`].
+///
+/// # Examples
+/// ```
+/// use typelift::passes::{LOWER_PROMOTE_TYPES, run};
+/// let mut model = typelift::Model::from_xml(r#"<net name="n" version="11"><layers/></net>"#)?;
+/// typelift::infer(&mut model);
+/// assert!(run(&mut model, LOWER_PROMOTE_TYPES).unwrap().is_empty());
+/// # Ok::<(), typelift::Diagnostics>(())
+/// ```
+pub fn run(model: &mut Model, pass: Pass) -> Result<Vec<Change>, PassError> {
+    run_with(model, pass, true)
+}
+
+/// As [`run`]; without details, a new Convert that loses nothing is no more than its id.
+pub(crate) fn run_with(model: &mut Model, pass: Pass, with_details: bool) -> Result<Vec<Change>, PassError> {
+    rewrite(model, with_details, |graph, changes| match &pass.rewrite {
+        Rewrite::Whole(rewrite) => rewrite(graph, changes),
+        Rewrite::Each(rewrite) => {
+            changes.retypes = true;
+            graph.everywhere(&mut |graph| rewrite(graph))
+        }
+    })
+}
+
+/// As [`LOWER_WITHOUT_NOOPS`], of these promotions of the graphs at these places.
+pub(crate) fn lower(
+    model: &mut Model,
+    promotions: &[(Place, Vec<LayerId>)],
+    with_details: bool,
+) -> Result<Vec<Change>, PassError> {
+    rewrite(model, with_details, |edit, changes| {
+        for (place, promotions) in promotions {
+            let mut graph = changes.enter(edit, place)?;
+            let converts = graph.unordered().filter(|layer| kind(layer) == LayerKind::Convert).map(Layer::id);
+            let found = converts.chain(promotions.iter().copied()).collect();
+            Lowering::without_noops().rewrite(&mut graph, found, changes)?;
+            if !place.is_model() {
+                changes.retype_parameters(&mut graph)?;
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Rewrites a model, verifies it if it was edited, and leaves types and shapes inferred. Gives what was done.
+fn rewrite(
+    model: &mut Model,
+    with_details: bool,
+    rewrite: impl FnOnce(&mut Edit<'_>, &mut Changes) -> Result<(), EditError>,
+) -> Result<Vec<Change>, PassError> {
+    let mut changes = Changes { without_details: !with_details, ..Changes::of(&model.weights) };
+    let edited = model.edit(|graph| {
+        rewrite(graph, &mut changes)?;
+        Ok(graph.is_edited())
+    })?;
+    // A pass without edits leaves every rule as it was.
+    if edited {
+        model.graph().verify().map_err(PassError::Invalid)?;
+    }
+    if changes.retypes {
+        let mut found = crate::infer(model);
+        found.retain(Diagnostic::is_error);
+        if !found.is_empty() {
+            return Err(PassError::IllTyped(found));
+        }
+    } else if changes.reveals {
+        crate::infer::refine(model);
+    }
+    Ok(changes.list)
+}
+
+/// A rewrite of one graph that says what it did.
+trait OneGraph {
+    /// Whether it is about this layer. A graph without such layers is left as it is.
+    fn concerns(&self, graph: &Graph, layer: &Layer) -> bool;
+
+    /// Rewrites a graph in which it is about these layers.
+    fn rewrite(&mut self, graph: &mut Edit<'_>, found: Vec<LayerId>, changes: &mut Changes) -> Result<(), EditError>;
+}
+
+/// Whether a rewrite is about a layer of this graph or of a body in it.
+fn concerns(rewrite: &impl OneGraph, graph: &Graph) -> bool {
+    let mut bodies = graph.unordered().flat_map(Layer::bodies);
+    graph.unordered().any(|layer| rewrite.concerns(graph, layer)) || bodies.any(|body| concerns(rewrite, body.graph()))
+}
+
+impl Changes {
+    /// Rewrites every graph in `graph`, innermost ones first, and then itself.
+    fn everywhere(&mut self, graph: &mut Edit<'_>, rewrite: &mut impl OneGraph) -> Result<(), EditError> {
+        let (mut bodies, mut found) = (Vec::new(), Vec::new());
+        for layer in graph.unordered() {
+            bodies.extend((0..layer.bodies().len()).map(|at| (layer.id(), at)));
+            found.extend(rewrite.concerns(graph, layer).then_some(layer.id()));
+        }
+        for (owner, at) in bodies {
+            let body = graph.layer(owner).and_then(|layer| layer.bodies().get(at));
+            if !body.is_some_and(|body| concerns(rewrite, body.graph())) {
+                continue;
+            }
+            let (removed, outside) = (self.removed, self.place.clone());
+            let mut body = self.step_into(graph, owner, at)?;
+            self.everywhere(&mut body, rewrite)?;
+            if self.removed > removed {
+                self.retype_parameters(&mut body)?;
+            }
+            self.place = outside;
+        }
+        if found.is_empty() { Ok(()) } else { rewrite.rewrite(graph, found, self) }
+    }
+
+    /// Rewrites `graph`, and leaves its bodies.
+    fn here(&mut self, graph: &mut Edit<'_>, rewrite: &mut impl OneGraph) -> Result<(), EditError> {
+        let found = graph.unordered().filter(|layer| rewrite.concerns(graph, layer)).map(Layer::id).collect();
+        rewrite.rewrite(graph, found, self)
+    }
+
+    /// Gives the Parameters of a body the types that come in: OpenVINO reads a body before it knows them, and
+    /// what made the types agree that were declared can be gone.
+    fn retype_parameters(&mut self, graph: &mut Edit<'_>) -> Result<(), EditError> {
+        let retyped = graph.unordered().filter(|layer| kind(layer) == LayerKind::Parameter).filter_map(|layer| {
+            let declared = layer.attribute("element_type").and_then(ElementType::from_name)?;
+            let given = layer.outputs().first()?.element_type();
+            (given != declared && given != ElementType::Dynamic).then_some((layer.id(), [declared, given]))
+        });
+        for (id, types) in retyped.collect::<Vec<_>>() {
+            self.retypes = true;
+            graph.set_attribute(id, "element_type", types[1].name())?;
+            if let Some(layer) = graph.layer(id) {
+                self.add(Action::Retyped, layer, types, "this type is what comes into the body");
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Removes those of these layers that nothing uses any more, and what only they used: OpenVINO's passes leave them behind
+/// unreachable, and its writer drops them. Inputs and outputs of the model stay, and what has effects.
+fn remove_unused(graph: &mut Edit<'_>, candidates: Vec<LayerId>, changes: &mut Changes) -> Result<(), EditError> {
+    graph.sweep(candidates, |graph, layer| {
+        let from = graph.producer(layer.id().input(0)).and_then(|output| graph.output(output));
+        if let (LayerKind::Convert, Some(from), Some(port)) = (kind(layer), from, layer.outputs().first()) {
+            let types = [from.element_type(), port.element_type()];
+            changes.add(Action::Removed, layer, types, "nothing uses it any more");
+        }
+        changes.removed += 1;
+    })
+}

@@ -1,0 +1,454 @@
+//! The lines of a listing, as they are written.
+
+use std::ops::Range;
+
+use typelift_promote::ElementType;
+
+use super::lex::is_bare;
+use super::{Cursor, Literal, NotationError, closest};
+use crate::model::graph::{Direction, IrVersion};
+use crate::model::shape::Shape;
+use crate::ops;
+
+/// Bodies in bodies deeper than this are refused.
+const DEEPEST: usize = 64;
+
+/// A listing as it is written.
+pub(super) struct Listing {
+    pub(super) name: String,
+    pub(super) version: IrVersion,
+    pub(super) layers: Vec<LayerText>,
+}
+
+/// One line, and the bodies below it.
+pub(super) struct LayerText {
+    pub(super) span: Range<usize>,
+    /// Where it is not written, one more than the largest before it.
+    pub(super) id: Option<u64>,
+    pub(super) name: String,
+    pub(super) ty: String,
+    pub(super) version: String,
+    pub(super) values: Option<Literal>,
+    pub(super) inputs: Vec<InputText>,
+    pub(super) attributes: Vec<(String, String)>,
+    pub(super) output_names: Vec<String>,
+    /// `None` where they are left out.
+    pub(super) outputs: Option<Vec<OutputText>>,
+    pub(super) bodies: Vec<BodyText>,
+}
+
+pub(super) struct InputText {
+    pub(super) span: Range<usize>,
+    /// What the tensor is named by; `None` for an input that nothing feeds.
+    pub(super) name: Option<String>,
+}
+
+pub(super) struct OutputText {
+    pub(super) element_type: ElementType,
+    pub(super) shape: Option<Shape>,
+    pub(super) names: Vec<String>,
+}
+
+pub(super) struct BodyText {
+    pub(super) name: String,
+    pub(super) ties: Vec<Tie>,
+    pub(super) layers: Vec<LayerText>,
+}
+
+/// How a body is tied to its layer.
+pub(super) enum Tie {
+    Port {
+        direction: Direction,
+        outer: Option<usize>,
+        inner: u64,
+        details: Vec<(String, i64)>,
+        purpose: Option<String>,
+    },
+    Back {
+        from: u64,
+        to: u64,
+    },
+}
+
+/// A graph whose lines are being read.
+struct Frame {
+    /// Where its lines start; set by the first of them.
+    indent: Option<usize>,
+    /// It ends before a line that starts no farther in than this.
+    outer: Option<usize>,
+    layers: Vec<LayerText>,
+}
+
+impl Listing {
+    pub(super) fn read(text: &str) -> Result<Self, NotationError> {
+        let mut listing = Self { name: String::new(), version: IrVersion::V11, layers: Vec::new() };
+        let mut frames = vec![Frame { indent: None, outer: None, layers: Vec::new() }];
+        let mut start = 0;
+        for line in text.split_inclusive('\n') {
+            let range = start..start + line.trim_end().len();
+            start += line.len();
+            let mut cursor = Cursor::within(text, range.clone());
+            if cursor.is_done() {
+                continue;
+            }
+            let indent = line.len() - line.trim_start().len();
+            close_frames(&mut frames, |frame| {
+                frame.indent.is_some_and(|own| own > indent) || frame.outer.is_some_and(|outer| outer >= indent)
+            });
+            let depth = frames.len();
+            let Some(frame) = frames.last_mut() else { break };
+            let first = frame.indent.is_none() && depth == 1;
+            if first && let Some((name, version)) = header(&mut cursor)? {
+                (listing.name, listing.version) = (name, version);
+                continue;
+            }
+            if frame.indent.is_some_and(|own| indent > own) {
+                let body = body_line(&mut cursor)?;
+                let Some(owner) = frame.layers.last_mut() else { break };
+                if depth > DEEPEST {
+                    return Err(cursor.error(range, format!("bodies nest deeper than {DEEPEST}")));
+                }
+                owner.bodies.push(body);
+                frames.push(Frame { indent: None, outer: Some(indent), layers: Vec::new() });
+                continue;
+            }
+            frame.indent = Some(indent);
+            frame.layers.push(layer_line(&mut cursor)?);
+        }
+        close_frames(&mut frames, |frame| frame.outer.is_some());
+        listing.layers = frames.pop().map(|frame| frame.layers).unwrap_or_default();
+        Ok(listing)
+    }
+}
+
+/// Ends the graphs that are over, and gives each to the body it is in.
+fn close_frames(frames: &mut Vec<Frame>, is_over: impl Fn(&Frame) -> bool) {
+    while frames.len() > 1
+        && let Some(frame) = frames.pop_if(|frame| is_over(frame))
+    {
+        let owner = frames.last_mut().and_then(|outer| outer.layers.last_mut());
+        if let Some(body) = owner.and_then(|owner| owner.bodies.last_mut()) {
+            body.layers = frame.layers;
+        }
+    }
+}
+
+/// `model "name" version 11`, if this is what comes.
+fn header(cursor: &mut Cursor) -> Result<Option<(String, IrVersion)>, NotationError> {
+    let mut ahead = cursor.clone();
+    if ahead.word() != "model" || ahead.sees("=") {
+        return Ok(None);
+    }
+    let name = ahead.name("the name of the model")?;
+    let mut version = IrVersion::V11;
+    if !ahead.is_done() {
+        let at = ahead.at;
+        version = match (ahead.word(), ahead.word()) {
+            ("version", "10") => IrVersion::V10,
+            ("version", "11") => IrVersion::V11,
+            _ => return Err(cursor.error(at..ahead.at, "expected `version 10` or `version 11`")),
+        };
+    }
+    finish(&mut ahead)?;
+    Ok(Some((name, version)))
+}
+
+fn finish(cursor: &mut Cursor) -> Result<(), NotationError> {
+    if cursor.is_done() { Ok(()) } else { Err(cursor.expected("the end of the line")) }
+}
+
+/// `3 sum = Add(0, 2) {auto_broadcast=none} : f32[1,?,3..5] "sum"`
+fn layer_line(cursor: &mut Cursor) -> Result<LayerText, NotationError> {
+    cursor.skip_space();
+    let start = cursor.at;
+    let first = cursor.name("the id or the name of a layer")?;
+    let (id, name) = match first.parse() {
+        Ok(id) if cursor.sees("=") => (Some(id), first),
+        Ok(id) => (Some(id), cursor.name("the name of a layer")?),
+        Err(_) => (None, first),
+    };
+    cursor.expect("=")?;
+    let (ty, version) = operation(cursor)?;
+    let mut line = LayerText {
+        span: start..cursor.at,
+        id,
+        name,
+        ty,
+        version,
+        values: None,
+        inputs: Vec::new(),
+        attributes: Vec::new(),
+        output_names: Vec::new(),
+        outputs: None,
+        bodies: Vec::new(),
+    };
+    if cursor.eat("(") {
+        if ["Const", "Constant"].contains(&line.ty.as_str()) {
+            line.values = Literal::read(cursor)?;
+            cursor.expect(")")?;
+        } else {
+            line.inputs = inputs(cursor)?;
+        }
+    }
+    if cursor.eat("{") {
+        line.attributes = attributes(cursor)?;
+    }
+    line.output_names = names(cursor)?;
+    if cursor.eat(":") {
+        line.outputs = Some(outputs(cursor)?);
+    }
+    finish(cursor)?;
+    line.span = start..cursor.at;
+    Ok(line)
+}
+
+/// `Add`, `Softmax-8`, `Custom-extension`.
+fn operation(cursor: &mut Cursor) -> Result<(String, String), NotationError> {
+    cursor.skip_space();
+    let start = cursor.at;
+    let quoted = cursor.quoted()?;
+    let ty = match quoted {
+        Some(ty) => ty,
+        None => cursor.run(|c| is_bare(c) && c != '-').to_owned(),
+    };
+    if ty.is_empty() {
+        return Err(cursor.expected("an operation"));
+    }
+    let span = start..cursor.at;
+    if cursor.eat_here("-") {
+        let version = match cursor.quoted()? {
+            Some(version) => version,
+            None => cursor.run(is_bare).to_owned(),
+        };
+        let is_number = version.parse::<u8>().is_ok();
+        return Ok((ty, if is_number { format!("opset{version}") } else { version }));
+    }
+    match ops::revisions(&ty).first() {
+        Some(row) => Ok((ops::file_spelling(row.name()).to_owned(), ops::first_version(&ty).unwrap_or_default())),
+        None => {
+            let error = cursor.error(span, format!("`{ty}` is not an operation"));
+            Err(match closest(&ty, ops::all().map(|operation| operation.name())) {
+                Some(near) => error.with_help(format!("did you mean `{near}`?")),
+                None => error.with_help(format!("write `{ty}-extension` for an operation of an extension")),
+            })
+        }
+    }
+}
+
+/// `0, 4.1, "a b"` and the closing parenthesis.
+fn inputs(cursor: &mut Cursor) -> Result<Vec<InputText>, NotationError> {
+    let mut inputs = Vec::new();
+    while !cursor.eat(")") {
+        if !inputs.is_empty() {
+            cursor.expect(",")?;
+            cursor.skip_space();
+        }
+        let start = cursor.at;
+        let name = match cursor.quoted()? {
+            Some(name) => Some(name + cursor.run(|c| c == '.' || c.is_ascii_digit())),
+            None => match cursor.run(|c| !",()".contains(c) && !c.is_whitespace()) {
+                "" => return Err(cursor.expected("a layer")),
+                "-" => None,
+                name => Some(name.to_owned()),
+            },
+        };
+        inputs.push(InputText { span: start..cursor.at, name });
+    }
+    Ok(inputs)
+}
+
+/// `axis=1, pads=[0, 1]}`
+fn attributes(cursor: &mut Cursor) -> Result<Vec<(String, String)>, NotationError> {
+    let mut attributes: Vec<(String, String)> = Vec::new();
+    while !cursor.eat("}") {
+        if !attributes.is_empty() {
+            cursor.expect(",")?;
+        }
+        cursor.skip_space();
+        let start = cursor.at;
+        let name = word(cursor, "the name of an attribute")?;
+        if attributes.iter().any(|(other, _)| *other == name) {
+            return Err(cursor.error(start..cursor.at, format!("the attribute `{name}` appears twice")));
+        }
+        cursor.expect("=")?;
+        attributes.push((name, attribute_value(cursor)?));
+    }
+    Ok(attributes)
+}
+
+/// A word without quotes, or anything in quotes.
+pub(crate) fn word(cursor: &mut Cursor, what: &str) -> Result<String, NotationError> {
+    cursor.skip_space();
+    match cursor.quoted()? {
+        Some(word) => Ok(word),
+        None => match cursor.run(is_bare) {
+            "" => Err(cursor.expected(what)),
+            word => Ok(word.to_owned()),
+        },
+    }
+}
+
+/// The value of an attribute as files write it: the items of a list with `, ` between them.
+pub(crate) fn attribute_value(cursor: &mut Cursor) -> Result<String, NotationError> {
+    if !cursor.eat("[") {
+        return word(cursor, "a value");
+    }
+    let mut items: Vec<String> = Vec::new();
+    while !cursor.eat("]") {
+        if !items.is_empty() {
+            cursor.expect(",")?;
+        }
+        items.push(word(cursor, "a value")?);
+    }
+    Ok(items.join(", "))
+}
+
+/// Texts in quotes, one after the other.
+fn names(cursor: &mut Cursor) -> Result<Vec<String>, NotationError> {
+    let mut names = Vec::new();
+    cursor.skip_space();
+    while let Some(name) = cursor.quoted()? {
+        names.push(name);
+        cursor.skip_space();
+    }
+    Ok(names)
+}
+
+/// `f32[1,?] "a" "b", i64[]`
+fn outputs(cursor: &mut Cursor) -> Result<Vec<OutputText>, NotationError> {
+    let mut outputs = Vec::new();
+    loop {
+        let (element_type, shape) = tensor_type(cursor)?;
+        outputs.push(OutputText { element_type, shape, names: names(cursor)? });
+        if !cursor.eat(",") {
+            return Ok(outputs);
+        }
+    }
+}
+
+/// `f32[1,?]`, or `f32`.
+pub(crate) fn tensor_type(cursor: &mut Cursor) -> Result<(ElementType, Option<Shape>), NotationError> {
+    Ok((element_type(cursor)?, shape(cursor)?))
+}
+
+/// `f32`
+pub(crate) fn element_type(cursor: &mut Cursor) -> Result<ElementType, NotationError> {
+    cursor.skip_space();
+    let start = cursor.at;
+    let name = cursor.word();
+    if name.is_empty() {
+        return Err(cursor.expected("an element type"));
+    }
+    ElementType::from_name(name).ok_or_else(|| {
+        let error = cursor.error(start..cursor.at, format!("`{name}` is not an element type"));
+        let near = match ElementType::from_port_name(name) {
+            Some(ty) => Some(ty.name()),
+            None => closest(name, ElementType::all().map(ElementType::name)),
+        };
+        match near {
+            Some(near) => error.with_help(format!("did you mean `{near}`?")),
+            None => error.with_help("they are f32, f16, bf16, i64, i32, u8, boolean, …"),
+        }
+    })
+}
+
+/// `[1,?,3..5]` directly here.
+pub(crate) fn shape(cursor: &mut Cursor) -> Result<Option<Shape>, NotationError> {
+    let start = cursor.at;
+    if !cursor.eat_here("[") {
+        return Ok(None);
+    }
+    let inner = cursor.run(|c| c != ']' && c != '\n');
+    if !cursor.eat_here("]") {
+        return Err(cursor.error(start..start + 1, "this bracket is not closed"));
+    }
+    let compact: String = inner.split_whitespace().collect();
+    let (shape, oddities) = Shape::parse_lenient(&format!("[{compact}]"))
+        .map_err(|error| cursor.error(start..cursor.at, error.to_string()))?;
+    match oddities.first() {
+        Some(oddity) => Err(cursor.error(start..cursor.at, oddity.kind.to_string())),
+        None => Ok(Some(shape)),
+    }
+}
+
+/// `body (in 1 -> 0, in 2 -> 3 {axis=0}, out 5 -> 0, back 6 -> 3):`
+fn body_line(cursor: &mut Cursor) -> Result<BodyText, NotationError> {
+    cursor.skip_space();
+    let start = cursor.at;
+    let name = match cursor.quoted()? {
+        Some(name) => name,
+        None => cursor.run(|c| is_bare(c) && c != ':').to_owned(),
+    };
+    let mut ties = Vec::new();
+    if cursor.eat("(") {
+        while !cursor.eat(")") {
+            if !ties.is_empty() {
+                cursor.expect(",")?;
+            }
+            ties.push(tie(cursor)?);
+        }
+    }
+    if name.is_empty() || !cursor.eat(":") {
+        let help = "a line that is farther in than a layer starts a body: `body (in 0 -> 0, out 2 -> 0):`";
+        return Err(cursor.error(start..cursor.at.max(start + 1), "expected a body").with_help(help));
+    }
+    finish(cursor)?;
+    Ok(BodyText { name, ties, layers: Vec::new() })
+}
+
+fn tie(cursor: &mut Cursor) -> Result<Tie, NotationError> {
+    cursor.skip_space();
+    let start = cursor.at;
+    let kind = cursor.word();
+    let from = tie_end(cursor)?;
+    cursor.expect("->")?;
+    let to = tie_end(cursor)?;
+    let (mut details, mut purpose) = (Vec::new(), None);
+    if cursor.eat("{") {
+        while !cursor.eat("}") {
+            if !details.is_empty() || purpose.is_some() {
+                cursor.expect(",")?;
+            }
+            let name = word(cursor, "a word")?;
+            if !cursor.eat("=") {
+                purpose = Some(name);
+                continue;
+            }
+            cursor.skip_space();
+            let at = cursor.at;
+            let value = word(cursor, "a number")?.parse();
+            let known = ["axis", "start", "end", "stride", "part_size"].contains(&name.as_str());
+            match value {
+                Ok(value) if known => details.push((name, value)),
+                _ => {
+                    return Err(
+                        cursor.error(at..cursor.at, "expected axis, start, end, stride or part_size, and a number")
+                    );
+                }
+            }
+        }
+    }
+    let port = |direction, outer: Option<u64>, inner: Option<u64>| {
+        let inner = inner?;
+        Some(Tie::Port { direction, outer: outer.and_then(|at| at.try_into().ok()), inner, details, purpose })
+    };
+    let tie = match kind {
+        "in" => port(Direction::Input, from, to),
+        "out" => port(Direction::Output, to, from),
+        "back" => from.zip(to).map(|(from, to)| Tie::Back { from, to }),
+        _ => None,
+    };
+    tie.ok_or_else(|| cursor.error(start..cursor.at, "expected `in PORT -> ID`, `out ID -> PORT` or `back ID -> ID`"))
+}
+
+/// A number, or `-` for none.
+fn tie_end(cursor: &mut Cursor) -> Result<Option<u64>, NotationError> {
+    if cursor.sees("-") && !cursor.sees("->") {
+        cursor.eat("-");
+        return Ok(None);
+    }
+    match cursor.word().parse() {
+        Ok(number) => Ok(Some(number)),
+        Err(_) => Err(cursor.expected("a number")),
+    }
+}

@@ -1,0 +1,289 @@
+//! Prints graphs as listings.
+
+use std::fmt::{self, Display, Formatter, Write};
+
+use super::Quoted;
+use super::lex::is_bare;
+use super::value;
+use crate::model::graph::{Body, Direction, Graph, IrVersion, Layer, LayerId, Model, Output, OutputPort, PortMapEntry};
+use crate::model::weights::{Weights, stored_size};
+use crate::ops::values::array::Array;
+use crate::ops::{self, LayerKind};
+
+/// The most values of a constant that are printed, unless they are all the same.
+const MOST_VALUES: usize = 32;
+/// The most values that are looked at to find whether they are all the same.
+const MOST_READ: u64 = 1024;
+
+/// The graph as `typelift show` prints it, with the values of small constants.
+impl Display for Model {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        Printer { out: f, weights: &self.weights, with_names: false }.print_graph(&self.graph, 0)
+    }
+}
+
+/// The graph as `typelift show` prints it, without the values of constants, which are not in it.
+impl Display for Graph {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        Printer { out: f, weights: &Weights::default(), with_names: false }.print_graph(self, 0)
+    }
+}
+
+/// The layer and its bodies as `typelift show` prints them. What feeds it is not in it: each input is a `_`.
+impl Display for Layer {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let inputs = vec!["_".to_owned(); self.inputs().len()];
+        Printer { out: f, weights: &Weights::default(), with_names: false }.print_layer(self, &inputs, 0)
+    }
+}
+
+impl Model {
+    /// The whole model in the notation: what [`Display`] prints, and the model's name, its IR version, and the names of
+    /// tensors and of model outputs. What it leaves out is `rt_info`, and the values of large constants.
+    ///
+    /// # Examples
+    /// ```
+    /// let text = "x = Parameter : f32[2] \"images\"\nr = Result(x)\n";
+    /// let model = typelift::Model::from_text(text)?;
+    /// assert_eq!(model.to_text(), "0 x = Parameter : f32[2] \"images\"\n1 r = Result(0)\n");
+    /// # Ok::<(), typelift::notation::NotationError>(())
+    /// ```
+    pub fn to_text(&self) -> String {
+        let mut out = String::new();
+        if !self.name().is_empty() || self.version() != IrVersion::V11 {
+            let _ = writeln!(out, "model {} version {}", Quoted::text(self.name()), self.version().number());
+        }
+        let _ = Printer { out: &mut out, weights: &self.weights, with_names: true }.print_graph(&self.graph, 0);
+        out
+    }
+}
+
+struct Printer<'a, W: Write> {
+    out: &'a mut W,
+    weights: &'a Weights,
+    /// Whether to print the names of tensors and of model outputs.
+    with_names: bool,
+}
+
+impl<W: Write> Printer<'_, W> {
+    fn print_graph(&mut self, graph: &Graph, indent: usize) -> fmt::Result {
+        for layer in graph.layers() {
+            let inputs = graph.producers(layer.id()).into_iter().map(|feed| tensor(graph, feed));
+            self.print_layer(layer, &inputs.collect::<Vec<_>>(), indent)?;
+        }
+        Ok(())
+    }
+
+    /// One line, and the bodies below it.
+    fn print_layer(&mut self, layer: &Layer, inputs: &[String], indent: usize) -> fmt::Result {
+        writeln!(self.out, "{:indent$}{}", "", Line::with(layer, inputs, self.weights, self.with_names))?;
+        for body in layer.bodies() {
+            writeln!(self.out, "{:indent$}  {}:", "", body_line(layer, body))?;
+            self.print_graph(&body.graph, indent + 4)?;
+        }
+        Ok(())
+    }
+}
+
+/// A line of a listing in its parts, which `Display` puts together: `3 sum = Add(0, 2) {auto_broadcast=none} : f32[2]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Line {
+    /// The id of the layer.
+    pub id: LayerId,
+    /// Its name, in quotes where it needs them.
+    pub name: String,
+    /// Its operation, with the operation set where that says which revision it is.
+    pub operation: String,
+    /// What feeds it, or the values of a constant, in parentheses; empty if there is nothing.
+    pub arguments: String,
+    /// The attributes that say more than their defaults and the types do, in braces; empty if there are none.
+    pub attributes: String,
+    /// The names of a model output.
+    names: Vec<String>,
+    /// The types and shapes of its outputs.
+    pub outputs: String,
+}
+
+impl Line {
+    /// The line of a layer. `folds` shows constants where they are used, as patterns have them: `Add(0, 1.5)`,
+    /// `MatMul(0, weight: const f16[64,64])`.
+    ///
+    /// # Examples
+    /// ```
+    /// use typelift::notation::Line;
+    /// let model = typelift::Model::from_text("x = Parameter : f32[2]\nc = Const(1.5) : f32[]\ny = Add(x, c)\n")?;
+    /// let y = model.graph().layer(model.graph().find("y")?).unwrap();
+    /// let line = Line::new(model.graph(), y, model.weights(), true);
+    /// assert_eq!((line.operation.as_str(), line.arguments.as_str()), ("Add", "(0, 1.5)"));
+    /// assert_eq!(line.to_string(), "2 y = Add(0, 1.5) : f32[2]");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn new(graph: &Graph, layer: &Layer, weights: &Weights, folds: bool) -> Self {
+        let input = |feed: Option<Output>| {
+            let source = feed.and_then(|feed| graph.layer(feed.layer));
+            match source.filter(|source| folds && ops::kind(source) == LayerKind::Constant) {
+                Some(source) => folded(source, weights),
+                None => tensor(graph, feed),
+            }
+        };
+        let inputs: Vec<_> = graph.producers(layer.id()).into_iter().map(input).collect();
+        Self::with(layer, &inputs, weights, false)
+    }
+
+    fn with(layer: &Layer, inputs: &[String], weights: &Weights, with_names: bool) -> Self {
+        let values = constant(layer, weights).map(|array| value::print(&array));
+        let has_arguments = !inputs.is_empty() || values.is_some();
+        let arguments = values.unwrap_or_else(|| inputs.join(", "));
+        let attributes: Vec<_> = telling_attributes(layer).collect();
+        let names =
+            layer.output_names().filter(|_| with_names).map(crate::model::graph::split_names).unwrap_or_default();
+        let outputs: Vec<_> = layer.outputs().iter().map(|port| output(port, with_names)).collect();
+        Self {
+            id: layer.id(),
+            name: Quoted::name(layer.name()).to_string(),
+            operation: Operation(layer).to_string(),
+            arguments: if has_arguments { format!("({arguments})") } else { String::new() },
+            attributes: if attributes.is_empty() { String::new() } else { format!("{{{}}}", attributes.join(", ")) },
+            names,
+            outputs: outputs.join(", "),
+        }
+    }
+}
+
+impl Display for Line {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} = {}{}", self.id, self.name, self.operation, self.arguments)?;
+        if !self.attributes.is_empty() {
+            write!(f, " {}", self.attributes)?;
+        }
+        for name in &self.names {
+            write!(f, " {}", Quoted::text(name))?;
+        }
+        if self.outputs.is_empty() { Ok(()) } else { write!(f, " : {}", self.outputs) }
+    }
+}
+
+/// A constant where it is used: its values if they are few, else its name and type.
+fn folded(layer: &Layer, weights: &Weights) -> String {
+    const FEW: u64 = 8;
+    let outputs: Vec<_> = layer.outputs().iter().map(ToString::to_string).collect();
+    let few = layer.outputs().first().and_then(|port| port.shape().element_count()).is_some_and(|count| count <= FEW);
+    let values = constant(layer, weights).map(|array| value::print(&array));
+    match values.filter(|values| few || !values.starts_with('[')) {
+        Some(values) => values,
+        None => format!("{}: const {}", Quoted::name(layer.name()), outputs.join(", ")),
+    }
+}
+
+fn output(port: &OutputPort, with_names: bool) -> String {
+    let mut text = port.to_string();
+    for name in port.names().iter().filter(|_| with_names) {
+        let _ = write!(text, " {}", Quoted::text(name));
+    }
+    text
+}
+
+/// The line above a body: its name, and how it is connected to its layer.
+#[must_use]
+pub fn body_line(layer: &Layer, body: &Body) -> String {
+    format!("{}{}", Quoted::word(body.name()), wiring(layer, body))
+}
+
+/// An operation with its operation set where that is not the one that a text without one means.
+struct Operation<'a>(&'a Layer);
+
+impl Display for Operation<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let layer = self.0;
+        write!(f, "{}", Quoted::word(layer.ty()))?;
+        let version = layer.version();
+        if ops::first_version(layer.ty()).as_deref() == Some(version) {
+            return Ok(());
+        }
+        match version
+            .strip_prefix("opset")
+            .filter(|number| number.parse::<u8>().is_ok_and(|n| n.to_string() == **number))
+        {
+            Some(number) => write!(f, "-{number}"),
+            None => write!(f, "-{}", Quoted::word(version)),
+        }
+    }
+}
+
+/// `4`, or `4.1` where layer 4 has more than one output; `-` for none.
+fn tensor(graph: &Graph, output: Option<Output>) -> String {
+    match output {
+        None => "-".to_owned(),
+        Some(Output { layer, port }) if graph.layer(layer).is_some_and(|layer| layer.outputs().len() > 1) => {
+            format!("{layer}.{port}")
+        }
+        Some(Output { layer, .. }) => layer.to_string(),
+    }
+}
+
+/// The values of a small Constant.
+fn constant(layer: &Layer, weights: &Weights) -> Option<Array> {
+    let output = layer.outputs().first().filter(|_| ops::kind(layer) == LayerKind::Constant)?;
+    let count = output.shape().element_count().filter(|&count| count <= MOST_READ)?;
+    let length = usize::try_from(stored_size(output.element_type(), count)?).ok()?;
+    let dims = output.shape().to_static()?.into_iter().map(usize::try_from).collect::<Result<_, _>>().ok()?;
+    let bytes = weights.read(layer.byte_count("offset")?, length)?;
+    let array = Array::decode(output.element_type(), dims, &bytes)?;
+    let printable = count as usize <= MOST_VALUES || value::is_filled(&array);
+    // Values that could not be written again, such as the codes of `nf4`, are left out.
+    (printable && array.encode().is_some_and(|again| again == bytes)).then_some(array)
+}
+
+/// The attributes that say more than their defaults and the types do.
+fn telling_attributes(layer: &Layer) -> impl Iterator<Item = String> {
+    let operation = layer.operation();
+    let implied: &[&str] = match ops::kind(layer) {
+        LayerKind::Parameter => &["shape", "element_type"],
+        LayerKind::Constant => &["shape", "element_type", "offset", "size"],
+        _ => &[],
+    };
+    let telling = layer.attributes().iter().filter(move |attribute| {
+        let default = operation.and_then(|operation| operation.default_of(attribute.name()));
+        default != Some(attribute.value()) && !implied.contains(&attribute.name())
+    });
+    telling.map(|attribute| format!("{}={}", Quoted::word(attribute.name()), attribute_value(attribute.value())))
+}
+
+/// A value of an attribute: `a, b` as a list, anything else as it is.
+fn attribute_value(text: &str) -> String {
+    let items: Vec<_> = text.split(", ").collect();
+    if items.len() > 1 && items.iter().all(|item| !item.is_empty() && item.chars().all(is_bare)) {
+        return format!("[{text}]");
+    }
+    Quoted::word(text).to_string()
+}
+
+/// How a body is tied to its layer: ` (in 1 -> 0, in 2 -> 3 {axis=0}, out 5 -> 0, back 6 -> 3)`.
+fn wiring(layer: &Layer, body: &Body) -> String {
+    let entry = |entry: &PortMapEntry| {
+        let ids: Vec<_> = match entry.direction {
+            Direction::Input => layer.inputs().iter().map(|port| port.id()).collect(),
+            Direction::Output => layer.outputs().iter().map(|port| port.id()).collect(),
+        };
+        let position = ids.iter().position(|&id| i64::try_from(id) == Ok(entry.external_port_id));
+        let outer = position.map_or("-".to_owned(), |at| at.to_string());
+        let inner = entry.internal_layer_id;
+        let mut text = match entry.direction {
+            Direction::Input => format!("in {outer} -> {inner}"),
+            Direction::Output => format!("out {inner} -> {outer}"),
+        };
+        let numbers = [("axis", entry.axis), ("start", entry.start), ("end", entry.end)];
+        let numbers = numbers.into_iter().chain([("stride", entry.stride), ("part_size", entry.part_size)]);
+        let mut details: Vec<_> = numbers.filter_map(|(name, value)| Some(format!("{name}={}", value?))).collect();
+        details.extend(entry.purpose().map(|purpose| Quoted::word(purpose).to_string()));
+        if !details.is_empty() {
+            let _ = write!(text, " {{{}}}", details.join(", "));
+        }
+        text
+    };
+    let mut ties: Vec<_> = body.port_map.iter().map(entry).collect();
+    ties.extend(body.back_edges.iter().map(|edge| format!("back {} -> {}", edge.from, edge.to)));
+    if ties.is_empty() { String::new() } else { format!(" ({})", ties.join(", ")) }
+}

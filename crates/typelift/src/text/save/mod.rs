@@ -1,0 +1,313 @@
+//! Writing models to files, so that at any moment, even after a kill or on a full disk, a reader finds the old pair of
+//! `.xml` and `.bin` or the new one, or no `.xml`: never one of each.
+//!
+//! `docs/architecture.md` says why that holds.
+
+mod attributes;
+#[cfg(unix)]
+mod folder;
+#[cfg(not(unix))]
+#[path = "portable.rs"]
+mod folder;
+mod stage;
+#[cfg(test)]
+mod tests;
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use crate::findings::{Code, Diagnostic, LayerRef, Severity};
+use crate::model::graph::{Layer, Model};
+use crate::model::weights::Weights;
+use crate::text::xml::{self, WriteOptions};
+
+pub use crate::base::file::{FileId, Stamp};
+use crate::base::file::{follow_links, look};
+use stage::{Pair, Single};
+pub use stage::{interrupt, on_wait};
+
+/// How a model gets its `.bin`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum WeightsMode {
+    /// A copy, which shares its blocks with the original where the file system can.
+    #[default]
+    Copy,
+    /// A hard link, or a symbolic one to another file system. The model must not have constants of its own.
+    Link,
+    /// Not at all: a `.bin` that is there stays.
+    None,
+}
+
+/// How to save a model.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SaveOptions {
+    /// How the graph is printed.
+    pub text: WriteOptions,
+    /// How the model gets its `.bin`.
+    pub weights: WeightsMode,
+    /// Whether the model goes where it was read from: then its `.bin` stays unless constants were added to it.
+    pub in_place: bool,
+}
+
+/// Why a model was not saved. Nothing was replaced, unless an [`Io`](Self::Io) error says that the disk failed between
+/// the two files; then [`recover`] completes the pair.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SaveError {
+    /// A file or directory could not be written or read.
+    #[error("cannot write `{}`: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The path is the one of the weights.
+    #[error("cannot write `{}`: the name of a graph does not end in .bin", .0.display())]
+    NamedAsWeights(PathBuf),
+    /// There is something at the path that is not a file.
+    #[error("cannot write `{}`: it is not a regular file", .0.display())]
+    NotAFile(PathBuf),
+    /// The model has constants, and their bytes are not known.
+    #[error("{}", .0.message)]
+    MissingWeights(Box<Diagnostic>),
+    /// Constants were added to the model, which need a `.bin` of its own.
+    #[error("constants were added to the model, so its .bin cannot be left out, nor be a link to the original")]
+    AddedConstants,
+    /// The weights are not what they were when the model was read.
+    #[error("`{}` was changed or replaced after the model was read", .0.display())]
+    WeightsChanged(PathBuf),
+    /// The path is a symbolic link to a graph, and its weights would not go where those of that graph are.
+    #[error("`{}` is a link to `{}`, whose weights would stay the old ones", link.display(), graph.display())]
+    LinkedGraph {
+        /// The path.
+        link: PathBuf,
+        /// Where it leads.
+        graph: PathBuf,
+    },
+}
+
+impl SaveError {
+    fn io(path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Self::Io { path, source }
+    }
+}
+
+impl Model {
+    /// Writes the model to `path`, and its weights to the file of the same name that ends in `.bin`.
+    ///
+    /// What nobody changed is copied from the text that the model was read from. Both files are written whole and replaced
+    /// together; a run that is killed between the two is completed by the next [`save`](Self::save) or [`recover`].
+    ///
+    /// # Errors
+    /// [`SaveError`]; an old pair is still there then.
+    ///
+    /// # Examples
+    /// ```
+    /// let folder = tempfile::tempdir()?;
+    /// let model = typelift::Model::from_xml(r#"<net name="n" version="11"><layers/></net>"#)?;
+    /// model.save(folder.path().join("n.xml"))?;
+    /// assert_eq!(typelift::Model::open(folder.path().join("n.xml"))?.name(), "n");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<(), SaveError> {
+        self.save_with(path, SaveOptions::default())
+    }
+
+    /// Writes the model as [`save`](Self::save) does, with options.
+    ///
+    /// If constants came or went, the `.bin` holds what is used, equal bytes once; otherwise it stays byte for byte.
+    ///
+    /// # Errors
+    /// [`SaveError`]; an old pair is still there then.
+    pub fn save_with(&self, path: impl AsRef<Path>, options: SaveOptions) -> Result<(), SaveError> {
+        let path = path.as_ref();
+        let has_changed = self.weights.has_added() || self.weights.len().is_some() && self.has_lost_constants();
+        if has_changed && options.weights == WeightsMode::Copy {
+            return self.compacted().map_err(SaveError::io(path))?.write_pair(path, options);
+        }
+        self.write_pair(path, options)
+    }
+
+    fn write_pair(&self, path: &Path, options: SaveOptions) -> Result<(), SaveError> {
+        let destination = Destination::new(path)?;
+        stage::recover(&destination.xml, &destination.bin).map_err(SaveError::io(path))?;
+        let weights = self.weights_to_write(&destination, options)?;
+        // A file that stays as it is keeps its time. Only one as long as the source is worth printing the model for.
+        let source = self.source().as_bytes();
+        let is_as_long = || fs::metadata(&destination.xml).is_ok_and(|old| old.len() == source.len() as u64);
+        let is_source = || fs::read(&destination.xml).is_ok_and(|old| old == source);
+        if !weights && is_as_long() && xml::is_source(self, options.text) && is_source() {
+            return Ok(());
+        }
+        let write = |file: &mut File| xml::write_to(self, options.text, |piece| file.write_all(piece.as_bytes()));
+        if !weights {
+            return replace_one(&destination.xml, write).map_err(SaveError::io(&destination.xml));
+        }
+        let mut pair = Pair::new(&destination.xml, &destination.bin).map_err(SaveError::io(&destination.xml))?;
+        self.make_weights(&mut pair, &destination, options.weights)?;
+        pair.write_graph(write).map_err(SaveError::io(&destination.xml))?;
+        pair.replace().map_err(SaveError::io(&destination.xml))
+    }
+
+    /// Whether the `.bin` is to be written.
+    fn weights_to_write(&self, destination: &Destination, options: SaveOptions) -> Result<bool, SaveError> {
+        let added = self.weights.has_added();
+        if added && (options.weights != WeightsMode::Copy) {
+            return Err(SaveError::AddedConstants);
+        }
+        if !added
+            && (options.in_place || options.weights == WeightsMode::None || self.weights.is_file_at(&destination.bin))
+        {
+            return self.weights_as_read(Weights::is_in_place).map(|()| false);
+        }
+        match self.weights.len() {
+            Some(_) => destination.refuse_to_part().map(|()| true),
+            None => {
+                missing_weights(self).map_or(Ok(false), |missing| Err(SaveError::MissingWeights(Box::new(missing))))
+            }
+        }
+    }
+
+    fn make_weights(&self, pair: &mut Pair<'_>, destination: &Destination, mode: WeightsMode) -> Result<(), SaveError> {
+        match (mode, self.weights.path()) {
+            (WeightsMode::Link, Some(from)) => {
+                self.weights_as_read(Weights::is_in_place)?;
+                pair.link_weights(from).map_err(SaveError::io(&destination.bin))
+            }
+            _ => {
+                let made = pair.write_weights(|file| self.weights.write_to(file));
+                self.weights_as_read(Weights::is_unchanged)?;
+                made.map_err(SaveError::io(&destination.bin))
+            }
+        }
+    }
+
+    /// Fails where the weights are not what they were when the model was read.
+    fn weights_as_read(&self, are_so: impl Fn(&Weights) -> bool) -> Result<(), SaveError> {
+        match self.weights.path() {
+            Some(path) if !are_so(&self.weights) => Err(SaveError::WeightsChanged(path.to_owned())),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Completes a pair whose replacement was killed between its two files, and removes what else a killed run has left of it.
+/// Whether there was something to complete.
+///
+/// Where the weights are the new ones, the new graph is put beside them, and otherwise the old one is put back. Saving to `path`
+/// does it first. For whoever is about to write there: a reader asks [`is_half_written`].
+///
+/// # Errors
+/// Those of the system, and where what lies there is not of a run of this user.
+pub fn recover(path: &Path) -> io::Result<bool> {
+    stage::recover(&follow_links(path), &follow_links(&path.with_extension("bin")))
+}
+
+/// Whether a pair is one that a killed run has left without its `.xml`, so that [`recover`] completes it. Writes nothing.
+///
+/// Where another process is replacing the pair at this moment, it waits until that is done.
+///
+/// # Errors
+/// As for [`recover`].
+///
+/// # Examples
+/// ```
+/// let folder = tempfile::tempdir()?;
+/// assert!(!typelift::save::is_half_written(&folder.path().join("absent.xml"))?);
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub fn is_half_written(path: &Path) -> io::Result<bool> {
+    stage::is_half_written(&follow_links(path), &follow_links(&path.with_extension("bin")))
+}
+
+/// Replaces one file as a whole: `write` gets a file beside it that takes its place, permissions and extended attributes.
+///
+/// # Errors
+/// What `write` returns, and those of the system; an old file is still there then.
+///
+/// # Examples
+/// ```
+/// use std::io::Write;
+/// let folder = tempfile::tempdir()?;
+/// let report = folder.path().join("report.json");
+/// typelift::save::replace(&report, |file| file.write_all(b"{}"))?;
+/// assert_eq!(std::fs::read(report)?, b"{}");
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub fn replace(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
+    replace_one(&follow_links(path), write)
+}
+
+/// As [`replace`], without following symbolic links.
+fn replace_one(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
+    let mut single = Single::new(path)?;
+    single.write(path, write)?;
+    single.replace(path)
+}
+
+/// Where a model goes, symbolic links followed.
+struct Destination {
+    /// The path as it was given.
+    given: PathBuf,
+    xml: PathBuf,
+    bin: PathBuf,
+}
+
+impl Destination {
+    fn new(path: &Path) -> Result<Self, SaveError> {
+        let bin = path.with_extension("bin");
+        if bin == path {
+            return Err(SaveError::NamedAsWeights(path.to_owned()));
+        }
+        let place = |path: &Path| match look(path) {
+            (Some(found), _) if !found.is_file() => Err(SaveError::NotAFile(path.to_owned())),
+            (_, place) => Ok(place),
+        };
+        Ok(Self { given: path.to_owned(), xml: place(path)?, bin: place(&bin)? })
+    }
+
+    /// Fails where the `.xml` is a link to a graph with weights beside it that are not those to be replaced: it would be new
+    /// beside old ones.
+    fn refuse_to_part(&self) -> Result<(), SaveError> {
+        let beside = self.xml.with_extension("bin");
+        if self.bin != beside && beside.exists() && FileId::of(&self.bin) != FileId::of(&beside) {
+            return Err(SaveError::LinkedGraph { link: self.given.clone(), graph: self.xml.clone() });
+        }
+        Ok(())
+    }
+}
+
+/// The refusal to save a model with a constant whose bytes are not known, which names the first of them; `None` where there is
+/// nothing to refuse.
+#[must_use]
+pub fn missing_weights(model: &Model) -> Option<Diagnostic> {
+    if model.weights().len().is_some() {
+        return None;
+    }
+    for (place, graph) in model.walk() {
+        if graph.unordered().any(is_stored)
+            && let Some(constant) = graph.layers().find(|layer| is_stored(layer))
+        {
+            let layer = LayerRef::of(&place, constant);
+            let message = format!("the constant `{}` has its bytes in a file that is not there", constant.name());
+            let refusal =
+                Diagnostic::new(Code::MissingWeights, message).at(xml::name_span(model, constant), "the first of them");
+            return Some(Diagnostic { severity: Severity::Error, layer: Some(layer), ..refusal });
+        }
+    }
+    None
+}
+
+/// Whether a layer is a constant with bytes in the weights.
+fn is_stored(layer: &Layer) -> bool {
+    let is_constant = || {
+        let operation = layer.operation();
+        operation.is_some_and(|operation| operation.name() == "Constant")
+    };
+    layer.attribute("offset").is_some() && layer.attribute("size") != Some("0") && is_constant()
+}

@@ -1,0 +1,426 @@
+//! Saving, interrupted at each of its steps: by a kill, and by a disk that fails once or from then on.
+#![allow(clippy::panic, clippy::unwrap_used, reason = "tests fail by panicking")]
+
+use std::cell::Cell;
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::process::Command;
+use std::{env, process};
+
+use tempfile::TempDir;
+
+use super::*;
+use crate::Weights;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fault {
+    Kill,
+    FailOnce,
+    FailFromThen,
+}
+
+/// After how many steps another process does what, in which folder.
+type Other = (usize, fn(PathBuf), PathBuf);
+
+thread_local! {
+    /// What is to happen, after this number of steps.
+    static FAULT: Cell<Option<(usize, Fault)>> = const { Cell::new(None) };
+    /// What another process does.
+    static OTHER: Cell<Option<Other>> = const { Cell::new(None) };
+}
+
+/// Called before whatever changes the disk.
+pub(super) fn step() -> io::Result<()> {
+    match OTHER.take() {
+        Some((0, other, folder)) => std::thread::spawn(move || other(folder)).join().unwrap(),
+        Some((left, other, folder)) => OTHER.set(Some((left - 1, other, folder))),
+        None => {}
+    }
+    match FAULT.get() {
+        None => return Ok(()),
+        Some((1.., fault)) => {
+            FAULT.set(FAULT.get().map(|(left, _)| (left - 1, fault)));
+            return Ok(());
+        }
+        Some((0, Fault::Kill)) => process::abort(),
+        Some((0, Fault::FailOnce)) => FAULT.set(None),
+        Some((0, Fault::FailFromThen)) => {}
+    }
+    Err(io::ErrorKind::StorageFull.into())
+}
+
+const OLD: &str = "old";
+const CONSTANT: &str = r#"<net name="n" version="11"><layers>
+<layer id="0" name="c" type="Const" version="opset1"><data element_type="u8" shape="3" offset="0" size="3"/>
+<output><port id="0" precision="U8"><dim>3</dim></port></output></layer>
+<layer id="1" name="r" type="Result" version="opset1"><input><port id="0" precision="U8"><dim>3</dim></port></input></layer>
+</layers><edges><edge from-layer="0" from-port="0" to-layer="1" to-port="0"/></edges></net>"#;
+
+fn model() -> Model {
+    let mut model = Model::from_xml(CONSTANT).unwrap();
+    model.weights = Weights::from_bytes(*b"new");
+    model
+}
+
+/// What is at `out.xml` and `out.bin` of a folder.
+fn pair(folder: &Path) -> [Option<String>; 2] {
+    ["out.xml", "out.bin"].map(|name| fs::read_to_string(folder.join(name)).ok())
+}
+
+fn new_pair() -> [Option<String>; 2] {
+    [Some(CONSTANT.to_owned()), Some("new".to_owned())]
+}
+
+/// A folder with these old files.
+fn folder(old: &[&str]) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for name in old {
+        fs::write(folder.path().join(name), OLD).unwrap();
+    }
+    folder
+}
+
+fn entries(folder: &Path) -> BTreeSet<PathBuf> {
+    fs::read_dir(folder).unwrap().map(|entry| PathBuf::from(entry.unwrap().file_name())).collect()
+}
+
+/// Neither half is old beside a new one.
+fn assert_not_mixed(before: &[Option<String>; 2], after: &[Option<String>; 2]) {
+    let whole = after == before || *after == new_pair();
+    assert!(whole || after[0].is_none(), "{after:?}");
+}
+
+/// What a run left without a graph becomes the pair whose weights are there.
+fn assert_completed(folder: &Path, before: &[Option<String>; 2], left: &[Option<String>; 2]) {
+    let path = folder.join("out.xml");
+    assert!(is_half_written(&path).unwrap());
+    assert_eq!(pair(folder), *left);
+    assert!(recover(&path).unwrap());
+    assert_eq!(pair(folder), if left[1] == before[1] { before.clone() } else { new_pair() });
+    assert!(!is_half_written(&path).unwrap());
+}
+
+fn save(folder: &Path) -> Result<(), SaveError> {
+    model().save(folder.join("out.xml"))
+}
+
+const BEFORE: [&[&str]; 4] = [&["out.xml", "out.bin"], &["out.xml"], &["out.bin"], &[]];
+
+#[test]
+fn a_disk_that_fails_at_any_step_mixes_nothing() {
+    for old in BEFORE {
+        for fault in [Fault::FailOnce, Fault::FailFromThen] {
+            for steps in 0.. {
+                let folder = folder(old);
+                let before = pair(folder.path());
+                FAULT.set(Some((steps, fault)));
+                let saved = save(folder.path());
+                let reached = FAULT.take().is_none_or(|(left, _)| left == 0);
+                let after = pair(folder.path());
+                assert_not_mixed(&before, &after);
+                if saved.is_ok() {
+                    assert_eq!(after, new_pair());
+                }
+                if fault == Fault::FailOnce && after[0].is_none() && before[0].is_some() {
+                    assert_completed(folder.path(), &before, &after);
+                }
+                save(folder.path()).unwrap();
+                assert_eq!(pair(folder.path()), new_pair());
+                assert_eq!(entries(folder.path()).len(), 2, "{:?}", entries(folder.path()));
+                if !reached {
+                    break;
+                }
+            }
+        }
+    }
+}
+
+/// Does one thing in a process of its own, which dies after this number of steps. Whether it died.
+fn dies(action: &str, steps: usize, folder: &Path) -> bool {
+    let mut child = Command::new(env::current_exe().unwrap());
+    child.args(["--exact", "text::save::tests::child", "--test-threads=1"]).current_dir(folder);
+    let output = child.env("TYPELIFT_SAVE_TEST", format!("{action} {steps}")).output().unwrap();
+    let finished = String::from_utf8_lossy(&output.stdout).contains("1 passed");
+    assert_eq!(output.status.success(), finished, "{output:?}");
+    !finished
+}
+
+/// What [`dies`] does; nothing in an ordinary run.
+#[test]
+fn child() {
+    let Ok(task) = env::var("TYPELIFT_SAVE_TEST") else { return };
+    let (action, steps) = task.rsplit_once(' ').unwrap();
+    FAULT.set(Some((steps.parse().unwrap(), Fault::Kill)));
+    match action {
+        "save" => save(Path::new("")).unwrap(),
+        "save graph" => save_graph(Path::new("")).unwrap(),
+        _ => assert!(recover(Path::new("out.xml")).is_ok()),
+    }
+}
+
+#[test]
+fn a_kill_at_any_step_mixes_nothing_and_the_next_run_completes_the_pair() {
+    for old in BEFORE {
+        for steps in 0.. {
+            let folder = folder(old);
+            let before = pair(folder.path());
+            let died = dies("save", steps, folder.path());
+            let after = pair(folder.path());
+            assert_not_mixed(&before, &after);
+            let was_missing = after[0].is_none() && before[0].is_some();
+            assert_eq!(was_missing, before[0].is_some() && is_half_written(&folder.path().join("out.xml")).unwrap());
+            // What completes it may be killed too.
+            for steps in 0..if was_missing { usize::MAX } else { 3 } {
+                let died = dies("recover", steps, folder.path());
+                assert_not_mixed(&before, &pair(folder.path()));
+                if !died {
+                    break;
+                }
+            }
+            if was_missing {
+                assert_eq!(pair(folder.path()), if after[1] == before[1] { before } else { new_pair() });
+            }
+            save(folder.path()).unwrap();
+            assert_eq!(pair(folder.path()), new_pair());
+            assert_eq!(entries(folder.path()).len(), 2, "{:?}", entries(folder.path()));
+            if !died {
+                break;
+            }
+        }
+    }
+}
+
+/// The graph alone, whose weights stay.
+fn save_graph(folder: &Path) -> Result<(), SaveError> {
+    let options = SaveOptions { weights: WeightsMode::None, ..SaveOptions::default() };
+    model().save_with(folder.join("out.xml"), options)
+}
+
+#[test]
+fn a_single_file_is_the_old_or_the_new_one_whatever_happens_at_any_step() {
+    for old in [&["out.xml", "out.bin"][..], &["out.xml"], &[]] {
+        for fault in [Fault::Kill, Fault::FailOnce, Fault::FailFromThen] {
+            for steps in 0.. {
+                let folder = folder(old);
+                let [before, weights] = pair(folder.path());
+                let done = if fault == Fault::Kill {
+                    !dies("save graph", steps, folder.path())
+                } else {
+                    FAULT.set(Some((steps, fault)));
+                    let _failed = save_graph(folder.path());
+                    FAULT.take().is_some_and(|(left, _)| left > 0)
+                };
+                let [after, kept] = pair(folder.path());
+                assert!(after == before || after.as_deref() == Some(CONSTANT), "{steps} {fault:?}: {after:?}");
+                assert_eq!(kept, weights);
+                stage::forget_sweeps();
+                save_graph(folder.path()).unwrap();
+                assert_eq!(pair(folder.path()), [Some(CONSTANT.to_owned()), weights]);
+                assert_eq!(entries(folder.path()).len(), old.len().max(1), "{:?}", entries(folder.path()));
+                if done {
+                    break;
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_file_that_is_being_made_is_waited_for() {
+    let folder = folder(&["out.xml"]);
+    let path = folder.path().join("out.xml");
+    let mut running = Single::new(&path).unwrap();
+    running.write(&path, |file| file.write_all(b"first")).unwrap();
+    std::thread::scope(|scope| {
+        let second = scope.spawn(|| replace(&path, |file| file.write_all(b"second")));
+        let reader = scope.spawn(|| is_half_written(&path));
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        assert!(!second.is_finished() && !reader.is_finished());
+        running.replace(&path).unwrap();
+        second.join().unwrap().unwrap();
+        assert!(!reader.join().unwrap().unwrap());
+    });
+    assert_eq!(fs::read_to_string(&path).unwrap(), "second");
+    assert_eq!(entries(folder.path()), BTreeSet::from([PathBuf::from("out.xml")]));
+}
+
+#[test]
+fn what_a_killed_run_left_goes_and_what_a_running_one_has_stays() {
+    let folder = folder(&[".typelift-x.tmp", ".typelift-AbC.tmp"]);
+    let path = folder.path();
+    assert!(dies("save", 7, path));
+    let stage = stage::folder_of(&path.join("out.xml"));
+    assert!(entries(&stage).len() > 1, "{:?}", entries(&stage));
+    let running = Single::new(&path.join("running.xml")).unwrap();
+    let left = entries(&stage);
+    assert_eq!(left.len(), 1, "{left:?}");
+    stage::forget_sweeps();
+    model().save(path.join("other.xml")).unwrap();
+    assert_eq!(entries(&stage), left);
+    drop(running);
+    assert_eq!(entries(path).len(), 4, "{:?}", entries(path));
+}
+
+/// Another pair that a kill left without its graph is not thrown away.
+#[test]
+fn what_another_pair_needs_stays() {
+    let mut found = 0;
+    for steps in 0.. {
+        let folder = folder(&["out.xml", "out.bin"]);
+        let path = folder.path();
+        let before = pair(path);
+        if !dies("save", steps, path) {
+            break;
+        }
+        let left = pair(path);
+        stage::forget_sweeps();
+        model().save(path.join("other.xml")).unwrap();
+        assert_eq!(pair(path), left);
+        if left[0].is_none() {
+            found += 1;
+            assert_completed(path, &before, &left);
+        } else {
+            recover(&path.join("out.xml")).unwrap();
+        }
+        assert_eq!(entries(path).len(), 4, "{:?}", entries(path));
+    }
+    assert!(found > 2);
+}
+
+/// At each step of a run another one, of another model in the same folder, runs from its begin to its end.
+#[test]
+fn runs_that_write_other_models_into_one_folder_leave_each_other_alone() {
+    for old in BEFORE {
+        for steps in 0.. {
+            let folder = folder(old);
+            let other = |folder: PathBuf| {
+                stage::forget_sweeps();
+                model().save(folder.join("other.xml")).unwrap();
+            };
+            OTHER.set(Some((steps, other, folder.path().to_owned())));
+            save(folder.path()).unwrap_or_else(|error| panic!("{steps}: {error}"));
+            let is_over = OTHER.take().is_some();
+            assert_eq!(pair(folder.path()), new_pair());
+            assert_eq!(entries(folder.path()).len(), if is_over { 2 } else { 4 }, "{:?}", entries(folder.path()));
+            if is_over {
+                assert!(steps > 10);
+                break;
+            }
+        }
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn attributes_and_permissions_stay() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = folder(&["out.xml", "out.bin"]);
+    let paths = ["out.xml", "out.bin"].map(|name| folder.path().join(name));
+    for path in &paths {
+        fs::set_permissions(path, fs::Permissions::from_mode(0o640)).unwrap();
+        if xattr::set(path, "user.origin", b"export").is_err() {
+            return;
+        }
+    }
+    save(folder.path()).unwrap();
+    for path in &paths {
+        assert_eq!(fs::metadata(path).unwrap().permissions().mode() & 0o777, 0o640);
+        assert_eq!(xattr::get(path, "user.origin").unwrap().as_deref(), Some(&b"export"[..]));
+    }
+}
+
+#[test]
+fn weights_in_a_file_are_copied_left_or_linked_and_never_of_another_file() {
+    let folder = folder(&[]);
+    let path = folder.path();
+    fs::write(path.join("in.xml"), CONSTANT).unwrap();
+    fs::write(path.join("in.bin"), "new").unwrap();
+    let model = Model::open(path.join("in.xml")).unwrap();
+    model.save(path.join("out.xml")).unwrap();
+    assert_eq!(pair(path), new_pair());
+    model.save(path.join("in.xml")).unwrap();
+    let link = SaveOptions { weights: WeightsMode::Link, ..SaveOptions::default() };
+    model.save_with(path.join("link.xml"), link).unwrap();
+    assert_eq!(FileId::of(&path.join("link.bin")), FileId::of(&path.join("in.bin")));
+    // Put in its place by somebody else while the model was worked on: the open file is copied, not the one there now.
+    fs::write(path.join("else"), "else").unwrap();
+    fs::rename(path.join("else"), path.join("in.bin")).unwrap();
+    model.save(path.join("out.xml")).unwrap();
+    assert_eq!(pair(path), new_pair());
+    let in_place = SaveOptions { in_place: true, ..SaveOptions::default() };
+    for options in [link, in_place] {
+        let refused = model.save_with(path.join("in.xml"), options);
+        assert!(matches!(refused, Err(SaveError::WeightsChanged(_))), "{refused:?}");
+    }
+    // Written to: what was read of it before need not be what is there now.
+    let model = Model::open(path.join("in.xml")).unwrap();
+    fs::write(path.join("in.bin"), "longer").unwrap();
+    assert!(matches!(model.save(path.join("out.xml")), Err(SaveError::WeightsChanged(_))));
+    assert_eq!(pair(path), new_pair());
+}
+
+#[test]
+fn constants_without_bytes_are_refused_unless_the_weights_are_left_out() {
+    let folder = folder(&["out.xml", "out.bin"]);
+    let model = Model::from_xml(CONSTANT).unwrap();
+    let path = folder.path().join("out.xml");
+    assert!(matches!(model.save(&path), Err(SaveError::MissingWeights(_))));
+    assert!(matches!(model.save(path.with_extension("bin")), Err(SaveError::NamedAsWeights(_))));
+    assert!(matches!(model.save(folder.path()), Err(SaveError::NotAFile(_))));
+    assert_eq!(pair(folder.path()), [OLD, OLD].map(|text| Some(text.to_owned())));
+    model.save_with(&path, SaveOptions { weights: WeightsMode::None, ..SaveOptions::default() }).unwrap();
+    assert_eq!(pair(folder.path()), [CONSTANT, OLD].map(|text| Some(text.to_owned())));
+}
+
+#[cfg(unix)]
+#[test]
+fn links_are_followed_as_a_pair_or_not_at_all() {
+    use std::os::unix::fs::symlink;
+    let folder = folder(&[]);
+    let path = folder.path();
+    fs::create_dir(path.join("real")).unwrap();
+    fs::write(path.join("real/a.xml"), OLD).unwrap();
+    fs::write(path.join("real/a.bin"), OLD).unwrap();
+    symlink("real/a.xml", path.join("out.xml")).unwrap();
+    assert!(matches!(save(path), Err(SaveError::LinkedGraph { .. })));
+    symlink("real/a.bin", path.join("out.bin")).unwrap();
+    save(path).unwrap();
+    assert!(path.join("out.xml").is_symlink() && path.join("out.bin").is_symlink());
+    assert_eq!(fs::read_to_string(path.join("real/a.bin")).unwrap(), "new");
+    assert_eq!(pair(path), new_pair());
+}
+
+/// Weights that are a link to another directory, or to another file system, are replaced there, killed or not.
+#[cfg(unix)]
+#[test]
+fn weights_that_link_elsewhere_are_replaced_there() {
+    use std::os::unix::fs::symlink;
+    let elsewhere = [Path::new("/dev/shm"), Path::new("/tmp")].into_iter().find(|path| path.is_dir()).unwrap();
+    for steps in 0.. {
+        let store = tempfile::tempdir_in(elsewhere).unwrap();
+        let folder = folder(&["out.xml"]);
+        let path = folder.path();
+        fs::write(store.path().join("w"), OLD).unwrap();
+        symlink(store.path().join("w"), path.join("out.bin")).unwrap();
+        let before = pair(path);
+        let died = dies("save", steps, path);
+        let left = pair(path);
+        assert_not_mixed(&before, &left);
+        // What sweeps the other directory leaves what the pair needs.
+        replace(&store.path().join("other"), |file| file.write_all(b"other")).unwrap();
+        if left[0].is_none() {
+            assert_completed(path, &before, &left);
+        }
+        save(path).unwrap();
+        assert_eq!(pair(path), new_pair());
+        assert!(path.join("out.bin").is_symlink());
+        assert_eq!(entries(path).len(), 2, "{:?}", entries(path));
+        assert_eq!(entries(store.path()).len(), 2, "{:?}", entries(store.path()));
+        if !died {
+            break;
+        }
+    }
+}
+
+#[cfg(unix)]
+mod planted;

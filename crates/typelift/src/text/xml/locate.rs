@@ -1,0 +1,222 @@
+//! What the text of a layer says, and where.
+
+use std::ops::Range;
+
+use smallvec::SmallVec;
+use typelift_promote::ElementType;
+
+use super::tokens::{Element, Tokens};
+use crate::base::number::integer_prefix;
+use crate::base::span::Span;
+use crate::model::graph::{Direction, LayerId, OutputPort};
+use crate::model::shape::Shape;
+
+/// Whether the text of a port, whose tags say `declared` and enclose `content`, says this type and shape. Bounds of a dim
+/// cannot be written, nor can the difference between a scalar and a dynamic rank.
+pub(crate) fn declares(source: &str, declared: Option<ElementType>, content: Span, output: &OutputPort) -> bool {
+    declared == Some(output.element_type)
+        && ((!output.stale && content.text(source) == output.content.text(source))
+            || matches_dims(&declared_dims(source, content), &output.shape))
+}
+
+/// Where `attribute` of the first `element` at or directly under the layer at `span` is: its value, or the element's
+/// tag if it is not written, or the layer's if it has no such element.
+pub(crate) fn locate(source: &str, span: Span, element: &str, attribute: &str) -> Span {
+    let mut tokens = Tokens::new(source, span);
+    let Ok(Some(root)) = tokens.child(None) else { return span };
+    let find = |tokens: &Tokens, tag: &Element| {
+        Tokens::attribute(tag, attribute).map_or(tag.tag_span, |value| tokens.span_of(value))
+    };
+    if root.name() == element {
+        return find(&tokens, &root);
+    }
+    while let Ok(Some(child)) = tokens.child(Some(&root)) {
+        if child.name() == element {
+            return find(&tokens, &child);
+        }
+        if tokens.skip(&child).is_err() {
+            break;
+        }
+    }
+    root.tag_span
+}
+
+/// A start tag in a piece of the text.
+pub(crate) struct Tag {
+    /// The name of the element.
+    pub(crate) name: Span,
+    /// The tag.
+    pub(crate) span: Span,
+    /// The element around it, by position; `None` for the outermost ones.
+    pub(crate) parent: Option<usize>,
+    /// Its attributes: name and value.
+    pub(crate) attributes: SmallVec<[(Span, Span); 4]>,
+}
+
+impl Tag {
+    /// Where the value of an attribute is.
+    pub(crate) fn value(&self, source: &str, name: &str) -> Option<Span> {
+        self.attributes.iter().find(|(known, _)| known.text(source) == name).map(|&(_, value)| value)
+    }
+}
+
+/// The start tags in a piece of the text, in order, as far as it is well-formed.
+pub(crate) fn tags(source: &str, span: Span) -> Vec<Tag> {
+    let mut tokens = Tokens::new(source, span);
+    let mut found = Vec::new();
+    let mut open: Vec<(Element, usize)> = Vec::new();
+    loop {
+        match tokens.child(open.last().map(|(element, _)| element)) {
+            Ok(Some(element)) => {
+                let attributes = Tokens::attributes(&element).flatten();
+                found.push(Tag {
+                    name: tokens.span_of(element.name()),
+                    span: element.tag_span,
+                    parent: open.last().map(|&(_, at)| at),
+                    attributes: attributes.map(|(name, value)| (tokens.span_of(name), tokens.span_of(value))).collect(),
+                });
+                open.push((element, found.len() - 1));
+            }
+            Ok(None) if open.pop().is_some() => {}
+            _ => return found,
+        }
+    }
+}
+
+/// What `find` gives for an element two levels below the root at `span`, as far as that is well-formed: those in the elements
+/// whose name `is_list`. It gets each with its position there. Also gives the tag of the root.
+fn find_below<T>(
+    source: &str,
+    span: Span,
+    is_list: impl Fn(&str) -> bool,
+    mut find: impl FnMut(&Element, usize) -> Option<T>,
+) -> (Span, Option<T>) {
+    let mut tokens = Tokens::new(source, span);
+    let Ok(Some(root)) = tokens.child(None) else { return (span, None) };
+    let mut look = || {
+        while let Some(list) = tokens.child(Some(&root)).ok()? {
+            if !is_list(list.name()) {
+                tokens.skip(&list).ok()?;
+                continue;
+            }
+            let mut position = 0;
+            while let Some(entry) = tokens.child(Some(&list)).ok()? {
+                if let Some(found) = find(&entry, position) {
+                    return Some(found);
+                }
+                position += 1;
+                tokens.skip(&entry).ok()?;
+            }
+        }
+        None
+    };
+    let found = look();
+    (root.tag_span, found)
+}
+
+/// The tag of a port of the layer at `span`, or the layer's if it has no such port.
+pub(crate) fn locate_port(source: &str, span: Span, direction: Direction, position: usize) -> Span {
+    let list = if direction == Direction::Input { "input" } else { "output" };
+    let mut others = 0;
+    let find = |entry: &Element, at: usize| {
+        others = if at == 0 { 0 } else { others };
+        let is_port = entry.name() == "port";
+        others += usize::from(!is_port);
+        (is_port && at - others == position).then_some(entry.tag_span)
+    };
+    let (layer, port) = find_below(source, span, |name| name == list, find);
+    port.unwrap_or(layer)
+}
+
+/// The tag of a back edge of the layer at `span`, by position, or the layer's if it has no such edge.
+pub(crate) fn locate_back_edge(source: &str, span: Span, position: usize) -> Span {
+    let find = |edge: &Element, at| (at == position).then_some(edge.tag_span);
+    let (layer, edge) = find_below(source, span, |name| name == "back_edges", find);
+    edge.unwrap_or(layer)
+}
+
+/// The entry of a port map, or the back edge, of the layer at `span` that names a layer of a body.
+#[cold]
+pub(crate) fn locate_joint(source: &str, span: Span, id: LayerId) -> Option<Span> {
+    let names = ["internal_layer_id", "from-layer", "to-layer"];
+    locate_joint_with(source, span, |name, value| names.contains(&name) && value.trim().parse() == Ok(id.0))
+}
+
+/// The entry of a port map, or the back edge, of the layer at `span` with such an attribute.
+#[cold]
+pub(crate) fn locate_joint_with(source: &str, span: Span, is_it: impl Fn(&str, &str) -> bool) -> Option<Span> {
+    let is_list = |name: &str| name.contains("port_map") || name == "back_edges";
+    let is_it = |entry: &Element| Tokens::attributes(entry).flatten().any(|(name, value)| is_it(name, value));
+    find_below(source, span, is_list, |entry, _| is_it(entry).then_some(entry.tag_span)).1
+}
+
+/// Whether a port with these dims says this shape.
+pub(crate) fn matches_dims(declared: &[i64], shape: &Shape) -> bool {
+    let dims = shape.dims().unwrap_or_default();
+    declared.len() == dims.len() && declared.iter().zip(dims).all(|(&text, dim)| dim.value().unwrap_or(-1) == text)
+}
+
+/// The dims that the text between a port's tags declares; -1 for one that is not fixed, less if it is not a dim.
+pub(crate) fn declared_dims(source: &str, content: Span) -> SmallVec<[i64; 6]> {
+    if let Some(dims) = plain_dims(content.text(source)) {
+        return dims;
+    }
+    let mut tokens = Tokens::new(source, content);
+    let mut dims = SmallVec::new();
+    while let Ok(Some(child)) = tokens.child(None) {
+        let text = if child.name() == "dim" { tokens.text(&child) } else { tokens.skip(&child).map(|_| "".into()) };
+        match text {
+            Ok(text) if child.name() == "dim" => dims.push(integer_prefix(&text).map_or(i64::MIN, |(dim, _)| dim)),
+            Ok(_) => {}
+            Err(_) => break,
+        }
+    }
+    dims
+}
+
+/// As [`declared_dims`], where the text is nothing but plain elements with numbers and white space, which it nearly always
+/// is.
+fn plain_dims(text: &str) -> Option<SmallVec<[i64; 6]>> {
+    let mut dims = SmallVec::new();
+    let mut rest = text.trim_ascii_start();
+    while !rest.is_empty() {
+        let inside = rest.strip_prefix("<dim>")?;
+        let (dim, behind) = inside.split_at(inside.bytes().position(|b| b == b'<')?);
+        let behind = behind.strip_prefix("</dim>")?;
+        match integer_prefix(dim)? {
+            (dim, false) => dims.push(dim),
+            (_, true) => return None,
+        }
+        rest = behind.trim_ascii_start();
+    }
+    Some(dims)
+}
+
+/// The metadata in the text between a port's tags.
+pub(super) fn rt_info_in(source: &str, content: Span) -> Option<Span> {
+    if !content.text(source).contains("rt_info") {
+        return None;
+    }
+    let mut tokens = Tokens::new(source, content);
+    while let Ok(Some(child)) = tokens.child(None) {
+        let span = tokens.skip(&child).ok()?;
+        if child.name() == "rt_info" {
+            return Some(span);
+        }
+    }
+    None
+}
+
+/// The bytes of the weights that the means in a `<pre-process>` at `span` take.
+pub(crate) fn means(source: &str, span: Span) -> Vec<Range<u64>> {
+    let mut found = Vec::new();
+    let add = |mean: &Element, _| {
+        let number = |name| Tokens::attribute(mean, name)?.trim().parse::<u64>().ok();
+        if let ("mean", Some(start), Some(size)) = (mean.name(), number("offset"), number("size")) {
+            found.push(start..start.saturating_add(size));
+        }
+        None::<()>
+    };
+    find_below(source, span, |_| true, add);
+    found
+}

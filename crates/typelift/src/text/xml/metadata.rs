@@ -1,0 +1,210 @@
+//! The `<rt_info>` of a model, a layer or a port.
+
+use super::tokens::{Tokens, decode, encode, is_name};
+use crate::base::span::Span;
+
+/// An entry of the `<rt_info>` of a layer or a port.
+pub(crate) struct Entry<'a> {
+    /// The name of an `<attribute>` in the version that OpenVINO knows, 0; empty for any other element.
+    pub(crate) name: String,
+    /// The `value` of the attribute.
+    pub(crate) value: Option<String>,
+    /// The whole element.
+    pub(crate) text: &'a str,
+}
+
+/// The entries of an `<rt_info>`, up to the first one that is not whole.
+pub(crate) fn entries(rt_info: &str) -> Vec<Entry<'_>> {
+    let entry = |child: Child| {
+        let name = child.written("name").filter(|_| child.is_attribute()).unwrap_or_default();
+        Entry { name, value: child.written("value"), text: child.span.text(rt_info) }
+    };
+    children(rt_info, whole(rt_info)).into_iter().map(entry).collect()
+}
+
+/// What the `<rt_info>` of a layer says under a name: the value of an attribute that OpenVINO knows, empty for one that has
+/// none, or of a `<user_data>`.
+pub(crate) fn value_of(rt_info: &str, name: &str) -> Option<String> {
+    let child = children(rt_info, whole(rt_info)).into_iter().find(|child| child.is_of(name))?;
+    Some(child.written("value").or_else(|| child.written(name)).unwrap_or_default())
+}
+
+/// The names under which the `<rt_info>` of a layer says something.
+pub(crate) fn names_of(rt_info: &str) -> Vec<String> {
+    let named = children(rt_info, whole(rt_info)).into_iter().filter_map(|child| Some((child.written("name")?, child)));
+    named.filter(|(name, child)| child.is_of(name)).map(|(name, _)| name).collect()
+}
+
+/// The `<rt_info>` of a layer without what it says under a name; `None` if nothing is left of it.
+pub(crate) fn without_entry(rt_info: &str, name: &str) -> Option<String> {
+    let children = children(rt_info, whole(rt_info));
+    let Some(child) = children.iter().find(|child| child.is_of(name)) else { return Some(rt_info.to_owned()) };
+    if children.len() == 1 {
+        return None;
+    }
+    // The gap before it goes, too.
+    let start = rt_info[..child.span.start as usize].trim_end().len();
+    Some(spliced(rt_info, Span::new(start, child.span.end as usize), ""))
+}
+
+/// The `<rt_info>` of a layer with this element in the place of what it says under the name of that.
+pub(crate) fn with_entry(rt_info: Option<&str>, name: &str, attributes: &[(&str, &str)], is_attribute: bool) -> String {
+    let new = tag(if is_attribute { "attribute" } else { "user_data" }, attributes);
+    let Some(rt_info) = rt_info else { return format!("<rt_info>{new}</rt_info>") };
+    match children(rt_info, whole(rt_info)).into_iter().find(|child| child.is_of(name)) {
+        Some(child) => spliced(rt_info, child.span, &new),
+        None => with_child(rt_info, whole(rt_info), &new),
+    }
+}
+
+/// The value in the `<rt_info>` of a model to which these keys lead; `None` if there is none.
+pub(crate) fn value_at(rt_info: &str, path: &[&str]) -> Option<String> {
+    let (last, groups) = path.split_last()?;
+    let group = groups.iter().try_fold(whole(rt_info), |group, key| Some(child(rt_info, group, key)?.span))?;
+    child(rt_info, group, last)?.written("value")
+}
+
+/// The `<rt_info>` of a model with this value where these keys lead.
+///
+/// # Errors
+/// Why there cannot be one: one of the keys before the last is that of a value, or the last that of a group.
+pub(crate) fn with_value(rt_info: &str, path: &[&str], value: &str) -> Result<String, String> {
+    let mut group = whole(rt_info);
+    for (at, key) in path.iter().enumerate() {
+        let Some(child) = child(rt_info, group, key) else {
+            return Ok(with_child(rt_info, group, &branch(&path[at..], value)));
+        };
+        let inside = children(rt_info, child.span);
+        if at + 1 == path.len() {
+            if let Some(first) = inside.first() {
+                return Err(format!("`{key}` is a group; name a value in it, `{}/{}`", path.join("/"), first.key()));
+            }
+            return Ok(spliced(rt_info, child.span, &branch(&[key], value)));
+        }
+        if child.written("value").is_some() {
+            return Err(format!("`{key}` is a value, so nothing can be inside it"));
+        }
+        group = child.span;
+    }
+    Err("a name is missing".to_owned())
+}
+
+/// The `<rt_info>` of a model with what the one of another model has besides; groups are taken as they are.
+pub(crate) fn with_missing(rt_info: &str, other: &str) -> String {
+    let mut all = rt_info.to_owned();
+    for missing in children(other, whole(other)) {
+        if child(rt_info, whole(rt_info), &missing.key()).is_none() {
+            all = with_child(&all, whole(&all), missing.span.text(other));
+        }
+    }
+    all
+}
+
+/// An element directly inside of another one.
+struct Child {
+    name: String,
+    attributes: Vec<(String, String)>,
+    span: Span,
+}
+
+impl Child {
+    fn written(&self, wanted: &str) -> Option<String> {
+        self.attributes.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.clone())
+    }
+
+    /// Whether it is an `<attribute>` that OpenVINO can know.
+    fn is_attribute(&self) -> bool {
+        self.name == "attribute" && self.written("version").as_deref() == Some("0")
+    }
+
+    fn is_of(&self, name: &str) -> bool {
+        (self.is_attribute() || self.name == "user_data") && self.written("name").as_deref() == Some(name)
+    }
+
+    /// By what the metadata of a model knows it: keys that XML cannot have as a name are written otherwise.
+    fn key(&self) -> String {
+        self.written("name").filter(|_| self.name == INFO).unwrap_or_else(|| self.name.clone())
+    }
+}
+
+/// The element of a key that XML cannot have as a name.
+const INFO: &str = "info";
+
+fn whole(text: &str) -> Span {
+    Span::new(0, text.len())
+}
+
+/// The elements directly inside the one at a place, up to the first one that is not whole.
+fn children(text: &str, place: Span) -> Vec<Child> {
+    let mut tokens = Tokens::new(text, place);
+    let mut found = Vec::new();
+    let Ok(Some(root)) = tokens.child(None) else { return found };
+    while let Ok(Some(child)) = tokens.child(Some(&root)) {
+        let attributes = Tokens::attributes(&child).flatten();
+        let attributes = attributes.map(|(name, value)| (name.to_owned(), decode(value).into_owned())).collect();
+        let name = child.name().to_owned();
+        let Ok(span) = tokens.skip(&child) else { break };
+        found.push(Child { name, attributes, span });
+    }
+    found
+}
+
+fn child(text: &str, place: Span, key: &str) -> Option<Child> {
+    children(text, place).into_iter().find(|child| child.key() == key)
+}
+
+fn tag(name: &str, attributes: &[(&str, &str)]) -> String {
+    let mut tag = format!("<{name}");
+    for (name, value) in attributes {
+        tag.push_str(&format!(" {name}=\""));
+        encode(value, &mut tag);
+        tag.push('"');
+    }
+    tag + " />"
+}
+
+/// Groups of these keys inside each other, and the value under the last one.
+fn branch(path: &[&str], value: &str) -> String {
+    let element = |key: &str, value: Option<&str>| {
+        let named =
+            if is_name(key) { (key.to_owned(), None) } else { (INFO.to_owned(), Some(("name", key.to_owned()))) };
+        let attributes: Vec<_> = named
+            .1
+            .iter()
+            .map(|(name, key)| (*name, key.as_str()))
+            .chain(value.map(|value| ("value", value)))
+            .collect();
+        (tag(&named.0, &attributes), named.0)
+    };
+    let Some((last, groups)) = path.split_last() else { return String::new() };
+    groups.iter().rev().fold(element(last, Some(value)).0, |inside, key| {
+        let (tag, name) = element(key, None);
+        format!("{}>{inside}</{name}>", tag.trim_end_matches(" />"))
+    })
+}
+
+fn spliced(text: &str, place: Span, new: &str) -> String {
+    let (before, after) = (&text[..place.start as usize], &text[place.end as usize..]);
+    format!("{before}{new}{after}")
+}
+
+/// The text with one more element at the end of the one at a place, laid out as the first one in there.
+fn with_child(text: &str, place: Span, new: &str) -> String {
+    let element = place.text(text);
+    let gap = children(text, place).first().map_or("", |first| {
+        let before = &text[..first.span.start as usize];
+        &before[before.trim_end().len()..]
+    });
+    let new = match element.rfind("</") {
+        Some(end) => {
+            let content = element[..end].trim_end().len();
+            format!("{}{gap}{new}{}", &element[..content], &element[content..])
+        }
+        None => {
+            let tag = element.trim_end_matches("/>").trim_end();
+            let name: String = tag.chars().skip(1).take_while(|c| !c.is_whitespace()).collect();
+            format!("{tag}>{new}</{name}>")
+        }
+    };
+    spliced(text, place, &new)
+}

@@ -1,0 +1,288 @@
+//! Reading and writing the XML of a model.
+//!
+//! [`parse`] keeps the place of each layer in the text; [`write()`] copies what was not changed and prints the rest.
+
+mod canonical;
+mod in_order;
+mod locate;
+mod metadata;
+mod read;
+mod splice;
+mod tokens;
+
+use std::convert::Infallible;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+use std::string::FromUtf8Error;
+use std::sync::Arc;
+use std::thread;
+
+pub(crate) use locate::{
+    Tag, declared_dims, declares, locate, locate_back_edge, locate_joint, locate_joint_with, locate_port, matches_dims,
+    means, tags,
+};
+pub(crate) use metadata::{
+    Entry, entries, names_of, value_at, value_of, with_entry, with_missing, with_value, without_entry,
+};
+pub(crate) use read::metadata_attribute;
+pub use read::{Reading, parse};
+
+use thiserror::Error;
+
+use crate::base::file::other_format;
+use crate::base::progress::Stage;
+use crate::base::span::Span;
+use crate::findings::{Code, Diagnostic, Diagnostics};
+use crate::model::graph::{Layer, Model};
+use crate::model::weights::Weights;
+
+/// Why a file could not be read as a model.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ReadError {
+    /// The file system said no.
+    #[error("cannot read {file}")]
+    Io {
+        /// The file.
+        file: String,
+        /// What the file system said.
+        source: io::Error,
+    },
+    /// The file is not a model, or not one that OpenVINO takes.
+    #[error(transparent)]
+    Model(#[from] Box<Diagnostics>),
+}
+
+impl From<Diagnostics> for ReadError {
+    fn from(diagnostics: Diagnostics) -> Self {
+        Self::Model(Box::new(diagnostics))
+    }
+}
+
+impl ReadError {
+    pub(crate) fn io(path: &Path, source: io::Error) -> Self {
+        Self::Io { file: path.display().to_string(), source }
+    }
+}
+
+impl Model {
+    /// Reads a model and looks for its weights beside it, in the file of the same name that ends in `.bin`.
+    ///
+    /// # Errors
+    /// [`ReadError::Io`] where the file cannot be read,
+    /// [`ReadError::Model`] with everything that is wrong in it where it is not a model.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, ReadError> {
+        let path = path.as_ref();
+        let source = Arc::new(load(path)?);
+        let reading = parse(source.clone());
+        let mut diagnostics = Diagnostics::new(path, source);
+        diagnostics.list = reading.diagnostics;
+        match reading.model {
+            Some(mut model) if !diagnostics.has_errors() => {
+                model.weights =
+                    Weights::beside(path).map_err(|error| ReadError::io(&path.with_extension("bin"), error))?;
+                Ok(model)
+            }
+            _ => Err(diagnostics.into()),
+        }
+    }
+
+    /// Reads a model from text. It has no weights until [`weights`](Self::weights) is set.
+    ///
+    /// # Errors
+    /// Everything that is wrong in it. Warnings are not errors; [`parse`] gives them too.
+    ///
+    /// # Examples
+    /// ```
+    /// let model = typelift::Model::from_xml(r#"<net name="empty" version="11"><layers/></net>"#)?;
+    /// assert_eq!(model.name(), "empty");
+    /// # Ok::<(), typelift::Diagnostics>(())
+    /// ```
+    pub fn from_xml(source: impl Into<String>) -> Result<Self, Diagnostics> {
+        let source = Arc::new(source.into());
+        let reading = parse(source.clone());
+        match reading.model {
+            Some(model) if !reading.diagnostics.iter().any(Diagnostic::is_error) => Ok(model),
+            _ => Err(Diagnostics { list: reading.diagnostics, ..Diagnostics::new("<memory>", source) }),
+        }
+    }
+}
+
+/// Reads the text of a file.
+///
+/// # Errors
+/// [`ReadError::Io`]; [`ReadError::Model`] where the file is not UTF-8.
+pub fn load(path: &Path) -> Result<String, ReadError> {
+    let read = File::open(path).and_then(|file| read_bytes(&file, file.metadata()?.len()));
+    let bytes = read.map_err(|error| ReadError::io(path, error))?;
+    decode_utf8(bytes).map_err(|diagnostic| {
+        let mut diagnostics = Diagnostics::new(path, Arc::default());
+        diagnostics.list.push(*diagnostic);
+        diagnostics.into()
+    })
+}
+
+/// An IR is never longer: places in it have 32 bits.
+const MAX_LENGTH: u64 = u32::MAX as u64 - 1;
+
+/// Reads the bytes of a text. It stops early where they do not begin as XML does, so that neither a device that never ends nor a
+/// large file of another kind is read whole; they are refused when they are parsed. `expected` is how many bytes there are, as
+/// far as that is known.
+///
+/// # Errors
+/// Those of `source`, and [`io::ErrorKind::FileTooLarge`] for 4 GiB and more.
+pub fn read_bytes(mut source: impl Read, expected: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(START);
+    source.by_ref().take(START as u64).read_to_end(&mut bytes)?;
+    if begins_as_xml(&bytes) && expected <= MAX_LENGTH {
+        // What is as long as expected is read at once.
+        let mut whole = vec![0; usize::try_from(expected).unwrap_or(0).max(bytes.len())];
+        let (start, rest) = whole.split_at_mut(bytes.len());
+        start.copy_from_slice(&bytes);
+        source.read_exact(rest)?;
+        source.take(MAX_LENGTH - whole.len() as u64 + 1).read_to_end(&mut whole)?;
+        bytes = whole;
+    }
+    if expected.max(bytes.len() as u64) > MAX_LENGTH { Err(io::ErrorKind::FileTooLarge.into()) } else { Ok(bytes) }
+}
+
+/// By how many bytes at its start a text is recognized.
+const START: usize = 4096;
+
+fn begins_as_xml(start: &[u8]) -> bool {
+    let white = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, 0xef | 0xbb | 0xbf | 0xfe | 0xff);
+    let first = start.iter().position(|byte| !white(byte)).unwrap_or(0);
+    // In UTF-16 a zero may come first.
+    matches!(start[first..], [] | [b'<', ..] | [0, b'<', ..]) || start.iter().all(white)
+}
+
+/// The refusal of a file of another kind.
+fn not_a_model(bytes: &[u8]) -> Option<Diagnostic> {
+    let (name, help) = other_format(bytes).filter(|_| !bytes.trim_ascii_start().starts_with(b"<"))?;
+    Some(Diagnostic::new(Code::NotAnIr, format!("the file is {name}, not the XML of a model")).help(help))
+}
+
+/// Takes bytes as text.
+///
+/// # Errors
+/// A diagnostic that names the first byte that is not UTF-8, or the kind of file that this is.
+pub fn decode_utf8(bytes: Vec<u8>) -> Result<String, Box<Diagnostic>> {
+    if let Some(refusal) = not_a_model(&bytes) {
+        return Err(refusal.into());
+    }
+    String::from_utf8(bytes).map_err(|error| not_utf8(&error).into())
+}
+
+/// Refuses bytes that are not UTF-8.
+fn not_utf8(error: &FromUtf8Error) -> Diagnostic {
+    match error.as_bytes() {
+        [0xFF, 0xFE, ..] | [0xFE, 0xFF, ..] | [b'<', 0, ..] | [0, b'<', ..] => {
+            Diagnostic::new(Code::XmlSyntax, "the text is UTF-16: OpenVINO reads that, Typelift reads UTF-8 only")
+                .help("convert the file to UTF-8: `iconv -f UTF-16 -t UTF-8 model.xml > utf8.xml`")
+        }
+        bytes => {
+            let at = error.utf8_error().valid_up_to();
+            let line = bytes[..at].iter().filter(|&&byte| byte == b'\n').count() + 1;
+            let message = format!("byte {at}, in line {line}, is not UTF-8, and Typelift reads UTF-8 only");
+            Diagnostic::new(Code::XmlSyntax, message).help(
+                "if the file is a model, convert it to UTF-8: `iconv -f LATIN1 -t UTF-8 model.xml > utf8.xml`; otherwise give \
+                 the .xml of the model",
+            )
+        }
+    }
+}
+
+/// The place of a layer's name in the text of `model`; empty for a layer that was added.
+#[must_use]
+pub fn name_span(model: &Model, layer: &Layer) -> Span {
+    layer.span().map_or(Span::default(), |span| locate(&model.source, span, "layer", "name"))
+}
+
+/// How to write a model.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WriteOptions {
+    /// Print everything afresh with the elements, order and indentation of OpenVINO's serializer; what the graph does not
+    /// hold, such as comments and elements the format does not have, is left out. The attributes of a layer keep their order
+    /// and their texts: no default is added, and no list is spelled anew.
+    pub canonical: bool,
+    /// Bring every port's type and dims up to what the graph holds, not only those of layers that were changed.
+    pub refresh_ports: bool,
+    /// Print on this thread alone. A text of several megabytes is printed on two otherwise, where there are two cores.
+    pub on_one_thread: bool,
+}
+
+/// Writes a model as text.
+///
+/// Without [`canonical`](WriteOptions::canonical), what nobody changed is copied from the source byte for byte.
+#[must_use]
+pub fn write(model: &Model, options: WriteOptions) -> String {
+    let mut text = String::with_capacity(model.source.len());
+    let Ok(()) = write_to(model, options, |piece| {
+        text.push_str(piece);
+        Ok::<_, Infallible>(())
+    });
+    text
+}
+
+/// Hands a model's text to `sink` piece by piece, which takes much less memory than the whole text.
+///
+/// # Errors
+/// What `sink` returns; nothing more is handed to it then.
+///
+/// # Examples
+/// ```
+/// use std::io::Write;
+/// use typelift::xml::{WriteOptions, write_to};
+/// let model = typelift::Model::from_xml(r#"<net name="n" version="11"><layers/></net>"#)?;
+/// let mut file = tempfile::tempfile()?;
+/// write_to(&model, WriteOptions::default(), |piece| file.write_all(piece.as_bytes()))?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn write_to<E>(model: &Model, options: WriteOptions, mut sink: impl FnMut(&str) -> Result<(), E>) -> Result<(), E> {
+    let mut held = model.demands.opening.then(String::new);
+    let (stage, mut written) = (Stage::new("write", model.source.len() as u64), 0);
+    let mut hand = |piece: &str| {
+        written += piece.len();
+        stage.at(written.min(model.source.len()) as u64);
+        let Some(text) = &mut held else { return sink(piece) };
+        text.push_str(piece);
+        if text.trim_end().len() <= OPENING { Ok(()) } else { sink(&held.take().unwrap_or_default()) }
+    };
+    if options.canonical || model.source.is_empty() {
+        hand(&canonical::model(model))?;
+    } else {
+        splice::model(model, options, &mut hand)?;
+    }
+    let Some(text) = held else { return Ok(()) };
+    let text = text.trim_end();
+    let (text, end) = text.split_at(text.rfind("</").unwrap_or(text.len()));
+    sink(&format!("{text}{}{end}\n", " ".repeat(OPENING + 1 - text.len() - end.len())))
+}
+
+/// What a second thread needs for bodies that nest as deep as they may: what the main thread commonly has.
+const STACK: usize = 8 << 20;
+
+/// Whether a text of as many bytes is written by two threads, where they are wanted.
+fn is_worth_two_threads(length: usize) -> bool {
+    const LONG: usize = 4 << 20;
+    length >= LONG && thread::available_parallelism().is_ok_and(|cores| cores.get() > 1)
+}
+
+/// The number of bytes at the start of a text in which older releases look for the whole `<net …>` tag. They want the text
+/// to go on after them.
+pub(crate) const OPENING: usize = 512;
+
+/// What comes before the root.
+pub(crate) const DECLARATION: &str = "<?xml version=\"1.0\"?>\n";
+
+/// Whether what [`write()`] writes is the text that the model was read from.
+#[must_use]
+pub fn is_source(model: &Model, options: WriteOptions) -> bool {
+    let mut rest: &str = model.source();
+    let same = write_to(model, WriteOptions { on_one_thread: true, ..options }, |piece| {
+        rest = rest.strip_prefix(piece).ok_or(())?;
+        Ok::<_, ()>(())
+    });
+    same.is_ok() && rest.is_empty()
+}

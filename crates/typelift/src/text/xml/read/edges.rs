@@ -1,0 +1,466 @@
+//! Edges, and what is wrong with how they connect layers.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::mem::take;
+
+use smallvec::SmallVec;
+
+use super::super::tokens::Element;
+use super::{Fatal, Read, SHOWN};
+use crate::findings::{About, Code, Diagnostic, LayerRef, Severity};
+// The reader drops layers as OpenVINO does, by what their type says and nothing else of operations.
+use crate::base::span::Span;
+use crate::model::graph::{Direction, Graph, Input, Layer, LayerId, Output, Start};
+
+/// What an edge says, in the order in which it is written.
+const EDGE_ATTRIBUTES: [&str; 4] = ["from-layer", "from-port", "to-layer", "to-port"];
+
+/// The wires of a graph as the file has them, by ids.
+pub(super) struct Edge {
+    from: (u64, u64),
+    to: (u64, u64),
+    span: Span,
+}
+
+impl Edge {
+    fn about(&self) -> About {
+        let end = |(layer, port)| (LayerId(layer), port);
+        About::Edge { from: end(self.from), to: end(self.to) }
+    }
+}
+
+impl<'a> Read<'a> {
+    /// Reads edges and wires the graph by them. What is to be wired once all layers are known goes to `open`: the first edge
+    /// that does not connect two ports, and those after it.
+    pub(super) fn edges(&mut self, parent: &Element<'a>, graph: &mut Graph, open: &mut Vec<Edge>) -> Result<(), Fatal> {
+        let mut ports = PortIndex::default();
+        let mut wire = |edge: Edge| match ports.ends(graph, &edge).filter(|_| open.is_empty()) {
+            Some((source, target)) => graph.wire(source, target, Some(edge.span)),
+            None => open.push(edge),
+        };
+        loop {
+            // Nearly every edge is written alike, and four numbers are found much faster than four attributes.
+            while let Some(([from, from_port, to, to_port], span)) = self.tokens.plain_edge(parent) {
+                wire(Edge { from: (from, from_port), to: (to, to_port), span });
+            }
+            match self.tokens.child(Some(parent))? {
+                Some(element) if element.name() == "edge" => self.edge(&element)?.into_iter().for_each(&mut wire),
+                Some(element) => self.unknown_element(&element, None)?,
+                None => return Ok(()),
+            }
+        }
+    }
+
+    fn edge(&mut self, element: &Element<'a>) -> Result<Option<Edge>, Fatal> {
+        let values = self.known_attributes(element, EDGE_ATTRIBUTES, |_, _| {})?;
+        let mut numbers = [None; 4];
+        for ((name, value), number) in EDGE_ATTRIBUTES.into_iter().zip(values).zip(&mut numbers) {
+            *number = self.required(element, name, value);
+        }
+        self.no_children(element)?;
+        let span = self.tokens.span_since(element);
+        Ok(match numbers {
+            [Some(from), Some(from_port), Some(to), Some(to_port)] => {
+                Some(Edge { from: (from, from_port), to: (to, to_port), span })
+            }
+            [_, _, to, _] => {
+                self.lost.extend(to.map(LayerId));
+                self.damaged = true;
+                None
+            }
+        })
+    }
+
+    pub(super) fn wire(&mut self, graph: &mut Graph, edges: Vec<Edge>) {
+        let reported = self.diagnostics.len();
+        self.connect(graph, edges);
+        if !self.repeated.is_empty() && self.diagnostics[reported..].iter().any(Diagnostic::is_error) {
+            self.blame_repeated_ids(reported);
+        }
+    }
+
+    /// Makes ids that several layers have the error, and drops what only follows from them.
+    #[cold]
+    fn blame_repeated_ids(&mut self, reported: usize) {
+        let errors: Vec<_> = self.diagnostics.drain(reported..).collect();
+        let mut missing = Vec::new();
+        for error in errors {
+            let of_repeated = |layer: &LayerRef| {
+                self.repeated.iter().any(|&(id, _)| id == layer.id) || error.code == Code::UnknownPort
+            };
+            match error.code {
+                Code::UnknownLayer => missing.push(error),
+                _ if error.layer.as_ref().is_some_and(of_repeated) => {}
+                _ => self.diagnostics.push(error),
+            }
+        }
+        // An id that edges name and no layer has is most likely what one of the layers was to have.
+        let source = |error: &Diagnostic| if let About::Edge { from, .. } = *error.about { Some(from.0) } else { None };
+        let ids: Vec<_> = missing.iter().filter_map(source).collect();
+        for &(_, at) in &self.repeated {
+            let Some(found) = self.diagnostics.get_mut(at) else { continue };
+            found.severity = Severity::Error;
+            if let Some(id) = ids.first() {
+                found.help = vec![format!("give one of them the id {id}, which edges name and no layer has").into()];
+            }
+        }
+    }
+
+    fn connect(&mut self, graph: &mut Graph, edges: Vec<Edge>) {
+        let mut ports = PortIndex::default();
+        let mut lost = take(&mut self.lost);
+        let mut bad = Vec::new();
+        for edge in edges {
+            match ports.ends(graph, &edge) {
+                Some((source, target)) => graph.wire(source, target, Some(edge.span)),
+                None => {
+                    if let Some(meant) = self.turned(graph, &mut ports, &edge)
+                        && let Some((source, target)) = ports.ends(graph, &meant)
+                    {
+                        graph.wire(source, target, Some(edge.span));
+                        continue;
+                    }
+                    if graph.layer(LayerId(edge.to.0)).is_none() && !self.damaged {
+                        graph.ignore(edge.span);
+                    }
+                    lost.push(LayerId(edge.to.0));
+                    bad.push(edge);
+                }
+            }
+        }
+        let mut absent = BTreeMap::<LayerId, Vec<Edge>>::new();
+        for edge in bad {
+            let ends = [edge.to.0, edge.from.0].map(LayerId);
+            match ends.into_iter().find(|&id| graph.layer(id).is_none()) {
+                Some(id) => absent.entry(id).or_default().push(edge),
+                None => self.bad_edge(graph, &mut ports, &edge),
+            }
+        }
+        self.report_absent_layers(graph, &absent);
+        for id in lost {
+            if let Some(layer) = graph.layer_mut(id) {
+                layer.broken = true;
+            }
+        }
+        self.check_names(graph);
+        self.check_inputs(graph);
+        if !self.dropped.is_empty() {
+            // What is not fed as it should be is not part of a valid graph.
+            graph.disconnect(&take(&mut self.dropped));
+        }
+        self.check_cycles(graph);
+        self.created = None;
+        self.dropped.clear();
+    }
+
+    /// Reports layers that form a cycle: no more than a warning where OpenVINO drops them.
+    fn check_cycles(&mut self, graph: &mut Graph) {
+        let Err(cycle) = graph.topological_order() else { return };
+        let refusal = self.cycle_refusal(graph, &cycle);
+        let created = self.created.get_or_insert_with(|| created_layers(graph));
+        let is_created = |layer: &Layer| created.contains(&layer.id);
+        if created.is_empty() || cycle.iter().any(|&id| graph.layer(id).is_some_and(is_created)) {
+            return self.report(refusal);
+        }
+        // There can be more cycles. All that OpenVINO drops is taken apart, so that those are found at once.
+        let dropped: HashSet<_> = graph.layers().filter(|layer| !is_created(layer)).map(|layer| layer.id).collect();
+        if let Some(&first) = cycle.first() {
+            self.report_unless_dropped(graph, first, refusal);
+        }
+        for &id in &dropped {
+            if let Some(layer) = graph.layer_mut(id) {
+                layer.broken = true;
+            }
+        }
+        graph.disconnect(&dropped);
+        if let Err(cycle) = graph.topological_order() {
+            self.report(self.cycle_refusal(graph, &cycle));
+        }
+    }
+
+    fn cycle_refusal(&self, graph: &Graph, cycle: &[LayerId]) -> Diagnostic {
+        let layers: Vec<_> = cycle.iter().take(SHOWN).filter_map(|&id| graph.layer(id)).collect();
+        let mut list: Vec<_> = layers.iter().map(|layer| format!("{} `{}`", layer.id, layer.name)).collect();
+        if cycle.len() > layers.len() {
+            list.push(format!("{} more", cycle.len() - layers.len()));
+        }
+        let mut refusal = Diagnostic::new(Code::Cycle, format!("layers form a cycle: {}", list.join(" -> ")));
+        for (at, layer) in layers.iter().enumerate() {
+            refusal =
+                refusal.at(self.tag_of(layer), if at == 0 { "its output comes back to it" } else { "through here" });
+        }
+        let refusal = refusal.help("remove the edge that leads back; loops are written as Loop bodies");
+        match layers.first() {
+            Some(first) => self.of(first, refusal),
+            None => refusal,
+        }
+    }
+
+    /// Reports an edge with an end that is missing: an error where OpenVINO follows it, which is where it creates the layer
+    /// that the edge leads to.
+    fn bad_edge(&mut self, graph: &Graph, ports: &mut PortIndex, edge: &Edge) {
+        let (from, to) = (LayerId(edge.from.0), LayerId(edge.to.0));
+        let (Some(producer), Some(consumer)) = (graph.layer(from), graph.layer(to)) else { return };
+        let ends =
+            [(producer, Direction::Output, "output", edge.from.1), (consumer, Direction::Input, "input", edge.to.1)];
+        let missing = |&(layer, direction, _, id): &(&Layer, Direction, &str, u64)| {
+            ports.position(layer, direction, id).is_none()
+        };
+        let report = |(layer, _, kind, id): (&Layer, Direction, &str, u64)| {
+            let message = format!("layer {} `{}` has no {kind} port {id}", layer.id, layer.name);
+            let refusal = Diagnostic::new(Code::UnknownPort, message).about(edge.about());
+            let refusal = refusal.at(edge.span, format!("names {kind} port {id}"));
+            let refusal = refusal.at(self.tag_of(layer), format!("has {}", port_list(layer, kind)));
+            self.of(layer, refusal.help(help_with_port(layer, kind, id)))
+        };
+        let missing: Vec<_> = ends.into_iter().filter(missing).collect();
+        let reports: Vec<_> = missing.into_iter().map(report).collect();
+        for report in reports {
+            self.report_unless_dropped(graph, to, report);
+        }
+    }
+
+    /// Reports an edge whose ends are exchanged, and returns it as it is meant.
+    fn turned(&mut self, graph: &Graph, ports: &mut PortIndex, edge: &Edge) -> Option<Edge> {
+        let (from, to) = (graph.layer(LayerId(edge.from.0))?, graph.layer(LayerId(edge.to.0))?);
+        let meant = Edge { from: edge.to, to: edge.from, span: edge.span };
+        let is_turned = ports.position(from, Direction::Output, edge.from.1).is_none()
+            && ports.position(to, Direction::Input, edge.to.1).is_none()
+            && ports.position(to, Direction::Output, edge.to.1).is_some()
+            && ports.position(from, Direction::Input, edge.from.1).is_some();
+        if !is_turned {
+            return None;
+        }
+        let message = format!(
+            "the edge from layer {} `{}` to layer {} `{}` leads the wrong way",
+            from.id, from.name, to.id, to.name
+        );
+        let refusal = Diagnostic::new(Code::UnknownPort, message).about(edge.about());
+        let label = format!(
+            "port {} of layer {} is an input, port {} of layer {} an output",
+            edge.from.1, from.id, edge.to.1, to.id
+        );
+        let refusal = refusal.at(edge.span, label).help(format!(
+            "write <edge from-layer=\"{}\" from-port=\"{}\" to-layer=\"{}\" to-port=\"{}\"/>",
+            to.id, edge.to.1, from.id, edge.from.1
+        ));
+        self.report_of(from, refusal);
+        Some(meant)
+    }
+
+    /// Reports the layers that edges name and the graph does not have, one finding each.
+    fn report_absent_layers(&mut self, graph: &Graph, absent: &BTreeMap<LayerId, Vec<Edge>>) {
+        if self.damaged {
+            self.complete_ids(absent);
+            return;
+        }
+        if graph.layers().next().is_none() && self.counts.contains_key(&Code::UnknownElement) {
+            return;
+        }
+        for (&id, edges) in absent {
+            let (out, into): (Vec<_>, Vec<_>) = edges.iter().partition(|edge| edge.from.0 == id.0);
+            let (code, first, rest) = match (&out[..], &into[..]) {
+                ([first, rest @ ..], _) => (Code::UnknownLayer, *first, rest.iter().chain(&into)),
+                ([], [first, rest @ ..]) => (Code::EdgeToUnknownLayer, *first, rest.iter().chain(&out)),
+                ([], []) => continue,
+            };
+            let message = match (edges.len(), code) {
+                (1, Code::UnknownLayer) => format!("an edge starts at layer {id}, which is not there"),
+                (1, _) => format!("an edge ends at layer {id}, which is not there"),
+                (count, _) => format!("{count} edges name layer {id}, which is not there"),
+            };
+            let mut found = Diagnostic::new(code, message).about(first.about());
+            found = match code {
+                Code::UnknownLayer => found
+                    .at(first.span, "`from-layer` names no layer of this graph")
+                    .help("point `from-layer` at the layer that makes the tensor, or put the missing layer back"),
+                _ => found
+                    .at(first.span, "OpenVINO ignores this edge")
+                    .help("point `to-layer` at the layer that takes the tensor, or remove the edge"),
+            };
+            for edge in rest.take(SHOWN) {
+                let end = if edge.from.0 == id.0 { "starts" } else { "ends" };
+                found = found.at(edge.span, format!("{end} there, too"));
+            }
+            match graph.layer(LayerId(first.to.0)) {
+                Some(consumer) => {
+                    let found = if edges.len() == 1 { self.of(consumer, found) } else { found };
+                    for edge in &out[1..] {
+                        self.drops(graph, LayerId(edge.to.0));
+                    }
+                    self.report_unless_dropped(graph, LayerId(first.to.0), found);
+                }
+                None => self.report(found),
+            }
+        }
+    }
+
+    /// Says in the finding about a layer without an id which id edges name and no layer has.
+    fn complete_ids(&mut self, absent: &BTreeMap<LayerId, Vec<Edge>>) {
+        let (Some(id), 1) = (absent.keys().next(), absent.len()) else { return };
+        if let Some(found) = self.diagnostics.iter_mut().rev().find(|found| match &*found.about {
+            About::Missing { element, .. } => element == "layer" && found.about.is_about("id"),
+            about => about.is_about("id"),
+        }) {
+            // `Id` says which it is.
+            if matches!(*found.about, About::Missing { written: Some(_), .. }) {
+                return;
+            }
+            found.help = vec![format!("write id=\"{id}\", which edges name and no layer has").into()];
+        }
+    }
+
+    /// Reports what is wrong about how a layer is fed: no more than a warning where OpenVINO drops the layer.
+    pub(super) fn report_unless_dropped(&mut self, graph: &Graph, id: LayerId, mut report: Diagnostic) {
+        if report.is_error() && self.drops(graph, id) {
+            report.severity = Severity::Warning;
+            report = report.note(format!("OpenVINO drops layer {id}, which no Result needs"));
+        }
+        self.report(report);
+    }
+
+    /// Whether OpenVINO drops a layer, so that nothing about how it is fed matters.
+    fn drops(&mut self, graph: &Graph, id: LayerId) -> bool {
+        let created = self.created.get_or_insert_with(|| created_layers(graph));
+        let dropped = !created.contains(&id);
+        if dropped {
+            self.dropped.insert(id);
+        }
+        dropped
+    }
+
+    /// Reports inputs that are fed twice, or by nothing.
+    fn check_inputs(&mut self, graph: &Graph) {
+        for layer in graph.unordered() {
+            let mut fed: SmallVec<[Option<Span>; 8]> = SmallVec::from_elem(None, layer.inputs.len());
+            let mut twice = Vec::new();
+            for wire in graph.wires_into(layer.id) {
+                let port = wire.to_port as usize;
+                match (fed.get_mut(port), wire.span) {
+                    (Some(Some(other)), Some(span)) => twice.push((port, *other, span)),
+                    (Some(home), span) => *home = span,
+                    (None, _) => {}
+                }
+            }
+            for (port, second, first) in twice {
+                let message = format!("input {port} of layer {} `{}` is fed by two edges", layer.id, layer.name);
+                let refusal = Diagnostic::new(Code::InputFedTwice, message).at(second, "this edge comes second");
+                let refusal = refusal.at(first, "the first one").at(self.tag_of(layer), "both end here");
+                let free: Vec<_> = fed.iter().zip(layer.inputs()).filter(|(fed, _)| fed.is_none()).collect();
+                let refusal = match free.first() {
+                    Some((_, port)) => refusal
+                        .help(format!("write to-port=\"{}\" in one edge: nothing is connected to that port", port.id)),
+                    None => refusal
+                        .help("remove the edge that is not meant, or join the tensors, for example with a Concat"),
+                };
+                self.report_unless_dropped(graph, layer.id, self.of(layer, refusal));
+            }
+            let fed_count = fed.iter().filter(|fed| fed.is_some()).count();
+            for (port, _) in fed.iter().enumerate().take(fed_count).filter(|(_, fed)| fed.is_none()) {
+                if self.damaged || layer.broken || fed_count == 0 {
+                    break;
+                }
+                let message = format!("input {port} of layer {} `{}` is not connected", layer.id, layer.name);
+                let refusal = Diagnostic::new(Code::UnconnectedInput, message);
+                let refusal =
+                    refusal.at(self.tag_of(layer), "a later input of this layer is connected, so this one must be");
+                let refusal = self.of(layer, refusal.help("add the <edge> that ends at this port"));
+                self.report_unless_dropped(graph, layer.id, refusal);
+            }
+        }
+    }
+}
+
+/// The position of a port by its id, in constant time also where a layer has very many.
+#[derive(Default)]
+struct PortIndex {
+    tables: HashMap<(LayerId, bool), HashMap<u64, usize>>,
+}
+
+impl PortIndex {
+    /// Where an edge leads from and to, if both ends are there.
+    fn ends(&mut self, graph: &Graph, edge: &Edge) -> Option<(Output, Input)> {
+        let (source, target) = (graph.layer(LayerId(edge.from.0))?, graph.layer(LayerId(edge.to.0))?);
+        let from = self.position(source, Direction::Output, edge.from.1)?;
+        let to = self.position(target, Direction::Input, edge.to.1)?;
+        Some((source.id.output(from), target.id.input(to)))
+    }
+
+    fn position(&mut self, layer: &Layer, direction: Direction, id: u64) -> Option<usize> {
+        match direction {
+            Direction::Input => self.find(layer.id, true, &layer.inputs, |port| port.id, id),
+            Direction::Output => self.find(layer.id, false, &layer.outputs, |port| port.id, id),
+        }
+    }
+
+    fn find<P>(
+        &mut self,
+        layer: LayerId,
+        input: bool,
+        ports: &[P],
+        id_of: impl Fn(&P) -> u64,
+        id: u64,
+    ) -> Option<usize> {
+        let guess = usize::try_from(id.wrapping_sub(id_of(ports.first()?))).unwrap_or(usize::MAX);
+        // The ids of a layer's ports run on without gaps, as a rule; the first of equal ids is the one edges name.
+        if guess == 0 || (ports.len() <= 32 && ports.get(guess).is_some_and(|port| id_of(port) == id)) {
+            return ports.iter().position(|port| id_of(port) == id);
+        }
+        if ports.len() <= 32 {
+            return ports.iter().position(|port| id_of(port) == id);
+        }
+        let table = self.tables.entry((layer, input)).or_insert_with(|| {
+            let mut table = HashMap::new();
+            for (at, port) in ports.iter().enumerate() {
+                table.entry(id_of(port)).or_insert(at);
+            }
+            table
+        });
+        table.get(&id).copied()
+    }
+}
+
+/// What to do about an edge that names a port that a layer does not have.
+fn help_with_port(layer: &Layer, kind: &str, id: u64) -> String {
+    let (end, only) = match (kind, &layer.inputs[..], &layer.outputs[..]) {
+        ("input", [], _) | ("output", _, []) => {
+            return format!("declare the {kind} port: <{kind}><port id=\"{id}\" …/></{kind}>");
+        }
+        ("input", [port], _) => ("to", Some(port.id)),
+        ("input", ..) => ("to", None),
+        (_, _, [port]) => ("from", Some(port.id)),
+        _ => ("from", None),
+    };
+    match only {
+        Some(only) => format!("write {end}-port=\"{only}\", or declare an {kind} port {id}"),
+        None => format!("point {end}-port at one of its {}", port_list(layer, kind)),
+    }
+}
+
+/// What OpenVINO's reader creates of a graph: Parameters, and whatever leads to a Result or an Assign.
+fn created_layers(graph: &Graph) -> HashSet<LayerId> {
+    let starts = graph.unordered().filter(|layer| layer.start().is_some());
+    let mut pending: Vec<_> = starts.map(Layer::id).collect();
+    let mut created: HashSet<_> = pending.iter().copied().collect();
+    while let Some(id) = pending.pop() {
+        // Nothing leads to a Parameter, whatever the edges say.
+        if graph.layer(id).and_then(Layer::start) == Some(Start::Parameter) {
+            continue;
+        }
+        pending.extend(graph.sources(id).filter(|&source| created.insert(source)));
+    }
+    created
+}
+
+fn port_list(layer: &Layer, kind: &str) -> String {
+    let (count, ids): (_, Vec<_>) = match kind {
+        "input" => (layer.inputs.len(), layer.inputs.iter().take(SHOWN).map(|port| port.id.to_string()).collect()),
+        _ => (layer.outputs.len(), layer.outputs.iter().take(SHOWN).map(|port| port.id.to_string()).collect()),
+    };
+    match count {
+        0 => format!("no {kind} ports"),
+        1 => format!("{kind} port {}", ids[0]),
+        _ if count > ids.len() => format!("{kind} ports {} and {} more", ids.join(", "), count - ids.len()),
+        _ => format!("{kind} ports {}", ids.join(", ")),
+    }
+}

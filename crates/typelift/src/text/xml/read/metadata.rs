@@ -1,0 +1,196 @@
+//! What OpenVINO reads in the `<rt_info>` of layers and ports.
+
+use std::collections::BTreeSet;
+use std::iter;
+
+use smallvec::SmallVec;
+use typelift_promote::ElementType;
+
+use super::super::tokens::{Element, Tokens, decode};
+use super::Read;
+use crate::base::number::integer_prefix;
+use crate::base::span::Span;
+use crate::findings::{Code, Diagnostic};
+use crate::model::graph::{IrVersion, Layer};
+
+/// Why a value cannot be read, and what to write.
+type Refused = (String, &'static str);
+
+/// Whether OpenVINO can read the value of an attribute.
+enum Reads {
+    /// It has none, or takes any.
+    Anything,
+    /// Meant for use inside OpenVINO only.
+    Nothing,
+    /// The value of this attribute, if it is there.
+    If(&'static str, fn(&str) -> Result<(), Refused>),
+}
+
+/// The attributes that OpenVINO 2026.4.1 knows, each in version 0.
+const RT_INFO: &[(&str, Reads)] = &[
+    ("DisableConstantFolding", Reads::Nothing),
+    ("DisablePrecisionConversion", Reads::If("value", conversions)),
+    ("decompression", Reads::Anything),
+    ("fused_names", Reads::Anything),
+    ("layout", Reads::If("layout", layout)),
+    ("memory_type", Reads::Anything),
+    ("nms_selected_indices", Reads::Nothing),
+    ("old_api_map_element_type", Reads::If("value", element_type)),
+    ("old_api_map_order", Reads::If("value", order)),
+    ("precise", Reads::Anything),
+    ("preprocessing", Reads::Anything),
+    ("primitives_priority", Reads::Anything),
+    ("strides_propagation", Reads::Nothing),
+];
+
+impl<'a> Read<'a> {
+    /// Looks at the metadata of a layer or of one of its ports. Files of version 10 have none that counts.
+    pub(super) fn check_rt_info(&mut self, span: Span, layer: &Layer) {
+        if self.version != IrVersion::V11 {
+            return;
+        }
+        let mut tokens = Tokens::new(self.source, span);
+        let Ok(Some(root)) = tokens.child(None) else { return };
+        let mut seen = SmallVec::<[&str; 4]>::new();
+        while let Ok(Some(child)) = tokens.child(Some(&root)) {
+            let report = match child.name() {
+                "attribute" => rt_attribute(&tokens, &child, &mut seen),
+                "user_data" => None,
+                other => {
+                    let message = format!("<{other}> in the rt_info of a layer is ignored");
+                    let lint = Diagnostic::new(Code::UnknownElement, message);
+                    let lint = lint.at(child.tag_span, "OpenVINO reads <attribute> and <user_data> here");
+                    let help = "write <user_data name=\"…\" value=\"…\" version=\"\"/> to keep a value of your own";
+                    Some(lint.help(help))
+                }
+            };
+            if let Some(report) = report {
+                self.report_of(layer, report);
+            }
+            if tokens.skip(&child).is_err() {
+                return;
+            }
+        }
+    }
+}
+
+/// What is wrong with an `<attribute>`, of those that were `seen` before.
+fn rt_attribute(tokens: &Tokens<'_>, element: &Element<'_>, seen: &mut SmallVec<[&str; 4]>) -> Option<Diagnostic> {
+    let written = |name| Tokens::attribute(element, name);
+    let name = written("name").unwrap_or_default();
+    let known = RT_INFO.iter().find(|(known, _)| *known == name && written("version") == Some("0"));
+    let Some((known, reads)) = known else {
+        let lint = Diagnostic::new(Code::UnknownAttribute, format!("rt_info has an unknown attribute `{name}`"));
+        return Some(lint.at(element.tag_span, "OpenVINO ignores it, and a file that it writes will not have it"));
+    };
+    if seen.contains(known) {
+        let refusal = Diagnostic::new(Code::DuplicateRtInfo, format!("rt_info has `{name}` twice"));
+        return Some(refusal.at(element.tag_span, "the second").help("remove one of them"));
+    }
+    match reads {
+        Reads::Nothing => {
+            let message = format!("rt_info has `{name}`, which OpenVINO cannot read");
+            let refusal = Diagnostic::new(Code::InvalidValue, message);
+            return Some(refusal.at(element.tag_span, "meant for use inside OpenVINO only").help("remove it"));
+        }
+        Reads::If(attribute, check) => {
+            seen.push(known);
+            let value = written(attribute)?;
+            let (reason, help) = check(&decode(value)).err()?;
+            let message = format!("`{name}` is `{}`, which OpenVINO cannot read", decode(value));
+            let refusal = Diagnostic::new(Code::InvalidValue, message).at(tokens.span_of(value), reason);
+            return Some(refusal.help(help));
+        }
+        Reads::Anything => seen.push(known),
+    }
+    None
+}
+
+/// The attribute of an `<attribute>` of this name that has its value; `None` for a name that OpenVINO does not know.
+///
+/// # Errors
+/// Why OpenVINO cannot read the value.
+pub(crate) fn metadata_attribute(name: &str, value: &str) -> Result<Option<&'static str>, String> {
+    match RT_INFO.iter().find(|(known, _)| *known == name) {
+        None => Ok(None),
+        Some((_, Reads::Nothing)) => Err("meant for use inside OpenVINO only".to_owned()),
+        Some((_, Reads::Anything)) => Ok(Some("value")),
+        Some((_, Reads::If(attribute, check))) => match check(value) {
+            Ok(()) => Ok(Some(attribute)),
+            Err((reason, help)) => Err(format!("{reason}; {help}")),
+        },
+    }
+}
+
+/// Types, each with those that it is not converted to: `from:to,to;from:to`. What has nothing after a colon, or no colon, counts as nothing.
+fn conversions(value: &str) -> Result<(), Refused> {
+    let help = "write pairs of element types, value=\"dynamic:f16\"";
+    let pairs = value.split(';').filter_map(|pair| pair.split_once(':'));
+    for name in pairs
+        .filter(|(from, to)| !to.is_empty() || from.is_empty())
+        .flat_map(|(from, to)| iter::once(from).chain(to.split(',')))
+    {
+        if ElementType::from_port_name(name).is_none() {
+            return Err((format!("`{name}` is not an element type here"), help));
+        }
+    }
+    Ok(())
+}
+
+fn element_type(value: &str) -> Result<(), Refused> {
+    let refused = || ("not an element type".to_owned(), "write its name as attributes have it: f32, i64, boolean");
+    ElementType::from_name(value).map(drop).ok_or_else(refused)
+}
+
+/// Numbers from 0 with commas between them.
+fn order(value: &str) -> Result<(), Refused> {
+    let is_number = |item: &str| integer_prefix(item).is_some_and(|(number, _)| number >= 0);
+    let odd = value.split(',').find(|item| !is_number(item)).filter(|_| !value.is_empty());
+    odd.map_or(Ok(()), |item| Err((format!("`{item}` is not an axis"), "write the axes in their order: 0,2,3,1")))
+}
+
+/// The names of dims, a letter each or in brackets: `NCHW`, `[N,...,C]`, `N...C`. OpenVINO has them in capitals.
+fn layout(value: &str) -> Result<(), Refused> {
+    let help = "write one letter a dim, `NCHW`, or names in brackets, `[N,C,H,W]`, with `?` for any dim and `...` for \
+                any number of them";
+    let text = value.trim().to_ascii_uppercase();
+    if text == "**SCALAR**" {
+        return Ok(());
+    }
+    let names: Vec<&str> = match text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+        Some("") => return Err(("a layout names at least one dim".to_owned(), help)),
+        // A comma at the end counts for nothing, except after dots.
+        Some(inside) => {
+            let without = inside.strip_suffix(',').filter(|names| !names.ends_with("..."));
+            without.unwrap_or(inside).split(',').map(str::trim).collect()
+        }
+        None => letters(&text).ok_or_else(|| ("`...` is three dots".to_owned(), help))?,
+    };
+    let mut seen = BTreeSet::new();
+    for name in names {
+        let is_open = name == "..." && seen.insert(name);
+        let is_word = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+        if name == "?" || is_open {
+            continue;
+        }
+        if !is_word {
+            return Err((format!("`{name}` is not the name of a dim"), help));
+        }
+        if !seen.insert(name) {
+            return Err((format!("`{name}` names two dims"), help));
+        }
+    }
+    Ok(())
+}
+
+/// A layout without brackets, dim by dim; `None` if dots are not three.
+fn letters(text: &str) -> Option<Vec<&str>> {
+    let (mut names, mut rest) = (Vec::new(), text);
+    while let Some(first) = rest.chars().next() {
+        let length = if first == '.' { 3 } else { first.len_utf8() };
+        let name = rest.get(..length).filter(|name| first != '.' || *name == "...")?;
+        names.push(name);
+        rest = &rest[length..];
+    }
+    Some(names)
+}

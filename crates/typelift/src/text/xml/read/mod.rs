@@ -1,0 +1,585 @@
+//! From text to graph.
+
+mod edges;
+mod layer;
+mod metadata;
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::mem::take;
+use std::sync::Arc;
+
+use memchr::memmem::Finder;
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+pub(crate) use self::metadata::metadata_attribute;
+use super::locate::locate;
+use super::tokens::{Element, Fatal, Tokens, decode, plain_number};
+use crate::base::names::nearest;
+use crate::base::number::whole;
+use crate::base::progress::Stage;
+use crate::base::span::Span;
+use crate::findings::{About, Code, Diagnostic, Help, LayerRef, Owner};
+use crate::model::graph::{
+    AttributeList, Demands, Graph, InputPort, IrVersion, Layer, LayerId, Model, OperationName, OutputPort, Place, Text,
+};
+use crate::model::shape::Shape;
+use crate::model::weights::Weights;
+
+/// Bodies nest at most this deep: several times deeper than in any real model, and no danger to the stack.
+const MAX_DEPTH: usize = 64;
+
+/// How many layers, ports or attributes a message lists one by one.
+const SHOWN: usize = 8;
+
+/// Limit on the diagnostics of one code: each takes many times the memory of the bytes that cause it.
+const MAX_OF_A_KIND: usize = 1000;
+
+/// What reading a text gave.
+#[derive(Clone, Debug)]
+pub struct Reading {
+    /// The model, as far as it could be made out; `None` where the text is not an IR at all.
+    pub model: Option<Model>,
+    /// Errors and lints, in the order of the text.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// Reads a model from text, with everything that is wrong or odd about it. Types and shapes are those the ports declare
+/// until [`infer`](crate::infer()) has run.
+#[must_use]
+pub fn parse(source: Arc<String>) -> Reading {
+    let whole = Span::new(0, source.len());
+    if whole.end == u32::MAX {
+        let refusal = Diagnostic::new(Code::NotAnIr, "the text is 4 GiB or longer, and no IR is");
+        return Reading { model: None, diagnostics: vec![refusal] };
+    }
+    let mut read = Read::new(&source, whole);
+    let model = read.model();
+    let mut diagnostics = read.finish();
+    match model {
+        Ok(model) => Reading { model: model.map(|model| Model { source, ..model }), diagnostics },
+        Err(fatal) => {
+            // Where the text is not XML any more, what was odd before is most likely part of the same mistake.
+            diagnostics.retain(Diagnostic::is_error);
+            diagnostics.push(*fatal);
+            Reading { model: None, diagnostics }
+        }
+    }
+}
+
+struct Read<'a> {
+    source: &'a Arc<String>,
+    stage: Stage,
+    tokens: Tokens<'a>,
+    diagnostics: Vec<Diagnostic>,
+    /// How often each code was reported.
+    counts: FxHashMap<Code, usize>,
+    /// The graph being read.
+    place: Place,
+    version: IrVersion,
+    /// True if a layer of the current graph could not be read: suppresses errors about edges to it.
+    damaged: bool,
+    /// The layers of the current graph at which an edge ends that could not be taken in.
+    lost: Vec<LayerId>,
+    /// The ids of the current graph that several layers have, each with the position of its diagnostic.
+    repeated: Vec<(LayerId, usize)>,
+    /// The layers of the current graph that have an empty type or version.
+    unnamed: Vec<LayerId>,
+    /// The layers of the graph that was read last that OpenVINO drops, and to which edges lead that it could not follow.
+    dropped: HashSet<LayerId>,
+    /// The layers that OpenVINO creates of that graph, once somebody asked.
+    created: Option<HashSet<LayerId>>,
+    known_ports: Known<'a, Shape>,
+    known_inputs: Known<'a, Arc<[InputPort]>>,
+    /// What layers have after their `<data>`, where that is nothing but ports.
+    known_rests: Known<'a, Ports>,
+    /// The place in `last` of each operation, by type and version.
+    operations: FxHashMap<(&'a str, &'a str), usize>,
+    last: Vec<Last<'a>>,
+    /// What the tags of `<data>` say.
+    known_data: FxHashMap<&'a str, AttributeList>,
+}
+
+/// The inputs and outputs of a layer.
+type Ports = (Arc<[InputPort]>, SmallVec<[OutputPort; 1]>);
+
+/// What the last layer of an operation was like. The next one shares it, where it is written alike.
+struct Last<'a> {
+    operation_name: Arc<OperationName>,
+    /// Its `<data>`, and what that says.
+    data: &'a str,
+    attributes: AttributeList,
+}
+
+/// What was read between the tags of some kind of element, and what it says. Nearly every port repeats another one, and to
+/// compare text is much faster than to read it.
+struct Known<'a, T> {
+    end_tag: Finder<'static>,
+    entries: FxHashMap<&'a str, T>,
+}
+
+impl<'a, T: Clone> Known<'a, T> {
+    const MAX_ENTRIES: usize = 1 << 10;
+    const MAX_BYTES: usize = 1 << 10;
+
+    fn new(end_tag: &'static str) -> Self {
+        Self { end_tag: Finder::new(end_tag), entries: FxHashMap::default() }
+    }
+
+    /// Passes over the content of `element` where it is known, and gives what it says.
+    fn pass(&self, tokens: &mut Tokens<'a>, element: &Element<'a>) -> Result<Option<T>, Fatal> {
+        let ahead = tokens.ahead(element);
+        let end = self.end_tag.find(&ahead.as_bytes()[..ahead.len().min(Self::MAX_BYTES)]);
+        let content = end.and_then(|end| ahead.get(..end)).map(str::trim_ascii_end);
+        match content.and_then(|content| self.entries.get_key_value(content)) {
+            Some((content, known)) => tokens.pass(element, content).map(|()| Some(known.clone())),
+            None => Ok(None),
+        }
+    }
+
+    fn add(&mut self, content: Span, source: &'a str, known: T) {
+        let text = content.text(source);
+        if self.entries.len() < Self::MAX_ENTRIES && text.len() <= Self::MAX_BYTES {
+            self.entries.insert(text, known);
+        }
+    }
+}
+
+/// The elements of the format.
+const ELEMENTS: &[&str] = &[
+    "layers",
+    "layer",
+    "data",
+    "input",
+    "output",
+    "port",
+    "dim",
+    "edges",
+    "edge",
+    "body",
+    "port_map",
+    "back_edges",
+    "rt_info",
+];
+
+impl<'a> Read<'a> {
+    fn new(source: &'a Arc<String>, span: Span) -> Self {
+        Self {
+            source,
+            stage: Stage::new("read", source.len() as u64),
+            tokens: Tokens::new(source, span),
+            diagnostics: Vec::new(),
+            counts: FxHashMap::default(),
+            place: Place::default(),
+            version: IrVersion::V11,
+            damaged: false,
+            lost: Vec::new(),
+            repeated: Vec::new(),
+            unnamed: Vec::new(),
+            dropped: HashSet::new(),
+            created: None,
+            known_ports: Known::new("</port>"),
+            known_inputs: Known::new("</input>"),
+            known_rests: Known::new("</layer>"),
+            operations: FxHashMap::default(),
+            last: Vec::new(),
+            known_data: FxHashMap::default(),
+        }
+    }
+
+    fn model(&mut self) -> Result<Option<Model>, Fatal> {
+        let Some(root) = self.root()? else { return Ok(None) };
+        let [name, version] = self.known_attributes(&root, ["name", "version"], |_, _| {})?;
+        let version = match version {
+            Some(text) => self.ir_version(text),
+            None => {
+                let refusal = Diagnostic::new(Code::UnsupportedVersion, "<net> does not say which IR version it is");
+                let refusal = refusal.at(root.tag_span, "`version` is missing");
+                self.report(refusal.help("write version=\"11\"; OpenVINO also reads 10"));
+                IrVersion::V11
+            }
+        };
+        self.version = version;
+        let mut model = Model {
+            // A layer and its edges take 450 bytes of text or more, as a rule; there is room for some that are added.
+            graph: Graph::with_capacity(self.source.len() / 400),
+            weights: Weights::none(),
+            name: name.map(|name| decode(name).into()),
+            version,
+            source: Arc::default(),
+            extras: Vec::new(),
+            demands: Demands::default(),
+        };
+        self.graph(&root, &mut model.graph, Some(&mut model.extras))?;
+        if model.graph.rt_info.is_some() {
+            self.lint_legacy_metadata(&model);
+        }
+        self.read_rest()?;
+        Ok(Some(model))
+    }
+
+    /// The root element, if it is that of an IR.
+    fn root(&mut self) -> Result<Option<Element<'a>>, Fatal> {
+        let Some(root) = self.tokens.child(None)? else {
+            let (message, help) = without_elements(self.source.trim_start());
+            let start = Span::new(0, self.source.chars().next().map_or(0, char::len_utf8));
+            let refusal = Diagnostic::new(Code::NotAnIr, message);
+            self.report(refusal.at(start, "no element from here on").help(help));
+            return Ok(None);
+        };
+        if root.name().eq_ignore_ascii_case("net") {
+            return Ok(Some(root));
+        }
+        let name = root.name();
+        let help = match name.to_ascii_lowercase().as_str() {
+            "html" | "head" | "body" => {
+                "this is a web page, such as an error page: download the .xml of the model again"
+            }
+            "error" => "this is a server's error message: download the .xml of the model again",
+            "opencv_storage" => "this is a file of OpenCV; give the .xml of an OpenVINO model",
+            "layers" | "edges" | "layer" => "put <net name=\"model\" version=\"11\"> around <layers> and <edges>",
+            _ => "give the .xml of an OpenVINO model",
+        };
+        let refusal = Diagnostic::new(Code::NotAnIr, format!("the root element is <{name}>, not <net>"));
+        self.report(refusal.at(root.tag_span, "not an OpenVINO IR").help(help));
+        Ok(None)
+    }
+
+    /// Looks at what is left of the text, from which nothing is read.
+    fn read_rest(&mut self) -> Result<(), Fatal> {
+        if let Some(at) = memchr::memchr(0, &self.source.as_bytes()[..self.tokens.position()]) {
+            let refusal = Diagnostic::new(Code::XmlSyntax, "the text has a NUL byte");
+            return Err(refusal.at(Span::new(at, at + 1), "OpenVINO stops reading here").into());
+        }
+        let Some(span) = self.tokens.rest()? else { return Ok(()) };
+        let text = span.text(self.source).trim_start();
+        let text = text.strip_prefix("<?").and_then(|text| text.split_once("?>")).map_or(text, |(_, text)| text);
+        let (message, help) = if text.trim_start().starts_with("<net") {
+            (
+                "a second root element <net> follows the first one: OpenVINO ignores it",
+                "if two models were joined in one file, move one of them to a file of its own",
+            )
+        } else {
+            ("what follows the root element is ignored", "move it into <net>, or remove it")
+        };
+        let lint = Diagnostic::new(Code::ContentOutsideRoot, message);
+        self.report(lint.at(span, "not part of the model").help(help));
+        Ok(())
+    }
+
+    fn ir_version(&mut self, text: &str) -> IrVersion {
+        match whole(&decode(text)) {
+            Some(10) => IrVersion::V10,
+            Some(11) => IrVersion::V11,
+            other => {
+                let refusal = Diagnostic::new(Code::UnsupportedVersion, format!("IR version `{text}` cannot be read"));
+                let span = self.tokens.span_of(text);
+                let help = match other {
+                    Some(..10) => "it is another format: convert the original model again with a current OpenVINO",
+                    Some(12..) => "write version=\"11\", the newest version that OpenVINO 2026.4.1 reads",
+                    _ => "write version=\"11\"",
+                };
+                self.report(refusal.at(span, "OpenVINO reads versions 10 and 11").help(help));
+                IrVersion::V11
+            }
+        }
+    }
+
+    fn lint_legacy_metadata(&mut self, model: &Model) {
+        for span in &model.extras {
+            let text = span.text(self.source);
+            if let Some(name) = ["meta_data", "quantization_parameters"].into_iter().find(|n| text[1..].starts_with(n))
+            {
+                let lint = Diagnostic::new(Code::IgnoredMetadata, format!("<{name}> is ignored beside <rt_info>"));
+                self.report(lint.at(*span, "OpenVINO reads it only if the file has no <rt_info>"));
+            }
+        }
+    }
+
+    /// Reads the layers and edges in `parent` into `graph`, wired. Children that are neither go to `extras`, or are passed over.
+    fn graph(
+        &mut self,
+        parent: &Element<'a>,
+        graph: &mut Graph,
+        mut extras: Option<&mut Vec<Span>>,
+    ) -> Result<(), Fatal> {
+        let outer = (take(&mut self.damaged), take(&mut self.lost), take(&mut self.repeated), take(&mut self.unnamed));
+        let mut open_edges = Vec::new();
+        while let Some(child) = self.tokens.child(Some(parent))? {
+            match child.name() {
+                "layers" if graph.layers_span.is_none() => {
+                    while let Some(element) = self.tokens.child(Some(&child))? {
+                        self.stage.at(self.tokens.position() as u64);
+                        if element.name() == "layer" {
+                            self.layer(&element, |layer| graph.append(layer))?;
+                        } else {
+                            self.unknown_element(&element, None)?;
+                        }
+                    }
+                    self.index_layers(graph);
+                    graph.layers_span = Some(self.tokens.span_since(&child));
+                }
+                "edges" if graph.edges_span.is_none() => {
+                    self.edges(&child, graph, &mut open_edges)?;
+                    graph.edges_span = Some(self.tokens.span_since(&child));
+                }
+                "rt_info" if graph.rt_info.is_none() => {
+                    let span = self.tokens.skip(&child)?;
+                    graph.rt_info = Some(Text::of(span.text(self.source), self.source));
+                    graph.rt_info_span = Some(span);
+                }
+                "meta_data" | "quantization_parameters" | "pre-process" | "statistics" if extras.is_some() => {
+                    let span = self.tokens.skip(&child)?;
+                    if let Some(extras) = &mut extras {
+                        extras.push(span);
+                    }
+                }
+                _ => self.unknown_element(&child, None)?,
+            }
+        }
+        graph.span = Some(self.tokens.span_since(parent));
+        self.wire(graph, open_edges);
+        (self.damaged, self.lost, self.repeated, self.unnamed) = outer;
+        Ok(())
+    }
+
+    /// Drops layers whose id another one takes.
+    fn index_layers(&mut self, graph: &mut Graph) {
+        for (earlier, next) in graph.index_layers() {
+            let lint = Diagnostic::new(
+                Code::DuplicateLayerId,
+                format!("layer id {} is used again: `{}` is dropped", earlier.id, earlier.name),
+            );
+            let lint = lint
+                .at(self.tag_at(next), "this layer is kept")
+                .at(earlier.span.unwrap_or_default(), "OpenVINO silently drops this one")
+                .help("give one of them an id that no other layer has, and point its edges there");
+            let at = self.diagnostics.len();
+            self.report_of(&earlier, lint);
+            if self.diagnostics.len() > at {
+                self.repeated.push((earlier.id, at));
+            }
+        }
+    }
+
+    /// Reports a type or version that is empty; no operation or set of operations has such a name.
+    fn check_names(&mut self, graph: &Graph) {
+        for layer in take(&mut self.unnamed).into_iter().filter_map(|id| graph.layer(id)) {
+            for (attribute, value) in [("type", layer.ty()), ("version", layer.version())] {
+                if value.is_empty() {
+                    let message = format!("layer {} `{}` has an empty `{attribute}`", layer.id, layer.name);
+                    let place = locate(self.source, layer.span.unwrap_or_default(), "layer", attribute);
+                    let refusal = Diagnostic::new(Code::InvalidValue, message).at(place, "must not be empty");
+                    self.report_unless_dropped(graph, layer.id, self.of(layer, refusal));
+                }
+            }
+        }
+    }
+
+    /// The values of the attributes of `element` named in `names`, as written; others go to `unknown`.
+    fn known_attributes<'e, const N: usize>(
+        &mut self,
+        element: &'e Element<'a>,
+        names: [&str; N],
+        mut unknown: impl FnMut(&'e str, &'e str),
+    ) -> Result<[Option<&'e str>; N], Fatal> {
+        let mut values = [None; N];
+        let mut duplicate = None;
+        for attribute in Tokens::attributes(element) {
+            let (name, value) = attribute?;
+            match names.iter().position(|known| *known == name) {
+                Some(at) if values[at].is_some() => duplicate = Some(name),
+                Some(at) => values[at] = Some(value),
+                None => unknown(name, value),
+            }
+        }
+        if let Some(name) = duplicate {
+            self.duplicate_attribute(element, name);
+        }
+        Ok(values)
+    }
+
+    /// What an attribute says whose value is written as `raw`.
+    fn text(&self, raw: &str) -> Text {
+        match decode(raw) {
+            Cow::Borrowed(part) => Text::of(part, self.source),
+            Cow::Owned(text) => text.into(),
+        }
+    }
+
+    /// The number that an attribute of `element` says, which must be there.
+    fn required(&mut self, element: &Element<'a>, name: &str, text: Option<&str>) -> Option<u64> {
+        if text.is_none() {
+            self.missing_attribute(element, name);
+        }
+        self.unsigned(name, text?)
+    }
+
+    fn unsigned(&mut self, name: &str, text: &str) -> Option<u64> {
+        // Ids are plain digits; everything else takes the careful way.
+        if let Some((number, "")) = plain_number(text) {
+            return Some(number);
+        }
+        let number = whole(&decode(text)).and_then(|number| u64::try_from(number).ok());
+        let number = number.filter(|number| *number <= LayerId::LARGEST);
+        number.or_else(|| self.no_number(name, text, "a number from 0", "must be digits, at most 9223372036854775807"))
+    }
+
+    fn signed(&mut self, name: &str, text: Option<&str>) -> Option<i64> {
+        let text = text?;
+        let number = whole(&decode(text)).and_then(|number| number.try_into().ok());
+        number.or_else(|| self.no_number(name, text, "a number", "must be digits"))
+    }
+
+    #[cold]
+    fn no_number<T>(&mut self, name: &str, text: &str, wanted: &str, form: &str) -> Option<T> {
+        let refusal = Diagnostic::new(Code::InvalidValue, format!("`{name}` is `{text}`, not {wanted}"));
+        let refusal = refusal.about(About::Unreadable { attribute: name.to_owned() });
+        self.report(refusal.at(self.tokens.span_of(text), form));
+        None
+    }
+
+    fn no_children(&mut self, element: &Element<'a>) -> Result<(), Fatal> {
+        while let Some(child) = self.tokens.child(Some(element))? {
+            self.unknown_element(&child, None)?;
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn unknown_element(&mut self, element: &Element<'a>, owner: Option<&Layer>) -> Result<(), Fatal> {
+        let name = element.name();
+        let lint = Diagnostic::new(Code::UnknownElement, format!("element <{}> is ignored", name.escape_debug()));
+        let lint = lint.at(element.tag_span, "not part of the format here");
+        let has_no_break_space = name.contains('\u{a0}');
+        let meant = nearest(name, ELEMENTS.iter().copied()).filter(|meant| *meant != name && !has_no_break_space);
+        let lint = lint.about(About::Element { element: name.to_owned(), meant });
+        let lint = if has_no_break_space {
+            lint.help("replace the no-break space (U+00A0) by a space: in XML it is part of the name")
+        } else {
+            match meant {
+                Some(meant) => lint.help(format!("write <{meant}> if that is meant")),
+                None => lint.help("remove it, or put it where the format has it"),
+            }
+        };
+        match owner {
+            Some(layer) => self.report_of(layer, lint),
+            None => self.report(lint),
+        }
+        self.tokens.skip(element).map(|_| ())
+    }
+
+    #[cold]
+    fn missing_attribute(&mut self, element: &Element, name: &str) {
+        let message = format!("<{}> has no attribute `{name}`", element.name());
+        let refusal = Diagnostic::new(Code::MissingAttribute, message);
+        let written: Vec<_> = Tokens::attributes(element).flatten().map(|(written, _)| written).collect();
+        let plain = |name: &str| name.replace(['-', '_'], "").to_ascii_lowercase();
+        let known = ["from-layer", "from-port", "to-layer", "to-port", "id", "name", "type", "version"];
+        let is_meant = |written: &&str| {
+            let misspelt = !known.contains(written) && nearest(written, [name].into_iter()).is_some();
+            plain(written) == plain(name) || misspelt
+        };
+        let near = written.into_iter().find(is_meant);
+        let help = match near {
+            Some(near) => Help::Advice(format!("write `{name}` for `{near}`")),
+            None => Help::add([name], Owner::Element(element.name().to_owned())),
+        };
+        let about = About::missing(element.name(), vec![name.to_owned().into()], near.map(str::to_owned));
+        let refusal = refusal.about(about);
+        let refusal = refusal.at(element.tag_span, format!("`{name}` must be here")).help(help);
+        let value = |name| Tokens::attribute(element, name);
+        match (element.name(), value("id").and_then(|id| id.parse().ok()), value("name")) {
+            ("layer", Some(id), Some(layer)) => {
+                let layer = LayerRef::named(&self.place, LayerId(id), &decode(layer));
+                self.report(Diagnostic { layer: Some(layer), ..refusal });
+            }
+            ("edge", ..) => self.report_or_join(refusal),
+            _ => self.report(refusal),
+        }
+    }
+
+    /// Reports what is wrong with an edge, unless the same was reported of another one, which counts them then.
+    fn report_or_join(&mut self, found: Diagnostic) {
+        let is_same = |it: &&mut Diagnostic| it.about.lacks_as(&found.about);
+        let Some(first) = self.diagnostics.iter_mut().find(is_same) else { return self.report(found) };
+        if first.labels.len() < SHOWN {
+            first.labels.extend(found.labels);
+        }
+        let About::Missing { more, .. } = &mut *first.about else { return };
+        *more += 1;
+        let more = *more;
+        first.notes = vec![format!("{more} more {} like it", if more == 1 { "edge is" } else { "edges are" })];
+    }
+
+    #[cold]
+    fn duplicate_attribute(&mut self, element: &Element, name: &str) {
+        let message = format!("attribute `{name}` appears twice in <{}>", element.name());
+        self.report(Diagnostic::new(Code::DuplicateAttribute, message).at(element.tag_span, "the first one counts"));
+    }
+
+    #[cold]
+    fn trailing_junk(&mut self, what: &str, text: &str, span: Span) {
+        let message = format!("only the number at the start of {what} `{text}` counts");
+        self.report(Diagnostic::new(Code::TrailingJunk, message).at(span, "what follows the number is ignored"));
+    }
+
+    #[cold]
+    fn report(&mut self, diagnostic: Diagnostic) {
+        let count = self.counts.entry(diagnostic.code).or_default();
+        *count += 1;
+        if *count <= MAX_OF_A_KIND {
+            self.diagnostics.push(diagnostic);
+        }
+    }
+
+    #[cold]
+    fn report_of(&mut self, layer: &Layer, diagnostic: Diagnostic) {
+        self.report(self.of(layer, diagnostic));
+    }
+
+    /// The diagnostic as one about this layer.
+    fn of(&self, layer: &Layer, diagnostic: Diagnostic) -> Diagnostic {
+        Diagnostic { layer: Some(LayerRef::of(&self.place, layer)), ..diagnostic }
+    }
+
+    /// All that was reported, and how much more there is of a kind that there is too much of.
+    fn finish(self) -> Vec<Diagnostic> {
+        let mut diagnostics = self.diagnostics;
+        let unlisted =
+            |code: &Code| Some(self.counts.get(code)?.saturating_sub(MAX_OF_A_KIND)).filter(|&more| more > 0);
+        let more = Code::ALL.iter().filter_map(|code| Some((*code, unlisted(code)?)));
+        diagnostics
+            .extend(more.map(|(code, more)| Diagnostic::new(code, format!("{more} more like it are not listed"))));
+        diagnostics
+    }
+
+    /// The start tag of a layer.
+    fn tag_of(&self, layer: &Layer) -> Span {
+        self.tag_at(layer.span)
+    }
+
+    fn tag_at(&self, layer: Option<Span>) -> Span {
+        let span = layer.unwrap_or_default();
+        match Tokens::new(self.source, span).child(None) {
+            Ok(Some(element)) => element.tag_span,
+            _ => span,
+        }
+    }
+}
+
+/// What a text without elements is, and what to do about it.
+fn without_elements(text: &str) -> (&'static str, &'static str) {
+    if text.is_empty() {
+        ("the file is empty", "get a fresh copy of the .xml")
+    } else if text.starts_with("version https://git-lfs") {
+        ("the file is a Git LFS pointer, not the model", "run `git lfs pull` in its repository to fetch the .xml")
+    } else if text.starts_with("404: ") || text.starts_with("Entry not found") {
+        ("the file is a server's error message, not the model", "download the .xml of the model again")
+    } else if text.starts_with('{') || text.starts_with('[') {
+        ("the text is JSON, not XML", "give the .xml of the model; IR starts with <net>")
+    } else {
+        ("the text has no XML element", "give the .xml of the model; IR starts with <net>")
+    }
+}
