@@ -2,7 +2,7 @@
 
 use typelift_promote::{ElementType, Kind};
 
-use super::rules::{Written, list};
+use super::facts::{Written, list};
 use crate::rewrite::Match;
 
 /// How many bits are computed with at a time. Plugins divide integers as `f32`, which is exact up to 24 bits.

@@ -1,6 +1,7 @@
 //! Writing a model for an older OpenVINO release.
 
 mod bits;
+mod facts;
 mod order;
 mod rules;
 mod scatter;

@@ -2,7 +2,7 @@
 
 use typelift_promote::ElementType;
 
-use super::rules::{Written, axis_of, integer, list, rank};
+use super::facts::{Written, axis_of, integer, list, rank};
 use crate::rewrite::Match;
 
 /// Types of the number of elements that every release takes.

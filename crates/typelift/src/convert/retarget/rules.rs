@@ -8,6 +8,7 @@ use std::sync::LazyLock;
 
 use typelift_promote::{ElementType, Kind};
 
+use super::facts::{Written, axis_of, dims, integer, integers, is_true, list, rank};
 use super::{bits, order, scatter, slices};
 use crate::model::shape::Shape;
 use crate::ops::{self, Release};
@@ -25,9 +26,8 @@ pub(super) struct Downgrade {
     until: Option<&'static str>,
 }
 
-/// Writes a right side, or says why there is none.
-pub(super) type Right = fn(&Match) -> Written;
-pub(super) type Written = Result<String, String>;
+/// Writes the right side of a rule for one match.
+type Right = fn(&Match) -> Written;
 
 const fn rule(name: &'static str, pattern: &'static str) -> Downgrade {
     Downgrade { name, pattern, right: None, until: None }
@@ -255,48 +255,6 @@ pub(super) const DOWNGRADES: &[Downgrade] = &[
     written("slice-scatter", "SliceScatter-15(x, u, b, e, s, a)", |m| slices::scatter(m, ", a")),
     rule("soft-sign", "SoftSign-9(x) => Divide(x, Add(Abs(x), 1))"),
 ];
-
-/// A list of numbers in the notation.
-pub(super) fn list<T: ToString>(numbers: impl IntoIterator<Item = T>) -> String {
-    let numbers: Vec<_> = numbers.into_iter().map(|number| number.to_string()).collect();
-    format!("[{}]", numbers.join(", "))
-}
-
-pub(super) fn rank(m: &Match, name: &str) -> Result<usize, String> {
-    m.shape(name).and_then(|shape| shape.rank()).ok_or_else(|| format!("the rank of {} is not known", input(m, name)))
-}
-
-/// The dims of a tensor from the axis `from` on.
-pub(super) fn dims(m: &Match, name: &str, from: usize) -> Result<Vec<u64>, String> {
-    let dims = m.shape(name).and_then(|shape| shape.dims());
-    let dims = dims.and_then(|dims| dims.get(from..)?.iter().map(|dim| dim.value()?.try_into().ok()).collect());
-    dims.ok_or_else(|| format!("the shape of {} is not known", input(m, name)))
-}
-
-/// The numbers of a constant.
-pub(super) fn integers(m: &Match, name: &str) -> Option<Vec<i64>> {
-    Some(m.constant(name)?.iter().map(|&number| number as i64).collect())
-}
-
-pub(super) fn integer(m: &Match, variable: &str) -> Result<i64, String> {
-    let text = m.attribute(variable)?;
-    text.trim().parse().map_err(|_| format!("`{text}` is not a number"))
-}
-
-/// An axis counted from the front.
-pub(super) fn axis_of(axis: i64, rank: impl FnOnce() -> Result<usize, String>) -> Result<i64, String> {
-    if axis >= 0 { Ok(axis) } else { Ok(axis + rank()? as i64) }
-}
-
-/// ``input 1``, as users know a tensor that a rule calls by a letter.
-fn input(m: &Match, name: &str) -> String {
-    let position = m.inputs().iter().position(|&tensor| m.tensor(name) == Ok(tensor));
-    position.map_or_else(|| "an input".to_owned(), |position| format!("input {position}"))
-}
-
-pub(super) fn is_true(text: &str) -> bool {
-    ["true", "1"].contains(&text.trim().to_ascii_lowercase().as_str())
-}
 
 /// A pooling whose rounding every release knows, with these outputs.
 fn pool(m: &Match, operation: &str, outputs: &[&str]) -> Written {

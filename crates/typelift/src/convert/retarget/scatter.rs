@@ -1,6 +1,6 @@
 //! Scatters that reduce, as comparisons of every place with every update.
 
-use super::rules::{Written, axis_of, dims, integers, is_true, list, rank};
+use super::facts::{Written, axis_of, dims, integers, is_true, list, rank};
 use crate::rewrite::Match;
 
 /// Limit on such comparisons.

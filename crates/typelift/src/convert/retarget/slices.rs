@@ -4,7 +4,7 @@ use std::iter;
 
 use typelift_promote::ElementType;
 
-use super::rules::{Written, dims, integers, is_true, list, rank};
+use super::facts::{Written, dims, integers, is_true, list, rank};
 use crate::rewrite::Match;
 
 /// The rounding that gives a pooling the dims that `ceil_torch` gives it.
