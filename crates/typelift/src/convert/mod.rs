@@ -133,7 +133,7 @@ pub enum ConvertError {
     /// A pass failed, which is a fault of this crate.
     #[error("pass {pass} left a damaged graph: {error}")]
     Pass {
-        /// Its name.
+        /// Returns the name.
         pass: &'static str,
         /// What it left.
         error: PassError,

@@ -4,9 +4,9 @@ use crate::edit::Edit;
 use crate::findings::Diagnostic;
 use crate::model::graph::{EditError, Model};
 
-/// A batch of edits of a model that it owns: what [`Model::edit`] does in one call, for a caller that cannot make all edits in
-/// one closure, as one in another language. If it is dropped, the edits are lost with it; a caller that wants to go on with the
-/// model as it was keeps a clone, which shares names, text and weights.
+/// A batch of edits that owns its model. It does what [`Model::edit`] does in one call, for a caller that cannot make
+/// all edits in one closure, such as another language. Dropping it discards the edits. A caller that wants to continue
+/// with the former model keeps a clone, which shares names, text and weights.
 ///
 /// ```
 /// # use typelift::Batch;
@@ -24,24 +24,25 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// A batch without any edits.
+    /// Begins a batch without edits.
     #[must_use]
     pub fn new(model: Model) -> Self {
         Self { model }
     }
 
-    /// The model as it is so far. A clone of it has the batch under way, too: only [`finish`](Self::finish) ends it.
+    /// Returns the model in its current state. A clone contains the open batch as well: only [`finish`](Self::finish)
+    /// ends it.
     #[must_use]
     pub fn model(&self) -> &Model {
         &self.model
     }
 
-    /// The model's own graph, to be edited. A verb that fails changes nothing.
+    /// Returns the model's own graph for edits. An edit that fails changes nothing.
     pub fn edit(&mut self) -> Edit<'_> {
         self.model.as_edit()
     }
 
-    /// Infers types and shapes of the model as it is so far, and says what is wrong with it.
+    /// Infers types and shapes of the model in its current state, and returns all errors.
     ///
     /// # Examples
     /// ```
@@ -60,7 +61,7 @@ impl Batch {
         crate::infer(&mut self.model)
     }
 
-    /// Ends the batch and gives the model.
+    /// Ends the batch and returns the model.
     ///
     /// # Errors
     /// [`EditError::Cycle`].

@@ -15,25 +15,25 @@ use crate::ops::values::conversion::Audit;
 /// A change that an edit or a pass made to the type of one layer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Change {
-    /// What happened.
+    /// The action.
     pub action: Action,
-    /// The Convert, the layer that is used in its stead, or the Parameter or Result that was retyped.
+    /// The Convert, the layer that is used in its place, or the Parameter or Result that was retyped.
     pub layer: LayerRef,
-    /// The element type that it converts from, or had.
+    /// The element type before the conversion.
     pub from: ElementType,
-    /// The element type that it converts to, or has.
+    /// The element type after the conversion.
     pub to: ElementType,
-    /// Why.
+    /// The reason.
     pub reason: String,
-    /// The layer whose tensor an inserted Convert converts.
+    /// The producer of the tensor that an inserted Convert converts.
     pub source: Option<LayerRef>,
-    /// Where the file has the layer, or its source if it is new.
+    /// The position in the file of the layer, or of its source if it is new.
     span: Option<Span>,
-    /// The constant after which a Convert was put that can lose something. Few have one.
+    /// The constant before a Convert that can lose something. It is rare, and therefore boxed.
     constant: Option<Box<Constant>>,
 }
 
-/// A constant whose values were looked at.
+/// A constant whose values were checked.
 #[derive(Clone, Debug, PartialEq)]
 struct Constant {
     layer: LayerRef,
@@ -42,7 +42,7 @@ struct Constant {
 }
 
 impl Constant {
-    /// Counts what becomes of the values of a layer, if it is a constant that can lose some.
+    /// Counts the losses of a layer's values, if it is a constant that can lose some.
     fn converted(layer: &Layer, place: &Place, to: ElementType, weights: &Weights) -> Option<Box<Self>> {
         let audit = ops::is_constant(layer).then(|| Audit::of(layer, weights, to)).flatten()?;
         Some(Box::new(Self { layer: LayerRef::of(place, layer), span: layer.span.unwrap_or_default(), audit }))
@@ -50,32 +50,32 @@ impl Constant {
 }
 
 impl Change {
-    /// What a value can lose in the conversion, by the two types alone; `None` where one of them has no numbers.
+    /// Returns the possible loss of the conversion, by the two types alone; `None` if one of them has no numbers.
     #[must_use]
     pub fn can_lose(&self) -> Option<Fidelity> {
         fidelity(self.from, self.to)
     }
 
-    /// What happens to the values, where a Convert that can lose something was put after a constant that can be read.
+    /// Returns the loss of the values, if a Convert that can lose something was inserted after a readable constant.
     #[must_use]
     pub fn audit(&self) -> Option<&Audit> {
         self.constant.as_deref().map(|constant| &constant.audit)
     }
 
-    /// Records the layer whose tensor a new Convert converts.
+    /// Records the producer of a new Convert's input.
     pub(crate) fn come_from(&mut self, producer: Option<&Layer>) {
         let Some(layer) = producer else { return };
         self.span = layer.span;
         self.source = Some(LayerRef::of(&self.layer.place, layer));
     }
 
-    /// The bytes of the file that are about the layer, or about its source if it is new.
+    /// Returns the bytes of the file for the layer, or for its source if it is new.
     #[must_use]
     pub fn span(&self) -> Option<Span> {
         self.span
     }
 
-    /// A warning where values of a constant are really lost; one that is only rounded to the precision of the type is not.
+    /// Returns a warning if values of a constant are lost. Rounding to the precision of the type does not count.
     #[must_use]
     pub fn warning(&self, model: &Model) -> Option<Diagnostic> {
         let Constant { layer, span, audit } = self.constant.as_deref().filter(|it| it.audit.lost() > 0)?;
@@ -91,7 +91,7 @@ impl Change {
     }
 }
 
-/// As data: the losses that the types allow as words, and the audit of a constant.
+/// Writes the possible losses as words, and the audit of a constant.
 impl Serialize for Change {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let losses = |fidelity: Fidelity| fidelity.losses().map(Loss::name).collect::<Vec<_>>();
@@ -111,22 +111,22 @@ impl Serialize for Change {
     }
 }
 
-/// What happened to a layer.
+/// Kind of change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Action {
-    /// It is new.
+    /// The layer was added.
     Inserted,
-    /// It is gone.
+    /// The layer was removed.
     Removed,
-    /// It was there and holds the values that an input wants in another type, so that the input takes it.
+    /// The existing layer holds the values that an input needs in another type, so the input uses it.
     Used,
-    /// An attribute said the wrong element type and says the right one.
+    /// The attribute named the wrong element type and was corrected.
     Corrected,
-    /// It is an input or output of the model or of a body, and has another type.
+    /// The input or output of the model or of a body has another type.
     Retyped,
-    /// It is a constant, and its values are written in another type.
+    /// The constant is stored in another type.
     Converted,
 }
 
@@ -134,32 +134,32 @@ pub enum Action {
 #[derive(Default)]
 pub(crate) struct Changes {
     pub(crate) list: Vec<Change>,
-    /// The graph that it is at.
+    /// The current graph.
     pub(crate) place: Place,
     pub(crate) weights: Weights,
-    /// Whether a new Convert that loses nothing is no more than its id.
+    /// True if a new Convert that loses nothing is reported only as its id.
     pub(crate) without_details: bool,
-    /// Whether values pass where they were withheld.
+    /// True if values became known after a promotion was removed.
     pub(crate) reveals: bool,
-    /// Whether types must be inferred anew: Parameters of bodies have other ones, or nothing is known of what was done.
+    /// True if types must be inferred again: Parameters of bodies have other types, or the changes are unknown.
     pub(crate) retypes: bool,
-    /// How many layers went.
+    /// The number of removed layers.
     pub(crate) removed: usize,
 }
 
 impl Changes {
-    /// An empty list for a model with these weights.
+    /// Creates an empty list for a model with these weights.
     pub(crate) fn of(weights: &Weights) -> Self {
         Self { weights: weights.clone(), ..Self::default() }
     }
 
-    /// Goes to the graph at `place`.
+    /// Moves to the graph at `place`.
     pub(crate) fn enter<'a>(&mut self, graph: &'a mut Edit<'_>, place: &Place) -> Result<Edit<'a>, EditError> {
         self.place = graph.named_place(place.steps()).unwrap_or_default();
         graph.at(place)
     }
 
-    /// Goes into a body of a layer.
+    /// Moves into a body of a layer.
     pub(crate) fn step_into<'a>(
         &mut self,
         graph: &'a mut Edit<'_>,
@@ -180,7 +180,7 @@ impl Changes {
         graph.remove_all(layers)
     }
 
-    /// Records that a Convert is new, and counts what it does to the values of a constant.
+    /// Records a new Convert, and counts the loss of a constant's values.
     pub(crate) fn add_inserted(&mut self, graph: &Graph, convert: LayerId, reason: impl FnOnce() -> String) {
         let source = graph.producer(convert.input(0));
         let Some((layer, to)) = graph.layer(convert).zip(graph.output(convert.output(0))) else { return };
@@ -199,7 +199,7 @@ impl Changes {
         });
     }
 
-    /// Records that a Convert is new, between layers whose types change.
+    /// Records a new Convert between layers whose types change.
     pub(crate) fn add_border(&mut self, graph: &Graph, convert: LayerId, types: [ElementType; 2], reason: String) {
         let source = graph.producer(convert.input(0)).and_then(|source| graph.layer(source.layer));
         let Some(layer) = graph.layer(convert) else { return };
@@ -209,7 +209,7 @@ impl Changes {
         }
     }
 
-    /// Records that the values of a constant are written in another type.
+    /// Records a constant that is stored in another type.
     pub(crate) fn add_converted(&mut self, constant: &Layer, types: [ElementType; 2], reason: String) {
         self.add(Action::Converted, constant, types, reason);
         if let Some(change) = self.list.last_mut() {

@@ -1,14 +1,14 @@
-//! The numbers that constants hold.
+//! Numbers that constants hold.
 
 use half::{bf16, f16};
 use typelift_promote::ElementType;
 
-/// A number that a constant can hold as it is.
+/// A number that a constant can store directly.
 pub trait Element: Copy {
     /// The element type of a constant of such numbers.
     const TYPE: ElementType;
 
-    /// Adds its bytes, as OpenVINO stores them.
+    /// Appends its bytes, as OpenVINO stores them.
     fn write(self, bytes: &mut Vec<u8>);
 }
 
@@ -36,7 +36,7 @@ impl Element for bool {
     }
 }
 
-/// A number in `f16`, which Rust has no type for: [`from`](From) `f32` rounds to the nearest one.
+/// A number in `f16`, a type that Rust lacks: [`from`](From) `f32` rounds to the nearest one.
 ///
 /// ```
 /// # use typelift::{Element, F16};
@@ -46,7 +46,7 @@ impl Element for bool {
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct F16(f16);
 
-/// A number in `bf16`, which Rust has no type for: [`from`](From) `f32` rounds to the nearest one.
+/// A number in `bf16`, a type that Rust lacks: [`from`](From) `f32` rounds to the nearest one.
 ///
 /// ```
 /// # use typelift::{Bf16, Element};
@@ -59,13 +59,13 @@ pub struct Bf16(bf16);
 macro_rules! halves {
     ($($half:ident($inner:ident) => $ty:ident),*) => {$(
         impl $half {
-            /// The number with these bits.
+            /// Creates the number with these bits.
             #[must_use]
             pub fn from_bits(bits: u16) -> Self {
                 Self($inner::from_bits(bits))
             }
 
-            /// Its bits.
+            /// Returns its bits.
             #[must_use]
             pub fn bits(self) -> u16 {
                 self.0.to_bits()

@@ -1,4 +1,4 @@
-//! The verbs that change what a model takes and gives.
+//! Edits that change the inputs and outputs of a model.
 
 use rustc_hash::FxHashSet;
 
@@ -8,8 +8,8 @@ use crate::model::graph::{EditError, Layer, LayerId, NewLayer, Output, split_nam
 use crate::ops::LayerKind;
 
 impl Edit<'_> {
-    /// Makes a tensor an output of the model besides those that it has, under a name that it gets besides its own. A tensor
-    /// without any gets that of its layer. Gives the Result; one that is there already stays the only one.
+    /// Adds an output for a tensor and keeps the other outputs. The tensor gets this name in addition to its own;
+    /// without any name it gets that of its layer. Returns the Result, which is the existing one if there is one.
     ///
     /// # Errors
     /// [`EditError::NoLayer`], [`EditError::NoOutput`]; [`EditError::NameTaken`] if another tensor has the name;
@@ -37,7 +37,7 @@ impl Edit<'_> {
         })
     }
 
-    /// The Result of a tensor, which gets this name, or that of its layer if it has none.
+    /// Returns the Result of a tensor, which gets this name, or that of its layer if it has none.
     fn end_at(&mut self, tensor: Output, name: Option<&str>) -> Result<LayerId, EditError> {
         self.check_source(tensor)?;
         let mut names = self.checked_output(tensor)?.names();
@@ -59,7 +59,7 @@ impl Edit<'_> {
         Ok(result)
     }
 
-    /// The first name of a tensor or, if it has none, that of its layer.
+    /// Returns the first name of a tensor or, if it has none, that of its layer.
     fn name_of(&self, tensor: Output) -> String {
         let own = self.output(tensor).and_then(|port| port.names().into_iter().next());
         let maker = self.layer(tensor.layer);
@@ -70,8 +70,8 @@ impl Edit<'_> {
         })
     }
 
-    /// Makes a tensor an output of the model and removes what was computed from it, other outputs included, and whatever
-    /// nothing uses then. A tensor without a name gets that of its layer. Gives the Result.
+    /// Makes a tensor an output of the model. Removes everything computed from it, including other outputs, and
+    /// everything that is unused then. A tensor without a name gets that of its layer. Returns the Result.
     ///
     /// # Errors
     /// [`EditError::NoLayer`], [`EditError::NoOutput`].
@@ -102,13 +102,13 @@ impl Edit<'_> {
         })
     }
 
-    /// Leaves the piece of the model between tensors: each of `from` becomes an input of the type and shape that it has, and
-    /// takes its names along; each of `to` becomes an output; what leads from the one to the other stays, inputs that it
-    /// needs besides included. Without `to`, the outputs of the model stay that are computed from `from`; without `from`, its
-    /// inputs as far as they are needed. State that the piece reads is still kept.
+    /// Extracts the part of the model between tensors. Each of `from` becomes an input of its type and shape and keeps
+    /// its names; each of `to` becomes an output. The layers between them are kept, including further inputs that they
+    /// need. Without `to`, the outputs of the model that depend on `from` are kept. Without `from`, its inputs are kept
+    /// as far as they are needed. Variables that the part reads are still written.
     ///
     /// # Errors
-    /// [`EditError::NoLayer`], [`EditError::NoOutput`]; [`EditError::Other`] if nothing in the piece uses one of `from`.
+    /// [`EditError::NoLayer`], [`EditError::NoOutput`]; [`EditError::Other`] if nothing in the part uses one of `from`.
     ///
     /// # Examples
     /// ```
@@ -149,7 +149,8 @@ impl Edit<'_> {
         })
     }
 
-    /// Has the model take a tensor as an input, where it does not, and gives the Parameter with the name that it should have.
+    /// Makes a tensor an input of the model, if it is not one, and returns the Parameter with the name that it should
+    /// have.
     fn enter_at(&mut self, tensor: Output) -> Result<(LayerId, String), EditError> {
         let name = self.name_of(tensor);
         if self.is(tensor.layer, LayerKind::Parameter) {
@@ -171,7 +172,8 @@ impl Edit<'_> {
         Ok((id, name))
     }
 
-    /// These layers and whatever feeds them; of state that is read there, what is written to it too.
+    /// Returns these layers and everything that leads to them. For variables that are read there, this includes the
+    /// layers that write them.
     fn leading_to(&self, mut pending: Vec<LayerId>) -> FxHashSet<LayerId> {
         let mut found = FxHashSet::default();
         let mut writers: Vec<_> = self.layers().filter(|layer| self.is(layer.id(), LayerKind::Assign)).collect();
@@ -190,7 +192,7 @@ impl Edit<'_> {
         found
     }
 
-    /// These layers and all that is computed from what they make.
+    /// Returns these layers and everything computed from them.
     fn following(&self, mut pending: Vec<LayerId>) -> Vec<LayerId> {
         let mut seen = FxHashSet::default();
         let mut found = Vec::new();

@@ -1,4 +1,4 @@
-//! The verbs that take layers over from another graph: that of another model, or of a body.
+//! Edits that copy layers from another graph: that of another model, or of a body.
 
 use std::collections::HashMap;
 use std::io;
@@ -13,15 +13,15 @@ use crate::model::weights::{Content, Weights};
 use crate::ops::{self, LayerKind};
 
 impl Edit<'_> {
-    /// Adds everything that another model has: layers with their bodies and metadata, and the bytes of its constants. The
-    /// inputs of that model in `feeds` are left out, and what they fed uses these tensors. Its other inputs and its outputs
-    /// are those of this model too. All names of layers, tensors, outputs and state begin with `prefix` here; a layer whose
-    /// name is taken gets a number after it. Gives the new id of each layer.
+    /// Inlines another model: its layers with their bodies and metadata, and the bytes of its constants. Its inputs in
+    /// `feeds` are omitted, and their consumers use these tensors. Its other inputs and its outputs become those of
+    /// this model too. All names of its layers, tensors, outputs and variables get `prefix`; a layer whose name is
+    /// taken gets a number after it. Returns the new id of each layer.
     ///
     /// # Errors
-    /// [`EditError::NamesCollide`] if tensors, inputs, outputs or state have names that this model has;
-    /// [`EditError::Other`] if a tensor is not what the input takes, if `feeds` names a layer that is not an input, or if the
-    /// models are of two versions; [`EditError::NoWeights`] if the bytes of constants are not there.
+    /// [`EditError::NamesCollide`] if this model already has one of the new names. [`EditError::Other`] if an input
+    /// does not accept its tensor, if `feeds` names a layer that is not an input, or if the models have different
+    /// versions. [`EditError::NoWeights`] if the bytes of constants are missing.
     ///
     /// # Examples
     /// ```
@@ -63,12 +63,12 @@ impl Edit<'_> {
         })
     }
 
-    /// Puts what is in a body of an If in the place of the If, whatever its condition is: `at` counts its bodies, 0 is the
-    /// one for true. What used the outputs uses what the body computed, under their names.
+    /// Replaces an If by the layers of one of its bodies, regardless of its condition: `at` counts its bodies, 0 is the
+    /// one for true. Consumers of the outputs use the body's tensors, under the outputs' names.
     ///
     /// # Errors
-    /// [`EditError::NoLayer`], [`EditError::NoBody`]; [`EditError::Joined`] if the layer is not an If, or does not feed what
-    /// its body takes; [`EditError::NamesResult`] if an output would be what a model takes.
+    /// [`EditError::NoLayer`], [`EditError::NoBody`]; [`EditError::Joined`] if the layer is not an If, or does not feed
+    /// an input of its body; [`EditError::NamesResult`] if an output would be an input of the model.
     ///
     /// # Examples
     /// ```
@@ -95,7 +95,7 @@ impl Edit<'_> {
         self.inline_body(layer, at).map(drop)
     }
 
-    /// As [`inline`](Self::inline), and gives the layers that came.
+    /// Does the same as [`inline`](Self::inline), and returns the new layers.
     pub(crate) fn inline_body(&mut self, layer: LayerId, at: usize) -> Result<Vec<LayerId>, EditError> {
         let owner = self.graph.checked(layer)?;
         let body = owner.bodies().get(at).ok_or(EditError::NoBody { layer, at })?;
@@ -142,7 +142,7 @@ impl Edit<'_> {
         })
     }
 
-    /// Has whatever uses a tensor use another one, which gets its names.
+    /// Makes all consumers of a tensor use another one, which gets its names.
     fn stand_for(&mut self, old: Output, new: Output) -> Result<(), EditError> {
         let uses: Vec<_> = self.consumers(old).collect();
         let result = uses.iter().map(|input| input.layer).find(|&user| self.is(user, LayerKind::Result));
@@ -153,8 +153,8 @@ impl Edit<'_> {
         self.move_names(old, new)
     }
 
-    /// Adds the layers of another graph and the wires between them, except for those that are `left_out`: in the place of
-    /// one that is in `feeds`, the tensor there feeds what it fed. Each layer is adapted before.
+    /// Adds the layers of another graph and the edges between them, except for `left_out` layers. A layer in `feeds` is
+    /// replaced by the tensor given there. Each layer is adapted first.
     fn take_over(
         &mut self,
         from: &Graph,
@@ -178,7 +178,7 @@ impl Edit<'_> {
         Ok(moved)
     }
 
-    /// Refuses that a tensor takes the place of an input of another model that takes something else.
+    /// Refuses a tensor for an input of another model that requires another type or shape.
     fn check_fed(&self, other: &Model, input: LayerId, tensor: Output) -> Result<(), EditError> {
         let refused = |reason: String| Err(EditError::Other(reason));
         let taken = other.graph().layer(input).filter(|layer| ops::kind(layer) == LayerKind::Parameter);
@@ -196,7 +196,7 @@ impl Edit<'_> {
         Ok(())
     }
 
-    /// Refuses names that both graphs have, and by which people call something.
+    /// Refuses names of inputs, outputs, tensors and variables that both graphs have.
     fn check_names(&self, other: &Graph, left_out: &FxHashSet<LayerId>, prefix: &str) -> Result<(), EditError> {
         let own = called(self.graph, &FxHashSet::default());
         let theirs = called(other, left_out).into_iter().map(|name| format!("{prefix}{name}"));
@@ -206,15 +206,15 @@ impl Edit<'_> {
     }
 }
 
-/// The bytes of the constants of another model.
+/// Bytes of the constants of another model.
 struct Bytes<'w> {
     weights: &'w Weights,
-    /// Where they are now, by offset and length.
+    /// Their new offsets, by offset and length.
     known: FxHashMap<(u64, u64), u64>,
 }
 
 impl Bytes<'_> {
-    /// Adds the bytes of the constants in a layer of the other model, bodies included, and points it at them.
+    /// Adds the bytes of the constants in a layer of the other model, including its bodies, and updates their offsets.
     fn bring(&mut self, edit: &mut Edit<'_>, layer: &mut Layer) -> Result<(), EditError> {
         for body in &mut layer.bodies {
             let inside: Vec<_> = body.graph().layers().map(Layer::id).collect();
@@ -241,7 +241,7 @@ impl Bytes<'_> {
     }
 }
 
-/// Bytes that are in the weights of another model.
+/// Bytes in the weights of another model.
 struct Elsewhere {
     weights: Weights,
     offset: u64,
@@ -258,7 +258,7 @@ impl Content for Elsewhere {
     }
 }
 
-/// The name, or with a number after it the first one that is not taken, which it then is.
+/// Returns the name, or the first one with a number after it that is free, and marks it as taken.
 fn unused(name: String, taken: &mut FxHashSet<String>) -> String {
     let numbered = (2_u64..).map(|number| format!("{name}_{number}"));
     let free = std::iter::once(name.clone()).chain(numbered).find(|name| !taken.contains(name)).unwrap_or(name);
@@ -266,7 +266,7 @@ fn unused(name: String, taken: &mut FxHashSet<String>) -> String {
     free
 }
 
-/// Puts a prefix before the names of tensors, outputs and state in a layer.
+/// Adds a prefix to the names of tensors, outputs and variables in a layer.
 fn with_prefix(layer: &mut Layer, prefix: &str) {
     if prefix.is_empty() {
         return;
@@ -284,7 +284,7 @@ fn with_prefix(layer: &mut Layer, prefix: &str) {
     }
 }
 
-/// Takes names from the tensors of a layer that others have.
+/// Removes the names of a layer's tensors that other tensors have.
 fn without_names(layer: &mut Layer, taken: &FxHashSet<String>) {
     for port in &mut layer.outputs {
         let mut names = port.names();
@@ -298,7 +298,7 @@ fn tensor_names(graph: &Graph, left_out: &FxHashSet<LayerId>) -> FxHashSet<Strin
     layers.flat_map(|layer| layer.outputs()).flat_map(|port| port.names()).collect()
 }
 
-/// The names by which people call what is in a graph: those of tensors, inputs, outputs and state.
+/// Returns the public names in a graph: those of tensors, inputs, outputs and variables.
 fn called(graph: &Graph, left_out: &FxHashSet<LayerId>) -> FxHashSet<String> {
     let mut found = tensor_names(graph, left_out);
     for layer in graph.unordered().filter(|layer| !left_out.contains(&layer.id())) {

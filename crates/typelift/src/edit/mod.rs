@@ -37,7 +37,7 @@ pub struct Edit<'m> {
     weights: &'m mut Weights,
     version: IrVersion,
     source: &'m Arc<String>,
-    /// What joins a body and the layer around it.
+    /// Connections between a body and the layer around it.
     joints: Joints<'m>,
 }
 

@@ -49,7 +49,7 @@ impl Derivation {
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Step {
-    /// The layer that makes the tensor.
+    /// The layer that produces the tensor.
     pub layer: LayerRef,
     /// Its operation, as the file spells it.
     pub operation: String,
@@ -113,7 +113,7 @@ pub enum Rule {
     Promotion {
         /// `f16 with f32 gives f32: the wider float`.
         steps: Vec<String>,
-        /// The attributes without which it would give another type, or none.
+        /// The attributes without which the result would differ or be refused.
         attributes: Vec<Setting>,
     },
     /// The operation gives this type, whatever it takes.
@@ -126,7 +126,7 @@ pub enum Rule {
     Declared,
     /// The operation refuses its inputs, so that the type is not known.
     Refused {
-        /// Why.
+        /// The reason.
         message: String,
     },
 }

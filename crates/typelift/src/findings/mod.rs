@@ -237,7 +237,7 @@ impl Serialize for Code {
 pub struct LayerRef {
     /// Its number in the file.
     pub id: LayerId,
-    /// Its name.
+    /// Returns the name.
     pub name: String,
     /// The graph that it lies in. Written as the names on the way, `loop/body`; empty for the model's own graph.
     #[serde(rename = "path", serialize_with = "as_path")]
@@ -291,7 +291,7 @@ pub struct Related {
     pub layer: LayerRef,
     /// Its bytes.
     pub span: Span,
-    /// The element type of the tensor.
+    /// Returns the element type of the tensor.
     pub element_type: ElementType,
     /// The shape of the tensor.
     pub shape: Shape,
@@ -346,7 +346,7 @@ pub struct Diagnostic {
     pub severity: Severity,
     /// The stable word for its kind.
     pub code: Code,
-    /// What it is about, as data.
+    /// Returns the subject as data.
     pub about: Box<About>,
     /// What is wrong, one sentence without a full stop.
     pub message: String,

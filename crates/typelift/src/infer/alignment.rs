@@ -1,4 +1,4 @@
-//! The target types of inputs.
+//! Target types of inputs.
 
 use std::fmt;
 
@@ -8,17 +8,17 @@ use typelift_promote::ElementType;
 
 use crate::model::graph::LayerId;
 
-/// The target types of inputs of the layers of one graph.
+/// The target types of inputs, by the layers of one graph.
 pub(crate) type Alignments = HashMap<LayerId, Alignment>;
 
-/// The inputs of one layer that get another type.
+/// Inputs of one layer that get another type.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Alignment {
-    /// Positions with the types that they get.
+    /// The positions with their new types.
     pub(crate) inputs: SmallVec<[(usize, ElementType); 2]>,
     /// Why, as a clause.
     pub(crate) reason: String,
-    /// Whether OpenVINO reads the layer without it, too.
+    /// True if OpenVINO also reads the layer without it.
     pub(crate) optional: bool,
 }
 

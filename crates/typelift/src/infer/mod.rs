@@ -1,4 +1,4 @@
-//! The forward walk: every layer after those that feed it, bodies included.
+//! Forward inference: every layer after its producers, including bodies.
 
 mod alignment;
 mod probe;
@@ -36,12 +36,11 @@ use crate::ops::{
 };
 use crate::text::xml;
 
-/// Finds the element type and the shape of every tensor of a model and of its bodies, in place, and gives what is wrong
-/// with it.
+/// Infers the element type and the shape of every tensor of a model and its bodies, in place, and returns all errors.
 ///
-/// Types and shapes follow from Parameters, constants and attributes alone; what the ports of the file declare counts only
-/// for operations without a rule, which one note counts. After an error the outputs of its layer count as dynamic, so
-/// that one mistake gives one message.
+/// Types and shapes are computed from Parameters, constants and attributes alone. The ports that the file declares
+/// count only for operations without a rule, which one note counts. After an error the outputs of its layer become
+/// dynamic, so that one mistake gives one message.
 ///
 /// # Examples
 /// ```
@@ -61,8 +60,8 @@ pub fn infer(model: &mut Model) -> Vec<Diagnostic> {
     Walk::new(model, None).infer_model(model)
 }
 
-/// Finds types and shapes anew where values are known now that came out of a ConvertPromoteTypes, and marks the layers
-/// whose ports that changes.
+/// Infers types and shapes again after a ConvertPromoteTypes was removed and its values became known. Marks the layers
+/// whose ports change.
 pub(crate) fn refine(model: &mut Model) {
     let stale: FxHashSet<_> = model.graph.unordered().filter(|layer| layer.lacks_values).map(Layer::id).collect();
     if !stale.is_empty() {
@@ -72,58 +71,58 @@ pub(crate) fn refine(model: &mut Model) {
     }
 }
 
-/// As [`infer`], with the types that `retyper` gives inputs, as if Converts were there.
+/// Does the same as [`infer`], with the input types that `retyper` gives, as if Converts existed.
 pub(crate) fn infer_as_retyped(model: &mut Model, retyper: &mut dyn Retyper) -> Vec<Diagnostic> {
     Walk::new(model, Some(retyper)).infer_model(model)
 }
 
-/// Whether the graph or a body in it has constants.
+/// True if the graph or a body in it has constants.
 fn has_constants(graph: &Graph) -> bool {
     let has = |layer: &Layer| ops::is_constant(layer) || layer.bodies.iter().any(|body| has_constants(&body.graph));
     graph.unordered().any(has)
 }
 
-/// Limit on re-inferred body layers, to which each byte of the file adds one. Real models stay far below it.
+/// Limit on re-inferred body layers; each byte of the file adds one. Real models are far below it.
 const MIN_ALLOWANCE: usize = 1 << 20;
 
-/// What one run of inference carries along.
+/// State of one run of inference.
 pub(crate) struct Walk<'a> {
     source: Arc<String>,
     evaluator: Evaluator,
     version: IrVersion,
     /// Overrides the element types of inputs.
     retyper: Option<&'a mut dyn Retyper>,
-    /// Whether a port keeps what it says where less than that can be found.
+    /// True if a port keeps its declared type and shape when inference finds less.
     trusts_ports: bool,
     /// The graph being walked.
     scope: Scope,
     /// The enclosing scopes, outermost first.
     outer: Vec<Scope>,
-    /// What the latest ReadValue says of each variable.
+    /// The tensor of the latest ReadValue of each variable.
     variables: HashMap<String, TensorType>,
     /// Cached results per body.
     runs: BTreeMap<Place, Run>,
-    /// Layers that were not aligned because a type that comes in is not known.
+    /// Layers that were not aligned, because the type of an input is unknown.
     undecided: Vec<LayerRef>,
-    /// How many more layers of bodies may be inferred.
+    /// The number of body layers that may still be inferred.
     allowance: usize,
-    /// The layers of each operation that kept what the file declares.
+    /// The layers of each operation that kept their declared outputs.
     declared: BTreeMap<String, HashSet<(Place, LayerId)>>,
-    /// Whether the layer of the model's own graph that is being inferred, or one inside of it, asked for values that come
-    /// out of a ConvertPromoteTypes.
+    /// True if the current layer of the model's own graph, or one inside it, used a value computed by a
+    /// ConvertPromoteTypes.
     lacks_values: bool,
 }
 
 impl<'a> Walk<'a> {
     fn new(model: &Model, retyper: Option<&'a mut dyn Retyper>) -> Self {
         let Model { source, weights, version, .. } = model;
-        // Without weights no value is known, and what OpenVINO made of the values is still in the ports.
+        // Without weights no value is known, and results that OpenVINO computed from values are still in the ports.
         let lacks_values = weights.len().is_none() && has_constants(&model.graph);
         let trusts_ports = lacks_values && !model.graph.unordered().any(|layer| layer.edited);
         Self { retyper, trusts_ports, ..Self::over(source, weights, *version) }
     }
 
-    /// A walk over graphs of a model with this text, these weights and this version.
+    /// Creates a walk over graphs of a model with this text, these weights and this version.
     pub(crate) fn over(source: &Arc<String>, weights: &Weights, version: IrVersion) -> Self {
         Self {
             source: source.clone(),
@@ -145,7 +144,7 @@ impl<'a> Walk<'a> {
     /// Infers the bodies of a layer, then applies its rule.
     ///
     /// # Errors
-    /// What is wrong with the layer, or in its bodies.
+    /// An error in the layer or in its bodies.
     pub(crate) fn outputs_with_bodies(
         &mut self,
         graph: &Graph,
@@ -161,7 +160,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Infers the model and its bodies, and returns what is wrong with it.
+    /// Infers the model and its bodies, and returns all errors.
     fn infer_model(mut self, model: &mut Model) -> Vec<Diagnostic> {
         self.check_weights(model);
         self.infer_graph(&mut model.graph);
@@ -176,12 +175,12 @@ impl<'a> Walk<'a> {
         self.scope.diagnostics
     }
 
-    /// Infers the layers of the graph that the scope was made for.
+    /// Infers the layers of the graph that the scope belongs to.
     fn infer_graph(&mut self, graph: &mut Graph) {
-        // Circles are found and reported when a file is read, and the verbs make none.
+        // Cycles are reported when a file is read, and edits create none.
         let Ok(mut order) = graph.topological_order() else { return };
         if graph.unordered().any(|layer| layer.start() == Some(Start::Assign)) {
-            // Against what OpenVINO checks an Assign depends on the order in which it creates the layers.
+            // OpenVINO checks an Assign against a ReadValue that depends on the order in which it creates the layers.
             let created = creation_order(graph);
             let read = self.scope.read.insert(created.iter().copied().collect());
             order.retain(|id| !read.contains(id));
@@ -196,11 +195,11 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Infers a body, with these Parameters given from outside or, for `None`, by itself. Nothing is done where it was just
-    /// given the same: each of nested bodies is given something whenever one around it is.
+    /// Infers a body with these Parameters, or by itself for `None`. An unchanged input is not inferred again: nested
+    /// bodies would otherwise be inferred whenever an outer one is.
     ///
     /// # Errors
-    /// The bodies of the model make too much work.
+    /// Bodies of the model that exceed the limit on work.
     fn infer_body(&mut self, owner: &Layer, at: usize, body: &mut Body, given: Option<&Given>) -> Result<(), Fault> {
         let retyped = self.retyper.as_ref().map_or(0, |retyper| retyper.retyped_parameters());
         if given.is_some_and(|given| self.run(owner, at).is_like(given, retyped)) {
@@ -227,7 +226,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// The cached results of a body of a layer of the graph being walked.
+    /// Returns the cached results of a layer's body in the current graph.
     fn run(&mut self, owner: &Layer, body: usize) -> &mut Run {
         self.runs.entry(self.scope.place.body(owner.id, body)).or_default()
     }
@@ -246,7 +245,7 @@ impl<'a> Walk<'a> {
             Some(operation) => walk.outputs(graph, id, operation, &mut bodies),
             None => walk.declared_outputs(graph, id, &mut bodies),
         };
-        // What OpenVINO drops is not repaired, nor what is inside it.
+        // A layer that OpenVINO drops is not aligned, nor are layers inside it.
         let is_dropped = self.retyper.is_some() && has_bodies && !self.is_read(graph, id);
         let outputs = if is_dropped { self.without_retyping(&mut infer) } else { infer(self) };
         let outputs = match outputs {
@@ -267,17 +266,17 @@ impl<'a> Walk<'a> {
             if changed {
                 graph.mark_ports_changed(id);
             }
-            // What can be evaluated may have other values where it has the type and shape that it had.
+            // A layer that can be evaluated may have new values although its type and shape are unchanged.
             if changed || operation.is_some_and(Operation::is_evaluated) {
                 stale.extend(graph.users(id));
             }
         }
     }
 
-    /// Records a layer whose operation is not known.
+    /// Records a layer with an unknown operation.
     fn note_stranger(&mut self, graph: &Graph, id: LayerId) {
         let Some(layer) = graph.layer(id).filter(|_| !self.scope.is_given) else { return };
-        // What is missing in the file was reported when it was read.
+        // A missing type or version was reported when the file was read.
         if !layer.ty().is_empty() && !layer.version().is_empty() && !self.report_stranger(graph, id) {
             let operation = format!("{} ({})", layer.ty(), layer.version());
             let layer = (self.scope.place.clone(), id);
@@ -285,7 +284,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Gives the ports of a layer these types and shapes, those left over none, and returns whether any changed.
+    /// Sets the types and shapes of a layer's ports; surplus ports become dynamic. Returns true if any changed.
     fn write_outputs(&self, layer: &mut Layer, outputs: Outputs) -> bool {
         let mut changed = false;
         let mut outputs = outputs.into_iter();
@@ -316,7 +315,7 @@ impl<'a> Walk<'a> {
         operation: &'static Operation,
         bodies: &mut [Body],
     ) -> Result<Outputs, Fault> {
-        // Edits come here too, with each layer that they add.
+        // Edits call this function too, for each layer that they add.
         poll();
         let Some(layer) = graph.layer(id) else { return Ok(Outputs::new()) };
         if layer.broken {
@@ -344,8 +343,7 @@ impl<'a> Walk<'a> {
         Ok(outputs)
     }
 
-    /// Records what is odd about the attributes of a layer as they are written, and what OpenVINO refuses, with `more` that
-    /// it refuses about the layer.
+    /// Records the problems of a layer's attributes, and the faults in `more`.
     ///
     /// # Errors
     /// The last fault of the attributes, which is not recorded.
@@ -373,7 +371,7 @@ impl<'a> Walk<'a> {
         Err(last)
     }
 
-    /// The outputs of an operation that is not known, as declared. OpenVINO reads its bodies as those of every other.
+    /// Returns the declared outputs of an unknown operation. OpenVINO reads its bodies as those of any other layer.
     fn declared_outputs(&mut self, graph: &Graph, id: LayerId, bodies: &mut [Body]) -> Result<Outputs, Fault> {
         let Some(layer) = graph.layer(id).filter(|layer| !layer.broken) else { return Ok(Outputs::new()) };
         self.read_bodies(layer, bodies)?;
@@ -381,8 +379,8 @@ impl<'a> Walk<'a> {
         Ok(layer.outputs.iter().map(OutputPort::tensor_type).collect())
     }
 
-    /// Infers the bodies of a layer by themselves, unless that was done before the graph around them was given anything:
-    /// OpenVINO reads a body, and refuses what is wrong in it, before it knows of anything around it.
+    /// Infers the bodies of a layer by themselves, unless that was done already. OpenVINO reads a body, and refuses its
+    /// errors, before it knows anything around it.
     fn read_bodies(&mut self, layer: &Layer, bodies: &mut [Body]) -> Result<(), Fault> {
         if self.scope.is_given { Ok(()) } else { self.infer_bodies(layer, bodies) }
     }
@@ -392,7 +390,7 @@ impl<'a> Walk<'a> {
         bodies.iter_mut().enumerate().try_for_each(|(at, body)| self.infer_body(layer, at, body, None))
     }
 
-    /// Records what OpenVINO refuses of the evaluation of values.
+    /// Records evaluations that OpenVINO refuses.
     fn report_evaluation(&mut self, graph: &Graph, faults: Vec<(LayerId, Fault)>) {
         for (id, fault) in faults {
             let diagnostic = self.diagnose(graph, id, &fault);
@@ -400,7 +398,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Records a fault of a layer, unless errors in its bodies are enough, or OpenVINO never looks at the layer.
+    /// Records a fault of a layer, unless errors in its bodies explain it, or OpenVINO ignores the layer.
     #[cold]
     fn report(&mut self, graph: &Graph, id: LayerId, fault: &Fault, bodies: usize) {
         let failed = graph.layer(id).is_some_and(|layer| (0..bodies).any(|body| self.run(layer, body).failed()));
@@ -414,7 +412,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Reports a layer whose operation OpenVINO has under another version or name, and returns whether it is one.
+    /// Reports a layer whose operation OpenVINO has under another version or name. Returns true if it is one.
     #[cold]
     fn report_stranger(&mut self, graph: &Graph, id: LayerId) -> bool {
         let Some(layer) = graph.layer(id) else { return false };
@@ -428,7 +426,7 @@ impl<'a> Walk<'a> {
         true
     }
 
-    /// Drops errors about types that are not known where other errors can be the reason.
+    /// Drops errors about unknown types that other errors can explain.
     fn forget_consequences(&mut self) {
         let undecided = std::mem::take(&mut self.undecided);
         let can_follow = |found: &Diagnostic| {
@@ -439,14 +437,14 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The bodies that were inferred inside a layer of the graph being walked, at any depth.
+    /// Returns the bodies that were inferred inside a layer of the current graph, at any depth.
     fn runs_inside(&self, id: LayerId) -> Vec<Place> {
         let place = &self.scope.place;
         let inside = self.runs.range(place.body(id, 0)..).map(|(body, _)| body);
         inside.take_while(|body| body.is_inside(place, id)).cloned().collect()
     }
 
-    /// Drops what was found in the bodies of a layer that OpenVINO never looks at.
+    /// Drops the findings in the bodies of a layer that OpenVINO ignores.
     fn forget_dropped_bodies(&mut self, graph: &Graph, id: LayerId) {
         let inside = self.runs_inside(id);
         if inside.iter().any(|body| self.runs.get(body).is_some_and(|run| !run.diagnostics.is_empty()))
@@ -456,12 +454,13 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Whether OpenVINO's reader keeps a layer of the graph being walked: it drops what leads to no Result and no Assign.
+    /// True if OpenVINO's reader keeps a layer of the current graph. It drops layers that lead to no Result and no
+    /// Assign.
     fn is_read(&mut self, graph: &Graph, id: LayerId) -> bool {
         self.scope.read.get_or_insert_with(|| creation_order(graph).into_iter().collect()).contains(&id)
     }
 
-    /// A fault of a layer with its place, the tensors it is about and their producers.
+    /// Creates the diagnostic of a layer's fault, with its position, its tensors and their producers.
     #[cold]
     pub(crate) fn diagnose(&self, graph: &Graph, id: LayerId, fault: &Fault) -> Diagnostic {
         diagnose(&self.source, &self.scope.place, graph, id, fault)
@@ -503,7 +502,7 @@ impl Surroundings for Walk<'_> {
         let tensor = graph.producer(input)?;
         let found = self.scope.diagnostics.len();
         let bounds = self.bounds(graph, tensor);
-        // OpenVINO evaluates nothing for what it drops.
+        // OpenVINO evaluates nothing for layers that it drops.
         if self.scope.diagnostics.len() > found && !self.is_read(graph, input.layer) {
             self.scope.diagnostics.truncate(found);
         }
@@ -566,7 +565,7 @@ impl Surroundings for Walk<'_> {
     }
 }
 
-/// A fault of a layer with its place, the tensors it is about and their producers.
+/// Creates the diagnostic of a layer's fault, with its position, its tensors and their producers.
 #[cold]
 pub(crate) fn diagnose(source: &Arc<String>, place: &Place, graph: &Graph, id: LayerId, fault: &Fault) -> Diagnostic {
     let mut diagnostic = Diagnostic::new(fault.code, &*fault.message).about(fault.to_about());
@@ -610,7 +609,8 @@ pub(crate) fn diagnose(source: &Arc<String>, place: &Place, graph: &Graph, id: L
     diagnostic
 }
 
-/// The layers that OpenVINO's reader creates, in its order: Parameters, and then whatever leads to each Result and Assign.
+/// Returns the layers that OpenVINO's reader creates, in its order: Parameters, then everything that leads to each
+/// Result and Assign.
 fn creation_order(graph: &Graph) -> Vec<LayerId> {
     let starts = graph.layers().filter_map(|layer| Some((layer.id, layer.start()?)));
     let (parameters, sinks): (Vec<_>, Vec<_>) = starts.partition(|start| start.1 == Start::Parameter);
@@ -623,7 +623,7 @@ fn creation_order(graph: &Graph) -> Vec<LayerId> {
                 order.push(id);
             } else if seen.insert(id) {
                 pending.push((id, true));
-                // The wire that came last is the first one, so that the first edge of the file is on top.
+                // The newest edge comes first, so that the first edge of the file is on top.
                 pending.extend(graph.sources(id).map(|source| (source, false)));
             }
         }
@@ -631,7 +631,7 @@ fn creation_order(graph: &Graph) -> Vec<LayerId> {
     order
 }
 
-/// The variable that a layer reads.
+/// Returns the variable that a layer reads.
 fn variable_read(layer: &Layer) -> Option<String> {
     let reads = ops::kind(layer) == LayerKind::ReadValue;
     reads.then(|| layer.attribute("variable_id").unwrap_or_default().to_owned())
@@ -658,7 +658,8 @@ fn check_input_count(layer: &Layer, operation: &Operation, count: usize) -> Resu
     Err(fault.help("add the missing <edge>, or remove the extra ones"))
 }
 
-/// Refuses ports at the end that no edge feeds, where the operation can do without: OpenVINO looks for an edge at each port.
+/// Refuses unconnected ports at the end, even if the operation can do without them: OpenVINO expects an edge at each
+/// port.
 fn check_ports_fed(layer: &Layer, operation: &Operation, count: usize) -> Result<(), Fault> {
     if layer.inputs.len() <= count || !operation.input_counts().contains(&count) {
         return Ok(());
@@ -668,7 +669,7 @@ fn check_ports_fed(layer: &Layer, operation: &Operation, count: usize) -> Result
     Err(fault.help("add the <edge> that ends at this port, or remove the port"))
 }
 
-/// Refuses ports that the operation does not have. Files of version 10 can list them, as long as nobody takes them up.
+/// Refuses ports that the operation does not have. Files of version 10 may list them if nothing uses them.
 fn check_output_count(graph: &Graph, layer: &Layer, count: usize, version: IrVersion) -> Result<(), Fault> {
     if layer.outputs.len() <= count {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Asking single rules, without going through a graph.
+//! Runs single rules, without inference over a graph.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -11,9 +11,9 @@ use crate::model::weights::Weights;
 use crate::ops::evaluate::Bounds;
 use crate::ops::{AttributeValues, Fault, Finding, Operation, Outputs, Subject, Surroundings};
 
-/// Asks what the rule of one layer of an inferred graph gives, for inputs and attributes of the asker's choice.
+/// Runs the rule of one layer of an inferred graph, with inputs and attributes of the caller's choice.
 ///
-/// Rules that look at more than their layer are not answered: bodies are not inferred, and there are no variables.
+/// Rules that need more than their layer are not supported: bodies are not inferred, and there are no variables.
 pub(crate) struct Probe {
     evaluator: Evaluator,
     pub(crate) values: Values,
@@ -22,16 +22,16 @@ pub(crate) struct Probe {
 }
 
 impl Probe {
-    /// A probe for one graph of a model with these weights.
+    /// Creates a probe for one graph of a model with these weights.
     pub(crate) fn new(weights: &Weights) -> Self {
         let evaluator = Evaluator::new(weights);
         Self { evaluator, values: Values::default(), variables: HashMap::new(), iterations: None }
     }
 
-    /// What the rule of a layer without bodies gives for the inputs and attributes that it has.
+    /// Runs the rule of a layer without bodies on its own inputs and attributes.
     ///
     /// # Errors
-    /// Why the operation refuses them.
+    /// Inputs or attributes that the operation refuses.
     pub(crate) fn ask_as_it_is(
         &mut self,
         graph: &Graph,
@@ -48,10 +48,10 @@ impl Probe {
         self.ask(&Subject { graph, layer, operation, values: &values, given: None }, &inputs)
     }
 
-    /// What the rule of a layer without bodies gives for these inputs.
+    /// Runs the rule of a layer without bodies on these inputs.
     ///
     /// # Errors
-    /// Why the rule refuses.
+    /// Inputs or attributes that the rule refuses.
     pub(crate) fn ask(&mut self, subject: &Subject, inputs: &[&OutputPort]) -> Result<Outputs, Fault> {
         subject.infer(inputs, &mut [], self)
     }
@@ -70,7 +70,7 @@ impl Surroundings for Probe {
         &mut self.variables
     }
 
-    /// Whether the graph has the ReadValue is for inference to say: an edit does not look for it.
+    /// Inference checks that the graph has the ReadValue; an edit does not.
     fn is_readable(&self, _: &str) -> bool {
         true
     }

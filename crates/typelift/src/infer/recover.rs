@@ -1,4 +1,4 @@
-//! What inference does after an error: it finds what else is wrong with the layer and keeps what the error leaves known.
+//! Recovery after an error: finds further errors of the layer, and keeps the facts that the error does not affect.
 
 use smallvec::SmallVec;
 use typelift_promote::ElementType;
@@ -10,7 +10,7 @@ use crate::model::shape::{Shape, TensorType};
 use crate::ops::{AttributeValues, Fault, Operation, Outputs, Subject};
 use crate::text::xml;
 
-/// The parts of a layer's inputs that an error leaves open.
+/// Part of a layer's inputs that an error makes unknown.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Part {
     Types,
@@ -18,7 +18,7 @@ enum Part {
 }
 
 impl Part {
-    /// The part that a fault is about.
+    /// Returns the part that a fault concerns.
     fn of(fault: &Fault) -> Self {
         match fault.code {
             Code::TypeMismatch | Code::UnsupportedType | Code::NoCommonType => Self::Types,
@@ -42,8 +42,8 @@ impl Part {
 }
 
 impl Walk<'_> {
-    /// Reports a fault of a layer and whatever else its rule refuses, and returns the outputs as far as they are known:
-    /// the rule is applied again with what each fault is about left open. Where that leads nowhere, the outputs are what
+    /// Reports a fault of a layer and all further faults of its rule, and returns the outputs as far as they are known.
+    /// The rule is applied again with the inputs of each fault made unknown. If that fails, the outputs are those that
     /// the ports declare.
     #[cold]
     pub(super) fn recover(
@@ -61,7 +61,7 @@ impl Walk<'_> {
             return Outputs::new();
         };
         let outputs = match operation {
-            // A body is not walked again only to find out more about its owner.
+            // A body is not inferred again just to find more errors of its owner.
             Some(operation) if bodies.is_empty() && first.code != Code::WrongInputCount => {
                 let values = AttributeValues::of(layer, operation);
                 let given = self.scope.given.get(&layer.id).cloned();
@@ -85,7 +85,7 @@ impl Walk<'_> {
         let found = self.scope.diagnostics.len();
         let mut faults = vec![first];
         let mut reported = 0;
-        // Each round leaves at least the dims, the rank or the type of one input open, and all of them at the end.
+        // Each round makes at least the dimensions, the rank or the type of one input unknown, and finally all of them.
         for _ in 0..3 * inputs.len() + 2 {
             let fault = faults.last()?;
             if !leave_open(fault, &mut inputs) && !leave_all_open(&mut inputs) {
@@ -108,7 +108,7 @@ impl Walk<'_> {
         None
     }
 
-    /// Reports a fault, with a remedy that was tried if it is one of shapes or values.
+    /// Reports a fault. For shapes and values it adds a tested fix.
     fn report_with_remedy(&mut self, subject: &Subject, inputs: &[OutputPort], mut fault: Fault) -> Fault {
         let (graph, id) = (subject.graph, subject.layer.id);
         let tries = [Code::ShapeMismatch, Code::InvalidValue].contains(&fault.code);
@@ -119,7 +119,7 @@ impl Walk<'_> {
         fault
     }
 
-    /// Whether a fault only says that something is unknown, which it is because of an error elsewhere.
+    /// True if a fault only reports an unknown fact, and the fact is unknown because of an error elsewhere.
     pub(crate) fn follows_from_error(&self, graph: &Graph, id: LayerId, fault: &Fault) -> bool {
         let feeds = graph.feeds(id);
         let follows = |&input: &usize| {
@@ -130,7 +130,7 @@ impl Walk<'_> {
         fault.inputs.iter().any(follows)
     }
 
-    /// Records that what is known of a layer's outputs depends on a layer with an error.
+    /// Records that a layer's outputs depend on a layer with an error.
     pub(super) fn pass_doubts_on(&mut self, graph: &Graph, id: LayerId) {
         if !self.scope.doubtful.is_empty() && graph.sources(id).any(|source| self.scope.doubtful.contains(&source)) {
             self.scope.doubtful.insert(id);
@@ -138,8 +138,8 @@ impl Walk<'_> {
     }
 }
 
-/// Leaves open what a fault is about, of a shape its dims first and then its rank; `false` where it is about no input, or that is
-/// open already.
+/// Makes the subject of a fault unknown: first the dimensions of a shape, then its rank. Returns `false` if it concerns
+/// no input, or if that is unknown already.
 fn leave_open(fault: &Fault, inputs: &mut [OutputPort]) -> bool {
     let part = Part::of(fault);
     let mut changed = false;
@@ -155,7 +155,7 @@ fn leave_open(fault: &Fault, inputs: &mut [OutputPort]) -> bool {
     changed
 }
 
-/// Leaves all shapes open, or where they are all open already, all types.
+/// Makes all shapes unknown, or all types if the shapes are unknown already.
 fn leave_all_open(inputs: &mut [OutputPort]) -> bool {
     [Part::Shapes, Part::Types].into_iter().any(|part| {
         let known: Vec<_> = inputs.iter_mut().filter(|port| !part.is_unknown(port)).collect();
@@ -165,17 +165,17 @@ fn leave_all_open(inputs: &mut [OutputPort]) -> bool {
     })
 }
 
-/// Whether a fault that is found after another one is about the same thing.
+/// True if a later fault is a consequence of an earlier one.
 fn is_echo(known: &Fault, next: &Fault) -> bool {
     let overlap = known.inputs.iter().any(|input| next.inputs.contains(input));
     let same_place = known.attribute == next.attribute && (known.inputs == next.inputs || overlap);
-    // With the inputs left open, lists of attributes are compared with each other.
+    // With unknown inputs, lists of attributes are compared with each other.
     let counts = |fault: &&Fault| matches!(fault.about.as_deref(), Some(About::Refusal { counts_axes: true, .. }));
     let same_count = [known, next].iter().all(counts);
     Part::of(known) == Part::of(next) && (same_place || same_count)
 }
 
-/// What a port declares, as far as it says anything.
+/// Returns the type and shape that a port declares, as far as they are declared.
 pub(crate) fn declared(source: &str, port: &OutputPort) -> TensorType {
     let dims = xml::declared_dims(source, port.content);
     let readable = !dims.is_empty() && dims.iter().all(|&dim| dim >= -1);

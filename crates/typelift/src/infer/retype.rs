@@ -1,4 +1,4 @@
-//! The door between inference and alignment: inputs that are inferred as if Converts gave them other types.
+//! Interface between inference and alignment: inputs that are inferred as if Converts gave them other types.
 
 use smallvec::SmallVec;
 use typelift_promote::ElementType;
@@ -8,44 +8,44 @@ use super::alignment::Alignments;
 use crate::model::graph::{Body, Layer, LayerId, OutputPort};
 use crate::ops::{Fault, Outputs, Subject};
 
-/// Gives inputs other types while inference goes through a model. What it is asked is about the graph that inference is in:
-/// the model's own at first, then the body that was entered last.
+/// Provider of other input types during inference. Its methods refer to the current graph: first the model's own, then
+/// the body that was entered last.
 pub(crate) trait Retyper {
-    /// Inference goes into a body of a layer.
+    /// Called when inference enters a body of a layer.
     fn enter(&mut self, owner: LayerId, at: usize);
 
-    /// Inference comes out of that body, which it went through by itself or with what it is given from outside.
+    /// Called when inference leaves that body. The body was inferred by itself, or with inputs from outside.
     fn leave(&mut self, by_itself: bool);
 
-    /// Which inputs got which type.
+    /// Returns the inputs with another type.
     fn alignments(&self) -> &Alignments;
 
-    /// Which inputs got which type in a body of a layer, when inference last went through it.
+    /// Returns the inputs with another type in a body of a layer, from its last inference.
     fn alignments_of(&self, owner: LayerId, at: usize) -> Option<&Alignments>;
 
-    /// Whether inputs of a layer can get other types before its rule is asked.
+    /// True if inputs of a layer can get other types before its rule runs.
     fn prepares(&self, subject: &Subject, inputs: &[&OutputPort]) -> bool;
 
-    /// Plans other types for inputs before the rule of their layer is asked.
+    /// Plans other types for inputs before the rule of their layer runs.
     fn prepare(&mut self, subject: &Subject, inputs: &[&OutputPort]);
 
-    /// Plans other types for inputs because of what the rule refuses, and returns whether there was anything to change.
+    /// Plans other types for inputs that the rule refused. Returns false if there was nothing to change.
     ///
     /// # Errors
-    /// What is wrong with the inputs, if that cannot be repaired.
+    /// Inputs that cannot be aligned, with the reason.
     fn repair(&mut self, subject: &Subject, inputs: &[&OutputPort], fault: &Fault) -> Result<bool, Fault>;
 
-    /// The type that a Parameter of the body got instead of its own.
+    /// Returns the type that a Parameter of the body got in place of its own.
     fn parameter_type(&self, parameter: &Layer) -> Option<ElementType>;
 
-    /// How many times Parameters of any bodies got another type so far.
+    /// Returns how many times Parameters of any bodies got another type so far.
     fn retyped_parameters(&self) -> usize;
 
-    /// Plans one type for each input of a layer and the Parameters of its bodies that it goes to, if the bodies need it:
-    /// something is wrong with the layer or in them (`is_wrong`), or was repaired. Returns whether any types differed.
+    /// Plans one type for each input of a layer and the Parameters that it feeds, if the bodies need it: the layer or a
+    /// body has an error (`is_wrong`), or was aligned. Returns true if any types differed.
     ///
     /// # Errors
-    /// The input and the Parameters have no common type.
+    /// An input and its Parameters that have no common type.
     fn tie_parameters(
         &mut self,
         subject: &Subject,
@@ -59,7 +59,7 @@ pub(crate) trait Retyper {
 }
 
 impl Walk<'_> {
-    /// What the rule of a layer gives, with other types for inputs that need them.
+    /// Runs the rule of a layer, with other types for inputs that need them.
     pub(super) fn apply(
         &mut self,
         subject: &Subject,
@@ -87,7 +87,7 @@ impl Walk<'_> {
         Ok(outputs)
     }
 
-    /// Applies the rule of a layer, and again to inputs of other types while it refuses and they can be changed.
+    /// Runs the rule of a layer, and repeats it with other input types while it refuses and they can be changed.
     fn attempt(&mut self, subject: &Subject, inputs: &[&OutputPort], bodies: &mut [Body]) -> Result<Outputs, Fault> {
         let start = self.scope.diagnostics.len();
         let id = subject.layer.id;
@@ -97,7 +97,7 @@ impl Walk<'_> {
         {
             retyper.prepare(subject, inputs);
         }
-        // The tied inputs, and then one input or group a round.
+        // One round for the tied inputs, and then one for each input or group.
         let mut rounds = inputs.len() + 1;
         let mut found_before = Vec::new();
         loop {
@@ -107,7 +107,7 @@ impl Walk<'_> {
                 taken[*at] = port;
             }
             let outputs = subject.infer(&taken, bodies, self);
-            // What was evaluated on the way is not found a second time, what the rule itself says is.
+            // Findings of evaluations are not repeated in later rounds, but findings of the rule are.
             found_before.retain(|diagnostic| !self.scope.diagnostics[start..].contains(diagnostic));
             self.scope.diagnostics.append(&mut found_before);
             let fault = match outputs {
@@ -127,7 +127,7 @@ impl Walk<'_> {
         }
     }
 
-    /// The inputs of a layer that got another type, by position, as they are after their Converts.
+    /// Returns the inputs of a layer that got another type, by position, as they are after their Converts.
     fn retyped(&self, layer: LayerId, inputs: &[&OutputPort]) -> SmallVec<[(usize, OutputPort); 2]> {
         let types = self.retyped_inputs(layer).iter();
         let port = |&(at, element_type): &(usize, ElementType)| {
@@ -137,13 +137,13 @@ impl Walk<'_> {
         types.filter_map(port).collect()
     }
 
-    /// The positions of the inputs of a layer that got another type, with that type.
+    /// Returns the positions of a layer's inputs that got another type, with that type.
     pub(super) fn retyped_inputs(&self, layer: LayerId) -> &[(usize, ElementType)] {
         let planned = self.retyper.as_ref().and_then(|retyper| retyper.alignments().get(&layer));
         planned.map_or(&[], |alignment| &alignment.inputs)
     }
 
-    /// Does without other types for what OpenVINO drops, and all that is in it.
+    /// Disables other types for a layer that OpenVINO drops, including its bodies.
     pub(super) fn without_retyping<T>(&mut self, infer: impl FnOnce(&mut Self) -> T) -> T {
         let retyper = self.retyper.take();
         let inferred = infer(self);

@@ -1,4 +1,4 @@
-//! What inference knows of the graph that it goes through, and of those around it.
+//! State of inference for the current graph and the surrounding ones.
 
 use std::collections::HashSet;
 
@@ -9,24 +9,24 @@ use crate::findings::Diagnostic;
 use crate::model::graph::{Body, Graph, Layer, LayerId, Place};
 use crate::ops::Given;
 
-/// A graph that inference goes through: the model's own, or a body. Pushed when it begins and popped when it ends, so that
-/// nothing of a body is left behind in the graph around it.
+/// State of one graph: the model's own, or a body. It is pushed at the start and popped at the end of the graph, so
+/// that nothing of a body leaks into the graph around it.
 #[derive(Default)]
 pub(super) struct Scope {
     pub(super) place: Place,
-    /// Whether it is given something from outside.
+    /// True if its Parameters have types and shapes from outside.
     pub(super) is_given: bool,
-    /// Whether what was found in it hangs on runs before: on variables, or on how often a Loop in it runs.
+    /// True if results depend on earlier runs, through variables or iteration counts, so that they cannot be cached.
     pub(super) has_memory: bool,
-    /// What its Parameters are given.
+    /// The types and shapes of its Parameters.
     pub(super) given: Given,
-    /// Where a part of a typed graph is inferred anew: the layers that are to be.
+    /// The layers to infer, if only a part of a typed graph is inferred anew.
     pub(super) stale: Option<FxHashSet<LayerId>>,
     /// The values found so far.
     pub(super) values: Values,
-    /// What was found in it, its bodies left out.
+    /// The findings in the graph, without its bodies.
     pub(super) diagnostics: Vec<Diagnostic>,
-    /// The layers that OpenVINO's reader does not drop, once somebody asked.
+    /// The layers that OpenVINO's reader keeps, computed on demand.
     pub(super) read: Option<FxHashSet<LayerId>>,
     /// The variables that have a ReadValue.
     pub(super) readable: HashSet<String>,
@@ -35,7 +35,7 @@ pub(super) struct Scope {
 }
 
 impl Scope {
-    /// The scope of a body inside of this one, with what its Parameters are given, or by itself.
+    /// Creates the scope of a body inside this one, with its Parameters or by itself.
     pub(super) fn of_body(&self, owner: &Layer, at: usize, body: &Body, given: Option<&Given>) -> Self {
         let all = |graph: &Graph| graph.unordered().map(Layer::id).collect();
         Self {
@@ -48,15 +48,15 @@ impl Scope {
     }
 }
 
-/// The cached results of a body.
+/// Cached results of a body.
 #[derive(Default)]
 pub(crate) struct Run {
-    /// What the last run found, or the first one with errors.
+    /// The findings of the last run, or of the first one with errors.
     pub(super) diagnostics: Vec<Diagnostic>,
-    /// How often a loop runs the body, as it was last known.
+    /// The last known number of iterations of the body.
     pub(super) iterations: Option<i64>,
-    /// What the last run was given, and how many Parameters of the model had another type, if another such run would find
-    /// the same.
+    /// The inputs of the last run and the number of retyped Parameters of the model, if a run with both equal would
+    /// have the same result.
     pub(super) repeats: Option<(Given, usize)>,
 }
 
@@ -65,7 +65,7 @@ impl Run {
         self.diagnostics.iter().any(Diagnostic::is_error)
     }
 
-    /// Whether the last run was one like this.
+    /// True if the last run had the same inputs.
     pub(super) fn is_like(&self, given: &Given, retyped: usize) -> bool {
         self.repeats.as_ref().is_some_and(|(last, before)| last == given && *before == retyped)
     }

@@ -1,4 +1,4 @@
-//! Remedies for shapes and values that a rule refuses: small changes of the layer and of its constants, each of them tried.
+//! Fixes for shapes and values that a rule refuses: small changes of the layer and its constants, each of them tested.
 
 use smallvec::SmallVec;
 use typelift_promote::ElementType;
@@ -9,14 +9,14 @@ use crate::model::graph::{Attribute, Graph, Layer, LayerId, Model, OutputPort};
 use crate::model::shape::{Dim, Shape};
 use crate::ops::{Attr, AttrKind, AttributeValues, Fault, Outputs, Subject, is_constant};
 
-/// How many errors of a model get a remedy that takes trying.
+/// Limit on the errors of a model for which fixes are tested.
 const MAX_TRIED: usize = 32;
-/// The longest list of dims of a constant that is rearranged.
+/// The largest rank of a constant whose dimensions are rearranged.
 const MAX_RANK: usize = 5;
 
 impl Walk<'_> {
-    /// What can be done about a fault of shapes or values: a change that the rule accepts and that gives the outputs the
-    /// shapes that their ports declare, or at least what there is to change.
+    /// Returns a fix for a fault of shapes or values: a change that the rule accepts and after which the outputs have
+    /// their declared shapes. Without one, it returns the place to change.
     #[cold]
     pub(super) fn suggest(&mut self, subject: &Subject, inputs: &[OutputPort], fault: &Fault) -> String {
         if self.scope.diagnostics.len() < MAX_TRIED {
@@ -42,9 +42,9 @@ impl Walk<'_> {
         }
     }
 
-    /// An attribute with another value that makes the outputs what they are declared to be.
+    /// Searches an attribute value that gives the outputs their declared types and shapes.
     fn try_attributes(&mut self, subject: &Subject, inputs: &[OutputPort], fault: &Fault) -> Option<String> {
-        // Where the bytes of a constant are cannot be guessed.
+        // The offset of a constant's bytes cannot be guessed.
         if is_constant(subject.layer) {
             return None;
         }
@@ -58,7 +58,8 @@ impl Walk<'_> {
         Some(format!("write {found}"))
     }
 
-    /// A constant with its dims in another order or grouped otherwise that makes the outputs what they are declared to be.
+    /// Searches a constant with reordered or regrouped dimensions that gives the outputs their declared types and
+    /// shapes.
     fn try_constants(&mut self, subject: &Subject, inputs: &[OutputPort], fault: &Fault) -> Option<String> {
         for &input in &fault.inputs {
             let Some(constant) = subject.producer(input).filter(|layer| is_constant(layer)) else { continue };
@@ -85,8 +86,8 @@ impl Walk<'_> {
     }
 }
 
-/// Another value of one of some attributes, with which the outputs of a layer are what its ports declare:
-/// `axis="0": that gives [2], the shape its port declares`.
+/// Searches another value of one of these attributes that gives the outputs their declared types and shapes: `axis="0":
+/// that gives [2], the shape its port declares`.
 fn find_value(
     source: &str,
     subject: &Subject,
@@ -108,7 +109,7 @@ fn find_value(
     None
 }
 
-/// The value of an attribute with which the outputs of a layer without bodies would be what its ports declare.
+/// Returns the attribute value that would give the outputs of a layer without bodies their declared types and shapes.
 ///
 /// `name` is the attribute, if only one can be wrong.
 pub(crate) fn value_as_declared(model: &Model, graph: &Graph, id: LayerId, name: Option<&str>) -> Option<String> {
@@ -122,7 +123,7 @@ pub(crate) fn value_as_declared(model: &Model, graph: &Graph, id: LayerId, name:
     find_value(&model.source, &subject, &names, |changed| probe.ask(changed, &inputs).ok())
 }
 
-/// A layer with another value of an attribute.
+/// Returns the layer with another value of an attribute.
 pub(crate) fn with_value(layer: &Layer, name: &str, value: &str) -> Layer {
     let others = layer.attributes.iter().filter(|written| written.name != name).cloned();
     let mut new = layer.clone();
@@ -130,7 +131,7 @@ pub(crate) fn with_value(layer: &Layer, name: &str, value: &str) -> Layer {
     new
 }
 
-/// Whether outputs have the types and shapes that the ports declare; `false` where no port declares a shape.
+/// True if outputs have the types and shapes that the ports declare; `false` if no port declares a shape.
 pub(crate) fn are_as_declared(source: &str, layer: &Layer, outputs: &Outputs) -> bool {
     let same_shape = |declared: &Shape, found: &Shape| {
         let (Some(declared), Some(found)) = (declared.dims(), found.dims()) else { return false };
@@ -147,10 +148,10 @@ pub(crate) fn are_as_declared(source: &str, layer: &Layer, outputs: &Outputs) ->
         })
 }
 
-/// A list of numbers that is too long is cut to at most this many: no operation takes more for the dims of a tensor.
+/// The length to which a long list of numbers is cut: no operation accepts more numbers for the dimensions of a tensor.
 const LONGEST_CUT: usize = 16;
 
-/// Other values that an attribute of a layer could have been meant to have, the likeliest first.
+/// Returns other values that an attribute of a layer may be meant to have, the likeliest first.
 pub(crate) fn candidates(attribute: &Attr, layer: &Layer) -> Vec<String> {
     let written = layer.attribute(attribute.name);
     let text = written.or(attribute.default).unwrap_or_default().to_owned();
@@ -185,7 +186,8 @@ pub(crate) fn candidates(attribute: &Attr, layer: &Layer) -> Vec<String> {
     values
 }
 
-/// The dims of a constant in every other order, with a 1 more or less, or with the elements in two other dims.
+/// Returns the dimensions of a constant in every other order, with a 1 added or removed, and with the elements in two
+/// other dimensions.
 fn rearranged(dims: &[i64]) -> Vec<(&'static str, Vec<i64>)> {
     if dims.len() > MAX_RANK {
         return Vec::new();

@@ -1,9 +1,9 @@
-//! The values of small tensors, as far as they are known: shapes that are computed as data.
+//! Known values of small tensors, from which shapes are computed.
 //!
-//! As in OpenVINO, what is known of a tensor's values is two whole tensors, its lower and its upper end, found by running
-//! the operation on the ends of its inputs. Nothing is computed before a rule asks for it, nothing twice, and not more
-//! than a budget for the whole model allows; what lies beyond it is not known. Constants of a few values are not counted:
-//! they are read when somebody asks, once for all that share their attributes.
+//! As in OpenVINO, the known values of a tensor are two whole tensors, its lower and its upper end. They are found by
+//! running the operation on the ends of its inputs. Nothing is computed before a rule needs it, nothing twice, and not
+//! beyond a budget for the whole model; values beyond it are unknown. Small constants are free: they are read on
+//! demand, once for all layers that share their attributes.
 
 use std::rc::Rc;
 
@@ -19,48 +19,48 @@ use crate::ops::evaluate::{Bounds, Evaluate, Evaluation};
 use crate::ops::values::array::MAX_ELEMENTS;
 use crate::ops::{self, Attributes, Fault, LayerKind, Operation};
 
-/// How many elements may go into and come out of all evaluations for one model.
+/// Limit on the input and output elements of all evaluations for one model.
 pub(crate) const BUDGET: u64 = 1 << 22;
 
-/// What was found in one graph so far.
+/// Values found in one graph so far.
 #[derive(Default)]
 pub(crate) struct Values {
     states: States,
-    /// Whether somebody asked for values that come out of a ConvertPromoteTypes.
+    /// True if a value computed by a ConvertPromoteTypes was needed.
     pub(crate) lacks_promoted: bool,
-    /// Evaluations that OpenVINO refuses, until somebody takes them.
+    /// Evaluations that OpenVINO refuses, until they are taken.
     pub(crate) faults: Vec<(LayerId, Fault)>,
 }
 
 type States = HashMap<Output, State>;
 
-/// What was found of the values of an output.
+/// State of an output's values.
 enum State {
     Unknown,
-    /// They come out of a ConvertPromoteTypes, which OpenVINO does not evaluate.
+    /// They are computed by a ConvertPromoteTypes, which OpenVINO does not evaluate.
     Withheld,
-    /// Every operation that they are computed by can be evaluated.
+    /// Every operation that computes them can be evaluated.
     Possible,
     Known(Rc<Bounds>),
 }
 
 type Feeds = SmallVec<[Output; 4]>;
 
-/// A constant of a few values.
+/// A small constant.
 struct Constant {
-    /// Kept, so that no other attributes come to their place.
+    /// Kept alive, so that no other attributes get the same address.
     _attributes: AttributeList,
     element_type: ElementType,
     shape: Shape,
     bounds: Option<Rc<Bounds>>,
 }
 
-/// Finds the values of the tensors of a model, within a budget for all of them.
+/// Evaluator of tensors, with one budget for the whole model.
 pub(crate) struct Evaluator {
     weights: Weights,
-    /// Small constants, by the place of the attributes that they share with others.
+    /// Small constants, by the address of their shared attributes.
     constants: HashMap<*const (), Constant>,
-    /// How many more elements may go into and come out of evaluations.
+    /// The number of elements that evaluations may still use.
     budget: u64,
 }
 
@@ -73,8 +73,8 @@ impl Evaluator {
         &self.weights
     }
 
-    /// What is known of the values of a tensor, with inputs of the types that they have in `alignments`. Goes back through the
-    /// graph without recursion.
+    /// Returns the known values of a tensor, with the input types in `alignments`. Walks back through the graph without
+    /// recursion.
     pub(crate) fn bounds(
         &mut self,
         graph: &Graph,
@@ -114,7 +114,7 @@ impl Evaluator {
         }
     }
 
-    /// The values of a small constant.
+    /// Returns the values of a small constant.
     fn constant(&mut self, graph: &Graph, layer: &Layer, port: &OutputPort) -> Option<Rc<Bounds>> {
         let read = || {
             let operation = layer.operation()?;
@@ -134,7 +134,7 @@ impl Evaluator {
         bounds
     }
 
-    /// Evaluates a tensor for which `feeds` must be known, and keeps what is found.
+    /// Evaluates a tensor that needs the values of `feeds`, and stores the result.
     fn find(
         &mut self,
         graph: &Graph,
@@ -157,7 +157,7 @@ impl Evaluator {
         values.states.insert(tensor, found.map_or(State::Unknown, |found| State::Known(Rc::new(found))));
     }
 
-    /// Evaluates a tensor from what is known of the inputs of its layer, and records why OpenVINO refuses that.
+    /// Evaluates a tensor from the known inputs of its layer, and records the reason if OpenVINO refuses it.
     fn evaluate(
         &mut self,
         graph: &Graph,
@@ -188,16 +188,15 @@ impl Evaluator {
     }
 }
 
-/// The output of a constant of so few values that any number of layers can ask for them.
+/// Returns the output of a constant that is small enough to be read for any number of layers.
 pub(super) fn port_of_small_constant(layer: &Layer) -> Option<&OutputPort> {
     const FEW: u64 = 16;
     let port = layer.outputs.first().filter(|_| ops::is_constant(layer))?;
     port.shape.element_count().is_some_and(|count| count <= FEW).then_some(port)
 }
 
-/// Finds out, for an output and all that it is computed from, whether every operation on the way can be evaluated. No
-/// constant is read before that is known: most often the way ends at a Parameter. Returns whether it ends at a
-/// ConvertPromoteTypes.
+/// Checks whether every operation that an output is computed by can be evaluated. No constant is read before that is
+/// known: most often a Parameter is among the sources. Returns true if a ConvertPromoteTypes is one of them.
 fn mark_possible(graph: &Graph, states: &mut States, output: Output) -> bool {
     let mut path = SmallVec::<[(Output, Feeds, usize); 4]>::new();
     let mut next = output;
@@ -205,7 +204,7 @@ fn mark_possible(graph: &Graph, states: &mut States, output: Output) -> bool {
         let withheld = match states.get(&next) {
             None => match open(graph, next) {
                 Some((_, feeds)) => {
-                    // What a circle comes back to is not known.
+                    // A value that depends on itself is unknown.
                     states.insert(next, State::Unknown);
                     path.push((next, feeds, 0));
                     None
@@ -220,7 +219,7 @@ fn mark_possible(graph: &Graph, states: &mut States, output: Output) -> bool {
             Some(State::Possible | State::Known(_)) => None,
         };
         if let Some(withheld) = withheld {
-            // Nor can what is computed from it.
+            // Values computed from it cannot be evaluated either.
             let state = || if withheld { State::Withheld } else { State::Unknown };
             states.insert(next, state());
             states.extend(path.into_iter().map(|(tensor, ..)| (tensor, state())));
@@ -238,7 +237,7 @@ fn mark_possible(graph: &Graph, states: &mut States, output: Output) -> bool {
     }
 }
 
-/// The operation of an output that can be evaluated, and what must be known for that.
+/// Returns the operation of an output that can be evaluated, and the values that it needs.
 fn open(graph: &Graph, tensor: Output) -> Option<(&'static Operation, Feeds)> {
     let layer = graph.layer(tensor.layer)?;
     let port = layer.outputs.get(tensor.port)?;
@@ -265,7 +264,7 @@ mod tests {
     use crate::model::graph::{LayerId, Model};
     use crate::model::weights::Weights;
 
-    /// A model whose layers are `type attributes inputs`, each of one output from opset3, numbered in order.
+    /// Creates a model whose layers are `type attributes inputs`, each of one output from opset3, numbered in order.
     fn model(layers: &[(&str, &str, &[usize])], weights: &[u8]) -> Model {
         let (mut text, mut edges) = (String::new(), String::new());
         for (id, (ty, attributes, inputs)) in layers.iter().enumerate() {

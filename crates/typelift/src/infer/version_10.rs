@@ -1,4 +1,4 @@
-//! What `Core.read_model` makes of a file of version 10 after reading it.
+//! Changes that `Core.read_model` makes to a file of version 10.
 
 use std::collections::HashMap;
 
@@ -7,13 +7,13 @@ use crate::model::graph::{Graph, Layer, Output, split_names};
 use crate::model::graph::{Place, Start};
 use crate::text::xml;
 
-/// Names of operations that are names of other tensors: OpenVINO lets inputs and outputs of a version 10 model be found by
-/// both, and refuses what is ambiguous.
+/// Reports layers whose name is also that of another tensor. In a version 10 model OpenVINO finds inputs and outputs by
+/// both names, and refuses ambiguous ones.
 pub(super) fn name_collisions(graph: &Graph, source: &str) -> Vec<Diagnostic> {
     let layers = |kind| graph.layers().filter(move |&layer| layer.start() == Some(kind));
     let inputs: Vec<_> = layers(Start::Parameter).map(|layer| Output { layer: layer.id(), port: 0 }).collect();
     let outputs: Vec<_> = layers(Start::Result).filter_map(|layer| graph.producer(layer.id().input(0))).collect();
-    // The tensor of each name. Of several with one name the reader renames all but the first.
+    // The tensor of each name. Among tensors with one name the reader renames all but the first.
     let mut tensors: HashMap<String, Output> = HashMap::new();
     for &output in inputs.iter().chain(&outputs) {
         let names = graph.output(output).and_then(|port| port.names.as_deref()).map(split_names).unwrap_or_default();

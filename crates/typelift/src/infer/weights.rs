@@ -1,4 +1,4 @@
-//! Whether the weights can be those of the model: one finding where they cannot, instead of one for each constant.
+//! Check that the weights belong to the model: one finding if they do not, in place of one for each constant.
 
 use super::Walk;
 use super::value::Evaluator;
@@ -9,41 +9,41 @@ use crate::model::weights::Weights;
 use crate::ops::is_constant;
 use crate::text::xml;
 
-/// How every Git LFS pointer begins.
+/// The first bytes of every Git LFS pointer.
 const LFS_POINTER: &[u8] = b"version https://git-lfs";
 
-/// Whether a file begins as a web page or a server's error message does.
+/// True if a file begins as a web page or a server's error message does.
 fn is_page(head: &[u8]) -> bool {
     let head = head.trim_ascii_start().to_ascii_lowercase();
     [&b"<!doctype html"[..], b"<html", b"<?xml", b"<error"].iter().any(|start| head.starts_with(start))
 }
 
-/// The constants of a model, by where their bytes are.
+/// Counts of a model's constants, by the position of their bytes.
 #[derive(Default)]
 struct Tally {
     constants: usize,
-    /// Those that reach beyond the weights.
+    /// The number that extend beyond the weights.
     beyond: usize,
     /// The first of them.
     first: Option<Diagnostic>,
-    /// Where the last one ends.
+    /// The end of the last one.
     needed: u64,
 }
 
-/// Where the bytes of a constant are, and where they end.
+/// Returns start and end of a constant's bytes.
 fn place(constant: &Layer) -> Option<(u64, u64)> {
     let (offset, size) = constant.byte_count("offset").zip(constant.byte_count("size"))?;
     Some((offset, offset.saturating_add(size)))
 }
 
-/// Whether any constant has bytes past the end of the weights, which nearly always none has.
+/// True if a constant extends beyond the end of the weights, which is rare.
 fn reach_beyond(model: &Model, length: u64) -> bool {
     let layers = model.walk().flat_map(|(_, graph)| graph.unordered());
     layers.filter(|layer| is_constant(layer)).filter_map(place).any(|(_, end)| end > length)
 }
 
 impl Walk<'_> {
-    /// Reports weights that cannot be the model's. No value of a constant counts then.
+    /// Reports weights that cannot belong to the model. Values of constants are not used then.
     pub(super) fn check_weights(&mut self, model: &Model) {
         let Some(length) = model.weights.len() else { return };
         if !reach_beyond(model, length) {

@@ -25,7 +25,7 @@ fn hard_sigmoid(cx: &mut Context) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Refuses inputs whose types are not the same, even if one is dynamic.
+/// Refuses inputs of different types, even if one is dynamic.
 fn require_same_types(cx: &Context) -> Result<(), Fault> {
     let first = cx.element_type(0);
     match (1..cx.inputs.len()).find(|&input| cx.element_type(input) != first) {

@@ -1,4 +1,4 @@
-//! What an attribute may say.
+//! Attributes of operations, and the values they may have.
 
 use std::fmt::Display;
 use std::ops::Deref;
@@ -13,7 +13,7 @@ use crate::findings::{About, Code, Help, Owner, list};
 use crate::model::graph::{Attribute, Layer};
 use crate::model::shape::Shape;
 
-/// The values of an attribute that has several: few, as a rule.
+/// Values of a list attribute, usually few.
 pub(crate) type List<T> = SmallVec<[T; 6]>;
 
 /// An attribute of an operation.
@@ -21,22 +21,22 @@ pub(crate) type List<T> = SmallVec<[T; 6]>;
 pub(crate) struct Attr {
     pub(crate) name: &'static str,
     pub(crate) kind: AttrKind,
-    /// What it says where a file does not; `None` where a file must.
+    /// The default if a file omits the attribute; `None` if a file must have it.
     pub(crate) default: Option<&'static str>,
-    /// Whether it is an element type that an output has.
+    /// True if it is the element type of an output.
     pub(crate) types_output: bool,
 }
 
-/// What kind of value an attribute has, by how OpenVINO's reader parses its text.
+/// Kind of an attribute's value, by how OpenVINO's reader parses its text.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum AttrKind {
     /// `true`, `false`, `1`, `0`.
     Bool,
     /// A signed integer.
     Int,
-    /// An integer from 0.
+    /// A non-negative integer.
     Unsigned,
-    /// A number of bytes in the weights: an integer from 0 and nothing after it, with a sign or none.
+    /// A number of bytes in the weights: an integer that may have a sign, with no text after it.
     Bytes,
     /// A floating-point number.
     Float,
@@ -48,7 +48,7 @@ pub(crate) enum AttrKind {
     Type,
     /// Signed integers, separated by commas.
     Ints,
-    /// Integers from 0, separated by commas.
+    /// Non-negative integers, separated by commas.
     UnsignedInts,
     /// Floating-point numbers, separated by commas.
     Floats,
@@ -59,40 +59,41 @@ pub(crate) enum AttrKind {
 }
 
 impl Attr {
-    /// An attribute that the file must have.
+    /// Creates an attribute that the file must have.
     pub(crate) const fn new(name: &'static str, kind: AttrKind) -> Self {
         Self { name, kind, default: None, types_output: matches!(kind, AttrKind::Type) }
     }
 
-    /// The same, being an element type that no output need have.
+    /// Makes it an element type of the rule, which is not necessarily the type of an output.
     pub(super) const fn of_rule(mut self) -> Self {
         self.types_output = false;
         self
     }
 
-    /// The same, saying `default` where the file does not have it.
+    /// Sets the default for files that omit the attribute.
     pub(crate) const fn default(mut self, default: &'static str) -> Self {
         self.default = Some(default);
         self
     }
 
-    /// Whether OpenVINO's reader takes a text as the value.
+    /// True if OpenVINO's reader accepts a text as the value.
     pub(crate) fn takes(&self, text: &str) -> bool {
         self.read(text, &mut Lists::default()).is_ok()
     }
 
-    /// Reads what `text` says, lists into `lists`, and gives it with whether OpenVINO's reader silently ignores some of it.
+    /// Parses `text`, storing lists in `lists`. The flag is true if OpenVINO's reader silently ignores part of the
+    /// text.
     ///
     /// # Errors
-    /// The reason why the reader refuses it.
+    /// A text that the reader refuses, with the reason.
     fn read(&self, text: &str, lists: &mut Lists) -> Result<(Value, bool), Fault> {
         match self.kind {
-            // A text that is not a boolean leaves the default.
+            // Any text that is not a boolean leaves the default.
             AttrKind::Bool => {
                 let value = parse_bool(text);
                 Ok((Value::Bool(value.or_else(|| parse_bool(self.default?)).unwrap_or(false)), value.is_none()))
             }
-            // OpenVINO's reader takes what fits with a sign where there is none, and wraps.
+            // OpenVINO's reader accepts a sign in unsigned numbers, and wraps.
             AttrKind::Int | AttrKind::Unsigned => self.integer(text).map(|(number, junk)| (Value::Int(number), junk)),
             AttrKind::Bytes => match whole(text).and_then(|number| i64::try_from(number).ok()) {
                 Some(number) => Ok((Value::Int(number), false)),
@@ -100,7 +101,7 @@ impl Attr {
             },
             AttrKind::Float => self.float(text).map(|(number, junk)| (Value::Float(number), junk)),
             AttrKind::Text | AttrKind::Texts => Ok((Value::Text, false)),
-            // What is odd about a shape is the rule's to say.
+            // Errors in a shape are reported by the rule of the operation.
             AttrKind::Shape => match Shape::parse_lenient(text) {
                 Ok(_) => Ok((Value::Text, false)),
                 Err(error) => Err(Fault::shape_text(self.name, text, error)),
@@ -118,7 +119,7 @@ impl Attr {
         }
     }
 
-    /// Why a text that OpenVINO's reader accepts silently is odd.
+    /// Explains the problem of a text that OpenVINO's reader accepts silently.
     #[cold]
     pub(crate) fn oddity(&self, text: &str) -> Fault {
         let (code, message) = match self.kind {
@@ -140,7 +141,7 @@ impl Attr {
         Fault { attribute: Some(self.name), ..Fault::other(code, message) }.help(help)
     }
 
-    /// The numbers in a text, as this attribute lists them.
+    /// Returns the numbers in a text, formatted as this attribute lists them.
     fn numbers_in(&self, text: &str) -> String {
         let hexadecimal = text.trim().strip_prefix("0x").and_then(|digits| u32::from_str_radix(digits, 16).ok());
         if let (AttrKind::Int | AttrKind::Unsigned | AttrKind::Bytes, Some(number)) = (self.kind, hexadecimal) {
@@ -164,12 +165,12 @@ impl Attr {
         }
     }
 
-    /// The number at the start of `text`, and whether more follows.
+    /// Parses the number at the start of `text`. The flag is true if text follows.
     fn integer(&self, text: &str) -> Result<(i64, bool), Fault> {
         integer_prefix(text).ok_or_else(|| self.invalid(text, "a 64-bit integer"))
     }
 
-    /// The integers of a list, added to `list`, and whether OpenVINO ignores some of the text.
+    /// Parses the integers of a list into `list`. The flag is true if OpenVINO ignores part of the text.
     fn integers(&self, text: &str, list: &mut List<i64>) -> Result<(Range, bool), Fault> {
         let unsigned = matches!(self.kind, AttrKind::UnsignedInts);
         let start = list.len();
@@ -234,7 +235,7 @@ impl Attr {
         }
     }
 
-    /// What to write for a text that cannot be read.
+    /// Suggests a value for a text that cannot be read.
     pub(crate) fn usual_value(&self) -> String {
         match (self.kind, self.default) {
             (AttrKind::Float | AttrKind::Floats, _) => format!("write a number, as in {}=\"1\"", self.name),
@@ -246,7 +247,7 @@ impl Attr {
     }
 }
 
-/// What is wrong with the text of an attribute.
+/// Problem of an attribute's text.
 pub(crate) enum Finding {
     /// OpenVINO accepts it and silently ignores some of it.
     Odd(Fault),
@@ -254,10 +255,10 @@ pub(crate) enum Finding {
     Refused(Fault),
 }
 
-/// What an attribute says, by its kind.
+/// Value of an attribute, by its kind.
 #[derive(Clone, Copy, Debug)]
 enum Value {
-    /// The file does not give it a value that can be read.
+    /// The file has no readable value.
     Unread,
     Bool(bool),
     Int(i64),
@@ -270,7 +271,7 @@ enum Value {
     Floats(Range),
 }
 
-/// Which elements of [`Lists`] a list is.
+/// Range of a list's elements in [`Lists`].
 #[derive(Clone, Copy, Debug)]
 struct Range {
     start: u32,
@@ -288,14 +289,15 @@ impl Range {
     }
 }
 
-/// The elements of lists, one list after the other.
+/// Elements of all lists, one list after the other.
 #[derive(Debug, Default)]
 struct Lists {
     ints: List<i64>,
     floats: Vec<f64>,
 }
 
-/// Reads the fields of a list, and gives which elements they are, with whether OpenVINO ignores some of their text.
+/// Parses the fields of a list, and returns the range of its elements. The flag is true if OpenVINO ignores part of
+/// their text.
 fn read_list<T, L: Extend<T> + Deref<Target = [T]>>(
     text: &str,
     values: &mut L,
@@ -303,7 +305,7 @@ fn read_list<T, L: Extend<T> + Deref<Target = [T]>>(
 ) -> Result<(Range, bool), Fault> {
     let start = values.len();
     let mut junk = false;
-    // One comma at the end is allowed.
+    // A single comma at the end is allowed.
     let fields = text.strip_suffix(',').unwrap_or(text);
     for field in fields.split(',').filter(|_| !text.is_empty()) {
         let (value, more) = parse(field)?;
@@ -313,17 +315,17 @@ fn read_list<T, L: Extend<T> + Deref<Target = [T]>>(
     Ok((Range::new(start, values.len()), junk))
 }
 
-/// The attributes of a list that come before the one of this name: what an earlier revision has.
+/// Returns the attributes before the one of this name: those that an earlier revision has.
 pub(super) const fn before(name: &str, list: &'static [Attr]) -> &'static [Attr] {
     list.split_at(position(name, list)).0
 }
 
-/// The attributes of a list from the one of this name on: what a later revision has.
+/// Returns the attributes from the one of this name on: those that a later revision has.
 pub(super) const fn from(name: &str, list: &'static [Attr]) -> &'static [Attr] {
     list.split_at(position(name, list)).1
 }
 
-/// Where a list has the attribute of this name; a list without it does not compile.
+/// Returns the position of the attribute with this name. A list without it does not compile.
 const fn position(name: &str, list: &[Attr]) -> usize {
     let mut at = 0;
     while !equal(list[at].name.as_bytes(), name.as_bytes()) {
@@ -340,31 +342,31 @@ const fn equal(left: &[u8], right: &[u8]) -> bool {
     at == left.len() && at == right.len()
 }
 
-/// What the attributes of a layer say, read once.
+/// Parsed values of a layer's attributes.
 #[derive(Debug, Default)]
 pub(crate) struct AttributeValues {
-    /// By the position of the attribute in the row of the operation.
+    /// The values by the position of the attribute in the operation's row.
     values: SmallVec<[Value; 6]>,
     lists: Lists,
-    /// Whether all that the layer has were read, with nothing odd about them.
+    /// True if all attributes of the layer were parsed without a problem.
     is_plain: bool,
 }
 
 impl AttributeValues {
-    /// The values that can be read of the attributes of a layer that its operation has.
+    /// Parses those attributes of a layer that its operation has.
     pub(crate) fn of(layer: &Layer, operation: &Operation) -> Self {
         let mut values = Self::default();
         let _ = values.read(layer, operation);
         values
     }
 
-    /// Reads the attributes of a layer that its operation has, and finds what is odd or refused about them.
+    /// Parses those attributes of a layer that its operation has, and returns their problems.
     pub(crate) fn read(&mut self, layer: &Layer, operation: &Operation) -> Vec<Finding> {
         let rows = operation.attributes;
         let mut findings = Vec::new();
         let mut next = 0;
         for attribute in layer.attributes.iter() {
-            // Files list them in the order of the rows, as a rule.
+            // Most files list attributes in the order of the rows.
             let is_it = |row: &Attr| row.name == attribute.name;
             let found = match rows.get(next) {
                 Some(row) if is_it(row) => Some(next),
@@ -395,27 +397,27 @@ impl AttributeValues {
     }
 }
 
-/// A layer and the row of its operation: what each attribute says, where the layer or the row gives it a value.
+/// A layer and the row of its operation. Attributes have the value of the layer, or the default of the row.
 #[derive(Clone, Copy)]
 pub(crate) struct Attributes<'a> {
     pub(crate) layer: &'a Layer,
     pub(crate) operation: &'static Operation,
-    /// What was read before; the rest is read when it is asked for.
+    /// The values parsed so far; others are parsed on demand.
     read: Option<&'a AttributeValues>,
 }
 
 impl<'a> Attributes<'a> {
-    /// The attributes of a layer of which none is read yet.
+    /// Creates a view of a layer whose attributes are not parsed yet.
     pub(crate) fn new(layer: &'a Layer, operation: &'static Operation) -> Self {
         Self { layer, operation, read: None }
     }
 
-    /// The attributes of a layer of which these are read.
+    /// Creates a view of a layer whose attributes are parsed.
     pub(crate) fn with(layer: &'a Layer, operation: &'static Operation, read: &'a AttributeValues) -> Self {
         Self { layer, operation, read: Some(read) }
     }
 
-    /// Whether the file gives the attribute a value.
+    /// True if the file gives the attribute a value.
     pub(crate) fn has_attribute(&self, name: &'static str) -> bool {
         match (self.read, self.position(name)) {
             (Some(read), Some(at)) if read.is_plain => !matches!(read.get(at), Value::Unread),
@@ -439,7 +441,7 @@ impl<'a> Attributes<'a> {
         self.get(name, |value, _| if let Value::Float(number) = value { Some(number) } else { None })
     }
 
-    /// The text of an attribute, whatever its kind is.
+    /// Returns the text of an attribute of any kind.
     pub(crate) fn text(&self, name: &'static str) -> Result<&'a str, Fault> {
         self.text_of(name, self.position(name)).map(|(_, text)| text)
     }
@@ -466,7 +468,7 @@ impl<'a> Attributes<'a> {
         )
     }
 
-    /// What an attribute says, of the kind that `take` takes.
+    /// Returns the value of an attribute, if `take` accepts its kind.
     fn get<T>(&self, name: &'static str, take: impl Fn(Value, &Lists) -> Option<T>) -> Result<T, Fault> {
         let position = self.position(name);
         let known = self.read.zip(position).and_then(|(read, at)| take(read.get(at), &read.lists));
@@ -476,7 +478,7 @@ impl<'a> Attributes<'a> {
         }
     }
 
-    /// As [`get`](Self::get), from the text of the layer or the default of the row.
+    /// Parses the text of the layer or the default of the row, and continues as [`get`](Self::get).
     fn read_now<T>(
         &self,
         name: &'static str,
@@ -491,22 +493,22 @@ impl<'a> Attributes<'a> {
         found.ok_or_else(|| attribute.invalid(text, "of the kind that is asked for"))
     }
 
-    /// Where the row of the operation has an attribute.
+    /// Returns the position of an attribute in the operation's row.
     fn position(&self, name: &'static str) -> Option<usize> {
         let rows = self.operation.attributes;
-        // Rules and rows spell a name by one literal, as a rule, and addresses are compared faster than text.
+        // Rules and rows usually share the literal of a name, and comparing addresses is faster than comparing text.
         let is_same = |row: &Attr| std::ptr::eq(row.name, name);
         rows.iter().position(is_same).or_else(|| rows.iter().position(|row| row.name == name))
     }
 
-    /// The text that the layer gives an attribute at a position in the row.
+    /// Returns the text of the layer's attribute at a position in the row.
     fn written(&self, name: &str, position: usize) -> Option<&'a str> {
-        // Files list attributes in the order of the rows, as a rule.
+        // Most files list attributes in the order of the rows.
         let expected = self.layer.attributes().get(position).filter(|attribute| attribute.name() == name);
         expected.map(Attribute::value).or_else(|| self.layer.attribute(name))
     }
 
-    /// The row of an attribute and its text, or the row's default.
+    /// Returns the row of an attribute and its text, or the row's default.
     fn text_of(&self, name: &'static str, position: Option<usize>) -> Result<(&'static Attr, &'a str), Fault> {
         let attribute = position.and_then(|at| Some((at, self.operation.attributes.get(at)?)));
         debug_assert!(attribute.is_some(), "{} has no attribute {name} in its row", self.operation.name);
@@ -517,7 +519,7 @@ impl<'a> Attributes<'a> {
             Some(text) => Ok((attribute, text)),
             None => {
                 let is_missing = |row: &&Attr| row.default.is_none() && self.layer.attribute(row.name).is_none();
-                // A constant with its bytes in `value` needs no place in the .bin.
+                // A constant with its bytes in `value` needs no offset in the .bin.
                 let in_text = self.layer.attribute("value").is_some();
                 let missing = self.operation.attributes.iter().filter(is_missing).map(|row| row.name);
                 let missing: Vec<_> = missing.filter(|name| !in_text || !["offset", "size"].contains(name)).collect();
@@ -538,7 +540,7 @@ impl<'a> Attributes<'a> {
     }
 }
 
-/// A boolean; `None` for a text that OpenVINO's reader passes over, leaving the default.
+/// Parses a boolean; `None` for a text that OpenVINO's reader ignores, which leaves the default.
 pub(crate) fn parse_bool(text: &str) -> Option<bool> {
     if text.eq_ignore_ascii_case("true") || text == "1" {
         Some(true)

@@ -1,4 +1,4 @@
-//! Operations that trade the length of some axes for that of others: DepthToSpace, BatchToSpace, ShuffleChannels, …
+//! Operations that move elements between axes: DepthToSpace, BatchToSpace, ShuffleChannels, …
 
 use super::common::{attribute_axis, check_rank, check_type, dim_between};
 use super::evaluate::Evaluate::Exact;
@@ -30,7 +30,7 @@ pub(super) const ROWS: &[Operation] = &[
         .attributes(DEPTH),
 ];
 
-/// Block shape and crops.
+/// The inputs block shape and crops.
 const BLOCKS: Ties = Ties::Inputs(&[1, 2, 3]);
 
 const DEPTH: &[Attr] = &[
@@ -38,7 +38,7 @@ const DEPTH: &[Attr] = &[
     Attr::new("mode", AttrKind::Enum(&["blocks_first", "depth_first"])).default("blocks_first"),
 ];
 
-/// The dim divided, where some length of it can be.
+/// Divides a dimension, and fails if no possible length is divisible.
 fn divided(cx: &Context, axis: usize, dim: Dim, divisor: i64) -> Result<Dim, Fault> {
     dim.checked_div(divisor).filter(|quotient| !quotient.is_empty()).ok_or_else(|| {
         let message = format!("`{}` cannot divide {dim}, on axis {axis}, by {divisor}", cx.layer.ty());
@@ -46,17 +46,17 @@ fn divided(cx: &Context, axis: usize, dim: Dim, divisor: i64) -> Result<Dim, Fau
     })
 }
 
-/// What DepthToSpace and SpaceToDepth work on.
+/// Data of DepthToSpace and SpaceToDepth, as blocks.
 struct DepthBlocks<'a> {
     dims: &'a [Dim],
-    /// The length of a block on each axis after the depth.
+    /// The length of a block on each spatial axis.
     size: i64,
-    /// How many elements of such a block go into the depth.
+    /// The number of elements of such a block in the depth.
     elements: i64,
 }
 
 impl<'a> DepthBlocks<'a> {
-    /// `None` where the rank of the data is dynamic: then nothing is checked.
+    /// Returns the blocks; `None` if the rank of the data is dynamic, when nothing is checked.
     fn new(cx: &Context<'a>) -> Result<Option<Self>, Fault> {
         let data = cx.shape(0);
         let Some(dims) = data.dims() else { return Ok(None) };
@@ -105,8 +105,8 @@ fn space_to_depth(cx: &mut Context) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Checks what BatchToSpace and SpaceToBatch ask of their inputs, and gives the dims of the data and the common shape of
-/// the other inputs.
+/// Checks the inputs of BatchToSpace and SpaceToBatch. Returns the dimensions of the data and the common shape of the
+/// other inputs.
 fn batch_blocks<'a>(cx: &Context<'a>, roles: [&str; 3]) -> Result<(Option<&'a [Dim]>, Shape), Fault> {
     for (input, role) in (1..).zip(roles) {
         check_type(cx, input, role, Accepts::Integer)?;
@@ -193,7 +193,7 @@ fn space_to_batch(cx: &mut Context) -> Result<(), Fault> {
             let padded = dim + Dim::from(at(&begin)) + Dim::from(at(&end));
             *out = divided(cx, axis, padded, block)?;
             if padded.upper().is_none() {
-                // Here OpenVINO does not divide what it has for "no upper end".
+                // OpenVINO does not divide an open upper end here.
                 *out = Dim::at_least(out.lower());
             }
         }
@@ -231,7 +231,7 @@ fn extract_image_patches(cx: &mut Context) -> Result<(), Fault> {
     };
     let (sizes, strides, rates) = (pair("sizes")?, pair("strides")?, pair("rates")?);
     for (name, numbers) in [("strides", strides), ("rates", rates)] {
-        // OpenVINO reads them as unsigned numbers: negative ones are large to it.
+        // OpenVINO reads them as unsigned, so negative numbers become large ones.
         if numbers.contains(&0) {
             return Err(Fault::attribute(name, format!("`{name}` must not be 0")));
         }
@@ -260,7 +260,7 @@ fn extract_image_patches(cx: &mut Context) -> Result<(), Fault> {
     Ok(())
 }
 
-/// The dim divided, both ends rounded up.
+/// Divides a dimension, with both ends rounded up.
 fn steps(dim: Dim, stride: i64) -> Dim {
     let round = |length: i64| if length == 0 { 0 } else { (length - 1).wrapping_div(stride).saturating_add(1) };
     match dim.value() {

@@ -1,4 +1,4 @@
-//! Operations that have graphs inside: If, Loop, TensorIterator.
+//! Operations with bodies: If, Loop, TensorIterator.
 
 use std::collections::{HashMap, HashSet};
 
@@ -17,31 +17,31 @@ pub(super) const ROWS: &[Operation] = &[
     Operation::new("TensorIterator", 0, tensor_iterator).kind(LayerKind::TensorIterator).inputs(0, usize::MAX),
 ];
 
-/// How a body is joined to its layer: the port map as OpenVINO's reader understands it.
+/// Connections of a body to its layer: the port map as OpenVINO's reader interprets it.
 struct Joints {
-    /// Position among the layer's bodies.
+    /// The position among the layer's bodies.
     body: usize,
-    /// By input of the layer.
+    /// The entrances by input of the layer.
     inputs: Vec<Entrance>,
-    /// One an output of the layer.
+    /// The exits by output of the layer.
     outputs: Vec<Exit>,
-    /// The Parameter that counts the iterations.
+    /// The Parameter that receives the iteration count.
     iteration: Option<LayerId>,
-    /// The Result that says whether there is another iteration.
+    /// The Result that decides on another iteration.
     condition: Option<LayerId>,
 }
 
-/// A Parameter of the body that an input of the layer reaches.
+/// A Parameter of the body that is fed by an input of the layer.
 struct Entrance {
     input: usize,
     parameter: LayerId,
     slices: Option<Slices>,
-    /// The Result whose value it takes from the second iteration on.
+    /// The Result that feeds it from the second iteration on.
     carried: Option<LayerId>,
 }
 
 impl Entrance {
-    /// The shape of what enters the body in one iteration.
+    /// Returns the shape of one iteration's slice.
     fn cut(&self, mut shape: Shape) -> Result<Shape, Fault> {
         if let (Some(slices), Some(_)) = (self.slices, shape.rank()) {
             let axis = usize::try_from(slices.axis).ok();
@@ -53,8 +53,8 @@ impl Entrance {
         Ok(shape)
     }
 
-    /// As [`cut`](Self::cut), for a Loop: a tensor without elements that is handed from one iteration to the next is
-    /// there to be filled.
+    /// Does the same as [`cut`](Self::cut), for a Loop: the shape of an empty tensor that is carried between iterations
+    /// stays open, because the loop fills it.
     fn cut_or_open(&self, shape: Shape) -> Result<Shape, Fault> {
         let mut shape = self.cut(shape)?;
         if self.carried.is_some() {
@@ -71,7 +71,7 @@ struct Exit {
     slices: Option<Slices>,
 }
 
-/// How a tensor is cut into one slice an iteration, or put together from them.
+/// Slicing of a tensor, one slice per iteration; or concatenation of such slices.
 #[derive(Clone, Copy)]
 struct Slices {
     axis: i64,
@@ -83,7 +83,8 @@ struct Slices {
 fn if_(cx: &mut Context) -> Result<(), Fault> {
     let (then, otherwise) = (Joints::new(cx, "then_body")?, Joints::new(cx, "else_body")?);
     check_rank(cx, 0, "condition", &[0, 1])?;
-    // The reader makes as many outputs as the first branch has; those that the branch taken does not set stay unknown.
+    // The reader creates as many outputs as the first branch has. Outputs that the taken branch does not set stay
+    // unknown.
     let count = then.outputs.len();
     if let Some(taken) = truth(cx.exact(0).as_deref(), "condition of an If")? {
         let taken = if taken { then } else { otherwise };
@@ -129,12 +130,12 @@ fn if_(cx: &mut Context) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Checks that the port maps of an operation that is not known name what is in its bodies.
+/// Checks that the port maps of an unknown operation name layers of its bodies.
 pub(crate) fn check_port_maps(bodies: &[Body]) -> Result<(), Fault> {
     bodies.iter().enumerate().try_for_each(|(at, body)| Joints::of(body, at).map(drop))
 }
 
-/// What is known of a tensor that has one shape or the other. Unlike [`Dim::hull`], it forgets bounds.
+/// Returns the shape of a tensor that has one of two shapes. Unlike [`Dim::hull`], it drops bounds.
 fn either(left: &Shape, right: &Shape) -> Shape {
     let either = |(&left, &right): (&Dim, &Dim)| match (left.is_fixed(), right.is_fixed()) {
         (true, true) => left.hull(right),
@@ -142,7 +143,7 @@ fn either(left: &Shape, right: &Shape) -> Shape {
     };
     match (left.dims(), right.dims()) {
         (Some(left), Some(right)) if left.len() == right.len() => left.iter().zip(right).map(either).collect(),
-        // A scalar goes as a list of one.
+        // A scalar matches a list of one element.
         (Some([]), Some([list])) | (Some([list]), Some([])) => {
             [if *list == Dim::ONE { Dim::ONE } else { Dim::ANY }].into_iter().collect()
         }
@@ -155,13 +156,13 @@ fn loop_(cx: &mut Context) -> Result<(), Fault> {
     check_rank(cx, 1, "execution condition", &[0, 1])?;
     let never = truth(cx.exact(1).as_deref(), "execution condition of a Loop")? == Some(false);
     let Some(condition) = joints.condition else {
-        // OpenVINO takes it, and knows nothing of its outputs.
+        // OpenVINO accepts it, and its outputs are unknown.
         cx.output(ElementType::Dynamic, Shape::dynamic());
         return Ok(());
     };
     joints.check_inputs(cx, 2)?;
     let given = joints.given(cx, Entrance::cut_or_open)?;
-    // Whether the loop goes on can hang on shapes inside the body, and those are not yet the ones given from outside.
+    // The condition can depend on shapes inside the body, which are not updated yet.
     let expected = joints.iterations(cx, condition)?;
     joints.settle(cx, given.clone(), expected)?;
     let iterations = joints.iterations(cx, condition)?;
@@ -214,7 +215,7 @@ fn tensor_iterator(cx: &mut Context) -> Result<(), Fault> {
             .help("make one of them a Loop"));
     }
     let mut given = joints.given(cx, Entrance::cut)?;
-    // OpenVINO leaves the types of the body alone here, and all of a Parameter that no Result needs.
+    // OpenVINO does not change element types in the body here, and ignores a Parameter that no Result needs.
     given.values_mut().for_each(|input| input.element_type = None);
     given.retain(|parameter, _| used.contains(parameter));
     let mut iterations = None;
@@ -243,7 +244,7 @@ fn tensor_iterator(cx: &mut Context) -> Result<(), Fault> {
             }
             let dim = axis.and_then(|axis| shape.dims_mut()?.get_mut(axis));
             let Some(dim) = dim else { return Err(no_axis(&[], slices.axis, &joints.value(cx, exit.result).shape)) };
-            // As in OpenVINO, -1 is not a number of iterations.
+            // As in OpenVINO, -1 means an unknown number of iterations.
             let iterations = iterations.filter(|&iterations| iterations != -1);
             *dim = iterations.map_or(Dim::ANY, |count| Dim::from(count.wrapping_mul(slices.part_size)));
         }
@@ -252,10 +253,10 @@ fn tensor_iterator(cx: &mut Context) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Limit on the layers that a help lists.
+/// Limit on the layers that a help text lists.
 const SHOWN: usize = 8;
 
-/// The layers of a body that some Result needs.
+/// Returns the layers of a body that some Result needs.
 fn leading_to_results(graph: &Graph) -> HashSet<LayerId> {
     let results = graph.unordered().filter(|layer| kind(layer) == LayerKind::Result);
     let mut pending: Vec<_> = results.map(Layer::id).collect();
@@ -268,7 +269,7 @@ fn leading_to_results(graph: &Graph) -> HashSet<LayerId> {
     used
 }
 
-/// How many parts there are.
+/// Returns the number of parts.
 fn parts(length: i64, part_size: i64) -> Result<i64, Fault> {
     length.checked_div(part_size).ok_or_else(|| {
         invalid(format!("`part_size` is {part_size} in the port map")).help("give the length of one slice, as a rule 1")
@@ -285,7 +286,7 @@ impl Joints {
         }
     }
 
-    /// Reads the port map of a body, one entry an external port and in the order of their ids, as OpenVINO does.
+    /// Reads the port map of a body as OpenVINO does: one entry per external port, in the order of their ids.
     fn of(body: &Body, at: usize) -> Result<Self, Fault> {
         let mut joints = Self { body: at, inputs: Vec::new(), outputs: Vec::new(), iteration: None, condition: None };
         let name = body.name();
@@ -321,8 +322,8 @@ impl Joints {
         Ok(joints)
     }
 
-    /// What the layer gives the Parameters: the shapes that `shape` makes of those of its inputs. Where several inputs
-    /// reach one Parameter, the last one counts.
+    /// Returns the inputs of the Parameters, with shapes changed by `shape`. If several inputs of the layer feed one
+    /// Parameter, the last one counts.
     fn given(&self, cx: &Context, shape: impl Fn(&Entrance, Shape) -> Result<Shape, Fault>) -> Result<Given, Fault> {
         let given = self.inputs.iter().map(|entrance| {
             let Some(input) = cx.inputs.get(entrance.input) else {
@@ -342,7 +343,7 @@ impl Joints {
         given.collect()
     }
 
-    /// Checks that every input of the layer, of which the first `own` are its own, goes into the body once.
+    /// Checks that every input of the layer enters the body once. The first `own` inputs belong to the layer itself.
     fn check_inputs(&self, cx: &Context, own: usize) -> Result<(), Fault> {
         let shared = self.inputs.iter().filter(|entrance| entrance.input < own).count();
         let expected = self.inputs.len() + own - shared;
@@ -355,7 +356,7 @@ impl Joints {
         }
     }
 
-    /// Refuses a Result that is two outputs.
+    /// Refuses a Result that feeds two outputs.
     fn check_distinct_results(&self, cx: &Context) -> Result<(), Fault> {
         let mut seen = HashSet::new();
         match self.outputs.iter().find(|exit| !seen.insert(exit.result)) {
@@ -372,24 +373,25 @@ impl Joints {
         cx.infer_body(self.body, given)
     }
 
-    /// The output inside the body that a Result takes.
+    /// Returns the output inside the body that feeds a Result.
     fn source(&self, cx: &Context, result: LayerId) -> Option<Output> {
         cx.bodies[self.body].graph.producer(result.input(0))
     }
 
-    /// Type and shape of what a Result takes.
+    /// Returns type and shape of a Result's input.
     fn value(&self, cx: &Context, result: LayerId) -> TensorType {
         let port = self.source(cx, result).and_then(|source| cx.bodies[self.body].graph.output(source));
         port.map_or_else(TensorType::dynamic, OutputPort::tensor_type)
     }
 
-    /// The layer that produces what a Result takes, in words.
+    /// Describes the layer that feeds a Result.
     fn producer(&self, cx: &Context, result: LayerId) -> String {
         let source = self.source(cx, result).and_then(|source| cx.bodies[self.body].graph.layer(source.layer));
         source.map_or("nothing".to_owned(), |layer| format!("{} {} `{}`", layer.ty(), layer.id(), layer.name()))
     }
 
-    /// How often a Loop runs its body, where that is known, or was before its shapes were given from outside.
+    /// Returns the number of iterations of a Loop, if it is known, or if it was known before its shapes were set from
+    /// outside.
     fn iterations(&self, cx: &mut Context, condition: LayerId) -> Result<Option<i64>, Fault> {
         let body = &cx.bodies[self.body].graph;
         let counter = self.iteration.and_then(|parameter| body.layer(parameter)?.outputs().first());
@@ -405,7 +407,7 @@ impl Joints {
         let mut goes_on =
             truth(bounds.filter(|bounds| bounds.is_exact()).as_deref(), "execution condition in the body")?;
         if goes_on.is_none() {
-            // The condition can be handed through from outside.
+            // The condition can be passed in from outside.
             let parameter = value.map(|source| source.layer);
             for entrance in &self.inputs {
                 if Some(entrance.parameter) == parameter {
@@ -429,12 +431,12 @@ impl Joints {
         let (layer, body) = (cx.layer, self.body);
         let kept = cx.around_mut().iterations(layer, body);
         *kept = known.or(*kept);
-        // As in OpenVINO, -1 is not a number of iterations.
+        // As in OpenVINO, -1 means an unknown number of iterations.
         Ok(kept.filter(|&iterations| iterations != -1))
     }
 
-    /// Infers the body until it takes in whatever shapes it hands to the next iteration: dims that change become unknown.
-    /// At most as often as the loop runs.
+    /// Infers the body repeatedly until the shapes of the next iteration fit: dimensions that change become unknown.
+    /// Stops at the number of iterations.
     fn settle(&self, cx: &mut Context, mut given: Given, iterations: Option<i64>) -> Result<(), Fault> {
         self.run(cx, &given)?;
         let carried: HashMap<_, _> = self.inputs.iter().filter_map(|e| Some((e.carried?, e.parameter))).collect();
@@ -467,7 +469,8 @@ impl Joints {
     }
 }
 
-/// The port map's entries of one direction, one an external port, in the order of the ports; inputs without one come last.
+/// Returns the port map's entries of one direction, one per external port, in the order of the ports. Inputs without a
+/// port come last.
 fn entries(body: &Body, direction: Direction) -> Vec<&PortMapEntry> {
     let mut entries: Vec<_> = body.port_map.iter().filter(|entry| entry.direction == direction).collect();
     match direction {
@@ -487,7 +490,7 @@ fn slices(entry: &PortMapEntry) -> Option<Slices> {
     })
 }
 
-/// Checks that a layer of the body that its port map or a back edge names is a Parameter, or a Result.
+/// Checks that a layer named by a port map or a back edge is a Parameter or Result of the body.
 fn check_joint(body: &Body, id: LayerId, wanted: LayerKind) -> Result<LayerId, Fault> {
     match body.graph.layer(id) {
         Some(layer) if kind(layer) == wanted => Ok(id),
@@ -510,7 +513,7 @@ fn check_joint(body: &Body, id: LayerId, wanted: LayerKind) -> Result<LayerId, F
     }
 }
 
-/// The one value of a condition, where it is known.
+/// Returns the value of a condition, if it is known.
 fn truth(values: Option<&Bounds>, what: &str) -> Result<Option<bool>, Fault> {
     match values.map(|values| values.lower.truths()).as_deref() {
         None => Ok(None),

@@ -1,4 +1,4 @@
-//! Broadcast to a target shape that is data.
+//! Broadcast to a target shape that is an input.
 
 use smallvec::SmallVec;
 
@@ -29,7 +29,7 @@ pub(super) const ROWS: &[Operation] = &[
         ]),
 ];
 
-/// How a Broadcast lays its data on the target.
+/// Alignment of the data with the target in a Broadcast.
 pub(super) enum Mode {
     Numpy,
     Bidirectional,
@@ -37,8 +37,8 @@ pub(super) enum Mode {
     Pdpd { axis: i64 },
 }
 
-/// The mode of a Broadcast with `inputs` inputs. Revision 1 takes any number of them in any mode but pdpd, and knows no
-/// explicit mode without a mapping of the axes; the file has no axis for pdpd in revision 3.
+/// Returns the mode of a Broadcast with `inputs` inputs. Revision 1 accepts any number of inputs in every mode except
+/// pdpd, and requires an axes mapping for the explicit mode. In revision 3 the file has no axis for pdpd.
 pub(super) fn mode(attributes: &Attributes, inputs: usize) -> Result<Mode, Fault> {
     let word = attributes.word("mode")?;
     let explicit = ["explicit", "none"].contains(&word);
@@ -60,7 +60,7 @@ pub(super) fn mode(attributes: &Attributes, inputs: usize) -> Result<Mode, Fault
 fn broadcast(cx: &mut Context) -> Result<(), Fault> {
     let element_type = cx.element_type(0);
     let mode = mode(cx, cx.inputs.len())?;
-    // Revision 1 does not look at a mapping that its mode has no use for.
+    // Revision 1 ignores an axes mapping that its mode does not use.
     let mapped = matches!(mode, Mode::Explicit);
     for input in 1..if mapped { 3 } else { 2 } {
         check_type(cx, input, if input == 1 { "target shape" } else { "axes mapping" }, Accepts::Integer)?;
@@ -92,7 +92,7 @@ fn broadcast(cx: &mut Context) -> Result<(), Fault> {
     Ok(())
 }
 
-/// The target where a Concat makes it of single numbers: those that Constants give.
+/// Returns the target if a Concat builds it from single numbers, as far as Constants give them.
 fn joined_target(cx: &mut Context) -> Option<Shape> {
     let concat = cx.graph().layer(cx.feed(1)?.layer).filter(|layer| layer.ty() == "Concat")?;
     let count = usize::try_from(cx.shape(1).to_static()?.first().copied()?).ok()?;
@@ -108,7 +108,7 @@ fn joined_target(cx: &mut Context) -> Option<Shape> {
     (numbers.len() == count).then(|| numbers.into_iter().map(number).collect())?
 }
 
-/// What the shape of a list says about its length.
+/// Returns the length of a list input, as far as its shape is known.
 fn length_of<T>(list: &Shape) -> ListInput<T> {
     match list.dims() {
         None => ListInput::Unknown,

@@ -25,7 +25,7 @@ const fn encoder(name: &'static str) -> Operation {
 
 const SINGLE_PLANE: Attr = Attr::new("single_plane", AttrKind::Bool).default("true");
 
-/// The one type of all planes, u8 or floating point.
+/// Returns the common type of all planes, u8 or floating point.
 fn plane_type(cx: &Context, accepts: fn(ElementType) -> bool) -> Result<ElementType, Fault> {
     let planes: &[usize] = match cx.inputs.len() {
         1 => &[0],
@@ -40,7 +40,7 @@ fn plane_type(cx: &Context, accepts: fn(ElementType) -> bool) -> Result<ElementT
     Err(Fault::unsupported(0, message).help("put a Convert before it"))
 }
 
-/// Refuses an image whose last dim is not `count`.
+/// Refuses an image whose last dimension is not `count`.
 fn check_channels(cx: &Context, input: usize, count: i64) -> Result<(), Fault> {
     check_rank(cx, input, "image", &[4])?;
     if dim(cx.shape(input), 3).contains(count) {
@@ -51,7 +51,7 @@ fn check_channels(cx: &Context, input: usize, count: i64) -> Result<(), Fault> {
     Err(Fault::shapes(&[input], message).rule("images are laid out as batch, height, width, channels"))
 }
 
-/// Refuses an image that planes of half its height and width do not cover.
+/// Refuses an image whose height or width is odd, because the chroma planes are half as large.
 fn check_even(cx: &Context, height: Dim, width: Dim) -> Result<(), Fault> {
     for (name, length) in [("height", height), ("width", width)] {
         if length.checked_div(2).is_none_or(Dim::is_empty) {
@@ -72,7 +72,7 @@ fn from_i420(cx: &mut Context) -> Result<(), Fault> {
     from_yuv(cx, 3, 1)
 }
 
-/// From one plane, or from `planes` ones of which those after the first have `chroma` channels.
+/// Infers the conversion from one plane, or from `planes` planes whose chroma planes have `chroma` channels.
 fn from_yuv(cx: &mut Context, planes: usize, chroma: i64) -> Result<(), Fault> {
     if ![1, planes].contains(&cx.inputs.len()) {
         let message = format!("`{}` takes 1 or {planes} planes, but gets {}", cx.layer.ty(), cx.inputs.len());
@@ -108,7 +108,7 @@ fn from_yuv(cx: &mut Context, planes: usize, chroma: i64) -> Result<(), Fault> {
 }
 
 fn to_nv12(cx: &mut Context) -> Result<(), Fault> {
-    // Floating-point numbers of a byte or less are out.
+    // Floats of one byte or less are refused.
     let element_type = plane_type(cx, |ty| Accepts::Real.takes(ty) && (ty == ElementType::Dynamic || ty.bits() > 8))?;
     check_channels(cx, 0, 3)?;
     let [batch, height, width] = [0, 1, 2].map(|axis| dim(cx.shape(0), axis));

@@ -6,22 +6,22 @@ use super::{Accepts, Context, Fault};
 use crate::findings::list;
 use crate::model::shape::{Dim, Shape};
 
-/// The types that some operations take for indices, counts and axes.
+/// The types that some operations accept for indices, counts and axes.
 pub(super) const INDEX: &[ElementType] = &[ElementType::I32, ElementType::I64];
-/// The same, where OpenVINO also takes what is not known yet.
+/// The same types and `dynamic`.
 pub(super) const INDEX_OR_DYNAMIC: &[ElementType] = &[ElementType::I32, ElementType::I64, ElementType::Dynamic];
-/// Floating point of at most 32 bits, or not known yet: what some operations compute with.
+/// Floating point of at most 32 bits, or `dynamic`: the compute types of some operations.
 pub(super) const SINGLE: &[ElementType] =
     &[ElementType::F16, ElementType::Bf16, ElementType::F32, ElementType::Dynamic];
 
-/// The position of `axis`, which counts from the end where it is negative, among `rank` axes. As in OpenVINO, a scalar has
+/// Returns the position of `axis` among `rank` axes; a negative axis counts from the end. As in OpenVINO, a scalar has
 /// the axes 0 and -1, both at position 0.
 pub(super) fn normalize_axis(axis: i64, rank: usize) -> Option<usize> {
     let rank = i64::try_from(rank).ok()?.max(1);
     usize::try_from(if axis < 0 { axis.checked_add(rank)? } else { axis }).ok().filter(|_| axis < rank)
 }
 
-/// As [`normalize_axis`], for an axis that came in through `input`.
+/// Checks an axis that was read from `input`, and returns its position.
 pub(super) fn checked_axis(cx: &Context, input: usize, axis: i64, rank: usize) -> Result<usize, Fault> {
     normalize_axis(axis, rank).ok_or_else(|| {
         let fault =
@@ -34,7 +34,7 @@ fn axis_range(rank: usize) -> String {
     format!("axes go from -{} to {}", rank.max(1), rank.saturating_sub(1))
 }
 
-/// Refuses an input, called `role` in the message, whose type is not one of `accepts`.
+/// Refuses an input whose type `accepts` excludes; `role` names the input in the message.
 pub(super) fn check_type(cx: &Context, input: usize, role: &str, accepts: Accepts) -> Result<(), Fault> {
     let ty = cx.element_type(input);
     if accepts.takes(ty) {
@@ -48,7 +48,7 @@ pub(super) fn check_type(cx: &Context, input: usize, role: &str, accepts: Accept
     })
 }
 
-/// Refuses an input, called `role` in the message, whose rank is known and not one of `ranks`.
+/// Refuses an input whose known rank is not one of `ranks`; `role` names the input in the message.
 pub(super) fn check_rank(cx: &Context, input: usize, role: &str, ranks: &[usize]) -> Result<(), Fault> {
     let shape = cx.shape(input);
     if shape.rank().is_none_or(|rank| ranks.contains(&rank)) {
@@ -64,7 +64,7 @@ pub(super) fn check_rank(cx: &Context, input: usize, role: &str, ranks: &[usize]
     Err(Fault::shapes(&[input], message))
 }
 
-/// As [`checked_axis`], for an axis that the attribute `name` gives.
+/// Checks an axis given by the attribute `name`, and returns its position.
 pub(super) fn attribute_axis(cx: &Context, name: &'static str, axis: i64, rank: usize) -> Result<usize, Fault> {
     normalize_axis(axis, rank).filter(|&axis| axis < rank).ok_or_else(|| {
         let message = format!("`{name}` is {axis}, outside of the rank {rank} of the data of `{}`", cx.layer.ty());
@@ -72,16 +72,16 @@ pub(super) fn attribute_axis(cx: &Context, name: &'static str, axis: i64, rank: 
     })
 }
 
-/// Gives every output of the layer one type and shape, as far as there are ports: their number can come from an
-/// attribute, and be any.
+/// Sets one type and shape for `count` outputs, limited to the existing ports, because an attribute can give any
+/// number.
 pub(super) fn fill_outputs(cx: &mut Context, count: usize, element_type: ElementType, shape: &Shape) {
     for _ in 0..count.min(most_outputs(cx)) {
         cx.output(element_type, shape.clone());
     }
 }
 
-/// Limit on the outputs of a layer whose operation can have any number: those that the file declares, or for a layer that
-/// is new as many as anybody needs.
+/// Returns the limit on the outputs of a layer whose operation can have any number. The limit is the number of declared
+/// outputs, or a large constant for a new layer.
 pub(super) fn most_outputs(cx: &Context) -> usize {
     match cx.layer.outputs().len() {
         0 if cx.layer.span.is_none() => u16::MAX.into(),
@@ -89,12 +89,12 @@ pub(super) fn most_outputs(cx: &Context) -> usize {
     }
 }
 
-/// The dimension between two ends as OpenVINO takes them, -1 for none.
+/// Returns the dimension between two ends in OpenVINO's notation, where -1 means no end.
 pub(super) fn dim_between(lower: i64, upper: i64) -> Dim {
     Dim::between(lower, if upper == -1 { i64::MAX } else { upper })
 }
 
-/// Refuses an input, called `role` in the message, whose type is not one of `types`.
+/// Refuses an input whose type is not one of `types`; `role` names the input in the message.
 pub(super) fn check_type_in(cx: &Context, input: usize, role: &str, types: &[ElementType]) -> Result<(), Fault> {
     let ty = cx.element_type(input);
     if types.contains(&ty) {
@@ -106,7 +106,8 @@ pub(super) fn check_type_in(cx: &Context, input: usize, role: &str, types: &[Ele
     let fault = Fault::unsupported(input, message);
     let is_like = |other: &ElementType| other.is_integer() == ty.is_integer() && other.is_float() == ty.is_float();
     let holds = |other: &ElementType| fidelity(ty, *other).is_some_and(|fidelity| fidelity.is_exact());
-    // The narrowest type of its kind that holds every value, or the widest; else the only type there is, or of one kind.
+    // The suggestion is the narrowest type of the same kind that holds every value, or the widest. Otherwise it is the
+    // only type, or the only one of a kind.
     let narrowest = known.clone().filter(is_like).filter(holds).min_by_key(|ty| ty.bits());
     let one_kind = known.clone().all(ElementType::is_integer) || known.clone().count() == 1;
     let widest = || known.clone().filter(|other| is_like(other) || one_kind).max_by_key(|ty| ty.bits());
@@ -116,30 +117,30 @@ pub(super) fn check_type_in(cx: &Context, input: usize, role: &str, types: &[Ele
     })
 }
 
-/// The dim of a shape on an axis; any, where that is not known.
+/// Returns the dimension on an axis, or any length if the rank is unknown.
 pub(super) fn dim(shape: &Shape, axis: usize) -> Dim {
     shape.dims().and_then(|dims| dims.get(axis)).copied().unwrap_or(Dim::ANY)
 }
 
-/// What two dims that must be the same are together.
+/// Unifies two dimensions that must be equal.
 pub(super) fn merge_dims(inputs: &[usize], what: &str, left: Dim, right: Dim) -> Result<Dim, Fault> {
     (left & right)
         .ok_or_else(|| Fault::shapes(inputs, format!("the {what} must be the same, but is {left} and {right}")))
 }
 
-/// Both ends of a dim put through a function, which gives -1 for any length, or for no upper end.
+/// Applies a function to both ends of a dimension. The function receives -1 for an open end.
 pub(super) fn map_ends(dim: Dim, f: impl Fn(i64) -> i64) -> Dim {
     match (dim.value(), dim.upper()) {
         (Some(length), _) => Dim::from(f(length)),
-        // To OpenVINO the largest number is not a lower end.
+        // OpenVINO does not treat the largest number as a lower end.
         (None, None) if dim.lower() == i64::MAX => Dim::at_least(f(0)),
         (None, None) => Dim::at_least(f(dim.lower())),
         (None, Some(upper)) => dim_between(f(dim.lower()), f(upper)),
     }
 }
 
-/// Divided as OpenVINO divides a dim; see [`Dim::checked_div`]. By 0 it does so in floating point, and makes a 0 of what
-/// it finds. `None` where nothing comes out, or the divisor is negative.
+/// Divides a dimension as OpenVINO does; see [`Dim::checked_div`]. Division by 0 uses floating point, and its result
+/// becomes 0. `None` if no length results, or if the divisor is negative.
 pub(super) fn divide(dim: Dim, divisor: i64) -> Option<Dim> {
     match divisor {
         0 if dim != Dim::ANY => Some(Dim::fixed(0)),
@@ -148,12 +149,12 @@ pub(super) fn divide(dim: Dim, divisor: i64) -> Option<Dim> {
     }
 }
 
-/// The dim of an input on an axis; any, where that is not known.
+/// Returns a dimension of an input, or any length if it is unknown.
 pub(super) fn input_dim(cx: &Context, input: usize, axis: usize) -> Dim {
     dim(cx.shape(input), axis)
 }
 
-/// Refuses an input, called `role` in the message, whose dim on `axis` cannot be `length`.
+/// Refuses an input whose dimension on `axis` cannot be `length`; `role` names the input in the message.
 pub(super) fn require_dim(cx: &Context, input: usize, role: &str, axis: usize, length: i64) -> Result<(), Fault> {
     let found = input_dim(cx, input, axis);
     if found.is_compatible(Dim::from(length)) {
@@ -163,7 +164,7 @@ pub(super) fn require_dim(cx: &Context, input: usize, role: &str, axis: usize, l
     Err(Fault::shapes(&[input], message))
 }
 
-/// What the dims of two inputs, each on its axis, are together: they must be the same, being both the `what`.
+/// Unifies one dimension of two inputs. `what` names the dimension in the error.
 pub(super) fn common_dim(cx: &Context, what: &str, left: (usize, usize), right: (usize, usize)) -> Result<Dim, Fault> {
     let (a, b) = (input_dim(cx, left.0, left.1), input_dim(cx, right.0, right.1));
     (a & b).ok_or_else(|| {
@@ -179,7 +180,7 @@ pub(super) fn common_dim(cx: &Context, what: &str, left: (usize, usize), right: 
     })
 }
 
-/// The integer type that the attribute `name` gives for indices.
+/// Returns the integer type for indices, given by the attribute `name`.
 pub(super) fn index_type(cx: &Context, name: &'static str) -> Result<ElementType, Fault> {
     match cx.type_attribute(name)? {
         ty @ (ElementType::I32 | ElementType::I64) => Ok(ty),
@@ -187,8 +188,8 @@ pub(super) fn index_type(cx: &Context, name: &'static str) -> Result<ElementType
     }
 }
 
-/// The values of an input as the dims of a shape, as far as they are known. OpenVINO reads a Constant number by number,
-/// here with `read`, and what is computed as a shape is, where no dim can be less than 0.
+/// Returns the values of an input as the dimensions of a shape, as far as they are known. OpenVINO reads a Constant
+/// number by number, here with `read`. Computed values are read as a shape, in which no dimension is negative.
 pub(super) fn dims_from(
     cx: &mut Context,
     input: usize,
@@ -200,13 +201,13 @@ pub(super) fn dims_from(
     cx.shape_value(input)
 }
 
-/// What the shape of a list says about the shape whose dims its numbers are: the rank, if anything.
+/// Returns a shape whose rank is the length of `list`, if that is known.
 pub(super) fn shape_of_length(list: &Shape) -> Shape {
     let length = list.dims().and_then(|dims| dims.first()?.value());
     length.and_then(|length| usize::try_from(length).ok()).map_or_else(Shape::dynamic, Shape::of_rank)
 }
 
-/// Refuses an input, called `role`, that cannot be a scalar or a list of one number.
+/// Refuses an input that cannot be a scalar or a list of one number; `role` names it in the message.
 pub(super) fn check_one_number(cx: &Context, input: usize, role: &str) -> Result<(), Fault> {
     let shape = cx.shape(input);
     if shape.is_compatible(&Shape::scalar()) || shape.is_compatible(&Shape::fixed([1])) {

@@ -1,4 +1,4 @@
-//! What a rule sees of the layer it works on, and what it answers.
+//! Context in which an operation's rule runs, and the result of the rule.
 
 use std::collections::HashMap;
 use std::ops::{Deref, Range};
@@ -18,32 +18,32 @@ use crate::model::shape::{Dim, Oddity, ParseShapeError, Shape, TensorType};
 use crate::model::weights::Weights;
 use crate::ops::values::array::{Array, Few};
 
-/// Why an operation refuses its inputs or attributes.
+/// Error of an operation that refuses its inputs or attributes.
 #[derive(Clone, Debug, Error)]
 #[error("{message}")]
 pub(crate) struct Fault {
     pub(crate) code: Code,
-    /// One sentence without a full stop.
+    /// The message, one sentence without a full stop.
     pub(crate) message: Box<str>,
-    /// The inputs it is about, by position.
+    /// The inputs that it concerns, by position.
     pub(crate) inputs: SmallVec<[usize; 2]>,
-    /// The attribute it is about.
+    /// The attribute that it concerns.
     pub(crate) attribute: Option<&'static str>,
-    /// What it is about in a narrower sense.
+    /// The location inside the attribute or port map.
     pub(crate) spot: Option<Box<Spot>>,
-    /// The rule that is broken, where the message does not say it.
+    /// The rule that is violated, if the message does not state it.
     pub(crate) rule: Option<Box<str>>,
-    /// What can be done.
+    /// The suggested fix.
     pub(crate) help: Option<Box<Help>>,
-    /// Promotion rules that take the inputs.
+    /// Promotion rules that accept the inputs.
     pub(crate) other_rules: Box<[OtherRules]>,
-    /// The type in which the operation would take the first one of `inputs`, where there is one to name.
+    /// The type that the operation requires for the first of `inputs`, if there is a single one.
     pub(crate) wants: Option<ElementType>,
-    /// What it is about, where inputs and attribute do not say it.
+    /// The subject, if `inputs` and `attribute` do not name it.
     pub(crate) about: Option<Box<About>>,
 }
 
-/// A place inside of what a fault is about.
+/// Location inside the subject of a fault.
 #[derive(Clone, Debug)]
 pub(crate) enum Spot {
     /// These bytes of the attribute's value.
@@ -68,44 +68,44 @@ impl Fault {
         }
     }
 
-    /// Inputs must agree in type and do not.
+    /// Creates a fault: inputs must agree in type and do not.
     #[cold]
     pub(crate) fn types(inputs: &[usize], message: impl Into<String>) -> Self {
         Self::new(Code::TypeMismatch, message.into()).about(inputs)
     }
 
-    /// An input has a type that the operation does not take.
+    /// Creates a fault: an input has an unsupported type.
     #[cold]
     pub(crate) fn unsupported(input: usize, message: impl Into<String>) -> Self {
         Self::new(Code::UnsupportedType, message.into()).about(&[input])
     }
 
-    /// Shapes or ranks do not fit.
+    /// Creates a fault: shapes or ranks do not fit.
     #[cold]
     pub(crate) fn shapes(inputs: &[usize], message: impl Into<String>) -> Self {
         Self::new(Code::ShapeMismatch, message.into()).about(inputs)
     }
 
-    /// The values of an input, or a value together with an attribute, are refused.
+    /// Creates a fault: the values of an input, or a value together with an attribute, are refused.
     #[cold]
     pub(crate) fn value(inputs: &[usize], message: impl Into<String>) -> Self {
         Self::new(Code::InvalidValue, message.into()).about(inputs)
     }
 
-    /// An attribute says something it may not.
+    /// Creates a fault: an attribute has a forbidden value.
     #[cold]
     pub(crate) fn attribute(name: &'static str, message: impl Into<String>) -> Self {
         Self { attribute: Some(name), ..Self::new(Code::InvalidValue, message.into()) }
     }
 
-    /// An attribute's text is not a shape.
+    /// Creates a fault: an attribute's text is not a shape.
     #[cold]
     pub(crate) fn shape_text(name: &'static str, text: &str, error: ParseShapeError) -> Self {
         let fault = Self::attribute(name, format!("`{name}` is `{text}`: {error}"));
         Self { spot: Some(Box::new(Spot::Bytes(error.span))), ..fault }.help(help_with_shape(name, text))
     }
 
-    /// Anything else.
+    /// Creates a fault of any other kind.
     #[cold]
     pub(crate) fn other(code: Code, message: impl Into<String>) -> Self {
         Self::new(code, message.into())
@@ -116,109 +116,109 @@ impl Fault {
         self
     }
 
-    /// The same, about the entry of a port map or the back edge that names a layer of a body.
+    /// Sets the location: the entry of a port map, or the back edge, that names a layer of a body.
     pub(crate) fn joint(mut self, id: LayerId) -> Self {
         self.spot = Some(Box::new(Spot::Joint(id)));
         self
     }
 
-    /// The same, about this rather than about its inputs and attribute.
+    /// Sets the subject, in place of inputs and attribute.
     pub(crate) fn concerning(mut self, about: About) -> Self {
         self.about = Some(Box::new(about));
         self
     }
 
-    /// The same, which is that a list has another length than there are spatial axes.
+    /// Marks the fault as a list whose length differs from the number of spatial axes.
     pub(crate) fn counts_axes(self) -> Self {
         let about = About::Refusal { inputs: self.inputs.clone(), attribute: self.attribute, counts_axes: true };
         self.concerning(about)
     }
 
-    /// What it is about, as data.
+    /// Returns the subject as data.
     pub(crate) fn to_about(&self) -> About {
         let refusal = || About::Refusal { inputs: self.inputs.clone(), attribute: self.attribute, counts_axes: false };
         self.about.as_deref().cloned().unwrap_or_else(refusal)
     }
 
-    /// The same with the rule that is broken.
+    /// Sets the rule that is violated.
     pub(crate) fn rule(mut self, rule: impl Into<Box<str>>) -> Self {
         self.rule = Some(rule.into());
         self
     }
 
-    /// The same with the type in which the operation would take the input.
+    /// Sets the type that the operation requires.
     pub(crate) fn wants(mut self, ty: ElementType) -> Self {
         self.wants = Some(ty);
         self.help(format!("put a Convert to {ty} before it"))
     }
 
-    /// The same with what can be done.
+    /// Sets the suggested fix.
     pub(crate) fn help(mut self, help: impl Into<Help>) -> Self {
         self.help = Some(Box::new(help.into()));
         self
     }
 }
 
-/// What a body's Parameter is given from outside.
+/// Type and shape that a body's Parameter receives from outside.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct BodyInput {
     /// The shape that replaces the Parameter's own.
     pub(crate) shape: Shape,
-    /// The type that replaces the Parameter's own; OpenVINO leaves the Parameter's where it is `None`.
+    /// The type that replaces the Parameter's own; `None` if OpenVINO keeps the Parameter's.
     pub(crate) element_type: Option<ElementType>,
 }
 
-/// What a rule gives for each output of a layer.
+/// Types and shapes of a layer's outputs, as its rule infers them.
 pub(crate) type Outputs = SmallVec<[TensorType; 2]>;
 
-/// The Parameters of a body that are given from outside.
+/// The Parameters of a body whose types and shapes come from outside.
 pub(crate) type Given = FxHashMap<LayerId, BodyInput>;
 
-/// What the rule of an operation asks of what lies around its layer.
+/// Services that the rule of an operation needs from the surrounding graph.
 ///
-/// Inference answers for the graph that it goes through. Who only wants to know what one rule says answers less: there are
-/// no bodies then, and nobody listens to lints.
+/// Inference implements all of it. A caller that runs a single rule implements only part: there are no bodies, and
+/// lints are ignored.
 pub(crate) trait Surroundings {
     /// The bytes of the model's constants.
     fn weights(&self) -> &Weights;
 
-    /// What is known of the values of a tensor.
+    /// Returns the known bounds of a tensor's values.
     fn bounds(&mut self, graph: &Graph, tensor: Output) -> Option<Rc<Bounds>>;
 
-    /// What is known of the values of an input of a layer, in the element type that the rule is given it.
+    /// Returns the known bounds of an input's values, in the element type that the rule receives.
     fn input_bounds(&mut self, graph: &Graph, input: Input) -> Option<Rc<Bounds>> {
         let tensor = graph.producer(input)?;
         self.bounds(graph, tensor)
     }
 
-    /// Notes something odd that OpenVINO accepts silently; the code must be that of a warning.
+    /// Reports a lint: something suspicious that OpenVINO accepts silently. The code must be that of a warning.
     fn lint(&mut self, _graph: &Graph, _layer: LayerId, _lint: &Fault) {}
 
-    /// What the latest ReadValue says of each variable of the model: tensors that outlive one inference.
+    /// Returns the tensor of the latest ReadValue of each variable, which persists between inferences.
     fn variables(&mut self) -> &mut HashMap<String, TensorType>;
 
-    /// Whether a variable has a ReadValue in the graph that the layer lies in.
+    /// True if the graph of the layer has a ReadValue of the variable.
     fn is_readable(&self, _variable: &str) -> bool {
         false
     }
 
-    /// Infers a body of a layer with these Parameters given from outside.
+    /// Infers a body of a layer with these Parameters.
     ///
     /// # Errors
-    /// The bodies of the model make too much work.
+    /// Bodies of the model that exceed the limit on work.
     fn infer_body(&mut self, _owner: &Layer, _at: usize, _body: &mut Body, _given: &Given) -> Result<(), Fault> {
         Err(Fault::other(Code::InvalidBody, "bodies are not inferred here"))
     }
 
-    /// What is known of the values of a tensor inside a body of a layer, as far as the body was inferred.
+    /// Returns the known bounds of a tensor inside a body, as far as the body was inferred.
     fn body_bounds(&mut self, _owner: &Layer, _at: usize, _body: &Graph, _tensor: Output) -> Option<Rc<Bounds>> {
         None
     }
 
-    /// How often a loop runs its body, as it was last known; kept from one inference of the loop to the next.
+    /// Returns the last known number of iterations of a loop, which persists between inferences of the loop.
     fn iterations(&mut self, owner: &Layer, body: usize) -> &mut Option<i64>;
 
-    /// The common type of what Results in two bodies of a layer give, where they are aligned.
+    /// Returns the common type of Results in two bodies of a layer, if they are aligned.
     fn common_result_type(
         &mut self,
         _owner: &Layer,
@@ -231,7 +231,7 @@ pub(crate) trait Surroundings {
     /// Accounts for work on this many layers that a rule may repeat.
     ///
     /// # Errors
-    /// It is too much.
+    /// Work beyond the limit.
     fn spend(&mut self, _layers: usize) -> Result<(), Fault> {
         Ok(())
     }
@@ -242,17 +242,17 @@ pub(crate) struct Subject<'a> {
     pub(crate) graph: &'a Graph,
     pub(crate) layer: &'a Layer,
     pub(crate) operation: &'static Operation,
-    /// What its attributes say, as far as they are read.
+    /// The attribute values that are parsed already.
     pub(crate) values: &'a AttributeValues,
-    /// What it is given from outside, where it is a Parameter of a body.
+    /// Type and shape from outside, for a Parameter of a body.
     pub(crate) given: Option<&'a BodyInput>,
 }
 
 impl Subject<'_> {
-    /// What the rule of the layer gives for these inputs.
+    /// Runs the layer's rule for these inputs.
     ///
     /// # Errors
-    /// Why the rule refuses.
+    /// Inputs or attributes that the rule refuses.
     pub(crate) fn infer(
         &self,
         inputs: &[&OutputPort],
@@ -266,25 +266,25 @@ impl Subject<'_> {
         Ok(cx.outputs)
     }
 
-    /// The layer that an input comes from.
+    /// Returns the producer of an input.
     pub(crate) fn producer(&self, input: usize) -> Option<&Layer> {
         self.graph.feeds(self.layer.id).get(input).copied().flatten().map(|(layer, _)| layer)
     }
 }
 
-/// A layer whose outputs are to be found, with what is known of its inputs.
+/// A layer whose outputs are being inferred, with the known facts about its inputs.
 pub(crate) struct Context<'a> {
     around: &'a mut dyn Surroundings,
     graph: &'a Graph,
-    /// The layer itself, with its attributes by the operation's row.
+    /// The layer, with its attributes by the operation's row.
     pub(crate) attributes: Attributes<'a>,
-    /// The tensors that come in.
+    /// The input tensors.
     pub(crate) inputs: &'a [&'a OutputPort],
-    /// The layer's bodies, lent for the time of the call.
+    /// The layer's bodies, borrowed during the call.
     pub(crate) bodies: &'a mut [Body],
-    /// What the layer is given from outside, where it is a Parameter of a body.
+    /// Type and shape from outside, for a Parameter of a body.
     pub(crate) given: Option<&'a BodyInput>,
-    /// What the rule found, output by output.
+    /// The results of the rule, output by output.
     pub(crate) outputs: Outputs,
 }
 
@@ -297,43 +297,43 @@ impl<'a> Deref for Context<'a> {
 }
 
 impl<'a> Context<'a> {
-    /// The graph that the layer lies in.
+    /// Returns the graph of the layer.
     pub(crate) fn graph(&self) -> &'a Graph {
         self.graph
     }
 
-    /// The bytes of the model's constants, which are the same for every layer.
+    /// Returns the bytes of the model's constants.
     pub(crate) fn weights(&self) -> &Weights {
         self.around.weights()
     }
 
-    /// What lies around the layer.
+    /// Returns the surroundings of the layer.
     pub(crate) fn around(&self) -> &dyn Surroundings {
         self.around
     }
 
-    /// As [`around`](Self::around), to ask what takes work.
+    /// Returns the surroundings for queries that compute.
     pub(crate) fn around_mut(&mut self) -> &mut dyn Surroundings {
         self.around
     }
 
-    /// The element type of an input; dynamic where the layer has no such input.
+    /// Returns the element type of an input; dynamic if the layer has no such input.
     pub(crate) fn element_type(&self, input: usize) -> ElementType {
         self.inputs.get(input).map_or(ElementType::Dynamic, |port| port.element_type)
     }
 
-    /// The shape of an input; `None` where the layer has no such input.
+    /// Returns the shape of an input; `None` if the layer has no such input.
     pub(crate) fn try_shape(&self, input: usize) -> Option<&'a Shape> {
         self.inputs.get(input).map(|port| &port.shape)
     }
 
-    /// The shape of an input that the row's arity makes sure of.
+    /// Returns the shape of an input that is guaranteed by the row's arity.
     pub(crate) fn shape(&self, input: usize) -> &'a Shape {
         static UNKNOWN: LazyLock<Shape> = LazyLock::new(Shape::dynamic);
         self.try_shape(input).unwrap_or(&UNKNOWN)
     }
 
-    /// The one element type of these inputs; `dynamic` gives way to any other.
+    /// Returns the common element type of these inputs; `dynamic` yields to any other type.
     pub(crate) fn merge_types(&self, inputs: &[usize]) -> Result<ElementType, Fault> {
         let mut merged = ElementType::Dynamic;
         for &input in inputs {
@@ -360,7 +360,7 @@ impl<'a> Context<'a> {
         .help("put a Convert before the input whose type should change")
     }
 
-    /// Refuses a type that the row does not take in this input.
+    /// Refuses a type that the row does not accept for this input.
     pub(crate) fn check_accepted(&self, input: usize, ty: ElementType) -> Result<(), Fault> {
         let accepts = self.operation.accepts;
         if accepts.takes(ty) {
@@ -374,10 +374,10 @@ impl<'a> Context<'a> {
         Err(Fault::unsupported(input, message).about(&tied).help(format!("put a Convert before {them}")))
     }
 
-    /// What is known of the values of an input, worked out now where it was not yet.
+    /// Returns the known bounds of an input's values, computed on demand.
     pub(crate) fn bounds(&mut self, input: usize) -> Option<Rc<Bounds>> {
         let bounds = self.around.input_bounds(self.graph, self.layer.id.input(input))?;
-        // A rule can be asked what if an input were of another type than the tensor.
+        // A rule can be run with an assumed input type that differs from the tensor's.
         match self.element_type(input) {
             ElementType::Dynamic => Some(bounds),
             ty if ty == bounds.lower.element_type => Some(bounds),
@@ -385,20 +385,20 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// The values of an input, where they are all known exactly.
+    /// Returns the values of an input, if all are known exactly.
     pub(crate) fn exact(&mut self, input: usize) -> Option<Rc<Bounds>> {
         self.bounds(input).filter(|bounds| bounds.is_exact())
     }
 
-    /// The values of an integer input, where they are all known exactly; too large ones saturate.
+    /// Returns the values of an integer input, if all are known exactly; values that are too large saturate.
     pub(crate) fn integers(&mut self, input: usize) -> Option<Few<i64>> {
         Some(self.exact(input)?.lower.to_integers())
     }
 
-    /// The values of an input as the numbers OpenVINO reads from it, where they are all known exactly.
+    /// Returns the numbers that OpenVINO reads from an input, if all values are known exactly.
     ///
     /// # Errors
-    /// The values are known, but of a type from which OpenVINO reads no numbers.
+    /// Known values of a type from which OpenVINO reads no numbers.
     pub(crate) fn numbers(&mut self, input: usize) -> Result<Option<Few<i64>>, Fault> {
         if let Some(bytes) = self.packed_constant(input) {
             return Ok(Some(bytes));
@@ -408,7 +408,7 @@ impl<'a> Context<'a> {
         Ok(exact.map(|bounds| as_read(bounds.lower.element_type, bounds.lower.to_integers())))
     }
 
-    /// As [`numbers`](Self::numbers), with fractions.
+    /// Does the same as [`numbers`](Self::numbers), with fractions.
     pub(crate) fn reals(&mut self, input: usize) -> Result<Option<Few<f64>>, Fault> {
         if let Some(bytes) = self.packed_constant(input) {
             return Ok(Some(bytes.into_iter().map(|byte| byte as f64).collect()));
@@ -418,11 +418,11 @@ impl<'a> Context<'a> {
         Ok(exact.map(|bounds| bounds.lower.to_floats()))
     }
 
-    /// The lower and the upper end of each value of an input, where both are known. What is the least or the greatest
-    /// number of its type is that of `i64` here: no bound at all.
+    /// Returns the lower and the upper end of each value of an input, if both are known. The smallest or greatest
+    /// number of its type becomes that of `i64`, which means no bound.
     ///
     /// # Errors
-    /// As for [`numbers`](Self::numbers).
+    /// The errors of [`numbers`](Self::numbers).
     pub(crate) fn ends(&mut self, input: usize) -> Result<Option<Few<(i64, i64)>>, Fault> {
         if let Some(bytes) = self.packed_constant(input) {
             return Ok(Some(bytes.into_iter().map(|byte| (byte, byte)).collect()));
@@ -444,12 +444,12 @@ impl<'a> Context<'a> {
         }))
     }
 
-    /// The output that feeds an input.
+    /// Returns the output that feeds an input.
     pub(crate) fn feed(&self, input: usize) -> Option<Output> {
         self.graph.producer(self.layer.id.input(input))
     }
 
-    /// Whether an input comes straight from a Constant.
+    /// True if an input is fed directly by a Constant.
     pub(crate) fn is_constant(&self, input: usize) -> bool {
         self.constant(input).is_some()
     }
@@ -458,7 +458,8 @@ impl<'a> Context<'a> {
         self.graph.layer(self.feed(input)?.layer).filter(|layer| is_constant(layer))
     }
 
-    /// The numbers that OpenVINO reads from a Constant of 4-bit elements, where it should unpack them: a byte for each.
+    /// Returns the numbers that OpenVINO reads from a Constant of 4-bit elements: one per byte, where it should unpack
+    /// two.
     fn packed_constant(&self, input: usize) -> Option<Few<i64>> {
         if ![ElementType::I4, ElementType::U4, ElementType::Nf4].contains(&self.element_type(input)) {
             return None;
@@ -467,14 +468,14 @@ impl<'a> Context<'a> {
         let count = self.shape(input).element_count().filter(|&count| count <= Shape::MAX_RANK as u64)?;
         let (offset, count) = (constant.byte_count("offset")?, usize::try_from(count).ok()?);
         let read = |length| self.weights().read(offset, length);
-        // The bytes past the end of the weights are not known.
+        // Bytes past the end of the weights are unknown.
         let mut bytes = read(count).or_else(|| read(count.div_ceil(2)))?;
         bytes.resize(count, 0);
         Some(bytes.into_iter().map(|byte| i64::from(byte as i8)).collect())
     }
 
-    /// As [`bounds`](Self::bounds), for a list of axes, of dims and the like. None is longer than a rank can be; nothing is
-    /// known of one that is, so that many layers can read it.
+    /// Does the same as [`bounds`](Self::bounds), for a list of axes, dimensions and the like. A list that is longer
+    /// than any rank counts as unknown. This limits the cost when many layers read one list.
     fn bounds_of_list(&mut self, input: usize) -> Option<Rc<Bounds>> {
         let count = self.shape(input).element_count();
         if count.is_some_and(|count| count > Shape::MAX_RANK as u64) { None } else { self.bounds(input) }
@@ -498,8 +499,8 @@ impl<'a> Context<'a> {
         Ok(())
     }
 
-    /// The values of an input that are the dims of a shape, as far as their bounds are known. In a Constant, -1 is any
-    /// length and any other negative number 0.
+    /// Returns the values of an input as the dimensions of a shape, as far as their bounds are known. In a Constant, -1
+    /// is any length and any other negative number is 0.
     pub(crate) fn shape_value(&mut self, input: usize) -> Result<Option<Shape>, Fault> {
         if self.is_constant(input) {
             return Ok(self.numbers(input)?.map(|dims| dims.into_iter().map(Dim::from).collect()));
@@ -507,11 +508,12 @@ impl<'a> Context<'a> {
         self.computed_shape(input)
     }
 
-    /// As [`shape_value`](Self::shape_value), with no exception for a Constant: no dim can be less than 0.
+    /// Does the same as [`shape_value`](Self::shape_value) without the exception for a Constant: no dimension is
+    /// negative.
     pub(crate) fn computed_shape(&mut self, input: usize) -> Result<Option<Shape>, Fault> {
         let Some(bounds) = self.bounds_of_list(input) else { return Ok(None) };
         let ends = bounds.lower.to_integers().into_iter().zip(bounds.upper().to_integers());
-        // The largest number of the type is not a bound.
+        // The largest number of the type means no bound.
         let open = if self.element_type(input) == ElementType::I32 { i64::from(i32::MAX) } else { i64::MAX };
         let widen = |end: i64| if end == open { i64::MAX } else { end };
         let dims = ends.map(|(lower, upper)| match (lower, upper) {
@@ -526,12 +528,12 @@ impl<'a> Context<'a> {
 
     /// Adds an output.
     pub(crate) fn output(&mut self, element_type: ElementType, shape: Shape) {
-        // A chain of layers could make ever more dims, which no tensor has.
+        // A chain of layers could add dimensions without end, so the rank is limited.
         let shape = if shape.rank() > Some(Shape::MAX_RANK) { Shape::dynamic() } else { shape };
         self.outputs.push(TensorType { element_type, shape });
     }
 
-    /// The partial shape that an attribute says, with a lint for each oddity of its text.
+    /// Returns the partial shape in an attribute, with a lint for each problem of its text.
     pub(crate) fn partial_shape(&mut self, name: &'static str) -> Result<Shape, Fault> {
         let text = self.text(name)?;
         let (shape, oddities) = Shape::parse_lenient(text).map_err(|error| Fault::shape_text(name, text, error))?;
@@ -548,12 +550,12 @@ impl<'a> Context<'a> {
         Ok(shape)
     }
 
-    /// The common type of what Results in two bodies of the layer give, where they are aligned.
+    /// Returns the common type of Results in two bodies of the layer, if they are aligned.
     pub(crate) fn align_results(&mut self, results: [(usize, LayerId); 2]) -> Option<ElementType> {
         self.around.common_result_type(self.attributes.layer, self.bodies, results)
     }
 
-    /// Infers a body of the layer with these Parameters given from outside.
+    /// Infers a body of the layer with these Parameters.
     pub(crate) fn infer_body(&mut self, body: usize, given: &Given) -> Result<(), Fault> {
         let owner = self.attributes.layer;
         match self.bodies.get_mut(body) {
@@ -562,13 +564,13 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// What is known of the values of an output inside a body, as far as the body was inferred.
+    /// Returns the known bounds of an output inside a body, as far as the body was inferred.
     pub(crate) fn body_bounds(&mut self, body: usize, tensor: Output) -> Option<Rc<Bounds>> {
         let graph = &self.bodies.get(body)?.graph;
         self.around.body_bounds(self.attributes.layer, body, graph, tensor)
     }
 
-    /// Notes something odd that OpenVINO accepts silently; the code must be that of a warning.
+    /// Reports a lint: something suspicious that OpenVINO accepts silently. The code must be that of a warning.
     #[cold]
     pub(crate) fn lint(&mut self, lint: Fault) {
         let (graph, id) = (self.graph(), self.layer.id);
@@ -576,27 +578,27 @@ impl<'a> Context<'a> {
     }
 }
 
-/// Numbers as OpenVINO reads them: from a tensor of 4-bit elements it takes the bytes, two elements in each.
+/// Returns numbers as OpenVINO reads them: from a tensor of 4-bit elements it reads bytes, with two elements in each.
 fn as_read(element_type: ElementType, values: Few<i64>) -> Few<i64> {
     if element_type.bits() != 4 {
         return values;
     }
     let byte = |pair: &[i64]| i64::from(pair.iter().rev().fold(0, |byte, value| byte << 4 | (value & 15)) as i8);
     let count = values.len();
-    // What is after the bytes is not known.
+    // The values after the last byte are unknown.
     values.chunks(2).map(byte).chain(std::iter::repeat(0)).take(count).collect()
 }
 
-/// The range that a dim most likely means that is written as `1-8`, `1:8` or `8..1`.
+/// Returns the range that a dimension such as `1-8`, `1:8` or `8..1` most likely means.
 fn range_meant(dim: &str) -> Option<String> {
     let (one, other) = ["..", "-", ":"].iter().find_map(|between| dim.trim().split_once(between))?;
     let (one, other): (u32, u32) = (one.parse().ok()?, other.parse().ok()?);
     Some(format!("{}..{}", one.min(other), one.max(other)))
 }
 
-/// What to write for a text that is not a shape.
+/// Suggests a shape for a text that is not one.
 fn help_with_shape(name: &str, text: &str) -> String {
-    // `(1, 3)` and `[1, 3]` are other programs' lists; `1.0` is a number that was written as a float.
+    // `(1, 3)` and `[1, 3]` are lists of other programs; `1.0` is an integer written as a float.
     let text = text.trim().trim_matches(|c| "()[]{}".contains(c));
     let by_cross: Option<Vec<i64>> = text.split(['x', 'X', ' ', ';']).map(|dim| dim.parse().ok()).collect();
     match by_cross {

@@ -1,28 +1,28 @@
-//! What a Convert changes about values.
+//! Effect of a Convert on values.
 
 use typelift_promote::{ElementType, Fidelity, fidelity};
 
 use super::kind::{LayerKind, kind};
 use crate::model::graph::{Graph, Layer};
 
-/// What a Convert, ConvertLike or ConvertPromoteTypes does.
+/// Source and destination types of a Convert, ConvertLike or ConvertPromoteTypes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Conversion {
-    /// The types of what it converts.
+    /// The source types.
     pub from: Vec<ElementType>,
-    /// The type that it converts to.
+    /// The destination type.
     pub to: ElementType,
 }
 
 impl Conversion {
-    /// The types whose values it can change, with what they can lose.
+    /// Returns the source types whose values can change, with their possible loss.
     pub fn lossy(&self) -> impl Iterator<Item = (ElementType, Fidelity)> {
         let lost = |&from: &ElementType| Some((from, fidelity(from, self.to)?));
         self.from.iter().filter_map(lost).filter(|(_, fidelity)| !fidelity.is_exact())
     }
 }
 
-/// The conversion that a layer of an inferred graph is; `None` if it is not one.
+/// Returns the conversion that a layer of an inferred graph makes; `None` for other layers.
 ///
 /// # Examples
 /// ```
@@ -44,7 +44,7 @@ impl Conversion {
 #[must_use]
 pub fn conversion(graph: &Graph, layer: &Layer) -> Option<Conversion> {
     let inputs = match kind(layer) {
-        // The second input of ConvertLike has the type to convert to.
+        // The second input of ConvertLike has the destination type.
         LayerKind::Convert | LayerKind::ConvertLike => 1,
         LayerKind::ConvertPromoteTypes => 2,
         _ => return None,

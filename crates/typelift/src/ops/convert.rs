@@ -38,7 +38,7 @@ fn convert_like(cx: &mut Context) -> Result<(), Fault> {
     Ok(())
 }
 
-/// What a ConvertPromoteTypes is asked: what its attributes say, and its operands.
+/// Returns the options and operands of a ConvertPromoteTypes, from its attributes and inputs.
 pub(crate) fn promotion(attributes: &Attributes, inputs: &[&OutputPort]) -> Result<(Options, [Operand; 2]), Fault> {
     let options = Options {
         promote_unsafe: attributes.bool("promote_unsafe")?,

@@ -1,4 +1,4 @@
-//! Convolutions, and their transposes (`…BackpropData`).
+//! Convolutions and transposed convolutions (`…BackpropData`).
 
 use typelift_promote::ElementType;
 
@@ -81,18 +81,18 @@ const fn deformable(revision: u8) -> Operation {
     Operation::new("DeformableConvolution", revision, deformable_convolution).accepts(Accepts::NotBoolean)
 }
 
-/// How a window moves over the spatial axes; each list has one number an axis.
+/// Movement of a window over the spatial axes; each list has one number per axis.
 struct Window {
     strides: List<i64>,
     dilations: List<i64>,
-    /// What is padded on both sides together; unused where the output follows from the stride alone.
+    /// The total padding of both sides; unused if the output follows from the stride alone.
     pads: Vec<i64>,
-    /// Whether padding makes the output as long as the input, but for the stride.
+    /// True if padding keeps the length of the input, apart from the stride.
     same: bool,
 }
 
 impl Window {
-    /// That of the attributes, which must fit to the number of spatial axes.
+    /// Creates the window of the attributes, which must fit the number of spatial axes.
     fn new(cx: &Context, spatial: usize) -> Result<Self, Fault> {
         let strides = per_axis(cx, "strides", spatial, 1)?;
         let dilations = per_axis(cx, "dilations", spatial, 1)?;
@@ -110,7 +110,7 @@ impl Window {
         Ok(Self { strides, dilations, pads, same })
     }
 
-    /// The spatial dims that a forward convolution gives.
+    /// Returns the spatial dimensions of a forward convolution's output.
     fn forward(&self, cx: &Context, data: &Shape, filters: &Shape, filter_input: usize) -> Result<Vec<Dim>, Fault> {
         let spatial = self.strides.len();
         let axes = (0..spatial).zip(&self.strides).zip(self.dilations.iter().zip(&self.pads));
@@ -134,7 +134,7 @@ impl Window {
         dims.collect()
     }
 
-    /// The spatial dims that a transposed convolution gives.
+    /// Returns the spatial dimensions of a transposed convolution's output.
     fn backward(&self, data: &Shape, filters: &Shape, output_padding: &[i64]) -> Vec<Dim> {
         let spatial = self.strides.len();
         let axes = (0..spatial).zip(self.strides.iter().zip(&self.dilations)).zip(self.pads.iter().zip(output_padding));
@@ -150,7 +150,7 @@ impl Window {
     }
 }
 
-/// A list with one number for each spatial axis, or none at all.
+/// Returns a list with one number for each spatial axis; all are `absent` if the attribute is empty.
 pub(super) fn per_axis(cx: &Context, name: &'static str, spatial: usize, absent: i64) -> Result<List<i64>, Fault> {
     let numbers = cx.ints(name)?;
     match numbers.len() {
@@ -163,23 +163,23 @@ pub(super) fn per_axis(cx: &Context, name: &'static str, spatial: usize, absent:
     }
 }
 
-/// A spatial dim, of which there are `spatial` at the end of the shape.
+/// Returns a spatial dimension, counted from the start of the last `spatial` axes.
 fn from_end(shape: &Shape, spatial: usize, axis: usize) -> Dim {
     let lead = shape.rank().and_then(|rank| rank.checked_sub(spatial));
     lead.map_or(Dim::ANY, |lead| dim(shape, lead + axis))
 }
 
-/// What a filter spans whose elements are `dilation` apart.
+/// Returns the span of a filter whose elements are `dilation` apart.
 fn dilated(length: Dim, dilation: i64) -> Dim {
     (length - Dim::ONE) * Dim::from(dilation) + Dim::ONE
 }
 
-/// Divided, rounded down.
+/// Divides a dimension, rounded down.
 pub(super) fn floor_div(dim: Dim, divisor: i64) -> Dim {
     map_ends(dim, |length| length.checked_div(divisor).unwrap_or(0))
 }
 
-/// Divided, rounded up.
+/// Divides a dimension, rounded up.
 pub(super) fn ceil_div(dim: Dim, divisor: i64) -> Dim {
     map_ends(
         dim,
@@ -187,8 +187,8 @@ pub(super) fn ceil_div(dim: Dim, divisor: i64) -> Dim {
     )
 }
 
-/// The number of spatial axes, from whichever says it: the data, the filters, which have `lead` other axes, the length
-/// of the `target` shape, or the attributes.
+/// Returns the number of spatial axes from any source: the rank of the data, the rank of the filters without `lead`
+/// other axes, the length of the `target` shape, or the attributes.
 fn spatial_axes(cx: &Context, lead: usize, target: Option<usize>) -> Result<Option<usize>, Fault> {
     let ranks = [(0, 2), (1, lead)].into_iter().find_map(|(input, lead)| Some((input, lead, cx.shape(input).rank()?)));
     match ranks {
@@ -197,7 +197,7 @@ fn spatial_axes(cx: &Context, lead: usize, target: Option<usize>) -> Result<Opti
             let message = format!("`{}` gets an input of rank {rank} with no spatial axes", cx.layer.ty());
             return Err(Fault::shapes(&[input], message));
         }
-        // OpenVINO takes one axis too few for "not known", and asks on.
+        // OpenVINO uses one axis too few for "unknown", and continues.
         _ => {}
     }
     if let Some(length) = target.filter(|&length| length > 0) {
@@ -206,7 +206,7 @@ fn spatial_axes(cx: &Context, lead: usize, target: Option<usize>) -> Result<Opti
     for name in ["strides", "dilations", "pads_begin", "pads_end"] {
         let length = cx.ints(name)?.len();
         if length > 0 {
-            // No tensor has more, and each takes a number in every list.
+            // No tensor has a higher rank, and each axis takes a number in every list.
             return Ok(Some(length).filter(|&length| length <= Shape::MAX_RANK));
         }
     }
@@ -219,7 +219,7 @@ fn numeric(cx: &Context, inputs: &[usize]) -> Result<ElementType, Fault> {
     Ok(ty)
 }
 
-/// Refuses filters whose rank does not fit to the data's, of which they have `more` axes.
+/// Refuses filters whose rank is not the data's rank plus `more`.
 fn check_filter_rank(cx: &Context, more: usize) -> Result<(), Fault> {
     let (data, filters) = (cx.shape(0), cx.shape(1));
     match (data.rank(), filters.rank()) {
@@ -233,7 +233,7 @@ fn check_filter_rank(cx: &Context, more: usize) -> Result<(), Fault> {
     }
 }
 
-/// Refuses data whose channels are not those that the filters take on their axis `axis`.
+/// Refuses data whose channels differ from the filters' axis `axis`.
 fn check_channels(cx: &Context, axis: usize) -> Result<(), Fault> {
     let (channels, taken) = (dim(cx.shape(0), 1), dim(cx.shape(1), axis));
     if channels.is_compatible(taken) {
@@ -242,7 +242,8 @@ fn check_channels(cx: &Context, axis: usize) -> Result<(), Fault> {
     Err(Fault::shapes(&[0, 1], format!("the data has {channels} channels, but the filters take {taken}")))
 }
 
-/// The output channels of grouped filters whose axis `taken` are a group's input channels, and `given` its output ones.
+/// Returns the output channels of grouped filters. Axis `taken` has the input channels of a group, axis `given` its
+/// output channels.
 fn group_channels(cx: &Context, taken: usize, given: usize) -> Result<Dim, Fault> {
     let filters = cx.shape(1);
     let mut groups = dim(filters, 0);
@@ -309,7 +310,7 @@ fn group_convolution_backprop(cx: &mut Context) -> Result<(), Fault> {
 
 fn transposed(cx: &mut Context, lead: usize, channels: fn(&Context) -> Result<Dim, Fault>) -> Result<(), Fault> {
     let element_type = numeric(cx, &[0, 1])?;
-    // `None` where there is no third input.
+    // Stays `None` without a third input.
     let mut target = None;
     if cx.inputs.len() == 3 {
         check_type(cx, 2, "numbers of the output shape", Accepts::Integer)?;
@@ -359,7 +360,7 @@ fn transposed(cx: &mut Context, lead: usize, channels: fn(&Context) -> Result<Di
     Ok(())
 }
 
-/// The inputs of a DeformableConvolution.
+/// The input names of a DeformableConvolution.
 const DEFORMABLE_INPUTS: [&str; 4] = ["data", "offsets", "filters", "mask"];
 
 fn deformable_convolution(cx: &mut Context) -> Result<(), Fault> {
@@ -370,7 +371,7 @@ fn deformable_convolution(cx: &mut Context) -> Result<(), Fault> {
     }
     let (data, offsets, filters, mask) = (cx.shape(0), cx.shape(1), cx.shape(2), cx.shape(3));
     if [data, offsets, filters].iter().all(|shape| shape.rank().is_none()) {
-        // OpenVINO looks no further, but at the channels of a mask.
+        // Beyond this OpenVINO checks only the channels of a mask.
         if has_mask && mask.rank().is_some_and(|rank| rank < 2) {
             check_rank(cx, 3, "mask", &[4])?;
         }
@@ -417,7 +418,7 @@ fn deformable_convolution(cx: &mut Context) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Offsets and mask have a channel for each element of a filter, in each group.
+/// Checks that offsets and mask have a channel for each element of a filter, in each group.
 fn check_offset_channels(cx: &Context, deformable_groups: Dim) -> Result<(), Fault> {
     let (offsets, filters, mask) = (cx.shape(1), cx.shape(2), cx.shape(3));
     let elements = dim(filters, 2) * dim(filters, 3) * deformable_groups;
@@ -434,7 +435,7 @@ fn check_offset_channels(cx: &Context, deformable_groups: Dim) -> Result<(), Fau
     Ok(())
 }
 
-/// Refuses an input whose dim is not a multiple of a number of groups.
+/// Refuses an input whose dimension is not a multiple of the number of groups.
 fn check_divisible(cx: &Context, input: usize, axis: usize, groups: &'static str) -> Result<(), Fault> {
     let length = dim(cx.shape(input), axis);
     match divide(length, cx.int(groups)?) {

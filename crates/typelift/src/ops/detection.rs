@@ -1,4 +1,4 @@
-//! Detecting objects: prior boxes, proposals, and what becomes of them.
+//! Object detection: prior boxes, proposals and their post-processing.
 
 use std::collections::HashSet;
 
@@ -162,18 +162,17 @@ const fn detectron(
     Operation::new(name, 6, infer).inputs(inputs, inputs).ties(Ties::All).accepts(Accepts::Real).attributes(attributes)
 }
 
-/// The numbers of prior boxes and of classes of a DetectionOutput, 0 where not known, as they come to light from one
-/// input after the other.
+/// The numbers of prior boxes and classes of a DetectionOutput, 0 while unknown. Each input can reveal them.
 struct Detection<'a, 'b> {
     cx: &'a Context<'b>,
     priors: i64,
     classes: i64,
-    /// How many numbers describe a prior box.
+    /// The number of values per prior box.
     prior_size: i64,
     shared: bool,
 }
 
-/// What the inputs of a DetectionOutput are called.
+/// The names and ranks of the inputs of a DetectionOutput.
 const DETECTION_ROLES: [(&str, usize); 5] = [
     ("box logits", 2),
     ("class predictions", 2),
@@ -183,7 +182,7 @@ const DETECTION_ROLES: [(&str, usize); 5] = [
 ];
 
 impl Detection<'_, '_> {
-    /// Matches box logits and class predictions with the prior boxes, and gives the number of images.
+    /// Matches box logits and class predictions with the prior boxes, and returns the number of images.
     fn match_logits(&mut self) -> Result<Dim, Fault> {
         let cx = self.cx;
         let locations = if self.shared { 1 } else { self.classes };
@@ -219,7 +218,7 @@ impl Detection<'_, '_> {
         self.match_priors(2, self.prior_size)
     }
 
-    /// Matches the class and box predictions that two more inputs have.
+    /// Matches the additional class and box predictions with the others.
     fn match_additional(&mut self, images: Dim) -> Result<(), Fault> {
         let cx = self.cx;
         check_rank(cx, 3, "additional class predictions", &[2])?;
@@ -238,12 +237,12 @@ impl Detection<'_, '_> {
         Err(Fault::shapes(&[0, 4], message).rule("both must have one shape"))
     }
 
-    /// The length of an axis of an input, where it is known.
+    /// Returns the length of an input's axis, if it is known.
     fn length(&self, input: usize, axis: usize) -> Option<i64> {
         if input < self.cx.inputs.len() { input_dim(self.cx, input, axis).value() } else { None }
     }
 
-    /// How often `part` goes into `length`, that of the last axis of an input.
+    /// Returns `length / part`, where `length` is that of the last axis of an input.
     fn quotient(&self, input: usize, length: i64, part: i64) -> Result<i64, Fault> {
         match length.checked_rem(part) {
             Some(0) => Ok(length / part),
@@ -264,7 +263,7 @@ impl Detection<'_, '_> {
         }
     }
 
-    /// Finds out how many classes there are where no attribute says so.
+    /// Computes the number of classes if no attribute gives it.
     fn deduce(&mut self) -> Result<(), Fault> {
         for (input, &(role, rank)) in DETECTION_ROLES.iter().enumerate() {
             check_rank(self.cx, input, role, &[rank])?;
@@ -286,8 +285,8 @@ impl Detection<'_, '_> {
         Ok(())
     }
 
-    /// The number of prior boxes from the length of the last axis of an input, each having `part` there; an error where
-    /// it is known to be another.
+    /// Computes the number of prior boxes from the last axis of an input with `part` values per box, and fails if
+    /// another number is known.
     fn match_priors(&mut self, input: usize, part: i64) -> Result<(), Fault> {
         let axis = DETECTION_ROLES[input].1 - 1;
         let Some(length) = self.length(input, axis) else { return Ok(()) };
@@ -349,7 +348,7 @@ fn detection_output(cx: &mut Context) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Checks that the inputs of a DetectionOutput that must be of one floating-point type are.
+/// Checks that the inputs of a DetectionOutput have the same floating-point type where that is required.
 fn check_detection_types(cx: &Context) -> Result<(), Fault> {
     check_real(cx, &[(0, "box logits"), (2, "proposals")])?;
     for input in [1, 3, 4].into_iter().filter(|&input| input < cx.inputs.len()) {
@@ -401,7 +400,8 @@ fn prior_box(cx: &mut Context) -> Result<(), Fault> {
     Ok(())
 }
 
-/// How many prior boxes PriorBox makes around each place of the layer. Densities below 1 make it negative.
+/// Returns the number of prior boxes that PriorBox creates around each position of the layer. Densities below 1 make it
+/// negative.
 fn priors_per_place(cx: &Context) -> Result<i64, Fault> {
     let count = |name| cx.floats(name).map(|list| i64::try_from(list.len()).unwrap_or(i64::MAX));
     let flip = cx.bool("flip")?;
@@ -494,7 +494,7 @@ fn generate_proposals(cx: &mut Context) -> Result<(), Fault> {
     common_dim(cx, "height", (1, 0), (3, 2))?;
     common_dim(cx, "width", (1, 1), (3, 3))?;
     common_dim(cx, "number of anchors", (1, 2), (3, 1))?;
-    // Batches that do not fit together are passed over where nothing above refuses them.
+    // Batch sizes that differ are ignored, unless a check above refuses them.
     let batch = [0, 2, 3].into_iter().fold(Dim::ANY, |batch, input| (batch & input_dim(cx, input, 0)).unwrap_or(batch));
     let most = (batch * Dim::fixed(kept)).upper();
     let regions = most.map_or(Dim::ANY, |most| Dim::between(0, most));

@@ -1,5 +1,5 @@
-//! A double of what lies around a layer, with which a rule is tested alone: its inputs are types and shapes, and values
-//! where it reads them; no model is read and no graph walked.
+//! A test double for the surroundings of a layer, which tests a rule alone. Its inputs are types, shapes and, if the
+//! rule reads them, values. No model is read.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -14,7 +14,7 @@ use crate::model::graph::{Graph, InputPort, Layer, LayerId, Output, OutputPort};
 use crate::model::shape::{Shape, TensorType};
 use crate::model::weights::Weights;
 
-/// What is around one layer: values of its inputs, and nothing else.
+/// Surroundings of one layer: only the values of its inputs.
 #[derive(Default)]
 struct Double {
     weights: Weights,
@@ -24,21 +24,21 @@ struct Double {
     iterations: Option<i64>,
 }
 
-/// A layer to be inferred alone.
+/// A layer to infer alone.
 #[derive(Default)]
 pub(super) struct Case<'a> {
-    /// `Reshape`, `opset1`.
+    /// Operation and operation set: `Reshape`, `opset1`.
     pub(super) operation: (&'a str, &'a str),
     pub(super) attributes: &'a [(&'a str, &'a str)],
-    /// `f32[2,3]`, and the values where the rule reads them.
+    /// Types and shapes, `f32[2,3]`, and values if the rule reads them.
     pub(super) inputs: &'a [(&'a str, Option<&'a [i64]>)],
 }
 
 impl Case<'_> {
-    /// The outputs, `f32[6]`, and the messages of lints.
+    /// Returns the outputs, `f32[6]`, and the messages of lints.
     ///
     /// # Errors
-    /// Why the rule refuses.
+    /// Inputs or attributes that the rule refuses.
     pub(super) fn infer(&self) -> Result<(Vec<String>, Vec<String>), Fault> {
         let mut graph = Graph::default();
         let mut around = Double::default();

@@ -1,4 +1,4 @@
-//! Operations that work element by element: one operand, two operands, comparisons, logic, bits, Select.
+//! Element-wise operations: one operand, two operands, comparisons, logic, bits, Select.
 
 use ElementType::{Bf16, Boolean, F16, F32, F64, I8, I16, U8, U16};
 use typelift_promote::ElementType;
@@ -166,7 +166,7 @@ const fn unary(name: &'static str, revision: u8) -> Operation {
     Operation::new(name, revision, same).accepts(Accepts::Numeric).spreads_on(&[Spread::Kept])
 }
 
-/// A function that frameworks work out in floating point.
+/// Returns the row of a function that frameworks compute in floating point.
 const fn float_function(name: &'static str, revision: u8) -> Operation {
     unary(name, revision).promoted_as(PromotedAs::FloatFunction)
 }
@@ -184,7 +184,7 @@ const fn comparison(name: &'static str, revision: u8) -> Operation {
     Operation::new(name, revision, boolean).inputs(2, 2).ties(Ties::All).attributes(&[AUTO_BROADCAST, AXIS])
 }
 
-/// The output is as the first input.
+/// Infers an output with the type and shape of the first input.
 fn same(cx: &mut Context) -> Result<(), Fault> {
     cx.check_accepted(0, cx.element_type(0))?;
     if cx.operation.name() == "Clamp" {
@@ -198,7 +198,7 @@ fn same(cx: &mut Context) -> Result<(), Fault> {
     Ok(())
 }
 
-/// A boolean for each element of the input.
+/// Infers a boolean for each element of the input.
 fn question(cx: &mut Context) -> Result<(), Fault> {
     cx.check_accepted(0, cx.element_type(0))?;
     cx.output(Boolean, cx.shape(0).clone());
@@ -249,7 +249,7 @@ fn broadcast_operands(cx: &Context) -> Result<Shape, Fault> {
     })
 }
 
-/// How the layer brings its operands to one shape.
+/// Returns the broadcasting mode of the layer.
 pub(super) fn auto_broadcast(attributes: &Attributes) -> Result<AutoBroadcast, Fault> {
     Ok(match attributes.word("auto_broadcast")? {
         "numpy" => AutoBroadcast::Numpy,

@@ -48,7 +48,7 @@ fn segments_sum(cx: &mut Context) -> Result<(), Fault> {
     bags(cx, segments)
 }
 
-/// Refuses indices that are not i32 or i64, or not all of one type.
+/// Refuses indices that are not i32 or i64, or that differ in type.
 fn check_indices(cx: &Context, roles: &[(usize, &str)]) -> Result<(), Fault> {
     let given = roles.iter().filter(|(input, _)| *input < cx.inputs.len());
     for &(input, role) in given.clone() {
@@ -58,7 +58,7 @@ fn check_indices(cx: &Context, roles: &[(usize, &str)]) -> Result<(), Fault> {
     cx.merge_types(&inputs).map(|_| ())
 }
 
-/// Checks the weights of the indices, where they are given as `input`; what indices and weights are together.
+/// Checks the weights of the indices, if `input` exists. Returns the common shape of indices and weights.
 fn check_weights(cx: &Context, input: usize, rank: usize) -> Result<Shape, Fault> {
     if input >= cx.inputs.len() {
         return Ok(cx.shape(1).clone());
@@ -85,7 +85,7 @@ fn merge_shapes(cx: &Context, left: (usize, &str), right: (usize, &str)) -> Resu
     })
 }
 
-/// The table with one row a bag.
+/// Infers the table with one row per bag.
 fn bags(cx: &mut Context, count: Option<Dim>) -> Result<(), Fault> {
     let mut shape = cx.shape(0).clone();
     match shape.dims_mut() {

@@ -1,4 +1,4 @@
-//! Operations that make a tensor longer along its axes: Tile, Pad.
+//! Operations that extend a tensor along its axes: Tile, Pad.
 
 use typelift_promote::ElementType;
 
@@ -38,7 +38,7 @@ const PAD_MODE: &[Attr] =
 fn tile(cx: &mut Context) -> Result<(), Fault> {
     check_type(cx, 1, "repeats", Accepts::Bits)?;
     check_rank(cx, 1, "repeats", &[1])?;
-    // Less than no repeat counts as none, in a Constant.
+    // In a Constant, a negative repeat counts as 0.
     let repeats = dims_from(cx, 1, |count| Ok(Dim::fixed(count)))?;
     let data = cx.shape(0);
     let shape = match (data.dims(), repeats.as_ref().and_then(Shape::dims)) {
@@ -112,7 +112,7 @@ fn check_count(data: &Shape, input: usize, count: i64, fits: bool) -> Result<(),
     Err(Fault::shapes(&[0, input], message))
 }
 
-/// Refuses pads that reach beyond the elements they are to be taken from.
+/// Refuses pads that extend beyond the elements they copy.
 fn check_reach(mode: &str, axis: usize, dim: Dim, begin: i64, end: i64) -> Result<(), Fault> {
     let Some(length) = dim.value() else { return Ok(()) };
     let longest = begin.max(end);
@@ -134,7 +134,7 @@ fn padded(dim: Dim, begin: (i64, i64), end: (i64, i64)) -> Dim {
     if (least, most) == (0, 0) {
         return dim;
     }
-    // Less than nothing is left to OpenVINO's sum as no bound at all.
+    // OpenVINO treats a negative sum as no bound.
     let sum = |length: i64, pads: i64| length.checked_add(pads).filter(|&sum| sum >= 0);
     let open = |(least, most): (i64, i64)| least == 0 && [-1, i64::MAX].contains(&most);
     let upper = if open(begin) || open(end) { None } else { dim.upper().and_then(|length| sum(length, most)) };

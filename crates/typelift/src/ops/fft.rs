@@ -1,4 +1,4 @@
-//! Fourier transforms, of whole axes and of short frames of a signal.
+//! Fourier transforms of whole axes and of short frames of a signal.
 
 use typelift_promote::ElementType;
 
@@ -26,7 +26,7 @@ pub(super) const ROWS: &[Operation] = &[
         .attributes(&[Attr::new("transpose_frames", AttrKind::Bool).default("false")]),
 ];
 
-/// Complex numbers are pairs along the last axis, which cannot be transformed.
+/// Infers a complex transform. Complex numbers are pairs along the last axis, which cannot be transformed.
 fn complex(cx: &mut Context) -> Result<(), Fault> {
     let axes = axes(cx, 1)?;
     let mut shape = cx.shape(0).clone();
@@ -54,7 +54,8 @@ fn complex(cx: &mut Context) -> Result<(), Fault> {
     Ok(())
 }
 
-/// From real numbers to half a spectrum: the last axis transformed shrinks, and one for the pairs is added.
+/// Infers the transform from real numbers to half a spectrum: the last transformed axis shrinks, and an axis for the
+/// pairs is added.
 fn from_real(cx: &mut Context) -> Result<(), Fault> {
     let axes = axes(cx, 0)?;
     let shape = match cx.shape(0).dims() {
@@ -82,7 +83,8 @@ fn from_real(cx: &mut Context) -> Result<(), Fault> {
     Ok(())
 }
 
-/// The way back: the pairs are gone, and the last axis transformed doubles, unless its size is given.
+/// Infers the inverse transform to real numbers: the axis of pairs is removed, and the last transformed axis doubles
+/// unless its size is given.
 fn to_real(cx: &mut Context) -> Result<(), Fault> {
     let axes = axes(cx, 1)?;
     let shape = match cx.shape(0).dims() {
@@ -113,8 +115,8 @@ fn to_real(cx: &mut Context) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Checks the inputs of a transform of whole axes, whose data has `pairs` axes more than can be transformed, and gives the
-/// axes to transform, where they are known.
+/// Checks the inputs of a transform of whole axes, and returns the axes to transform, if they are known. `pairs` axes
+/// of the data cannot be transformed.
 fn axes(cx: &mut Context, pairs: usize) -> Result<Option<Vec<usize>>, Fault> {
     check_type_in(cx, 0, "data", SINGLE)?;
     for input in 1..cx.inputs.len() {
@@ -157,8 +159,8 @@ fn axes(cx: &mut Context, pairs: usize) -> Result<Option<Vec<usize>>, Fault> {
     }
 }
 
-/// Gives the axes the sizes of the third input, but for -1, and says whether they are known. There need not be a third
-/// input: the axes keep their sizes then.
+/// Gives the axes the sizes of the third input, except where a size is -1. Returns whether the sizes are known. Without
+/// a third input the axes keep their sizes.
 fn resize(cx: &mut Context, dims: &mut [Dim], axes: &[usize]) -> Result<bool, Fault> {
     if cx.inputs.len() < 3 {
         return Ok(true);
@@ -178,7 +180,7 @@ fn forget_all_but_last(dims: &mut [Dim]) {
     }
 }
 
-/// STFT: from a signal, or a batch of them, to the spectra of overlapping frames.
+/// Infers STFT: from a signal, or a batch of signals, to the spectra of overlapping frames.
 fn to_frames(cx: &mut Context) -> Result<(), Fault> {
     let element_type = check_frames(cx)?;
     check_rank(cx, 0, "signals", &[1, 2])?;
@@ -210,7 +212,7 @@ fn to_frames(cx: &mut Context) -> Result<(), Fault> {
     Ok(())
 }
 
-/// ISTFT: the way back.
+/// Infers ISTFT, the inverse of STFT.
 fn from_frames(cx: &mut Context) -> Result<(), Fault> {
     let element_type = check_frames(cx)?;
     check_rank(cx, 0, "spectra", &[3, 4])?;
@@ -244,7 +246,7 @@ fn from_frames(cx: &mut Context) -> Result<(), Fault> {
         length.and_then(|length| length.dims()?.first().copied()).unwrap_or(Dim::ANY)
     } else if let (Some(size), Some(step)) = (size, step) {
         let length = (frames - Dim::ONE) * Dim::fixed(step) + Dim::fixed(size);
-        // With centered frames, half a frame is cut off at both ends.
+        // Centred frames lose half a frame at both ends.
         if cx.bool("center")? { length - Dim::fixed(size & !1) } else { length }
     } else {
         Dim::ANY
@@ -253,7 +255,7 @@ fn from_frames(cx: &mut Context) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Checks the inputs of both: data, window, frame size, frame step. Gives the type of the data.
+/// Checks the inputs of both: data, window, frame size, frame step. Returns the type of the data.
 fn check_frames(cx: &Context) -> Result<ElementType, Fault> {
     for (input, role) in [(0, "data"), (1, "window")] {
         check_type(cx, input, role, Accepts::Real)?;
@@ -284,7 +286,7 @@ fn check_frame_values(cx: &Context, size: Option<i64>, step: Option<i64>) -> Res
     }
 }
 
-/// The value of an input that is one number, where it is known.
+/// Returns the value of an input that is one number, if it is known.
 fn number(cx: &mut Context, input: usize) -> Result<Option<i64>, Fault> {
     Ok(cx.numbers(input)?.and_then(|numbers| numbers.first().copied()))
 }

@@ -1,4 +1,4 @@
-//! Operations that pick elements by index: Gather, GatherElements, GatherND, GatherTree.
+//! Operations that select elements by index: Gather, GatherElements, GatherND, GatherTree.
 
 use smallvec::SmallVec;
 
@@ -75,7 +75,7 @@ fn gathered(data: &[Dim], indices: &[Dim], batch: i64, axis: Option<i64>) -> Res
         Fault::shapes(&[0, 1], message)
     };
     let common = usize::try_from(batch).ok().and_then(|batch| Some((data.get(..batch)?, indices.get(..batch)?)));
-    // OpenVINO takes a batch that ends before the first axis for none, and counts dims of the indices from there on.
+    // If a batch ends before the first axis, OpenVINO ignores it and counts dimensions of the indices from there on.
     let (left, right) = match (common, axis) {
         (Some(common), _) => common,
         (None, None) if batch < 0 => (&[][..], &[][..]),
@@ -163,7 +163,7 @@ fn gather_nd(cx: &mut Context) -> Result<(), Fault> {
     Ok(())
 }
 
-/// The dims of a batch that data and indices share.
+/// Returns the batch dimensions that data and indices share.
 fn common_batch(data: &[Dim], indices: &[Dim]) -> Result<SmallVec<[Dim; 6]>, Fault> {
     let pairs = data.iter().zip(indices).enumerate().map(|(axis, (&left, &right))| {
         (left & right).ok_or_else(|| {

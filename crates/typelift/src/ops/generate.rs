@@ -1,4 +1,4 @@
-//! Operations whose output has a shape that is data: Eye, Multinomial, OneHot, RandomUniform.
+//! Operations whose output shape is an input: Eye, Multinomial, OneHot, RandomUniform.
 
 use smallvec::SmallVec;
 
@@ -60,7 +60,7 @@ pub(super) const ROWS: &[Operation] = &[
 
 const AXIS: Attr = Attr::new("axis", AttrKind::Int).default("0");
 
-/// Reads a number as a length.
+/// Returns a number as a length.
 fn length(number: i64) -> Result<Dim, Fault> {
     if number < 0 {
         return Err(Fault::value(&[], format!("{number} is to be a length")));
@@ -155,7 +155,7 @@ fn random_uniform(cx: &mut Context) -> Result<(), Fault> {
         return Err(Fault::value(&[1, 2], format!("`RandomUniform` has nothing to draw from {least} to below {most}")));
     }
     let shape = cx.shape_value(0)?.unwrap_or_else(|| {
-        // OpenVINO takes the greatest length that the list can have for its length.
+        // OpenVINO uses the greatest possible length of the list.
         let length = cx.shape(0).dims().and_then(|dims| dims.first()?.upper());
         length.and_then(|length| usize::try_from(length).ok()).map_or_else(Shape::dynamic, Shape::of_rank)
     });

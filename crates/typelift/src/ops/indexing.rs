@@ -1,21 +1,21 @@
-//! Which inputs of operations are places in another tensor, and nothing else.
+//! Inputs of operations that are used only as indices into another tensor.
 
 use crate::model::graph::Layer;
 
-/// What a layer does with the values of one of its inputs.
+/// Use that a layer makes of an input's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum UseOfValues {
-    /// They are in its first output, each as it is or as another type holds it.
+    /// They become part of the first output, unchanged or converted to another type.
     Passed,
-    /// None: it looks at the shape alone.
+    /// Only the shape is used.
     Unused,
-    /// They are places in this input, along that axis.
+    /// They are indices into this input, along that axis.
     Places { of: usize, axis: Axis },
-    /// They are computed with.
+    /// They are used in a computation.
     Computed,
 }
 
-/// The position of the axis that indices are for.
+/// Position of the axis that indices refer to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Axis {
     First,
@@ -23,7 +23,7 @@ pub(crate) enum Axis {
     Input(usize),
 }
 
-/// Operations whose input, counted from 0, has places in another one.
+/// Operations with an input that holds indices into another one; inputs are counted from 0.
 const INDEXING: &[(&str, usize, usize, Axis)] = &[
     ("Gather", 1, 0, Axis::Input(2)),
     ("GatherElements", 1, 0, Axis::Attribute),
@@ -38,9 +38,9 @@ const INDEXING: &[(&str, usize, usize, Axis)] = &[
 
 const PASSING: &[&str] = &["Convert", "Reshape", "Unsqueeze", "Squeeze", "Transpose", "Broadcast", "Tile"];
 
-/// What a layer does with the values of an input.
+/// Returns the use that a layer makes of an input's values.
 pub(crate) fn use_of_values(layer: &Layer, input: usize) -> UseOfValues {
-    // A file may spell the operation in other cases than the table.
+    // A file may spell the operation in a different case than the table.
     let operation = match layer.operation() {
         Some(operation) => operation.name(),
         None => layer.ty(),

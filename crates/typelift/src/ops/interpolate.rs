@@ -111,7 +111,7 @@ fn to_either(cx: &mut Context) -> Result<(), Fault> {
     interpolate(cx, by_scale, 1, 2)
 }
 
-/// Pads all axes, and resizes those of the input `axes`, or all, with what the input `by` says.
+/// Pads all axes, and resizes those in the input `axes`, or all axes, by the values of the input `by`.
 fn interpolate(cx: &mut Context, by_scale: bool, by: usize, axes: usize) -> Result<(), Fault> {
     check_type_in(cx, 0, "data", DATA_TYPES)?;
     if cx.inputs.len() > axes {
@@ -150,7 +150,7 @@ fn interpolate(cx: &mut Context, by_scale: bool, by: usize, axes: usize) -> Resu
     Ok(())
 }
 
-/// Gives the axes the lengths that an input says.
+/// Sets the lengths of the axes from an input.
 fn resize(cx: &mut Context, shape: &mut Shape, axes: &[i64], input: usize) -> Result<(), Fault> {
     let sizes = cx.shape_value(input)?;
     let sizes = match sizes.as_ref().and_then(Shape::dims) {
@@ -162,9 +162,9 @@ fn resize(cx: &mut Context, shape: &mut Shape, axes: &[i64], input: usize) -> Re
     Ok(())
 }
 
-/// Multiplies the lengths of the axes with what an input says, as OpenVINO does in `float`.
+/// Multiplies the lengths of the axes by the values of an input, as OpenVINO does in `float`.
 fn scale(cx: &mut Context, shape: &mut Shape, axes: &[i64], input: usize) -> Result<(), Fault> {
-    /// So that 3 times 0.333333 does not become 0.
+    /// The constant keeps 3 times 0.333333 from becoming 0.
     const EPSILON: f32 = 1e-6;
     let Some(scales) = cx.reals(input)? else {
         for_axes(shape, axes, axes, |dim, _| *dim = Dim::ANY);
@@ -180,7 +180,7 @@ fn scale(cx: &mut Context, shape: &mut Shape, axes: &[i64], input: usize) -> Res
     Ok(())
 }
 
-/// A number cut to an integer; what is not a number becomes the smallest, as the processor does it.
+/// Truncates a number to an integer. NaN becomes the smallest integer, as on the processor.
 fn to_length(number: f32) -> i64 {
     const LIMIT: f32 = 9_223_372_036_854_775_808.0;
     if number.abs() < LIMIT { number as i64 } else { i64::MIN }

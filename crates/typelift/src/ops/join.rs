@@ -1,4 +1,4 @@
-//! Operations that put tensors together along an axis or cut one apart: Concat, Split, VariadicSplit.
+//! Operations that concatenate tensors along an axis or split one: Concat, Split, VariadicSplit.
 
 use smallvec::SmallVec;
 use typelift_promote::ElementType;
@@ -36,7 +36,7 @@ fn concat(cx: &mut Context) -> Result<(), Fault> {
     let element_type = cx.merge_types(&inputs)?;
     let axis = cx.int("axis")?;
     let mut length = Dim::fixed(0);
-    // What the inputs have in common, and on which axis they need not.
+    // The merged shape of the inputs, and the axis on which they may differ.
     let mut common: Option<(Shape, usize)> = None;
     for &input in &inputs {
         let mut shape = cx.shape(input).clone();
@@ -106,7 +106,7 @@ fn axis_mut<'a>(cx: &Context, dims: &'a mut [Dim], axis: i64) -> Result<&'a mut 
     })
 }
 
-/// One of `count` equal parts. OpenVINO takes those of an interval from both of its ends, in single precision.
+/// Returns one of `count` equal parts. For an interval OpenVINO divides both ends, in single precision.
 fn part(dim: Dim, count: u64) -> Option<Dim> {
     let divisor = i64::try_from(count).ok()?;
     if let Some(length) = dim.value() {
@@ -124,7 +124,7 @@ fn part(dim: Dim, count: u64) -> Option<Dim> {
 fn variadic_split(cx: &mut Context) -> Result<(), Fault> {
     check_one_number(cx, 1, "axis")?;
     let Some(counts) = cx.shape(2).to_static() else {
-        // OpenVINO makes one output, of which nothing is known, as long as it does not know their number.
+        // While the number of outputs is unknown, OpenVINO creates one unknown output.
         cx.output(ElementType::Dynamic, Shape::dynamic());
         return Ok(());
     };
@@ -155,7 +155,7 @@ fn variadic_split(cx: &mut Context) -> Result<(), Fault> {
     Ok(())
 }
 
-/// The lengths of the parts, -1 where nothing is known.
+/// Returns the lengths of the parts, -1 for an unknown length.
 fn parts(data: Dim, mut lengths: Few<i64>) -> Result<Few<i64>, Fault> {
     let mut rest = None;
     let mut sum = 0_i64;

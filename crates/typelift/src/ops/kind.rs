@@ -1,26 +1,26 @@
-//! What a layer is to the graph that it lies in.
+//! Role of a layer in its graph.
 
 use crate::model::graph::Layer;
 
-/// What a layer is to the graph that it lies in; a column of the operation table.
+/// Role of a layer in its graph; a column of the operation table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum LayerKind {
-    /// Takes in a tensor from outside.
+    /// Receives a tensor from outside.
     Parameter,
-    /// Gives a tensor to the outside.
+    /// Returns a tensor to the outside.
     Result,
     /// Holds a tensor of the weights file.
     Constant,
-    /// Converts to the element type that its attribute names.
+    /// Converts to the element type in its attribute.
     Convert,
     /// Converts to the element type of its second input.
     ConvertLike,
     /// Converts two inputs to their common type.
     ConvertPromoteTypes,
-    /// Keeps a tensor in a variable.
+    /// Stores a tensor in a variable.
     Assign,
-    /// Gives what was kept in a variable.
+    /// Returns the tensor that a variable stores.
     ReadValue,
     /// Runs one of two bodies.
     If,
@@ -28,14 +28,14 @@ pub enum LayerKind {
     Loop,
     /// Runs a body once for each slice of its inputs.
     TensorIterator,
-    /// Any other operation, and all that are not known.
+    /// Any other operation, including unknown ones.
     Other,
 }
 
-/// What kind of layer this is.
+/// Returns the kind of a layer.
 ///
-/// OpenVINO's reader creates operations by name without regard to case, so that `parameter` is a Parameter. A Result is
-/// one only where it is spelled `Result`: nothing leads to a `result`, and reading does not [start](Layer::start) at it.
+/// OpenVINO's reader ignores case in operation names, so `parameter` is a Parameter. Only `Result` is a Result: reading
+/// does not [start](Layer::start) at a `result`, so nothing leads to it.
 #[must_use]
 pub fn kind(layer: &Layer) -> LayerKind {
     match layer.operation() {
@@ -44,17 +44,17 @@ pub fn kind(layer: &Layer) -> LayerKind {
     }
 }
 
-/// Whether a layer is a ConvertPromoteTypes.
+/// True for a ConvertPromoteTypes.
 pub(crate) fn is_promotion(layer: &Layer) -> bool {
     kind(layer) == LayerKind::ConvertPromoteTypes
 }
 
-/// Whether a layer is what the model takes, gives or keeps, and so stays where nothing uses it.
+/// True for an input, output or variable of the model, which is kept even if it is unused.
 pub(crate) fn is_own(layer: &Layer) -> bool {
     layer.start().is_some() || matches!(kind(layer), LayerKind::Parameter | LayerKind::Result | LayerKind::Assign)
 }
 
-/// Whether a layer is a Constant.
+/// True for a Constant.
 pub(crate) fn is_constant(layer: &Layer) -> bool {
     kind(layer) == LayerKind::Constant
 }
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
     use crate::model::graph::Start;
 
-    /// What OpenVINO 2026.4 makes of each spelling, in a graph where a Result needs the layer.
+    /// Checks how OpenVINO 2026.4 treats each spelling, in a graph where a Result needs the layer.
     #[test]
     fn case_matters_where_reading_starts_and_for_the_short_name_of_constants() {
         let kinds = |ty: &str, version: &str| {

@@ -1,4 +1,4 @@
-//! Products of matrices, and what is built of them.
+//! Matrix products, and operations that contain them.
 
 use typelift_promote::ElementType;
 
@@ -41,13 +41,13 @@ fn matmul(cx: &mut Context) -> Result<(), Fault> {
     };
     let transposed = (cx.bool("transpose_a")?, cx.bool("transpose_b")?);
     let (a_batch, a_rows, a_inner) = matrix(cx, 0, a, transposed.0)?;
-    // The second operand taken transposed is as the first one: rows, then the inner dim.
+    // The transposed second operand has the layout of the first: rows, then the inner dimension.
     let (b_batch, b_columns, b_inner) = matrix(cx, 1, b, !transposed.1)?;
     let unfit = |what: &str, a: Dim, b: Dim| {
         let message = format!("the {what} dims {a} and {b} of `MatMul` differ, in {left} x {right}");
         Fault::shapes(&[0, 1], message)
     };
-    // OpenVINO accepts dims that are not a single length, whatever they may be.
+    // OpenVINO accepts any dimension that is not a single length.
     let open = |a: Dim, b: Dim| !a.is_fixed() || !b.is_fixed();
     if !a_inner.is_compatible(b_inner) && !open(a_inner, b_inner) {
         return Err(unfit("inner", a_inner, b_inner).rule(match transposed {
@@ -72,8 +72,8 @@ fn matmul(cx: &mut Context) -> Result<(), Fault> {
     Ok(())
 }
 
-/// The batch dims of an operand, its rows (none if it is a vector), and the dim that is summed over: the last one, or the
-/// one before it where the matrix is transposed.
+/// Returns the batch dimensions of an operand, its rows (none for a vector), and the dimension that is summed over. The
+/// latter is the last one, or the one before it if the matrix is transposed.
 fn matrix<'a>(
     cx: &Context,
     input: usize,
@@ -122,7 +122,7 @@ fn grouped_matmul(cx: &mut Context) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Stands for the ellipsis among labels, which are letters.
+/// Stands for the ellipsis; labels are letters.
 const ELLIPSIS: u8 = b'.';
 
 fn einsum(cx: &mut Context) -> Result<(), Fault> {
@@ -150,14 +150,14 @@ fn einsum(cx: &mut Context) -> Result<(), Fault> {
     Ok(())
 }
 
-/// What the labels of an equation are known to cover.
+/// Known dimensions of the labels of an equation.
 struct Labels {
     lengths: [Option<Dim>; 128],
     ellipsis: Option<Shape>,
 }
 
 impl Labels {
-    /// Adds what an input says, whose axes have these labels.
+    /// Merges the shape of an input whose axes have these labels.
     fn meet(&mut self, cx: &Context, input: usize, subscript: &[u8]) -> Result<(), Fault> {
         let has_ellipsis = subscript.contains(&ELLIPSIS);
         let Some(dims) = cx.shape(input).dims() else {
@@ -203,7 +203,7 @@ impl Labels {
         Ok(())
     }
 
-    /// The shape of the output, whose axes have these labels.
+    /// Returns the shape of the output whose axes have these labels.
     fn shape_of(&self, output: &[u8]) -> Result<Shape, Fault> {
         let mut dims = Vec::with_capacity(output.len());
         for &label in output {
@@ -226,7 +226,7 @@ fn unequal(label: u8, input: usize) -> Fault {
     Fault::shapes(&[input], message)
 }
 
-/// The labels of the inputs, and those of the output.
+/// Parses an equation into the labels of the inputs and those of the output.
 fn parse_equation(equation: &str) -> Result<(Vec<Vec<u8>>, Vec<u8>), Fault> {
     let parse = |subscript: &str| {
         parse_subscript(subscript).ok_or_else(|| {
@@ -242,7 +242,7 @@ fn parse_equation(equation: &str) -> Result<(Vec<Vec<u8>>, Vec<u8>), Fault> {
     if let Some(output) = output {
         return Ok((subscripts, output));
     }
-    // Unless it is given, the output has the labels of one subscript alone, after the ellipsis, in their order.
+    // By default the output has the ellipsis, then the labels that occur in one subscript only, in their order.
     let mut counts = [0_usize; 128];
     for subscript in &subscripts {
         let mut labels = subscript.clone();
@@ -276,11 +276,11 @@ fn parse_subscript(text: &str) -> Option<Vec<u8>> {
     Some(labels)
 }
 
-/// Query, key and value, and as the model has them a mask, a scale and a sink.
+/// Infers attention: query, key, value, and optionally a mask, a scale and a sink.
 fn attention(cx: &mut Context) -> Result<(), Fault> {
     let count = cx.inputs.len();
     let causal = cx.bool("causal")?;
-    // A mask can be of booleans, and anything where it is not used.
+    // A mask may be boolean, and of any type if it is not used.
     let tied = |&input: &usize| input != 3 || (!causal && cx.element_type(3) != ElementType::Boolean);
     let inputs: Vec<usize> = (0..count).filter(tied).collect();
     let element_type = cx.merge_types(&inputs)?;
@@ -310,7 +310,7 @@ fn attention(cx: &mut Context) -> Result<(), Fault> {
     Ok(())
 }
 
-/// An operand of attention: a batch of sequences of vectors.
+/// Operand of attention: a batch of sequences of vectors.
 struct Sequences {
     batch: Shape,
     length: Dim,
@@ -332,7 +332,7 @@ impl Sequences {
     }
 }
 
-/// The batch of the query with that of another input, of which one of dynamic rank says nothing.
+/// Broadcasts the query's batch with that of another input, unless the latter has dynamic rank.
 fn broadcast(inputs: &[usize], query: &Shape, other: &Shape) -> Result<Shape, Fault> {
     if other.rank().is_none() {
         return Ok(query.clone());
@@ -342,7 +342,7 @@ fn broadcast(inputs: &[usize], query: &Shape, other: &Shape) -> Result<Shape, Fa
     })
 }
 
-/// Takes in what the mask says about the query's batch and length; `length` is that of the keys.
+/// Merges the query's batch and length with the mask; `length` is that of the keys.
 fn mask(cx: &Context, query: &mut Sequences, length: Dim) -> Result<(), Fault> {
     let mask = cx.shape(3);
     let (batch, &rows, &columns) = match mask.dims() {
@@ -363,7 +363,7 @@ fn mask(cx: &Context, query: &mut Sequences, length: Dim) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Refuses a sink that does not broadcast to one number a query.
+/// Refuses a sink that does not broadcast to one number per query.
 fn check_sink(cx: &Context, query: &Sequences) -> Result<(), Fault> {
     let (Some([sink @ .., last]), Some(batch)) = (cx.try_shape(5).and_then(Shape::dims), query.batch.dims()) else {
         return match cx.try_shape(5).and_then(Shape::rank) {

@@ -1,7 +1,7 @@
-//! What is known of each operation: one table row an operation revision, in one file a family.
+//! Table of all operations: one row per operation revision, one file per family.
 //!
-//! A row says in which operation sets the revision is, how many inputs it takes, which attributes it has, which inputs
-//! must agree in element type, and how its outputs follow from its inputs.
+//! A row lists the operation sets of the revision, its inputs, its attributes, the inputs that must agree in element
+//! type, and the function that infers its outputs.
 
 mod activation;
 mod attributes;
@@ -76,7 +76,7 @@ use typelift_promote::ElementType;
 use self::evaluate::Evaluate;
 use crate::model::graph::Layer;
 
-/// Every family of rows.
+/// The rows of every family.
 const FAMILIES: &[&[Operation]] = &[
     activation::ROWS,
     blocks::ROWS,
@@ -119,48 +119,49 @@ const FAMILIES: &[&[Operation]] = &[
 /// The newest operation set.
 pub const LAST_OPSET: u8 = 17;
 
-/// What is known of one revision of an operation.
+/// Facts about one revision of an operation.
 #[derive(Clone, Copy)]
 pub struct Operation {
     name: &'static str,
     revision: u8,
-    /// Bit n: operation set n has this revision.
+    /// The operation sets as bits: bit n is operation set n.
     opsets: u32,
     inputs: (usize, usize),
     attributes: &'static [Attr],
     ties: Ties,
     accepts: Accepts,
     floats: &'static [usize],
-    /// Inputs whose values say a shape or a place, so that OpenVINO keeps the precision of all that they come from.
+    /// Inputs whose values are shapes or indices. OpenVINO keeps the precision of everything that they are computed
+    /// from.
     shaping: &'static [usize],
     tied_when_run: bool,
     kind: LayerKind,
     commutative: bool,
     spreads: &'static [Spread],
-    /// Whether what it computes of integers can lie beyond their type, or lose its fraction.
+    /// True if integer results can overflow their type or lose their fraction.
     can_wrap: bool,
-    /// Whether it gives something else each time.
+    /// True if it returns different values each time.
     random: bool,
     promoted_as: PromotedAs,
-    /// Attributes that its specification requires and OpenVINO's reader does not: it takes a value of its own.
+    /// Attributes that the specification requires, for which OpenVINO's reader has its own default.
     required: &'static [&'static str],
     infer: fn(&mut Context) -> Result<(), Fault>,
     evaluate: Evaluate,
 }
 
-/// Which inputs of an operation must have one element type.
+/// Inputs of an operation that must have one element type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Ties {
-    /// None.
+    /// No inputs.
     None,
-    /// All of them.
+    /// Every input.
     All,
-    /// Those at these positions.
+    /// The inputs at these positions.
     Inputs(&'static [usize]),
-    /// Those at each of these lists of positions.
+    /// The inputs at each of these lists of positions.
     Groups(&'static [&'static [usize]]),
-    /// Those at these positions, and the one at `mask` unless it is boolean.
+    /// The inputs at these positions, and the one at `mask` unless it is boolean.
     Mask {
         /// The positions.
         inputs: &'static [usize],
@@ -170,7 +171,7 @@ pub enum Ties {
 }
 
 impl Ties {
-    /// The groups of tied inputs of a layer whose inputs have these types.
+    /// Returns the groups of tied inputs for these input types.
     pub fn groups(self, types: &[ElementType]) -> Vec<Vec<usize>> {
         let there = |group: &[usize]| group.iter().copied().filter(|&input| input < types.len()).collect::<Vec<_>>();
         match self {
@@ -188,39 +189,39 @@ impl Ties {
     }
 }
 
-/// What OpenVINO's plugins decide on the precision of a layer, and of its neighbours with it.
+/// Precision decision of OpenVINO's plugins that propagates through a layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Spread {
-    /// It computes in f32.
+    /// The layer computes in f32.
     Kept,
-    /// It follows a FakeQuantize, and need not compute in f32.
+    /// The layer follows a FakeQuantize, and need not compute in f32.
     Quantized,
-    /// It works with a range of floating-point numbers, and computes in f32.
+    /// The layer uses a range of floating-point numbers, and computes in f32.
     Range,
 }
 
-/// Which element types an operation takes in its main input.
+/// Element types that an operation accepts in its main input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Accepts {
-    /// Every one.
+    /// Every type.
     Any,
-    /// All but boolean and string.
+    /// Every type except boolean and string.
     Numeric,
-    /// All but boolean.
+    /// Every type except boolean.
     NotBoolean,
     /// Floating point, except the coded `nf4`.
     Real,
-    /// Everything that is not floating point; to OpenVINO `nf4` and string are not.
+    /// Every type that is not floating point. OpenVINO counts `nf4` and string among these.
     Bits,
-    /// As `Bits`, without boolean.
+    /// The same as `Bits`, without boolean.
     Integer,
     /// Boolean.
     Boolean,
 }
 
 impl Accepts {
-    /// Whether it takes `ty`. Everything takes `dynamic`.
+    /// True if it accepts `ty`. Every variant accepts `dynamic`.
     #[must_use]
     pub fn takes(self, ty: ElementType) -> bool {
         let real = ty.is_float() && ty != ElementType::Nf4;
@@ -236,7 +237,7 @@ impl Accepts {
         }
     }
 
-    /// What it takes, in words.
+    /// Describes the accepted types.
     pub(crate) fn description(self) -> &'static str {
         match self {
             Self::Any => "any type",
@@ -251,8 +252,9 @@ impl Accepts {
 }
 
 impl Operation {
-    /// A row of a table: the operation `name` in its revision `revision`, which is the first operation set that has it,
-    /// 0 counting as 1. It is in every later set up to 16, unless the row says otherwise: set 17 holds few operations.
+    /// Creates a row of a table: the operation `name` in its revision `revision`. The revision is the first operation
+    /// set that has it, where 0 counts as 1. By default it is in every later set up to 16, because set 17 has few
+    /// operations.
     const fn new(name: &'static str, revision: u8, infer: fn(&mut Context) -> Result<(), Fault>) -> Self {
         let since = if revision == 0 { 1 } else { revision };
         let opsets = ((1 << LAST_OPSET) - (1 << since)) | (((since == LAST_OPSET) as u32) << LAST_OPSET);
@@ -279,153 +281,154 @@ impl Operation {
         }
     }
 
-    /// The same, first found in operation set `first`.
+    /// Sets the first operation set that has it.
     const fn since(mut self, first: u8) -> Self {
         self.opsets &= !((1 << first) - 1);
         self
     }
 
-    /// The same, last found in operation set `last`.
+    /// Sets the last operation set that has it.
     const fn until(mut self, last: u8) -> Self {
         self.opsets &= (1 << (last + 1)) - 1;
         self
     }
 
-    /// The same, not found in operation set `opset`.
+    /// Excludes an operation set.
     const fn except(mut self, opset: u8) -> Self {
         self.opsets &= !(1 << opset);
         self
     }
 
-    /// The same, found in operation set `opset` too.
+    /// Adds an operation set.
     const fn and(mut self, opset: u8) -> Self {
         self.opsets |= 1 << opset;
         self
     }
 
-    /// The same with `least` to `most` inputs; one where the row does not say.
+    /// Sets the number of inputs, `least` to `most`; the default is one.
     const fn inputs(mut self, least: usize, most: usize) -> Self {
         self.inputs = (least, most);
         self
     }
 
-    /// The same with these attributes; none where the row does not say.
+    /// Sets the attributes; the default is none.
     const fn attributes(mut self, attributes: &'static [Attr]) -> Self {
         self.attributes = attributes;
         self
     }
 
-    /// The same with inputs that must agree in element type; none where the row does not say.
+    /// Sets the inputs that must agree in element type; the default is none.
     const fn ties(mut self, ties: Ties) -> Self {
         self.ties = ties;
         self
     }
 
-    /// The same with a main input of these types; any where the row does not say.
+    /// Sets the types of the main input; the default is any.
     const fn accepts(mut self, accepts: Accepts) -> Self {
         self.accepts = accepts;
         self
     }
 
-    /// The same with ties of which OpenVINO's reader does not look at all, but its plugins do.
+    /// Marks ties that OpenVINO's reader does not check, but its plugins require.
     const fn tied_when_run(mut self) -> Self {
         self.tied_when_run = true;
         self
     }
 
-    /// The same, being of this kind; of none where the row does not say.
+    /// Sets the kind; the default is other.
     const fn kind(mut self, kind: LayerKind) -> Self {
         self.kind = kind;
         self
     }
 
-    /// The same, giving the same when its two inputs change places.
+    /// Marks the operation as commutative in its two inputs.
     const fn commutative(mut self) -> Self {
         self.commutative = true;
         self
     }
 
-    /// The same, through which these decisions on precision spread; none where the row does not say.
+    /// Sets the precision decisions that propagate through it; the default is none.
     const fn spreads_on(mut self, spreads: &'static [Spread]) -> Self {
         self.spreads = spreads;
         self
     }
 
-    /// The same, computing of integers what can lie beyond their type, or lose its fraction.
+    /// Marks that integer results can overflow their type or lose their fraction.
     const fn wraps(mut self) -> Self {
         self.can_wrap = true;
         self
     }
 
-    /// The same, giving something else each time.
+    /// Marks that it returns different values each time.
     const fn random(mut self) -> Self {
         self.random = true;
         self
     }
 
-    /// The same with attributes that its specification requires and OpenVINO's reader does not.
+    /// Sets attributes that the specification requires and OpenVINO's reader does not.
     const fn requires(mut self, attributes: &'static [&'static str]) -> Self {
         self.required = attributes;
         self
     }
 
-    /// The same with inputs that frameworks promote in this way; in the ordinary one where the row does not say.
+    /// Sets how frameworks promote its inputs; the default is the ordinary rule.
     const fn promoted_as(mut self, promoted_as: PromotedAs) -> Self {
         self.promoted_as = promoted_as;
         self
     }
 
-    /// The same with inputs, besides the main one and those tied to it, that take floating point only.
+    /// Sets the inputs that accept only floating point, apart from the main input and those tied to it.
     const fn floats(mut self, inputs: &'static [usize]) -> Self {
         self.floats = inputs;
         self
     }
 
-    /// The same with inputs of which OpenVINO keeps the precision of all that they come from.
+    /// Sets the inputs whose sources keep their precision in OpenVINO.
     const fn shaped_by(mut self, inputs: &'static [usize]) -> Self {
         self.shaping = inputs;
         self
     }
 
-    /// The same with a way to find values of its outputs; none where the row does not say.
+    /// Sets the function that evaluates its outputs; the default is none.
     const fn evaluate(mut self, evaluate: Evaluate) -> Self {
         self.evaluate = evaluate;
         self
     }
 
-    /// The name that OpenVINO's operation sets give it: `Relu`, `Constant`.
+    /// Returns the name in OpenVINO's operation sets: `Relu`, `Constant`.
     pub fn name(&self) -> &'static str {
         self.name
     }
 
-    /// The operation set that brought this revision of it; 0 for those of the first set that were never revised.
+    /// Returns the operation set that introduced this revision; 0 for operations of the first set that were never
+    /// revised.
     pub fn revision(&self) -> u8 {
         self.revision
     }
 
-    /// The operation sets that have it, oldest first.
+    /// Returns the operation sets that have it, oldest first.
     pub fn opsets(&self) -> impl Iterator<Item = u8> + use<> {
         let opsets = self.opsets;
         (1..=LAST_OPSET).filter(move |opset| opsets >> opset & 1 == 1)
     }
 
-    /// How many inputs it takes.
+    /// Returns the permitted numbers of inputs.
     pub fn input_counts(&self) -> RangeInclusive<usize> {
         self.inputs.0..=self.inputs.1
     }
 
-    /// The inputs of which OpenVINO keeps the precision of all that they come from: their values say a shape or a place.
+    /// Returns the inputs whose values are shapes or indices. OpenVINO keeps the precision of everything that they are
+    /// computed from.
     pub(crate) fn shaping_inputs(&self) -> &'static [usize] {
         self.shaping
     }
 
-    /// Which of its inputs must have one element type.
+    /// Returns the inputs that must have one element type.
     pub fn tied_inputs(&self) -> Ties {
         self.ties
     }
 
-    /// The inputs of a layer whose inputs have these types: those that must agree, group by group, then each other one by
-    /// itself.
+    /// Returns the inputs in groups: those that must agree, then every other input by itself.
     pub(crate) fn input_groups(&self, types: &[ElementType]) -> Vec<Vec<usize>> {
         let mut groups = self.ties.groups(types);
         let mut alone = vec![true; types.len()];
@@ -434,61 +437,60 @@ impl Operation {
         groups
     }
 
-    /// What layers of it are to their graph. Of one layer, ask [`kind()`].
+    /// Returns the role of its layers in their graph. For a single layer use [`kind()`].
     pub fn layer_kind(&self) -> LayerKind {
         self.kind
     }
 
-    /// Whether it gives the same for the same inputs each time.
+    /// True if equal inputs always give equal results.
     pub(crate) fn is_repeatable(&self) -> bool {
         !self.random
     }
 
-    /// Attributes that its specification requires and OpenVINO's reader does not: it takes a value of its own where a file
-    /// lacks them.
+    /// Returns the attributes that the specification requires, for which OpenVINO's reader has its own default.
     pub(crate) fn required_attributes(&self) -> &'static [&'static str] {
         self.required
     }
 
-    /// Those of them that a layer lacks.
+    /// Returns the required attributes that a layer lacks.
     pub(crate) fn missing_attributes<'l>(&self, layer: &'l Layer) -> impl Iterator<Item = &'static str> + use<'l> {
-        // Padding that is worked out is not read from the file.
+        // With automatic padding, the attribute in the file is not read.
         let padding = layer.attribute("auto_pad").is_none_or(|text| text.eq_ignore_ascii_case("explicit"));
         let required = self.required.iter().copied().filter(move |name| padding || !name.starts_with("pads_"));
         required.filter(|name| layer.attribute(name).is_none())
     }
 
-    /// Whether it gives the same when its two inputs change places.
+    /// True if its two inputs can be swapped.
     pub fn is_commutative(&self) -> bool {
         self.commutative
     }
 
-    /// Whether a decision on precision spreads through it.
+    /// True if a precision decision propagates through it.
     pub(crate) fn spreads(&self, what: Spread) -> bool {
         self.spreads.contains(&what)
     }
 
-    /// How frameworks promote its inputs.
+    /// Returns how frameworks promote its inputs.
     pub fn promotion(&self) -> PromotedAs {
         self.promoted_as
     }
 
-    /// Which element types it takes in its main input.
+    /// Returns the element types that its main input accepts.
     pub fn accepted(&self) -> Accepts {
         self.accepts
     }
 
-    /// Whether OpenVINO reads the operation with tied inputs that differ, and cannot run it.
+    /// True if OpenVINO reads the operation with tied inputs that differ, but cannot run it.
     pub fn is_tied_when_run(&self) -> bool {
         self.tied_when_run
     }
 
-    /// Whether what it computes of integers can lie beyond their type, or lose its fraction.
+    /// True if integer results can overflow their type or lose their fraction.
     pub(crate) fn can_wrap(&self) -> bool {
         self.can_wrap
     }
 
-    /// Whether `input` is the main input, which is the first one, or tied to it.
+    /// True if `input` is the main input, which is the first one, or tied to it.
     pub fn is_main(&self, input: usize) -> bool {
         input == 0
             || match self.ties {
@@ -499,12 +501,12 @@ impl Operation {
             }
     }
 
-    /// Whether `input` takes floating point only.
+    /// True if `input` accepts only floating point.
     pub fn takes_only_floats(&self, input: usize) -> bool {
         self.accepts == Accepts::Real && self.is_main(input) || self.floats.contains(&input)
     }
 
-    /// What an attribute says where a file does not; `None` where a file must, or the operation does not have it.
+    /// Returns the default of an attribute; `None` if a file must have it, or if the operation lacks it.
     pub fn default_of(&self, attribute: &str) -> Option<&'static str> {
         self.attribute(attribute)?.default
     }
@@ -513,12 +515,12 @@ impl Operation {
         self.attributes.iter().find(|attribute| attribute.name == name)
     }
 
-    /// The names of its attributes.
+    /// Returns the names of its attributes.
     pub(crate) fn attribute_names(&self) -> impl Iterator<Item = &'static str> + use<> {
         self.attributes.iter().map(|attribute| attribute.name)
     }
 
-    /// Its attributes that hold one of a list of words, each with that list.
+    /// Returns its attributes that have a list of permitted words, each with that list.
     pub fn enumerations(&self) -> impl Iterator<Item = (&'static str, &'static [&'static str])> + use<> {
         self.attributes.iter().filter_map(|attribute| match attribute.kind {
             AttrKind::Enum(words) => Some((attribute.name, words)),
@@ -526,17 +528,17 @@ impl Operation {
         })
     }
 
-    /// Its attributes that are element types.
+    /// Returns its attributes that are element types.
     pub(crate) fn type_attributes(&self) -> impl Iterator<Item = &'static Attr> {
         self.attributes.iter().filter(|attribute| matches!(attribute.kind, AttrKind::Type))
     }
 
-    /// Those of them that say the type of an output, and so change with it.
+    /// Returns its attributes that are the element type of an output, and change with it.
     pub(crate) fn output_type_attributes(&self) -> impl Iterator<Item = &'static Attr> {
         self.type_attributes().filter(|attribute| attribute.types_output)
     }
 
-    /// Whether its values can be found, where those of its inputs are known.
+    /// True if its values can be computed from known inputs.
     pub(crate) fn is_evaluated(&self) -> bool {
         !matches!(self.evaluate, Evaluate::Never)
     }
@@ -546,19 +548,19 @@ impl Operation {
     }
 }
 
-/// Every row, family by family.
+/// Returns every row, family by family.
 static ROWS: LazyLock<Vec<&'static Operation>> = LazyLock::new(|| FAMILIES.iter().copied().flatten().collect());
 
-/// Every row, family by family.
+/// Returns every row, family by family.
 pub fn all() -> impl Iterator<Item = &'static Operation> {
     ROWS.iter().copied()
 }
 
-/// The row for a layer of type `ty` and operation set `version`, both as a file spells them, or `None` where no
-/// operation set of OpenVINO's has it; an extension may.
+/// Returns the row for a layer of type `ty` and operation set `version`, both as a file spells them. `None` if no
+/// operation set of OpenVINO has it, as for operations of extensions.
 ///
-/// As OpenVINO's reader, it does not care about upper and lower case, reads `Const` for `Constant`, and takes some
-/// operations of the first set from the second, and old `experimental` and `extension` ones from the sixth.
+/// The lookup follows OpenVINO's reader. It ignores case and reads `Const` as `Constant`. It finds some operations of
+/// the first set in the second, and old `experimental` and `extension` operations in the sixth.
 #[must_use]
 pub fn lookup(ty: &str, version: &str) -> Option<&'static Operation> {
     let rows = revisions(ty);
@@ -573,7 +575,7 @@ pub fn lookup(ty: &str, version: &str) -> Option<&'static Operation> {
 }
 
 impl Layer {
-    /// What is known of its operation: what [`lookup`](crate::ops::lookup()) finds, which is remembered.
+    /// Returns the row of its operation, as [`lookup`](crate::ops::lookup()) finds it. The result is cached.
     ///
     /// # Examples
     /// ```
@@ -591,7 +593,7 @@ impl Layer {
     }
 }
 
-/// The number of an operation set, where it has one or two digits as nearly all have, or in whatever way it is written.
+/// Parses the number of an operation set. Almost all have one or two digits.
 fn opset_number(text: &str) -> Option<u8> {
     match *text.as_bytes() {
         [ones @ b'0'..=b'9'] => Some(ones - b'0'),
@@ -600,7 +602,7 @@ fn opset_number(text: &str) -> Option<u8> {
     }
 }
 
-/// Every row of the operation that a file spells `ty`.
+/// Returns every revision of the operation that a file spells `ty`.
 pub(crate) fn revisions(ty: &str) -> &'static [&'static Operation] {
     static BY_NAME: LazyLock<FxHashMap<&str, Vec<&'static Operation>>> = LazyLock::new(|| {
         let mut by_name = FxHashMap::<_, Vec<_>>::default();
@@ -612,23 +614,23 @@ pub(crate) fn revisions(ty: &str) -> &'static [&'static Operation] {
         }
         by_name
     });
-    // OpenVINO knows the other spellings in this case only.
+    // OpenVINO accepts the other spellings in this case only.
     let in_any_case =
         || BY_NAME.values().find(|rows| rows.first().is_some_and(|row| row.name.eq_ignore_ascii_case(ty)));
     BY_NAME.get(ty).or_else(in_any_case).map_or(&[], Vec::as_slice)
 }
 
-/// The first operation set that has the operation that a file spells `ty`, as a file spells it.
+/// Returns the first operation set that has the operation, both as a file spells them.
 pub(crate) fn first_version(ty: &str) -> Option<String> {
     let opset = revisions(ty).iter().filter_map(|row| row.opsets().next()).min()?;
     Some(format!("opset{opset}"))
 }
 
-/// How files spell the names that they spell otherwise.
+/// Operations whose name in files differs from their own.
 const SPELLINGS: &[(&str, &str)] =
     &[("Const", "Constant"), ("ReLU", "Relu"), ("PReLU", "PRelu"), ("SoftMax", "Softmax")];
 
-/// Operations that files had before there were operation sets for them.
+/// Operations that existed in files before operation sets did.
 const BEFORE_OPSETS: &[&str] = &[
     "ExperimentalDetectronDetectionOutput",
     "ExperimentalDetectronGenerateProposalsSingleImage",
@@ -640,7 +642,7 @@ const BEFORE_OPSETS: &[&str] = &[
     "Proposal",
 ];
 
-/// How a file spells the operation `name`.
+/// Returns the spelling of an operation in files.
 pub(crate) fn file_spelling(name: &'static str) -> &'static str {
     SPELLINGS.iter().find(|(_, class)| *class == name).map_or(name, |(spelling, _)| spelling)
 }

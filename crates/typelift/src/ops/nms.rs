@@ -1,4 +1,4 @@
-//! Choosing among boxes that overlap.
+//! Non-maximum suppression: choosing among overlapping boxes.
 
 use typelift_promote::ElementType;
 
@@ -78,10 +78,10 @@ const MULTICLASS: &[Attr] = &[
     Attr::new("normalized", AttrKind::Bool).default("true"),
 ];
 
-/// What the inputs from the third on are called.
+/// The names of the inputs from the third on.
 const SCALARS: &[&str] = &["number of boxes kept per class", "IOU threshold", "score threshold", "soft-NMS sigma"];
 
-/// At most as many boxes as there are, whatever the number of classes.
+/// Infers at most as many boxes as there are, independent of the number of classes.
 fn nms_per_class(cx: &mut Context) -> Result<(), Fault> {
     let element_type = if cx.operation.revision() == 1 { ElementType::I64 } else { index_type(cx, "output_type")? };
     check_boxes(cx, 4, false)?;
@@ -97,7 +97,7 @@ fn nms_per_class(cx: &mut Context) -> Result<(), Fault> {
     Ok(())
 }
 
-/// At most as many boxes as there are, for each class of each image of the batch.
+/// Infers at most as many boxes as there are, for each class of each image of the batch.
 fn nms_per_batch(cx: &mut Context) -> Result<(), Fault> {
     let element_type = index_type(cx, "output_type")?;
     check_boxes(cx, 4, false)?;
@@ -111,7 +111,8 @@ fn nms_per_batch(cx: &mut Context) -> Result<(), Fault> {
     Ok(())
 }
 
-/// As many boxes as turn out to be good, at most those that [`nms_per_batch`] gives: indices, scores and their number.
+/// Infers indices, scores and their number. The number of boxes depends on the data; its limit is that of
+/// [`nms_per_batch`].
 fn nms(cx: &mut Context) -> Result<(), Fault> {
     let rotated = cx.operation.name() == "NMSRotated";
     check_boxes(cx, if rotated { 5 } else { 4 }, true)?;
@@ -198,7 +199,7 @@ fn matrix_nms(cx: &mut Context) -> Result<(), Fault> {
     class_outputs(cx, element_type, selected, images)
 }
 
-/// The boxes with their classes and scores, their indices, and how many there are in each image.
+/// Infers the boxes with classes and scores, their indices, and their number in each image.
 fn class_outputs(cx: &mut Context, boxes: ElementType, selected: Dim, images: Dim) -> Result<(), Fault> {
     let indices = index_type(cx, "output_type")?;
     cx.output(boxes, Shape::from_iter([selected, Dim::fixed(6)]));
@@ -222,7 +223,7 @@ fn check_limits(cx: &Context, top_k: i64, keep: i64) -> Result<(), Fault> {
     }
 }
 
-/// The one type of boxes and scores.
+/// Returns the common type of boxes and scores.
 fn check_class_boxes(cx: &Context) -> Result<ElementType, Fault> {
     for (input, role) in ["boxes", "scores"].into_iter().enumerate() {
         if cx.element_type(input) == ElementType::Dynamic {
@@ -234,7 +235,8 @@ fn check_class_boxes(cx: &Context) -> Result<ElementType, Fault> {
     cx.merge_types(&[0, 1])
 }
 
-/// Checks the shapes of boxes, scores and the scalars after them, which may be lists of one where `lists` says so.
+/// Checks the shapes of boxes, scores and the scalars after them. `lists` permits lists of one element in place of
+/// scalars.
 fn check_boxes(cx: &Context, coordinates: i64, lists: bool) -> Result<(), Fault> {
     check_rank(cx, 0, "boxes", &[3])?;
     check_rank(cx, 1, "scores", &[3])?;
@@ -253,7 +255,7 @@ fn check_boxes(cx: &Context, coordinates: i64, lists: bool) -> Result<(), Fault>
     require_dim(cx, 0, "boxes", 2, coordinates)
 }
 
-/// The number of boxes kept per class, where it is known: none where it is not given, until the fifth revision.
+/// Returns the number of boxes kept per class, if it is known. Until the fifth revision a missing input means 0.
 fn kept_per_class(cx: &mut Context) -> Result<Option<i64>, Fault> {
     if cx.inputs.len() < 3 && cx.operation.revision() < 5 {
         return Ok(Some(0));
@@ -261,22 +263,23 @@ fn kept_per_class(cx: &mut Context) -> Result<Option<i64>, Fault> {
     Ok(cx.numbers(2)?.and_then(|values| values.first().copied()))
 }
 
-/// Batch, class and box, for each of `selected` boxes.
+/// Returns the shape of batch, class and box for `selected` boxes.
 fn triplets(selected: Dim) -> Shape {
     Shape::from_iter([selected, Dim::fixed(3)])
 }
 
-/// The greatest length a dim can have; any, if there is none.
+/// Returns the greatest possible length; any, if there is none.
 fn longest(dim: Dim) -> Dim {
     dim.upper().map_or(Dim::ANY, Dim::fixed)
 }
 
-/// From 0 to `most`, where -1 is without end.
+/// Returns the range from 0 to `most`, where -1 means no end.
 fn up_to(most: i64) -> Dim {
     if most == -1 { Dim::ANY } else { Dim::between(0, most) }
 }
 
-/// The greatest length of a dim or `limit`, whichever is less; the dim itself where the limit is -1.
+/// Returns the smaller of the greatest length of a dimension and `limit`. For a limit of -1 it returns the dimension
+/// itself.
 fn at_most(dim: Dim, limit: i64) -> Dim {
     if limit > -1 { dim.upper().map_or(Dim::ANY, |most| Dim::fixed(most.min(limit))) } else { dim }
 }

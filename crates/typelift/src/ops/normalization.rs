@@ -142,7 +142,7 @@ fn grn(cx: &mut Context) -> Result<(), Fault> {
     as_data(cx)
 }
 
-/// The output is as the first input.
+/// Infers an output with the type and shape of the first input.
 fn as_data(cx: &mut Context) -> Result<(), Fault> {
     cx.output(cx.element_type(0), cx.shape(0).clone());
     Ok(())
@@ -152,7 +152,7 @@ fn lrn(cx: &mut Context) -> Result<(), Fault> {
     check_type(cx, 1, "axes", Accepts::Integer)?;
     check_axis_count(cx)?;
     if let Some(rank) = cx.shape(0).rank() {
-        // OpenVINO takes unknown axes for the channels, and negative ones for 0.
+        // OpenVINO treats unknown axes as the channels, and negative ones as 0.
         let axes = cx.integers(1).unwrap_or_else(|| smallvec![1]);
         if let Some(axis) = axes.iter().find(|&&axis| axis >= rank as i64) {
             return Err(Fault::value(&[0, 1], format!("axis {axis} of `LRN` is outside of its data's rank {rank}")));
@@ -161,7 +161,7 @@ fn lrn(cx: &mut Context) -> Result<(), Fault> {
     as_data(cx)
 }
 
-/// Refuses axes that are not a list, or more than the data has. OpenVINO looks at their shape only if it is static.
+/// Refuses axes that are not a list, or more axes than the data has. OpenVINO checks their shape only if it is static.
 fn check_axis_count(cx: &Context) -> Result<(), Fault> {
     let (data, axes) = (cx.shape(0), cx.shape(1));
     if !axes.is_static() {

@@ -72,7 +72,7 @@ fn max_pool(cx: &mut Context) -> Result<(), Fault> {
     Ok(())
 }
 
-/// The shape of the outputs of a pool with a window.
+/// Infers the output shape of a pool with a window.
 fn pooled(cx: &Context) -> Result<Shape, Fault> {
     let windows = Windows::read(cx)?;
     let spatial = windows.kernel.len();
@@ -136,10 +136,10 @@ impl Windows {
         Ok(Self { kernel, strides, dilations, begin, end, rounding, auto_pad, excludes_pad })
     }
 
-    /// How many windows fit on a spatial axis of this length.
+    /// Returns the number of windows on a spatial axis of this length.
     fn count(&self, cx: &Context, axis: usize, length: Dim) -> Result<Dim, Fault> {
         let (kernel, stride, dilation) = (self.kernel[axis], self.strides[axis], self.dilations[axis]);
-        // An empty kernel counts as endless.
+        // An empty kernel counts as infinite.
         let span = if kernel < 1 { -1 } else { (kernel - 1).saturating_mul(dilation).saturating_add(1) };
         let (begin, end) = match (self.auto_pad, length.value()) {
             ("explicit", _) => (self.begin[axis], self.end[axis]),
@@ -172,7 +172,7 @@ impl Windows {
     }
 }
 
-/// What is padded before and after, so that the output is as long as the input but for the stride.
+/// Returns the padding before and after the data that keeps the length, apart from the stride.
 fn same_pads(auto_pad: &str, length: i64, span: i64, stride: i64) -> (i64, i64) {
     let steps = length.saturating_add(stride).saturating_sub(1).checked_div(stride).unwrap_or(0);
     let needed = (steps - 1).saturating_mul(stride).saturating_add(span).saturating_sub(length).max(0);
@@ -180,9 +180,9 @@ fn same_pads(auto_pad: &str, length: i64, span: i64, stride: i64) -> (i64, i64) 
     if auto_pad == "same_upper" { (less, more) } else { (more, less) }
 }
 
-/// The windows that `steps` strides make, without one at the end that would start in the padding.
+/// Returns the number of windows for `steps` strides, without a last one that would start in the padding.
 fn torch_windows(length: Dim, steps: Dim, stride: i64, pad: i64) -> Dim {
-    // OpenVINO computes in 64 bits without sign.
+    // OpenVINO computes in unsigned 64-bit integers.
     let count = |steps: i64, length: i64| {
         let (start, end) = (steps.wrapping_mul(stride) as u64, length.wrapping_add(pad).wrapping_sub(1) as u64);
         if start > end || steps == -1 { steps } else { steps.saturating_add(1) }
@@ -209,7 +209,7 @@ fn adaptive_max_pool(cx: &mut Context) -> Result<(), Fault> {
     Ok(())
 }
 
-/// The shape of the outputs of a pool whose spatial dims are its second input.
+/// Infers the output shape of a pool whose spatial dimensions are its second input.
 fn adaptive(cx: &mut Context) -> Result<Shape, Fault> {
     check_rank(cx, 0, "data", &[3, 4, 5])?;
     let Some(dims) = cx.shape(0).dims() else { return Ok(Shape::dynamic()) };
@@ -219,7 +219,7 @@ fn adaptive(cx: &mut Context) -> Result<Shape, Fault> {
         Fault::shapes(&[0, 1], message).counts_axes()
     };
     if let Some(target) = cx.shape(1).dims() {
-        // OpenVINO looks at the first axis, whatever the rank.
+        // OpenVINO checks the first axis, whatever the rank.
         match target.first() {
             Some(length) if length.contains(spatial as i64) => {}
             length => return Err(unfit(length.map_or("no".to_owned(), ToString::to_string))),

@@ -1,4 +1,4 @@
-//! How a ConvertPromoteTypes comes to its type, and the attributes that decide.
+//! Derivation of a ConvertPromoteTypes's result, and the attributes that decide it.
 
 use std::fmt;
 
@@ -10,19 +10,19 @@ use super::{Attr, Attributes, Operation, promotion};
 use crate::findings::list;
 use crate::model::graph::{Layer, OutputPort};
 
-/// An attribute that decides a type.
+/// Attribute that decides a type.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Setting {
-    /// Its name.
+    /// Returns the name.
     pub name: String,
-    /// What it says.
+    /// The value.
     pub value: String,
-    /// Whether the file has it; otherwise it is the default.
+    /// True if the file has the attribute; otherwise the value is the default.
     pub written: bool,
 }
 
-/// `destination_type="f32"`.
+/// Formats as `destination_type="f32"`.
 impl fmt::Display for Setting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { name, value, written } = self;
@@ -34,14 +34,14 @@ impl fmt::Display for Setting {
     }
 }
 
-/// An attribute as a layer has it.
+/// Returns an attribute with the value that a layer has.
 pub(crate) fn setting(layer: &Layer, attribute: &Attr) -> Setting {
     let written = layer.attribute(attribute.name);
     let value = written.or(attribute.default).unwrap_or_default().to_owned();
     Setting { name: attribute.name.to_owned(), value, written: written.is_some() }
 }
 
-/// Types to ask with: whatever an operation takes, it takes one of these besides the one it has.
+/// Types for probing an operation: besides the type that an input has, every operation accepts one of these.
 pub(crate) const OTHER_TYPES: [ElementType; 7] = [
     ElementType::F32,
     ElementType::F16,
@@ -52,10 +52,10 @@ pub(crate) const OTHER_TYPES: [ElementType; 7] = [
     ElementType::String,
 ];
 
-/// What gives a ConvertPromoteTypes its type. `Display` is a clause: `f16 with f32 gives f32: the wider float`.
+/// Rule that gives a ConvertPromoteTypes its type. `Display` is a clause: `f16 with f32 gives f32: the wider float`.
 pub(crate) struct PromotionRule {
     pub(crate) step: Option<Step>,
-    /// The attributes without which it would give another type, or none.
+    /// The attributes without which the result would differ or be refused.
     pub(crate) attributes: Vec<Setting>,
 }
 
@@ -68,7 +68,7 @@ impl fmt::Display for PromotionRule {
     }
 }
 
-/// `; decided by promote_unsafe="true"`, where any attribute decides.
+/// Writes `; decided by promote_unsafe="true"`, if any attribute decides.
 pub(crate) fn write_deciding(f: &mut fmt::Formatter<'_>, attributes: &[Setting]) -> fmt::Result {
     if attributes.is_empty() {
         Ok(())
@@ -77,7 +77,7 @@ pub(crate) fn write_deciding(f: &mut fmt::Formatter<'_>, attributes: &[Setting])
     }
 }
 
-/// The promotion that OpenVINO makes of these inputs, and the attributes that decide it.
+/// Returns OpenVINO's promotion of these inputs, and the attributes that decide it.
 pub(crate) fn promotion_rule(
     layer: &Layer,
     operation: &'static Operation,

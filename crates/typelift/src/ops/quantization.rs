@@ -22,8 +22,8 @@ pub(super) const ROWS: &[Operation] = &[
         .attributes(&[Attr::new("destination_type", AttrKind::Enum(&["f8e4m3", "f8e5m2"])).default("f8e4m3")]),
 ];
 
-/// The ranges must broadcast with the data, yet the output has the data's shape: so do OpenVINO's specification and all
-/// frameworks say that they only ever stretch to it.
+/// Infers FakeQuantize. The ranges must broadcast with the data, but the output has the data's shape. OpenVINO's
+/// specification and all frameworks agree that only the ranges are stretched.
 fn fake_quantize(cx: &mut Context) -> Result<(), Fault> {
     let rule = auto_broadcast(cx)?;
     let mut shape = cx.shape(0).clone();

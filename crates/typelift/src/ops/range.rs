@@ -1,4 +1,4 @@
-//! Numbers in a row: Range.
+//! Range.
 
 use ElementType::{Boolean, I4, U1, U4, U32};
 use typelift_promote::ElementType;
@@ -50,7 +50,7 @@ fn range(cx: &mut Context) -> Result<(), Fault> {
     }
     let length = match known {
         [Some(start), Some(stop), Some(step)] => {
-            // Fractions are cut off first, where the result has none.
+            // If the result is an integer, fractions are cut off first.
             let cut = |value: f64| if element_type.is_integer() { value.trunc() } else { value };
             let (start, stop, step) = (cut(start), cut(stop), cut(step));
             let is_empty = (step > 0.0 && start >= stop) || (step < 0.0 && start <= stop);

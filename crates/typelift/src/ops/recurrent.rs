@@ -1,4 +1,4 @@
-//! Recurrent networks: one step, as a cell, or a whole sequence.
+//! Recurrent networks: one step as a cell, or a whole sequence.
 
 use super::common::check_rank;
 use super::{Attr, AttrKind, Context, Fault, Operation, Ties};
@@ -71,14 +71,14 @@ const DIRECTION: Attr =
     Attr::new("direction", AttrKind::Enum(&["forward", "reverse", "bidirectional"])).default("forward");
 const LINEAR_BEFORE_RESET: Attr = Attr::new("linear_before_reset", AttrKind::Bool).default("false");
 
-/// A kind of recurrent network.
+/// Kind of recurrent network.
 struct Network {
     gates: i64,
-    /// Tensors that are handed from one step to the next.
+    /// The number of tensors that are passed from one step to the next.
     states: usize,
-    /// The activation functions that a step needs.
+    /// The number of activation functions of a step.
     activations: usize,
-    /// Inputs of the cell that have one element type; OpenVINO forgets the weights of a GRU.
+    /// Inputs of the cell that must have one element type; OpenVINO does not check the weights of a GRU.
     tied: &'static [usize],
     tied_in_sequence: &'static [usize],
 }
@@ -90,7 +90,7 @@ const LSTM: Network =
 const RNN: Network =
     Network { gates: 1, states: 1, activations: 1, tied: &[0, 1, 2, 3, 4], tied_in_sequence: &[0, 1, 3, 4, 5] };
 
-/// Dims that all inputs of a network have in common.
+/// Dimensions that all inputs of a network share.
 struct Sizes {
     batch: Dim,
     hidden: Dim,
@@ -123,7 +123,7 @@ fn rnn_sequence(cx: &mut Context) -> Result<(), Fault> {
 }
 
 impl Network {
-    /// The inputs: X, the initial states, W, R and B; the first LSTMCell also has peepholes.
+    /// Infers a cell. The inputs are X, the initial states, W, R and B; the first LSTMCell also has peepholes.
     fn cell(&self, cx: &mut Context, bias_gates: i64) -> Result<(), Fault> {
         self.check_activations(cx)?;
         let element_type = cx.merge_types(self.tied)?;
@@ -142,8 +142,9 @@ impl Network {
         Ok(())
     }
 
-    /// The inputs: X, the initial states, the lengths of the sequences, W, R and B. There is one more axis: in the middle
-    /// of states, first of W, R and B is that of the directions, in the middle of X that of the steps.
+    /// Infers a sequence. The inputs are X, the initial states, the lengths of the sequences, W, R and B. Compared with
+    /// a cell there is one more axis: directions in the middle of states and first in W, R and B, and steps in the
+    /// middle of X.
     fn sequence(&self, cx: &mut Context, bias_gates: i64) -> Result<(), Fault> {
         let element_type = cx.merge_types(self.tied_in_sequence)?;
         let weights = 2 + self.states;
@@ -173,13 +174,13 @@ impl Network {
         Ok(())
     }
 
-    /// Checks runs of inputs, each a number of inputs of one rank.
+    /// Checks groups of inputs; each group has a number of inputs and their rank.
     fn check_ranks(&self, cx: &Context, runs: &[(usize, usize)]) -> Result<(), Fault> {
         let ranks = runs.iter().flat_map(|&(count, rank)| std::iter::repeat_n(rank, count));
         ranks.enumerate().try_for_each(|(input, rank)| check_rank(cx, input, "inputs", &[rank]))
     }
 
-    /// What the batch size and the hidden size are by all inputs; `extra` axes come before those of a cell.
+    /// Returns the batch size and the hidden size, unified over all inputs; `extra` axes precede those of a cell.
     fn sizes(&self, cx: &Context, extra: usize, weights: usize, bias_gates: i64) -> Result<Sizes, Fault> {
         let (recurrence, bias) = (weights + 1, weights + 2);
         let (mut batch, mut hidden) = (dim(cx, 0, 0), Dim::ANY);
@@ -199,7 +200,7 @@ impl Network {
             }
         } else {
             for input in [weights, recurrence] {
-                // OpenVINO looks for a fixed dim at the first axis, in sequences too.
+                // OpenVINO looks for a fixed dimension on the first axis, in sequences too.
                 if let (Some(_), Some(found)) =
                     (dim(cx, input, 0).value(), dim(cx, input, extra).checked_div(self.gates))
                 {
@@ -213,7 +214,7 @@ impl Network {
         Ok(Sizes { batch, hidden })
     }
 
-    /// Checks the names of the activation functions of a cell; OpenVINO does not look at those of a sequence.
+    /// Checks the names of a cell's activation functions; OpenVINO does not check those of a sequence.
     fn check_activations(&self, cx: &Context) -> Result<(), Fault> {
         let names = cx.text("activations")?;
         let mut names = names.split(',').map(str::trim).filter(|name| !name.is_empty());
@@ -230,7 +231,7 @@ impl Network {
         Ok(())
     }
 
-    /// Checks the peepholes of the first LSTMCell, which come last and can be left out, as the bias before them.
+    /// Checks the peepholes of the first LSTMCell. They are the last input and optional, as is the bias before them.
     fn check_peepholes(&self, cx: &Context, hidden: Dim) -> Result<(), Fault> {
         let count = cx.inputs.len();
         if count < 7 && cx.element_type(0) == ElementType::Dynamic {
@@ -264,12 +265,12 @@ fn hidden_size(cx: &Context) -> Result<i64, Fault> {
     Ok(i64::try_from(cx.unsigned("hidden_size")?).unwrap_or(0))
 }
 
-/// A dim of an input; any, where it is not known.
+/// Returns a dimension of an input, or any length if it is unknown.
 fn dim(cx: &Context, input: usize, axis: usize) -> Dim {
     cx.shape(input).dims().and_then(|dims| dims.get(axis)).copied().unwrap_or(Dim::ANY)
 }
 
-/// What a size, called `name`, is when the dim of an input says it too.
+/// Unifies a size with the dimension of an input; `name` names the size in the error.
 fn merge(cx: &Context, name: &str, size: Dim, input: usize, axis: usize) -> Result<Dim, Fault> {
     let found = dim(cx, input, axis);
     (size & found).ok_or_else(|| Fault::shapes(&[input], format!("{name} is {size}, and {found} in input {input}")))

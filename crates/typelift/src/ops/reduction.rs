@@ -1,4 +1,4 @@
-//! Reductions: operations that take the elements along some axes to one.
+//! Reductions along axes.
 
 use typelift_promote::ElementType::{Bf16, Boolean, F16, F32, I8, I32, I64, U8};
 
@@ -88,7 +88,7 @@ fn reduce(cx: &mut Context) -> Result<(), Fault> {
             reduced(dims, &axes, keep_dims)
         }
         (Some(dims), None) if keep_dims => Shape::of_rank(dims.len()),
-        // One axis cannot be there twice, several could.
+        // A single axis cannot be repeated; several axes could be.
         (Some(dims), None) if cx.shape(1).element_count() == Some(1) => Shape::of_rank(dims.len().saturating_sub(1)),
         _ => Shape::dynamic(),
     };

@@ -1,6 +1,7 @@
-//! Which OpenVINO release first reads an operation, an element type, an attribute value, a version of the format.
+//! First OpenVINO release that supports an operation, an element type, an attribute value, or a version of the format.
 //!
-//! Taken from the released packages: `testdata/oracle/releases` has their answers and the script that asks.
+//! The data come from the released packages: `testdata/oracle/releases` has their answers and the script that recorded
+//! them.
 
 use std::fmt;
 use std::str::FromStr;
@@ -15,7 +16,7 @@ use super::{LayerKind, Operation};
 use crate::model::graph::{Attribute, Graph, IrVersion, Layer, OutputPort, Start};
 use crate::model::shape::Shape;
 
-/// An OpenVINO release, such as 2023.3. Patch releases read what their release reads.
+/// An OpenVINO release, such as 2023.3. A patch release supports what its release does.
 ///
 /// # Examples
 /// ```
@@ -31,22 +32,22 @@ pub struct Release {
     number: u8,
 }
 
-/// A text that names no release that is known.
+/// Text that does not name a known release.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("`{0}` is not an OpenVINO release from {first} to {last}, such as 2023.3", first = Release::OLDEST, last = Release::NEWEST)]
 pub struct UnknownRelease(String);
 
 impl Release {
-    /// The oldest release that was asked. What it reads, older ones may read too.
+    /// The oldest release that was tested. Older releases may support the same parts.
     pub const OLDEST: Self = Self::new(2021, 3);
-    /// The newest release that was asked.
+    /// The newest release that was tested.
     pub const NEWEST: Self = Self::new(2026, 4);
 
     const fn new(year: u16, number: u8) -> Self {
         Self { year, number }
     }
 
-    /// The first release that reads files of a version of the format.
+    /// Returns the first release that reads files of a version of the format.
     #[must_use]
     pub fn of_format(version: IrVersion) -> Self {
         match version {
@@ -55,26 +56,26 @@ impl Release {
         }
     }
 
-    /// The first release that reads a graph in which two layers have one name.
+    /// The first release that reads a graph in which two layers share a name.
     pub const WITH_REPEATED_NAMES: Self = Self::new(2024, 1);
 
-    /// The first release that reads inputs of open shape, and dims of -1.
+    /// The first release that reads inputs of open shape, and dimensions of -1.
     pub const WITH_OPEN_SHAPES: Self = Self::new(2022, 1);
 
     /// The first release that reads a port whose element type is open.
     pub const WITH_OPEN_TYPES: Self = Self::new(2023, 0);
 
-    /// The first release that reads `DisablePrecisionConversion`; earlier ones pass over it, and read `precise`.
+    /// The first release that reads `DisablePrecisionConversion`; earlier ones ignore it and read `precise`.
     pub const WITH_DISABLED_CONVERSIONS: Self = Self::new(2026, 3);
 
-    /// The first release whose plugins keep the precision of layers that are marked. Earlier ones pass over the marks.
+    /// The first release whose plugins keep the precision of marked layers. Earlier ones ignore the marks.
     pub const WITH_PRECISE_LAYERS: Self = Self::new(2024, 0);
 
-    /// The first release that recognizes IR whatever its first 512 bytes are. Earlier ones look there for the whole `<net …>`
-    /// tag, and want the text to go on after them.
+    /// The first release that recognizes IR by more than its first 512 bytes. Earlier ones require the whole `<net …>`
+    /// tag in these bytes, and more text after them.
     pub const WITH_ANY_OPENING: Self = Self::new(2024, 5);
 
-    /// The first release that reads an element type.
+    /// Returns the first release that reads an element type.
     #[must_use]
     pub fn of_element_type(element_type: ElementType) -> Self {
         match element_type {
@@ -88,7 +89,7 @@ impl Release {
         }
     }
 
-    /// The first release that reads an operation in an operation set; `None` if none does.
+    /// Returns the first release that reads an operation in an operation set; `None` if no release does.
     #[must_use]
     pub fn of_operation(operation: &Operation, opset: u8) -> Option<Self> {
         if !operation.opsets().any(|known| known == opset) {
@@ -98,13 +99,13 @@ impl Release {
         Some(early.map_or_else(|| Self::of_opset(opset), |row| row.2))
     }
 
-    /// The first release that reads a revision of an operation, in whatever operation set.
+    /// Returns the first release that reads a revision of an operation in any operation set.
     #[must_use]
     pub fn of_revision(revision: &Operation) -> Option<Self> {
         revision.opsets().filter_map(|opset| Self::of_operation(revision, opset)).min()
     }
 
-    /// The release that has an operation set whole.
+    /// Returns the release that has a complete operation set.
     fn of_opset(opset: u8) -> Self {
         match opset {
             0..=7 => Self::OLDEST,
@@ -121,8 +122,8 @@ impl Release {
         }
     }
 
-    /// The first release that reads a value of an attribute of an operation; [`OLDEST`](Self::OLDEST) if every release that
-    /// reads the operation does.
+    /// Returns the first release that reads a value of an operation's attribute; [`OLDEST`](Self::OLDEST) if every
+    /// release that reads the operation does.
     #[must_use]
     pub fn of_attribute(operation: &Operation, attribute: &str, value: &str) -> Self {
         let late = LATE_VALUES.iter().find(|row| {
@@ -134,7 +135,7 @@ impl Release {
     }
 }
 
-/// Operations that are read earlier, or later, than the rest of their operation set.
+/// Operations that are supported earlier or later than the rest of their operation set.
 const EARLY: &[(&str, u8, Release)] = &[
     ("Einsum", 7, Release::new(2021, 4)),
     ("FakeConvert", 13, Release::new(2023, 3)),
@@ -173,7 +174,7 @@ struct LateValue {
     release: Release,
 }
 
-/// Values that came after the operations that have them.
+/// Attribute values that were added after their operation.
 const LATE_VALUES: &[LateValue] = &[LateValue {
     operations: &["AvgPool", "MaxPool"],
     attribute: "rounding_type",
@@ -181,7 +182,7 @@ const LATE_VALUES: &[LateValue] = &[LateValue {
     release: Release::new(2024, 1),
 }];
 
-/// What some inputs of an operation ask of a release.
+/// Release requirement of an operation's inputs.
 struct LateForm {
     operation: &'static str,
     what: &'static str,
@@ -189,7 +190,7 @@ struct LateForm {
     is_in: fn(&Requirements<'_>, &Layer) -> bool,
 }
 
-/// Forms that came after the operations that have them.
+/// Forms that were added after their operation.
 const LATE_FORMS: &[LateForm] = &[
     LateForm {
         operation: "Interpolate",
@@ -235,7 +236,7 @@ impl fmt::Display for Release {
 impl FromStr for Release {
     type Err = UnknownRelease;
 
-    /// Reads `2023.3`; a patch number after it does not count.
+    /// Parses `2023.3`; a patch number after it is ignored.
     fn from_str(text: &str) -> Result<Self, UnknownRelease> {
         let unknown = || UnknownRelease(text.to_owned());
         let mut parts = text.split('.');
@@ -254,17 +255,17 @@ impl Serialize for Release {
     }
 }
 
-/// Something in a layer that not every release reads.
+/// Part of a layer that not every release reads.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Requirement<'a> {
     /// The first release that reads it.
     pub release: Release,
-    /// What it is.
+    /// The category.
     pub feature: Feature<'a>,
 }
 
-/// What a release may not read.
+/// Part of a model that a release may not read.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Feature<'a> {
@@ -279,11 +280,11 @@ pub enum Feature<'a> {
     Attribute(&'a Attribute),
     /// The element type of an output.
     ElementType(ElementType),
-    /// An input of the model or of a body whose shape is open, or an output of which not even the rank is known.
+    /// An input of the model or of a body with an open shape, or an output of unknown rank.
     OpenShape,
     /// An input or output without elements.
     EmptyTensor,
-    /// A form of an operation that came after the operation: what is new about it.
+    /// A form of an operation that was added after the operation: a description of the new part.
     Form(&'static str),
 }
 
@@ -300,7 +301,7 @@ impl fmt::Display for Feature<'_> {
     }
 }
 
-/// What the layers of a graph require of a release.
+/// Release requirements of a graph's layers.
 pub struct Requirements<'a> {
     graph: &'a Graph,
     /// The variables that have an Assign.
@@ -308,14 +309,14 @@ pub struct Requirements<'a> {
 }
 
 impl<'a> Requirements<'a> {
-    /// Those of the layers of this graph, its bodies left out.
+    /// Collects the requirements of this graph's layers, without its bodies.
     pub fn new(graph: &'a Graph) -> Self {
         let assigns = graph.unordered().filter(|layer| super::kind(layer) == LayerKind::Assign);
         Self { graph, assigned: assigns.map(|layer| layer.attribute("variable_id")).collect() }
     }
 
-    /// Everything in a layer of the graph that not every release from [`Release::OLDEST`] on reads, its operation first. An
-    /// operation that no operation set has requires nothing: an extension can bring it to any release.
+    /// Returns every part of a layer that not all releases from [`Release::OLDEST`] on read, the operation first. An
+    /// unknown operation requires nothing, because an extension can add it to any release.
     pub fn of<'l>(&self, layer: &'l Layer) -> impl Iterator<Item = Requirement<'l>> + use<'l> {
         let operation = layer.operation();
         let opset = layer.version().strip_prefix("opset").and_then(|opset| opset.parse().ok());
@@ -341,7 +342,7 @@ impl<'a> Requirements<'a> {
     }
 }
 
-/// What the shape of an input or output requires.
+/// Returns the requirement of an input's or output's shape.
 fn of_shape(graph: &Graph, layer: &Layer) -> Option<Requirement<'static>> {
     let (shape, is_open): (Shape, fn(&Shape) -> bool) = match layer.start()? {
         Start::Parameter => (layer.attribute("shape")?.parse().ok()?, |shape| !shape.is_static()),
@@ -357,7 +358,7 @@ fn of_shape(graph: &Graph, layer: &Layer) -> Option<Requirement<'static>> {
     is_open(&shape).then_some(Requirement { release: Release::WITH_OPEN_SHAPES, feature: Feature::OpenShape })
 }
 
-/// The first release that reads an attribute of a layer: its value, or the element type that it names.
+/// Returns the first release that reads an attribute of a layer: its value, or the element type that it names.
 fn of_attribute(operation: &Operation, attribute: &Attribute) -> Option<Release> {
     let (name, value) = (attribute.name(), attribute.value());
     let is_type = operation.type_attributes().any(|row| row.name == name);

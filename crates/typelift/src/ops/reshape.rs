@@ -1,4 +1,4 @@
-//! Operations that keep the elements and give them other axes: Reshape, Squeeze, Unsqueeze, Transpose.
+//! Operations that keep the elements and change the axes: Reshape, Squeeze, Unsqueeze, Transpose.
 
 use smallvec::SmallVec;
 
@@ -48,7 +48,7 @@ fn reshape(cx: &mut Context) -> Result<(), Fault> {
     Ok(())
 }
 
-/// The target of a Reshape.
+/// Target of a Reshape.
 struct Pattern {
     dims: SmallVec<[Dim; 6]>,
     /// The position of -1.
@@ -67,7 +67,7 @@ impl Pattern {
             }
             pattern.dims.push(match (lower, upper) {
                 ends if ends >= (-1, -1) => dim_between(lower, upper),
-                // One end says nothing, so the other is not trusted either.
+                // If one end is unknown, OpenVINO ignores the other as well.
                 (_, 0..) => Dim::ANY,
                 _ => {
                     let message = format!("dim {position} of the target shape is {lower}, which is not a length");
@@ -98,7 +98,7 @@ impl Pattern {
                 }
                 (true, Some(Some(source))) => source,
                 (false, _) => {
-                    // Where the rank is dynamic, OpenVINO counts -1 among the factors.
+                    // If the rank is dynamic, OpenVINO counts -1 among the factors.
                     if self.rest != Some(position) || source.is_none() {
                         products.outs.push(dim);
                     }
@@ -135,16 +135,16 @@ impl Pattern {
     }
 }
 
-/// The dims of both sides of a Reshape that must have equal products.
+/// Dimensions of both sides of a Reshape, whose products must be equal.
 #[derive(Default)]
 struct Products {
     ins: SmallVec<[Dim; 6]>,
     outs: SmallVec<[Dim; 6]>,
-    /// Whether a dim was copied from data of dynamic rank.
+    /// True if a dimension was copied from data of dynamic rank.
     copies_unknown: bool,
 }
 
-/// Both products of a Reshape, equal fixed dims left out.
+/// Products of both sides of a Reshape, without equal fixed dimensions.
 struct Quotient {
     in_static: Dim,
     out_static: Dim,
@@ -182,7 +182,7 @@ impl Products {
 }
 
 impl Quotient {
-    /// The dim that -1 stands for; `None` for a division by 0.
+    /// Returns the dimension that -1 stands for; `None` for a division by 0.
     fn rest(&self) -> Option<Dim> {
         let (ins, outs) = (self.in_dynamic, self.out_dynamic);
         if let (true, Some(divisor)) = (ins.is_fixed(), outs.value()) {
@@ -204,7 +204,7 @@ fn squeeze(cx: &mut Context) -> Result<(), Fault> {
     let data = cx.shape(0);
     let shape = match (data.dims(), cx.try_shape(1)) {
         (Some(dims), None) => without_ones(dims),
-        // OpenVINO looks at axes only if it knows how many there are.
+        // OpenVINO checks axes only if their number is known.
         (dims, Some(axes)) if axes.is_static() => {
             check_rank(cx, 1, "axes", &[0, 1])?;
             match dims {
@@ -225,7 +225,7 @@ fn allows_axis_skip(cx: &Context) -> Result<bool, Fault> {
     Ok(cx.operation.revision() == 15 && cx.bool("allow_axis_skip")?)
 }
 
-/// Whether the dim is 1 only for some of its lengths.
+/// True if the dimension is 1 for only some of its lengths.
 fn may_be_one(dim: Dim) -> bool {
     !dim.is_fixed() && dim.contains(1)
 }
@@ -253,7 +253,7 @@ fn squeezed(cx: &Context, dims: &[Dim], axes: &[i64]) -> Result<Shape, Fault> {
     })
 }
 
-/// One axis goes, not known which, if there is one that can; nothing is known of several.
+/// Infers a Squeeze of unknown axes. If exactly one axis is removed, the rank is known; otherwise nothing is.
 fn some_axis_squeezed(cx: &Context, data: &Shape, dims: &[Dim]) -> Shape {
     if dims.is_empty() || cx.shape(1).element_count() != Some(1) {
         Shape::dynamic()
@@ -281,7 +281,8 @@ fn unsqueezed(cx: &Context, dims: &[Dim], mut axes: Few<i64>) -> Result<Shape, F
     if axes.is_empty() {
         return Err(Fault::value(&[1], "`Unsqueeze` needs at least one axis, but its list of axes is empty"));
     }
-    // An axis that appears twice counts once; twice in two spellings, it widens the rank that negative ones count from.
+    // An axis that is repeated counts once. Repeated in two spellings, it raises the rank from which negative axes
+    // count.
     axes.sort_unstable();
     axes.dedup();
     let rank = dims.len() + axes.len();

@@ -112,7 +112,7 @@ fn deformable_psroi_pooling(cx: &mut Context) -> Result<(), Fault> {
 
 fn psroi_pooling(cx: &mut Context) -> Result<(), Fault> {
     check_real(cx, &[(0, "features"), (1, "regions")])?;
-    // The sizes are unsigned in OpenVINO, where a negative number is a very large one, of which the low half counts.
+    // The sizes are unsigned in OpenVINO: a negative number is a very large one, and only its low half counts.
     let (channels, group) = (cx.int("output_dim")?, cx.int("group_size")?);
     if group == 0 {
         return Err(Fault::attribute("group_size", "`group_size` is 0, but must be more"));
@@ -170,7 +170,8 @@ fn roi_pooling(cx: &mut Context) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Height and width of what is pooled: each on its own, else both as `output_roi`, else both as `output_size`.
+/// Returns height and width of the pooled output: from their own attributes, else both from `output_roi`, else both
+/// from `output_size`.
 fn pooled_size(cx: &Context) -> Result<[Dim; 2], Fault> {
     let list = if cx.has_attribute("output_roi") { "output_roi" } else { "output_size" };
     let mut size = cx.ints(list)?;
@@ -228,7 +229,7 @@ fn top_k_rois(cx: &mut Context) -> Result<(), Fault> {
     Ok(())
 }
 
-/// The one floating-point type of all inputs.
+/// Returns the common floating-point type of all inputs.
 pub(super) fn common_real(cx: &Context) -> Result<ElementType, Fault> {
     let inputs: smallvec::SmallVec<[usize; 8]> = (0..cx.inputs.len()).collect();
     let element_type = cx.merge_types(&inputs)?;
@@ -236,7 +237,7 @@ pub(super) fn common_real(cx: &Context) -> Result<ElementType, Fault> {
     Ok(element_type)
 }
 
-/// Refuses inputs that are not floating point, or may not be.
+/// Refuses inputs that are not, or may not be, floating point.
 pub(super) fn check_real(cx: &Context, roles: &[(usize, &str)]) -> Result<(), Fault> {
     for &(input, role) in roles {
         let ty = cx.element_type(input);

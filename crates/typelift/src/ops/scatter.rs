@@ -1,4 +1,4 @@
-//! Operations that put elements into a tensor by index: ScatterUpdate and its like.
+//! Operations that write elements into a tensor by index: ScatterUpdate and its variants.
 
 use typelift_promote::ElementType;
 

@@ -1,4 +1,4 @@
-//! Operations that look for elements by their values: Bucketize, NonZero, SearchSorted, TopK, Unique.
+//! Operations that find elements by their values: Bucketize, NonZero, SearchSorted, TopK, Unique.
 
 use typelift_promote::{ElementType, Kind};
 
@@ -122,7 +122,7 @@ fn search_sorted(cx: &mut Context) -> Result<(), Fault> {
     let (sorted, values) = (cx.shape(0), cx.shape(1));
     let shape = match (sorted.dims(), values.dims()) {
         (Some([]), _) => return Err(Fault::shapes(&[0], "the sorted sequence of `SearchSorted` must not be a scalar")),
-        // One sequence serves values of any shape.
+        // A single sequence is searched for values of any shape.
         (Some([_]) | None, _) => values.clone(),
         (Some([outer @ .., _]), None) => outer.iter().copied().chain([Dim::ANY]).collect(),
         (Some([outer @ .., _]), Some(dims)) => {
@@ -145,19 +145,19 @@ fn unique(cx: &mut Context) -> Result<(), Fault> {
     let data = cx.shape(0);
     let constant = if cx.is_constant(0) { cx.exact(0) } else { None };
     let total = data.element_count().map(|count| i64::try_from(count).unwrap_or(i64::MAX));
-    // What is compared: slices along an axis, or all elements.
+    // The compared items: slices along an axis, or all elements.
     let all = match axis {
         Some(axis) => data.dims().and_then(|dims| dims.get(axis).copied()).unwrap_or(Dim::ANY),
         None => total.filter(|&total| total > 0).map_or(Dim::ANY, Dim::fixed),
     };
     let distinct = match constant {
         Some(constant) => Dim::fixed(count_distinct(cx, &constant.lower, axis)?),
-        // OpenVINO looks for one of no elements here, and gets the dim that no length fits.
+        // OpenVINO looks for one of no elements here, and gets the dimension that no length fits.
         None if axis.is_none() && total == Some(0) => Dim::between(1, 0),
         None if all == Dim::ANY || all == Dim::fixed(0) => all,
         None => Dim::between(1, all.upper().unwrap_or(i64::MAX)),
     };
-    // OpenVINO bounds the number of first places by that of all elements even where it compares slices.
+    // OpenVINO limits the number of first positions by the number of all elements, even when it compares slices.
     let places = match total {
         _ if distinct == Dim::fixed(0) || cx.is_constant(0) => distinct,
         Some(total @ 1..) => Dim::between(1, total),
@@ -175,9 +175,9 @@ fn unique(cx: &mut Context) -> Result<(), Fault> {
     Ok(())
 }
 
-/// The axis of a Unique, if it has one; beside data of unknown rank it is not checked.
+/// Returns the axis of a Unique, if it has one. It is not checked for data of unknown rank.
 fn unique_axis(cx: &mut Context) -> Result<Option<usize>, Fault> {
-    // Where the data is a Constant, OpenVINO looks at the axis only if it is one as well.
+    // If the data is a Constant, OpenVINO reads the axis only if that is a Constant as well.
     if cx.inputs.len() < 2 || cx.is_constant(0) && !cx.is_constant(1) {
         return Ok(None);
     }
@@ -194,7 +194,7 @@ fn unique_axis(cx: &mut Context) -> Result<Option<usize>, Fault> {
     checked_axis(cx, 1, axis, rank).map(Some)
 }
 
-/// How many different elements a constant has, or different slices along an axis.
+/// Returns the number of distinct elements of a constant, or of distinct slices along an axis.
 fn count_distinct(cx: &Context, constant: &Array, axis: Option<usize>) -> Result<i64, Fault> {
     let ty = constant.element_type;
     if ty.bits() < 8 && ty.kind() != Kind::Boolean || ty.is_float() && ty.bits() == 8 {

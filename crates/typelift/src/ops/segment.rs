@@ -1,4 +1,4 @@
-//! Operations on rows that are given by their numbers: SegmentMax, SparseFillEmptyRows.
+//! Operations on rows given by number: SegmentMax, SparseFillEmptyRows.
 
 use std::collections::HashSet;
 
@@ -75,7 +75,7 @@ fn sparse_fill_empty_rows(cx: &mut Context) -> Result<(), Fault> {
         return Err(Fault::shapes(&[0, 2], message));
     }
     let size = cx.shape_value(1)?;
-    // A size that is known in part is not used.
+    // A partly known size is not used.
     let size = size.and_then(|size| size.to_static());
     let mut counts = [Dim::ANY, Dim::ANY];
     if let Some(&[rows, columns]) = size.as_deref()

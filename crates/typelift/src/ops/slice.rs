@@ -1,4 +1,4 @@
-//! Operations that cut ranges out of a tensor, or put a tensor into one: Slice, StridedSlice, SliceScatter.
+//! Operations that read or write ranges of a tensor: Slice, StridedSlice, SliceScatter.
 
 use smallvec::SmallVec;
 
@@ -28,7 +28,7 @@ pub(super) const ROWS: &[Operation] = &[
         ]),
 ];
 
-/// The least and the greatest that an index can be.
+/// The smallest and the greatest possible index.
 type Ends = (i64, i64);
 
 fn slice(cx: &mut Context) -> Result<(), Fault> {
@@ -41,7 +41,7 @@ fn slice(cx: &mut Context) -> Result<(), Fault> {
         Some(0) => return Err(Fault::shapes(&[0], "`Slice` cannot cut a range out of a scalar")),
         Some(_) => {
             let ranges = Ranges::new(cx, 1, data)?;
-            // OpenVINO numbers the axes if it knows how many starts there are.
+            // OpenVINO numbers the axes if the number of starts is known.
             let count = fixed_length(cx.shape(1));
             let axes = if cx.inputs.len() > 4 { cx.numbers(4)? } else { ranges.first_axes(count) };
             ranges.cut(cx, data, axes)?
@@ -90,7 +90,7 @@ fn check_list_types(cx: &Context, first: usize) -> Result<(), Fault> {
     Ok(())
 }
 
-/// What is known of the ranges that the inputs start, stop and step from `first` on give.
+/// Known ranges that the inputs start, stop and step from `first` on give.
 struct Ranges {
     first: usize,
     start: Option<Few<Ends>>,
@@ -124,7 +124,7 @@ impl Ranges {
         Ok(Self { first, start: cx.ends(first)?, stop: cx.ends(first + 1)?, step: cx.numbers(first + 2)? })
     }
 
-    /// The axes where no input names them: the first ones, `count` or as many as there are starts.
+    /// Returns the default axes if no input names them: the first `count` ones, or as many as there are starts.
     fn first_axes(&self, count: Option<usize>) -> Option<Few<i64>> {
         let count = count.or(self.start.as_ref().map(Few::len))?;
         Some((0..count as i64).collect())
@@ -161,12 +161,12 @@ fn zero_step(cx: &Context, input: usize, position: usize) -> Fault {
     Fault::value(&[input], format!("the step of `{}` is 0 at position {position}", cx.layer.ty()))
 }
 
-/// How many steps, of whatever sign, it takes to go through `length` elements.
+/// Returns the number of steps of either sign that cover `length` elements.
 fn ceil_div(length: i64, step: i64) -> i64 {
     i64::try_from(length.unsigned_abs().div_ceil(step.unsigned_abs())).unwrap_or(i64::MAX)
 }
 
-/// Any length up to that of `dim`.
+/// Returns any length up to that of `dim`.
 fn at_most(dim: Dim) -> Dim {
     Dim::between(0, dim.upper().unwrap_or(i64::MAX))
 }
@@ -216,7 +216,7 @@ fn strided_slice(cx: &mut Context) -> Result<(), Fault> {
     Ok(())
 }
 
-/// The number of elements of a list.
+/// Returns the number of elements of a list.
 fn fixed_length(list: &Shape) -> Option<usize> {
     usize::try_from(list.dims().filter(|dims| dims.len() == 1)?.first()?.value()?).ok()
 }
@@ -235,7 +235,7 @@ impl Strides {
     }
 }
 
-/// The masks of a StridedSlice, position by position.
+/// Masks of a StridedSlice, by position.
 struct Masks {
     begin: List<i64>,
     end: List<i64>,
@@ -291,7 +291,7 @@ impl Masks {
             let message = format!("`StridedSlice` is given {count} ranges for {} axes", dims.len());
             return Err(Fault::shapes(&[0, 1], message));
         }
-        // Where the last range is, and how long it can be at most.
+        // The position of the last range, and its maximum length.
         let mut last_range = None;
         let mut shape: SmallVec<[Dim; 6]> = SmallVec::new();
         let mut rest = dims.iter().copied();
@@ -318,7 +318,7 @@ impl Masks {
                 shape.push(range);
             }
         }
-        // Where begin or end is not known and masks leave only fixed lengths, OpenVINO forgets the mask of the last range.
+        // If begin or end is unknown and masks leave only fixed lengths, OpenVINO ignores the mask of the last range.
         if let Some((at, most)) = last_range
             && (begin.is_none() || end.is_none())
             && shape.iter().all(|dim| dim.is_fixed())
@@ -329,15 +329,15 @@ impl Masks {
         Ok(shape.into_iter().collect())
     }
 
-    /// How many of the axes the ellipsis stands for that is in the place of range `position` of `count`.
+    /// Returns the number of axes that the ellipsis at range `position` of `count` covers.
     fn hidden(&self, position: usize, axes: usize, count: usize, knows_begin: bool) -> usize {
         let before = (0..position).filter(|&other| !is_set(&self.new_axis, other)).count();
-        // OpenVINO sees new axes after an ellipsis only where it knows begin.
+        // OpenVINO sees new axes after an ellipsis only if begin is known.
         let behind = (position + 1..count).filter(|&other| !(knows_begin && is_set(&self.new_axis, other))).count();
         axes.saturating_sub(behind + before)
     }
 
-    /// How long what one range takes of an axis is, and how long it can be at most.
+    /// Returns the length of one range of an axis, and its maximum length.
     fn range(
         &self,
         cx: &Context,
@@ -368,14 +368,14 @@ impl Masks {
     }
 }
 
-/// Whether a mask has the bit of a range.
+/// True if a mask has the bit of a range.
 fn is_set(mask: &[i64], position: usize) -> bool {
     mask.get(position) == Some(&1)
 }
 
-/// The lengths of a range of `dim`, from `start` to `stop` by `step`, which is not 0.
+/// Returns the lengths of a range of `dim`, from `start` to `stop` by `step`, which is not 0.
 fn sliced(dim: Dim, start: Ends, stop: Ends, step: i64) -> Dim {
-    // Ends on both sides of 0 count from both sides; each is moved to where its side ends.
+    // An end whose bounds lie on both sides of 0 counts from both sides; each part is clamped to its side.
     let split = |(lower, upper): Ends| {
         let crosses = lower < 0 && upper >= 0;
         let reaches_start = dim.upper().is_none_or(|length| lower.saturating_add(length) >= 0);
@@ -393,7 +393,7 @@ fn sliced(dim: Dim, start: Ends, stop: Ends, step: i64) -> Dim {
     dim_between(lower.unwrap_or(0), upper.unwrap_or(-1))
 }
 
-/// How many elements a range has in a dimension of this length; `None` where there is no bound.
+/// Returns the number of elements of a range in a dimension of this length; `None` if there is no bound.
 fn range_length(length: Option<i64>, start: i64, stop: i64, step: i64) -> Option<i64> {
     const MAX: i64 = i64::MAX;
     let length = length.unwrap_or(MAX);

@@ -1,4 +1,4 @@
-//! Where tensors come from and where they go: Parameter, Constant, Result, ShapeOf.
+//! Sources and sinks of tensors: Parameter, Constant, Result, ShapeOf.
 
 use smallvec::smallvec;
 use typelift_promote::{ElementType, Kind};
@@ -63,7 +63,7 @@ fn parameter(cx: &mut Context) -> Result<(), Fault> {
     Ok(())
 }
 
-/// The dims that a constant of this many bytes has, where one of them is negative.
+/// Returns the likely dimensions of a constant of this many bytes, if one of the declared dimensions is negative.
 fn meant(dims: &[i64], element_type: ElementType, size: u64) -> Option<String> {
     let known = Shape::fixed(dims.iter().copied().filter(|&dim| dim >= 0));
     let (known, bits) = (known.element_count()?, u64::from(element_type.bits()));
@@ -83,7 +83,7 @@ fn constant(cx: &mut Context) -> Result<(), Fault> {
         (_, Some(count)) => byte_size(element_type, count),
     };
     if cx.has_attribute("value") {
-        // Its text is the very bytes.
+        // The text itself is the data.
         let length = cx.text("value")?.len();
         if needed.is_none_or(|needed| needed > length as u128) {
             let message = format!("`value` has {length} bytes, too few for {element_type}{shape}");
@@ -111,7 +111,7 @@ fn invalid(message: String) -> Fault {
     Fault::other(Code::InvalidConstant, message)
 }
 
-/// Compares the size that a constant says with what its type and shape need.
+/// Compares the size that a constant declares with the size of its type and shape.
 fn check_size(
     cx: &mut Context,
     (element_type, shape): (ElementType, &Shape),
@@ -137,7 +137,7 @@ fn check_size(
     Ok(())
 }
 
-/// Looks for the bytes of a constant in the weights, where these are there.
+/// Checks that the weights contain the bytes of a constant, if the weights exist.
 fn check_bytes(cx: &Context, element_type: ElementType, offset: u64, size: u64) -> Result<(), Fault> {
     let weights = cx.weights();
     let Some(length) = weights.len() else { return Ok(()) };
@@ -154,7 +154,7 @@ fn check_bytes(cx: &Context, element_type: ElementType, offset: u64, size: u64) 
     Ok(())
 }
 
-/// What `offset` or `size` of a constant says.
+/// Returns the `offset` or `size` of a constant.
 fn byte_count(cx: &Context, name: &'static str) -> Result<u64, Fault> {
     let (count, text) = (cx.int(name)?, cx.text(name)?);
     if let Some(count) = number::bytes(text) {
@@ -168,7 +168,7 @@ fn byte_count(cx: &Context, name: &'static str) -> Result<u64, Fault> {
         .help(format!("write {name}=\"{count}\" if that is meant")))
 }
 
-/// Checks how strings are packed: their number, where each one starts and the last one ends, then their bytes.
+/// Checks the packing of strings: their number, the start of each and the end of the last, then their bytes.
 fn check_strings(weights: &Weights, offset: u64, size: u64) -> Result<(), String> {
     const CHUNK: usize = 1 << 12;
     let number = |bytes: &[u8]| bytes.try_into().map_or(0, i32::from_le_bytes);
@@ -196,7 +196,7 @@ fn check_strings(weights: &Weights, offset: u64, size: u64) -> Result<(), String
     }
 }
 
-/// The values of a constant, from its bytes.
+/// Returns the values of a constant, from its bytes.
 fn constant_values(evaluation: &Evaluation) -> Option<Bounds> {
     let output = evaluation.layer.outputs().first()?;
     let (element_type, shape) = (output.element_type(), output.shape());
@@ -229,7 +229,7 @@ fn shape_as(cx: &mut Context, element_type: ElementType) -> Result<(), Fault> {
     Ok(())
 }
 
-/// The dims of the input; an open upper end is the largest number of the output type.
+/// Returns the dimensions of the input. An open upper end is the largest number of the output type.
 fn shape_values(evaluation: &Evaluation) -> Option<Bounds> {
     let element_type = evaluation.layer.outputs().first()?.element_type();
     let largest = if element_type == ElementType::I32 { i128::from(i32::MAX) } else { i128::from(i64::MAX) };

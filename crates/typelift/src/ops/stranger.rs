@@ -1,17 +1,18 @@
-//! Operations that the operation set named by a layer does not have.
+//! Operations that are missing in the operation set that a layer names.
 
 use super::{LAST_OPSET, Operation, all, file_spelling, revisions};
 use crate::base::{foreign, names};
 use crate::findings::Code;
 
-/// What is known of such an operation.
+/// Description of an unknown operation.
 pub(crate) struct Stranger {
-    /// An error where OpenVINO has the operation under another version or name, so that no extension is meant.
+    /// The severity: an error if OpenVINO has the operation under another version or name, so that no extension is
+    /// meant.
     pub(crate) code: Code,
     /// The attribute of the layer that is most likely wrong.
     pub(crate) attribute: &'static str,
     pub(crate) message: String,
-    /// What can be done.
+    /// The suggested fix.
     pub(crate) help: String,
 }
 
@@ -19,7 +20,7 @@ const EXTENSION: &str = "load the extension that provides it; without one, OpenV
 
 const OWN_SET: &str = "write an operation that OpenVINO has; if an extension brings this one, write the version that the extension gives it";
 
-/// Describes an operation that is not in the operation set that its layer names.
+/// Describes an operation that is missing in the operation set of its layer.
 pub(crate) fn describe_stranger(ty: &str, version: &str) -> Stranger {
     let opset = version.strip_prefix("opset").and_then(|number| number.parse::<u8>().ok());
     let mut sets: Vec<_> = revisions(ty).iter().flat_map(|row| row.opsets()).collect();
@@ -45,7 +46,8 @@ pub(crate) fn describe_stranger(ty: &str, version: &str) -> Stranger {
     }
 }
 
-/// Whether the name of an operation set is a misspelling of `opset1` or another one, and not an extension's own.
+/// True if the name of an operation set is a misspelling of an official one such as `opset1`, and not the name of an
+/// extension.
 fn is_misspelt(version: &str) -> bool {
     let word = version.trim().trim_end_matches(|c: char| c.is_ascii_digit() || ".-_ ".contains(c)).to_ascii_lowercase();
     word.is_empty() || names::distance(&word, "opset") <= 1
@@ -55,7 +57,7 @@ fn number_in(version: &str) -> Option<u8> {
     version.trim_start_matches(|c: char| !c.is_ascii_digit()).parse().ok()
 }
 
-/// The operation is in other operation sets.
+/// Describes an operation that other operation sets have.
 fn known_elsewhere(ty: &str, opset: u8, [first, last]: [u8; 2], sets: &[u8]) -> Stranger {
     let message = match opset {
         opset if opset > LAST_OPSET || opset == 0 => {
@@ -69,14 +71,14 @@ fn known_elsewhere(ty: &str, opset: u8, [first, last]: [u8; 2], sets: &[u8]) -> 
     Stranger { code: Code::WrongOpset, attribute: "version", message, help }
 }
 
-/// Whether a version is what another program calls its own operations.
+/// True if another program uses this version for its own operations.
 fn is_foreign(version: &str) -> bool {
     const DOMAINS: [&str; 10] =
         ["ai.onnx", "aten", "caffe", "keras", "onnx", "paddle", "prim", "pytorch", "tensorflow", "torch"];
     DOMAINS.iter().any(|domain| domain.eq_ignore_ascii_case(version.trim()))
 }
 
-/// No operation set has an operation of this name.
+/// Describes an operation that no operation set has.
 fn misnamed(ty: &str, version: &str, opset: Option<u8>) -> Stranger {
     let is_own = opset.is_some() || is_foreign(version);
     let message = match opset {
@@ -94,7 +96,7 @@ fn misnamed(ty: &str, version: &str, opset: Option<u8>) -> Stranger {
     Stranger { code, attribute: "type", message, help }
 }
 
-/// How to write an operation under its name here, which is empty where nothing is written in its place.
+/// Explains how to spell an operation here; empty if it has no replacement.
 fn what_to_write(meant: &'static str, difference: &str) -> String {
     if meant.is_empty() {
         return difference.to_owned();
@@ -104,7 +106,7 @@ fn what_to_write(meant: &'static str, difference: &str) -> String {
     format!("write type=\"{}\" with version=\"opset{oldest}\" or later{more}", file_spelling(meant))
 }
 
-/// Whether OpenVINO refuses an operation that this set does not have even with extensions, which have sets of their own.
+/// True if OpenVINO refuses unknown operations of this set even with extensions, which have their own sets.
 pub(crate) fn is_own_opset(version: &str) -> bool {
     let number = version.strip_prefix("opset").and_then(|number| number.parse::<u8>().ok());
     number.is_some_and(|number| (1..=LAST_OPSET).contains(&number))

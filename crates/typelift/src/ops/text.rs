@@ -1,4 +1,4 @@
-//! Tensors of strings, and the tensors of numbers that they are packed from.
+//! String tensors, and the number tensors from which they are packed.
 
 use typelift_promote::ElementType;
 
@@ -11,7 +11,7 @@ pub(super) const ROWS: &[Operation] = &[
     Operation::new("StringTensorUnpack", 15, unpack),
 ];
 
-/// String by string, the places where they begin and end in the third input.
+/// Infers packing string by string, with begin and end positions in the third input.
 fn pack(cx: &mut Context) -> Result<(), Fault> {
     for input in [0, 1] {
         check_type_in(cx, input, "places of strings", INDEX)?;
@@ -29,7 +29,7 @@ fn pack(cx: &mut Context) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Checks places in the symbols, where they are known.
+/// Checks positions in the symbols, if they are known.
 fn check_places(cx: &mut Context, input: usize) -> Result<(), Fault> {
     if !cx.shape(input).is_static() {
         return Ok(());
@@ -62,8 +62,8 @@ fn unpack(cx: &mut Context) -> Result<(), Fault> {
     Ok(())
 }
 
-/// How many symbols the strings of a constant input have. They are stored as their number, the places where each begins
-/// and the last one ends, and the symbols.
+/// Returns the number of symbols in the strings of a constant input. The stored form is their count, the start of each
+/// and the end of the last, and the symbols.
 fn constant_symbols(cx: &Context) -> Option<i64> {
     let producer = cx.graph().layer(cx.feed(0)?.layer).filter(|_| cx.is_constant(0))?;
     let offset = producer.byte_count("offset")?;

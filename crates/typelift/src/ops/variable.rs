@@ -1,4 +1,4 @@
-//! Variables, which keep a tensor from one inference to the next: ReadValue, Assign.
+//! Variables, which keep a tensor between inferences: ReadValue, Assign.
 
 use std::collections::HashSet;
 
@@ -22,7 +22,7 @@ pub(super) const ROWS: &[Operation] = &[
 
 const NAME: Attr = Attr::new("variable_id", AttrKind::Text);
 
-/// Of the first kind, a variable is what its ReadValue is initialized with.
+/// Infers the first revision, where a variable has the type of its initial value.
 fn read_initial(cx: &mut Context) -> Result<(), Fault> {
     cx.output(cx.element_type(0), cx.shape(0).clone());
     Ok(())
@@ -109,8 +109,8 @@ fn unknown(name: &str) -> Fault {
         .help("add one, or correct `variable_id`")
 }
 
-/// Type and shape of the last ReadValue of a variable among the layers that lead to this one, in the order in which
-/// OpenVINO sorts them: inputs before their users, from the first input on.
+/// Returns type and shape of the variable's last ReadValue among the layers that lead to this one. The order is
+/// OpenVINO's: inputs before their users, from the first input on.
 fn read_before(cx: &mut Context, name: &str) -> Result<Option<TensorType>, Fault> {
     let mut last = None;
     let mut seen = HashSet::new();

@@ -1,4 +1,4 @@
-//! The edits of a plan.
+//! Application of a plan's edits.
 
 use std::sync::Arc;
 
@@ -13,15 +13,15 @@ use crate::ops::values::conversion::{Converted, Stored};
 use crate::ops::{self, LayerKind};
 
 impl Plan {
-    /// Does what the plan says, in one batch: all of it, or nothing. Values are converted when the model is saved, or when
-    /// they are read, so that they are in memory only a part at a time. A constant that is compressed is called
-    /// `NAME_compressed` then, and its Convert `NAME`, as OpenVINO calls them. After [`Action::Convert`],
-    /// [`infer`](crate::infer()) carries the types on.
+    /// Applies the plan in one batch: all of it, or nothing. Values are converted when they are read or the model is
+    /// saved, so that only a part is in memory at a time. As in OpenVINO, a compressed constant is renamed to
+    /// `NAME_compressed`, and its Convert is called `NAME`. After [`Action::Convert`], call [`infer`](crate::infer())
+    /// to propagate the new types.
     ///
-    /// Version 10 of the format has no marks. A model of it in which something is compressed becomes one of version 11.
+    /// Version 10 of the format has no precision marks. Compression turns such a model into version 11.
     ///
     /// # Errors
-    /// [`EditError`] if the model is not the one that the plan was made of, or if bytes of a constant are missing.
+    /// [`EditError`] if the plan belongs to another model, or if bytes of a constant are missing.
     pub fn apply(&self, model: &mut Model) -> Result<(), EditError> {
         let weights = Arc::new(model.weights.clone());
         let compresses = self.constants.iter().any(|it| it.action == Action::Compress);
@@ -52,7 +52,7 @@ impl Plan {
     }
 }
 
-/// Gives a layer the mark of what keeps its precision, besides those that it has.
+/// Adds the precision mark to a layer, next to its other marks.
 fn mark(graph: &mut Edit<'_>, id: LayerId, version: IrVersion) -> Result<(), EditError> {
     let layer = graph.layer(id).ok_or(EditError::NoLayer(id))?;
     let marks = Marks::of(layer, version).union(&Marks::precise());
@@ -73,7 +73,7 @@ impl Values {
     }
 }
 
-/// Gives a constant converted values. One without values keeps its place: OpenVINO writes it with a size of 1.
+/// Stores converted values in a constant. An empty constant keeps its offset: OpenVINO writes it with a size of 1.
 pub(super) fn store(graph: &mut Edit<'_>, id: LayerId, values: Converted) -> Result<(), EditError> {
     let (ty, size) = (values.element_type(), values.len());
     graph.set_attribute(id, "element_type", ty.name())?;
@@ -85,7 +85,7 @@ pub(super) fn store(graph: &mut Edit<'_>, id: LayerId, values: Converted) -> Res
     graph.set_attribute(id, "size", size)
 }
 
-/// Puts a marked Convert to the old type between a constant and all that takes it.
+/// Inserts a marked Convert to the old type between a constant and all its consumers.
 fn compress(graph: &mut Edit<'_>, values: Values, from: ElementType) -> Result<(), EditError> {
     let (id, tensor) = (values.layer, values.layer.output(0));
     let consumers: Vec<_> = graph.consumers(tensor).collect();
@@ -97,7 +97,7 @@ fn compress(graph: &mut Edit<'_>, values: Values, from: ElementType) -> Result<(
     graph.connect_all(consumers.into_iter().map(|input| (convert.output(0), input)))
 }
 
-/// Takes the marked Converts to the type of the values away. What else uses the constant keeps it as it is.
+/// Removes the marked Converts to the type of the values. Other consumers keep the original constant.
 fn decompress(graph: &mut Edit<'_>, values: Values, version: IrVersion) -> Result<(), EditError> {
     let (id, to) = (values.layer, values.converted.element_type());
     let (converts, others) = decompressions(graph, id, version);
@@ -118,7 +118,7 @@ fn decompress(graph: &mut Edit<'_>, values: Values, version: IrVersion) -> Resul
     Ok(())
 }
 
-/// One more constant that holds what another one holds.
+/// Adds a copy of a constant.
 fn copy(graph: &mut Edit<'_>, id: LayerId) -> Result<LayerId, EditError> {
     let layer = graph.layer(id).ok_or(EditError::NoLayer(id))?;
     let new = NewLayer::new(layer.ty(), layer.version());
@@ -127,7 +127,7 @@ fn copy(graph: &mut Edit<'_>, id: LayerId) -> Result<LayerId, EditError> {
     graph.add(new, &[])
 }
 
-/// The marked Converts that take a constant, each with its type, and whether anything else does.
+/// Returns the marked Converts that use a constant, each with its type. The flag is true if there are other consumers.
 pub(super) fn decompressions(
     graph: &Graph,
     constant: LayerId,

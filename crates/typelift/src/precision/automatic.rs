@@ -1,8 +1,8 @@
-//! The layers that OpenVINO's plugins keep in f32 where they compute in f16.
+//! The layers that OpenVINO's plugins keep in f32 when they compute in f16.
 //!
-//! What starts it: the result of an Exp that is summed up, a division by what is held away from zero with less than the
-//! smallest normal f16, ranges of floating-point numbers, and layers that are marked. From there it spreads, first to what follows and then to what
-//! feeds it, through the operations whose rows say so. What comes out of a FakeQuantize is not kept.
+//! The starting points are the result of an Exp that is summed, a division whose epsilon is below the smallest normal
+//! f16, ranges of floating-point numbers, and marked layers. From there the decision propagates, first to consumers and
+//! then to producers, through the operations whose rows permit it. Layers after a FakeQuantize are not kept.
 
 use rustc_hash::FxHashSet as HashSet;
 
@@ -14,7 +14,7 @@ use crate::ops::{self, Spread};
 /// The smallest normal number of f16.
 const SMALLEST_NORMAL: f64 = 1.0 / (1 << 14) as f64;
 
-/// The layers of each graph of a typed model.
+/// Returns the layers of each graph of a typed model.
 pub(super) fn find(model: &Model) -> Vec<(Place, HashSet<LayerId>)> {
     let lowered = look::lowered(model);
     let found = lowered.walk().map(|(place, graph)| {
@@ -26,7 +26,7 @@ pub(super) fn find(model: &Model) -> Vec<(Place, HashSet<LayerId>)> {
 }
 
 impl Look<'_> {
-    /// The layers that are kept.
+    /// Returns the layers that are kept.
     fn sensitive(&self) -> HashSet<LayerId> {
         let mut kept = self.ranges();
         let marked = self.graph.unordered().filter(|layer| Marks::of(layer, self.version).keeps_precision());
@@ -40,7 +40,7 @@ impl Look<'_> {
         kept
     }
 
-    /// Ranges of floating-point numbers, what feeds them, and what compares or converts them.
+    /// Returns ranges of floating-point numbers, their producers, and the layers that compare or convert them.
     fn ranges(&self) -> HashSet<LayerId> {
         let (mut kept, mut ranges) = (HashSet::default(), HashSet::default());
         for &id in self.order.iter().filter(|&&id| self.spreads(id, Spread::Range)) {
@@ -56,8 +56,8 @@ impl Look<'_> {
         kept
     }
 
-    /// Whether a layer is `x / (y + eps)`, `x / max(y, eps)`, the same with the square root of the divisor, or
-    /// `x * (y + eps) ^ -z`, where f16 has no such normal number.
+    /// True if a layer is `x / (y + eps)`, `x / max(y, eps)`, the same with a square root of the divisor, or `x * (y +
+    /// eps) ^ -z`, and eps is below the smallest normal f16.
     fn divides_by_epsilon(&self, id: LayerId) -> bool {
         let feeds = self.graph.feeds(id);
         let from = |input: usize| feeds.get(input).copied().flatten().map(|(layer, _)| layer.id());
@@ -77,14 +77,15 @@ impl Look<'_> {
         self.is_of(id, &["Multiply"]) && [from(0), from(1)].into_iter().flatten().any(is_negative_power)
     }
 
-    /// Whether a layer adds or takes the maximum with a constant of which no value is beyond the smallest normal f16.
+    /// True if a layer adds a constant or takes the maximum with one, and no value of the constant exceeds the smallest
+    /// normal f16.
     fn has_epsilon(&self, id: LayerId) -> bool {
         let is_small = |values: Vec<f64>| values.iter().all(|&value| value <= SMALLEST_NORMAL);
         let constant = |input| self.source(id, input).and_then(|source| self.constant(source));
         self.is_of(id, &["Add", "Maximum"]) && [0, 1].into_iter().filter_map(constant).any(is_small)
     }
 
-    /// The layers Exp from which only operations that spread lead to a sum or a mean.
+    /// Returns the Exp layers from which only propagating operations lead to a sum or a mean.
     fn summed_exponents(&self) -> Vec<LayerId> {
         let mut summed = HashSet::default();
         for &id in self.order.iter().rev() {
@@ -96,7 +97,7 @@ impl Look<'_> {
         summed.into_iter().filter(|&id| self.is_of(id, &["Exp"])).collect()
     }
 
-    /// What comes out of a FakeQuantize, as far as that spreads.
+    /// Returns the layers after a FakeQuantize, as far as that decision propagates.
     fn quantized(&self) -> HashSet<LayerId> {
         let mut quantized = HashSet::default();
         for &id in self.order.iter().filter(|&&id| self.spreads(id, Spread::Quantized)) {

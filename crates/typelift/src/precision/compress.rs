@@ -1,4 +1,4 @@
-//! Which constants OpenVINO compresses.
+//! Selection of the constants that OpenVINO compresses.
 
 use typelift_promote::ElementType;
 
@@ -14,38 +14,38 @@ use crate::model::weights::{Weights, byte_size};
 use crate::ops;
 use crate::ops::values::conversion::{Audit, Stored};
 
-/// Whose rules say which constants are compressed.
+/// Rules that select the constants to compress.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Like {
-    /// Those of OpenVINO 2026.4: a constant stays if it is a single number that would change by more than 0.01 %, if one of
-    /// its values would be off by more than 1, or if three quarters of them would come out quite different.
+    /// The rules of OpenVINO 2026.4. A single number is kept if it would change by more than 0.01 %. Other constants
+    /// are kept if one value would change by more than 1, or if three quarters of the values would differ clearly.
     #[default]
     OpenVino2026,
-    /// Those of OpenVINO up to 2025.2: a constant stays if three quarters of its values are out of range.
+    /// The rules of OpenVINO up to 2025.2. A constant is kept if three quarters of its values are out of range.
     OpenVino2025,
-    /// A constant stays if one of its values is out of range, infinite or NaN. A model that was optimized before is
-    /// compressed too.
+    /// A constant is kept only if one of its values is out of range, infinite or NaN. A model that was optimized before
+    /// is compressed as well.
     All,
 }
 
-/// How to compress a model.
+/// Settings for compressing a model.
 ///
-/// The rules are those of OpenVINO for f16. For bf16, which it does not compress to, they are the same in proportion: errors
-/// may be eight times as large, because bf16 has three bits less.
+/// The rules are those of OpenVINO for f16. OpenVINO does not compress to bf16. For bf16 the limits on errors are eight
+/// times as large, because it has three bits fewer.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Compression {
     /// The type in which values are stored: f16 or bf16.
     pub to: ElementType,
-    /// Whose rules say which constants are compressed.
+    /// Rules that select the constants to compress.
     pub like: Like,
-    /// The constants that stay, with the layers that take them.
+    /// The layers to keep; their constants are not compressed.
     pub kept: Kept,
 }
 
 impl Compression {
-    /// By OpenVINO's rules of today.
+    /// Returns the settings with OpenVINO's current rules.
     #[must_use]
     pub fn to(to: ElementType) -> Self {
         Self { to, like: Like::default(), kept: Kept::default() }
@@ -53,8 +53,9 @@ impl Compression {
 }
 
 impl Plan {
-    /// The plan that stores constants of floating-point type in 16 bits. Those of f32 and f64 are in it, in the model and
-    /// its bodies; those that the rules leave alone with the reason. Types and shapes must be [inferred](crate::infer()).
+    /// Returns the plan that stores floating-point constants in 16 bits. It lists the f32 and f64 constants of the
+    /// model and its bodies, with the reason for each one that is kept. Types and shapes must be
+    /// [inferred](crate::infer()).
     #[must_use]
     pub fn compress(model: &Model, compression: &Compression) -> Self {
         let is_whole = compression.like != Like::All && is_optimized(model.graph());
@@ -99,7 +100,7 @@ impl Plan {
 }
 
 impl Constant {
-    /// A constant that stays so far; `None` if the layer does not say what it holds.
+    /// Returns a constant that is kept by default; `None` if the layer does not declare its data.
     pub(super) fn of(place: &Place, graph: &Graph, layer: &Layer, to: ElementType) -> Option<Self> {
         let stored = Stored::of(layer)?;
         let name = layer.name().to_owned();
@@ -118,7 +119,7 @@ impl Constant {
         })
     }
 
-    /// Finds out what the values lose; `None` where they cannot be read.
+    /// Computes the loss of the values; `None` if they cannot be read.
     pub(super) fn audit(&mut self, layer: &Layer, weights: &Weights) -> Option<Audit> {
         let audit = Stored::of(layer)?.audit(self.to, weights)?;
         self.loss = Loss::from(&audit);
@@ -127,9 +128,9 @@ impl Constant {
 }
 
 impl Like {
-    /// Why a constant with these losses stays; `None` if it is compressed.
+    /// Returns the reason why a constant with these losses is kept; `None` if it is compressed.
     fn objection(self, audit: &Audit, to: ElementType) -> Option<Reason> {
-        /// Of at most this number of values, less than all may be out of range.
+        /// The share of values that may be out of range, for at most this number of values.
         const SHARE: f64 = 0.75;
         let slack = if to == ElementType::Bf16 { 8.0 } else { 1.0 };
         let (rejected, is_single) = (audit.tiny + audit.beyond, audit.values == 1);

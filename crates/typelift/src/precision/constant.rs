@@ -1,4 +1,4 @@
-//! One constant in another element type: its values converted, and written after all that the weights have.
+//! Conversion of one constant to another element type; the new values are appended to the weights.
 
 use std::sync::Arc;
 
@@ -11,16 +11,16 @@ use crate::ops::values::conversion::{Audit, Stored};
 use crate::promotion::passes::{Change, Changes};
 
 impl Model {
-    /// Gives a constant another element type: its values are converted, and added to the weights, so that a constant that
-    /// shares its bytes keeps them. `name` is a path as [`find`](Self::find) takes it. Returns what was done, with an audit
-    /// of the values; nothing if the constant has the type.
+    /// Changes the element type of a constant. Its converted values are appended to the weights, so that constants
+    /// which share its bytes keep them. `name` is a path for [`find`](Self::find). Returns the change with an audit of
+    /// the values, or nothing if the constant already has the type.
     ///
-    /// [`infer`](crate::infer()) then carries the type on, or [`infer_aligned`](crate::infer_aligned) puts a Convert after it
-    /// where the file needs the type that it had.
+    /// Afterwards [`infer`](crate::infer()) propagates the type, or [`infer_aligned`](crate::infer_aligned) inserts a
+    /// Convert where the file needs the former type.
     ///
     /// # Errors
-    /// [`InterfaceError`] if there is no constant of that name, if its values cannot be read, or if some of them become
-    /// something quite different, such as an infinite or another whole number; nothing is changed then.
+    /// [`InterfaceError`] if no constant has that name, if its values cannot be read, or if values change by more than
+    /// rounding, for example to an infinity or another integer. The model is unchanged then.
     ///
     /// # Examples
     /// ```
@@ -62,12 +62,12 @@ impl Model {
         }
     }
 
-    /// Whether a name is that of a constant, and of no input.
+    /// True if a name is that of a constant, and not of an input.
     pub(crate) fn names_constant(&self, name: &str) -> bool {
         self.find_input(name).is_err() && self.find_constant(name).is_ok()
     }
 
-    /// The constant of that name.
+    /// Returns the constant of that name.
     fn find_constant(&self, name: &str) -> Result<(Place, LayerId), InterfaceError> {
         let unknown = || InterfaceError::UnknownConstant(name.to_owned());
         let (place, id) = self.find(name).map_err(|_| unknown())?;
@@ -76,7 +76,7 @@ impl Model {
     }
 }
 
-/// Whether values become something quite different: only rounding, to zero too, leaves the constant what it was.
+/// True if values change by more than rounding. Rounding to zero counts as rounding.
 fn is_another_constant(audit: &Audit) -> bool {
     audit.destroyed() + audit.truncated + audit.collapsed > 0
 }

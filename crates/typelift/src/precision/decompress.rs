@@ -1,4 +1,4 @@
-//! Which constants are compressed.
+//! Selection of compressed constants.
 
 use typelift_promote::ElementType;
 
@@ -8,8 +8,9 @@ use crate::model::graph::Model;
 use crate::ops;
 
 impl Plan {
-    /// The plan that gives compressed constants the type in which they are used: those of one of these types with a Convert
-    /// after them that has the mark `decompression`. Types and shapes must be [inferred](crate::infer()).
+    /// Returns the plan that stores compressed constants in the type in which they are used. It covers constants of one
+    /// of these types that are followed by a Convert with the mark `decompression`. Types and shapes must be
+    /// [inferred](crate::infer()).
     ///
     /// ```
     /// use typelift::precision::{Compression, Plan};

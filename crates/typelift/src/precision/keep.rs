@@ -1,4 +1,4 @@
-//! Which layers keep their element types.
+//! Selection of layers that keep their element types.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,7 +11,7 @@ use crate::base::names::{is_glob, matches_glob, near};
 use crate::model::graph::{Graph, Layer, LayerId, Model, Place};
 use crate::ops::{self, LayerKind, Operation};
 
-/// What says which layers keep their types.
+/// Pattern for layers that keep their types.
 ///
 /// # Examples
 /// ```
@@ -23,11 +23,13 @@ use crate::ops::{self, LayerKind, Operation};
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum KeepPattern {
-    /// Layers by their names, with those of the bodies around them: `loop/body/add*`. `*` is any text, `?` any letter.
+    /// Layers by name, including the names of the surrounding bodies: `loop/body/add*`. `*` matches any text, `?` any
+    /// character.
     Name(String),
-    /// Layers of an operation, `Softmax`, or of one revision of it, `MVN-6`; `*` and `?` as in names. Case does not matter.
+    /// Layers of an operation, `Softmax`, or of one revision, `MVN-6`. `*` and `?` work as in names, and case is
+    /// ignored.
     Operation(String),
-    /// The layers that OpenVINO's plugins keep in f32 where they compute in f16.
+    /// The layers that OpenVINO's plugins keep in f32 when they compute in f16.
     Automatic,
 }
 
@@ -51,18 +53,18 @@ impl fmt::Display for KeepPattern {
     }
 }
 
-/// A pattern that matches no layer.
+/// Error for a pattern that matches no layer.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("`{pattern}` matches no layer{}", .near.as_ref().map(|near| format!("; did you mean `{near}`?")).unwrap_or_default())]
 #[non_exhaustive]
 pub struct KeepError {
-    /// The pattern, as `--keep` takes it.
+    /// The pattern, as `--keep` accepts it.
     pub pattern: String,
-    /// A pattern like it that matches a layer.
+    /// A similar pattern that matches a layer.
     pub near: Option<String>,
 }
 
-/// The layers that keep their types, and the constants from which alone something comes into them.
+/// The layers that keep their types, and the constants that feed only these layers.
 ///
 /// # Examples
 /// ```
@@ -80,10 +82,10 @@ pub struct Kept {
 }
 
 impl Kept {
-    /// The layers of a typed model that these patterns match.
+    /// Returns the layers of a typed model that match these patterns.
     ///
     /// # Errors
-    /// [`KeepError`] for the first pattern that matches nothing; [`KeepPattern::Automatic`] may match nothing.
+    /// [`KeepError`] for the first pattern that matches nothing. [`KeepPattern::Automatic`] may match nothing.
     pub fn find(model: &Model, patterns: &[KeepPattern]) -> Result<Self, KeepError> {
         let mut kept = Self::default();
         if patterns.is_empty() {
@@ -114,29 +116,30 @@ impl Kept {
         Ok(kept)
     }
 
-    /// Whether a layer of the graph at `place` keeps its types. One in a body of a layer that does is not asked about.
+    /// True if a layer of the graph at `place` keeps its types. The layers around the graph are not considered; see
+    /// [`covers`](Self::covers).
     #[must_use]
     pub fn contains(&self, place: &Place, layer: LayerId) -> bool {
         self.layers.get(place).is_some_and(|layers| layers.contains(&layer))
     }
 
-    /// Makes a layer keep its types, whatever its constants do.
+    /// Adds a layer; its constants are not added.
     pub fn insert(&mut self, place: &Place, layer: LayerId) {
         self.layers.entry(place.clone()).or_default().insert(layer);
     }
 
-    /// Whether no layer keeps its types.
+    /// True if no layer keeps its types.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.layers.values().all(HashSet::is_empty)
     }
 
-    /// Each layer that keeps its types, constants included.
+    /// Iterates over all layers that keep their types, including constants.
     pub fn iter(&self) -> impl Iterator<Item = (&Place, LayerId)> {
         self.layers.iter().flat_map(|(place, layers)| layers.iter().map(move |&layer| (place, layer)))
     }
 
-    /// Whether the layer, or one in whose bodies it is, keeps its types.
+    /// True if the layer, or a layer whose bodies contain it, keeps its types.
     #[must_use]
     pub fn covers(&self, place: &Place, layer: LayerId) -> bool {
         let mut outer = Place::default();
@@ -147,7 +150,7 @@ impl Kept {
         self.contains(place, layer) || place.steps().iter().any(is_kept)
     }
 
-    /// The same with the promotions that feed a layer, and the constants that they promote.
+    /// Adds the promotions that feed kept layers, and the constants that they promote.
     pub(super) fn with_promotions(&self, model: &Model) -> Self {
         let mut kept = self.clone();
         for (place, layers) in &mut kept.layers {
@@ -165,7 +168,7 @@ impl Kept {
     }
 }
 
-/// Adds the constants, and what is computed from constants alone, that lead to layers of the graph at `place`.
+/// Adds the constants, and the layers computed from constants alone, that lead to layers of the graph at `place`.
 fn add_constants(model: &Model, place: &Place, kept: &mut HashSet<LayerId>, layers: Vec<LayerId>) {
     let Some(graph) = model.graph_at(place) else { return };
     let mut known = HashMap::default();
@@ -189,7 +192,7 @@ impl KeepPattern {
         }
     }
 
-    /// The error for a pattern that matches none of these layers.
+    /// Returns the error for a pattern that matches none of these layers.
     fn unmatched(&self, paths: &[(String, Place, &Layer)]) -> KeepError {
         let (pattern, near) = match self {
             Self::Name(name) => {
@@ -209,7 +212,7 @@ impl KeepPattern {
     }
 }
 
-/// Each layer of a model and of its bodies, with its path and the place of its graph.
+/// Returns each layer of a model and its bodies, with its path and the place of its graph.
 fn paths(model: &Model) -> Vec<(String, Place, &Layer)> {
     let mut paths = Vec::new();
     for (place, graph) in model.walk() {
@@ -218,13 +221,13 @@ fn paths(model: &Model) -> Vec<(String, Place, &Layer)> {
     paths
 }
 
-/// What the operation of a layer is called: by the operation sets, with its revision, and in the file.
+/// Returns the names of a layer's operation: with and without its revision, and as the file spells it.
 fn names_of_operation(layer: &Layer) -> Vec<String> {
     let known = layer.operation().map(|row| [row.name().to_owned(), format!("{}-{}", row.name(), row.revision())]);
     known.into_iter().flatten().chain([layer.ty().to_owned()]).collect()
 }
 
-/// Whether a layer gives the same in every run because it is a constant, or computed from constants alone.
+/// True if a layer is a constant or computed from constants alone, so that it is equal in every run.
 fn is_computed_from_constants(graph: &Graph, layer: LayerId, known: &mut HashMap<LayerId, bool>) -> bool {
     let mut pending = vec![layer];
     while let Some(&id) = pending.last() {

@@ -1,4 +1,4 @@
-//! Looking at one graph of a typed model: which operations feed which, and the values of constants.
+//! View of one graph of a typed model: the edges between operations, and the values of constants.
 
 use std::borrow::Cow;
 
@@ -11,10 +11,10 @@ use crate::ops::values::conversion::Stored;
 use crate::ops::{self, LayerKind, Spread};
 use crate::promotion::passes;
 
-/// Constants of more values are neither an epsilon nor an exponent.
+/// A constant with more values is neither an epsilon nor an exponent.
 const MOST_VALUES: u64 = 1 << 16;
 
-/// The model as plugins see it, which lower promotions first. Layers keep their ids.
+/// Returns the model as plugins see it: they first lower promotions. Layers keep their ids.
 pub(super) fn lowered(model: &Model) -> Cow<'_, Model> {
     if !model.walk().any(|(_, graph)| graph.unordered().any(ops::is_promotion)) {
         return Cow::Borrowed(model);
@@ -26,8 +26,8 @@ pub(super) fn lowered(model: &Model) -> Cow<'_, Model> {
     }
 }
 
-/// A graph in which nothing takes integers that a promotion passes on as they are: what does takes what is promoted, as it
-/// does where promotions are lowered.
+/// Returns a graph without promotions that pass integers through unchanged: their consumers use the promoted tensor
+/// directly, as after lowering.
 pub(super) fn past_idle_promotions(graph: &Graph) -> Cow<'_, Graph> {
     let promotions = graph.unordered().filter(|layer| ops::is_promotion(layer)).map(Layer::id).collect();
     let (mut stand_ins, mut wires) = (HashMap::default(), Vec::new());
@@ -53,12 +53,12 @@ pub(super) fn past_idle_promotions(graph: &Graph) -> Cow<'_, Graph> {
     }
 }
 
-/// A graph, with what its constants hold.
+/// A graph, with the values of its constants.
 pub(super) struct Look<'a> {
     pub(super) graph: &'a Graph,
     pub(super) weights: &'a Weights,
     pub(super) version: IrVersion,
-    /// Each layer after those that feed it.
+    /// Each layer after its producers.
     pub(super) order: Vec<LayerId>,
 }
 
@@ -80,13 +80,13 @@ impl<'a> Look<'a> {
         self.layer(id).and_then(Layer::operation).is_some_and(|operation| names.contains(&operation.name()))
     }
 
-    /// The layers that feed inputs of floating-point numbers.
+    /// Returns the producers of floating-point inputs.
     pub(super) fn float_sources(&self, id: LayerId) -> impl Iterator<Item = LayerId> {
         let feeds = self.graph.feeds(id).into_iter().flatten();
         feeds.filter(|(layer, port)| is_float(layer, *port)).map(|(layer, _)| layer.id())
     }
 
-    /// Whether a layer that takes floating-point numbers of this one is in a set.
+    /// True if a layer of the set uses a floating-point output of this one.
     pub(super) fn feeds_floats_to(&self, id: LayerId, set: &HashSet<LayerId>) -> bool {
         let Some(layer) = self.layer(id) else { return false };
         let ports = (0..layer.outputs().len()).filter(|&port| is_float(layer, port));
@@ -97,14 +97,15 @@ impl<'a> Look<'a> {
         self.graph.producer(id.input(input)).map(|output| output.layer)
     }
 
-    /// The values of a constant, or of one that a Convert converts; `None` for other layers, and for many values.
+    /// Returns the values of a constant, or of a constant behind a Convert; `None` for other layers, and for many
+    /// values.
     pub(super) fn constant(&self, id: LayerId) -> Option<Vec<f64>> {
         let constant = self.values_of(id)?;
         let count = constant.outputs().first()?.shape().element_count()?;
         if count <= MOST_VALUES { constant.numbers(self.weights) } else { None }
     }
 
-    /// The first such value of a constant, or of one that a Convert converts.
+    /// Returns the first value with the property, from a constant or a constant behind a Convert.
     pub(super) fn value(&self, id: LayerId, is: impl Fn(f64) -> bool) -> Option<f64> {
         let constant = self.values_of(id).filter(|layer| ops::is_constant(layer))?;
         Stored::of(constant)?.find(self.weights, is)

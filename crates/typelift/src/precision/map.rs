@@ -1,4 +1,4 @@
-//! Which element types become which.
+//! Mapping of element types.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,7 +8,7 @@ use typelift_promote::{ElementType, fidelity};
 
 use crate::base::foreign;
 
-/// A simultaneous map of element types: `f64=f32,f32=f16` makes f64 into f32, not into f16.
+/// A simultaneous mapping of element types: `f64=f32,f32=f16` turns f64 into f32, not into f16.
 ///
 /// # Examples
 /// ```
@@ -23,44 +23,44 @@ use crate::base::foreign;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TypeMap(Vec<(ElementType, ElementType)>);
 
-/// Why a text is not a [`TypeMap`].
+/// Reason why a text is not a [`TypeMap`].
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum TypeMapError {
-    /// A part of it is not `FROM=TO`.
+    /// A part of the text is not `FROM=TO`.
     #[error("`{0}` is not of the form FROM=TO, as f64=f32")]
     NotAPair(String),
-    /// There is no such element type.
+    /// The element type does not exist.
     #[error("`{name}` is not an element type{}", .meant.map(|ty| format!("; did you mean {ty}?")).unwrap_or_default())]
     UnknownType {
-        /// What is written.
+        /// The text.
         name: String,
-        /// The type that is probably meant.
+        /// The type that was probably meant.
         meant: Option<ElementType>,
     },
-    /// One type would become two.
+    /// One type is mapped to two.
     #[error("{from} is mapped twice, to {} and to {}", .to[0], .to[1])]
     Twice {
         /// The type.
         from: ElementType,
-        /// What it would become.
+        /// The type that it is mapped to.
         to: [ElementType; 2],
     },
-    /// These are not two types of numbers.
+    /// One of the types is not a type of numbers.
     #[error("{from} cannot become {to}: only types of numbers have a precision")]
     NotNumbers {
-        /// The type that would change.
+        /// The source type.
         from: ElementType,
-        /// What it would become.
+        /// The type that it is mapped to.
         to: ElementType,
     },
 }
 
 impl TypeMap {
-    /// A map of these pairs, each the type that there is and the one that it becomes.
+    /// Creates a mapping from pairs of source and destination type.
     ///
     /// # Errors
-    /// [`TypeMapError::Twice`], and [`TypeMapError::NotNumbers`] for boolean, string and dynamic.
+    /// [`TypeMapError::Twice`] for a repeated source, and [`TypeMapError::NotNumbers`] for boolean, string and dynamic.
     pub fn new(pairs: impl IntoIterator<Item = (ElementType, ElementType)>) -> Result<Self, TypeMapError> {
         let mut map = Self::default();
         for (from, to) in pairs {
@@ -78,19 +78,19 @@ impl TypeMap {
         Ok(map)
     }
 
-    /// What a type becomes: itself where the map does not name it.
+    /// Returns the destination of a type, or the type itself if it is not mapped.
     #[must_use]
     pub fn of(&self, ty: ElementType) -> ElementType {
         self.0.iter().find(|(from, _)| *from == ty).map_or(ty, |(_, to)| *to)
     }
 
-    /// Whether no type changes.
+    /// True if no type changes.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Each type that changes, with what it becomes.
+    /// Iterates over the types that change, with their destinations.
     pub fn iter(&self) -> impl Iterator<Item = (ElementType, ElementType)> + '_ {
         self.0.iter().copied()
     }

@@ -1,4 +1,4 @@
-//! Marks that let OpenVINO's plugins keep the precision of layers when the model is run.
+//! Precision marks: metadata that makes OpenVINO's plugins keep the precision of layers at run time.
 
 use super::Kept;
 use crate::edit::precision_marks::{Marks, Spelling};
@@ -6,8 +6,8 @@ use crate::findings::LayerRef;
 use crate::model::graph::{EditError, IrVersion, Model};
 use crate::ops::{self, LayerKind};
 
-/// Marks layers, so that a plugin which computes in f16 or bf16 keeps them in f32. Inputs and outputs of graphs compute nothing,
-/// and get none. Returns the layers that have a mark now and had none.
+/// Marks layers, so that a plugin that computes in f16 or bf16 keeps them in f32. Inputs and outputs of graphs compute
+/// nothing and are not marked. Returns the layers that are newly marked.
 ///
 /// # Errors
 /// [`EditError::Other`] for a model of version 10, where OpenVINO reads no marks.
@@ -34,17 +34,17 @@ pub fn mark(model: &mut Model, kept: &Kept, spelling: Spelling) -> Result<Vec<La
     set(model, unmarked, |marks| marks.and(&precise))
 }
 
-/// Takes such marks away. Returns the layers that had one.
+/// Removes such marks. Returns the layers that had one.
 ///
 /// # Errors
-/// [`EditError`], if the model is not the one in which the layers were found.
+/// [`EditError`] if the layers belong to another model.
 pub fn unmark(model: &mut Model, kept: &Kept) -> Result<Vec<LayerRef>, EditError> {
     let marked = layers(model, kept, Marks::keeps_precision);
     let rest = |marks: &Marks| if marks.is_decompression() { Marks::decompression() } else { Marks::default() };
     set(model, marked, rest)
 }
 
-/// The layers that compute something and have marks of this kind.
+/// Returns the computing layers that have marks of this kind.
 fn layers(model: &Model, kept: &Kept, has: impl Fn(&Marks) -> bool) -> Vec<(LayerRef, Marks)> {
     let mut found = Vec::new();
     for (place, graph) in model.walk() {

@@ -1,7 +1,7 @@
-//! Changing the precision of a model: what becomes of each constant, what that costs, and the edits.
+//! Precision of a model: storing constants in other types, retyping the graph, and the cost of both.
 //!
-//! A [`Plan`] is data: every constant with floating-point values, what it is to become or why it stays, and what its values
-//! lose. It can be looked at and changed, and is then applied as one batch of edits.
+//! A [`Plan`] is data: it lists every floating-point constant with its new type or the reason for keeping it, and the
+//! loss of its values. A plan can be inspected and changed before it is applied as one batch of edits.
 //!
 //! ```
 //! use typelift::precision::{Compression, Plan};
@@ -16,8 +16,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A [`Retyping`] changes the element types of the whole graph, with the attributes that name types; [`Kept`] says which layers
-//! keep theirs, and [`risks`] what would go wrong in a narrower type.
+//! A [`Retyping`] changes the element types of the whole graph, including attributes that name types. [`Kept`] lists
+//! the layers that keep their types, and [`risks`] lists problems of a narrower type.
 
 mod apply;
 mod automatic;

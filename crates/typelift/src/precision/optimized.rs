@@ -1,11 +1,11 @@
-//! Whether a model was optimized for low precision before.
+//! Detection of models that were already optimized for low precision.
 
 use typelift_promote::ElementType;
 
 use crate::model::graph::{Graph, Layer, LayerId};
 use crate::ops::{self, LayerKind};
 
-/// Types in which OpenVINO knows compressed weights.
+/// Types in which OpenVINO recognizes compressed weights.
 const WEIGHTS: [ElementType; 7] = [
     ElementType::I4,
     ElementType::U4,
@@ -16,8 +16,9 @@ const WEIGHTS: [ElementType; 7] = [
     ElementType::F8E5M2,
 ];
 
-/// Whether `save_model` of OpenVINO compresses nothing in a model: its own graph quantizes, or multiplies converted weights
-/// of low precision, with a zero point subtracted or not, by a constant scale. Bodies do not count.
+/// True if OpenVINO's `save_model` compresses nothing in the model. That holds if its own graph quantizes. It also
+/// holds if the graph multiplies converted low-precision weights, with or without a zero point, by a constant scale.
+/// Bodies are ignored.
 pub(super) fn is_optimized(graph: &Graph) -> bool {
     graph.unordered().any(|layer| match operation(layer) {
         "FakeQuantize" | "FakeConvert" => true,

@@ -1,4 +1,4 @@
-//! The plan of a change of precision, as data.
+//! Plan of a precision change, as data.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,78 +11,78 @@ use crate::findings::LayerRef;
 use crate::model::graph::{LayerId, Place};
 use crate::ops::values::conversion::Audit;
 
-/// What is to become of the constants of a model.
+/// Actions for the constants of a model.
 ///
-/// It is data: change the [`action`](Constant::action) of a constant, and [`apply`](Self::apply) does that.
+/// The plan is data: change the [`action`](Constant::action) of a constant, and [`apply`](Self::apply) follows it.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Plan {
-    /// Every constant that the plan is about, those that stay included: those of a graph in the order of the file, the graph
-    /// of the model before those of bodies.
+    /// Every constant that the plan considers, including kept ones. Constants of a graph are in the order of the file,
+    /// and the model's own graph precedes its bodies.
     pub constants: Vec<Constant>,
-    /// The constants that get the mark of what keeps its precision, as OpenVINO gives it to all from which shapes are
-    /// computed, integers too.
+    /// The constants that get the precision mark. As in OpenVINO these are all constants from which shapes are
+    /// computed, including integers.
     pub marked: Vec<LayerRef>,
 }
 
-/// What is to become of a constant.
+/// A constant of the plan.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Constant {
-    /// The graph that it is in.
+    /// The graph that contains it.
     pub place: Place,
     /// The layer that holds the values.
     pub layer: LayerId,
-    /// Its name.
+    /// Returns the name.
     pub name: String,
-    /// Its name after those of the bodies around it, `loop/body/w`, as [`Model::find`](crate::Model::find) takes it.
+    /// The name after those of the surrounding bodies, `loop/body/w`, for [`Model::find`](crate::Model::find).
     pub path: String,
     /// The type in which its values are stored.
     pub from: ElementType,
-    /// The type that they would be stored in.
+    /// The type in which the action would store them.
     pub to: ElementType,
-    /// What is done.
+    /// The action.
     pub action: Action,
-    /// What the values lose if it is done.
+    /// The loss of the values, if the action is applied.
     pub loss: Loss,
-    /// The number of bytes that the values take.
+    /// The size of the values in bytes.
     pub bytes_before: u64,
-    /// The number of bytes that they would take.
+    /// Their size in the new type.
     pub bytes_converted: u64,
-    /// How many inputs take the constant.
+    /// The number of inputs that use the constant.
     pub consumers: usize,
 }
 
 impl Constant {
-    /// The number of bytes that the values take once the plan is applied.
+    /// Returns the size of the values after the plan is applied, in bytes.
     #[must_use]
     pub fn bytes_after(&self) -> u64 {
         if self.action.changes() { self.bytes_converted } else { self.bytes_before }
     }
 }
 
-/// What is done with a constant.
+/// Action for a constant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Action {
-    /// It is stored in the other type, and a Convert with the mark `decompression` gives its values in their own.
+    /// Store it in the other type, and add a Convert with the mark `decompression` back to its own type.
     Compress,
-    /// It is stored in the other type, and what takes it gets that type.
+    /// Store it in the other type, and pass that type to its consumers.
     Convert,
-    /// It is stored in the type of the Convert with the mark `decompression`, which goes.
+    /// Store it in the type of its Convert with the mark `decompression`, and remove that Convert.
     Decompress,
-    /// It stays as it is.
+    /// Keep it unchanged.
     Keep(Reason),
 }
 
 impl Action {
-    /// Whether the constant is stored in another type.
+    /// True if the constant is stored in another type.
     #[must_use]
     pub fn changes(self) -> bool {
         !matches!(self, Self::Keep(_))
     }
 
-    /// Its name in JSON: `compress`.
+    /// Returns the name in JSON: `compress`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -93,39 +93,39 @@ impl Action {
         }
     }
 
-    /// Why the constant stays; `None` if it does not.
+    /// Returns the reason for keeping the constant; `None` if it is not kept.
     #[must_use]
     pub fn reason(self) -> Option<Reason> {
         if let Self::Keep(reason) = self { Some(reason) } else { None }
     }
 }
 
-/// Why a constant stays as it is.
+/// Reason for keeping a constant unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Reason {
-    /// A shape, or a place in a tensor, is computed from it.
+    /// A shape, or an index into a tensor, is computed from it.
     ShapePath,
-    /// The model has been optimized for low precision: it quantizes, or its weights are compressed.
+    /// The model was already optimized for low precision: it quantizes, or its weights are compressed.
     OptimizedModel,
-    /// It is a single number that the other type does not hold nearly enough.
+    /// The constant is a single number that the other type does not represent accurately enough.
     ScalarRelative,
-    /// One of its values would be off by too much.
+    /// The error of one of its values would be too large.
     Absolute,
     /// Too many of its values are out of the range of the other type.
     ShareOutOfRange,
-    /// A mark in the file keeps its precision.
+    /// A precision mark in the file.
     Marked,
-    /// The caller keeps it.
+    /// The caller's choice.
     Kept,
-    /// It has no values.
+    /// The constant has no values.
     Empty,
-    /// Its values cannot be read.
+    /// The values cannot be read.
     Unreadable,
 }
 
 impl Reason {
-    /// Its name in JSON: `shape-path`.
+    /// Returns the name in JSON: `shape-path`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -148,23 +148,24 @@ impl fmt::Display for Reason {
     }
 }
 
-/// What the values of a constant lose in another type.
+/// Loss of a constant's values in another type.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Loss {
-    /// How many values there are.
+    /// The number of values.
     pub n: u64,
-    /// The largest difference between a value and what becomes of it, values apart that are infinite or NaN.
+    /// The largest absolute error of a value, except infinities and NaN.
     pub max_abs: f64,
-    /// The largest such difference in relation to the value, which is not zero.
+    /// The largest relative error of a value that is not zero.
     pub max_rel: f64,
-    /// How many values lie beyond the largest number of the type, which they become: a Convert makes them infinite.
+    /// The number of values beyond the largest number of the type. They are saturated to it; a Convert would make them
+    /// infinite.
     pub to_inf: u64,
-    /// How many values that are not zero become zero.
+    /// The number of non-zero values that become zero.
     pub to_zero: u64,
-    /// How many values become subnormal: they have less than the full precision of the type.
+    /// The number of values that become subnormal, and so lose precision.
     pub to_subnormal: u64,
-    /// How many values are NaN.
+    /// The number of values that are NaN.
     pub nan: u64,
 }
 
@@ -206,26 +207,26 @@ impl Serialize for Constant {
     }
 }
 
-/// What a plan comes to.
+/// Totals of a plan.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct PlanTotals {
-    /// How many constants the plan is about.
+    /// The number of constants that the plan considers.
     pub constants: usize,
-    /// How many of them are stored in another type.
+    /// The number of constants that are stored in another type.
     pub changed: usize,
-    /// The number of bytes that all of them take.
+    /// The size of all constants in bytes.
     pub bytes_before: u64,
-    /// The number of bytes that they take once the plan is applied.
+    /// Their size in bytes after the plan is applied.
     pub bytes_after: u64,
-    /// How many stay, by the name of the reason.
+    /// The number of kept constants, by the name of the reason.
     pub kept: BTreeMap<&'static str, usize>,
-    /// The largest relative error of a value that is changed.
+    /// The largest relative error of a changed value.
     pub max_rel: f64,
 }
 
 impl Plan {
-    /// Both plans, this one first.
+    /// Joins two plans, this one first.
     #[must_use]
     pub(crate) fn and(mut self, other: &Self) -> Self {
         self.constants.extend_from_slice(&other.constants);
@@ -233,12 +234,12 @@ impl Plan {
         self
     }
 
-    /// The constants that are stored in another type.
+    /// Iterates over the constants that are stored in another type.
     pub fn changed(&self) -> impl Iterator<Item = &Constant> {
         self.constants.iter().filter(|constant| constant.action.changes())
     }
 
-    /// What it comes to.
+    /// Returns the totals.
     #[must_use]
     pub fn totals(&self) -> PlanTotals {
         let mut totals = PlanTotals { constants: self.constants.len(), ..PlanTotals::default() };
@@ -256,7 +257,7 @@ impl Plan {
         totals
     }
 
-    /// The constants that lose most in relation to their values, worst first, at most this many; those that lose nothing
+    /// Returns the constants with the largest relative errors, worst first, at most this many. Constants without a loss
     /// are left out.
     #[must_use]
     pub fn worst(&self, most: usize) -> Vec<&Constant> {

@@ -1,4 +1,4 @@
-//! Carrying out a change of element types: attributes, constants, and the Converts between layers of different types.
+//! Application of a type change: attributes, constants, and the Converts between layers of different types.
 
 use std::sync::Arc;
 
@@ -16,9 +16,9 @@ use crate::ops::{self, LayerKind};
 use crate::promotion::passes::{Action, Change, Changes, PassError, unique};
 
 impl RetypingPlan {
-    /// Carries the plan out on the model that it was made for, and infers its types and shapes. Returns what was done to
-    /// inputs, constants and attributes, and the Converts that are new; one serves all that take a tensor in a type. A
-    /// Convert before an output of the model takes the tensor's names over.
+    /// Applies the plan to the model that it was made for, and infers types and shapes. Returns the changes of inputs,
+    /// constants and attributes, and the new Converts. One Convert serves all consumers that need a type. A Convert
+    /// before an output of the model takes over the tensor's names.
     ///
     /// # Errors
     /// [`PassError`]: an edit was refused, and the model is as it was; or what is left has errors, which is a fault of this
@@ -39,7 +39,7 @@ impl RetypingPlan {
         if errors.is_empty() { Ok(changes.list) } else { Err(PassError::IllTyped(errors)) }
     }
 
-    /// Gives constants their new values, and attributes the types that they say then.
+    /// Changes the values of constants, and the types in attributes.
     fn retype_layers(
         &self,
         graph: &mut Edit<'_>,
@@ -67,7 +67,7 @@ impl RetypingPlan {
     }
 }
 
-/// The Converts of one graph that stand between layers of different types.
+/// Converts between layers of different types in one graph.
 struct Borders {
     version: IrVersion,
     names: HashSet<String>,
@@ -108,10 +108,10 @@ impl Borders {
         Ok(convert.output(0))
     }
 
-    /// Keeps the names of the model's output that comes after a Convert.
+    /// Moves the names of a model's output to the Convert before it.
     fn move_names(&self, graph: &mut Edit<'_>, tensor: Output, made: Output) -> Result<(), EditError> {
         graph.move_names(tensor, made)?;
-        // In version 10, the name of an output is that of the layer before the Result.
+        // In version 10 an output has the name of the layer before the Result.
         if self.version == IrVersion::V10 && tensor.port == 0 {
             let name = |id: LayerId| graph.layer(id).map_or_else(String::new, |layer| layer.name().to_owned());
             let (old, new) = (name(tensor.layer), name(made.layer));

@@ -1,4 +1,4 @@
-//! What would go wrong in a narrower type, found without running the model.
+//! Risks of a narrower type, found without running the model.
 
 use std::fmt;
 use std::rc::Rc;
@@ -17,46 +17,46 @@ use crate::ops::evaluate::Bounds;
 use crate::ops::values::array::{self, Array};
 use crate::ops::{self, LayerKind, Spread, Surroundings as _};
 
-/// What a narrower type would do to a layer, and which layers have to keep theirs so that it does not.
+/// A problem that a narrower type causes in a layer, and the layers whose types must be kept to avoid it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Risk {
-    /// What kind of risk it is.
+    /// The kind of risk.
     pub rule: RiskRule,
-    /// The layer in which it happens.
+    /// The affected layer.
     pub layer: LayerRef,
-    /// What happens, a clause.
+    /// The problem, as a clause.
     pub detail: String,
-    /// The paths of the layers to keep, as [`KeepPattern`](super::KeepPattern) takes them.
+    /// The paths of the layers to keep, for [`KeepPattern`](super::KeepPattern).
     pub keep: Vec<String>,
-    /// Where the file has the layer.
+    /// The position of the layer in the file.
     pub(crate) span: Span,
 }
 
-/// A kind of risk.
+/// Kind of risk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum RiskRule {
-    /// What keeps a divisor, a negative power or a logarithm away from zero becomes zero, or nearly so.
+    /// An epsilon that keeps a divisor, a negative power or a logarithm away from zero becomes zero or almost zero.
     EpsilonLost,
-    /// Exponents that are summed up get beyond the largest number.
+    /// Exponentials that are summed exceed the largest number.
     ExponentOverflow,
-    /// Squares that are summed up get beyond the largest number.
+    /// Squares that are summed exceed the largest number.
     SquareOverflow,
-    /// Two masks of very large numbers add up to an infinite one.
+    /// Two masks with very large numbers have an infinite sum.
     MaskOverflow,
-    /// Integers get beyond the largest number.
+    /// Integers exceed the largest number.
     IntegerOverflow,
-    /// Integers are no longer themselves on their way through a floating-point type.
+    /// Integers change on their way through a floating-point type.
     IndexRounded,
-    /// Numbers that are counted up are no longer apart from each other.
+    /// A counter exceeds the range in which consecutive integers are distinct.
     CountRounded,
-    /// Integers get beyond 32 bits.
+    /// Integers exceed 32 bits.
     BeyondI32,
 }
 
 impl RiskRule {
-    /// Its stable name: `epsilon-lost`.
+    /// Returns the stable name: `epsilon-lost`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -89,9 +89,9 @@ impl Serialize for Risk {
     }
 }
 
-/// What would go wrong in a typed model and its bodies if it computed in `to`: f16 or bf16 in place of f32 and f64, or i32 in
-/// place of i64. Other types have no risks here. What depends on the values that a model is given is reported where no value
-/// that is known rules it out.
+/// Returns the risks of computing a typed model and its bodies in `to`: f16 or bf16 in place of f32 and f64, or i32 in
+/// place of i64. Other types have no risks here. A risk that depends on the model's inputs is reported unless known
+/// values exclude it.
 ///
 /// # Examples
 /// ```
@@ -127,8 +127,8 @@ pub fn risks(model: &Model, to: ElementType) -> Vec<Risk> {
     risks
 }
 
-/// Whether an integer beyond i32 is in a model, or can be once it is lowered, which takes far longer than to look: lowering
-/// tells no values but of what is computed from a promotion. A graph with a cycle is not looked through.
+/// True if the model may contain an integer beyond i32, even after lowering. This check is far cheaper than lowering,
+/// which reveals only values computed from a promotion. A graph with a cycle is not checked.
 fn can_be_beyond_i32(model: &Model) -> bool {
     model.walk().any(|(_, graph)| {
         let graph = look::past_idle_promotions(graph);
@@ -139,7 +139,7 @@ fn can_be_beyond_i32(model: &Model) -> bool {
     })
 }
 
-/// A risk in the graph that is looked at.
+/// A risk in the current graph.
 struct Found {
     rule: RiskRule,
     layer: LayerId,
@@ -154,9 +154,9 @@ struct Search<'a> {
     found: Vec<Found>,
 }
 
-/// Where what got large, or lost its last digits, becomes ordinary again.
+/// The operations after which large values, or values without their last digits, are harmless.
 const SCALING: &[&str] = &["Divide", "Sqrt", "Power", "Log", "Softmax", "LogSoftmax"];
-/// What makes numbers of a fixed range of any numbers.
+/// Operations that map any number to a fixed range.
 const BOUNDING: &[&str] = &["Sin", "Cos", "Tanh", "Sigmoid", "Softmax", "LogSoftmax"];
 
 impl<'a> Search<'a> {
@@ -175,7 +175,7 @@ impl<'a> Search<'a> {
         self.in_short_floats();
     }
 
-    /// What also happens in a type with the range of f32.
+    /// Finds the risks that also exist in a type with the range of f32.
     fn in_short_floats(&mut self) {
         let small = self.small_integers();
         for id in self.look.order.clone() {
@@ -184,7 +184,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// The integers that Converts take, all of which the type has.
+    /// Returns the integers in Converts that the type represents exactly.
     fn small_integers(&mut self) -> HashSet<Output> {
         let converts = self.look.graph.unordered().filter(|layer| ops::kind(layer) == LayerKind::Convert);
         let tensors: Vec<_> = converts.filter_map(|layer| self.look.graph.producer(layer.id().input(0))).collect();
@@ -202,13 +202,13 @@ impl<'a> Search<'a> {
         self.found.push(Found { rule, layer, detail, keep });
     }
 
-    /// The number up to which the type has every integer.
+    /// Returns the number up to which the type represents every integer.
     fn last_integer(&self) -> f64 {
         if self.to == ElementType::F16 { 2048.0 } else { 256.0 }
     }
 
-    /// Adds or takes the maximum with a number that f16 does not have, and divides by that, or takes a negative power or the
-    /// logarithm of it.
+    /// Reports an epsilon that f16 cannot represent, added or used as a maximum before a division, a negative power or
+    /// a logarithm.
     fn epsilon(&mut self, id: LayerId) {
         let look = &self.look;
         let is_negative = |values: Vec<f64>| values.iter().all(|&value| value < 0.0);
@@ -250,7 +250,7 @@ impl<'a> Search<'a> {
         self.add(RiskRule::EpsilonLost, id, detail, keep);
     }
 
-    /// An Exp whose results are summed up, if no maximum was taken from what it gets.
+    /// Reports an Exp whose results are summed, unless the maximum of its input was subtracted before.
     fn exponent(&mut self, id: LayerId) {
         let look = &self.look;
         if !look.is_of(id, &["Exp"]) || !takes_floats(look, id) || self.is_shifted(id) {
@@ -265,7 +265,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Whether an Exp gets what is left after the largest value was subtracted.
+    /// True if the largest value was subtracted from the input of an Exp.
     fn is_shifted(&self, exp: LayerId) -> bool {
         let mut pending: Vec<_> = self.look.source(exp, 0).into_iter().collect();
         let subtract = pending.pop().filter(|&source| self.look.is_of(source, &["Subtract"]));
@@ -280,7 +280,7 @@ impl<'a> Search<'a> {
         false
     }
 
-    /// A sum or mean of squares.
+    /// Reports a sum or mean of squares.
     fn square(&mut self, id: LayerId) {
         let look = &self.look;
         if !look.is_of(id, &["ReduceSum", "ReduceMean"]) || !takes_floats(look, id) {
@@ -301,7 +301,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Sums of two tensors that both have numbers beyond half of what f16 has.
+    /// Reports sums of two tensors that both contain numbers beyond half of f16's range.
     fn masks(&mut self) {
         const HALF: f64 = 32752.0;
         let look = &self.look;
@@ -309,7 +309,7 @@ impl<'a> Search<'a> {
             look.spreads(id, Spread::Quantized)
                 || look.is_of(id, &["Add", "Subtract", "Multiply", "Select", "Gather", "Convert", "Minimum"])
         };
-        // What never comes to a sum, such as weights, is not read.
+        // Constants that lead to no sum, such as weights, are not read.
         let mut summed = HashSet::<LayerId>::default();
         for &id in look.order.iter().rev().filter(|&&id| passes(id)) {
             if look.is_of(id, &["Add"]) || summed.contains(&id) {
@@ -334,7 +334,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// A Convert of integers that are known to be beyond what f16 has.
+    /// Reports a Convert of integers that are known to exceed f16's range.
     fn integer(&mut self, id: LayerId) {
         let look = &self.look;
         let converts = look.layer(id).is_some_and(|layer| ops::kind(layer) == LayerKind::Convert && is_float(layer, 0));
@@ -355,7 +355,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// A range or a running sum of more numbers than the type tells apart.
+    /// Reports a range or a running sum with more numbers than the type can distinguish.
     fn count(&mut self, id: LayerId) {
         let look = &self.look;
         let Some(layer) = look.layer(id).filter(|layer| is_float(layer, 0)) else { return };
@@ -379,7 +379,8 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// A Convert to integers of what was made of integers, or holds some that the type does not have.
+    /// Reports a Convert to integers of values that were computed from integers, or that include integers which the
+    /// type cannot represent.
     fn index(&mut self, id: LayerId, small: &HashSet<Output>) {
         let look = &self.look;
         let Some(layer) = look.layer(id).filter(|layer| ops::kind(layer) == LayerKind::Convert) else { return };
@@ -411,7 +412,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Values that are known and that i32 does not have, where they first appear. [`ENDS`] are not among them.
+    /// Reports known values that i32 cannot represent, where they first appear. [`ENDS`] are excluded.
     fn in_i32(&mut self) {
         let mut beyond = HashSet::default();
         for id in self.look.order.clone() {
@@ -425,7 +426,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// A value of the first output of a layer that i32 does not have.
+    /// Returns a value of a layer's first output that i32 cannot represent.
     fn beyond_i32(&mut self, id: LayerId) -> Option<i64> {
         let tensor = id.output(0);
         let is_long = |port: &OutputPort| port.element_type() == ElementType::I64;
@@ -440,8 +441,8 @@ impl<'a> Search<'a> {
         bounds.lower.to_integers().iter().copied().find(is_beyond)
     }
 
-    /// These layers and what follows them through operations that compute element by element, move or sum up values, as far
-    /// as to the first of those named, and to outputs of the model.
+    /// Returns these layers and their consumers through operations that work element by element, move values or sum
+    /// them. The walk stops at the first operation in `last`, and at outputs of the model.
     fn downstream(&self, from: &[LayerId], last: &[&str]) -> Vec<LayerId> {
         let look = &self.look;
         let (mut pending, mut seen) = (from.to_vec(), HashSet::default());
@@ -462,7 +463,7 @@ impl<'a> Search<'a> {
         look.order.iter().copied().filter(|id| seen.contains(id)).collect()
     }
 
-    /// Whether values of a type would be computed in the other one.
+    /// True if values of a type would be computed in the other one.
     fn changes(&self, ty: ElementType) -> bool {
         match self.to {
             ElementType::I32 => ty == ElementType::I64,
@@ -473,10 +474,10 @@ impl<'a> Search<'a> {
 
 /// The largest number of f16.
 const LARGEST: f64 = 65504.0;
-/// Integers that stand for an end that is not given.
+/// Integers that stand for an open end.
 const ENDS: [i64; 4] = [i64::MIN, i64::MAX, i32::MIN as i64, i32::MAX as i64];
 
-/// How many layers belong to one risk at most.
+/// The largest number of layers that one risk lists.
 const FARTHEST: usize = 64;
 
 fn takes_floats(look: &Look, id: LayerId) -> bool {
@@ -487,7 +488,7 @@ fn name(graph: &Graph, id: LayerId) -> &str {
     graph.layer(id).map_or("", Layer::name)
 }
 
-/// The length of an axis, which counts from the end where it is negative.
+/// Returns the length of an axis; a negative axis counts from the end.
 fn length(port: &OutputPort, axis: i64) -> Option<i64> {
     let dims = port.shape().dims()?;
     let at = if axis < 0 { axis.checked_add(i64::try_from(dims.len()).ok()?)? } else { axis };

@@ -1,4 +1,4 @@
-//! The constants from which shapes are computed.
+//! Constants from which shapes are computed.
 
 use std::collections::VecDeque;
 
@@ -7,9 +7,9 @@ use rustc_hash::FxHashSet as HashSet;
 use crate::model::graph::{Graph, Layer, LayerId, Model, Place, Start};
 use crate::ops;
 
-/// The layers from which shapes and places are computed, constants and others, as OpenVINO's `MarkPrecisionSensitiveConstants`
-/// finds them: from Results and Assigns it goes up, and from each input that says a shape on to everything above that is not
-/// above a ShapeOf. What it reaches only through such an input is not looked at for further ones.
+/// Returns the layers from which shapes and indices are computed, as OpenVINO's `MarkPrecisionSensitiveConstants` finds
+/// them. The walk goes upwards from Results and Assigns. From each input that determines a shape it marks everything
+/// above, except what is above a ShapeOf. Layers reached only through such an input are not searched for further ones.
 pub(super) fn find(model: &Model) -> HashSet<(Place, LayerId)> {
     let mut walk = Walk::default();
     walk.graph(Place::default(), model.graph());
@@ -18,7 +18,7 @@ pub(super) fn find(model: &Model) -> HashSet<(Place, LayerId)> {
 
 #[derive(Default)]
 struct Walk {
-    /// What is above an input that says a shape.
+    /// The layers above an input that determines a shape.
     sensitive: HashSet<(Place, LayerId)>,
 }
 
@@ -42,7 +42,7 @@ impl Walk {
         }
     }
 
-    /// Everything above a layer and the layer itself, as far as to a ShapeOf.
+    /// Marks a layer and everything above it, up to a ShapeOf.
     fn above(&mut self, place: &Place, graph: &Graph, id: LayerId) {
         let mut pending = vec![(place.clone(), graph, id)];
         while let Some((place, graph, id)) = pending.pop() {
@@ -59,7 +59,7 @@ impl Walk {
     }
 }
 
-/// Where reading a graph starts: its Results and Assigns.
+/// Returns the layers at which reading a graph starts: its Results and Assigns.
 fn ends(graph: &Graph) -> impl Iterator<Item = LayerId> {
     let is_end = |layer: &&Layer| matches!(layer.start(), Some(Start::Result | Start::Assign));
     graph.layers().filter(is_end).map(Layer::id)

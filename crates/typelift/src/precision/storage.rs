@@ -1,4 +1,4 @@
-//! How the constants of a model are to be stored, and what that may cost.
+//! Storage types of a model's constants, and the permitted loss.
 
 use typelift_promote::ElementType;
 
@@ -9,23 +9,23 @@ use crate::findings::{Code, Diagnostic, LayerRef, Severity};
 use crate::model::graph::Model;
 use crate::text::xml;
 
-/// How the constants of a model are to be stored.
+/// Storage of a model's constants.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Storage {
-    /// In 16 bits, with Convert layers that give their values: [`Plan::compress`].
+    /// Compress to 16 bits, with Convert layers that restore the values: [`Plan::compress`].
     Compress {
-        /// f16 or bf16.
+        /// The type, f16 or bf16.
         to: ElementType,
-        /// Whose rules say which constants are.
+        /// The rules that select constants.
         like: Like,
     },
-    /// Those of these types that were compressed in the types in which they are used: [`Plan::decompress`].
+    /// Store compressed constants of these types in the type in which they are used: [`Plan::decompress`].
     Decompress(Vec<ElementType>),
 }
 
 impl Storage {
-    /// The plan for a model. `kept` are the layers that stay, with their constants.
+    /// Returns the plan for a model. `kept` lists the layers that are kept with their constants.
     #[must_use]
     pub fn plan(&self, model: &Model, kept: Kept) -> Plan {
         match self {
@@ -36,7 +36,7 @@ impl Storage {
 }
 
 impl Plan {
-    /// An error for each constant of which a value would be off by more than `limit` in relation to itself, worst first.
+    /// Returns an error for each constant with a value whose relative error would exceed `limit`, worst first.
     #[must_use]
     pub fn beyond(&self, model: &Model, limit: f64) -> Vec<Diagnostic> {
         let worst = self.worst(usize::MAX).into_iter();
@@ -53,8 +53,7 @@ impl Plan {
         worst.take_while(|constant| constant.loss.max_rel > limit).map(error).collect()
     }
 
-    /// A warning for each constant that gets values quite different from those that it had: beyond the range of the type, or
-    /// NaN.
+    /// Returns a warning for each constant with values out of the type's range, or NaN.
     #[must_use]
     pub fn warnings(&self, model: &Model) -> Vec<Diagnostic> {
         let damaged = self.changed().filter(|constant| constant.loss.to_inf + constant.loss.nan > 0);
@@ -79,7 +78,7 @@ fn finding(model: &Model, constant: &Constant, message: String) -> Diagnostic {
     Diagnostic { layer: reference, ..Diagnostic::new(Code::LossyConversion, message).at(span, label) }
 }
 
-/// A number with three significant digits.
+/// Formats a number with three significant digits.
 pub(super) struct Short(pub(super) f64);
 
 impl std::fmt::Display for Short {

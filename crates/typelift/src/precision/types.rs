@@ -1,4 +1,4 @@
-//! Changing the element types of a whole model: what each layer takes and makes then.
+//! Type changes of a whole model: the new input and output types of each layer.
 
 use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 use smallvec::SmallVec;
@@ -11,7 +11,7 @@ use crate::infer::Probe;
 use crate::model::graph::{Graph, Input, Layer, LayerId, Model, Output, OutputPort, Place};
 use crate::ops::{self, AttributeValues, Finding, LayerKind, Operation, Outputs, Subject};
 
-/// Which element types of a model become which others, and what keeps those that it has.
+/// Change of element types, and the layers that are exempt.
 ///
 /// # Examples
 /// ```
@@ -28,68 +28,68 @@ use crate::ops::{self, AttributeValues, Finding, LayerKind, Operation, Outputs, 
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Retyping {
-    /// What becomes of each type.
+    /// The mapping of types.
     pub types: TypeMap,
-    /// The layers that keep theirs.
+    /// The layers that keep their types.
     pub kept: Kept,
-    /// Whether the inputs and outputs of the model keep theirs, and the variables whose type the file declares.
+    /// True if the inputs and outputs of the model keep their types, as well as variables whose type the file declares.
     pub keep_io: bool,
 }
 
-/// Why a layer keeps types that others lose.
+/// Reason why a layer keeps a type that is mapped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Exception {
-    /// It was asked for, or it is a constant of a layer for which it was.
+    /// The caller's choice, or a constant of a layer that the caller chose.
     Kept,
-    /// It is an input or output of the model, or a variable, and these keep their types.
+    /// An input or output of the model, or a variable, whose types are kept.
     Interface,
-    /// A constant that is marked to keep its precision.
+    /// A constant with a precision mark.
     Marked,
-    /// Its operation refuses the new types, or makes others.
+    /// An operation that refuses the new types, or has other result types.
     Refused(String),
-    /// It rounds values to a narrower type, which would no longer happen.
+    /// A Convert that rounds values to a narrower type, and would no longer do so.
     Rounds,
-    /// Nothing is known of its operation.
+    /// An unknown operation.
     Unknown,
 }
 
-/// What a [`Retyping`] does to a model.
+/// Effect of a [`Retyping`] on a model.
 #[derive(Clone, Debug, Default)]
 pub struct RetypingPlan {
     pub(super) types: TypeMap,
     pub(super) graphs: Vec<GraphPlan>,
 }
 
-/// What becomes of the layers of one graph.
+/// New types of the layers of one graph.
 #[derive(Clone, Debug)]
 pub(super) struct GraphPlan {
     pub(super) place: Place,
-    /// The attributes that say another type then; of a constant, also what its values become.
+    /// The attributes that change their type; for a constant also its new type.
     pub(super) attributes: Vec<(LayerId, &'static str, ElementType)>,
-    /// The inputs that take another type than the tensor has that feeds them.
+    /// The inputs whose type differs from that of their tensor.
     pub(super) borders: Vec<Border>,
     exceptions: Vec<(LayerId, Exception)>,
 }
 
-/// An input that takes a tensor in another type.
+/// An input whose type differs from that of its tensor, which needs a Convert.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Border {
     /// The tensor.
     pub tensor: Output,
-    /// The input that it feeds.
+    /// The input.
     pub input: Input,
-    /// The type that the tensor has.
+    /// The type of the tensor.
     pub from: ElementType,
-    /// The type that the input takes.
+    /// The type of the input.
     pub to: ElementType,
 }
 
-/// What a layer takes and makes.
+/// New input and output types of a layer.
 #[derive(Debug)]
 struct LayerPlan {
-    /// The type of each input; `None` where it takes any.
+    /// The type of each input; `None` if any type is accepted.
     takes: SmallVec<[Option<ElementType>; 3]>,
     makes: SmallVec<[ElementType; 2]>,
     attributes: SmallVec<[(&'static str, ElementType); 1]>,
@@ -97,15 +97,16 @@ struct LayerPlan {
 }
 
 impl Retyping {
-    /// Finds out what becomes of each layer of a typed model.
+    /// Computes the new types of each layer of a typed model.
     ///
-    /// An operation whose rule refuses the new types takes and makes those that it had.
+    /// An operation whose rule refuses the new types keeps its types.
     #[must_use]
     pub fn plan(&self, model: &Model) -> RetypingPlan {
         self.plan_with(model, true)
     }
 
-    /// The same; promotions that are not asked are taken to follow the map, and what they make is seen when it is applied.
+    /// Does the same. With `asks_promotions` false, promotions are assumed to follow the mapping, and their result
+    /// types are found when the plan is applied.
     pub(crate) fn plan_with(&self, model: &Model, asks_promotions: bool) -> RetypingPlan {
         let mut plan = RetypingPlan { types: self.types.clone(), graphs: Vec::new() };
         let changes = |port: &OutputPort| self.types.of(port.element_type()) != port.element_type();
@@ -134,7 +135,7 @@ impl Retyping {
         plan
     }
 
-    /// The variables that keep their type.
+    /// Returns the variables that keep their type.
     fn kept_variables(&self, model: &Model) -> HashSet<String> {
         let mut variables = HashSet::default();
         for (place, graph) in model.walk() {
@@ -150,19 +151,20 @@ impl Retyping {
 }
 
 impl RetypingPlan {
-    /// Whether no tensor has a type that changes.
+    /// True if no tensor changes its type.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.graphs.is_empty()
     }
 
-    /// The layers that keep types which others lose, each with the place of its graph and why.
+    /// Iterates over the layers that keep mapped types, each with the place of its graph and the reason.
     pub fn exceptions(&self) -> impl Iterator<Item = (&Place, LayerId, &Exception)> {
         let graphs = self.graphs.iter();
         graphs.flat_map(|graph| graph.exceptions.iter().map(|(id, exception)| (&graph.place, *id, exception)))
     }
 
-    /// The promotions that would not make what the types that they make become: of bf16 with f16, where f32 becomes f16.
+    /// Returns the promotions whose new result would differ from the mapping of their old one, for example of bf16 with
+    /// f16 where f32 becomes f16.
     pub(crate) fn promotions(&self, model: &Model) -> Vec<(Place, Vec<LayerId>)> {
         let of = |plan: &GraphPlan| {
             let graph = model.graph_at(&plan.place)?;
@@ -173,7 +175,7 @@ impl RetypingPlan {
         self.graphs.iter().filter_map(of).collect()
     }
 
-    /// What becomes of each constant of a type that changes, and what its values lose.
+    /// Returns the plan for the constants whose type changes, with the loss of their values.
     #[must_use]
     pub fn constants(&self, model: &Model) -> Plan {
         let mut constants = Vec::new();
@@ -196,14 +198,14 @@ impl RetypingPlan {
         Plan { constants, ..Plan::default() }
     }
 
-    /// Where a tensor goes through a Convert then, with the place of the graph.
+    /// Iterates over the inputs that need a Convert, with the place of their graph.
     pub fn borders(&self) -> impl Iterator<Item = (&Place, &Border)> {
         self.graphs.iter().flat_map(|graph| graph.borders.iter().map(|border| (&graph.place, border)))
     }
 }
 
 impl GraphPlan {
-    /// Of a graph in which the layers that are not here take and make what they did.
+    /// Creates the plan of a graph in which layers that are not listed keep their types.
     fn new(graph: &Graph, place: Place, layers: Vec<(LayerId, LayerPlan)>) -> Self {
         let by_id: HashMap<_, _> = layers.iter().map(|(id, plan)| (*id, plan)).collect();
         let border = |(tensor, input): (Output, Input)| {
@@ -225,10 +227,10 @@ fn is_of_variable(layer: &Layer) -> bool {
     [LayerKind::ReadValue, LayerKind::Assign].contains(&ops::kind(layer))
 }
 
-/// Finds out what becomes of the layers of one graph.
+/// Computation of the new types in one graph.
 struct Planner<'a> {
     retyping: &'a Retyping,
-    /// The layers that are kept, with promotions.
+    /// The layers that are kept, including promotions.
     kept: &'a Kept,
     asks_promotions: bool,
     model: &'a Model,
@@ -242,7 +244,7 @@ struct Planner<'a> {
 type Types = SmallVec<[ElementType; 3]>;
 
 impl Planner<'_> {
-    /// What becomes of a layer; `None` where it has no type that changes.
+    /// Returns the new types of a layer; `None` if it has no type that changes.
     fn plan(&mut self, layer: &Layer) -> Option<LayerPlan> {
         let takes: Types = self.graph.tensors(layer.id()).into_iter().map(OutputPort::element_type).collect();
         let makes: Types = layer.outputs().iter().map(OutputPort::element_type).collect();
@@ -252,7 +254,7 @@ impl Planner<'_> {
         let exception = self.exception(layer, &takes);
         if let Some(exception) = exception {
             let mut plan = same(&takes, &makes, Some(exception));
-            // What comes in is exact in the type that it had, so it need not be converted to that first.
+            // The input is exact in its former type, so a Convert to that type is not needed.
             let is_widened = takes.first().is_some_and(|&ty| is_exact(self.retyping.types.of(ty), ty));
             let converts = [LayerKind::Convert, LayerKind::ConvertLike].contains(&ops::kind(layer));
             if let Some(first) = plan.takes.first_mut().filter(|_| converts && is_widened) {
@@ -276,7 +278,7 @@ impl Planner<'_> {
         })
     }
 
-    /// Why a layer keeps its types, where that needs no question to its operation.
+    /// Returns the reason why a layer keeps its types, if that follows without running its rule.
     fn exception(&self, layer: &Layer, takes: &Types) -> Option<Exception> {
         let Retyping { types, keep_io, .. } = self.retyping;
         let is_of_model = self.place.is_model();
@@ -299,14 +301,15 @@ impl Planner<'_> {
         }
     }
 
-    /// Whether a constant of floating-point numbers would lose a precision that a mark keeps.
+    /// True if a floating-point constant would lose a precision that a mark protects.
     fn is_marked(&self, constant: &Layer) -> bool {
         let Some(from) = constant.outputs().first().map(OutputPort::element_type) else { return false };
         let to = self.retyping.types.of(from);
         to.is_float() && !is_exact(from, to) && Marks::of(constant, self.model.version()).keeps_precision()
     }
 
-    /// The attributes that say a type which becomes another one, or do not say it because it is the usual one.
+    /// Returns the attributes with a type that changes, including attributes that are omitted because the type is their
+    /// default.
     fn attributes(&self, layer: &Layer) -> SmallVec<[(&'static str, ElementType); 1]> {
         let rows = layer.operation().into_iter().flat_map(Operation::output_type_attributes);
         let changed = rows.filter_map(|row| {
@@ -318,7 +321,8 @@ impl Planner<'_> {
         changed.collect()
     }
 
-    /// What a layer takes and makes of what is planned: all of it, only its inputs or only its attributes, or nothing.
+    /// Tries the planned types with the rule of a layer. Returns the largest part that it accepts: all, only the
+    /// inputs, only the attributes, or nothing.
     fn ask(&mut self, layer: &Layer, takes: &Types, makes: &Types, plan: LayerPlan) -> LayerPlan {
         let new: Types = plan.takes.iter().copied().flatten().collect();
         let attempts = [(&new, &plan.attributes[..]), (&new, &[]), (takes, &plan.attributes[..])];
@@ -343,10 +347,10 @@ impl Planner<'_> {
         same(takes, makes, refusal.map(Exception::Refused))
     }
 
-    /// What the rule of a layer gives for inputs of these types and with these attributes.
+    /// Runs the rule of a layer with these input types and attributes.
     ///
     /// # Errors
-    /// Why it refuses.
+    /// Types or attributes that the rule refuses.
     fn outputs(
         &mut self,
         layer: &Layer,
@@ -369,8 +373,8 @@ impl Planner<'_> {
     }
 }
 
-/// Leaves Converts as they are that would do nothing, where all that takes them keeps the type that they make: they are the
-/// borders of an earlier change.
+/// Keeps Converts that would become no-ops if all their consumers keep the result type: they were inserted by an
+/// earlier change.
 fn leave_borders(graph: &Graph, layers: &mut Vec<(LayerId, LayerPlan)>) {
     let by_id: HashMap<_, _> = layers.iter().map(|(id, plan)| (*id, plan)).collect();
     let is_border = |id: LayerId| {
@@ -388,7 +392,7 @@ fn leave_borders(graph: &Graph, layers: &mut Vec<(LayerId, LayerPlan)>) {
     layers.retain(|(id, _)| !borders.contains(id));
 }
 
-/// A layer that takes and makes what it did.
+/// Returns the plan of a layer that keeps its types.
 fn same(takes: &Types, makes: &Types, exception: Option<Exception>) -> LayerPlan {
     LayerPlan {
         takes: takes.iter().copied().map(Some).collect(),
@@ -398,22 +402,22 @@ fn same(takes: &Types, makes: &Types, exception: Option<Exception>) -> LayerPlan
     }
 }
 
-/// Whether a layer is where a tensor enters or leaves a body.
+/// True if a layer is an input or output of a body.
 fn is_end_of_body(layer: &Layer) -> bool {
     [LayerKind::Parameter, LayerKind::Result].contains(&ops::kind(layer))
 }
 
-/// Whether a Convert to `to` loses something that one to `new` keeps, of which all values of `to` are values.
+/// True if `to` rounds values that `new`, which contains all values of `to`, would keep.
 fn rounds(from: ElementType, to: ElementType, new: ElementType) -> bool {
     new != to && !is_exact(from, to) && is_exact(to, new)
 }
 
-/// Whether every value of one type is one of another.
+/// True if every value of one type is a value of another.
 fn is_exact(from: ElementType, to: ElementType) -> bool {
     fidelity(from, to).is_some_and(|fidelity| fidelity.is_exact())
 }
 
-/// A layer with other attributes.
+/// Returns a layer with other attributes.
 fn with_attributes(layer: &Layer, attributes: &[(&'static str, ElementType)]) -> Layer {
     let is_other = |name: &str| attributes.iter().any(|(other, _)| *other == name);
     let mut changed = layer.clone();

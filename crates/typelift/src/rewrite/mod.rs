@@ -384,7 +384,7 @@ pub enum RewriteError {
         rule: String,
         /// Where it matched.
         layer: LayerRef,
-        /// Why.
+        /// The reason.
         reason: String,
     },
     /// A tensor that something uses would have another type, or a shape of which less is known.

@@ -16,7 +16,7 @@ use crate::rewrite::{Match, Pattern, Rule};
 
 /// A way to do without an operation, or without a value of an attribute.
 pub(super) struct Downgrade {
-    /// Its name.
+    /// Returns the name.
     pub(super) name: &'static str,
     /// What it matches, and what takes its place where that is always the same.
     pattern: &'static str,

@@ -391,7 +391,7 @@ impl Model {
         let enters = ops::kind(producer) == LayerKind::Parameter;
         let old_name = producer.name().to_owned();
         let new_name = self.graph.unused_name(format!("{old_name}/to_{element_type}"));
-        // In version 10, the name of an output is that of the layer before the Result.
+        // In version 10 an output has the name of the layer before the Result.
         let swaps_names = !enters && self.version == IrVersion::V10 && source.port == 0;
         let convert = self.edit(|graph| {
             let convert = graph.insert_before(id.input(0), NewLayer::convert(element_type).named(&new_name), &[])?;

@@ -33,7 +33,7 @@ pub struct ValueChange {
 pub struct ValueError {
     /// The largest difference, those to infinite and undefined values apart.
     pub max_absolute: f64,
-    /// The largest such difference in relation to the value, which is not zero.
+    /// The largest relative error of a value that is not zero.
     pub max_relative: f64,
 }
 
@@ -57,7 +57,7 @@ impl fmt::Display for ValueChange {
     }
 }
 
-/// A number with three significant digits.
+/// Formats a number with three significant digits.
 fn short(number: f64) -> String {
     let rounded: f64 = format!("{number:.2e}").parse().unwrap_or(number);
     if (1e-4..1e7).contains(&rounded) { rounded.to_string() } else { format!("{rounded:e}") }

@@ -13,7 +13,7 @@ pub enum Role {
     Stored,
     /// Computes a few numbers from shapes and constants alone.
     Shape,
-    /// Anything else.
+    /// Creates a fault of any other kind.
     Data,
 }
 

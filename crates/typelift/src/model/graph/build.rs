@@ -1,4 +1,4 @@
-//! Putting a graph together from text: layers first, then the wires between them. No batch of edits is under way then.
+//! Building a graph from text: layers first, then the edges between them. There is no batch of edits during this time.
 
 use std::collections::HashSet;
 
@@ -9,8 +9,7 @@ use super::{Graph, Input, Layer, LayerId, Output, Wire};
 use crate::base::span::Span;
 
 impl Graph {
-    /// Takes in a layer as it is. It cannot be found by its id until all are in and [`index_layers`](Self::index_layers)
-    /// has run.
+    /// Adds a layer unchanged. It cannot be found by its id before [`index_layers`](Self::index_layers) has run.
     pub(crate) fn append(&mut self, layer: Layer) {
         self.append_node(layer);
     }
@@ -20,8 +19,8 @@ impl Graph {
         self.storage.add_node(layer)
     }
 
-    /// Makes the layers known by their ids. Of several with one id the last one counts; gives those that gave way, each with
-    /// where the file has the next one with its id.
+    /// Indexes the layers by id. Among layers with the same id the last one counts. Returns the others, each with the
+    /// position of the next layer with its id.
     pub(crate) fn index_layers(&mut self) -> Vec<(Layer, Option<Span>)> {
         let entries = self.storage.node_indices().filter_map(|node| Some((self.weight(node)?.id, node)));
         self.index = entries.collect();
@@ -41,14 +40,14 @@ impl Graph {
         gone
     }
 
-    /// Wires an output to an input of layers that are there, as the text in `span` says.
+    /// Connects an output to an input of existing layers, as the text in `span` declares.
     pub(crate) fn wire(&mut self, source: Output, target: Input, span: Option<Span>) {
         if let (Some(from), Some(to)) = (self.node(source.layer), self.node(target.layer)) {
             self.storage.add_edge(from, to, Wire::new(source.port, target.port, span));
         }
     }
 
-    /// Removes the wires that lead to these layers, whose text does not count then.
+    /// Removes the edges that lead to these layers.
     pub(crate) fn disconnect(&mut self, layers: &HashSet<LayerId>) {
         let ends = |edge: EdgeReference<'_, Wire>| (edge.source(), edge.target(), *edge.weight());
         let wires: Vec<_> = self.storage.edge_references().map(ends).collect();

@@ -1,4 +1,4 @@
-//! The changes that the verbs of editing are made of, each recorded in the journal.
+//! Elementary changes of a graph, each recorded in the journal.
 
 use petgraph::Direction::Outgoing;
 use petgraph::stable_graph::NodeIndex;
@@ -14,7 +14,7 @@ impl Graph {
         self.journal.len()
     }
 
-    /// Whether one tensor can replace the other.
+    /// Checks that one tensor can replace the other.
     pub(crate) fn check_compatible(&self, old: Output, new: Output) -> Result<(), EditError> {
         let (was, is) = (self.checked_output(old)?, self.checked_output(new)?);
         let same_type =
@@ -25,8 +25,8 @@ impl Graph {
         Err(EditError::Incompatible { from: new, from_type: is.to_string(), to: old, to_type: was.to_string() })
     }
 
-    /// The node of a layer.
-    // An error that `ok_or` is given is made, and dropped, where nothing is wrong too.
+    /// Returns the node of a layer.
+    // With `ok_or`, the error would be created and dropped on success too.
     pub(super) fn known(&self, id: LayerId) -> Result<NodeIndex, EditError> {
         match self.node(id) {
             Some(node) => Ok(node),
@@ -45,16 +45,16 @@ impl Graph {
         }
     }
 
-    /// Feeds an input from a tensor, in place of the one that feeds it.
+    /// Connects a tensor to an input, in place of its former source.
     pub(crate) fn feed(&mut self, from: Output, to: Input) -> Result<(), EditError> {
         let (from, to) = (self.start_of(from)?, self.end_of(to)?);
         self.feed_one(from, to);
         Ok(())
     }
 
-    /// As [`feed`](Self::feed), for many inputs: the wires of a layer are looked through once.
+    /// Does the same as [`feed`](Self::feed) for many inputs, with one pass over the edges of each layer.
     pub(crate) fn feed_all(&mut self, wires: impl IntoIterator<Item = (Output, Input)>) -> Result<(), EditError> {
-        // Where the wires come as a vector, their ends take its place.
+        // The memory of the edges is reused for their ends.
         let ends = wires.into_iter().map(|(from, to)| Ok((to.layer, self.start_of(from)?, self.end_of(to)?)));
         let mut ends = ends.collect::<Result<Vec<_>, EditError>>()?;
         ends.sort_by_key(|(layer, ..)| *layer);
@@ -64,7 +64,7 @@ impl Graph {
         Ok(())
     }
 
-    /// A layer to be changed, whose text will be walked through; its bodies cannot be.
+    /// Returns a layer for changes, and marks its text as out of date. Its bodies cannot be changed here.
     pub(crate) fn change(&mut self, id: LayerId) -> Result<&mut Layer, EditError> {
         let layer = self.record_change(self.known(id)?);
         layer.edited = true;
@@ -87,7 +87,7 @@ impl Graph {
         Ok((node, input.port as u32))
     }
 
-    /// Adds a layer whose inputs nothing feeds yet.
+    /// Adds a layer whose inputs are not connected yet.
     pub(crate) fn add_layer(&mut self, new: &NewLayer, inputs: usize) -> LayerId {
         let mut layer = Layer::of(new.operation_name.clone(), new.name.clone().unwrap_or_default());
         layer.attributes = new.attributes.clone();
@@ -99,10 +99,10 @@ impl Graph {
         id
     }
 
-    /// Gives the outputs of a layer these types and shapes; ports come and go with them.
+    /// Sets the types and shapes of a layer's outputs; ports are added or removed to match.
     ///
     /// # Errors
-    /// [`EditError::InUse`] where an output that something uses would go.
+    /// [`EditError::InUse`] if an output that is used would be removed.
     pub(crate) fn set_outputs(
         &mut self,
         id: LayerId,
@@ -141,7 +141,7 @@ impl Graph {
         Ok(())
     }
 
-    /// Gives a layer that many inputs: the first ones stay, others go or come after them.
+    /// Sets the number of a layer's inputs: the first ones are kept, others are removed or added.
     pub(crate) fn resize_inputs(&mut self, id: LayerId, count: usize) {
         let Some(node) = self.node(id) else { return };
         let last = self.weight(node).map_or(0, |layer| layer.inputs.len());
@@ -154,7 +154,7 @@ impl Graph {
         layer.inputs = layer.inputs.iter().take(count).cloned().chain(labels.map(InputPort::new)).collect();
     }
 
-    /// Takes in a layer under a new id, with `inputs` ports that nothing feeds yet.
+    /// Adds a layer under a new id, with `inputs` ports that are not connected yet.
     pub(super) fn place(&mut self, mut layer: Layer, inputs: usize) -> LayerId {
         let id = self.new_id();
         layer.id = id;
@@ -167,7 +167,7 @@ impl Graph {
         id
     }
 
-    /// Takes in a layer of another graph, under a new id, with its ports and bodies.
+    /// Adds a layer of another graph under a new id, with its ports and bodies.
     pub(crate) fn adopt(&mut self, mut layer: Layer) -> LayerId {
         layer.leave_file();
         layer.id = self.new_id();
@@ -177,7 +177,7 @@ impl Graph {
         id
     }
 
-    /// The name, or with a number after it the first one that no layer has.
+    /// Returns the name, or the first one with a number after it that no layer has.
     #[must_use]
     pub fn unused_name(&self, name: String) -> String {
         let is_taken = |name: &str| self.unordered().any(|layer| *layer.name == *name);
@@ -189,8 +189,8 @@ impl Graph {
         if self.next_id <= LayerId::LARGEST {
             return LayerId(self.next_id);
         }
-        // The least that no layer had: up to there, each id is at its own position. Those of removed layers are in the
-        // index too, so that none is given twice.
+        // The smallest id that no layer ever had is found by bisection: below it, each id is at its own position.
+        // Removed layers are in the index too, so that no id is given twice.
         let (mut start, mut end) = (0, self.index.len());
         while start < end {
             let middle = start.midpoint(end);
@@ -199,7 +199,7 @@ impl Graph {
         LayerId(start as u64)
     }
 
-    /// Takes in a layer with an id of its own.
+    /// Adds a layer that has its own id.
     fn insert(&mut self, layer: Layer) {
         let id = layer.id;
         let node = self.append_node(layer);
@@ -208,7 +208,7 @@ impl Graph {
         self.index.insert(at, (id, node));
     }
 
-    /// Marks the text of a layer's output ports, and of the input ports they feed, as possibly outdated.
+    /// Marks the text of a layer's output ports, and of the input ports that they feed, as possibly out of date.
     pub(crate) fn mark_ports_changed(&mut self, id: LayerId) {
         let Some(node) = self.node(id) else { return };
         let consumers: Vec<_> = self.storage.neighbors_directed(node, Outgoing).collect();

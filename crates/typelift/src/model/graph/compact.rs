@@ -1,4 +1,4 @@
-//! Models whose weights hold what their constants use, and nothing else.
+//! Models whose weights contain only the bytes that their constants use.
 
 use std::io;
 
@@ -7,14 +7,14 @@ use rustc_hash::FxHashMap;
 
 use super::{Graph, Layer, Model};
 
-/// Where constants have their bytes, and how many.
+/// Offset and length of a constant's bytes.
 type Range = (u64, u64);
 
 impl Model {
-    /// The model with weights that hold what its constants use, equal bytes once.
+    /// Returns the model with compact weights: the bytes that its constants use, and equal bytes once.
     ///
     /// # Errors
-    /// Bytes of a constant are not there.
+    /// Bytes of a constant that are missing.
     pub(crate) fn compacted(&self) -> io::Result<Self> {
         let mut ranges = Vec::new();
         let mut known = FxHashMap::default();
@@ -26,7 +26,7 @@ impl Model {
         });
         let (weights, starts) = self.weights.compacted(&ranges)?;
         let mut model = Self { weights, ..self.clone() };
-        // A constant without bytes is anywhere within the weights, so at their start.
+        // A constant without bytes may have any offset within the weights, so it gets offset 0.
         model.graph.move_constants(&|range| match range {
             (_, 0) => Some(0),
             range => known.get(&range).and_then(|&at| starts.get(at)).copied(),
@@ -34,7 +34,7 @@ impl Model {
         Ok(model)
     }
 
-    /// Whether constants of the file are gone, so that nothing may use their bytes any more.
+    /// True if constants of the file were removed, so that no other constant may use their bytes.
     pub(crate) fn has_lost_constants(&self) -> bool {
         self.walk().any(|(_, graph)| {
             let mut removed = graph.removed().iter().map(|span| span.text(&self.source));
@@ -44,7 +44,7 @@ impl Model {
 }
 
 impl Graph {
-    /// Shows `look` where the constants of the graph and of its bodies have their bytes.
+    /// Calls `look` with the bytes of each constant of the graph and its bodies.
     fn each_range(&self, look: &mut impl FnMut(Range)) {
         for layer in self.layers() {
             range_of(layer).into_iter().filter(|range| range.1 > 0).for_each(&mut *look);
@@ -52,7 +52,7 @@ impl Graph {
         }
     }
 
-    /// Points constants at other bytes.
+    /// Changes the offsets of constants.
     fn move_constants(&mut self, place: &impl Fn(Range) -> Option<u64>) {
         for layer in self.storage.node_weights_mut() {
             let moved = range_of(layer).and_then(|range| place(range).filter(|&start| start != range.0));
@@ -67,7 +67,7 @@ impl Graph {
     }
 }
 
-/// Where a layer has its bytes, if it is a constant.
+/// Returns the bytes of a layer, if it is a constant.
 fn range_of(layer: &Layer) -> Option<Range> {
     let is_constant = ["const", "constant"].iter().any(|name| layer.ty().eq_ignore_ascii_case(name));
     Some((layer.byte_count("offset").filter(|_| is_constant)?, layer.byte_count("size")?))

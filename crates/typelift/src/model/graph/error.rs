@@ -1,10 +1,10 @@
-//! Why an edit is refused.
+//! Errors of edits.
 
 use thiserror::Error;
 
 use super::{FindError, Input, LayerId, Output};
 
-/// Why an edit was not made.
+/// Reason why an edit was refused.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum EditError {
@@ -22,25 +22,25 @@ pub enum EditError {
     NoBody {
         /// The layer.
         layer: LayerId,
-        /// Which one, counted from 0.
+        /// The number of the body, from 0.
         at: usize,
     },
     /// The tensors cannot replace each other.
     #[error("{from_type} of layer {} cannot take the place of {to_type} of layer {}", .from.layer, .to.layer)]
     Incompatible {
-        /// The tensor that would be used.
+        /// The replacement.
         from: Output,
-        /// Its type and shape.
+        /// The type and shape.
         from_type: String,
-        /// The tensor that is used.
+        /// The tensor to replace.
         to: Output,
-        /// Its type and shape.
+        /// The type and shape.
         to_type: String,
     },
-    /// Something still uses the layer.
+    /// The layer is still used.
     #[error("layer {layer} still feeds layer {consumer}")]
     InUse {
-        /// The layer that would go.
+        /// The layer that would be removed.
         layer: LayerId,
         /// A layer that uses it.
         consumer: LayerId,
@@ -48,7 +48,7 @@ pub enum EditError {
     /// Layers would form a cycle.
     #[error("layers {} would form a cycle", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))]
     Cycle(Vec<LayerId>),
-    /// A Result would take a Parameter, or a tensor that has other uses and other names: it would lose its name.
+    /// A Result would be connected to a Parameter, or to a tensor with other uses and names, and would lose its name.
     #[error("Result {result} would lose its name")]
     NamesResult {
         /// The Result.
@@ -59,35 +59,35 @@ pub enum EditError {
     Refused {
         /// The operation.
         operation: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// The operation has no rule here, and the new layer does not say its outputs.
+    /// The operation has no inference rule, and the new layer does not declare its outputs.
     #[error("nothing is known of {0}: give its outputs with `with_output`")]
     NoRule(String),
-    /// A constant whose bytes are not as many as its type and shape take.
+    /// The length of a constant's bytes does not match its type and shape.
     #[error("a constant of {expected} bytes cannot hold {found}")]
     WrongLength {
-        /// The bytes that type and shape take.
+        /// The required number of bytes.
         expected: u64,
-        /// The bytes that were given.
+        /// The given number of bytes.
         found: u64,
     },
-    /// The model has constants, and its weights are not there: nobody knows where a new constant could go.
+    /// The weights of a model with constants are missing, so the offset of a new constant is unknown.
     #[error(
         "the weights of the model are not there, so no constant can be added after them: put the .bin beside the .xml, or \
          say which file it is"
     )]
     NoWeights,
-    /// A layer keeps the bodies that it has: one that is there does not get other ones.
+    /// The bodies of an existing layer cannot be replaced.
     #[error("layer {0} keeps its bodies; add a layer for other ones")]
     HasBodies(LayerId),
-    /// What joins a layer and its bodies would break.
+    /// The connection between a layer and its bodies would break.
     #[error("layer {layer}: {reason}")]
     Joined {
         /// The layer with the body, or the one in it.
         layer: LayerId,
-        /// What would not be there.
+        /// The part that would be missing.
         reason: String,
     },
     /// Another tensor has this name.
@@ -95,19 +95,19 @@ pub enum EditError {
     NameTaken {
         /// The name.
         name: String,
-        /// The layer that makes the tensor.
+        /// The layer that produces the tensor.
         layer: LayerId,
     },
-    /// A tensor would get a name without letters.
+    /// The new name of a tensor is empty.
     #[error("the name of a tensor must not be empty: OpenVINO would drop it")]
     EmptyName,
-    /// Both models have something of these names.
+    /// Both models use these names.
     #[error("both models have {}; give the names of the other one a prefix", some(.names))]
     NamesCollide {
         /// The names, sorted.
         names: Vec<String>,
     },
-    /// Something else, which whoever edits has to say.
+    /// Any other reason, given by the caller.
     #[error("{0}")]
     Other(String),
     /// There is no such layer or tensor.
@@ -115,10 +115,10 @@ pub enum EditError {
     Find(#[from] FindError),
 }
 
-/// How many names an error lists.
+/// The number of names that an error lists.
 const LISTED: usize = 8;
 
-/// The first of these names, and how many more there are.
+/// Lists the first of these names, and the number of the others.
 fn some(names: &[String]) -> String {
     let listed = names.iter().take(LISTED).map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
     if names.len() > LISTED { format!("{listed} and {} more", names.len() - LISTED) } else { listed }

@@ -1,10 +1,10 @@
-//! Finding layers and tensors by what people call them.
+//! Finding layers and tensors by name.
 
 use thiserror::Error;
 
 use super::{Graph, Layer, LayerId, Model, Output, Place};
 
-/// Why nothing was found, or too much.
+/// Reason why a name finds nothing, or too much.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum FindError {
@@ -22,16 +22,16 @@ pub enum FindError {
 }
 
 impl Graph {
-    /// The layer with this name or, where no layer has it, the layer that makes the tensor with this name, or else the layer
-    /// with this id.
+    /// Returns the layer with this name. If no layer has it, returns the producer of the tensor with this name, or else
+    /// the layer with this id.
     ///
     /// # Errors
-    /// [`FindError`] where there is none, or more than one.
+    /// [`FindError`] if there is none, or more than one.
     pub fn find(&self, name: &str) -> Result<LayerId, FindError> {
         self.find_among(name, || self.unordered())
     }
 
-    /// As [`find`](Self::find), among layers of which those of this name are some.
+    /// Does the same as [`find`](Self::find) among candidates that include all layers of this name.
     pub(super) fn find_among<'g, I: Iterator<Item = &'g Layer>>(
         &'g self,
         name: &str,
@@ -48,15 +48,16 @@ impl Graph {
         }
     }
 
-    /// The tensor with this name or, where no tensor has it, the first output of the layer that [`find`](Self::find) gives.
+    /// Returns the tensor with this name. If no tensor has it, returns the first output of the layer that
+    /// [`find`](Self::find) returns.
     ///
     /// # Errors
-    /// [`FindError`] where there is none, or more than one.
+    /// [`FindError`] if there is none, or more than one.
     pub fn tensor(&self, name: &str) -> Result<Output, FindError> {
         self.tensor_among(name, || self.unordered())
     }
 
-    /// As [`tensor`](Self::tensor), among layers of which those of this name are some.
+    /// Does the same as [`tensor`](Self::tensor) among candidates that include all layers of this name.
     pub(super) fn tensor_among<'g, I: Iterator<Item = &'g Layer>>(
         &'g self,
         name: &str,
@@ -68,7 +69,7 @@ impl Graph {
         }
     }
 
-    /// The tensor that has this among its names, if there is one.
+    /// Returns the tensor with this name, if there is one.
     ///
     /// # Errors
     /// [`FindError::Ambiguous`].
@@ -87,7 +88,7 @@ impl Graph {
     }
 }
 
-/// The only one of these layers; `None` if there are none.
+/// Returns the only one of these layers; `None` if there are none.
 fn the_one<'g>(name: &str, layers: impl Iterator<Item = &'g Layer>) -> Result<Option<LayerId>, FindError> {
     match layers.map(|layer| layer.id).collect::<Vec<_>>()[..] {
         [] => Ok(None),
@@ -97,7 +98,8 @@ fn the_one<'g>(name: &str, layers: impl Iterator<Item = &'g Layer>) -> Result<Op
 }
 
 impl Model {
-    /// The graph of the model, and those of all bodies, each with its place: one comes before those inside of it.
+    /// Returns the graph of the model and those of all bodies, each with its place. A graph comes before those inside
+    /// it.
     ///
     /// # Examples
     /// ```
@@ -118,7 +120,7 @@ impl Model {
         found.into_iter()
     }
 
-    /// The graph at a place.
+    /// Returns the graph at a place.
     #[must_use]
     pub fn graph_at(&self, place: &Place) -> Option<&Graph> {
         place
@@ -127,11 +129,12 @@ impl Model {
             .try_fold(self.graph(), |graph, &(layer, at)| Some(&graph.layer(layer)?.bodies.get(at)?.graph))
     }
 
-    /// The layer with this name, tensor name or id, as [`Graph::find`], and the graph that it is in: `loop/body/x` is `x` in
-    /// the body `body` of the layer `loop`. What the model's own graph has is not looked for in bodies.
+    /// Returns the layer with this name, tensor name or id, as [`Graph::find`] does, and the place of its graph.
+    /// `loop/body/x` is `x` in the body `body` of the layer `loop`. A name of the model's own graph is not searched in
+    /// bodies.
     ///
     /// # Errors
-    /// [`FindError`] where there is none, or more than one.
+    /// [`FindError`] if there is none, or more than one.
     pub fn find(&self, path: &str) -> Result<(Place, LayerId), FindError> {
         match self.graph().find(path) {
             Ok(id) => Ok((Place::default(), id)),
@@ -140,7 +143,7 @@ impl Model {
         }
     }
 
-    /// As [`find`](Self::find), where the model's own graph has nothing of this name.
+    /// Does the same as [`find`](Self::find) for names that the model's own graph lacks.
     pub(super) fn find_in_bodies(&self, path: &str) -> Result<(Place, LayerId), FindError> {
         let mut pending = vec![(Place::default(), self.graph(), path)];
         while let Some((place, graph, rest)) = pending.pop() {

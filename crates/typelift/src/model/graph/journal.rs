@@ -1,7 +1,7 @@
-//! A batch of edits under way: what was done, so that all of it can be undone, or made final at once.
+//! Journal of a batch of edits: the changes so far, so that all of them can be undone or made final together.
 //!
-//! petgraph walks the list of a tensor's uses to remove one of them. So a batch only marks wires and layers as gone, and
-//! takes them out together at its end.
+//! Removing an edge in petgraph takes time in proportion to the tensor's uses. A batch therefore only marks edges and
+//! layers as removed, and deletes them together at its end.
 
 use std::collections::BTreeSet;
 
@@ -14,35 +14,35 @@ use super::layer::Joints;
 use super::{BackEdge, Body, EditError, Graph, Input, Layer, LayerId, Output, PortMapEntry, Text, Wire};
 use crate::base::span::Span;
 
-/// One thing that a batch did.
+/// Change recorded in the journal.
 #[derive(Clone, Debug)]
 pub(super) enum Record {
     Added(NodeIndex),
     Removed(NodeIndex),
-    /// What the layer was before; its bodies are left out.
+    /// The former state of the layer, without its bodies.
     Changed(NodeIndex, Box<Layer>),
     Named(Box<Renamed>),
     Joined(Box<Joined>),
     Wired(EdgeIndex),
-    /// The wire is gone, and its text was this; empty if it had none, which keeps a record small.
+    /// The edge is removed. The span of its text is empty if it had none, which keeps a record small.
     Unwired(EdgeIndex, Span),
-    /// A body was to be edited, whose journal was this long.
+    /// A body was opened for edits; the length of its journal at that time.
     Entered(NodeIndex, u32, u32),
 }
 
 impl Record {
-    /// The wire that went.
+    /// Returns the edge that was removed.
     fn unwired(&self) -> Option<EdgeIndex> {
         if let Self::Unwired(edge, _) = self { Some(*edge) } else { None }
     }
 
-    /// The body that was to be edited.
+    /// Returns the body that was opened for edits.
     fn entered(&self) -> Option<(NodeIndex, u32)> {
         if let Self::Entered(node, at, _) = self { Some((*node, *at)) } else { None }
     }
 }
 
-/// What the names of a port were before, and whether its layer was edited.
+/// Former names of a port; the flag is true if its layer was edited before.
 #[derive(Clone, Debug)]
 pub(super) struct Renamed {
     output: Output,
@@ -50,7 +50,7 @@ pub(super) struct Renamed {
     edited: bool,
 }
 
-/// What joined a layer and one of its bodies before.
+/// Former connections of a layer and one of its bodies.
 #[derive(Clone, Debug)]
 pub(super) struct Joined {
     layer: LayerId,
@@ -60,12 +60,12 @@ pub(super) struct Joined {
     edited: bool,
 }
 
-/// What the batch under way did to a graph, in order.
+/// Changes of the current batch, in order.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Journal {
     records: Vec<Record>,
     gone_layers: usize,
-    /// Whether a new wire could close a cycle.
+    /// True if a new edge may close a cycle.
     may_close_cycle: bool,
 }
 
@@ -82,12 +82,12 @@ impl Journal {
 /// A layer, and the position of one of its inputs or outputs.
 pub(super) type End = (NodeIndex, u32);
 
-/// Up to this many wires are removed or fed one by one. Beyond that, those that remain are rebuilt, and those of a layer
-/// looked up.
+/// Limit up to which edges are removed or connected one by one. Beyond it, the remaining edges are rebuilt and those of
+/// a layer are indexed.
 const FEW: usize = 32;
 
 impl Graph {
-    /// The layers of this graph that the batch under way added, changed or named since its journal was this long.
+    /// Returns the layers that the batch added, changed or renamed since its journal had this length.
     pub(super) fn touched_since(&self, mark: usize) -> impl Iterator<Item = LayerId> {
         self.journal.records.iter().skip(mark).filter_map(|record| match record {
             Record::Added(node) | Record::Changed(node, _) => Some(self.storage.node_weight(*node)?.id),
@@ -96,7 +96,7 @@ impl Graph {
         })
     }
 
-    /// The layers of this graph that the batch under way added since its journal was this long, and that are there.
+    /// Returns the existing layers that the batch added since its journal had this length.
     pub(crate) fn added_since(&self, mark: usize) -> impl Iterator<Item = LayerId> {
         let added = self.journal.records.iter().skip(mark).filter_map(|record| match record {
             Record::Added(node) => Some(self.storage.node_weight(*node)?.id),
@@ -105,7 +105,7 @@ impl Graph {
         added.filter(|&id| self.layer(id).is_some())
     }
 
-    /// Adds a layer with `inputs` ports that nothing feeds yet.
+    /// Adds a layer with `inputs` ports that are not connected yet.
     pub(super) fn put(&mut self, layer: Layer, inputs: usize) -> LayerId {
         let id = self.place(layer, inputs);
         self.record_added(id);
@@ -116,7 +116,7 @@ impl Graph {
         self.journal.records.extend(self.node(id).map(Record::Added));
     }
 
-    /// Forgets where a file has what is in here, which is to be in another file.
+    /// Drops positions in the file, because the layer moves to another file.
     pub(super) fn leave_file(&mut self) {
         self.storage.node_weights_mut().for_each(Layer::leave_file);
         for wire in self.storage.edge_weights_mut() {
@@ -126,10 +126,10 @@ impl Graph {
         (self.removed, self.ignored) = (Vec::new(), Vec::new());
     }
 
-    /// Marks layers, and the wires to them, as gone.
+    /// Marks layers, and the edges to them, as removed.
     ///
     /// # Errors
-    /// [`EditError::NoLayer`]; [`EditError::InUse`] where one feeds a layer that stays.
+    /// [`EditError::NoLayer`]; [`EditError::InUse`] if one of them feeds another layer.
     pub(crate) fn take_all(&mut self, layers: &[LayerId]) -> Result<(), EditError> {
         let mut nodes = layers.iter().map(|&id| self.known(id)).collect::<Result<Vec<_>, _>>()?;
         nodes.sort_unstable();
@@ -151,19 +151,19 @@ impl Graph {
         Ok(())
     }
 
-    /// What a layer that is to go feeds and stays.
+    /// Returns the error for a layer that is still used by a layer that is kept.
     fn use_of(&self, node: NodeIndex) -> Option<EditError> {
         let mut wires = self.storage.edges_directed(node, Outgoing).filter(|edge| !edge.weight().gone);
         let consumer = wires.find_map(|edge| Some(&self.storage[edge.target()]).filter(|layer| !layer.gone))?;
         Some(EditError::InUse { layer: self.storage[node].id, consumer: consumer.id })
     }
 
-    /// The wires to a layer.
+    /// Returns the edges to a layer.
     pub(super) fn live_edges(&self, node: NodeIndex) -> impl Iterator<Item = EdgeReference<'_, Wire>> {
         self.storage.edges_directed(node, Incoming).filter(|edge| !edge.weight().gone)
     }
 
-    /// The layer, to be changed; its bodies cannot be.
+    /// Returns the layer for changes. Its bodies cannot be changed here.
     pub(super) fn record_change(&mut self, node: NodeIndex) -> &mut Layer {
         let layer = &mut self.storage[node];
         let bodies = std::mem::take(&mut layer.bodies);
@@ -173,7 +173,7 @@ impl Graph {
         layer
     }
 
-    /// Gives an output that is there other names.
+    /// Changes the names of an existing output.
     pub(crate) fn name_output(&mut self, output: Output, names: Option<Text>) {
         let Some(node) = self.node(output.layer) else { return };
         let Some(layer) = self.storage.node_weight_mut(node) else { return };
@@ -183,7 +183,7 @@ impl Graph {
         self.journal.records.push(Record::Named(Box::new(Renamed { output, names, edited })));
     }
 
-    /// Joins a layer and one of its bodies in another way.
+    /// Changes the connections of a layer and one of its bodies.
     pub(crate) fn join(&mut self, layer: LayerId, at: usize, port_map: Vec<PortMapEntry>, back_edges: Vec<BackEdge>) {
         let Some(owner) = self.layer_mut(layer) else { return };
         let edited = std::mem::replace(&mut owner.edited, true);
@@ -194,7 +194,7 @@ impl Graph {
         self.journal.records.push(Record::Joined(Box::new(Joined { layer, at, port_map, back_edges, edited })));
     }
 
-    /// The graph of a body, to be changed, and what joins it to the layer.
+    /// Returns the graph of a body for changes, and its connections to the layer.
     pub(crate) fn enter(&mut self, layer: LayerId, at: usize) -> Result<(&mut Self, Joints<'_>), EditError> {
         let node = self.known(layer)?;
         let body = self.storage[node].bodies.get_mut(at).ok_or(EditError::NoBody { layer, at })?;
@@ -204,13 +204,13 @@ impl Graph {
         Ok((graph, Joints { port_map, back_edges }))
     }
 
-    /// Feeds an input from an output, in place of what feeds it.
+    /// Connects an output to an input, in place of its former source.
     pub(super) fn feed_one(&mut self, from: End, to: End) {
         let old = self.live_edges(to.0).find(|edge| edge.weight().to_port == to.1).map(|edge| edge.id());
         self.replace_wire(old, from, to);
     }
 
-    /// Wires an output to an input, in the place of the wire `old`, and gives the new wire if there is a new one.
+    /// Connects an output to an input in place of the edge `old`. Returns the new edge, if one was created.
     fn replace_wire(&mut self, old: Option<EdgeIndex>, from: End, to: End) -> Option<EdgeIndex> {
         if old.is_some_and(|old| self.start(old) == Some(from)) {
             return None;
@@ -219,24 +219,24 @@ impl Graph {
         let wire = Wire { touched: true, ..Wire::new(from.1 as usize, to.1 as usize, span) };
         let edge = self.storage.add_edge(from.0, to.0, wire);
         self.journal.records.push(Record::Wired(edge));
-        // What nothing feeds, or feeds nothing, is on no cycle.
+        // A layer without producers or without consumers is on no cycle.
         let is_inner = || self.live_edges(from.0).next().is_some() && self.storage.neighbors(to.0).next().is_some();
         self.journal.may_close_cycle = self.journal.may_close_cycle || is_inner();
         self.mark_rewired(to.0);
         Some(edge)
     }
 
-    /// Where a wire starts.
+    /// Returns the start of an edge.
     fn start(&self, edge: EdgeIndex) -> Option<End> {
         Some((self.storage.edge_endpoints(edge)?.0, self.storage.edge_weight(edge)?.from_port))
     }
 
-    /// As [`feed_one`](Self::feed_one), for several inputs of one layer.
+    /// Does the same as [`feed_one`](Self::feed_one) for several inputs of one layer.
     pub(super) fn feed_layer(&mut self, wires: impl ExactSizeIterator<Item = (End, End)>) {
         if wires.len() <= FEW {
             return wires.for_each(|(from, to)| self.feed_one(from, to));
         }
-        // The wires of a layer with many inputs are looked through once for all of these.
+        // The edges of a layer with many inputs are scanned once for all of these.
         let mut old = FxHashMap::default();
         for (from, to) in wires {
             if old.is_empty() {
@@ -247,7 +247,7 @@ impl Graph {
         }
     }
 
-    /// Leaves an input without a source.
+    /// Disconnects an input.
     pub(super) fn starve(&mut self, target: Input) {
         let Some(to) = self.node(target.layer) else { return };
         let wire = self.live_edges(to).find(|edge| edge.weight().to_port as usize == target.port).map(|edge| edge.id());
@@ -263,15 +263,15 @@ impl Graph {
         }
     }
 
-    /// Marks a wire as gone and gives its place in the file away.
+    /// Marks an edge as removed, and returns its position in the file for reuse.
     fn hand_over(&mut self, edge: EdgeIndex) -> Option<Span> {
         self.unwire_one(edge);
         self.storage.edge_weight_mut(edge)?.span.take()
     }
 
-    /// Looks for a cycle that the batch closed, here or in a body.
+    /// Searches a cycle that the batch closed, here or in a body.
     pub(crate) fn check_batch(&self) -> Result<(), EditError> {
-        // Each body once, however often it was entered: bodies in bodies would multiply.
+        // Each body is checked once, even if it was entered often: nested bodies would multiply the work.
         let entered: BTreeSet<_> = self.journal.records.iter().filter_map(Record::entered).collect();
         let bodies = entered.into_iter().filter_map(|(node, at)| self.weight(node)?.bodies.get(at as usize));
         bodies.into_iter().try_for_each(|body| body.graph.check_batch())?;
@@ -279,7 +279,7 @@ impl Graph {
         cycle.map_or(Ok(()), |cycle| Err(EditError::Cycle(cycle)))
     }
 
-    /// Ends the batch: what is gone goes.
+    /// Ends the batch: marked layers and edges are deleted.
     pub(crate) fn commit(&mut self) {
         let records = std::mem::take(&mut self.journal).records;
         self.fill_places(&records);
@@ -303,7 +303,7 @@ impl Graph {
         }
     }
 
-    /// Takes the wires out that are gone.
+    /// Deletes the edges that are marked as removed.
     fn drop_gone_wires(&mut self, records: &[Record]) {
         let gone = || records.iter().filter_map(Record::unwired);
         self.removed.extend(gone().filter_map(|edge| self.storage.edge_weight(edge)?.span));
@@ -323,7 +323,7 @@ impl Graph {
         }
     }
 
-    /// Gives each new wire that has no place in the file the place of one from the same tensor that is gone.
+    /// Assigns the position of a removed edge to each new edge from the same tensor that has none.
     fn fill_places(&mut self, records: &[Record]) {
         let homeless = |record: &Record| {
             let &Record::Wired(edge) = record else { return None };
@@ -339,7 +339,7 @@ impl Graph {
         };
         let mut places: Vec<_> = records.iter().filter_map(Record::unwired).filter_map(place).collect();
         places.sort_unstable();
-        // Those that came first get the first places.
+        // Earlier edges get the first positions.
         homeless.sort_by_key(|(start, _)| *start);
         let mut places = places.into_iter().peekable();
         for (start, new) in homeless {
@@ -353,8 +353,8 @@ impl Graph {
         }
     }
 
-    /// Undoes the batch back to where its journal was this long, the last record first, which finds each wire at the head of
-    /// its lists.
+    /// Undoes the batch back to the state when its journal had this length, the last record first. In this order each
+    /// edge is at the head of its lists.
     pub(crate) fn roll_back(&mut self, mark: usize) {
         while self.journal.len() > mark
             && let Some(record) = self.journal.records.pop()
@@ -414,7 +414,8 @@ impl Graph {
         }
     }
 
-    /// The entry of a layer in the index stays, so that ids keep their places and none is given again; it names no node.
+    /// Clears a layer's entry in the index. The entry itself is kept, so that ids keep their positions and none is
+    /// reused.
     fn forget(&mut self, id: LayerId) {
         if let Some(at) = self.position(id) {
             self.index[at].1 = NodeIndex::end();

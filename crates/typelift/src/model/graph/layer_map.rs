@@ -1,11 +1,11 @@
-//! What is known of each layer of a graph.
+//! A map from the layers of a graph to values.
 
 use rustc_hash::FxHashMap;
 
 use super::{Graph, LayerId};
 
-/// Something for layers of a graph, by their ids. Files number their layers from zero on, so most are in an array, which is
-/// several times as fast as a hash map where there are a million.
+/// A map from the layers of a graph to values, by id. Files number their layers from zero, so most entries are in an
+/// array. For a million layers this is several times as fast as a hash map.
 #[derive(Clone, Debug)]
 pub struct LayerMap<T> {
     first: Vec<Option<T>>,
@@ -13,14 +13,14 @@ pub struct LayerMap<T> {
 }
 
 impl<T> LayerMap<T> {
-    /// An empty one for a graph.
+    /// Creates an empty map for a graph.
     #[must_use]
     pub fn new(graph: &Graph) -> Self {
         let first = std::iter::repeat_with(|| None).take(graph.len() + graph.len() / 2).collect();
         Self { first, others: FxHashMap::default() }
     }
 
-    /// Puts something in for a layer; gives what was there.
+    /// Inserts a value for a layer, and returns the former one.
     pub fn insert(&mut self, layer: LayerId, value: T) -> Option<T> {
         match usize::try_from(layer.0).ok().and_then(|at| self.first.get_mut(at)) {
             Some(place) => place.replace(value),
@@ -28,7 +28,7 @@ impl<T> LayerMap<T> {
         }
     }
 
-    /// What there is for a layer.
+    /// Returns the value of a layer.
     #[must_use]
     pub fn get(&self, layer: LayerId) -> Option<&T> {
         match usize::try_from(layer.0).ok().and_then(|at| self.first.get(at)) {

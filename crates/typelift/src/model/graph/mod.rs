@@ -1,4 +1,4 @@
-//! The graph: layers, the wires between their ports, and the changes that edits are made of.
+//! Graph: layers, the edges between their ports, and elementary changes.
 
 mod build;
 mod change;
@@ -40,23 +40,23 @@ pub use verify::Violation;
 
 use crate::base::span::Span;
 
-/// The number of a layer in the file. It is unique in its graph and never given to another layer.
+/// Id of a layer in the file. It is unique in its graph and never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct LayerId(pub u64);
 
 impl LayerId {
-    /// The largest number that OpenVINO reads.
+    /// The largest id that OpenVINO reads.
     pub(crate) const LARGEST: u64 = i64::MAX as u64;
 }
 
 impl LayerId {
-    /// The output of this layer at a position, from 0.
+    /// Returns the output of this layer at a position, from 0.
     #[must_use]
     pub fn output(self, port: usize) -> Output {
         Output { layer: self, port }
     }
 
-    /// The input of this layer at a position, from 0.
+    /// Returns the input of this layer at a position, from 0.
     #[must_use]
     pub fn input(self, port: usize) -> Input {
         Input { layer: self, port }
@@ -77,50 +77,50 @@ impl fmt::Display for LayerId {
     }
 }
 
-/// An output port of a layer, by position: the name of a tensor in a graph.
+/// Output port of a layer, by position; it identifies a tensor in a graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct Output {
-    /// The layer that makes the tensor.
+    /// The layer that produces the tensor.
     pub layer: LayerId,
     /// The position among its outputs, from 0.
     pub port: usize,
 }
 
-/// The layer and the position: `7:0`.
+/// Formats the layer and the position: `7:0`.
 impl fmt::Display for Output {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.layer, self.port)
     }
 }
 
-/// An input port of a layer, by position.
+/// Input port of a layer, by position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct Input {
-    /// The layer that takes the tensor.
+    /// The layer that uses the tensor.
     pub layer: LayerId,
     /// The position among its inputs, from 0.
     pub port: usize,
 }
 
-/// The layer and the position: `7:0`.
+/// Formats the layer and the position: `7:0`.
 impl fmt::Display for Input {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.layer, self.port)
     }
 }
 
-/// An edge of the petgraph graph: which output of its source feeds which input of its target.
+/// An edge of the petgraph graph: an output of its source feeds an input of its target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wire {
     /// Position among the outputs of the source.
     pub from_port: u32,
     /// Position among the inputs of the target.
     pub to_port: u32,
-    /// The `<edge>` of the file whose place it has.
+    /// The `<edge>` element of the file whose position it has.
     pub(crate) span: Option<Span>,
-    /// Whether the text of `span` says something else.
+    /// True if the file's `<edge>` at `span` is out of date.
     pub(crate) touched: bool,
-    /// Whether the batch of edits under way took it out.
+    /// True if the current batch of edits removed it.
     gone: bool,
 }
 
@@ -131,10 +131,10 @@ impl Wire {
     }
 }
 
-/// The layers of a model or of a body, and the wires between them.
+/// The layers of a model or of a body, and the edges between them.
 ///
-/// Storage is a petgraph graph, which [`petgraph`](Self::petgraph) lends for its algorithms; layers are named by their
-/// [`LayerId`], which survives every edit.
+/// The storage is a petgraph graph, available as [`petgraph`](Self::petgraph) for its algorithms. Layers are identified
+/// by their [`LayerId`], which survives every edit.
 #[derive(Clone, Default)]
 pub struct Graph {
     storage: StableDiGraph<Layer, Wire>,
@@ -142,24 +142,24 @@ pub struct Graph {
     index: Vec<(LayerId, NodeIndex)>,
     /// One more than the largest id that a layer ever had.
     next_id: u64,
-    /// The text of layers and wires that were removed.
+    /// The text of removed layers and edges.
     removed: Vec<Span>,
     /// Spans of ignored layers and edges that could take effect once a layer is added or removed.
     ignored: Vec<Span>,
-    /// The batch of edits under way.
+    /// The current batch of edits.
     journal: journal::Journal,
-    /// Its `<rt_info>`: that of the file, or one that was made.
+    /// The `<rt_info>`, from the file or created.
     pub(crate) rt_info: Option<Text>,
-    /// Where the file has it.
+    /// The position in the file.
     pub(crate) rt_info_span: Option<Span>,
     /// The element that holds it: the root, or a body's.
     pub(crate) span: Option<Span>,
-    /// The `<layers>` and `<edges>` elements in there.
+    /// The `<layers>` and `<edges>` elements in it.
     pub(crate) layers_span: Option<Span>,
     pub(crate) edges_span: Option<Span>,
 }
 
-/// How many layers and wires there are: a large graph is for [`layers`](Graph::layers) to list.
+/// Formats the number of layers and edges. A large graph is listed by [`layers`](Graph::layers).
 impl fmt::Debug for Graph {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Graph({} layers, {} wires)", self.len(), self.storage.edge_count())
@@ -168,81 +168,81 @@ impl fmt::Debug for Graph {
 
 impl Graph {
     pub(crate) fn with_capacity(layers: usize) -> Self {
-        // A wire that is moved has two places until the batch of edits ends.
+        // An edge that is moved exists twice until the batch of edits ends.
         let storage = StableDiGraph::with_capacity(layers, layers / 2 * 5);
         Self { storage, ..Self::default() }
     }
 
-    /// The petgraph graph, for its algorithms. Node weights are layers, edge weights the ports they join. What a batch of
-    /// edits removes leaves it when the batch ends.
+    /// Returns the petgraph graph for its algorithms. Node weights are layers, edge weights the ports that they
+    /// connect. Removed parts are deleted at the end of a batch.
     pub fn petgraph(&self) -> &StableDiGraph<Layer, Wire> {
         &self.storage
     }
 
-    /// The petgraph index of a layer; valid until the next edit.
+    /// Returns the petgraph index of a layer; it is valid until the next edit.
     pub fn node(&self, id: LayerId) -> Option<NodeIndex> {
         self.position(id).map(|at| self.index[at].1).filter(|&node| node != NodeIndex::end())
     }
 
-    /// Where the index has a layer.
+    /// Returns the position of a layer in the index.
     fn position(&self, id: LayerId) -> Option<usize> {
-        // Files number their layers from 0 without gaps, as a rule.
+        // Files usually number their layers from 0 without gaps.
         match usize::try_from(id.0).ok().and_then(|at| Some((at, self.index.get(at)?))) {
             Some((at, &(found, _))) if found == id => Some(at),
             _ => self.index.binary_search_by_key(&id, |entry| entry.0).ok(),
         }
     }
 
-    /// The layer with this id.
+    /// Returns the layer with this id.
     pub fn layer(&self, id: LayerId) -> Option<&Layer> {
         self.storage.node_weight(self.node(id)?)
     }
 
-    /// Every layer, in no particular order, which is found faster than that of [`layers`](Self::layers).
+    /// Returns every layer in no particular order, which is faster than [`layers`](Self::layers).
     pub(crate) fn unordered(&self) -> impl Iterator<Item = &Layer> {
         self.storage.node_weights().filter(|layer| !layer.gone)
     }
 
-    /// The number of layers, bodies not counted.
+    /// Returns the number of layers, without bodies.
     pub fn len(&self) -> usize {
         self.storage.node_count() - self.journal.gone_layers()
     }
 
-    /// Whether the batch of edits under way did anything so far.
+    /// True if the current batch of edits has changed anything.
     pub(crate) fn is_edited(&self) -> bool {
         self.journal.len() > 0
     }
 
-    /// Whether there are no layers.
+    /// True if there are no layers.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Every layer: those of the file in its order, each added one just before the first layer that uses it.
+    /// Returns every layer: those of the file in its order, each added one just before its first consumer.
     pub fn layers(&self) -> impl Iterator<Item = &Layer> {
         self.written_order().into_iter().filter_map(|node| self.storage.node_weight(node)).filter(|layer| !layer.gone)
     }
 
-    /// Every layer that has bodies, in the order of [`layers`](Self::layers).
+    /// Returns every layer that has bodies, in the order of [`layers`](Self::layers).
     pub(crate) fn owners(&self) -> impl Iterator<Item = &Layer> {
         let has_bodies = |layer: &&Layer| !layer.bodies.is_empty();
         let any = self.unordered().any(|layer| has_bodies(&layer));
         any.then(|| self.layers()).into_iter().flatten().filter(has_bodies)
     }
 
-    /// The outputs that feed a layer, by input position; `None` for an input that nothing feeds.
+    /// Returns the outputs that feed a layer, by input position; `None` for an unconnected input.
     pub fn producers(&self, id: LayerId) -> Vec<Option<Output>> {
         self.feeds(id).into_iter().map(|feed| feed.map(|(layer, port)| layer.id.output(port))).collect()
     }
 
-    /// The output that feeds an input; `None` if nothing does.
+    /// Returns the output that feeds an input; `None` if it is not connected.
     pub fn producer(&self, input: Input) -> Option<Output> {
         let wires = self.storage.edges_directed(self.node(input.layer)?, Incoming);
         let mut wires = wires.filter(|edge| !edge.weight().gone && edge.weight().to_port as usize == input.port);
         wires.next().and_then(|edge| Some(self.weight(edge.source())?.id.output(edge.weight().from_port as usize)))
     }
 
-    /// Every wire: a tensor, and an input that it feeds. Those of the file come in its order.
+    /// Returns every edge: a tensor, and an input that it feeds. Edges of the file are in its order.
     pub fn wires(&self) -> impl Iterator<Item = (Output, Input)> {
         let wires = || self.storage.edge_references().filter(|edge| !edge.weight().gone);
         let place = |wire: &Wire| (wire.span.is_none(), wire.span.map(|span| span.start));
@@ -259,7 +259,7 @@ impl Graph {
         })
     }
 
-    /// The inputs that a tensor feeds, in no particular order.
+    /// Returns the inputs that a tensor feeds, in no particular order.
     pub fn consumers(&self, output: Output) -> impl Iterator<Item = Input> {
         let edges = self.node(output.layer).into_iter().flat_map(|node| self.storage.edges_directed(node, Outgoing));
         let of_port = move |wire: &Wire| wire.from_port as usize == output.port && !wire.gone;
@@ -269,26 +269,27 @@ impl Graph {
         })
     }
 
-    /// The layers that use an output of this one, each as often as it does.
+    /// Returns the consumers of a layer, each as often as it uses an output.
     pub fn users(&self, id: LayerId) -> impl Iterator<Item = LayerId> {
         let edges = self.node(id).into_iter().flat_map(|node| self.storage.edges_directed(node, Outgoing));
         edges.filter(|edge| !edge.weight().gone).filter_map(|edge| Some(self.storage.node_weight(edge.target())?.id))
     }
 
-    /// The port of an output.
+    /// Returns the port of an output.
     pub fn output(&self, output: Output) -> Option<&OutputPort> {
         self.layer(output.layer)?.outputs.get(output.port)
     }
 
-    /// As [`producers`](Self::producers), each with the layer itself.
+    /// Does the same as [`producers`](Self::producers), with the layers themselves.
     pub(crate) fn feeds(&self, id: LayerId) -> SmallVec<[Option<(&Layer, usize)>; 4]> {
         self.node(id).map_or_else(SmallVec::new, |node| self.by_input(node, |node, port| (&self.storage[node], port)))
     }
 
-    /// The tensors that feed a layer, up to the first input that nothing feeds: it has as many inputs as that.
+    /// Returns the tensors that feed a layer, up to its first unconnected input. Their number is the number of its
+    /// inputs.
     pub(crate) fn tensors(&self, id: LayerId) -> SmallVec<[&OutputPort; 4]> {
         let Some(node) = self.node(id) else { return SmallVec::new() };
-        // Most often each input has its wire, and they came in the order of the inputs.
+        // Most often each input has its edge, in the order of the inputs.
         let mut tensors = SmallVec::new();
         let mut missing = self.storage[node].inputs.len();
         for edge in self.storage.edges_directed(node, Incoming).filter(|edge| !edge.weight().gone) {
@@ -307,7 +308,7 @@ impl Graph {
         ports.into_iter().map_while(Option::flatten).collect()
     }
 
-    /// What `of` gives for the node and the port that feed each input: petgraph lists incoming edges newest first, ports
+    /// Calls `of` with the node and the port that feed each input. petgraph lists incoming edges newest first; ports
     /// give the order.
     fn by_input<T: Clone>(&self, node: NodeIndex, of: impl Fn(NodeIndex, usize) -> T) -> SmallVec<[Option<T>; 4]> {
         let mut feeds = SmallVec::from_elem(None, self.storage[node].inputs.len());
@@ -319,34 +320,34 @@ impl Graph {
         feeds
     }
 
-    /// The layers that feed a layer, each as often as it does, the wire that came last first.
+    /// Returns the producers of a layer, each as often as it feeds the layer, the newest edge first.
     pub(crate) fn sources(&self, id: LayerId) -> impl Iterator<Item = LayerId> {
         let wires = self.node(id).into_iter().flat_map(|node| self.storage.edges_directed(node, Incoming));
         wires.filter(|edge| !edge.weight().gone).map(|edge| self.storage[edge.source()].id)
     }
 
-    /// The wires to a layer, the one that came last first.
+    /// Returns the edges to a layer, the newest first.
     pub(crate) fn wires_into(&self, id: LayerId) -> impl Iterator<Item = &Wire> {
         let edges = self.node(id).into_iter().flat_map(|node| self.storage.edges_directed(node, Incoming));
         edges.map(|edge| edge.weight()).filter(|wire| !wire.gone)
     }
 
-    /// Every wire with the layers that it joins.
+    /// Returns every edge with the layers that it connects.
     pub(crate) fn joints(&self) -> impl Iterator<Item = (&Layer, &Wire, &Layer)> {
         let edges = self.storage.edge_references().filter(|edge| !edge.weight().gone);
         edges.map(|edge| (&self.storage[edge.source()], edge.weight(), &self.storage[edge.target()]))
     }
 
-    /// Every layer after those that feed it.
+    /// Returns every layer after its producers.
     ///
     /// # Errors
-    /// The layers that form a cycle, in the order of the wires. What was read from a file or edited has none.
+    /// The layers that form a cycle, in the order of the edges. A graph from a file or an edit has none.
     pub fn topological_order(&self) -> Result<Vec<LayerId>, Vec<LayerId>> {
         let order = self.node_order()?;
         Ok(order.into_iter().filter_map(|node| Some(self.storage.node_weight(node)?.id)).collect())
     }
 
-    /// These layers in the [order](Self::topological_order) in which each comes after those that feed it.
+    /// Returns these layers in [topological order](Self::topological_order): each after its producers.
     pub(crate) fn producers_first(&self, layers: Vec<LayerId>) -> Vec<LayerId> {
         if layers.len() < 2 {
             return layers;
@@ -360,13 +361,13 @@ impl Graph {
         nodes.into_iter().map(|node| self.storage[node].id).collect()
     }
 
-    /// Whether every layer is after those that feed it as it is: files list producers first, as a rule.
+    /// True if every layer already is after its producers, as in most files.
     fn is_in_order(&self) -> bool {
-        // What came last is looked at first.
+        // The newest edges are checked first.
         self.storage.edge_references().rev().all(|edge| edge.source() < edge.target() || edge.weight().gone)
     }
 
-    /// As [`topological_order`](Self::topological_order), by node.
+    /// Does the same as [`topological_order`](Self::topological_order), by node.
     fn node_order(&self) -> Result<Vec<NodeIndex>, Vec<LayerId>> {
         let wires = || self.storage.edge_references().filter(|edge| !edge.weight().gone);
         let nodes = self.storage.node_indices().filter(|&node| !self.storage[node].gone);
@@ -392,17 +393,18 @@ impl Graph {
         if order.len() == self.len() { Ok(order) } else { Err(self.cycle(|node| waits_for[node.index()] > 0)) }
     }
 
-    /// The layers that form a cycle, as [`topological_order`](Self::topological_order) has them, if there is one.
+    /// Returns the layers that form a cycle, as [`topological_order`](Self::topological_order) reports them, if there
+    /// is one.
     fn find_cycle(&self) -> Option<Vec<LayerId>> {
         if self.is_in_order() || self.is_plainly_acyclic() { None } else { self.node_order().err() }
     }
 
-    /// Whether an order is at hand in which every wire leads forward: that of the file, with those that were added just
-    /// before the first layer that uses them.
+    /// True if every edge leads forward in a known order: that of the file, with added layers just before their first
+    /// consumer.
     fn is_plainly_acyclic(&self) -> bool {
         let wires = || self.storage.edge_references().filter(|edge| !edge.weight().gone);
         let ends = |edge: EdgeReference<'_, Wire>| (edge.source().index(), edge.target().index());
-        // The nodes have odd places in their order; before each there is one for those that must come before it.
+        // Nodes have odd positions in their order. The even position before each is for nodes that must precede it.
         let mut places: Vec<_> = (0..self.storage.node_bound() as u32).map(|node| 2 * node + 1).collect();
         for (from, to) in wires().rev().map(ends) {
             if (places[from], from) > (places[to], to) {
@@ -412,8 +414,9 @@ impl Graph {
         wires().map(ends).all(|(from, to)| (places[from], from) < (places[to], to))
     }
 
-    /// The layers of a cycle, found by walking back along wires among the layers that wait for each other. Each of these is
-    /// fed by another one, so the walk comes back to a layer where it was before. The first layer of the file comes first.
+    /// Returns the layers of a cycle, by walking back along edges among the layers that wait for each other. Each of
+    /// these has a producer among them, so the walk reaches a layer twice. The cycle starts with its first layer in the
+    /// file.
     fn cycle(&self, waits: impl Fn(NodeIndex) -> bool) -> Vec<LayerId> {
         let mut path = Vec::new();
         let mut position = HashMap::new();
@@ -433,7 +436,7 @@ impl Graph {
         path.iter().filter_map(|&node| Some(self.storage.node_weight(node)?.id)).collect()
     }
 
-    /// The nodes of the file in its order, each added one just before the first node that uses it, unused ones last.
+    /// Returns the nodes of the file in its order, each added one just before its first consumer, unused ones last.
     fn written_order(&self) -> Vec<NodeIndex> {
         let is_added = |node: NodeIndex| self.storage.node_weight(node).is_some_and(|layer| layer.span.is_none());
         let (added, originals): (Vec<_>, Vec<_>) = self.storage.node_indices().partition(|&node| is_added(node));
@@ -452,7 +455,7 @@ impl Graph {
                 order.extend((!replace(&mut written[root.index()], true)).then_some(root));
                 continue;
             }
-            // Producers that were added come first, whole chains of them, without recursion.
+            // Added producers come first, whole chains of them, without recursion.
             pending.push((root, false));
             while let Some((node, expanded)) = pending.pop() {
                 if expanded {

@@ -1,4 +1,4 @@
-//! A model: a graph with its name, IR version, metadata, source text and weights.
+//! Model: a graph with its name, IR version, metadata, source text and weights.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,7 +13,7 @@ use crate::base::span::Span;
 use crate::model::shape::{Dim, Shape};
 use crate::model::weights::Weights;
 
-/// The version of the IR format.
+/// Version of the IR format.
 ///
 /// ```
 /// # use typelift::IrVersion;
@@ -30,7 +30,7 @@ pub enum IrVersion {
 }
 
 impl IrVersion {
-    /// The number that the file gives.
+    /// Returns the number in the file.
     #[must_use]
     pub fn number(self) -> u8 {
         match self {
@@ -41,7 +41,7 @@ impl IrVersion {
 }
 
 impl Demands {
-    /// The dims that a port of this shape has in the text; `None` if it has none.
+    /// Returns the dimensions that a port of this shape has in the text; `None` if it has none.
     pub(crate) fn dims(self, shape: &Shape) -> Option<&[Dim]> {
         shape.dims().filter(|_| !self.fixed_dims || shape.is_static())
     }
@@ -71,41 +71,41 @@ impl Serialize for IrVersion {
     }
 }
 
-/// A text that is not an [`IrVersion`].
+/// Text that is not an [`IrVersion`].
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("`{0}` is not a version of IR that is read here: those are 10 and 11")]
 pub struct UnknownVersion(String);
 
 /// An OpenVINO model.
 ///
-/// It keeps the text it was read from, so that what nobody changed is written as it was.
+/// A model keeps the text that it was read from, so that unchanged parts are written as they were.
 #[derive(Clone)]
 pub struct Model {
     pub(crate) graph: Graph,
     pub(crate) weights: Weights,
     pub(crate) name: Option<CompactString>,
     pub(crate) version: IrVersion,
-    /// No `Arc<str>`, which would be one more copy of a text that was read from a file.
+    /// An `Arc<str>` would need another copy of a text that was read from a file.
     pub(crate) source: Arc<String>,
-    /// Children of the root besides layers, edges and `rt_info`.
+    /// Children of the root other than layers, edges and `rt_info`.
     pub(crate) extras: Vec<Span>,
-    /// What the release that it is for asks of its text.
+    /// Output constraints of the target release.
     pub(crate) demands: Demands,
 }
 
-/// What older readers ask of the text of a model.
+/// Constraints that older readers put on the text of a model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Demands {
-    /// Every port says its type: none is open.
+    /// Every port declares its type; none is open.
     pub(crate) port_types: bool,
-    /// No port has an open dim. One of an open shape has no dims then.
+    /// No port has an open dimension. A port of an open shape is written without dimensions.
     pub(crate) fixed_dims: bool,
     /// The `<net …>` tag is within the first bytes of the text, as many as [`OPENING`](crate::text::xml::OPENING), and the model
     /// ends after them.
     pub(crate) opening: bool,
 }
 
-/// Its name, version, size and weights.
+/// Formats name, version, size and weights.
 impl fmt::Debug for Model {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Model({:?}, {:?}, {:?}, {:?})", self.name(), self.version, self.graph, self.weights)
@@ -113,32 +113,32 @@ impl fmt::Debug for Model {
 }
 
 impl Model {
-    /// Its name; empty where the file gives none.
+    /// Returns the name; empty if the file has none.
     pub fn name(&self) -> &str {
         self.name.as_deref().unwrap_or_default()
     }
 
-    /// Its layers and wires. [`edit`](Self::edit) changes them.
+    /// Returns its layers and edges. [`edit`](Self::edit) changes them.
     pub fn graph(&self) -> &Graph {
         &self.graph
     }
 
-    /// The bytes of its constants.
+    /// Returns the bytes of its constants.
     pub fn weights(&self) -> &Weights {
         &self.weights
     }
 
-    /// Says where the bytes of its constants are, those included that were added to it.
+    /// Sets the bytes of its constants, including those of added constants.
     pub fn set_weights(&mut self, weights: Weights) {
         self.weights = weights;
     }
 
-    /// The version of its format.
+    /// Returns the version of its format.
     pub fn version(&self) -> IrVersion {
         self.version
     }
 
-    /// The text it was read from.
+    /// Returns the text that it was read from.
     pub fn source(&self) -> &Arc<String> {
         &self.source
     }

@@ -1,4 +1,4 @@
-//! Finding many layers by name, and what names say.
+//! Index of names, for finding many layers.
 
 use std::hash::{BuildHasher, BuildHasherDefault};
 
@@ -7,8 +7,8 @@ use smallvec::SmallVec;
 
 use super::{FindError, Graph, Layer, LayerId, Model, Output, Place};
 
-/// The names of the layers and tensors of a model's own graph, for look-ups that take the same time however large it is:
-/// [`Model::find`] walks through the graph.
+/// Names of the layers and tensors of a model's own graph. A lookup takes constant time, while [`Model::find`] searches
+/// the graph.
 ///
 /// ```
 /// # use typelift::graph::{Names, Place};
@@ -20,9 +20,10 @@ use super::{FindError, Graph, Layer, LayerId, Model, Output, Place};
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Names {
-    /// The layers that have or had a name of this hash, for themselves or for a tensor. Each is looked at again.
+    /// The layers that have or had a name with this hash, for themselves or for a tensor. Each candidate is checked
+    /// again.
     layers: FxHashMap<u64, SmallVec<[LayerId; 1]>>,
-    /// How much of the batch of edits under way it knows.
+    /// The length of the batch's journal that the index has seen.
     seen: usize,
 }
 
@@ -31,7 +32,7 @@ fn hash(name: &str) -> u64 {
 }
 
 impl Names {
-    /// The names in a model.
+    /// Indexes the names in a model.
     #[must_use]
     pub fn of(model: &Model) -> Self {
         let graph = model.graph();
@@ -40,7 +41,7 @@ impl Names {
         names
     }
 
-    /// Takes in the names that the [batch](crate::Batch) under way gave since it was asked for the last time.
+    /// Adds the names that the current [batch](crate::Batch) has given since the last update.
     pub fn update(&mut self, model: &Model) {
         let graph = model.graph();
         graph.touched_since(self.seen).filter_map(|id| graph.layer(id)).for_each(|layer| self.add(layer));
@@ -58,15 +59,15 @@ impl Names {
         }
     }
 
-    /// The layers that may have a name.
+    /// Returns the layers that may have a name.
     fn candidates<'g>(&self, graph: &'g Graph, name: &str) -> impl Iterator<Item = &'g Layer> {
         self.layers.get(&hash(name)).into_iter().flatten().filter_map(|&id| graph.layer(id))
     }
 
-    /// What [`Model::find`] finds, in the model that these names are of.
+    /// Returns the result of [`Model::find`] in the indexed model.
     ///
     /// # Errors
-    /// [`FindError`] where there is none, or more than one.
+    /// [`FindError`] if there is none, or more than one.
     pub fn find(&self, model: &Model, path: &str) -> Result<(Place, LayerId), FindError> {
         match model.graph().find_among(path, || self.candidates(model.graph(), path)) {
             Ok(id) => Ok((Place::default(), id)),
@@ -75,16 +76,16 @@ impl Names {
         }
     }
 
-    /// What [`Graph::tensor`] finds in the model's own graph.
+    /// Returns the result of [`Graph::tensor`] in the model's own graph.
     ///
     /// # Errors
-    /// [`FindError`] where there is none, or more than one.
+    /// [`FindError`] if there is none, or more than one.
     pub fn tensor(&self, model: &Model, name: &str) -> Result<Output, FindError> {
         model.graph().tensor_among(name, || self.candidates(model.graph(), name))
     }
 }
 
-/// A name up to its first part that is a number, which is the name of a block where others begin alike: `model.layers.12` of
+/// Returns a name up to its first numeric part, which names a block if other names begin alike: `model.layers.12` of
 /// `model.layers.12.mlp/Add_3`.
 ///
 /// ```

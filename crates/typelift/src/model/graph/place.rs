@@ -1,4 +1,4 @@
-//! Where a graph is in a model.
+//! Place of a graph in a model.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -10,8 +10,8 @@ use thiserror::Error;
 
 use super::{Graph, Layer, LayerId};
 
-/// A graph of a model: its own, or that of a body, found through the layers around it, outermost first, each with the
-/// position of the body among its bodies.
+/// Place of a graph in a model: its own graph, or that of a body. A body is found through the surrounding layers,
+/// outermost first, each with the position of the body among its bodies.
 ///
 /// ```
 /// # use typelift::graph::{LayerId, Place};
@@ -25,22 +25,22 @@ pub struct Place {
     way: Option<Arc<Way>>,
 }
 
-/// The layers and bodies on the way to a graph.
+/// Layers and bodies that lead to a graph.
 #[derive(Debug)]
 struct Way {
     steps: Vec<(LayerId, usize)>,
-    /// The names on the way, or ids where only these were given. Two places are the same if their steps are.
+    /// The names of the steps, or ids if only these were given. Two places are equal if their steps are.
     path: String,
 }
 
 impl Place {
-    /// The body of a layer in this graph.
+    /// Returns the place of a layer's body in this graph.
     #[must_use]
     pub fn body(&self, layer: LayerId, at: usize) -> Self {
         self.step((layer, at), format_args!("{layer}.{at}"))
     }
 
-    /// The body of a layer in this graph, by the names of both.
+    /// Returns the place of a layer's body in this graph, with the names of both.
     pub(crate) fn inside(&self, owner: &Layer, at: usize, body: &str) -> Self {
         self.step((owner.id, at), format_args!("{}/{body}", &*owner.name))
     }
@@ -50,32 +50,32 @@ impl Place {
         Self { way: Some(Arc::new(way)) }
     }
 
-    /// Whether it is the model's own graph.
+    /// True for the model's own graph.
     #[must_use]
     pub fn is_model(&self) -> bool {
         self.way.is_none()
     }
 
-    /// Whether it is in a body of this layer of the graph at `outer`, at any depth.
+    /// True if it is in a body of this layer of the graph at `outer`, at any depth.
     pub(crate) fn is_inside(&self, outer: &Self, layer: LayerId) -> bool {
         self.steps().starts_with(outer.steps())
             && self.steps().get(outer.steps().len()).is_some_and(|step| step.0 == layer)
     }
 
-    /// The layers around the graph, outermost first, each with the position of the body among its bodies.
+    /// Returns the surrounding layers, outermost first, each with the position of the body among its bodies.
     #[must_use]
     pub fn steps(&self) -> &[(LayerId, usize)] {
         self.way.as_deref().map_or(&[], |way| &way.steps)
     }
 
-    /// The names of the layers and bodies around the graph, outermost first: `loop/body`. Empty for the model's own graph,
-    /// and ids where the place was made of ids. Two places can have one path: names repeat.
+    /// Returns the names of the surrounding layers and bodies, outermost first: `loop/body`. It is empty for the
+    /// model's own graph, and has ids if the place was created from ids. Names repeat, so two places can have one path.
     #[must_use]
     pub fn path(&self) -> &str {
         self.way.as_deref().map_or("", |way| &way.path)
     }
 
-    /// The path of something in the graph: `loop/body/add`.
+    /// Returns the path of a layer in the graph: `loop/body/add`.
     #[must_use]
     pub fn path_to(&self, name: impl fmt::Display) -> String {
         if self.is_model() { name.to_string() } else { format!("{}/{name}", self.path()) }
@@ -108,7 +108,7 @@ impl Ord for Place {
     }
 }
 
-/// The steps: `7.0/3.1`.
+/// Formats the steps: `7.0/3.1`.
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (at, (layer, body)) in self.steps().iter().enumerate() {
@@ -132,13 +132,13 @@ impl FromStr for Place {
     }
 }
 
-/// A text that is not a [`Place`].
+/// Text that is not a [`Place`].
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("`{0}` is not a place: write the layers around the graph and which body of each, as 7.0/3.1")]
 pub struct ParsePlaceError(String);
 
 impl Graph {
-    /// The place that these steps lead to from this graph, with the names on the way.
+    /// Returns the place that these steps lead to from this graph, with its names.
     pub(crate) fn named_place(&self, steps: &[(LayerId, usize)]) -> Option<Place> {
         let mut graph = self;
         let mut place = Place::default();

@@ -1,4 +1,4 @@
-//! Names as pieces of a text that they share.
+//! Names as slices of a shared text.
 
 use std::fmt;
 use std::ops::Deref;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::base::span::Span;
 
-/// A piece of a text that others share: what a file spells out takes no memory of its own, and a clone allocates nothing.
+/// Slice of a shared text. Names from a file take no memory of their own, and a clone allocates nothing.
 #[derive(Clone, Default)]
 pub(crate) struct Text {
     whole: Arc<String>,
@@ -14,12 +14,12 @@ pub(crate) struct Text {
 }
 
 impl Text {
-    /// `part`, which is a slice of `whole`.
+    /// Creates it from `part`, a slice of `whole`.
     pub(crate) fn of(part: &str, whole: &Arc<String>) -> Self {
         Self { whole: whole.clone(), span: Span::of(part, whole) }
     }
 
-    /// Where `whole` has it, if it is a piece of that.
+    /// Returns its position in `whole`, if it is a slice of it.
     pub(crate) fn place_in(&self, whole: &Arc<String>) -> Option<Span> {
         Arc::ptr_eq(&self.whole, whole).then_some(self.span)
     }

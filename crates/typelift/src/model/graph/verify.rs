@@ -1,4 +1,4 @@
-//! What must hold of a graph whatever was done to it.
+//! Invariants of a graph.
 
 use petgraph::stable_graph::NodeIndex;
 use petgraph::visit::EdgeRef;
@@ -6,20 +6,20 @@ use thiserror::Error;
 
 use super::{Graph, Input, Layer, LayerId, Output};
 
-/// A rule of the graph that does not hold.
+/// A violated invariant of the graph.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Violation {
-    /// A wire starts at an output its layer does not have.
+    /// An edge starts at an output that its layer does not have.
     #[error("a wire starts at output {} of layer {}, which has no such port", .0.port, .0.layer)]
     NoOutput(Output),
-    /// A wire ends at an input its layer does not have.
+    /// An edge ends at an input that its layer does not have.
     #[error("a wire ends at input {} of layer {}, which has no such port", .0.port, .0.layer)]
     NoInput(Input),
-    /// Two wires end at one input.
+    /// Two edges end at one input.
     #[error("two wires end at input {} of layer {}", .0.port, .0.layer)]
     FedTwice(Input),
-    /// An input is not connected while a later one is fed.
+    /// An input is unconnected while a later one is connected.
     #[error("input {} of layer {} is not connected", .0.port, .0.layer)]
     Unconnected(Input),
     /// Layers form a cycle.
@@ -28,18 +28,18 @@ pub enum Violation {
 }
 
 impl Graph {
-    /// Checks the rules of the graph and of every body in it. How a body is joined to its layer is for
-    /// [`infer`](crate::infer()) to say.
+    /// Checks the invariants of the graph and of every body in it. [`infer`](crate::infer()) checks the connections of
+    /// bodies.
     ///
     /// # Errors
-    /// Every rule that does not hold.
+    /// Every violated invariant.
     pub fn verify(&self) -> Result<(), Vec<Violation>> {
         let mut violations = Vec::new();
         self.collect_violations(&mut Vec::new(), &mut violations);
         if violations.is_empty() { Ok(()) } else { Err(violations) }
     }
 
-    /// `fed` is a place for the inputs of one layer.
+    /// `fed` is a reusable buffer for the inputs of one layer.
     fn collect_violations(&self, fed: &mut Vec<bool>, violations: &mut Vec<Violation>) {
         for node in self.storage.node_indices() {
             let Some(layer) = self.weight(node) else { continue };
@@ -51,7 +51,7 @@ impl Graph {
         violations.extend(self.find_cycle().map(Violation::Circle));
     }
 
-    /// The rules of the wires that lead to a layer.
+    /// Checks the edges that lead to a layer.
     fn check_inputs(&self, node: NodeIndex, layer: &Layer, fed: &mut Vec<bool>, violations: &mut Vec<Violation>) {
         fed.clear();
         fed.resize(layer.inputs.len(), false);
@@ -69,7 +69,7 @@ impl Graph {
                 violations.push(Violation::NoOutput(output));
             }
         }
-        // Inputs at the end may be optional; one in the middle cannot be left out.
+        // Inputs at the end may be optional; one in the middle cannot be omitted.
         if count < end {
             let gaps = (0..end).filter(|&port| !fed[port]);
             violations.extend(gaps.map(|port| Violation::Unconnected(Input { layer: layer.id, port })));

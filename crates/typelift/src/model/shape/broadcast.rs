@@ -1,29 +1,30 @@
-//! How shapes broadcast.
+//! Broadcasting of shapes.
 
 use thiserror::Error;
 use typelift_promote::broadcast::{self, Clash};
 
 use super::{Dim, Shape, ShapeMismatch, overlay};
 
-/// How the shapes of an element-wise operation are brought together: its attribute `auto_broadcast`. (Its value
-/// `explicit` means [`AutoBroadcast::None`] to OpenVINO.)
+/// Broadcasting of an element-wise operation: its attribute `auto_broadcast`. OpenVINO reads the value `explicit` as
+/// [`AutoBroadcast::None`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum AutoBroadcast {
-    /// The shapes must be the same: [`Shape::merge`].
+    /// The shapes must be equal: [`Shape::merge`].
     None,
-    /// Aligned at the last axis; a length of 1, or a missing axis, takes the length of the other side.
+    /// Aligned at the last axis; a length of 1 or a missing axis takes the length of the other side.
     #[default]
     Numpy,
-    /// PaddlePaddle's former rule: the second shape is laid over the first from `axis` on, and only it is stretched.
+    /// PaddlePaddle's former rule: the second shape is aligned with the first from `axis` on, and only the second is
+    /// stretched.
     Pdpd {
-        /// Where the second shape starts; -1 aligns the last axes. OpenVINO's default is 0 for an attribute that is
-        /// absent from a file, whatever the specification says.
+        /// The axis at which the second shape starts; -1 aligns the last axes. OpenVINO's default for an attribute that
+        /// is absent from a file is 0, contrary to the specification.
         axis: i64,
     },
 }
 
 impl AutoBroadcast {
-    /// The shape of an operation with two operands.
+    /// Returns the shape of an operation with two operands.
     ///
     /// ```
     /// use typelift::shape::{AutoBroadcast, Shape};
@@ -34,7 +35,7 @@ impl AutoBroadcast {
     /// ```
     ///
     /// # Errors
-    /// [`ShapeMismatch`] with the first axis of the result that cannot be.
+    /// [`ShapeMismatch`] with the first axis on which the shapes do not broadcast.
     pub fn combine(self, left: &Shape, right: &Shape) -> Result<Shape, ShapeMismatch> {
         match self {
             Self::None => left.merge(right),
@@ -43,10 +44,11 @@ impl AutoBroadcast {
         }
     }
 
-    /// The shape of a Select. Under `Pdpd` the other two shapes are laid over that of `then`, one after the other.
+    /// Returns the shape of a Select. Under `Pdpd` the other two shapes are aligned with that of `then`, one after the
+    /// other.
     ///
     /// # Errors
-    /// [`SelectMismatch`] with the input that does not fit to those before it.
+    /// [`SelectMismatch`] with the input that does not fit those before it.
     pub fn select(self, condition: &Shape, then: &Shape, otherwise: &Shape) -> Result<Shape, SelectMismatch> {
         let (first, [second, third]) = match self {
             Self::Pdpd { .. } => (then, [(2, otherwise), (0, condition)]),
@@ -59,51 +61,51 @@ impl AutoBroadcast {
     }
 }
 
-/// The input of a Select that does not fit to the others.
+/// Error of a Select: the input that does not fit the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("input {input}: {mismatch}")]
 #[non_exhaustive]
 pub struct SelectMismatch {
-    /// The input: 0 the condition, 1 the values where it holds, 2 those where it does not.
+    /// The input: 0 is the condition, 1 the values where it holds, 2 the values elsewhere.
     pub input: usize,
-    /// What is wrong; its left side is what the inputs looked at before have given.
+    /// The mismatch; its left side is the combined shape of the inputs before.
     pub mismatch: ShapeMismatch,
 }
 
-/// An input that an operation reads as a list of numbers.
+/// Input that an operation reads as a list of numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ListInput<T> {
-    /// What is known of the numbers.
+    /// The numbers are known, at least in part.
     Values(T),
-    /// Nothing is known but how many there are.
+    /// Only the count is known.
     Length(Dim),
-    /// Nothing is known, as the input has a dynamic rank.
+    /// Nothing is known, because the input has a dynamic rank.
     Unknown,
 }
 
-/// How the operation Broadcast brings its data to the target shape: its attribute `mode`.
+/// Alignment of the data with the target shape in a Broadcast: its attribute `mode`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BroadcastMode<'a> {
-    /// The data must stretch to the target, aligned at the last axis.
+    /// The data are stretched to the target, aligned at the last axis.
     Numpy,
-    /// Each axis of the data goes to an axis of the target, in ascending order.
+    /// Each axis of the data is mapped to an axis of the target, in ascending order.
     Explicit(
         /// The input `axes_mapping`.
         ListInput<&'a [i64]>,
     ),
-    /// Data and target broadcast to each other, as two operands do under [`AutoBroadcast::Numpy`].
+    /// Data and target broadcast to each other, as two operands under [`AutoBroadcast::Numpy`].
     Bidirectional,
-    /// The data is laid over the target from `axis` to its end; either may be stretched. Dimensions of the data that
-    /// reach beyond the end are ignored.
+    /// The data are aligned with the target from `axis` to its end; either may be stretched. Dimensions of the data
+    /// beyond the end are ignored.
     Pdpd {
-        /// Where the data starts in the target; -1 aligns the last axes.
+        /// The axis of the target at which the data start; -1 aligns the last axes.
         axis: i64,
     },
 }
 
 impl BroadcastMode<'_> {
-    /// The shape that Broadcast gives. OpenVINO checks the data only against a target of which values are known; the
+    /// Returns the shape of a Broadcast. OpenVINO checks the data only if values of the target are known; the
     /// dimensions of `target` are the bounds of these values.
     ///
     /// ```
@@ -116,7 +118,7 @@ impl BroadcastMode<'_> {
     /// ```
     ///
     /// # Errors
-    /// [`ShapeMismatch`]; data is on the left, the target on the right.
+    /// [`ShapeMismatch`]; data are on the left, the target on the right.
     pub fn combine(self, data: &Shape, target: ListInput<&Shape>) -> Result<Shape, ShapeMismatch> {
         let shape = match target {
             ListInput::Values(target) => target.clone(),
@@ -137,11 +139,11 @@ impl BroadcastMode<'_> {
     }
 }
 
-/// Broadcasting of two operands as PaddlePaddle 3.3.1 does it: by the rule of NumPy, also for a length of 0. A length of
-/// -1 in Paddle is [`Dim::ANY`].
+/// Broadcasts two operands as PaddlePaddle 3.3.1 does: by NumPy's rule, also for a length of 0. A length of -1 in
+/// Paddle is [`Dim::ANY`].
 ///
 /// # Errors
-/// [`ShapeMismatch`] with the first axis of the result that cannot be.
+/// [`ShapeMismatch`] with the first axis on which the shapes do not broadcast.
 pub fn paddle_broadcast(left: &Shape, right: &Shape) -> Result<Shape, ShapeMismatch> {
     numpy(left, right)
 }
@@ -149,7 +151,7 @@ pub fn paddle_broadcast(left: &Shape, right: &Shape) -> Result<Shape, ShapeMisma
 fn numpy(left: &Shape, right: &Shape) -> Result<Shape, ShapeMismatch> {
     let (Some(l), Some(r)) = (left.dims(), right.dims()) else { return Ok(Shape::dynamic()) };
     let (longer, more, fewer) = if l.len() >= r.len() { (left, l, r) } else { (right, r, l) };
-    // Nearly always the shorter shape only repeats dims of the longer one, or has ones.
+    // Usually the shorter shape only repeats dimensions of the longer one, or has ones.
     let changes_nothing = |(dim, other): (&Dim, &Dim)| *other == Dim::ONE || dim == other && dim.value().is_some();
     if more[more.len() - fewer.len()..].iter().zip(fewer).all(changes_nothing) {
         return Ok(longer.clone());
@@ -203,7 +205,7 @@ fn pdpd_to_target(data: &Shape, target: &Shape, axis: i64) -> Result<Shape, Shap
     overlay(target, start, d, either_one, |axis, right, left| ShapeMismatch::Broadcast { axis, left, right })
 }
 
-/// Whether `axes` take the data to the target, as far as both are known.
+/// Checks that `axes` map the data to the target, as far as both are known.
 fn check_axes(data: &Shape, axes: ListInput<&[i64]>, target: Option<&Shape>) -> Result<(), ShapeMismatch> {
     let Some(data) = data.dims() else { return Ok(()) };
     let count = match axes {

@@ -1,7 +1,7 @@
-//! Shapes: what is known of the dimensions of a tensor, and how shapes combine.
+//! Shapes: the known dimensions of a tensor, and the rules that combine shapes.
 //!
-//! A [`Shape`] is OpenVINO's partial shape. Its rank may be unknown, and each [`Dim`] is an interval of lengths. Nothing
-//! here knows of layers or files; the rules are those of OpenVINO 2026.4.1, taken by running it.
+//! A [`Shape`] is OpenVINO's partial shape: its rank may be unknown, and each [`Dim`] is an interval of lengths. The
+//! module is independent of layers and files. The rules were recorded from OpenVINO 2026.4.1.
 
 mod broadcast;
 mod parse;
@@ -18,7 +18,7 @@ pub use parse::{Oddity, OddityKind, ParseShapeError, ShapeFault};
 pub use typelift_promote::Dim;
 use typelift_promote::ElementType;
 
-/// What is known of the shape of a tensor: its dimensions, or not even how many there are.
+/// Partial shape of a tensor: its dimensions, or an unknown rank.
 ///
 /// ```
 /// use typelift::shape::{Dim, Shape};
@@ -29,45 +29,45 @@ use typelift_promote::ElementType;
 /// ```
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Shape {
-    /// `None`: the rank is dynamic. Shared, because most tensors of a model have the shape of another one.
+    /// `None` for a dynamic rank. Shared, because most tensors of a model have the shape of another one.
     dims: Option<Arc<[Dim]>>,
 }
 
-/// What a tensor is, but for its values.
+/// Type of a tensor: element type and shape.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct TensorType {
     /// The type of its elements.
     pub element_type: ElementType,
-    /// Its shape, as far as it is known.
+    /// The shape, as far as it is known.
     pub shape: Shape,
 }
 
 impl TensorType {
-    /// A tensor of which nothing is known.
+    /// Returns a tensor type with nothing known.
     #[must_use]
     pub fn dynamic() -> Self {
         Self::new(ElementType::Dynamic, Shape::dynamic())
     }
 
-    /// A tensor of this element type and shape.
+    /// Creates a tensor type from element type and shape.
     #[must_use]
     pub fn new(element_type: ElementType, shape: Shape) -> Self {
         Self { element_type, shape }
     }
 }
 
-/// Element type and shape: `f32[?,3]`.
+/// Formats element type and shape: `f32[?,3]`.
 impl fmt::Display for TensorType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}{}", self.element_type, self.shape)
     }
 }
 
-/// Why two shapes do not go together.
+/// Reason why two shapes do not fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ShapeMismatch {
-    /// The shapes should be the same, but their ranks are not.
+    /// The ranks differ although the shapes must be equal.
     #[error("ranks {left} and {right} differ")]
     Ranks {
         /// The rank of the first shape.
@@ -75,7 +75,7 @@ pub enum ShapeMismatch {
         /// The rank of the second shape.
         right: usize,
     },
-    /// The shapes should be the same, but two dimensions have no length in common.
+    /// Two dimensions have no length in common although the shapes must be equal.
     #[error("axis {axis}: {left} and {right} differ")]
     Dims {
         /// The axis, counted from 0.
@@ -85,7 +85,7 @@ pub enum ShapeMismatch {
         /// The dimension of the second shape.
         right: Dim,
     },
-    /// Two dimensions neither have a length in common, nor may that be stretched which is 1.
+    /// Two dimensions have no length in common, and the one that differs may not be stretched from 1.
     #[error("axis {axis}: {left} and {right} do not broadcast")]
     Broadcast {
         /// The axis of the resulting shape, counted from 0.
@@ -95,25 +95,25 @@ pub enum ShapeMismatch {
         /// The dimension of the second shape.
         right: Dim,
     },
-    /// One shape cannot be laid over another from an axis on.
+    /// The second shape does not fit onto the first from an axis on.
     #[error("rank {right} does not fit into rank {left}{}", if *axis == -1 { String::new() } else { format!(" from axis {axis} on") })]
     Placement {
-        /// The rank of the shape laid over.
+        /// The rank of the shape to place.
         right: usize,
-        /// The rank of the shape beneath.
+        /// The rank of the shape that it is placed on.
         left: usize,
         /// The first axis; -1 aligns the last axes.
         axis: i64,
     },
-    /// The mapping of axes has not one for each axis of the data.
+    /// The axes mapping does not have one entry for each axis of the data.
     #[error("{axes} axes are mapped, but the data has rank {rank}")]
     AxisCount {
-        /// The number of axes mapped.
+        /// The number of entries.
         axes: i64,
         /// The rank of the data.
         rank: usize,
     },
-    /// An axis is not one of the target.
+    /// An axis of the mapping does not exist in the target.
     #[error("axis {axis} is outside of the target's rank {rank}")]
     AxisRange {
         /// The axis as given.
@@ -121,71 +121,71 @@ pub enum ShapeMismatch {
         /// The rank of the target.
         rank: usize,
     },
-    /// The mapping of axes would transpose the data.
+    /// The axes mapping would transpose the data.
     #[error("axes are mapped out of order")]
     AxisOrder,
 }
 
 impl Shape {
-    /// A rank above this is never worth building from a number alone, see [`Shape::of_rank`].
+    /// The largest rank that is built from a number alone, see [`Shape::of_rank`].
     pub const MAX_RANK: usize = 1024;
 
-    /// The shape of a single value: `[]`.
+    /// Returns the shape of a single value: `[]`.
     #[must_use]
     pub fn scalar() -> Self {
         Self { dims: Some(Arc::default()) }
     }
 
-    /// Nothing known, not even the rank: `[...]`.
+    /// Returns the shape of unknown rank: `[...]`.
     #[must_use]
     pub fn dynamic() -> Self {
         Self { dims: None }
     }
 
-    /// `rank` dimensions of any length. Beyond [`Shape::MAX_RANK`] the rank counts as dynamic: the number may come from
-    /// a file, and no tensor has that many dimensions.
+    /// Returns `rank` dimensions of any length. Beyond [`Shape::MAX_RANK`] the rank counts as dynamic, because the
+    /// number may come from a damaged file.
     #[must_use]
     pub fn of_rank(rank: usize) -> Self {
         if rank <= Self::MAX_RANK { std::iter::repeat_n(Dim::ANY, rank).collect() } else { Self::dynamic() }
     }
 
-    /// Dimensions of exactly these lengths; see [`Dim::fixed`].
+    /// Returns dimensions of exactly these lengths; see [`Dim::fixed`].
     #[must_use]
     pub fn fixed(lengths: impl IntoIterator<Item = i64>) -> Self {
         lengths.into_iter().map(Dim::fixed).collect()
     }
 
-    /// The number of dimensions, if known.
+    /// Returns the number of dimensions, if known.
     #[must_use]
     pub fn rank(&self) -> Option<usize> {
         self.dims().map(<[Dim]>::len)
     }
 
-    /// The dimensions, if their number is known.
+    /// Returns the dimensions, if their number is known.
     #[must_use]
     pub fn dims(&self) -> Option<&[Dim]> {
         self.dims.as_deref()
     }
 
-    /// The dimensions, to be changed in place.
+    /// Returns the dimensions for changes in place.
     #[must_use]
     pub fn dims_mut(&mut self) -> Option<&mut [Dim]> {
         self.dims.as_mut().map(Arc::make_mut)
     }
 
-    /// Whether every length is known.
+    /// True if every length is known.
     #[must_use]
     pub fn is_static(&self) -> bool {
         self.dims().is_some_and(|dims| dims.iter().all(|dim| dim.is_fixed()))
     }
 
-    /// The lengths, if all are known.
+    /// Returns the lengths, if all are known.
     #[must_use]
     pub fn to_static(&self) -> Option<Vec<i64>> {
         self.dims()?.iter().map(|dim| dim.value()).collect()
     }
 
-    /// The number of elements, if it is known and fits.
+    /// Returns the number of elements, if it is known and fits.
     #[must_use]
     pub fn element_count(&self) -> Option<u64> {
         if !self.is_static() {
@@ -195,8 +195,8 @@ impl Shape {
         if lengths.clone().any(|length| length == 0) { Some(0) } else { lengths.try_fold(1, u64::checked_mul) }
     }
 
-    /// What is known when both shapes are true of one tensor: each dimension the intersection, a dynamic rank giving way
-    /// to the other shape. OpenVINO's `merge_into`.
+    /// Merges two shapes of one tensor as OpenVINO's `merge_into` does: each dimension is the intersection, and a
+    /// dynamic rank yields to the other shape.
     ///
     /// # Errors
     /// [`ShapeMismatch`] with the first axis on which they contradict each other.
@@ -212,32 +212,32 @@ impl Shape {
         overlay(self, 0, right, |a, b| a & b, |axis, left, right| ShapeMismatch::Dims { axis, left, right })
     }
 
-    /// Whether some tensor can have both shapes.
+    /// True if some tensor can have both shapes.
     #[must_use]
     pub fn is_compatible(&self, other: &Self) -> bool {
         self.all_dims(other, Dim::is_compatible).unwrap_or(true)
     }
 
-    /// Whether every tensor of shape `other` also has this one.
+    /// True if every tensor of shape `other` also has this one.
     #[must_use]
     pub fn relaxes(&self, other: &Self) -> bool {
         self.all_dims(other, Dim::relaxes).unwrap_or(self.dims.is_none())
     }
 
-    /// Whether every tensor of this shape also has the shape `other`.
+    /// True if every tensor of this shape also has the shape `other`.
     #[must_use]
     pub fn refines(&self, other: &Self) -> bool {
         other.relaxes(self)
     }
 
-    /// Whether the ranks are equal and `holds` for each pair of dimensions; `None` if a rank is dynamic.
+    /// Returns true if the ranks are equal and `holds` for each pair of dimensions; `None` if a rank is dynamic.
     fn all_dims(&self, other: &Self, holds: impl Fn(Dim, Dim) -> bool) -> Option<bool> {
         let (left, right) = (self.dims()?, other.dims()?);
         Some(left.len() == right.len() && left.iter().zip(right).all(|(&a, &b)| holds(a, b)))
     }
 
-    /// The text of a `shape` attribute, as OpenVINO's writer prints it: no brackets, `...` for a dynamic rank, and
-    /// nothing at all for rank 0.
+    /// Returns the text of a `shape` attribute as OpenVINO writes it: no brackets, `...` for a dynamic rank, and an
+    /// empty text for rank 0.
     ///
     /// ```
     /// # use typelift::shape::Shape;
@@ -264,8 +264,8 @@ impl fmt::Display for Attribute<'_> {
     }
 }
 
-/// `base` with the dimensions from axis `start` on combined, each with one of `over`, by `rule`; where it gives nothing,
-/// the error is that which `clash` makes of the axis and both dimensions.
+/// Combines the dimensions of `base` from axis `start` on with those of `over` by `rule`. If `rule` returns `None`, the
+/// error is `clash` of the axis and both dimensions.
 fn overlay<E>(
     base: &Shape,
     start: usize,
@@ -287,13 +287,13 @@ fn overlay<E>(
 
 impl FromIterator<Dim> for Shape {
     fn from_iter<I: IntoIterator<Item = Dim>>(dims: I) -> Self {
-        // Few tensors have more dimensions, so that nothing but what is shared is allocated.
+        // Few tensors have more dimensions, so usually only the shared result is allocated.
         let dims: SmallVec<[Dim; 8]> = dims.into_iter().collect();
         Self { dims: Some(if dims.is_empty() { Arc::default() } else { Arc::from(&dims[..]) }) }
     }
 }
 
-/// As OpenVINO prints a partial shape: `[1,?,3..5]`, `[]`, `[...]`.
+/// Formats a partial shape as OpenVINO prints it: `[1,?,3..5]`, `[]`, `[...]`.
 impl fmt::Display for Shape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("[")?;

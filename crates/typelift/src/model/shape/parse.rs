@@ -1,4 +1,4 @@
-//! Shapes from text.
+//! Parsing of shapes.
 
 use std::fmt;
 use std::ops::Range;
@@ -8,25 +8,25 @@ use thiserror::Error;
 
 use super::{Dim, Shape};
 
-/// A shape text that OpenVINO's reader refuses.
+/// Shape text that OpenVINO's reader refuses.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{fault}")]
 #[non_exhaustive]
 pub struct ParseShapeError {
-    /// What is wrong.
+    /// The error.
     pub fault: ShapeFault,
-    /// The bytes of the text that are at fault.
+    /// The bytes of the text that are wrong.
     pub span: Range<usize>,
 }
 
-/// Why a shape text is refused.
+/// Reason why a shape text is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ShapeFault {
-    /// Nothing between two commas, before the first or after the last one.
+    /// An item is empty: between two commas, before the first or after the last one.
     #[error("a dimension is missing here")]
     Missing,
-    /// Neither a number, nor `?`, nor a range.
+    /// An item is neither a number, nor `?`, nor a range.
     #[error("expected a dimension such as `3`, `?` or `1..5`")]
     Dimension,
     /// The part before `..` is not a number.
@@ -37,11 +37,11 @@ pub enum ShapeFault {
     UpperBound,
 }
 
-/// A place of a shape text that OpenVINO's reader takes without a word, for something else than what is written.
+/// Part of a shape text that OpenVINO's reader silently reads as something else.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Oddity {
-    /// What is odd.
+    /// The kind of misreading.
     pub kind: OddityKind,
     /// The bytes of the text.
     pub span: Range<usize>,
@@ -55,7 +55,7 @@ impl fmt::Display for Oddity {
     }
 }
 
-/// What is odd in a shape text.
+/// Kind of misreading of a shape text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OddityKind {
@@ -84,7 +84,7 @@ impl fmt::Display for OddityKind {
     }
 }
 
-/// Reads a `shape` attribute as [`Shape::parse_lenient`] does, and keeps quiet about oddities.
+/// Parses a `shape` attribute as [`Shape::parse_lenient`] does, and ignores misreadings.
 impl FromStr for Shape {
     type Err = ParseShapeError;
 
@@ -94,10 +94,10 @@ impl FromStr for Shape {
 }
 
 impl Shape {
-    /// Reads the `shape` attribute of a Parameter exactly as the reader of OpenVINO 2026.4.1 does, and says where that
-    /// differs from what the text seems to say.
+    /// Parses the `shape` attribute of a Parameter exactly as OpenVINO 2026.4.1 does, and reports where that differs
+    /// from the apparent meaning.
     ///
-    /// Items are separated by commas, may be in one pair of brackets and have white space around them; `...` is a
+    /// Items are separated by commas, may be in one pair of brackets, and may have white space around them; `...` is a
     /// dynamic rank. An item is a length, `?` or `-1`, or a range `2..5`, `2..`, `..5`.
     ///
     /// ```
@@ -109,7 +109,7 @@ impl Shape {
     /// ```
     ///
     /// # Errors
-    /// [`ParseShapeError`] where OpenVINO refuses the text.
+    /// [`ParseShapeError`] if OpenVINO refuses the text.
     pub fn parse_lenient(text: &str) -> Result<(Self, Vec<Oddity>), ParseShapeError> {
         let trimmed = trim(text);
         let inner = trim(trimmed.strip_prefix('[').and_then(|t| t.strip_suffix(']')).unwrap_or(trimmed));
@@ -124,7 +124,7 @@ impl Shape {
     }
 }
 
-/// The white space of C's `isspace`, which has one more than Rust's ASCII white space: the vertical tab.
+/// Trims the white space of C's `isspace`, which includes the vertical tab, unlike Rust's ASCII white space.
 fn trim(text: &str) -> &str {
     text.trim_matches(|c| matches!(c, ' ' | '\t'..='\r'))
 }
@@ -139,7 +139,7 @@ impl<'a> ItemReader<'a> {
         if item.is_empty() {
             return Err(ParseShapeError { fault: ShapeFault::Missing, span: self.span(item) });
         }
-        // Nearly every item is a plain length.
+        // Almost every item is a plain length.
         if item.len() < 19
             && item.bytes().all(|b| b.is_ascii_digit())
             && let Ok(length) = item.parse()
@@ -169,7 +169,7 @@ impl<'a> ItemReader<'a> {
         Ok(dim)
     }
 
-    /// The number at the start of a text of digits and minus signs; `None` where OpenVINO finds none.
+    /// Parses the number at the start of a text of digits and minus signs; `None` if OpenVINO finds none.
     fn number(&mut self, text: &'a str, fault: ShapeFault) -> Result<Option<i64>, ParseShapeError> {
         if !text.bytes().all(|b| b.is_ascii_digit() || b == b'-') {
             return Err(ParseShapeError { fault, span: self.span(text) });
@@ -193,7 +193,7 @@ impl<'a> ItemReader<'a> {
         self.oddities.push(Oddity { kind, span, read_as: Dim::ANY });
     }
 
-    /// Where `part`, a slice of the text, is in it.
+    /// Returns the position of `part`, a slice of the text.
     fn span(&self, part: &str) -> Range<usize> {
         let start = part.as_ptr() as usize - self.text.as_ptr() as usize;
         start..start + part.len()

@@ -1,16 +1,16 @@
-//! What is known of the values of a tensor.
+//! Returns the known bounds of a tensor's values.
 
 use typelift_promote::ElementType;
 
 use super::converted;
 use crate::ops::values::array::Array;
 
-/// The two ends of what the values of a tensor can be, element by element. As ends are found by evaluating, the lower
-/// need not be the smaller one.
+/// Lower and upper ends of a tensor's values, element by element. Ends are found by evaluation, so the lower need not
+/// be the smaller one.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Bounds {
     pub(crate) lower: Array,
-    /// `None` where it is the same as `lower`: the values are known exactly.
+    /// `None` if it equals `lower`: the values are known exactly.
     pub(crate) upper: Option<Box<Array>>,
 }
 
@@ -19,7 +19,7 @@ impl Bounds {
         Self { upper: (upper != lower).then(|| Box::new(upper)), lower }
     }
 
-    /// Values that are known exactly.
+    /// Returns bounds for values that are known exactly.
     pub(crate) fn exactly(values: Array) -> Self {
         Self { lower: values, upper: None }
     }
@@ -32,7 +32,7 @@ impl Bounds {
         self.upper.as_deref().unwrap_or(&self.lower)
     }
 
-    /// What is known of them after a conversion.
+    /// Returns the bounds after a conversion.
     pub(crate) fn converted(&self, to: ElementType) -> Option<Self> {
         let lower = converted(&self.lower, to)?;
         match &self.upper {
@@ -41,7 +41,7 @@ impl Bounds {
         }
     }
 
-    /// The values, where they are known exactly.
+    /// Returns the values, if they are known exactly.
     pub(crate) fn exact(&self) -> Option<&Array> {
         self.is_exact().then_some(&self.lower)
     }

@@ -1,4 +1,4 @@
-//! Operations that compute element by element.
+//! Element-wise operations.
 
 use ElementType::{Bf16, Boolean, F4E2M1, F8E8M0, F16, F32, F64, I8, I16, Nf4, U8, U16};
 use typelift_promote::{ElementType, Kind};
@@ -11,14 +11,14 @@ use crate::ops::Fault;
 use crate::ops::elementwise::auto_broadcast;
 use crate::ops::values::array::{self, Array, Data};
 
-/// A function of real numbers; of an integer it gives what `whole` makes of the result.
+/// Applies a function of real numbers; for integers, `whole` converts the result.
 pub(crate) fn function(inputs: &[&Array], by: fn(f64) -> f64, whole: fn(f64) -> f64) -> Option<Array> {
     let x = of_type(inputs.first()?, &[COMMON])?;
     let ty = x.element_type;
     Some(x.map(|v| array::truncate(ty, whole(by(v as f64))), by))
 }
 
-/// A function that has a rule of its own for integers.
+/// Applies a function with a separate rule for integers.
 pub(crate) fn number(
     inputs: &[&Array],
     more: &[ElementType],
@@ -28,7 +28,7 @@ pub(crate) fn number(
     Some(of_type(inputs.first()?, &[COMMON, more])?.map(ints, floats))
 }
 
-/// Abs, of which the ends of an interval can change places.
+/// Evaluates Abs, which can swap the ends of an interval.
 pub(crate) fn absolute(evaluation: &Evaluation, known: &[&Bounds]) -> Option<Bounds> {
     let Bounds { lower, upper } = ends(evaluation, known, |_, x| number(x, &[], i128::abs, f64::abs))?;
     let Some(upper) = upper else { return Some(Bounds::exactly(lower)) };
@@ -65,10 +65,10 @@ pub(crate) fn convert(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Arra
     converted(inputs.first()?, evaluation.element_type())
 }
 
-/// A conversion; "no upper end" stays what it is, unless one of the types is an integer of 16 bits or less.
+/// Converts values. "No upper end" is kept, unless one of the types is an integer of 16 bits or less.
 pub(crate) fn converted(x: &Array, to: ElementType) -> Option<Array> {
     let converted = x.converted(to)?;
-    // Of these small floating-point types OpenVINO evaluates few conversions.
+    // OpenVINO evaluates only a few conversions of these small floating-point types.
     match (x.element_type, to) {
         (from, to) if from == to => return Some(converted),
         (Nf4, F16 | Bf16 | F32) | (F16, Nf4) => return Some(converted),
@@ -83,7 +83,7 @@ pub(crate) fn converted(x: &Array, to: ElementType) -> Option<Array> {
     Some(converted.masked(&x.is_open(), &array::largest(to)?))
 }
 
-/// The operands of an operation, brought to one shape.
+/// Broadcasts the operands of an operation to one shape.
 pub(super) fn aligned(evaluation: &Evaluation, operands: &[&Array]) -> Option<Vec<Array>> {
     let rule = auto_broadcast(evaluation).ok()?;
     let mut shape = operands.first()?.shape();
@@ -101,7 +101,7 @@ pub(super) fn aligned(evaluation: &Evaluation, operands: &[&Array]) -> Option<Ve
     laid.collect()
 }
 
-/// Two operands combined, value by value.
+/// Combines two operands, value by value.
 pub(crate) fn arithmetic(
     evaluation: &Evaluation,
     inputs: &[&Array],
@@ -119,7 +119,7 @@ pub(crate) fn arithmetic(
 pub(crate) fn floor_mod(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array> {
     let ty = inputs.first()?.element_type;
     let ints = |x: i128, y: i128| match y {
-        // What a conversion of infinity gives.
+        // The result of converting infinity.
         0 if ty.kind() == Kind::Signed => Some(-1 << (ty.bits() - 1)),
         _ => x.checked_rem(y)?.checked_add(y)?.checked_rem(y),
     };
@@ -132,7 +132,7 @@ pub(crate) fn power(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array>
     arithmetic(evaluation, inputs, &[COMMON], ints, f64::powf)
 }
 
-/// Comparisons and logic.
+/// Evaluates comparisons and logic.
 pub(crate) fn relation(
     evaluation: &Evaluation,
     inputs: &[&Array],
@@ -147,7 +147,7 @@ pub(crate) fn relation(
     }
 }
 
-/// Equal, which is also known where two intervals have nothing in common.
+/// Evaluates Equal. Intervals without a common value are known to differ.
 pub(crate) fn equal(evaluation: &Evaluation, known: &[&Bounds]) -> Option<Bounds> {
     let [left, right] = known else { return None };
     let ty = of_type(&left.lower, &[COMMON, &[Boolean, F64, I8, I16, U8, U16]])?.element_type;
@@ -181,8 +181,8 @@ pub(crate) fn select(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array
     Some(lay(otherwise)?.masked(&lay(condition)?.truths(), &lay(then)?))
 }
 
-/// The least and the greatest of what an operation gives for any ends of its two operands. Where one of them has no upper
-/// end, nothing is known.
+/// Returns the smallest and greatest result over the ends of both operands. Nothing is known if one of them has no
+/// upper end.
 pub(crate) fn interval(evaluation: &Evaluation, known: &[&Bounds], by: Evaluator) -> Option<Bounds> {
     let [left, right] = known else { return None };
     let ends = |bounds: &&'_ Bounds| {
@@ -213,7 +213,7 @@ pub(crate) fn interval(evaluation: &Evaluation, known: &[&Bounds], by: Evaluator
     Some(Bounds::new(lower.masked(&open, &Array::scalar(ty, 0.0)), upper.masked(&open, &array::largest(ty)?)))
 }
 
-/// Integers are divided towards minus infinity, or towards 0 where `m_pythondiv` is off.
+/// Divides integers towards minus infinity, or towards 0 if `m_pythondiv` is off.
 fn quotient(evaluation: &Evaluation, left: &Array, right: &Array) -> Option<Array> {
     of_type(left, &[COMMON])?;
     let floor = evaluation.bool("m_pythondiv").ok()?;
@@ -231,7 +231,7 @@ fn quotient(evaluation: &Evaluation, left: &Array, right: &Array) -> Option<Arra
     left.zip(right, ints, |x, y| x / y)
 }
 
-/// Divide, whose ends depend on the sign of the divisor.
+/// Evaluates Divide, whose ends depend on the sign of the divisor.
 pub(crate) fn divide(evaluation: &Evaluation, known: &[&Bounds]) -> Option<Bounds> {
     let [left, right] = known else { return None };
     let ends = aligned(evaluation, &[&left.lower, left.upper(), &right.lower, right.upper()])?;
@@ -258,7 +258,7 @@ pub(crate) fn divide(evaluation: &Evaluation, known: &[&Bounds]) -> Option<Bound
     Some(Bounds::new(lower, upper))
 }
 
-/// Mod, which knows the remainders of intervals of integers.
+/// Evaluates Mod, including remainders of integer intervals.
 pub(crate) fn modulo(evaluation: &Evaluation, known: &[&Bounds]) -> Option<Bounds> {
     let [left, right] = known else { return None };
     let ends = aligned(evaluation, &[&left.lower, left.upper(), &right.lower, right.upper()])?;
@@ -282,10 +282,11 @@ pub(crate) fn modulo(evaluation: &Evaluation, known: &[&Bounds]) -> Option<Bound
     }
 }
 
-/// The least and the greatest remainder of `low..=high` divided by `least..=most`, as far as OpenVINO knows them.
+/// Returns the smallest and greatest remainder of `low..=high` divided by `least..=most`, as far as OpenVINO computes
+/// them.
 fn remainder(low: i128, high: i128, least: i128, most: i128) -> (i128, i128) {
     let hull = |(a, b): (i128, i128), (c, d): (i128, i128)| (a.min(c), b.max(d));
-    // The sign of a divisor does not count, that of a dividend stays.
+    // The sign of the divisor is ignored; the result has the sign of the dividend.
     if most < 0 {
         return remainder(low, high, -most, -least);
     }

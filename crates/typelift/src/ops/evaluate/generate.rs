@@ -1,4 +1,4 @@
-//! Operations that make tensors from a few numbers: Eye, OneHot, RandomUniform.
+//! Operations that generate tensors from a few numbers: Eye, OneHot, RandomUniform.
 
 use ElementType::{Bf16, F16, F32, F64, I8, I32, I64, U8};
 use typelift_promote::ElementType;
@@ -6,7 +6,7 @@ use typelift_promote::ElementType;
 use super::{Evaluation, inferred_dims, of_type};
 use crate::ops::values::array::{self, Array, Data, ZERO};
 
-/// Eye: matrices with 1 on one diagonal and 0 elsewhere.
+/// Evaluates Eye: matrices with 1 on one diagonal and 0 elsewhere.
 pub(crate) fn eye(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array> {
     let (ty, dims) = (evaluation.element_type(), inferred_dims(evaluation)?);
     [Bf16, F16, F32, F64, I8, I32, I64, U8].contains(&ty).then_some(())?;
@@ -17,7 +17,7 @@ pub(crate) fn eye(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array> {
     Array::booleans(dims, ones).converted(ty)
 }
 
-/// OneHot: along a new axis, one value at the place that an index names, and another elsewhere.
+/// Evaluates OneHot: along a new axis, one value at the indexed position and another elsewhere.
 pub(crate) fn one_hot(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array> {
     let [indices, _, on, off] = inputs else { return None };
     let (indices, dims) = (of_type(indices, &[&[I32, I64]])?.to_integers(), inferred_dims(evaluation)?);
@@ -35,7 +35,7 @@ pub(crate) fn one_hot(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Arra
     Some(off.masked(&is_on, on))
 }
 
-/// RandomUniform with seeds, which gives the same numbers every time; as OpenVINO draws them the way TensorFlow does.
+/// Evaluates RandomUniform with seeds, which gives the same numbers every time. OpenVINO uses TensorFlow's generator.
 pub(crate) fn random_uniform(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array> {
     let [_, least, most] = inputs else { return None };
     let seed = |name| Some(evaluation.int(name).ok()? as u64);
@@ -48,7 +48,7 @@ pub(crate) fn random_uniform(evaluation: &Evaluation, inputs: &[&Array]) -> Opti
     let count = array::count(&dims)?;
     let words = (0..).flat_map(|block| philox(key, counter, block));
     let pairs = (0..).map(|block| philox(key, counter, block)).flat_map(|[a, b, c, d]| [(a, b), (c, d)]);
-    // The drawn bits are a fraction of 1 in the type, or a number to divide by the length of the range.
+    // The random bits are a fraction of 1 in the type, or a number to divide by the length of the range.
     let fraction = |word: u32, bits: u32| f64::from(word & ((1 << bits) - 1)) / f64::from(1_u32 << bits);
     let scaled = |part: f64| {
         let range = array::round(ty, high_float - low_float);
@@ -74,7 +74,7 @@ pub(crate) fn random_uniform(evaluation: &Evaluation, inputs: &[&Array]) -> Opti
     Some(Array { element_type: ty, dims, data })
 }
 
-/// A block of random numbers, by ten rounds of Philox 4x32.
+/// Returns a block of random numbers by ten rounds of Philox 4x32.
 fn philox(key: u64, counter: u64, block: u64) -> [u32; 4] {
     let halves = |wide: u64| (wide as u32, (wide >> 32) as u32);
     let ((mut left, mut right), mut block, mut counter) = (halves(key), halves(block), halves(counter));
@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn random_numbers_are_those_that_openvino_draws() {
-        // RandomUniform of i32 from 0 to 9 with global_seed 1 and op_seed 2.
+        // The values are those of a RandomUniform of i32 from 0 to 9 with global_seed 1 and op_seed 2.
         let drawn = [philox(1, 2, 0), philox(1, 2, 1)].concat();
         assert_eq!(drawn.iter().map(|word| word % 9).collect::<Vec<_>>(), [8, 8, 6, 8, 8, 7, 7, 7]);
     }

@@ -1,7 +1,7 @@
-//! How operations compute, on the small tensors that shapes are computed from.
+//! Evaluation of operations on the small tensors from which shapes are computed.
 //!
-//! Each function here is what OpenVINO's own evaluation of the operation gives, for the element types that it evaluates
-//! the operation for; `None` means that nothing is known of the result.
+//! Each function returns the result of OpenVINO's own evaluation, for the element types that OpenVINO evaluates. `None`
+//! means that the result is unknown.
 
 mod bounds;
 mod elementwise;
@@ -32,7 +32,7 @@ use crate::model::weights::Weights;
 use crate::ops::values::array::{self, Array, Few};
 use crate::text::xml;
 
-/// How to find the values of an operation's outputs. All ways need to know something of every input.
+/// Method of evaluating an operation's outputs. All methods need some knowledge of every input.
 #[derive(Clone, Copy)]
 pub(crate) enum Evaluate {
     /// Not at all.
@@ -41,23 +41,25 @@ pub(crate) enum Evaluate {
     Source(fn(&Evaluation) -> Option<Bounds>),
     /// From inputs that are all known exactly.
     Exact(Evaluator),
-    /// As `Exact`, and once for each end where of the inputs in this set, bit by position, only bounds are known.
+    /// The same as `Exact`. For the inputs in this set, bit by position, bounds are sufficient: the function is
+    /// evaluated once for each end.
     Ends(u32, Evaluator),
-    /// Two inputs element by element: where only bounds are known, the least and the greatest of what the ends give.
+    /// From two inputs, element by element. If only bounds are known, the result is the smallest and greatest over
+    /// their ends.
     Interval(Evaluator),
     /// From the bounds of the inputs.
     FromBounds(fn(&Evaluation, &[&Bounds]) -> Option<Bounds>),
 }
 
 impl Evaluate {
-    /// Finds the values of an output in this way from what is known of all inputs.
+    /// Evaluates an output by this method from the bounds of all inputs.
     pub(crate) fn apply(self, evaluation: &Evaluation, known: &[&Bounds]) -> Option<Bounds> {
         let lowers = || known.iter().map(|bounds| &bounds.lower).collect::<SmallVec<[_; 4]>>();
         match self {
             Self::Never => None,
             Self::Source(by) => by(evaluation),
             Self::FromBounds(by) => by(evaluation, known),
-            // The largest number is not an upper end, even where it is exact.
+            // The largest number is not an upper end, even if it is exact.
             Self::Interval(by) if known.iter().any(|bounds| bounds.lower.is_open().contains(&true)) => {
                 interval(evaluation, known, by)
             }
@@ -77,7 +79,7 @@ impl Evaluate {
     }
 }
 
-/// Finds the values of an output from those of the inputs.
+/// A function that computes an output from its inputs.
 pub(crate) type Evaluator = fn(&Evaluation, &[&Array]) -> Option<Array>;
 
 /// The first input, as a set for [`Evaluate::Ends`].
@@ -85,11 +87,11 @@ pub(crate) const DATA: u32 = 1;
 /// Every input, as a set for [`Evaluate::Ends`].
 pub(crate) const ALL: u32 = !0;
 
-/// An output whose values are to be found.
+/// An output to evaluate.
 pub(crate) struct Evaluation<'a> {
     attributes: Attributes<'a>,
     graph: &'a Graph,
-    /// Which output it is.
+    /// The position of the output.
     pub(crate) port: usize,
     pub(crate) weights: &'a Weights,
     fault: RefCell<Option<Box<Fault>>>,
@@ -100,28 +102,28 @@ impl<'a> Evaluation<'a> {
         Self { attributes, graph, port, weights, fault: RefCell::default() }
     }
 
-    /// Why OpenVINO refuses the model, where the evaluation said so.
+    /// Returns the reason why OpenVINO refuses the model, if the evaluation reported one.
     pub(crate) fn into_fault(self) -> Option<Box<Fault>> {
         self.fault.into_inner()
     }
 
-    /// The first tensor that comes in.
+    /// Returns the first input tensor.
     pub(crate) fn input(&self) -> Option<&'a OutputPort> {
         self.graph.feeds(self.layer.id()).into_iter().flatten().find_map(|(layer, port)| layer.outputs().get(port))
     }
 
-    /// The element type of the output.
+    /// Returns the element type of the output.
     pub(crate) fn element_type(&self) -> ElementType {
         self.layer.outputs().get(self.port).map_or(ElementType::Dynamic, OutputPort::element_type)
     }
 
-    /// Whether the layer is marked as undoing a compression of weights. No shape is computed from those.
+    /// True if the layer is marked as decompression of weights. No shape is computed from such values.
     pub(crate) fn is_decompression(&self) -> bool {
         let rt_info = self.layer.rt_info.as_deref();
         rt_info.is_some_and(|text| xml::entries(text).iter().any(|entry| entry.name == "decompression"))
     }
 
-    /// Says that OpenVINO refuses a model in which this must be evaluated.
+    /// Reports that OpenVINO refuses a model in which this must be evaluated.
     pub(crate) fn refuse(&self, fault: Fault) -> Option<Array> {
         *self.fault.borrow_mut() = Some(Box::new(fault));
         None
@@ -143,32 +145,32 @@ pub(crate) fn ends(evaluation: &Evaluation, known: &[&Bounds], by: Evaluator) ->
     Some(Bounds::new(by(evaluation, &lower)?, by(evaluation, &upper)?))
 }
 
-/// The element types that OpenVINO evaluates most arithmetic for.
+/// The element types for which OpenVINO evaluates most arithmetic.
 pub(super) const COMMON: &[ElementType] = &[Bf16, F16, F32, I32, I64, U32, U64];
 
-/// An axis, counted from the end where it is negative.
+/// Returns the position of an axis; a negative axis counts from the end.
 fn axis(axis: i64, rank: usize) -> Option<usize> {
     normalize_axis(axis, rank).filter(|&axis| axis < rank)
 }
 
-/// A position on an axis of this length, counted from the end where it is negative.
+/// Returns a position on an axis of this length; a negative index counts from the end.
 fn position(index: i64, length: usize) -> Option<usize> {
     let index = if index < 0 { index.checked_add(i64::try_from(length).ok()?)? } else { index };
     usize::try_from(index).ok().filter(|&index| index < length)
 }
 
-/// The dims of a shape in which all are fixed, where the tensor is not too large.
+/// Returns the dimensions of a fixed shape, if the tensor is not too large.
 fn dims_of(shape: &Shape) -> Option<Few<usize>> {
     let dims: Few<_> = shape.dims()?.iter().map(|dim| usize::try_from(dim.value()?).ok()).collect::<Option<_>>()?;
     array::count(&dims).map(|_| dims)
 }
 
-/// The shape that was inferred for the output, where it is fixed.
+/// Returns the inferred shape of the output, if it is fixed.
 fn inferred_dims(evaluation: &Evaluation) -> Option<Few<usize>> {
     dims_of(evaluation.layer.outputs().get(evaluation.port)?.shape())
 }
 
-/// The tensor, where it is of one of these types.
+/// Returns the tensor, if it has one of these types.
 fn of_type<'a>(array: &'a Array, types: &[&[ElementType]]) -> Option<&'a Array> {
     types.iter().any(|types| types.contains(&array.element_type)).then_some(array)
 }

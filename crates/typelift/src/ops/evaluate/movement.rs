@@ -1,4 +1,4 @@
-//! Operations that move values about without looking at them.
+//! Operations that move values without computing with them.
 
 use ElementType::{Bf16, Boolean, F16, F32, I8, I32, I64, U8, U32, U64};
 use typelift_promote::ElementType;
@@ -9,7 +9,7 @@ use crate::ops::Fault;
 use crate::ops::broadcast::{self, Mode};
 use crate::ops::values::array::{self, Array, Data, Few, Fill, MAX_ELEMENTS, ZERO};
 
-/// Reshape, Squeeze and Unsqueeze: the values stay, in the shape that was inferred.
+/// Evaluates Reshape, Squeeze and Unsqueeze: the values in the inferred shape.
 pub(crate) fn reshape(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array> {
     inputs.first()?.reshaped(inferred_dims(evaluation)?)
 }
@@ -38,7 +38,7 @@ pub(crate) fn concat(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array
     Some(joined)
 }
 
-/// Gather; an index out of range gives 0.
+/// Evaluates Gather; an index out of range gives 0.
 pub(crate) fn gather(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array> {
     let [data, indices, at] = inputs else { return None };
     if !at.element_type.is_integer() {
@@ -74,7 +74,8 @@ pub(crate) fn gather(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array
     data.at(dims, places, ZERO)
 }
 
-/// The indices from `start` to before `stop`, both counted from the end where negative and clamped into `0..length`.
+/// Returns the indices from `start` to before `stop`. Negative ones count from the end, and both are clamped to
+/// `0..length`.
 fn slice_indices(length: usize, start: i64, stop: i64, step: i64) -> Option<Vec<usize>> {
     let length = i64::try_from(length).ok()?;
     let from_end = |index: i64| if index < 0 { index.saturating_add(length) } else { index };
@@ -104,7 +105,7 @@ pub(crate) fn slice(_: &Evaluation, inputs: &[&Array]) -> Option<Array> {
     Some(result)
 }
 
-/// StridedSlice, of which begin and end need not be known exactly where a mask ignores them.
+/// Evaluates StridedSlice. Begin and end need not be exact where a mask ignores them.
 pub(crate) fn strided_slice(evaluation: &Evaluation, known: &[&Bounds]) -> Option<Bounds> {
     for (input, mask) in [(1, "begin_mask"), (2, "end_mask")] {
         let (bounds, mask) = (known.get(input)?, evaluation.ints(mask).ok()?);
@@ -197,14 +198,14 @@ pub(crate) fn transpose(_: &Evaluation, inputs: &[&Array]) -> Option<Array> {
     if order.len() == rank { reordered(data, &order) } else { None }
 }
 
-/// The data with its axes in this order.
+/// Returns the data with its axes in this order.
 pub(super) fn reordered(data: &Array, order: &[usize]) -> Option<Array> {
     let own = array::strides(&data.dims);
     let lists: Vec<_> = order.iter().map(|&at| array::steps(data.dims[at], own[at])).collect();
     data.pick(&lists, ZERO)
 }
 
-/// DepthToSpace: the depth is cut into blocks, whose elements go beside each other.
+/// Evaluates DepthToSpace: the depth is split into blocks, whose elements are laid out in space.
 pub(crate) fn depth_to_space(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array> {
     let data = inputs.first()?;
     let size = usize::try_from(evaluation.int("block_size").ok()?).ok()?;
@@ -220,7 +221,7 @@ pub(crate) fn depth_to_space(evaluation: &Evaluation, inputs: &[&Array]) -> Opti
     reordered(&cut, &[0, depth_at].into_iter().chain(beside).collect::<Vec<_>>())?.reshaped(inferred_dims(evaluation)?)
 }
 
-/// SpaceToDepth: the elements of each block follow each other in the depth.
+/// Evaluates SpaceToDepth: the elements of each block are laid out in the depth.
 pub(crate) fn space_to_depth(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array> {
     let data = inputs.first()?;
     let size = usize::try_from(evaluation.int("block_size").ok()?).ok()?;
@@ -236,7 +237,7 @@ pub(crate) fn space_to_depth(evaluation: &Evaluation, inputs: &[&Array]) -> Opti
     reordered(&cut, &order)?.reshaped(inferred_dims(evaluation)?)
 }
 
-/// ShuffleChannels: the channels are cut into groups, and taken by turns.
+/// Evaluates ShuffleChannels: the channels are split into groups and interleaved.
 pub(crate) fn shuffle_channels(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array> {
     let data = inputs.first()?;
     let at = axis(evaluation.int("axis").ok()?, data.dims.len())?;
@@ -262,7 +263,7 @@ pub(crate) fn tile(_: &Evaluation, inputs: &[&Array]) -> Option<Array> {
     data.pick(&lists.collect::<Option<Vec<_>>>()?, ZERO)
 }
 
-/// Broadcast, in every mode.
+/// Evaluates Broadcast, in every mode.
 pub(crate) fn broadcast(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array> {
     let (data, dims) = (inputs.first()?, inferred_dims(evaluation)?);
     let at_the_end = || dims.len().checked_sub(data.dims.len());
@@ -287,7 +288,7 @@ pub(crate) fn pad(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array> {
         let length = dim.checked_add(begin)?.checked_add(end)?.clamp(0, MAX_ELEMENTS as i64 + 1);
         let source = |index: i64| {
             let index = index.saturating_sub(begin);
-            // A symmetric padding repeats the edge itself.
+            // Symmetric padding repeats the edge element itself.
             let repeated = i64::from(mode == "symmetric");
             let index = match mode {
                 "edge" => index.clamp(0, (dim - 1).max(0)),
@@ -349,15 +350,15 @@ pub(crate) fn scatter_elements_update(evaluation: &Evaluation, inputs: &[&Array]
     scatter(data, &places, updates, Reduction::of(evaluation)?)
 }
 
-/// What becomes of an element that updates go to.
+/// Reduction of an element with its updates.
 struct Reduction<'a> {
     name: &'a str,
-    /// Whether the element itself counts.
+    /// True if the element itself takes part.
     keeps_element: bool,
 }
 
 impl<'a> Reduction<'a> {
-    /// As the attributes say, of which early revisions of the operations have none.
+    /// Reads the attributes, which early revisions of the operations lack.
     fn of(evaluation: &'a Evaluation) -> Option<Self> {
         let has = |attribute| evaluation.operation.attribute(attribute).is_some();
         Some(Self {
@@ -366,7 +367,7 @@ impl<'a> Reduction<'a> {
         })
     }
 
-    /// One element of `values` after the updates. Truth values are added as by "or", and multiplied as by "and".
+    /// Returns one element of `values` after the updates. For booleans, a sum is "or" and a product is "and".
     fn integer(&self, element_type: ElementType, values: &[i128]) -> Option<i128> {
         let values = values.iter().copied();
         let boolean = element_type == Boolean;
@@ -403,7 +404,7 @@ impl<'a> Reduction<'a> {
     }
 }
 
-/// The data after each update has come to its place.
+/// Returns the data after all updates.
 fn scatter(data: &Array, places: &[usize], updates: &Array, reduction: Reduction) -> Option<Array> {
     fn run<T: Copy, L: FromIterator<T>>(
         mut data: Vec<T>,

@@ -1,4 +1,4 @@
-//! Operations of networks proper. No shape is computed by them on purpose, but OpenVINO evaluates them where it can.
+//! Operations of the network itself. Shapes rarely depend on them, but OpenVINO evaluates them if it can.
 
 use std::ops::Range;
 
@@ -13,17 +13,17 @@ use super::{COMMON, Evaluation, axis, dims_of, inferred_dims, of_type};
 use crate::model::shape::AutoBroadcast;
 use crate::ops::values::array::{self, Array, Data};
 
-/// A function of floating-point numbers, for tensors of these types.
+/// Applies a function of floating-point numbers to tensors of these types.
 pub(crate) fn activation(inputs: &[&Array], types: &[ElementType], by: impl Fn(f64) -> f64) -> Option<Array> {
     Some(of_type(inputs.first()?, &[types])?.map(|v| v, by))
 }
 
-/// The error function.
+/// Computes the error function.
 pub(crate) fn erf(x: f64) -> f64 {
     if !(-6.0..=6.0).contains(&x) {
         return if x.is_nan() { x } else { x.signum() };
     }
-    // 2/sqrt(pi) * exp(-x*x) * sum over n of 2^n * x^(2n+1) / (1*3*…*(2n+1)).
+    // The series is 2/sqrt(pi) * exp(-x*x) * sum over n of 2^n * x^(2n+1) / (1*3*…*(2n+1)).
     let terms =
         std::iter::successors(Some((x, 1.0)), |&(term, n)| Some((term * 2.0 * x * x / (2.0 * n + 1.0), n + 1.0)));
     let sum: f64 = terms.take(150).map(|(term, _)| term).sum();
@@ -38,13 +38,13 @@ pub(crate) fn gelu(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array> 
     })
 }
 
-/// Swish, with a factor as its second input.
+/// Evaluates Swish, with a factor as its second input.
 pub(crate) fn swish(_: &Evaluation, inputs: &[&Array]) -> Option<Array> {
     let beta = inputs.get(1).map_or(Some(1.0), |beta| Some(beta.first()?.1))?;
     activation(inputs, &[Bf16, F16, F32], |x| x / (1.0 + (-beta * x).exp()))
 }
 
-/// PRelu: negative values times a slope, one for all or one for each channel.
+/// Evaluates PRelu: negative values times a slope, one for all or one for each channel.
 pub(crate) fn prelu(_: &Evaluation, inputs: &[&Array]) -> Option<Array> {
     let [data, slope] = inputs else { return None };
     of_type(data, &[&[Bf16, F16, F32, I8]])?;
@@ -55,7 +55,7 @@ pub(crate) fn prelu(_: &Evaluation, inputs: &[&Array]) -> Option<Array> {
     data.zip(&slope, |x, s| Some(if x < 0 { x * s } else { x }), |x, s| if x < 0.0 { x * s } else { x })
 }
 
-/// FakeQuantize: the data in the input range, moved to the nearest of the levels of the output range.
+/// Evaluates FakeQuantize: the data are clamped to the input range and moved to the nearest level of the output range.
 pub(crate) fn fake_quantize(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array> {
     of_type(inputs.first()?, &[COMMON])?;
     let steps = evaluation.unsigned("levels").ok()?.checked_sub(1)?;
@@ -106,7 +106,7 @@ pub(crate) fn mat_mul(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Arra
     let left = rows(left, !evaluation.bool("transpose_a").ok()?)?;
     let right = rows(right, evaluation.bool("transpose_b").ok()?)?;
     let inner = *left.dims.last()?;
-    // Every row of the one beside every column of the other.
+    // Pairs every row of one operand with every column of the other.
     let spread = |array: &Array, before_last: usize| {
         let mut dims = array.dims.clone();
         dims.insert(dims.len().checked_sub(before_last)?, 1);
@@ -130,7 +130,7 @@ pub(crate) fn mat_mul(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Arra
     Some(Array { element_type: ty, dims, data })
 }
 
-/// An operand of MatMul as rows of the dim that is summed over, which is the last one or the one before it.
+/// Returns an operand of MatMul as rows over the summed dimension, which is the last one or the one before it.
 fn rows(operand: &Array, inner_is_last: bool) -> Option<Array> {
     let rank = operand.dims.len();
     match rank {
@@ -141,7 +141,7 @@ fn rows(operand: &Array, inner_is_last: bool) -> Option<Array> {
     }
 }
 
-/// The data with `by` done to all the values that differ only in their places on these axes.
+/// Applies `by` to each group of values that differ only in their positions on these axes.
 fn together(data: &Array, axes: &[usize], by: impl Fn(&mut Vec<f64>)) -> Option<Array> {
     let (groups, count) = groups(data, axes)?;
     let (ty, values) = (data.element_type, data.to_floats());
@@ -183,7 +183,7 @@ pub(crate) fn cum_sum(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Arra
     })
 }
 
-/// MVN: values less their mean, divided by their standard deviation where that is asked for.
+/// Evaluates MVN: values minus their mean, divided by their standard deviation if requested.
 pub(crate) fn mvn(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array> {
     let [data, axes] = inputs else { return None };
     let data = of_type(data, &[&[F32]])?;
@@ -199,7 +199,8 @@ pub(crate) fn mvn(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array> {
     })
 }
 
-/// PriorBoxClustered: boxes of given sizes around each place of a layer, as parts of the image, and their variances.
+/// Evaluates PriorBoxClustered: boxes of given sizes around each position of a layer, relative to the image, and their
+/// variances.
 pub(crate) fn prior_box_clustered(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array> {
     let [layer, image] = inputs else { return None };
     let (dims, float) = (inferred_dims(evaluation)?, |name| evaluation.float(name).ok());

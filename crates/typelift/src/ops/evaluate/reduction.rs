@@ -1,4 +1,4 @@
-//! Operations that bring many values down to one, and those that look for values.
+//! Reductions, and operations that search for values.
 
 use ElementType::{Boolean, F64, I8, I16, U8, U16};
 use smallvec::smallvec;
@@ -9,7 +9,7 @@ use super::{COMMON, axis, inferred_dims, of_type};
 use crate::ops::Fault;
 use crate::ops::values::array::{self, Array, Data, ZERO};
 
-/// A reduction along axes: what `ints` or `floats` makes of all the values that come together.
+/// Reduces along axes: `ints` or `floats` combines each group of values.
 pub(crate) fn reduce(
     evaluation: &Evaluation,
     inputs: &[&Array],
@@ -50,8 +50,8 @@ pub(crate) fn reduce(
     Some(Array { element_type: ty, dims: dims.collect(), data: values })
 }
 
-/// For each value its group, which it shares with those that differ only in their places on these axes; and how many
-/// groups there are.
+/// Returns the group of each value, which it shares with values that differ only in their positions on these axes; and
+/// the number of groups.
 pub(super) fn groups(data: &Array, axes: &[usize]) -> Option<(Vec<usize>, usize)> {
     let kept = |at: usize| !axes.contains(&at);
     let reduced: Vec<usize> = data.dims.iter().enumerate().map(|(at, &dim)| if kept(at) { dim } else { 1 }).collect();
@@ -66,7 +66,7 @@ pub(crate) fn reduce_prod(evaluation: &Evaluation, inputs: &[&Array]) -> Option<
     reduce(evaluation, inputs, &[COMMON], ints, |values| Some(values.iter().product()))
 }
 
-/// ReduceProd, whose upper end is open where that of a factor is, unless another factor is 0.
+/// Evaluates ReduceProd. Its upper end is open if that of a factor is, unless another factor is 0.
 pub(crate) fn product(evaluation: &Evaluation, known: &[&Bounds]) -> Option<Bounds> {
     let [data, axes] = known else { return None };
     let axes = axes.exact()?;
@@ -84,7 +84,7 @@ pub(crate) fn product(evaluation: &Evaluation, known: &[&Bounds]) -> Option<Boun
     Some(Bounds::new(lower, upper))
 }
 
-/// NonZero: where the values are that are not 0, one row an axis.
+/// Evaluates NonZero: the positions of the values that are not 0, one row per axis.
 pub(crate) fn non_zero(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array> {
     let (rows, places) = non_zero_places(inputs.first()?)?;
     let (dims, own) = (&inputs.first()?.dims, array::strides(&inputs.first()?.dims));
@@ -95,7 +95,7 @@ pub(crate) fn non_zero(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Arr
     Some(Array::ints(evaluation.element_type(), smallvec![rows, places.len()], values))
 }
 
-/// How many rows a NonZero of this tensor has, and the places of the values that are not 0.
+/// Returns the number of rows of this tensor's NonZero, and the positions of the values that are not 0.
 pub(crate) fn non_zero_places(data: &Array) -> Option<(usize, Vec<usize>)> {
     of_type(data, &[COMMON, &[Boolean, F64, I8, I16, U8, U16]])?;
     let truths = data.truths().into_iter().enumerate();
@@ -105,7 +105,7 @@ pub(crate) fn non_zero_places(data: &Array) -> Option<(usize, Vec<usize>)> {
     Some((rows, places))
 }
 
-/// TopK: the greatest or least values along an axis, and where they are.
+/// Evaluates TopK: the greatest or smallest values along an axis, and their positions.
 pub(crate) fn top_k(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array> {
     let [data, k] = inputs else { return None };
     let data = of_type(data, &[COMMON])?;
@@ -146,7 +146,7 @@ pub(crate) fn top_k(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array>
     }
 }
 
-/// The numbers from a start on, as many as the inferred shape says.
+/// Evaluates Range: the numbers from a start on, as many as the inferred shape has.
 pub(crate) fn range(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array> {
     let [start, _, step] = inputs else { return None };
     let (dims, ty) = (inferred_dims(evaluation)?, evaluation.element_type());

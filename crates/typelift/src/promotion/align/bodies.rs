@@ -1,4 +1,4 @@
-//! Types that must agree across the border of a body: what comes in, and what Results give.
+//! Types that must agree across the boundary of a body: its inputs and Results.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -14,12 +14,12 @@ use crate::model::graph::{Body, Direction, Layer, LayerId, OutputPort, Place, Po
 use crate::ops::{Fault, Subject};
 
 impl Aligner {
-    /// The type that a Parameter of a body got instead of its own.
+    /// Returns the type that a Parameter of a body got in place of its own.
     pub(super) fn retyped_as(&self, body: &Place, parameter: LayerId) -> Option<ElementType> {
         self.retyped.get(&(body.clone(), parameter)).map(|retyped| retyped.types[1])
     }
 
-    /// Whether anything was repaired in the bodies of a layer, and whether OpenVINO asks for that.
+    /// Returns two flags: whether the bodies of a layer were changed, and whether OpenVINO requires that.
     pub(super) fn repairs_inside(&self, layer: &Layer, bodies: &[Body]) -> (bool, bool) {
         let places = (0..bodies.len()).map(|at| self.scope.place.body(layer.id(), at));
         let alignments = places.flat_map(|place| [self.alone.get(&place), self.bodies.get(&place)]).flatten();
@@ -27,12 +27,12 @@ impl Aligner {
         (wanted.peek().is_some(), wanted.any(|alignment| !alignment.optional))
     }
 
-    /// Gives inputs of a layer and the Parameters of its bodies that they go to one type, and returns whether any differed.
-    /// OpenVINO does not ask for that, but it reads a body with the types that its Parameters declare, and most often
-    /// once more with those that come in: what repairs the one need not repair the other.
+    /// Gives an input of a layer and the Parameters that it feeds one type, and returns true if any differed. OpenVINO
+    /// does not require that. But it reads a body first with the declared types of its Parameters, and usually again
+    /// with those from outside, and one change may not suit both.
     ///
     /// # Errors
-    /// The rules give them no common type.
+    /// Types to which the rules give no common type.
     pub(super) fn align_parameters(
         &mut self,
         subject: &Subject,
@@ -72,7 +72,7 @@ impl Aligner {
         Ok(differ)
     }
 
-    /// Gives a Parameter another type, perhaps not for the first time.
+    /// Gives a Parameter another type, possibly again.
     fn retype(&mut self, retyped: Retyped) {
         self.retypings += 1;
         match self.retyped.entry((retyped.body.clone(), retyped.parameter)) {
@@ -85,8 +85,8 @@ impl Aligner {
         }
     }
 
-    /// Gives the Results of two bodies of a layer the common type of what they take, and returns that type; `None` if
-    /// there is none.
+    /// Gives the Results of two bodies of a layer the common type of their inputs, and returns it; `None` if there is
+    /// none.
     pub(super) fn align_results(
         &mut self,
         owner: &Layer,
@@ -114,7 +114,7 @@ impl Aligner {
     }
 }
 
-/// An input of a layer that goes into its bodies.
+/// Input of a layer that enters its bodies.
 struct Entrance<'a> {
     layer: &'a Layer,
     input: usize,
@@ -122,11 +122,11 @@ struct Entrance<'a> {
 }
 
 impl Entrance<'_> {
-    /// The type that the tensor and the Parameters that declare these types get, and why; `None` where they have one type,
-    /// or not all of them are known.
+    /// Returns the common type of the tensor and the Parameters that declare these types, with the reason. `None` if
+    /// they agree, or if one is unknown.
     ///
     /// # Errors
-    /// The rules give them no common type.
+    /// Types to which the rules give no common type.
     fn common_type(
         &self,
         rules: &RuleSet,
@@ -162,8 +162,7 @@ impl Entrance<'_> {
     }
 }
 
-/// The Parameters of bodies that an input of their layer goes to, each with the position of its body and the type that it
-/// declares.
+/// Returns the Parameters that an input of their layer feeds, each with the position of its body and its declared type.
 fn parameters(bodies: &[Body], input: usize) -> Vec<(usize, LayerId, ElementType)> {
     let mut found = Vec::new();
     for (at, body) in bodies.iter().enumerate() {
@@ -178,7 +177,8 @@ fn parameters(bodies: &[Body], input: usize) -> Vec<(usize, LayerId, ElementType
     found
 }
 
-/// Forgets what is wanted in the bodies of a layer of the graph at `place`, at any depth: they follow one another.
+/// Drops the planned types in the bodies of a layer of the graph at `place`, at any depth: they are adjacent in the
+/// map.
 fn forget_inside(wanted: &mut BTreeMap<Place, Alignments>, place: &Place, layer: LayerId) {
     let from_first = wanted.range(place.body(layer, 0)..).map(|(body, _)| body);
     let inside: Vec<Place> = from_first.take_while(|body| body.is_inside(place, layer)).cloned().collect();

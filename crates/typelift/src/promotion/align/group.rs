@@ -10,9 +10,9 @@ use crate::findings::{Code, OtherRules, list};
 use crate::model::graph::{Layer, OutputPort};
 use crate::ops::{Accepts, Fault, Subject, is_constant};
 
-/// What the promotion rules see of the inputs of a layer.
+/// Returns the operands of the promotion rules for a layer's inputs.
 pub(super) fn operands(subject: &Subject, inputs: &[&OutputPort]) -> Vec<Operand> {
-    // The ranges of a FakeQuantize are not numbers that follow a tensor: narrower ones would quantize differently.
+    // The ranges of a FakeQuantize do not adapt to the tensor as numbers do: narrower ones would quantize differently.
     let in_full = subject.operation.is_tied_when_run();
     let category =
         |category| if in_full && category != Category::UnknownRank { Category::Dimensioned } else { category };
@@ -22,7 +22,7 @@ pub(super) fn operands(subject: &Subject, inputs: &[&OutputPort]) -> Vec<Operand
     operands.map(|operand| Operand { category: category(operand.category), ..operand }).collect()
 }
 
-/// What the promotion rules see of a tensor: a constant of rank 0 counts as a number.
+/// Returns the operand of the promotion rules for a tensor. A constant of rank 0 counts as a number.
 pub(super) fn operand(producer: Option<&Layer>, port: &OutputPort) -> Operand {
     let category = match port.shape.rank() {
         None => Category::UnknownRank,
@@ -33,7 +33,7 @@ pub(super) fn operand(producer: Option<&Layer>, port: &OutputPort) -> Operand {
     Operand { element_type: port.element_type, category }
 }
 
-/// The other rules under which `common` gives one input, or `several`, a type.
+/// Returns the other rules under which `common` gives one input, or `several`, a type.
 pub(super) fn other_rules(
     rules: &RuleSet,
     several: bool,
@@ -47,7 +47,7 @@ pub(super) fn other_rules(
     found.collect()
 }
 
-/// The common type of tensors; what leads to it is written to `reason`.
+/// Returns the common type of tensors, and writes its derivation to `reason`.
 pub(super) fn common_type(
     rules: &RuleSet,
     promoted_as: PromotedAs,
@@ -65,28 +65,28 @@ pub(super) fn common_type(
     Ok(found?.unwrap_or(ElementType::Dynamic))
 }
 
-/// Inputs of one operation that must have one type, or one input that is tied to none.
+/// Inputs of one operation that must have one type, or one input that is not tied.
 pub(super) struct Group<'a> {
     pub(super) subject: &'a Subject<'a>,
     /// Every input of the layer.
     pub(super) operands: &'a [Operand],
-    /// The positions of those of the group.
+    /// The positions of the inputs in the group.
     pub(super) inputs: &'a [usize],
 }
 
-/// Why a group of inputs gets no common type.
+/// Reason why a group of inputs gets no common type.
 pub(super) enum NoCommonType {
     /// The rules refuse.
     Refused(Refusal),
-    /// The rules give a type that the operation does not take.
+    /// The rules give a type that the operation does not accept.
     NotTaken(ElementType),
-    /// It depends on a type or a rank that is not known.
+    /// The answer depends on an unknown type or rank.
     Unknown,
 }
 
 impl Group<'_> {
-    /// The type that the operation works on under these rules, where it is not what the input has: floating point
-    /// instead of integers, truth values instead of numbers.
+    /// Returns the type that the operation requires under these rules, if it differs from that of the input: floating
+    /// point in place of integers, or booleans in place of numbers.
     fn required(&self, rules: &RuleSet, ty: ElementType) -> Option<(ElementType, Cow<'static, str>)> {
         let input = *self.inputs.first()?;
         let operation = self.subject.operation;
@@ -103,7 +103,7 @@ impl Group<'_> {
         }
     }
 
-    /// The target type and the rule that chose it; `None` if the inputs already agree.
+    /// Returns the target type and the rule that selected it; `None` if the inputs agree.
     pub(super) fn common_type(&self, rules: &RuleSet) -> Result<Option<(ElementType, String)>, NoCommonType> {
         let required = |ty| self.required(rules, ty);
         let types = self.inputs.iter().map(|&input| self.element_type(input));
@@ -143,8 +143,8 @@ impl Group<'_> {
         Ok(Some((common, rule)))
     }
 
-    /// The type that the inputs get where the rules refuse because of values that a type can have, and laxer ones do not:
-    /// only constants change, and every value that they do have survives.
+    /// Returns a type for inputs that the rules refuse but more permissive rules accept. It is used only if just
+    /// constants change, and all their actual values survive.
     pub(super) fn type_by_values(
         &self,
         rules: &RuleSet,
@@ -160,7 +160,7 @@ impl Group<'_> {
         self.operands.get(input).map_or(ElementType::Dynamic, |operand| operand.element_type)
     }
 
-    /// ``Add 3 `sum` takes f16 from `a` and i64 from `w` ``.
+    /// Formats as ``Add 3 `sum` takes f16 from `a` and i64 from `w` ``.
     pub(super) fn describe(&self, inputs: &[usize]) -> String {
         let Subject { layer, .. } = self.subject;
         let origin = |&input: &usize| {
@@ -171,12 +171,12 @@ impl Group<'_> {
         format!("{} {} `{}` takes {origins}", layer.ty(), layer.id, layer.name)
     }
 
-    /// The types of the inputs, each once: `f16 and f32`.
+    /// Lists the types of the inputs, each once: `f16 and f32`.
     fn types(&self) -> String {
         list(self.distinct().iter().map(|&input| self.element_type(input).to_string()).collect(), "and")
     }
 
-    /// The first input of each type.
+    /// Returns the first input of each type.
     pub(super) fn distinct(&self) -> SmallVec<[usize; 2]> {
         let mut first = SmallVec::<[usize; 2]>::new();
         for &input in self.inputs {
@@ -187,7 +187,7 @@ impl Group<'_> {
         first
     }
 
-    /// The other rules with which the operation takes the inputs.
+    /// Returns the other rules under which the operation accepts the inputs.
     pub(super) fn other_rules(&self, rules: &RuleSet) -> Vec<OtherRules> {
         other_rules(rules, self.inputs.len() > 1, |other| Some(self.common_type(other).ok()??.0))
     }
@@ -237,13 +237,13 @@ pub(super) fn types(inputs: &[&OutputPort]) -> Vec<ElementType> {
     inputs.iter().map(|port| port.element_type).collect()
 }
 
-/// Whether a rule asks for indices, and gets anything but integers. Their common type with others does not count then.
+/// True if a rule requires indices and gets another type. The common type with other inputs is then ignored.
 pub(super) fn asks_for_indices(fault: &Fault, inputs: &[&OutputPort]) -> bool {
     let given = fault.inputs.first().and_then(|&input| inputs.get(input));
     fault.wants.is_some_and(ElementType::is_integer) && given.is_some_and(|port| !port.element_type.is_integer())
 }
 
-/// Whether rules let a tensor be converted to a type that the operation alone asks for. Numbers never become indices.
+/// True if rules permit converting a tensor to a type that only the operation requires. Numbers never become indices.
 pub(super) fn permits(rules: &RuleSet, from: ElementType, to: ElementType) -> bool {
     let becomes_index = to.is_integer() && !from.is_integer();
     !becomes_index && rules.may_convert(from, to)

@@ -1,5 +1,6 @@
-//! Which inputs must get another type so that the types of a model agree, decided without changing it: by promotion rules
-//! while inference goes through the model, or by what its ports declare. What is decided is keyed by layers.
+//! Alignment: decides which inputs must get another type so that the types of a model agree. The decision is made by
+//! promotion rules during inference, or by the types that ports declare. The model is not changed; decisions are stored
+//! by layer.
 
 mod bodies;
 pub(crate) mod declared;
@@ -17,15 +18,15 @@ use crate::model::weights::Weights;
 use crate::ops::values::conversion;
 use crate::ops::{Fault, Subject, is_constant};
 
-/// What must change in a model that was inferred as if it had changed.
+/// Changes that a model needs to match its inferred types.
 #[derive(Default)]
 pub(crate) struct Wanted {
     /// For the model and for each body.
     pub(crate) alignments: BTreeMap<Place, Alignments>,
     /// Parameters of bodies that get another type.
     pub(crate) retyped: Vec<Retyped>,
-    /// Whether a body was last inferred with other alignments, or types, than it gets: then its types are not those
-    /// that it will have.
+    /// True if a body was last inferred with other alignments or types than its final ones, so that its types are out
+    /// of date.
     pub(crate) is_outdated: bool,
 }
 
@@ -37,34 +38,34 @@ pub(crate) struct Retyped {
     pub(crate) reason: String,
 }
 
-/// Infers a model with the common type of these rules for inputs that must agree in type and do not, as if the Converts
-/// were there, and returns what is wrong with it and what must change.
+/// Infers a model as if Converts gave inputs that must agree the common type of these rules. Returns all errors and the
+/// changes that are needed.
 pub(crate) fn infer_by_rules(model: &mut Model, rules: RuleSet) -> (Vec<Diagnostic>, Wanted) {
     let mut aligner = Aligner::new(rules, model.weights.clone());
     let diagnostics = infer::infer_as_retyped(model, &mut aligner);
     (diagnostics, aligner.finish())
 }
 
-/// Gives inputs their common types while inference goes through a model.
+/// Provider of common input types during inference.
 struct Aligner {
     rules: RuleSet,
     weights: Weights,
-    /// The graph that inference is in.
+    /// The current graph of inference.
     scope: Scope,
     /// The enclosing scopes, outermost first.
     outer: Vec<Scope>,
-    /// What is wanted in each body by itself, as OpenVINO reads it before it knows of anything around it.
+    /// The changes in each body by itself, as OpenVINO reads it before it knows anything around it.
     alone: BTreeMap<Place, Alignments>,
-    /// What was wanted in each body when it was last inferred.
+    /// The changes in each body, from its last inference.
     bodies: BTreeMap<Place, Alignments>,
-    /// The Parameters of bodies that got another type, and how often one did.
+    /// The Parameters of bodies that got another type, and the number of such changes.
     retyped: BTreeMap<(Place, LayerId), Retyped>,
     retypings: usize,
-    /// Whether a body is given other types than it declares, and both must be valid.
+    /// True if a body gets other types than it declares, and both must be valid.
     leaves_parameters: bool,
 }
 
-/// A graph that inference is in.
+/// State of one graph.
 #[derive(Default)]
 struct Scope {
     place: Place,
@@ -94,8 +95,8 @@ impl Retyper for Aligner {
         self.bodies.get(&self.scope.place.body(owner, at))
     }
 
-    /// The rule takes some inputs as they are that get other types all the same: PyTorch has operations on floating point
-    /// only, the frameworks negate truth values, and OpenVINO has operations that it reads and cannot run.
+    /// True if inputs may need other types although the rule accepts them. PyTorch has operations on floating point
+    /// only, the frameworks negate booleans, and OpenVINO reads some operations that it cannot run.
     fn prepares(&self, subject: &Subject, inputs: &[&OutputPort]) -> bool {
         let first = inputs.first().map_or(ElementType::Dynamic, |port| port.element_type);
         let promoted_as = subject.operation.promotion();
@@ -109,7 +110,7 @@ impl Retyper for Aligner {
 
     fn prepare(&mut self, subject: &Subject, inputs: &[&OutputPort]) {
         if !self.scope.alignments.contains_key(&subject.layer.id)
-            // The rule takes the inputs as they are, too: nothing is refused here.
+            // The rule accepts the inputs too, so this refuses nothing.
             && let Ok(Some(alignment)) = self.align(subject, inputs)
         {
             self.scope.alignments.insert(subject.layer.id, Alignment { optional: true, ..alignment });
@@ -152,7 +153,7 @@ impl Retyper for Aligner {
             return Ok(false);
         }
         match self.align_parameters(subject, inputs, bodies) {
-            // Only plugins ask for what is repaired inside.
+            // Only plugins require the changes inside.
             Err(_) if !is_wrong && !is_needed => {
                 self.leaves_parameters = true;
                 Ok(false)
@@ -181,7 +182,7 @@ impl Aligner {
         }
     }
 
-    /// What is wanted in the model and in its bodies.
+    /// Returns the changes in the model and its bodies.
     fn finish(self) -> Wanted {
         let is_outdated = self.is_outdated();
         let mut alignments = self.alone;
@@ -204,11 +205,11 @@ impl Aligner {
             })
     }
 
-    /// The inputs of a layer that must agree in type and do not, or are not of the kind that it takes; `None` if something
-    /// else is wrong.
+    /// Returns the alignment of a layer's inputs that must agree or are of the wrong kind; `None` if the error has
+    /// another cause.
     ///
     /// # Errors
-    /// The rules give no type that the operation takes.
+    /// Inputs for which the rules give no type that the operation accepts.
     fn align(&self, subject: &Subject, inputs: &[&OutputPort]) -> Result<Option<Alignment>, Fault> {
         let operands = group::operands(subject, inputs);
         let mut alignment = Alignment::default();
@@ -231,11 +232,11 @@ impl Aligner {
         Ok((!alignment.inputs.is_empty()).then_some(alignment))
     }
 
-    /// Adds to the alignment of a layer that an input, and what is tied to it, gets the one type in which the layer would
-    /// take it; `None` if there is nothing to add.
+    /// Extends the alignment of a layer: an input, and those tied to it, get the only type that the layer accepts.
+    /// `None` if there is nothing to add.
     ///
     /// # Errors
-    /// Values could be lost, and the rules do not allow that.
+    /// A conversion that could lose values, which the rules do not permit.
     fn convert(
         &self,
         subject: &Subject,

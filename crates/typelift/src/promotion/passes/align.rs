@@ -1,4 +1,4 @@
-//! The Converts that give inputs which must agree one element type.
+//! Insertion of Converts that give inputs one element type.
 
 use rustc_hash::FxHashSet as HashSet;
 use typelift_promote::{ElementType, RuleSet, openvino};
@@ -13,12 +13,12 @@ use crate::ops::{self, LayerKind, kind};
 use crate::promotion::align::declared::{self, Correction, Known, Repair};
 use crate::promotion::align::{self, Retyped, Wanted};
 
-/// What inputs become that must agree in element type and do not.
+/// Target type of inputs that must agree in element type and do not.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum Align {
-    /// What the author of the file had, by the types that its ports declare; where it declares nothing, what these rules
-    /// of OpenVINO give.
+    /// The type that the file's ports declare, which shows what its author had. If nothing is declared, these rules of
+    /// OpenVINO decide.
     Declared(openvino::Options),
     /// The common type of these rules.
     Rules(RuleSet),
@@ -31,7 +31,7 @@ impl Default for Align {
 }
 
 impl Align {
-    /// `declared`, or rules by their name. Where OpenVINO's rules count, they have these attributes.
+    /// Parses `declared`, or rules by their name. OpenVINO's rules get these attributes.
     #[must_use]
     pub fn named(name: &str, attributes: openvino::Options) -> Option<Self> {
         match (name, RuleSet::from_name(name)) {
@@ -48,22 +48,24 @@ impl From<RuleSet> for Align {
     }
 }
 
-/// As [`infer`](crate::infer()), and makes the types of inputs agree that must and do not, in the model and its bodies;
-/// returns also what was done for it. The model is inferred again after that, so that its types are those of what is written.
+/// Infers the model as [`infer`](crate::infer()) does, and aligns the types of inputs that must agree, in the model and
+/// its bodies. Returns the findings and the changes. The model is inferred again afterwards, so that its types are
+/// those that are written.
 ///
-/// Where operations have the inputs that they take, which is where [`infer`](crate::infer()) finds no error of types,
-/// nothing is changed.
+/// Nothing is changed if all operations accept their inputs, so that [`infer`](crate::infer()) reports no error of
+/// types.
 ///
-/// [`Align::Declared`] gives inputs the type with which the layer makes what its own output ports declare. Where that does
-/// not depend on the type, as in comparisons, it is the one that takes the fewest Converts, and constants follow the tensors
-/// that they meet. There is one Convert after the tensor that is odd; a Convert of the file whose `destination_type` is wrong
-/// is corrected instead. A floating-point number never becomes an integer, an index or a truth value: that is an error.
+/// [`Align::Declared`] gives inputs the type for which the outputs of the layer match its declared ports. If the
+/// outputs do not depend on it, as in comparisons, the type with the fewest Converts is used, and constants follow the
+/// tensors that they meet. One Convert is inserted directly after the tensor with the wrong type. A Convert of the file
+/// with a wrong `destination_type` is corrected instead. A floating-point number never becomes an integer, an index or
+/// a boolean: that is an error.
 ///
-/// [`Align::Rules`] puts a Convert in front of each input that has another type than [`RuleSet::promote_all`] gives the tied
-/// inputs of its row, in their order; a `Const` of rank 0 counts as a number there. An operation on floating point gets
-/// [`RuleSet::default_float`] instead of integers. What follows from the new type follows at once. There are as few Converts
-/// as that takes: one for a tensor and a type, none where a tensor is there that holds the values in that type. Where the rules
-/// give no type that the operation takes, the layer gets an error that says which other rules would.
+/// [`Align::Rules`] inserts a Convert before each input whose type differs from [`RuleSet::promote_all`] of the tied
+/// inputs, in their order. A `Const` of rank 0 counts as a number. An operation on floating point gets
+/// [`RuleSet::default_float`] in place of integers. New types are propagated at once. As few Converts as possible are
+/// inserted: one for a tensor and a type, and none if a tensor already holds the values in that type. If the rules give
+/// no accepted type, the layer gets an error that lists the rules which would.
 ///
 /// # Errors
 /// [`PassError`]: what alignment left is damaged. That is a fault of this crate, whatever the model.
@@ -137,15 +139,16 @@ fn align_as_declared(
     align_by_rules(model, RuleSet::OpenVino(rules), changes)
 }
 
-/// Edits a model, and verifies what that leaves if the model was sound.
+/// Edits a model, and verifies the result if the model was valid.
 fn edit(model: &mut Model, edits: impl FnOnce(&mut Edit<'_>) -> Result<(), EditError>) -> Result<(), PassError> {
     let was_sound = model.graph().verify().is_ok();
     model.edit(edits)?;
     if was_sound { model.graph().verify().map_err(PassError::Invalid) } else { Ok(()) }
 }
 
-/// Makes plain operations of those that OpenVINO's plugins keep in `type_relaxed_opset`, which no release reads: they take
-/// inputs of any types, and make what their ports declare. Returns them.
+/// Turns operations of `type_relaxed_opset` into ordinary ones, and returns them. OpenVINO's plugins use that set
+/// internally, and no release reads it. Its operations accept inputs of any types and have the output types that their
+/// ports declare.
 fn make_plain(model: &mut Model, changes: &mut Changes) -> Result<HashSet<(Place, LayerId)>, PassError> {
     let relaxed = model.walk().flat_map(|(place, graph)| {
         let relaxed = graph.layers().filter(|layer| layer.version() == "type_relaxed_opset");
@@ -171,7 +174,7 @@ fn make_plain(model: &mut Model, changes: &mut Changes) -> Result<HashSet<(Place
     Ok(relaxed.into_iter().map(|(place, id, _)| (place, id)).collect())
 }
 
-/// The oldest operation set whose revision of the operation has all that the layer has.
+/// Returns the oldest operation set whose revision of the operation has all attributes and ports of the layer.
 fn plain_version(layer: &Layer) -> Option<String> {
     let fits = |row: &&&'static ops::Operation| {
         row.input_counts().contains(&layer.inputs().len())
@@ -182,7 +185,7 @@ fn plain_version(layer: &Layer) -> Option<String> {
     Some(format!("opset{}", row.opsets().next()?))
 }
 
-/// The inputs of the model that were given another type than the file says.
+/// Returns the inputs of the model whose type differs from the file.
 fn retyped_inputs(model: &Model) -> Vec<LayerId> {
     let is_retyped = |layer: &&Layer| {
         let declared = layer.outputs().first().and_then(|port| port.declared);
@@ -192,7 +195,8 @@ fn retyped_inputs(model: &Model) -> Vec<LayerId> {
     model.inputs().filter(is_retyped).map(Layer::id).collect()
 }
 
-/// Whether a layer in a graph, or in a body in it, has tied inputs that differ, which OpenVINO reads and cannot run.
+/// True if a layer in a graph, or in a body in it, has tied inputs of different types, which OpenVINO reads but cannot
+/// run.
 fn differs_when_run(graph: &Graph) -> bool {
     let differs = |layer: &Layer| {
         let operation = layer.operation().filter(|operation| operation.is_tied_when_run());
@@ -232,7 +236,7 @@ fn align_by_rules(model: &mut Model, rules: RuleSet, changes: &mut Changes) -> R
     Ok(diagnostics)
 }
 
-/// Gives the inputs of the graph at a place the types that `alignments` wants.
+/// Gives the inputs of the graph at a place the types in `alignments`.
 fn apply(model: &mut Edit<'_>, place: &Place, alignments: &Alignments, changes: &mut Changes) -> Result<(), EditError> {
     if alignments.is_empty() {
         return Ok(());
@@ -252,12 +256,12 @@ fn apply(model: &mut Edit<'_>, place: &Place, alignments: &Alignments, changes: 
     converter.finish(&mut graph, changes)
 }
 
-/// Finds or adds the Converts that alignments take, as few as that are: none where a tensor is there that holds the values in
-/// that type, one for all inputs that want one tensor in one type.
+/// Inserter of Converts for alignments. It inserts none if a tensor already holds the values in that type, and one for
+/// all inputs that need one tensor in one type.
 struct Converter {
     conversions: Conversions,
     names: HashSet<String>,
-    /// What was there before and is used.
+    /// Existing tensors that are used as converted values.
     used: HashSet<(Output, ElementType)>,
     wires: Vec<(Output, Input)>,
     /// The layers that lost uses.
@@ -275,7 +279,7 @@ impl Converter {
         }
     }
 
-    /// A tensor that holds another one in this type, for an input.
+    /// Returns a tensor that holds another one in this type, for an input.
     fn convert(
         &mut self,
         graph: &mut Edit<'_>,
@@ -304,7 +308,7 @@ impl Converter {
         Ok(made)
     }
 
-    /// Feeds the inputs, and removes the Converts that lost their last use.
+    /// Connects the inputs, and removes Converts that became unused.
     fn finish(self, graph: &mut Edit<'_>, changes: &mut Changes) -> Result<(), EditError> {
         graph.connect_all(self.wires)?;
         let mut left = self.left;
@@ -313,7 +317,7 @@ impl Converter {
     }
 }
 
-/// The name, or with a number after it the first one that no layer has.
+/// Returns the name, or the first one with a number after it that no layer has.
 pub(crate) fn unique(name: String, taken: &mut HashSet<String>) -> String {
     let numbered = (2_u64..).map(|number| format!("{name}_{number}"));
     let free = std::iter::once(name.clone()).chain(numbered).find(|name| !taken.contains(name)).unwrap_or(name);

@@ -1,4 +1,4 @@
-//! Which tensors of a graph hold the same values, one being a conversion of the other.
+//! Tensors of a graph that hold the same values because one is a conversion of the other.
 
 use rustc_hash::FxHashMap as HashMap;
 use typelift_promote::{ElementType, Loss, fidelity};
@@ -8,20 +8,20 @@ use crate::edit::precision_marks::Marks;
 use crate::model::graph::{EditError, Graph, LayerId, Output};
 use crate::ops::{LayerKind, kind};
 
-/// Shapes are computed from constants of at most this many elements, as a rule.
+/// Shapes are usually computed from constants of at most this many elements.
 const SMALL: u64 = 8;
 
-/// The conversions of a graph, each found under the tensor that the values come from.
+/// Conversions in a graph, each by the tensor that the values come from.
 #[derive(Default)]
 pub(super) struct Conversions {
-    /// For the output of a Convert, the first tensor of a chain of Converts that keep every value of that tensor.
+    /// For the output of a Convert, the first tensor of a chain of Converts without loss.
     origins: HashMap<Output, Output>,
     /// The tensor that holds another one's values in another type.
     known: HashMap<(Output, ElementType), Output>,
 }
 
 impl Conversions {
-    /// Those of all the Converts that are in the graph.
+    /// Collects all Converts in the graph.
     pub(super) fn of(graph: &Graph) -> Self {
         let mut conversions = Self::default();
         for id in graph.topological_order().unwrap_or_default() {
@@ -32,11 +32,11 @@ impl Conversions {
         conversions
     }
 
-    /// The tensor to convert to `to` instead of `tensor`: the first one of a chain of conversions that keep every value,
-    /// where what comes out is the same.
+    /// Returns the tensor to convert to `to` in place of `tensor`: the first one of a chain of conversions without
+    /// loss, if the result is equal.
     ///
-    /// It is not where a float beyond the range of an integer type would be converted to it: what that gives depends on
-    /// the type of the float.
+    /// The results differ if a float exceeds the range of an integer type: the converted value then depends on the type
+    /// of the float.
     pub(super) fn origin(&self, graph: &Graph, tensor: Output, to: ElementType) -> Output {
         let origin = self.origins.get(&tensor).copied().unwrap_or(tensor);
         let wraps = |from| fidelity(from, to).is_none_or(|fidelity| fidelity.can(Loss::Wraps));
@@ -47,7 +47,7 @@ impl Conversions {
         }
     }
 
-    /// A tensor that is there and holds what a conversion of `tensor` to `to` would give.
+    /// Returns an existing tensor that equals the conversion of `tensor` to `to`.
     pub(super) fn find(&self, graph: &Graph, tensor: Output, to: ElementType) -> Option<Output> {
         let origin = self.origin(graph, tensor, to);
         if element_type(graph, origin) == Some(to) {
@@ -56,7 +56,7 @@ impl Conversions {
         self.known.get(&(origin, to)).copied()
     }
 
-    /// Takes in `made`, the conversion of `tensor` to `to`, where there was none.
+    /// Records `made` as the conversion of `tensor` to `to`.
     pub(super) fn add(&mut self, graph: &Graph, tensor: Output, to: ElementType, made: Output) {
         let origin = self.origin(graph, tensor, to);
         let Some(from) = element_type(graph, origin).filter(|_| to != ElementType::Dynamic) else { return };
@@ -67,9 +67,9 @@ impl Conversions {
     }
 }
 
-/// Marks a new Convert to a wide floating-point type if it starts at a constant of a narrow one, which plugins then keep
-/// narrow in memory. No shape is computed from values that pass such a Convert, and a small constant may be there for that:
-/// one of a few elements in a row stays unmarked.
+/// Marks a new Convert to a wide floating-point type as decompression if it starts at a constant of a narrow one, which
+/// plugins then keep narrow in memory. No shape is computed from values after such a Convert. A small one-dimensional
+/// constant may be part of a shape computation, so it is not marked.
 pub(super) fn mark_decompression(graph: &mut Edit<'_>, convert: LayerId) -> Result<(), EditError> {
     use ElementType::{Bf16, F16, F32, F64};
     let source = graph.producer(convert.input(0));
@@ -90,7 +90,7 @@ pub(super) fn mark_decompression(graph: &mut Edit<'_>, convert: LayerId) -> Resu
     graph.set_marks(convert, &marks)
 }
 
-/// The element type of a tensor, where it is known.
+/// Returns the element type of a tensor, if it is known.
 fn element_type(graph: &Graph, tensor: Output) -> Option<ElementType> {
     graph.output(tensor).map(|port| port.element_type).filter(|&ty| ty != ElementType::Dynamic)
 }

@@ -1,4 +1,4 @@
-//! Removes Converts whose values another tensor holds.
+//! Removal of Converts whose values another tensor holds.
 
 use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 use typelift_promote::ElementType;
@@ -10,20 +10,20 @@ use crate::edit::precision_marks::Marks;
 use crate::model::graph::{EditError, Graph, Layer, LayerId, Output, OutputPort};
 use crate::ops::{LayerKind, kind};
 
-/// Removes Converts whose output another tensor can replace.
+/// A pass that removes Converts whose output another tensor can replace.
 pub(super) struct Elimination {
     which: Which,
 }
 
-/// Which Converts go.
+/// Selection of Converts to remove.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Which {
-    /// Those to the type that their input already has.
+    /// Converts to the type that their input already has.
     Noops,
-    /// The same, but those after a layer of several outputs. What makes an output of the model then gets the name of the
-    /// Convert.
+    /// The same, except those after a layer of several outputs. The producer of a model's output then gets the name of
+    /// the Convert.
     NoopsOfSingles,
-    /// All whose values another tensor holds; each of the others starts as early as it can.
+    /// All Converts whose values another tensor holds; each of the others is moved to its earliest possible source.
     Chains,
 }
 
@@ -71,20 +71,20 @@ fn is_noop(graph: &Graph, layer: &Layer) -> bool {
     input.map(OutputPort::element_type) == layer.outputs().first().map(OutputPort::element_type)
 }
 
-/// What is to become of Converts.
+/// Planned changes of Converts.
 #[derive(Default)]
 struct Savings {
-    /// The outputs of removed Converts, each with what replaces it.
+    /// The outputs of removed Converts, each with its replacement.
     replaced: HashMap<Output, Output>,
-    /// The outputs of Converts that start at another tensor, each with that.
+    /// The outputs of Converts that get another source, each with that source.
     moved: HashMap<Output, Output>,
-    /// Those that go, first ones first.
+    /// The outputs of Converts to remove, producers first.
     gone: Vec<Output>,
 }
 
-/// True if anything changed: then a Convert that gives a Result its name may go, whose tensor has no other uses any more.
-/// That happens a few times at most: what goes later was moved in the first round, and leaves its tensor as many uses as
-/// before.
+/// Returns true if anything changed. Then a Convert that names a Result may become removable, because its tensor has no
+/// other uses any more. This takes a few rounds at most: Converts removed later were moved in the first round, and do
+/// not change the number of uses of their tensor.
 fn rewrite(
     graph: &mut Edit<'_>,
     converts: Vec<LayerId>,
@@ -177,14 +177,14 @@ pub(super) fn is_convert(graph: &Graph, id: LayerId) -> bool {
     graph.layer(id).is_some_and(|layer| kind(layer) == LayerKind::Convert)
 }
 
-/// Whether a Result that this output feeds would lose its name, were it fed by the layer `origin`.
+/// True if a Result fed by this output would lose its name if the layer `origin` fed it.
 pub(super) fn names_a_result(graph: &Graph, output: Output, origin: LayerId) -> bool {
     let is_parameter = || graph.layer(origin).is_some_and(|layer| kind(layer) == LayerKind::Parameter);
     let has_other_uses = || graph.users(origin).any(|user| user != output.layer);
     feeds_a_result(graph, output) && (is_parameter() || has_other_uses())
 }
 
-/// Whether an output of the model is made of it, which keeps a tensor of its own for its names.
+/// True if a model output uses it, which keeps its own tensor for its names.
 pub(super) fn feeds_a_result(graph: &Graph, output: Output) -> bool {
     let mut users = graph.consumers(output).filter_map(|input| graph.layer(input.layer));
     users.any(|layer| kind(layer) == LayerKind::Result)

@@ -1,4 +1,4 @@
-//! Replaces each ConvertPromoteTypes by Converts.
+//! Replacement of each ConvertPromoteTypes by Converts.
 
 use compact_str::ToCompactString;
 use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
@@ -12,16 +12,16 @@ use crate::edit::Edit;
 use crate::model::graph::{AttributeList, EditError, Graph, Input, Layer, LayerId, NewLayer, Output, OutputPort};
 use crate::ops::{self, LayerKind, kind};
 
-/// Puts Converts in the place of each ConvertPromoteTypes whose type is known.
+/// A pass that replaces each ConvertPromoteTypes of known type by Converts.
 #[derive(Default)]
 pub(super) struct Lowering {
-    /// Whether there are Converts that do nothing, as OpenVINO's pass has them. Without, those of constants in 16 bits are marked
-    /// as their decompression.
+    /// True if Converts without effect are inserted too, as OpenVINO's pass does. Without them, Converts of constants
+    /// in 16 bits are marked as decompression.
     with_noops: bool,
     /// A Convert to each type.
     converts: HashMap<ElementType, NewLayer>,
     rule: Rule,
-    /// A name in the making.
+    /// A buffer for names.
     name: String,
 }
 
@@ -47,17 +47,17 @@ impl OneGraph for Lowering {
 }
 
 impl Lowering {
-    /// Two Converts for each ConvertPromoteTypes, as OpenVINO has them.
+    /// Inserts two Converts for each ConvertPromoteTypes, as OpenVINO does.
     pub(super) fn with_noops() -> Self {
         Self { with_noops: true, ..Self::default() }
     }
 
-    /// The Converts that do something.
+    /// Inserts only Converts with an effect.
     pub(super) fn without_noops() -> Self {
         Self::default()
     }
 
-    /// Finds or adds something that can take the place of each output of a ConvertPromoteTypes that something uses.
+    /// Finds or adds a replacement for each used output of a ConvertPromoteTypes.
     fn lower(
         &mut self,
         graph: &mut Edit<'_>,
@@ -93,7 +93,8 @@ impl Lowering {
         Ok(())
     }
 
-    /// Adds the Convert of `source` to `ty` that makes what the output `promoted` of a ConvertPromoteTypes was, one of `both`.
+    /// Adds the Convert of `source` to `ty` that replaces the output `promoted` of a ConvertPromoteTypes, one of
+    /// `both`.
     fn add_convert(
         &mut self,
         graph: &mut Edit<'_>,
@@ -118,10 +119,10 @@ impl Lowering {
     }
 }
 
-/// Converts that are there already, by the tensor and the type that they convert it to.
+/// Existing Converts, by the tensor and the type that they convert it to.
 type Shared = HashMap<(Output, ElementType), Output>;
 
-/// What Converts make that are there: one of a tensor to a type is enough.
+/// Returns the results of existing Converts: one per tensor and type is sufficient.
 fn shared(graph: &Graph, converts: Vec<LayerId>) -> Shared {
     let made = converts.into_iter().filter_map(|id| {
         let made = id.output(0);
@@ -130,7 +131,7 @@ fn shared(graph: &Graph, converts: Vec<LayerId>) -> Shared {
     made.collect()
 }
 
-/// Of Converts that promotions kept apart, and that now convert one tensor to one type, leaves one.
+/// Merges Converts that promotions kept apart, and that now convert one tensor to one type.
 fn join(
     graph: &mut Edit<'_>,
     mut moved: Vec<LayerId>,
@@ -144,7 +145,7 @@ fn join(
         let types = [source, made].map(|tensor| graph.output(tensor).map(OutputPort::element_type));
         let [Some(from), Some(to)] = types else { continue };
         let held = *shared.entry((source, to)).or_insert(made);
-        // One that makes an output of the model stays.
+        // A Convert that feeds a model output is kept.
         let (old, new) = if feeds_a_result(graph, made) { (held, made) } else { (made, held) };
         let marks = graph.marks(old.layer).union(&graph.marks(new.layer));
         if held == made || marks.is_none() || feeds_a_result(graph, old) {
@@ -161,18 +162,18 @@ fn join(
     changes.remove(graph, &gone.into_iter().collect::<Vec<_>>())
 }
 
-/// Whether it is a ConvertPromoteTypes whose type is known.
+/// True for a ConvertPromoteTypes whose type is known.
 fn is_decided(layer: &Layer) -> bool {
     kind(layer) == LayerKind::ConvertPromoteTypes
         && !layer.outputs().iter().any(|port| port.element_type() == ElementType::Dynamic)
 }
 
-/// Every ConvertPromoteTypes of a graph that goes, producers first.
+/// All ConvertPromoteTypes of a graph to replace, producers first.
 struct Promotions {
     list: Vec<Promotion>,
-    /// Where each is in there.
+    /// The position of each in the list.
     places: HashMap<LayerId, usize>,
-    /// New Converts of a tensor to a type that another Convert makes of it.
+    /// New Converts of a tensor to a type that another Convert gives already.
     twins: Vec<LayerId>,
 }
 
@@ -182,23 +183,23 @@ struct Promotion {
     ports: [Promoted; 2],
 }
 
-/// An output of a ConvertPromoteTypes.
+/// Output of a ConvertPromoteTypes.
 #[derive(Clone, Copy)]
 struct Promoted {
-    /// The tensor that is promoted.
+    /// The promoted tensor.
     operand: Output,
-    /// The element types of that and of the output.
+    /// The element types of the tensor and of the output.
     types: [ElementType; 2],
-    /// Whether something uses it besides a ConvertPromoteTypes whose own output is not used.
+    /// True if something uses it other than a ConvertPromoteTypes whose own output is unused.
     is_used: bool,
-    /// If the operand takes its place, the layer from which the operand comes, through others of which that is true.
+    /// If the operand replaces it, the layer that produces the operand, through all promotions of this kind.
     origin: Option<LayerId>,
-    /// What takes its place, once that is there.
+    /// The replacement, once it exists.
     stand_in: Option<Output>,
 }
 
 impl Promotion {
-    /// `None` where something does not feed it, or lacks an output.
+    /// Returns `None` if an input is not connected, or an output is missing.
     fn of(graph: &Graph, id: LayerId) -> Option<Self> {
         let made = graph.layer(id)?.outputs();
         let feeds = graph.feeds(id);
@@ -224,7 +225,7 @@ impl Promotions {
         promotions
     }
 
-    /// What is known of a tensor that a ConvertPromoteTypes makes.
+    /// Returns the record of a tensor that a ConvertPromoteTypes produces.
     fn output(&self, tensor: Output) -> Option<&Promoted> {
         self.list[*self.places.get(&tensor.layer)?].ports.get(tensor.port)
     }
@@ -239,7 +240,7 @@ impl Promotions {
         }
     }
 
-    /// Finds the outputs that have the type of the operand, which can take their place.
+    /// Finds the outputs that have the type of their operand, which can replace them.
     fn find_noops(&mut self, graph: &Graph) {
         for at in 0..self.list.len() {
             for port in 0..2 {
@@ -254,8 +255,8 @@ impl Promotions {
         }
     }
 
-    /// Feeds what they feed from the tensors that take the place of their outputs, and removes them and what only they used.
-    /// Returns the Converts that can be one with others: those that they fed, and new ones.
+    /// Connects their consumers to the replacements of their outputs, and removes the promotions and layers that only
+    /// they used. Returns the Converts that may be duplicates: their consumers, and new ones.
     fn replace(mut self, graph: &mut Edit<'_>, changes: &mut Changes) -> Result<Vec<LayerId>, EditError> {
         let unused = self.unused(graph);
         let mut wires = Vec::with_capacity(2 * self.list.len());
@@ -267,7 +268,7 @@ impl Promotions {
         wires.sort_unstable_by_key(|&(_, to)| to);
         let (mut moved, gone) = (self.twins, self.list.iter().map(|promotion| promotion.id).collect::<Vec<_>>());
         moved.extend(wires.iter().map(|(_, to)| to.layer).filter(|&id| is_convert(graph, id)));
-        // Wires take their memory.
+        // The memory is freed for the edges.
         (self.list, self.places) = Default::default();
         graph.connect_all(wires)?;
         changes.remove(graph, &gone)?;
@@ -276,7 +277,7 @@ impl Promotions {
         Ok(moved)
     }
 
-    /// The layers that make what is promoted for nothing, in the order of the wires.
+    /// Returns the producers of operands whose promotion is unused, in the order of the edges.
     fn unused(&self, graph: &Graph) -> Vec<LayerId> {
         if self.list.iter().flat_map(|promotion| &promotion.ports).all(|promoted| promoted.stand_in.is_some()) {
             return Vec::new();
@@ -287,17 +288,19 @@ impl Promotions {
     }
 }
 
-/// The clause on the rule by which a ConvertPromoteTypes gets its type, kept because the next one is most likely like it.
+/// Clause about the rule that gives a ConvertPromoteTypes its type. It is cached, because the next one is most likely
+/// equal.
 #[derive(Default)]
 struct Rule {
-    /// What it follows from: the attributes, and the types and ranks that come in.
+    /// The key: the attributes, and the types and ranks of the inputs.
     attributes: AttributeList,
     operands: Vec<(ElementType, Option<usize>)>,
     clause: String,
 }
 
 impl Rule {
-    /// ``ConvertPromoteTypes 2 `p` takes f16 from `a` and f32 from `b`: f16 with f32 gives f32: the wider float``
+    /// Formats as ``ConvertPromoteTypes 2 `p` takes f16 from `a` and f32 from `b`: f16 with f32 gives f32: the wider
+    /// float``.
     fn reason(&mut self, graph: &Graph, id: LayerId, promoted: &[Promoted; 2]) -> String {
         let Some(layer) = graph.layer(id) else { return String::new() };
         let mut reason = String::with_capacity(192);

@@ -1,7 +1,7 @@
 //! Rewrites of a typed model: each pass is a function with a row in [`PASSES`].
 //!
-//! A pass expects types and shapes to be inferred, leaves them inferred, and works in bodies too. [`run`] verifies the
-//! graph after every pass that edited it.
+//! A pass expects inferred types and shapes, keeps them inferred, and includes bodies. [`run`] verifies the graph after
+//! every pass that edited it.
 
 mod align;
 mod conversions;
@@ -30,27 +30,28 @@ use crate::ops::{LayerKind, kind};
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct Pass {
-    /// Its name, an imperative.
+    /// The name, an imperative.
     pub name: &'static str,
-    /// What it leaves, one sentence.
+    /// The state after the pass, in one sentence.
     pub description: &'static str,
     rewrite: Rewrite,
 }
 
-/// What a pass does to one graph.
+/// A function that edits one graph.
 type EachGraph = dyn Fn(&mut Edit<'_>) -> Result<(), EditError> + Send + Sync;
 
 #[derive(Clone)]
 enum Rewrite {
-    /// Of the model's own graph, and through it of those of its bodies; it says what it did, and leaves types inferred.
+    /// Edits the model's own graph, and through it those of its bodies. It reports its changes, and leaves types
+    /// inferred.
     Whole(fn(&mut Edit<'_>, &mut Changes) -> Result<(), EditError>),
-    /// Of each graph.
+    /// Edits each graph.
     Each(Arc<EachGraph>),
 }
 
 impl Pass {
-    /// A pass of your own, for [`run`]: `rewrite` edits one graph, and is called for those of all bodies, innermost ones
-    /// first, and for the model's own.
+    /// Creates your own pass for [`run`]: `rewrite` edits one graph, and is called for those of all bodies, innermost
+    /// ones first, and for the model's own.
     ///
     /// # Examples
     /// ```
@@ -91,17 +92,17 @@ impl fmt::Debug for Pass {
     }
 }
 
-/// Why a pass failed.
+/// Reason why a pass failed.
 #[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum PassError {
-    /// An edit was refused; the model is as it was.
+    /// An edit was refused; the model is unchanged.
     #[error(transparent)]
     Edit(#[from] EditError),
-    /// Rules of the graph do not hold any more. That is a fault of the pass, and the model should not be used.
+    /// Invariants of the graph are violated. That is a bug in the pass, and the model should not be used.
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
     Invalid(Vec<Violation>),
-    /// What the pass left has errors of types or shapes, which it did not have before.
+    /// The result has errors of types or shapes that the model did not have before.
     #[error("{}", .0.iter().map(|error| error.message.as_str()).collect::<Vec<_>>().join("; "))]
     IllTyped(Vec<Diagnostic>),
 }
@@ -110,53 +111,53 @@ pub enum PassError {
 pub const PASSES: &[Pass] =
     &[LOWER_PROMOTE_TYPES, LOWER_WITHOUT_NOOPS, ELIMINATE_NOOP_CONVERTS, ELIMINATE_CONVERTS, UNIQUE_TENSOR_NAMES];
 
-/// Puts the Converts that each `ConvertPromoteTypes` stands for in its place, two for each, needed or not, as OpenVINO's
-/// own pass `ConvertConvertPromoteTypes` does: named `{producer}/{name}.0` and `.1`, with the tensor names of its outputs.
-/// One whose type is dynamic stays, and an output that nothing uses gets no Convert. Values pass a Convert and not a
-/// ConvertPromoteTypes, so shapes that are computed after it can become better known.
+/// Replaces each `ConvertPromoteTypes` by two Converts, needed or not, as OpenVINO's own pass
+/// `ConvertConvertPromoteTypes` does. They are named `{producer}/{name}.0` and `.1`, and get the tensor names of its
+/// outputs. A `ConvertPromoteTypes` of dynamic type is kept, and an unused output gets no Convert. Values are evaluated
+/// through a Convert and not through a ConvertPromoteTypes, so shapes computed after it can become better known.
 pub const LOWER_PROMOTE_TYPES: Pass = Pass {
     name: "lower-promote-types",
     description: "no ConvertPromoteTypes of a known type is left",
     rewrite: Rewrite::Whole(|graph, changes| changes.everywhere(graph, &mut Lowering::with_noops())),
 };
 
-/// Does the same without Converts to the type that a tensor already has: the tensor itself takes the place of the output,
-/// and its names, by the rules of [`ELIMINATE_NOOP_CONVERTS`].
+/// Does the same without Converts to the type that a tensor already has. The tensor itself replaces the output and gets
+/// its names, by the rules of [`ELIMINATE_NOOP_CONVERTS`].
 pub const LOWER_WITHOUT_NOOPS: Pass = Pass {
     name: "lower-without-noops",
     description: "no ConvertPromoteTypes of a known type is left, and no Convert stands for one that would do nothing",
     rewrite: Rewrite::Whole(|graph, changes| changes.everywhere(graph, &mut Lowering::without_noops())),
 };
 
-/// Removes each Convert to the type that its input already has. Its tensor names go to its producer. One that feeds a
-/// Result stays where the Result would otherwise stand for a Parameter, or for a tensor with other uses and other names:
-/// the rule of OpenVINO's `NopElimination`.
+/// Removes each Convert to the type that its input already has. Its tensor names move to its producer. A Convert before
+/// a Result is kept if the Result would otherwise stand for a Parameter, or for a tensor with other uses and other
+/// names. This is the rule of OpenVINO's `NopElimination`.
 pub const ELIMINATE_NOOP_CONVERTS: Pass = Pass {
     name: "eliminate-noop-converts",
     description: "no Convert is left that does nothing, but those that give a Result its name",
     rewrite: Rewrite::Whole(|graph, changes| changes.everywhere(graph, &mut Elimination::noops())),
 };
 
-/// What OpenVINO's pass `ConvertPrecision` removes after it changed types: the Converts of the model's own graph that do
-/// nothing, but those after layers of several outputs.
+/// Removes the Converts that OpenVINO's pass `ConvertPrecision` removes after it changed types: those of the model's
+/// own graph without effect, except after layers of several outputs.
 pub(crate) const TIDY_CHANGED_TYPES: Pass = Pass {
     name: "tidy-changed-types",
     description: "no Convert that does nothing is left in the model's own graph",
     rewrite: Rewrite::Whole(|graph, changes| changes.here(graph, &mut Elimination::noops_of_singles())),
 };
 
-/// Removes each Convert whose values another tensor already holds in its type, and makes the others start as early as
-/// they can: `f16 → f32 → f16` is nothing, `i8 → i32 → i64` is `i8 → i64`, and of two Converts of a tensor to one type one
-/// stays. What comes out is the same for every value, by [`fidelity`](typelift_promote::fidelity()); a Convert that can
-/// lose something on the way is never passed over. Converts that feed a Result stay as in [`ELIMINATE_NOOP_CONVERTS`],
-/// and those that nothing uses any more go.
+/// Removes each Convert whose values another tensor already holds in its type, and moves the others to their earliest
+/// source. `f16 → f32 → f16` is removed, `i8 → i32 → i64` becomes `i8 → i64`, and of two Converts of a tensor to one
+/// type one is kept. Results are equal for every value, by [`fidelity`](typelift_promote::fidelity()); a Convert that
+/// can lose something is never bypassed. Converts before a Result are kept as in [`ELIMINATE_NOOP_CONVERTS`], and
+/// unused ones are removed.
 pub const ELIMINATE_CONVERTS: Pass = Pass {
     name: "eliminate-converts",
     description: "no Convert is left whose values another tensor provably holds, but those that give a Result its name",
     rewrite: Rewrite::Whole(|graph, changes| changes.everywhere(graph, &mut Elimination::chains())),
 };
 
-/// Gives each tensor names of its own in the model and its bodies, the later of two equal ones a number after it: what
+/// Gives each tensor unique names in the model and its bodies, with a number after the later of two equal ones, as
 /// OpenVINO's reader does. The outputs of operations with bodies keep theirs.
 pub const UNIQUE_TENSOR_NAMES: Pass = Pass {
     name: "unique-tensor-names",
@@ -164,8 +165,8 @@ pub const UNIQUE_TENSOR_NAMES: Pass = Pass {
     rewrite: Rewrite::Whole(unique_tensor_names::rewrite),
 };
 
-/// Runs a pass over a model and its bodies and reports what it did to types, then verifies the graph if it was edited. Types
-/// and shapes are inferred when it returns.
+/// Runs a pass over a model and its bodies and reports its changes of types, then verifies the graph if it was edited.
+/// Types and shapes are inferred when it returns.
 ///
 /// # Errors
 /// [`PassError`].
@@ -182,7 +183,7 @@ pub fn run(model: &mut Model, pass: Pass) -> Result<Vec<Change>, PassError> {
     run_with(model, pass, true)
 }
 
-/// As [`run`]; without details, a new Convert that loses nothing is no more than its id.
+/// Does the same as [`run`]. Without details, a new Convert that loses nothing is reported only as its id.
 pub(crate) fn run_with(model: &mut Model, pass: Pass, with_details: bool) -> Result<Vec<Change>, PassError> {
     rewrite(model, with_details, |graph, changes| match &pass.rewrite {
         Rewrite::Whole(rewrite) => rewrite(graph, changes),
@@ -193,7 +194,7 @@ pub(crate) fn run_with(model: &mut Model, pass: Pass, with_details: bool) -> Res
     })
 }
 
-/// As [`LOWER_WITHOUT_NOOPS`], of these promotions of the graphs at these places.
+/// Does the same as [`LOWER_WITHOUT_NOOPS`] for these promotions of the graphs at these places.
 pub(crate) fn lower(
     model: &mut Model,
     promotions: &[(Place, Vec<LayerId>)],
@@ -213,7 +214,7 @@ pub(crate) fn lower(
     })
 }
 
-/// Rewrites a model, verifies it if it was edited, and leaves types and shapes inferred. Gives what was done.
+/// Rewrites a model, verifies it if it was edited, and leaves types and shapes inferred. Returns the changes.
 fn rewrite(
     model: &mut Model,
     with_details: bool,
@@ -224,7 +225,7 @@ fn rewrite(
         rewrite(graph, &mut changes)?;
         Ok(graph.is_edited())
     })?;
-    // A pass without edits leaves every rule as it was.
+    // A pass without edits violates no invariant.
     if edited {
         model.graph().verify().map_err(PassError::Invalid)?;
     }
@@ -240,16 +241,16 @@ fn rewrite(
     Ok(changes.list)
 }
 
-/// A rewrite of one graph that says what it did.
+/// Rewrite of one graph that reports its changes.
 trait OneGraph {
-    /// Whether it is about this layer. A graph without such layers is left as it is.
+    /// True if it applies to this layer. A graph without such layers is skipped.
     fn concerns(&self, graph: &Graph, layer: &Layer) -> bool;
 
-    /// Rewrites a graph in which it is about these layers.
+    /// Rewrites a graph that has these layers.
     fn rewrite(&mut self, graph: &mut Edit<'_>, found: Vec<LayerId>, changes: &mut Changes) -> Result<(), EditError>;
 }
 
-/// Whether a rewrite is about a layer of this graph or of a body in it.
+/// True if a rewrite applies to a layer of this graph or of a body in it.
 fn concerns(rewrite: &impl OneGraph, graph: &Graph) -> bool {
     let mut bodies = graph.unordered().flat_map(Layer::bodies);
     graph.unordered().any(|layer| rewrite.concerns(graph, layer)) || bodies.any(|body| concerns(rewrite, body.graph()))
@@ -279,14 +280,14 @@ impl Changes {
         if found.is_empty() { Ok(()) } else { rewrite.rewrite(graph, found, self) }
     }
 
-    /// Rewrites `graph`, and leaves its bodies.
+    /// Rewrites `graph` without its bodies.
     fn here(&mut self, graph: &mut Edit<'_>, rewrite: &mut impl OneGraph) -> Result<(), EditError> {
         let found = graph.unordered().filter(|layer| rewrite.concerns(graph, layer)).map(Layer::id).collect();
         rewrite.rewrite(graph, found, self)
     }
 
-    /// Gives the Parameters of a body the types that come in: OpenVINO reads a body before it knows them, and
-    /// what made the types agree that were declared can be gone.
+    /// Gives the Parameters of a body the types of their inputs. OpenVINO reads a body before it knows them, and the
+    /// layer that made the declared types agree may have been removed.
     fn retype_parameters(&mut self, graph: &mut Edit<'_>) -> Result<(), EditError> {
         let retyped = graph.unordered().filter(|layer| kind(layer) == LayerKind::Parameter).filter_map(|layer| {
             let declared = layer.attribute("element_type").and_then(ElementType::from_name)?;
@@ -304,8 +305,8 @@ impl Changes {
     }
 }
 
-/// Removes those of these layers that nothing uses any more, and what only they used: OpenVINO's passes leave them behind
-/// unreachable, and its writer drops them. Inputs and outputs of the model stay, and what has effects.
+/// Removes the unused ones of these layers, and layers that only they used. OpenVINO's passes leave them unreachable,
+/// and its writer drops them. Inputs and outputs of the model and layers with effects are kept.
 fn remove_unused(graph: &mut Edit<'_>, candidates: Vec<LayerId>, changes: &mut Changes) -> Result<(), EditError> {
     graph.sweep(candidates, |graph, layer| {
         let from = graph.producer(layer.id().input(0)).and_then(|output| graph.output(output));

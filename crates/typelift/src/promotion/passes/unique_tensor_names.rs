@@ -1,4 +1,4 @@
-//! Gives tensors names that no other tensor of the graph has.
+//! Renaming of tensors so that names are unique in a graph.
 
 use rustc_hash::FxHashSet as HashSet;
 
@@ -7,7 +7,7 @@ use crate::edit::Edit;
 use crate::model::graph::{EditError, Layer, split_names};
 
 pub(super) fn rewrite(graph: &mut Edit<'_>, _changes: &mut Changes) -> Result<(), EditError> {
-    // Operations with bodies keep their names, and so do the model's outputs that they feed.
+    // Operations with bodies keep their names, and so do the model outputs that they feed.
     let fed_by_bodies = |layer: &&Layer| {
         let mut producers = graph.producers(layer.id()).into_iter().flatten();
         producers.any(|output| graph.layer(output.layer).is_some_and(|layer| !layer.bodies().is_empty()))
@@ -38,7 +38,7 @@ fn rename(graph: &mut Edit<'_>, taken: &mut HashSet<String>) -> Result<(), EditE
     Ok(())
 }
 
-/// The name, or with the first number after it that makes it one that nothing has.
+/// Returns the name, or the first one with a number after it that is free, and marks it as taken.
 fn claim(name: &str, taken: &mut HashSet<String>) -> String {
     if taken.insert(name.to_owned()) {
         return name.to_owned();

@@ -30,7 +30,7 @@ pub struct NotationError {
 const MOST: usize = 100;
 
 impl NotationError {
-    /// What is wrong.
+    /// The error.
     pub fn message(&self) -> &str {
         &self.message
     }
@@ -40,7 +40,7 @@ impl NotationError {
         self.help.as_deref()
     }
 
-    /// The bytes of the text that are at fault.
+    /// The bytes of the text that are wrong.
     pub fn span(&self) -> Range<usize> {
         self.span.clone()
     }

@@ -1,4 +1,4 @@
-//! Everything printed afresh, in the style of OpenVINO's serializer.
+//! Prints the whole model anew, in the style of OpenVINO's serializer.
 
 use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
@@ -31,14 +31,14 @@ pub(super) fn model(model: &Model) -> String {
     printer.out
 }
 
-/// How elements are laid out.
+/// Layout of elements.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Layout<'a> {
-    /// What comes before an element: a line end, or nothing.
+    /// The text before an element: a line end, or nothing.
     pub(super) newline: &'a str,
     /// The indentation of the outermost element.
     pub(super) indent: &'a str,
-    /// What each nesting adds to it.
+    /// The additional indentation of each nesting level.
     pub(super) unit: &'a str,
 }
 
@@ -48,16 +48,16 @@ impl Layout<'_> {
     pub(super) const INLINE: Self = Self { newline: "", indent: "", unit: "" };
 }
 
-/// How deep metadata is indented: if every level were, the text would grow with the square of the depth.
+/// The deepest indentation of metadata. Without a limit, the text would grow with the square of the depth.
 const DEEPEST_INDENT: usize = 64;
 
-/// Prints XML at an indentation that grows with the nesting. An element starts on a line of its own.
+/// Printer of XML, with indentation by nesting. Each element starts on its own line.
 pub(super) struct Printer<'a> {
     source: &'a str,
     pub(super) out: String,
-    /// What each nesting adds to the indentation.
+    /// The additional indentation of each nesting level.
     unit: &'a str,
-    /// What comes before an element here: a line end and the indentation.
+    /// The text before an element here: a line end and the indentation.
     line_start: String,
     demands: Demands,
 }
@@ -69,7 +69,7 @@ impl<'a> Printer<'a> {
         printer
     }
 
-    /// What comes next is laid out like this.
+    /// Sets the layout of the next elements.
     pub(super) fn begin(&mut self, layout: Layout<'a>) {
         self.unit = layout.unit;
         self.line_start.clear();
@@ -111,7 +111,7 @@ impl<'a> Printer<'a> {
         self.out.push('"');
     }
 
-    /// An element whose `<tag …` is printed: `content` inside it, or ` />` where `content` prints nothing.
+    /// Prints the content of an element whose `<tag …` is printed, or ` />` if `content` prints nothing.
     pub(super) fn content(&mut self, tag: &str, content: impl FnOnce(&mut Self)) {
         let at = self.out.len();
         self.out.push('>');
@@ -137,7 +137,7 @@ impl<'a> Printer<'a> {
         self.out.push_str(tag);
     }
 
-    /// An element without attributes, left out where `content` prints nothing.
+    /// Prints an element without attributes, unless `content` prints nothing.
     fn optional(&mut self, tag: &str, content: impl FnOnce(&mut Self)) {
         let start = self.out.len();
         self.open(tag);
@@ -159,7 +159,7 @@ impl<'a> Printer<'a> {
         self.open("edges");
         self.content("edges", |printer| {
             let mut edges: Vec<_> = graph.joints().collect();
-            // The serializer groups edges by the layer they start from; what the file has keeps its order there.
+            // The serializer groups edges by their source layer. Within a group, edges of the file keep their order.
             let place = |wire: &Wire| (wire.span.is_none(), wire.span.map(|span| span.start));
             edges.sort_by_key(|(from, wire, _)| (from.id, place(wire)));
             for (from, wire, to) in edges {
@@ -221,7 +221,7 @@ impl<'a> Printer<'a> {
         }
     }
 
-    /// The input ports of a layer from a position on.
+    /// Prints the input ports of a layer from a position on.
     pub(super) fn inputs(&mut self, graph: &Graph, layer: &Layer, start: usize) {
         for (port, feed) in layer.inputs.iter().zip(graph.feeds(layer.id)).skip(start) {
             let producer = feed.and_then(|(layer, port)| layer.outputs.get(port));
@@ -236,7 +236,7 @@ impl<'a> Printer<'a> {
         }
     }
 
-    /// The output ports of a layer from a position on.
+    /// Prints the output ports of a layer from a position on.
     pub(super) fn outputs(&mut self, layer: &Layer, start: usize) {
         for port in layer.outputs.iter().skip(start) {
             self.port(port.id, port.element_type, &port.shape, port.names.as_deref(), port.rt_info.as_deref());
@@ -271,7 +271,7 @@ impl<'a> Printer<'a> {
         });
     }
 
-    /// One `<dim>` a line; nothing for a scalar and for a dynamic rank.
+    /// Prints one `<dim>` per line; nothing for a scalar or a dynamic rank.
     pub(super) fn dims(&mut self, shape: &Shape) {
         for dim in self.demands.dims(shape).unwrap_or_default() {
             self.open("dim>");
@@ -323,15 +323,15 @@ impl<'a> Printer<'a> {
         });
     }
 
-    /// Metadata as it is, except for white space between elements.
+    /// Prints metadata unchanged, except for white space between elements.
     pub(super) fn fragment(&mut self, fragment: &str) {
         let mut reader = Reader::from_str(fragment);
         reader.config_mut().allow_dangling_amp = true;
         let outer = self.line_start.len();
         let mut depth = 0;
-        // Whether the innermost element has no content yet, and whether its last content was text.
+        // The first flag is true if the innermost element has no content yet, the second if its last content was text.
         let (mut bare, mut after_text) = (false, false);
-        // The text was read once already, so it is well-formed.
+        // The text was parsed before, so it is well-formed.
         while let Ok(event) = reader.read_event() {
             if bare && !matches!(&event, Event::End(_)) && !is_blank(&event) {
                 self.out.push('>');
@@ -398,7 +398,7 @@ impl<'a> Printer<'a> {
     }
 }
 
-/// White space between elements, and what the parser passes over.
+/// True for white space between elements, and for parts that the parser ignores.
 fn is_blank(event: &Event) -> bool {
     match event {
         Event::Text(text) => text.trim_ascii().is_empty(),

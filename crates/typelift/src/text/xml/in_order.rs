@@ -1,4 +1,4 @@
-//! Text made of parts that two threads print.
+//! Text whose parts are printed by two threads.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
@@ -6,11 +6,12 @@ use std::thread;
 
 use super::STACK;
 
-/// As many parts wait for those before them, so that one slow part does not let all others pile up.
+/// The largest number of finished parts that wait for an earlier one, so that a slow part does not let others
+/// accumulate.
 const WAITING: usize = 4;
 
-/// Hands what `print` prints for each part to `sink`, in order. With `two_threads` each thread takes the next part as soon as
-/// it is done with one.
+/// Passes the text that `print` prints for each part to `sink`, in order. With `two_threads`, each thread takes the
+/// next part when it has finished one.
 pub(super) fn print_in_order<P: Sync, E>(
     parts: &[P],
     two_threads: bool,
@@ -28,7 +29,7 @@ pub(super) fn print_in_order<P: Sync, E>(
         while let Some((_, part)) = take() {
             let mut text = String::new();
             print(part, &mut text);
-            // Nobody takes it any more once the sink has failed.
+            // The receiver is closed after the sink has failed.
             if sender.send(text).is_err() {
                 break;
             }
@@ -36,7 +37,7 @@ pub(super) fn print_in_order<P: Sync, E>(
     };
     thread::scope(|scope| {
         if two_threads {
-            // Where it cannot be started, this thread takes all parts.
+            // If the thread cannot be started, this thread prints all parts.
             let _started = thread::Builder::new().stack_size(STACK).spawn_scoped(scope, help);
         }
         let texts = texts;
@@ -47,7 +48,7 @@ pub(super) fn print_in_order<P: Sync, E>(
                 own.clear();
                 print(part, &mut own);
             }
-            // The other thread has taken all in between.
+            // The other thread has taken all parts in between.
             let until = taken.map_or(parts.len(), |(at, _)| at);
             for _ in done..until {
                 sink(&texts.recv().unwrap_or_default())?;

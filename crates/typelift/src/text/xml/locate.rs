@@ -1,4 +1,4 @@
-//! What the text of a layer says, and where.
+//! Positions and values in the text of a layer.
 
 use std::ops::Range;
 
@@ -11,16 +11,17 @@ use crate::base::span::Span;
 use crate::model::graph::{Direction, LayerId, OutputPort};
 use crate::model::shape::Shape;
 
-/// Whether the text of a port, whose tags say `declared` and enclose `content`, says this type and shape. Bounds of a dim
-/// cannot be written, nor can the difference between a scalar and a dynamic rank.
+/// True if the text of a port declares this type and shape; `declared` is the type in its tag and `content` the text
+/// between its tags. The text cannot express bounds of a dimension, or the difference between a scalar and a dynamic
+/// rank.
 pub(crate) fn declares(source: &str, declared: Option<ElementType>, content: Span, output: &OutputPort) -> bool {
     declared == Some(output.element_type)
         && ((!output.stale && content.text(source) == output.content.text(source))
             || matches_dims(&declared_dims(source, content), &output.shape))
 }
 
-/// Where `attribute` of the first `element` at or directly under the layer at `span` is: its value, or the element's
-/// tag if it is not written, or the layer's if it has no such element.
+/// Returns the position of `attribute` in the first `element` at or directly under the layer at `span`. If the
+/// attribute is not written, it is the element's tag. Without such an element it is the layer's tag.
 pub(crate) fn locate(source: &str, span: Span, element: &str, attribute: &str) -> Span {
     let mut tokens = Tokens::new(source, span);
     let Ok(Some(root)) = tokens.child(None) else { return span };
@@ -41,26 +42,26 @@ pub(crate) fn locate(source: &str, span: Span, element: &str, attribute: &str) -
     root.tag_span
 }
 
-/// A start tag in a piece of the text.
+/// A start tag in a part of the text.
 pub(crate) struct Tag {
     /// The name of the element.
     pub(crate) name: Span,
     /// The tag.
     pub(crate) span: Span,
-    /// The element around it, by position; `None` for the outermost ones.
+    /// The parent element, by position; `None` for the outermost ones.
     pub(crate) parent: Option<usize>,
-    /// Its attributes: name and value.
+    /// The attributes: name and value.
     pub(crate) attributes: SmallVec<[(Span, Span); 4]>,
 }
 
 impl Tag {
-    /// Where the value of an attribute is.
+    /// Returns the position of an attribute's value.
     pub(crate) fn value(&self, source: &str, name: &str) -> Option<Span> {
         self.attributes.iter().find(|(known, _)| known.text(source) == name).map(|&(_, value)| value)
     }
 }
 
-/// The start tags in a piece of the text, in order, as far as it is well-formed.
+/// Returns the start tags in a part of the text, in order, as far as it is well-formed.
 pub(crate) fn tags(source: &str, span: Span) -> Vec<Tag> {
     let mut tokens = Tokens::new(source, span);
     let mut found = Vec::new();
@@ -83,8 +84,8 @@ pub(crate) fn tags(source: &str, span: Span) -> Vec<Tag> {
     }
 }
 
-/// What `find` gives for an element two levels below the root at `span`, as far as that is well-formed: those in the elements
-/// whose name `is_list`. It gets each with its position there. Also gives the tag of the root.
+/// Calls `find` for each element two levels below the root at `span`, in elements whose name satisfies `is_list`, with
+/// its position there. Returns the first result and the tag of the root. Stops where the text is not well-formed.
 fn find_below<T>(
     source: &str,
     span: Span,
@@ -114,7 +115,7 @@ fn find_below<T>(
     (root.tag_span, found)
 }
 
-/// The tag of a port of the layer at `span`, or the layer's if it has no such port.
+/// Returns the tag of a port of the layer at `span`, or the layer's tag if it has no such port.
 pub(crate) fn locate_port(source: &str, span: Span, direction: Direction, position: usize) -> Span {
     let list = if direction == Direction::Input { "input" } else { "output" };
     let mut others = 0;
@@ -128,21 +129,21 @@ pub(crate) fn locate_port(source: &str, span: Span, direction: Direction, positi
     port.unwrap_or(layer)
 }
 
-/// The tag of a back edge of the layer at `span`, by position, or the layer's if it has no such edge.
+/// Returns the tag of a back edge of the layer at `span`, by position, or the layer's tag if it has no such edge.
 pub(crate) fn locate_back_edge(source: &str, span: Span, position: usize) -> Span {
     let find = |edge: &Element, at| (at == position).then_some(edge.tag_span);
     let (layer, edge) = find_below(source, span, |name| name == "back_edges", find);
     edge.unwrap_or(layer)
 }
 
-/// The entry of a port map, or the back edge, of the layer at `span` that names a layer of a body.
+/// Returns the entry of a port map, or the back edge, that names a layer of a body, in the layer at `span`.
 #[cold]
 pub(crate) fn locate_joint(source: &str, span: Span, id: LayerId) -> Option<Span> {
     let names = ["internal_layer_id", "from-layer", "to-layer"];
     locate_joint_with(source, span, |name, value| names.contains(&name) && value.trim().parse() == Ok(id.0))
 }
 
-/// The entry of a port map, or the back edge, of the layer at `span` with such an attribute.
+/// Returns the entry of a port map, or the back edge, with a matching attribute, in the layer at `span`.
 #[cold]
 pub(crate) fn locate_joint_with(source: &str, span: Span, is_it: impl Fn(&str, &str) -> bool) -> Option<Span> {
     let is_list = |name: &str| name.contains("port_map") || name == "back_edges";
@@ -150,13 +151,14 @@ pub(crate) fn locate_joint_with(source: &str, span: Span, is_it: impl Fn(&str, &
     find_below(source, span, is_list, |entry, _| is_it(entry).then_some(entry.tag_span)).1
 }
 
-/// Whether a port with these dims says this shape.
+/// True if a port with these dimensions declares this shape.
 pub(crate) fn matches_dims(declared: &[i64], shape: &Shape) -> bool {
     let dims = shape.dims().unwrap_or_default();
     declared.len() == dims.len() && declared.iter().zip(dims).all(|(&text, dim)| dim.value().unwrap_or(-1) == text)
 }
 
-/// The dims that the text between a port's tags declares; -1 for one that is not fixed, less if it is not a dim.
+/// Returns the dimensions declared between a port's tags: -1 for a length that is not fixed, a smaller number for text
+/// that is not a dimension.
 pub(crate) fn declared_dims(source: &str, content: Span) -> SmallVec<[i64; 6]> {
     if let Some(dims) = plain_dims(content.text(source)) {
         return dims;
@@ -174,8 +176,7 @@ pub(crate) fn declared_dims(source: &str, content: Span) -> SmallVec<[i64; 6]> {
     dims
 }
 
-/// As [`declared_dims`], where the text is nothing but plain elements with numbers and white space, which it nearly always
-/// is.
+/// Does the same as [`declared_dims`] for the usual text: plain elements with numbers and white space.
 fn plain_dims(text: &str) -> Option<SmallVec<[i64; 6]>> {
     let mut dims = SmallVec::new();
     let mut rest = text.trim_ascii_start();
@@ -192,7 +193,7 @@ fn plain_dims(text: &str) -> Option<SmallVec<[i64; 6]>> {
     Some(dims)
 }
 
-/// The metadata in the text between a port's tags.
+/// Returns the metadata in the text between a port's tags.
 pub(super) fn rt_info_in(source: &str, content: Span) -> Option<Span> {
     if !content.text(source).contains("rt_info") {
         return None;
@@ -207,7 +208,7 @@ pub(super) fn rt_info_in(source: &str, content: Span) -> Option<Span> {
     None
 }
 
-/// The bytes of the weights that the means in a `<pre-process>` at `span` take.
+/// Returns the bytes of the weights that the means in a `<pre-process>` at `span` occupy.
 pub(crate) fn means(source: &str, span: Span) -> Vec<Range<u64>> {
     let mut found = Vec::new();
     let add = |mean: &Element, _| {

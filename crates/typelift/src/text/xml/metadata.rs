@@ -3,9 +3,9 @@
 use super::tokens::{Tokens, decode, encode, is_name};
 use crate::base::span::Span;
 
-/// An entry of the `<rt_info>` of a layer or a port.
+/// Entry of the `<rt_info>` of a layer or a port.
 pub(crate) struct Entry<'a> {
-    /// The name of an `<attribute>` in the version that OpenVINO knows, 0; empty for any other element.
+    /// The name of an `<attribute>` of version 0, the one that OpenVINO reads; empty for any other element.
     pub(crate) name: String,
     /// The `value` of the attribute.
     pub(crate) value: Option<String>,
@@ -13,7 +13,7 @@ pub(crate) struct Entry<'a> {
     pub(crate) text: &'a str,
 }
 
-/// The entries of an `<rt_info>`, up to the first one that is not whole.
+/// Returns the entries of an `<rt_info>`, up to the first one that is incomplete.
 pub(crate) fn entries(rt_info: &str) -> Vec<Entry<'_>> {
     let entry = |child: Child| {
         let name = child.written("name").filter(|_| child.is_attribute()).unwrap_or_default();
@@ -22,32 +22,32 @@ pub(crate) fn entries(rt_info: &str) -> Vec<Entry<'_>> {
     children(rt_info, whole(rt_info)).into_iter().map(entry).collect()
 }
 
-/// What the `<rt_info>` of a layer says under a name: the value of an attribute that OpenVINO knows, empty for one that has
+/// Returns the value of a name in the `<rt_info>` of a layer: of an attribute that OpenVINO reads, empty if it has
 /// none, or of a `<user_data>`.
 pub(crate) fn value_of(rt_info: &str, name: &str) -> Option<String> {
     let child = children(rt_info, whole(rt_info)).into_iter().find(|child| child.is_of(name))?;
     Some(child.written("value").or_else(|| child.written(name)).unwrap_or_default())
 }
 
-/// The names under which the `<rt_info>` of a layer says something.
+/// Returns the names in the `<rt_info>` of a layer.
 pub(crate) fn names_of(rt_info: &str) -> Vec<String> {
     let named = children(rt_info, whole(rt_info)).into_iter().filter_map(|child| Some((child.written("name")?, child)));
     named.filter(|(name, child)| child.is_of(name)).map(|(name, _)| name).collect()
 }
 
-/// The `<rt_info>` of a layer without what it says under a name; `None` if nothing is left of it.
+/// Returns the `<rt_info>` of a layer without the entry of a name; `None` if nothing else is in it.
 pub(crate) fn without_entry(rt_info: &str, name: &str) -> Option<String> {
     let children = children(rt_info, whole(rt_info));
     let Some(child) = children.iter().find(|child| child.is_of(name)) else { return Some(rt_info.to_owned()) };
     if children.len() == 1 {
         return None;
     }
-    // The gap before it goes, too.
+    // The white space before the entry is removed too.
     let start = rt_info[..child.span.start as usize].trim_end().len();
     Some(spliced(rt_info, Span::new(start, child.span.end as usize), ""))
 }
 
-/// The `<rt_info>` of a layer with this element in the place of what it says under the name of that.
+/// Returns the `<rt_info>` of a layer with this element, which replaces an entry of the same name.
 pub(crate) fn with_entry(rt_info: Option<&str>, name: &str, attributes: &[(&str, &str)], is_attribute: bool) -> String {
     let new = tag(if is_attribute { "attribute" } else { "user_data" }, attributes);
     let Some(rt_info) = rt_info else { return format!("<rt_info>{new}</rt_info>") };
@@ -57,17 +57,17 @@ pub(crate) fn with_entry(rt_info: Option<&str>, name: &str, attributes: &[(&str,
     }
 }
 
-/// The value in the `<rt_info>` of a model to which these keys lead; `None` if there is none.
+/// Returns the value that these keys lead to in the `<rt_info>` of a model; `None` if there is none.
 pub(crate) fn value_at(rt_info: &str, path: &[&str]) -> Option<String> {
     let (last, groups) = path.split_last()?;
     let group = groups.iter().try_fold(whole(rt_info), |group, key| Some(child(rt_info, group, key)?.span))?;
     child(rt_info, group, last)?.written("value")
 }
 
-/// The `<rt_info>` of a model with this value where these keys lead.
+/// Returns the `<rt_info>` of a model with this value under these keys.
 ///
 /// # Errors
-/// Why there cannot be one: one of the keys before the last is that of a value, or the last that of a group.
+/// A key before the last that has a value, or a last key that is a group.
 pub(crate) fn with_value(rt_info: &str, path: &[&str], value: &str) -> Result<String, String> {
     let mut group = whole(rt_info);
     for (at, key) in path.iter().enumerate() {
@@ -89,7 +89,7 @@ pub(crate) fn with_value(rt_info: &str, path: &[&str], value: &str) -> Result<St
     Err("a name is missing".to_owned())
 }
 
-/// The `<rt_info>` of a model with what the one of another model has besides; groups are taken as they are.
+/// Returns the `<rt_info>` of a model, completed with entries of another model's. Groups are copied as a whole.
 pub(crate) fn with_missing(rt_info: &str, other: &str) -> String {
     let mut all = rt_info.to_owned();
     for missing in children(other, whole(other)) {
@@ -100,7 +100,7 @@ pub(crate) fn with_missing(rt_info: &str, other: &str) -> String {
     all
 }
 
-/// An element directly inside of another one.
+/// A direct child element.
 struct Child {
     name: String,
     attributes: Vec<(String, String)>,
@@ -112,7 +112,7 @@ impl Child {
         self.attributes.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.clone())
     }
 
-    /// Whether it is an `<attribute>` that OpenVINO can know.
+    /// True for an `<attribute>` that OpenVINO may read.
     fn is_attribute(&self) -> bool {
         self.name == "attribute" && self.written("version").as_deref() == Some("0")
     }
@@ -121,20 +121,20 @@ impl Child {
         (self.is_attribute() || self.name == "user_data") && self.written("name").as_deref() == Some(name)
     }
 
-    /// By what the metadata of a model knows it: keys that XML cannot have as a name are written otherwise.
+    /// Returns the key in the metadata of a model. Keys that are not valid XML names have another form.
     fn key(&self) -> String {
         self.written("name").filter(|_| self.name == INFO).unwrap_or_else(|| self.name.clone())
     }
 }
 
-/// The element of a key that XML cannot have as a name.
+/// The element for keys that are not valid XML names.
 const INFO: &str = "info";
 
 fn whole(text: &str) -> Span {
     Span::new(0, text.len())
 }
 
-/// The elements directly inside the one at a place, up to the first one that is not whole.
+/// Returns the direct children of the element at a position, up to the first one that is incomplete.
 fn children(text: &str, place: Span) -> Vec<Child> {
     let mut tokens = Tokens::new(text, place);
     let mut found = Vec::new();
@@ -163,7 +163,7 @@ fn tag(name: &str, attributes: &[(&str, &str)]) -> String {
     tag + " />"
 }
 
-/// Groups of these keys inside each other, and the value under the last one.
+/// Returns nested groups with these keys, and the value under the last one.
 fn branch(path: &[&str], value: &str) -> String {
     let element = |key: &str, value: Option<&str>| {
         let named =
@@ -188,7 +188,7 @@ fn spliced(text: &str, place: Span, new: &str) -> String {
     format!("{before}{new}{after}")
 }
 
-/// The text with one more element at the end of the one at a place, laid out as the first one in there.
+/// Returns the text with one more element at the end of the element at a position, in the layout of its first child.
 fn with_child(text: &str, place: Span, new: &str) -> String {
     let element = place.text(text);
     let gap = children(text, place).first().map_or("", |first| {

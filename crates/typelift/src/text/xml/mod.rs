@@ -1,6 +1,6 @@
 //! Reading and writing the XML of a model.
 //!
-//! [`parse`] keeps the place of each layer in the text; [`write()`] copies what was not changed and prints the rest.
+//! [`parse`] records the position of each layer in the text. [`write()`] copies unchanged parts and prints the rest.
 
 mod canonical;
 mod in_order;
@@ -37,19 +37,19 @@ use crate::findings::{Code, Diagnostic, Diagnostics};
 use crate::model::graph::{Layer, Model};
 use crate::model::weights::Weights;
 
-/// Why a file could not be read as a model.
+/// Error of reading a file as a model.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ReadError {
-    /// The file system said no.
+    /// An error of the file system.
     #[error("cannot read {file}")]
     Io {
         /// The file.
         file: String,
-        /// What the file system said.
+        /// The error.
         source: io::Error,
     },
-    /// The file is not a model, or not one that OpenVINO takes.
+    /// The file is not a model, or not one that OpenVINO accepts.
     #[error(transparent)]
     Model(#[from] Box<Diagnostics>),
 }
@@ -67,11 +67,10 @@ impl ReadError {
 }
 
 impl Model {
-    /// Reads a model and looks for its weights beside it, in the file of the same name that ends in `.bin`.
+    /// Reads a model, and opens its weights if the `.bin` of the same name exists next to it.
     ///
     /// # Errors
-    /// [`ReadError::Io`] where the file cannot be read,
-    /// [`ReadError::Model`] with everything that is wrong in it where it is not a model.
+    /// [`ReadError::Io`] if the file cannot be read, [`ReadError::Model`] with all errors if it is not a valid model.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, ReadError> {
         let path = path.as_ref();
         let source = Arc::new(load(path)?);
@@ -88,10 +87,10 @@ impl Model {
         }
     }
 
-    /// Reads a model from text. It has no weights until [`weights`](Self::weights) is set.
+    /// Reads a model from text. The model has no weights until [`weights`](Self::weights) is set.
     ///
     /// # Errors
-    /// Everything that is wrong in it. Warnings are not errors; [`parse`] gives them too.
+    /// All errors of the text. Warnings are not errors; [`parse`] returns them too.
     ///
     /// # Examples
     /// ```
@@ -112,7 +111,7 @@ impl Model {
 /// Reads the text of a file.
 ///
 /// # Errors
-/// [`ReadError::Io`]; [`ReadError::Model`] where the file is not UTF-8.
+/// [`ReadError::Io`]; [`ReadError::Model`] if the file is not UTF-8.
 pub fn load(path: &Path) -> Result<String, ReadError> {
     let read = File::open(path).and_then(|file| read_bytes(&file, file.metadata()?.len()));
     let bytes = read.map_err(|error| ReadError::io(path, error))?;
@@ -123,20 +122,20 @@ pub fn load(path: &Path) -> Result<String, ReadError> {
     })
 }
 
-/// An IR is never longer: places in it have 32 bits.
+/// The largest text that is read, because positions in it have 32 bits.
 const MAX_LENGTH: u64 = u32::MAX as u64 - 1;
 
-/// Reads the bytes of a text. It stops early where they do not begin as XML does, so that neither a device that never ends nor a
-/// large file of another kind is read whole; they are refused when they are parsed. `expected` is how many bytes there are, as
-/// far as that is known.
+/// Reads the bytes of a text. Reading stops early if they do not begin as XML does, so that neither an endless device
+/// nor a large file of another kind is read completely. Such bytes are refused when they are parsed. `expected` is the
+/// number of bytes, as far as it is known.
 ///
 /// # Errors
-/// Those of `source`, and [`io::ErrorKind::FileTooLarge`] for 4 GiB and more.
+/// The errors of `source`, and [`io::ErrorKind::FileTooLarge`] for 4 GiB and more.
 pub fn read_bytes(mut source: impl Read, expected: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::with_capacity(START);
     source.by_ref().take(START as u64).read_to_end(&mut bytes)?;
     if begins_as_xml(&bytes) && expected <= MAX_LENGTH {
-        // What is as long as expected is read at once.
+        // A source of the expected length is read in one call.
         let mut whole = vec![0; usize::try_from(expected).unwrap_or(0).max(bytes.len())];
         let (start, rest) = whole.split_at_mut(bytes.len());
         start.copy_from_slice(&bytes);
@@ -147,7 +146,7 @@ pub fn read_bytes(mut source: impl Read, expected: u64) -> io::Result<Vec<u8>> {
     if expected.max(bytes.len() as u64) > MAX_LENGTH { Err(io::ErrorKind::FileTooLarge.into()) } else { Ok(bytes) }
 }
 
-/// By how many bytes at its start a text is recognized.
+/// The number of bytes at the start that identify a text.
 const START: usize = 4096;
 
 fn begins_as_xml(start: &[u8]) -> bool {
@@ -157,16 +156,16 @@ fn begins_as_xml(start: &[u8]) -> bool {
     matches!(start[first..], [] | [b'<', ..] | [0, b'<', ..]) || start.iter().all(white)
 }
 
-/// The refusal of a file of another kind.
+/// Returns the refusal of a file of another kind.
 fn not_a_model(bytes: &[u8]) -> Option<Diagnostic> {
     let (name, help) = other_format(bytes).filter(|_| !bytes.trim_ascii_start().starts_with(b"<"))?;
     Some(Diagnostic::new(Code::NotAnIr, format!("the file is {name}, not the XML of a model")).help(help))
 }
 
-/// Takes bytes as text.
+/// Converts bytes to text.
 ///
 /// # Errors
-/// A diagnostic that names the first byte that is not UTF-8, or the kind of file that this is.
+/// A diagnostic that names the first byte that is not UTF-8, or the kind of file.
 pub fn decode_utf8(bytes: Vec<u8>) -> Result<String, Box<Diagnostic>> {
     if let Some(refusal) = not_a_model(&bytes) {
         return Err(refusal.into());
@@ -193,28 +192,29 @@ fn not_utf8(error: &FromUtf8Error) -> Diagnostic {
     }
 }
 
-/// The place of a layer's name in the text of `model`; empty for a layer that was added.
+/// Returns the position of a layer's name in the text of `model`; empty for an added layer.
 #[must_use]
 pub fn name_span(model: &Model, layer: &Layer) -> Span {
     layer.span().map_or(Span::default(), |span| locate(&model.source, span, "layer", "name"))
 }
 
-/// How to write a model.
+/// Options for writing a model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WriteOptions {
-    /// Print everything afresh with the elements, order and indentation of OpenVINO's serializer; what the graph does not
-    /// hold, such as comments and elements the format does not have, is left out. The attributes of a layer keep their order
-    /// and their texts: no default is added, and no list is spelled anew.
+    /// Print the whole model anew with the elements, order and indentation of OpenVINO's serializer. Comments and
+    /// elements that the format does not define are dropped. The attributes of a layer keep their order and their
+    /// texts: no default is added, and no list is reformatted.
     pub canonical: bool,
-    /// Bring every port's type and dims up to what the graph holds, not only those of layers that were changed.
+    /// Update the type and dimensions of every port, not only of changed layers.
     pub refresh_ports: bool,
-    /// Print on this thread alone. A text of several megabytes is printed on two otherwise, where there are two cores.
+    /// Print on this thread only. By default a text of several megabytes is printed on two threads, if there are two
+    /// cores.
     pub on_one_thread: bool,
 }
 
 /// Writes a model as text.
 ///
-/// Without [`canonical`](WriteOptions::canonical), what nobody changed is copied from the source byte for byte.
+/// Without [`canonical`](WriteOptions::canonical), unchanged parts are copied from the source byte for byte.
 #[must_use]
 pub fn write(model: &Model, options: WriteOptions) -> String {
     let mut text = String::with_capacity(model.source.len());
@@ -225,10 +225,10 @@ pub fn write(model: &Model, options: WriteOptions) -> String {
     text
 }
 
-/// Hands a model's text to `sink` piece by piece, which takes much less memory than the whole text.
+/// Passes a model's text to `sink` in pieces, which needs much less memory than the whole text.
 ///
 /// # Errors
-/// What `sink` returns; nothing more is handed to it then.
+/// The error of `sink`, after which it is not called again.
 ///
 /// # Examples
 /// ```
@@ -260,23 +260,24 @@ pub fn write_to<E>(model: &Model, options: WriteOptions, mut sink: impl FnMut(&s
     sink(&format!("{text}{}{end}\n", " ".repeat(OPENING + 1 - text.len() - end.len())))
 }
 
-/// What a second thread needs for bodies that nest as deep as they may: what the main thread commonly has.
+/// The stack of a second thread, sufficient for the deepest nesting of bodies. It equals the usual stack of the main
+/// thread.
 const STACK: usize = 8 << 20;
 
-/// Whether a text of as many bytes is written by two threads, where they are wanted.
+/// True if a text of this length is worth a second thread.
 fn is_worth_two_threads(length: usize) -> bool {
     const LONG: usize = 4 << 20;
     length >= LONG && thread::available_parallelism().is_ok_and(|cores| cores.get() > 1)
 }
 
-/// The number of bytes at the start of a text in which older releases look for the whole `<net …>` tag. They want the text
-/// to go on after them.
+/// The number of bytes in which older releases look for the whole `<net …>` tag. These releases require more text after
+/// them.
 pub(crate) const OPENING: usize = 512;
 
-/// What comes before the root.
+/// The text before the root.
 pub(crate) const DECLARATION: &str = "<?xml version=\"1.0\"?>\n";
 
-/// Whether what [`write()`] writes is the text that the model was read from.
+/// True if [`write()`] would return the text that the model was read from.
 #[must_use]
 pub fn is_source(model: &Model, options: WriteOptions) -> bool {
     let mut rest: &str = model.source();

@@ -1,4 +1,4 @@
-//! The source text with only what changed written anew.
+//! Writing of the source text with only changed parts printed anew.
 
 use std::mem::replace;
 use std::ops::Range;
@@ -17,10 +17,10 @@ use crate::base::span::Span;
 use crate::model::graph::{Body, Demands, Graph, Layer, LayerId, Model, OutputPort};
 use crate::model::shape::Shape;
 
-/// As many bytes of the source make a part.
+/// Chunk size of the source in bytes.
 const PART: u32 = 64 << 10;
 
-/// Hands the source with the model written into it to `sink`, part by part.
+/// Passes the source with the model's changes to `sink`, chunk by chunk.
 pub(super) fn model<E>(model: &Model, options: WriteOptions, sink: impl FnMut(&str) -> Result<(), E>) -> Result<(), E> {
     let two_threads = !options.on_one_thread && is_worth_two_threads(model.source.len());
     in_parts(model, options.refresh_ports, PART, two_threads, sink)
@@ -44,20 +44,20 @@ fn in_parts<E>(
     print_in_order(&parts, two_threads, print, sink)
 }
 
-/// A stretch of the text of a graph, and what is written there.
+/// Chunk of the text of a graph, and the changes in it.
 struct Part<'g> {
     span: Span,
     layers: &'g [&'g Layer],
     edges: &'g [(Span, Edge<'g>)],
-    /// The edges that come after all that are there, which the last part has.
+    /// The edges to append after all existing ones, which only the last chunk has.
     added: &'g [Edge<'g>],
     removed: &'g [Span],
 }
 
-/// The source as far as it is divided into parts, and what is after them.
+/// Division of the source into chunks, and the layers after them.
 struct Division<'g> {
     parts: Vec<Part<'g>>,
-    /// How long a part is at least, the last one aside.
+    /// The minimum length of a chunk, except the last.
     length: u32,
     edges: &'g [(Span, Edge<'g>)],
     removed: &'g [Span],
@@ -68,7 +68,7 @@ impl<'g> Division<'g> {
     fn divide(mut self, model: &'g Model, layers: &'g [&'g Layer], added: &'g [Edge<'g>]) -> Vec<Part<'g>> {
         let graph = &model.graph;
         let mut done = 0;
-        // Edges are edited after layers: where they come first, all is one part.
+        // Edges are edited after layers. If they come first in the file, all is one chunk.
         if graph.layers_span.zip(graph.edges_span).is_none_or(|(layers, edges)| layers < edges) {
             for (at, layer) in layers.iter().enumerate() {
                 if let Some(end) = self.place_to_cut(layer.span) {
@@ -94,7 +94,7 @@ impl<'g> Division<'g> {
         self.parts.last().map_or(0, |part| part.span.end)
     }
 
-    /// Behind this, where what is before it is long enough.
+    /// Returns the end of a span, if the chunk before it is long enough.
     fn place_to_cut(&self, behind: Option<Span>) -> Option<u32> {
         behind.map(|span| span.end).filter(|end| end.saturating_sub(self.start()) >= self.length)
     }
@@ -108,15 +108,15 @@ impl<'g> Division<'g> {
     }
 }
 
-/// An edge as it is written: from a port of a layer to a port of another one, by positions.
+/// An edge to write: from a port of a layer to a port of another one, by positions.
 type Edge<'g> = (&'g Layer, usize, &'g Layer, usize);
 
-/// The edges of a graph that the source does not have, or has otherwise.
+/// Edges of a graph that differ from the source.
 #[derive(Default)]
 struct Edges<'g> {
-    /// Those that go in the place of others, or before the byte where an empty span is, sorted.
+    /// The edges that replace others, or that are inserted before the byte of an empty span, sorted.
     placed: Vec<(Span, Edge<'g>)>,
-    /// Those that come after all that are there.
+    /// The edges to append after all existing ones.
     added: Vec<Edge<'g>>,
 }
 
@@ -137,7 +137,7 @@ impl<'g> Edges<'g> {
         edges
     }
 
-    /// An edge to a new layer goes before the first edge from it, others to the end.
+    /// Inserts an edge to a new layer before the first edge from that layer, and other edges at the end.
     fn place_added(&mut self, graph: &Graph) {
         let mut anchors = HashMap::<LayerId, u32>::default();
         for (from, wire, _) in graph.joints() {
@@ -155,21 +155,21 @@ impl<'g> Edges<'g> {
     }
 }
 
-/// Prints something at the indentation that the printer has come to.
+/// A function that prints something at the printer's current indentation.
 type Print<'p, 'a> = &'p dyn Fn(&mut Printer<'a>);
 
-/// Prints something of a body there.
+/// A function that prints part of a body.
 type PrintBody<'a> = fn(&mut Printer<'a>, &Body);
 
-/// Which elements the text of a layer has, as far as it was walked through.
+/// Elements found in the text of a layer so far.
 #[derive(Default)]
 struct LayerText<'l, 'a> {
     data: bool,
     input: bool,
-    /// Where `<output>` is.
+    /// The position of `<output>`.
     output: Option<Span>,
     metadata: bool,
-    /// What is to be printed afresh and was not met yet, by the element that has it.
+    /// The parts of bodies to print that were not found yet, by the element that contains them.
     joints: Vec<(String, &'l Body, PrintBody<'a>)>,
 }
 
@@ -189,14 +189,14 @@ impl<'l, 'a> LayerText<'l, 'a> {
     }
 }
 
-/// The names and values of the attributes of a tag; `None` for one that was looked at.
+/// The names and values of a tag's attributes; `None` for one that was handled.
 type Written<'e> = SmallVec<[Option<(&'e str, &'e str)>; 8]>;
 
 struct Splice<'a> {
     refresh_ports: bool,
     demands: Demands,
     source: &'a str,
-    /// What to write in place of which bytes, as a range of what was printed. In no order; none overlap.
+    /// The replacements: a span of the source, and a range of the printed text. They are unordered and do not overlap.
     edits: Vec<(Span, Range<usize>)>,
     printer: Printer<'a>,
 }
@@ -209,7 +209,7 @@ impl<'a> Splice<'a> {
         Self { refresh_ports, demands, source, edits: Vec::new(), printer }
     }
 
-    /// Adds a part of the source to `out`, with what changed in it.
+    /// Appends a chunk of the source to `out`, with its changes.
     fn print(mut self, model: &Model, part: &Part, out: &mut String) {
         if part.span.start == 0 {
             self.version(model);
@@ -229,7 +229,7 @@ impl<'a> Splice<'a> {
         out.push_str(self.source.get(at..part.span.end as usize).unwrap_or_default());
     }
 
-    /// Writes what `print` prints in place of `span`.
+    /// Replaces `span` with the text that `print` prints.
     fn edit(&mut self, span: Span, layout: Layout<'a>, print: impl FnOnce(&mut Printer<'a>)) {
         let start = self.printer.out.len();
         self.printer.begin(layout);
@@ -237,7 +237,7 @@ impl<'a> Splice<'a> {
         self.edits.push((span, start..self.printer.out.len()));
     }
 
-    /// Writes what `print` prints before the byte `at`.
+    /// Inserts the text that `print` prints before the byte `at`.
     fn insert(&mut self, at: u32, layout: Layout<'a>, print: impl FnOnce(&mut Printer<'a>)) {
         self.edit(Span { start: at, end: at }, layout, print);
     }
@@ -246,7 +246,7 @@ impl<'a> Splice<'a> {
         self.edit(self.with_gap(span), Layout::INLINE, |_| {});
     }
 
-    /// Leaves out the comments before the root where they leave no room for its tag.
+    /// Drops comments before the root if they would push its tag beyond the opening that older releases read.
     fn bring_forward(&mut self, root: Span) {
         let tag = locate(self.source, root, "net", "");
         if tag.end as usize > OPENING {
@@ -255,7 +255,7 @@ impl<'a> Splice<'a> {
         }
     }
 
-    /// Writes the version of the format into the root. One that cannot be read stays.
+    /// Writes the version of the format into the root. A version that cannot be parsed is kept.
     fn version(&mut self, model: &Model) {
         let number = model.version.number();
         let mut tokens = Tokens::new(self.source, model.graph.span.unwrap_or_default());
@@ -284,7 +284,7 @@ impl<'a> Splice<'a> {
         self.graph_metadata(graph, part.span);
     }
 
-    /// Replaces the `<rt_info>` of a graph, where this part has it, or adds it at the end.
+    /// Replaces the `<rt_info>` of a graph, if this chunk contains it, or adds it at the end.
     fn graph_metadata(&mut self, graph: &Graph, part: Span) {
         let Some(wanted) = &graph.rt_info else { return };
         match (graph.rt_info_span, graph.span) {
@@ -299,7 +299,7 @@ impl<'a> Splice<'a> {
         }
     }
 
-    /// Adds layers and edges that come after all that are there.
+    /// Appends layers and edges after all existing ones.
     fn lists(&mut self, graph: &Graph, layers: &[&Layer], edges: &[Edge<'_>]) {
         let print_layers = |printer: &mut Printer<'a>| {
             for &layer in layers {
@@ -334,7 +334,7 @@ impl<'a> Splice<'a> {
         }
     }
 
-    /// Edits these layers of `graph`, and gives those that come after all that are there.
+    /// Edits these layers of `graph`, and returns those to append after all existing ones.
     fn layers<'g>(&mut self, graph: &Graph, layers: &[&'g Layer]) -> Vec<&'g Layer> {
         let mut added = Vec::new();
         for &layer in layers {
@@ -372,7 +372,7 @@ impl<'a> Splice<'a> {
         }
     }
 
-    /// Adds what `print` prints at the end of the content of `element`, nested.
+    /// Appends the text that `print` prints to the content of `element`, nested.
     fn append(&mut self, element: Span, print: impl FnOnce(&mut Printer<'a>)) {
         let text = element.text(self.source);
         let layout = self.layout(element.start);
@@ -382,7 +382,7 @@ impl<'a> Splice<'a> {
                 self.insert(element.start + content_end, layout, |printer| printer.nested(print));
             }
             None => {
-                // All of it is one tag, which ends in `/>`.
+                // The element is one tag that ends in `/>`.
                 let tag = text[..text.len() - 2].trim_end();
                 let name = tag[1..].split(|c: char| c.is_ascii_whitespace()).next().unwrap_or_default();
                 let end = Span { start: element.start + tag.len() as u32, ..element };
@@ -399,7 +399,7 @@ impl<'a> Splice<'a> {
             })
     }
 
-    /// Brings the text of one layer up to date: walks through it beside the graph and edits where they differ.
+    /// Updates the text of one layer: compares it with the graph and edits the differences.
     fn layer(&mut self, graph: &Graph, layer: &Layer, span: Span) -> Result<(), Fatal> {
         let mut tokens = Tokens::new(self.source, span);
         let Some(root) = tokens.child(None)? else { return Ok(()) };
@@ -407,7 +407,7 @@ impl<'a> Splice<'a> {
         let head = [("name", Some(&*layer.name)), ("type", ty), ("version", version)];
         self.attributes(&tokens, &root, head.into_iter().chain([("output_names", layer.output_names())]))?;
         let mut text = LayerText::new(layer);
-        // As the reader, take the first of each.
+        // As in the reader, the first of each kind counts.
         while let Some(child) = tokens.child(Some(&root))? {
             match child.name() {
                 "data" if !replace(&mut text.data, true) => {
@@ -441,7 +441,7 @@ impl<'a> Splice<'a> {
         Ok(())
     }
 
-    /// Adds what the text of a layer lacks, of which its start tag is the one in `spans`.
+    /// Adds the elements that the text of a layer lacks; the second span is its start tag.
     fn missing(&mut self, graph: &Graph, layer: &Layer, (span, tag): (Span, Span), text: &LayerText<'_, 'a>) {
         let print_data = |printer: &mut Printer<'a>| {
             printer.line();
@@ -491,7 +491,7 @@ impl<'a> Splice<'a> {
         }
     }
 
-    /// Brings the attributes of `<data>` up to those of the layer.
+    /// Updates the attributes of `<data>`.
     fn data(&mut self, tokens: &Tokens<'a>, data: &Element<'a>, layer: &Layer) -> Result<(), Fatal> {
         let wanted = layer.attributes.iter().map(|attribute| (attribute.name(), Some(attribute.value())));
         let others = self.attributes(tokens, data, wanted)?.into_iter().flatten();
@@ -500,7 +500,7 @@ impl<'a> Splice<'a> {
         Ok(())
     }
 
-    /// Brings the ports in `<input>` up to those of the layer.
+    /// Updates the ports in `<input>`.
     fn inputs(
         &mut self,
         tokens: &mut Tokens<'a>,
@@ -515,7 +515,7 @@ impl<'a> Splice<'a> {
             let feed = if is_port { feeds.next() } else { Some(None) };
             let own = if is_port { ports.next() } else { None };
             if let Some(new) = own.filter(|own| own.content == Span::default()) {
-                // It came in the place of one that went.
+                // The port replaces one that was removed.
                 self.attributes(tokens, &port, [("id", Some(itoa::Buffer::new().format(new.id)))])?;
             }
             match feed.map(|feed| feed.and_then(|(layer, port)| layer.outputs.get(port))) {
@@ -540,7 +540,7 @@ impl<'a> Splice<'a> {
         Ok(())
     }
 
-    /// Brings the ports in `<output>` up to those of the layer.
+    /// Updates the ports in `<output>`.
     fn outputs(&mut self, tokens: &mut Tokens<'a>, list: &Element<'a>, layer: &Layer) -> Result<(), Fatal> {
         let mut outputs = layer.outputs.iter();
         while let Some(port) = tokens.child(Some(list))? {
@@ -573,7 +573,7 @@ impl<'a> Splice<'a> {
         Ok(())
     }
 
-    /// Whether the content of `port` is written as it was read, and with its type says what `output` is.
+    /// True if the content of `port` can be kept: with its type, it declares the type and shape of `output`.
     fn stays(
         &self,
         tokens: &Tokens,
@@ -590,7 +590,7 @@ impl<'a> Splice<'a> {
             && declares(self.source, declared, content, output)
     }
 
-    /// Writes the type and the dims of `output` into a port, and `metadata`, if any is given.
+    /// Writes the type and dimensions of `output` into a port, and `metadata` if given.
     fn port(
         &mut self,
         tokens: &mut Tokens<'a>,
@@ -640,7 +640,7 @@ impl<'a> Splice<'a> {
         Ok(())
     }
 
-    /// Writes a shape in the place of the dims of a port; into a port that is a tag alone, with its metadata.
+    /// Replaces the dimensions of a port. If the port is a single tag, writes its metadata as well.
     fn replace_dims(&mut self, whole: Span, tag: Span, dims: &[Span], shape: &Shape, metadata: Option<&str>) {
         let layout = self.layout(whole.start);
         let print = |printer: &mut Printer| printer.nested(|printer| printer.dims(shape));
@@ -664,7 +664,7 @@ impl<'a> Splice<'a> {
         }
     }
 
-    /// Sets each of these attributes to its value, or removes it, and gives those that are written beside them.
+    /// Sets each of these attributes to its value, or removes it. Returns the other attributes.
     fn attributes<'e, 'n>(
         &mut self,
         tokens: &Tokens<'a>,
@@ -679,7 +679,7 @@ impl<'a> Splice<'a> {
         for (name, value) in wanted {
             let is_it = |it: &Option<(&str, &str)>| it.is_some_and(|(key, _)| key == name);
             let Some(value) = value else {
-                // One that appears twice must not count then.
+                // A repeated attribute must not take effect when the first one is removed.
                 let gone = written.iter_mut().filter(|it| is_it(it)).filter_map(Option::take);
                 gone.filter(|(_, text)| !text.is_empty()).for_each(|(key, text)| self.delete(whole(tokens, key, text)));
                 continue;
@@ -699,7 +699,7 @@ impl<'a> Splice<'a> {
         Ok(written)
     }
 
-    /// The white space that ends just before `at`.
+    /// Returns the white space that ends at `at`.
     fn gap_before(&self, at: u32) -> &'a str {
         let before = self.source.get(..at as usize).unwrap_or_default();
         &before[before.trim_end_matches([' ', '\t', '\r', '\n']).len()..]
@@ -718,13 +718,13 @@ impl<'a> Splice<'a> {
             None => "",
         };
         let indent = line.map_or("", |end| &gap[end + 1..]);
-        // In a file that indents by blanks, a layer is indented by two steps.
+        // In a file indented with blanks, a layer is indented by two levels.
         let unit = if indent.contains('\t') || newline.is_empty() { "\t" } else { &indent[..indent.len().min(4) / 2] };
         Layout { newline, indent, unit: if newline.is_empty() { "" } else { unit } }
     }
 }
 
-/// An attribute with its closing quote.
+/// Returns the span of an attribute with its closing quote.
 fn whole(tokens: &Tokens<'_>, name: &str, value: &str) -> Span {
     Span { end: tokens.span_of(value).end + 1, ..tokens.span_of(name) }
 }

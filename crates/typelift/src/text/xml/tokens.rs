@@ -1,4 +1,4 @@
-//! Elements, attributes and texts of a piece of XML, each with its place, the way OpenVINO's parser reads them.
+//! Elements, attributes and texts of XML with their positions, read as OpenVINO's parser reads them.
 
 use std::borrow::Cow;
 use std::io::BufRead;
@@ -12,25 +12,25 @@ use quick_xml::events::{BytesStart, Event};
 use crate::base::span::Span;
 use crate::findings::{Code, Diagnostic};
 
-/// Ends reading: the text is not XML any more.
+/// An error that ends reading: the text is no longer XML.
 pub(super) type Fatal = Box<Diagnostic>;
 
-/// A stream of elements. Nothing recurses, so no depth of nesting exhausts the stack.
+/// Stream of elements. Nothing recurses, so deep nesting cannot exhaust the stack.
 pub(super) struct Tokens<'a> {
     text: &'a str,
     reader: Reader<&'a [u8]>,
-    /// Where `text` starts in the source.
+    /// The offset of `text` in the source.
     base: usize,
-    /// Where the content of the last closed element ended, white space before its end tag left out.
+    /// The end of the last closed element's content, without white space before its end tag.
     content_end: usize,
 }
 
 /// An element whose start tag was read.
 pub(super) struct Element<'a> {
     tag: BytesStart<'a>,
-    /// Whether it has no content: `<dim />`.
+    /// True for an element without content: `<dim />`.
     empty: bool,
-    /// Where its start tag begins and ends.
+    /// The position of its start tag.
     pub(super) tag_span: Span,
 }
 
@@ -39,15 +39,15 @@ impl Element<'_> {
         self.tag.name().0
     }
 
-    /// Whether white space comes before the name of one of its attributes.
+    /// True if white space precedes the name of one of its attributes.
     fn separates(&self, name: &str) -> bool {
         let tag: &str = self.tag.as_ref();
         let at = Span::of(name, tag).start as usize;
         at.checked_sub(1).and_then(|before| tag.as_bytes().get(before)).is_none_or(u8::is_ascii_whitespace)
     }
 
-    /// Refuses a name of this element, of one of its attributes or of something in it that is not one in XML, which the
-    /// reader of events does not look at.
+    /// Refuses an invalid XML name of this element, of its attributes or of its children. The event reader does not
+    /// check names.
     pub(super) fn check_name(&self, name: &str) -> Result<(), Fatal> {
         if is_name(name) {
             return Ok(());
@@ -63,7 +63,7 @@ impl Element<'_> {
     }
 }
 
-/// Whether OpenVINO's parser takes it for the name of an element or attribute.
+/// True if OpenVINO's parser accepts it as the name of an element or attribute.
 pub(super) fn is_name(text: &str) -> bool {
     let starts = |b: u8| b.is_ascii_alphabetic() || matches!(b, b'_' | b':' | 128..);
     text.bytes().next().is_some_and(starts)
@@ -73,7 +73,7 @@ pub(super) fn is_name(text: &str) -> bool {
 impl<'a> Tokens<'a> {
     pub(super) fn new(source: &'a str, span: Span) -> Self {
         let whole = span.text(source);
-        // Of several byte order marks the reader of events would pass over one, and count its bytes in no position.
+        // The event reader would skip one of several byte order marks, without counting its bytes in positions.
         let text = whole.trim_start_matches('\u{feff}');
         let base = span.start as usize + whole.len() - text.len();
         let mut reader = Reader::from_str(text);
@@ -83,23 +83,23 @@ impl<'a> Tokens<'a> {
         Self { text, reader, base, content_end: base }
     }
 
-    /// How far the stream has come, as a position in the source.
+    /// Returns the current position in the source.
     pub(super) fn position(&self) -> usize {
         self.base + usize::try_from(self.reader.buffer_position()).unwrap_or(usize::MAX)
     }
 
-    /// The span from the start of `element`, whose end was just read, to here.
+    /// Returns the span from the start of `element`, whose end was just read, to the current position.
     pub(super) fn span_since(&self, element: &Element) -> Span {
         Span { end: Span::new(0, self.position()).end, ..element.tag_span }
     }
 
-    /// The span of what is between the tags of `element`, whose end was just read.
+    /// Returns the span between the tags of `element`, whose end was just read.
     pub(super) fn content_of(&self, element: &Element) -> Span {
         let start = element.tag_span.end as usize;
         Span::new(start, self.content_end.max(start))
     }
 
-    /// The next child of `parent`, or `None` at its end. Without a parent: the next element outside all others.
+    /// Returns the next child of `parent`, or `None` at its end. Without a parent, returns the next outermost element.
     pub(super) fn child(&mut self, parent: Option<&Element>) -> Result<Option<Element<'a>>, Fatal> {
         if parent.is_some_and(|parent| parent.empty) {
             self.content_end = self.position();
@@ -120,7 +120,7 @@ impl<'a> Tokens<'a> {
         }
     }
 
-    /// The text of `element` up to its end; elements inside it are passed over.
+    /// Returns the text of `element` up to its end, and skips elements inside it.
     pub(super) fn text(&mut self, element: &Element<'a>) -> Result<Cow<'a, str>, Fatal> {
         let mut text = Cow::Borrowed("");
         let mut depth = usize::from(!element.empty);
@@ -152,7 +152,7 @@ impl<'a> Tokens<'a> {
         Ok(text)
     }
 
-    /// Passes over the next child of `parent`, if this is its text.
+    /// Skips the next child of `parent`, if this is its text.
     pub(super) fn pass_child(&mut self, parent: &Element, text: &str) -> bool {
         let ahead = self.ahead(parent);
         let found = ahead.trim_ascii_start().strip_prefix(text);
@@ -162,7 +162,7 @@ impl<'a> Tokens<'a> {
         found.is_some()
     }
 
-    /// Reads the next child of `parent`, if it is an edge with plain numbers, written as OpenVINO does.
+    /// Reads the next child of `parent`, if it is an edge with plain numbers in OpenVINO's form.
     pub(super) fn plain_edge(&mut self, parent: &Element) -> Option<([u64; 4], Span)> {
         let ahead = self.ahead(parent);
         let edge = ahead.trim_ascii_start();
@@ -180,18 +180,18 @@ impl<'a> Tokens<'a> {
         Some(([from[0], from[1], to[0], to[1]], Span::new(start, self.position())))
     }
 
-    /// The text from here on, which is inside `element`; empty where that has no content.
+    /// Returns the rest of the text inside `element`; empty if it has no content.
     pub(super) fn ahead(&self, element: &Element) -> &'a str {
         if element.empty { "" } else { self.text.get(self.position() - self.base..).unwrap_or_default() }
     }
 
-    /// Passes over the rest of `element`, which is `content` and its end tag.
+    /// Skips the rest of `element`, which is `content` and its end tag.
     pub(super) fn pass(&mut self, element: &Element<'a>, content: &str) -> Result<(), Fatal> {
         self.reader.stream().consume(content.len());
         self.child(Some(element)).map(|_| ())
     }
 
-    /// Passes over `element` and gives the span of all of it.
+    /// Skips `element` and returns its whole span.
     pub(super) fn skip(&mut self, element: &Element<'a>) -> Result<Span, Fatal> {
         element.check_name(element.name())?;
         let mut depth = usize::from(!element.empty);
@@ -210,17 +210,18 @@ impl<'a> Tokens<'a> {
         Ok(self.span_since(element))
     }
 
-    /// The first attribute of `element` with this name, as written.
+    /// Returns the first attribute of `element` with this name, as written.
     pub(super) fn attribute<'e>(element: &'e Element<'a>, wanted: &str) -> Option<&'e str> {
         Self::attributes(element).flatten().find(|(name, _)| *name == wanted).map(|(_, value)| value)
     }
 
-    /// The attributes of `element`, values as written, duplicates included.
+    /// Iterates over the attributes of `element`, including duplicates, with values as written.
     pub(super) fn attributes<'e>(element: &'e Element<'a>) -> impl Iterator<Item = Result<(&'e str, &'e str), Fatal>> {
         let tag: &str = element.tag.as_ref();
         let mut at = element.name().len();
         let mut others = None;
-        // Nearly all are written alike and found much faster so. The parser goes on where one is not.
+        // Almost all attributes have one form, for which this is much faster. The parser continues at the first one
+        // that differs.
         iter::from_fn(move || {
             if others.is_none()
                 && let Some((name, value, rest)) = plain_attribute(&tag[at..])
@@ -231,7 +232,7 @@ impl<'a> Tokens<'a> {
             let attribute = others.get_or_insert_with(|| Attributes::new(tag, at)).with_checks(false).next()?;
             Some(match attribute {
                 Ok(attribute) if !element.separates(attribute.key.0) => Err(attribute_error(element, None).into()),
-                // The value borrows from the tag, which borrows from the source: nothing is copied.
+                // The value borrows from the tag, which borrows from the source, so nothing is copied.
                 Ok(attribute) => match attribute.value {
                     Cow::Borrowed(value) => Ok((attribute.key.0, value)),
                     Cow::Owned(_) => Ok((attribute.key.0, "")),
@@ -241,14 +242,14 @@ impl<'a> Tokens<'a> {
         })
     }
 
-    /// The place in the source of `part`, which is borrowed from the stream.
+    /// Returns the position in the source of `part`, which is borrowed from the stream.
     pub(super) fn span_of(&self, part: &str) -> Span {
         let span = Span::of(part, self.text);
         Span::new(span.start as usize + self.base, span.end as usize + self.base)
     }
 
-    /// Reads to the end of the text, which must be well-formed, and gives the place of the first thing that is more than
-    /// a comment.
+    /// Reads to the end of the text, which must be well-formed. Returns the position of the first content other than a
+    /// comment.
     pub(super) fn rest(&mut self) -> Result<Option<Span>, Fatal> {
         let mut found = None;
         loop {
@@ -271,7 +272,7 @@ impl<'a> Tokens<'a> {
         self.reader.read_event().map_err(|error| self.syntax_error(&error).into())
     }
 
-    /// What comes next inside of an element.
+    /// Returns the next event inside an element.
     fn event_inside(&mut self) -> Result<Event<'a>, Fatal> {
         let start = self.position();
         match self.event()? {
@@ -346,7 +347,7 @@ impl<'a> Tokens<'a> {
         }
     }
 
-    /// The error about a text that ends before it is complete, in the tag that begins at `tag` if that is given.
+    /// Returns the error for an incomplete text, in the tag that begins at `tag` if given.
     #[cold]
     fn cut_off(&self, tag: Option<usize>) -> Diagnostic {
         let text = self.text.trim_end_matches('\0');
@@ -381,24 +382,24 @@ impl<'a> Tokens<'a> {
         found.help("get a fresh copy of the file: download or copy it again")
     }
 
-    /// The text of a start tag.
+    /// Returns the text of a start tag.
     fn tag(&self, span: Span) -> &'a str {
         self.text.get(span.start as usize - self.base..span.end as usize - self.base).unwrap_or_default()
     }
 
-    /// What the line of a byte of the text has from there on.
+    /// Returns the rest of the line from a byte of the text.
     fn line_from(&self, at: usize) -> Span {
         let length = self.text[at..].lines().next().map_or(0, str::len);
         Span::new(self.base + at, self.base + at + length)
     }
 
-    /// The end tag that begins at a byte of the text.
+    /// Returns the end tag that begins at a byte of the text.
     fn end_tag(&self, at: usize) -> Span {
         let length = self.text[at..].find('>').map_or(1, |length| length + 1);
         Span::new(self.base + at, self.base + at + length)
     }
 
-    /// Whether an element of this name is open at a byte of the text, the innermost one excepted.
+    /// True if an element of this name, other than the innermost one, is open at a byte of the text.
     fn is_open(&self, at: usize, name: &str) -> bool {
         let is_of = |span: &Span| {
             let tag = self.tag(*span);
@@ -408,14 +409,14 @@ impl<'a> Tokens<'a> {
         self.open_elements(at).iter().any(is_of)
     }
 
-    /// The start tag of the innermost element that is open at a byte of the text.
+    /// Returns the start tag of the innermost element that is open at a byte of the text.
     #[cold]
     fn innermost_open(&self, at: usize) -> Option<Span> {
-        // The end tag that does not fit closed the element that is looked for.
+        // The wrong end tag closed the element that is needed here.
         self.open_elements(at).pop()
     }
 
-    /// The start tags of the elements that are open at a byte of the text, outermost first.
+    /// Returns the start tags of the elements that are open at a byte of the text, outermost first.
     #[cold]
     fn open_elements(&self, at: usize) -> Vec<Span> {
         let mut reader = Reader::from_str(self.text);
@@ -440,7 +441,8 @@ impl<'a> Tokens<'a> {
     }
 }
 
-/// What is wrong with the attributes of a tag: what the parser says, or that two of them are not separated.
+/// Returns the error about the attributes of a tag: the parser's error, or two attributes without white space between
+/// them.
 #[cold]
 fn attribute_error(element: &Element, error: Option<&AttrError>) -> Diagnostic {
     let text: &str = element.tag.as_ref();
@@ -471,14 +473,14 @@ fn attribute_error(element: &Element, error: Option<&AttrError>) -> Diagnostic {
     Diagnostic::new(Code::XmlSyntax, message).at(element.tag_span, "in this tag").help(help)
 }
 
-/// The number that a text starts with, where it is plain digits that surely fit, and what follows it.
+/// Parses plain digits at the start of a text, if they certainly fit, and returns the rest of the text.
 pub(super) fn plain_number(text: &str) -> Option<(u64, &str)> {
     let (digits, rest) = text.split_at(text.bytes().position(|b| !b.is_ascii_digit()).unwrap_or(text.len()));
     let number = || digits.bytes().fold(0, |number, digit| number * 10 + u64::from(digit - b'0'));
     (1..=18).contains(&digits.len()).then(|| (number(), rest))
 }
 
-/// The name and value of the attribute that a text starts with, where it is written ` name="value"`, and what follows it.
+/// Parses an attribute of the form ` name="value"` at the start of a text. Returns its name, its value and the rest.
 fn plain_attribute(text: &str) -> Option<(&str, &str, &str)> {
     let text = text.strip_prefix(' ')?;
     let is_plain = |b: u8| b.is_ascii_lowercase() || matches!(b, b'_' | b'-');
@@ -488,12 +490,12 @@ fn plain_attribute(text: &str) -> Option<(&str, &str, &str)> {
     Some((name, &text[..end], &text[end + 1..]))
 }
 
-/// An attribute's value with its escapes resolved as OpenVINO's parser does it: the five named ones and character references;
-/// what else looks like one stays. White space becomes blanks, as in every XML attribute. The value ends where a reference
-/// stands for NUL.
+/// Returns an attribute's value with its escapes resolved as in OpenVINO's parser. The five named entities and
+/// character references are resolved; similar text is kept. White space becomes blanks, as in every XML attribute. The
+/// value ends at a reference to NUL.
 pub(super) fn decode(raw: &str) -> Cow<'_, str> {
     let special = |b: &u8| matches!(b, b'&' | b'\n' | b'\r' | b'\t');
-    // Without an early end, which a compiler makes fast code of.
+    // The loop has no early exit, which compiles to faster code.
     if !raw.as_bytes().iter().fold(false, |found, b| found | special(b)) {
         return Cow::Borrowed(raw);
     }
@@ -517,7 +519,8 @@ pub(super) fn decode(raw: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// What a text after a `&` stands for, and how long the reference is, its `;` included; `None` if it is none.
+/// Returns the character that the text after `&` stands for, and the length of the reference with its `;`. `None` if it
+/// is not a reference.
 fn reference(text: &str) -> Option<(char, usize)> {
     let named = [("lt;", '<'), ("gt;", '>'), ("amp;", '&'), ("quot;", '"'), ("apos;", '\'')];
     if let Some((name, stands)) = named.into_iter().find(|(name, _)| text.starts_with(name)) {
@@ -532,7 +535,7 @@ fn reference(text: &str) -> Option<(char, usize)> {
     Some((char::from_u32(code)?, text.len() - digits.len() + length + 1))
 }
 
-/// Appends `value` the way OpenVINO's serializer writes an attribute: `>` and `'` stay, control characters become
+/// Appends `value` as OpenVINO's serializer writes an attribute: `>` and `'` are kept, control characters become
 /// two-digit decimal references.
 pub(super) fn encode(value: &str, out: &mut String) {
     let mut rest = value;
@@ -553,7 +556,7 @@ pub(super) fn encode(value: &str, out: &mut String) {
 mod tests {
     use super::decode;
 
-    /// What OpenVINO 2026.4.1 has for these names of layers.
+    /// The expected names are those that OpenVINO 2026.4.1 returns.
     #[test]
     fn references_are_resolved_as_openvino_does_it() {
         for (raw, decoded) in [

@@ -1,4 +1,4 @@
-//! The bytes of values in a weights file.
+//! Encoding of values as bytes of a weights file.
 
 use std::sync::LazyLock;
 
@@ -7,7 +7,7 @@ use typelift_promote::ElementType;
 use super::{Array, Data, float};
 
 impl Array {
-    /// The bytes of the tensor in a weights file; `None` for a type whose values are not numbers.
+    /// Returns the bytes of the tensor in a weights file; `None` for a type without numbers.
     pub(crate) fn encode(&self) -> Option<Vec<u8>> {
         let ty = self.element_type;
         let codes: Vec<u64> = match (&self.data, ty) {
@@ -29,9 +29,9 @@ impl Array {
     }
 }
 
-/// Codes of this width as they lie in a weights file.
+/// Packs codes of this width as a weights file does.
 fn pack(bits: u32, codes: &[u64]) -> Option<Vec<u8>> {
-    /// The lowest bits of a code, moved up.
+    /// Returns the lowest bits of a code, shifted.
     fn part(code: u64, bits: u32, shift: usize) -> u8 {
         (code as u8 & ((1 << bits) - 1)) << shift
     }
@@ -47,7 +47,7 @@ fn pack(bits: u32, codes: &[u64]) -> Option<Vec<u8>> {
             };
             codes.chunks(8 / bits as usize).map(pack).collect()
         }
-        // Two bytes of the low bits, first value in the highest place, and one of the high bits.
+        // Two bytes hold the low bits, first value in the highest place, and one byte the high bits.
         3 | 6 => {
             let (low, high) = if bits == 3 { (2, 1) } else { (4, 2) };
             let (in_byte, in_group) = (8 / low as usize, 8 / high as usize);
@@ -64,18 +64,18 @@ fn pack(bits: u32, codes: &[u64]) -> Option<Vec<u8>> {
     })
 }
 
-/// The finite numbers of a floating-point type of up to 8 bits, with their codes.
+/// Finite numbers of a floating-point type of up to 8 bits, with their codes.
 pub(super) struct Codes {
     /// Sorted by number; zero without its sign.
     numbers: Vec<(f64, u8)>,
-    /// What -0 is.
+    /// The code of -0.
     negative_zero: Option<u8>,
-    /// What NaN is: the largest number of a type without one.
+    /// The code of NaN; the largest number for a type without NaN.
     nan: u8,
 }
 
 impl Codes {
-    /// Those of a type; `None` if it has more bits, or is no float.
+    /// Returns the numbers of a type; `None` if it has more bits or is not a float.
     pub(super) fn of(ty: ElementType) -> Option<&'static Self> {
         static F8E4M3: LazyLock<Codes> = LazyLock::new(|| Codes::new(ElementType::F8E4M3));
         static F8E5M2: LazyLock<Codes> = LazyLock::new(|| Codes::new(ElementType::F8E5M2));
@@ -104,8 +104,8 @@ impl Codes {
         Self { numbers, negative_zero: code_of(&is_negative_zero), nan: code_of(&f64::is_nan).unwrap_or(largest) }
     }
 
-    /// The code of the nearest number, of two the even code, as OpenVINO rounds: what lies beyond the largest number becomes
-    /// that number.
+    /// Returns the code of the nearest number, ties to the even code, as OpenVINO rounds. A value beyond the largest
+    /// number becomes that number.
     fn nearest(&self, value: f64) -> u8 {
         if value.is_nan() {
             return self.nan;
@@ -125,7 +125,7 @@ impl Codes {
         nearest.1
     }
 
-    /// The nearest number.
+    /// Returns the nearest number.
     pub(super) fn round(&self, ty: ElementType, value: f64) -> f64 {
         float(ty, self.nearest(value).into()).unwrap_or(value)
     }
@@ -137,7 +137,8 @@ mod tests {
 
     use super::*;
 
-    /// What OpenVINO 2026.4.1 makes of these numbers: `Convert` of the reference, `Constant` for nf4.
+    /// The expected values are those of OpenVINO 2026.4.1: `Convert` of the reference implementation, and `Constant`
+    /// for nf4.
     #[test]
     fn small_floats_round_as_openvino_rounds() {
         let values = [0.0, -0.0, 0.3, 0.4, 0.25, 0.75, 2.5, 3.5, 5.0, 464.0, -0.1, -0.6, 1e-3, f64::NAN];

@@ -1,4 +1,4 @@
-//! Small tensors with their values, and what each element type does to a value.
+//! Small tensors with their values, and the arithmetic of each element type.
 
 mod encode;
 pub(crate) mod npy;
@@ -10,13 +10,13 @@ use typelift_promote::{ElementType, Kind};
 use crate::model::shape::Shape;
 use crate::model::weights::stored_size;
 
-/// The most elements a tensor may have to have values here: no shape is computed from more numbers.
+/// The largest number of elements of a tensor with known values. No shape is computed from more numbers.
 pub(crate) const MAX_ELEMENTS: usize = 1 << 18;
 
-/// What most tensors that shapes are computed from have few of.
+/// A list that is short for most tensors from which shapes are computed.
 pub(crate) type Few<T> = SmallVec<[T; 4]>;
 
-/// A tensor with its values.
+/// Tensor with its values.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Array {
     pub(crate) element_type: ElementType,
@@ -24,12 +24,12 @@ pub(crate) struct Array {
     pub(crate) data: Data,
 }
 
-/// The values of a tensor, in row-major order.
+/// Values of a tensor, in row-major order.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Data {
     /// Integers and booleans, each within the range of the element type.
     Ints(Integers),
-    /// Floating-point numbers, each one the element type can hold.
+    /// Floating-point numbers, each representable in the element type.
     Floats(Few<f64>),
 }
 
@@ -37,7 +37,7 @@ pub(crate) enum Data {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Integers {
     bits: Few<i64>,
-    /// Whether the first bit is not a sign: some numbers are too large for `i64`, and none is negative.
+    /// True if the numbers are unsigned, so that some exceed `i64`.
     unsigned: bool,
 }
 
@@ -54,14 +54,14 @@ impl Integers {
         self.bits.get(at).map(|&bits| self.number(bits))
     }
 
-    /// Replaces one of them, where there is one.
+    /// Replaces one of them, if it exists.
     pub(crate) fn set(&mut self, at: usize, number: i128) -> Option<()> {
         *self.bits.get_mut(at)? = number as i64;
         self.unsigned |= number > i64::MAX.into();
         Some(())
     }
 
-    /// Those that have these bits in a weights file.
+    /// Creates the integers from their bits in a weights file.
     fn from_codes(element_type: ElementType, codes: impl Iterator<Item = u64>) -> Self {
         let unused = 64 - element_type.bits();
         let bits = match element_type.kind() {
@@ -93,13 +93,13 @@ impl FromIterator<i128> for Integers {
     }
 }
 
-/// A value as an integer and as a floating-point number, for whichever a tensor holds.
+/// A value as an integer and as a floating-point number, for either kind of data.
 pub(crate) type Fill = (i128, f64);
 /// Zero, or false.
 pub(crate) const ZERO: Fill = (0, 0.0);
 
 impl Data {
-    /// Replaces a value by one of other data of the same kind; `None` where there is no such value.
+    /// Replaces a value by one of other data of the same kind; `None` if either does not exist.
     pub(crate) fn put(&mut self, place: usize, other: &Self, from: usize) -> Option<()> {
         match (self, other) {
             (Self::Ints(values), Self::Ints(other)) => values.set(place, other.get(from)?)?,
@@ -109,7 +109,7 @@ impl Data {
         Some(())
     }
 
-    /// The values at these places, `fill` for no place.
+    /// Returns the values at these positions, and `fill` for `None`.
     fn at(&self, places: impl Iterator<Item = Option<usize>>, fill: Fill) -> Option<Self> {
         fn at<T: Copy, L: FromIterator<T>>(
             places: impl Iterator<Item = Option<usize>>,
@@ -125,15 +125,15 @@ impl Data {
     }
 }
 
-/// The number of elements of a tensor with these dims, where they are not too many.
+/// Returns the number of elements of a tensor with these dimensions, if they are not too many.
 pub(crate) fn count(dims: &[usize]) -> Option<usize> {
     let fits = |count: &usize| *count <= MAX_ELEMENTS;
-    // A dim of 0 does not excuse another one that is huge.
+    // A dimension of 0 does not make another, huge one acceptable.
     dims.iter().try_fold(1_usize, |count, dim| count.checked_mul(*dim.max(&1)).filter(fits))?;
     Some(dims.iter().product())
 }
 
-/// How far apart in memory the elements along each axis are.
+/// Returns the distance in memory between elements along each axis.
 pub(crate) fn strides(dims: &[usize]) -> Vec<usize> {
     let mut strides = vec![1_usize; dims.len()];
     for axis in (1..dims.len()).rev() {
@@ -142,7 +142,7 @@ pub(crate) fn strides(dims: &[usize]) -> Vec<usize> {
     strides
 }
 
-/// The sums of one number of each list, the last list changing fastest; `None` where one of them is `None`.
+/// Returns the sums of one number of each list, the last list changing fastest; `None` if one of them is `None`.
 fn sums(lists: &[Vec<Option<usize>>]) -> impl Iterator<Item = Option<usize>> {
     let total: usize = lists.iter().map(Vec::len).product();
     let mut at = vec![0; lists.len()];
@@ -168,7 +168,7 @@ impl Array {
         Self { element_type, dims, data: Data::Floats(values) }
     }
 
-    /// A single value.
+    /// Creates a single value.
     pub(crate) fn scalar(element_type: ElementType, value: f64) -> Self {
         let data = if element_type.is_float() {
             Data::Floats(smallvec![round(element_type, value)])
@@ -178,7 +178,7 @@ impl Array {
         Self { element_type, dims: Few::new(), data }
     }
 
-    /// The number of elements.
+    /// Returns the number of elements.
     pub(crate) fn len(&self) -> usize {
         match &self.data {
             Data::Ints(values) => values.len(),
@@ -186,7 +186,7 @@ impl Array {
         }
     }
 
-    /// The values as `i64`, as C++ casts them: fractions are cut off, and of integers the low bits count.
+    /// Returns the values as `i64`, as C++ casts them: fractions are cut off, and integers keep their low bits.
     pub(crate) fn to_integers(&self) -> Few<i64> {
         match &self.data {
             Data::Ints(values) => Few::from_slice(&values.bits),
@@ -194,7 +194,7 @@ impl Array {
         }
     }
 
-    /// The values as floating-point numbers.
+    /// Returns the values as floating-point numbers.
     pub(crate) fn to_floats(&self) -> Few<f64> {
         match &self.data {
             Data::Ints(values) => values.iter().map(|v| v as f64).collect(),
@@ -202,7 +202,7 @@ impl Array {
         }
     }
 
-    /// The first value, as an integer.
+    /// Returns the first value, as an integer.
     pub(crate) fn first_integer(&self) -> Option<i64> {
         self.to_integers().first().copied()
     }
@@ -211,12 +211,12 @@ impl Array {
         Shape::fixed(self.dims.iter().map(|&dim| dim as i64))
     }
 
-    /// The same values in another shape with as many elements.
+    /// Returns the same values in another shape with as many elements.
     pub(crate) fn reshaped(&self, dims: Few<usize>) -> Option<Self> {
         (count(&dims)? == self.len()).then(|| Self { dims, ..self.clone() })
     }
 
-    /// The first value, as either kind.
+    /// Returns the first value, as either kind.
     pub(crate) fn first(&self) -> Option<Fill> {
         match &self.data {
             Data::Ints(values) => values.get(0).map(|v| (v, v as f64)),
@@ -224,21 +224,21 @@ impl Array {
         }
     }
 
-    /// The tensor with these values of this one, counted in row-major order; `fill` where there is no place.
+    /// Returns a tensor with the values of this one at these positions in row-major order, and `fill` for `None`.
     pub(crate) fn at(&self, dims: Few<usize>, places: impl Iterator<Item = Option<usize>>, fill: Fill) -> Option<Self> {
         let data = self.data.at(places.take(count(&dims)?), fill)?;
         Some(Self { element_type: self.element_type, dims, data })
     }
 
-    /// The tensor whose dims are the lengths of the lists, and whose value at a position is the one at the sum of what the
-    /// lists say for that position; `fill` where one of them says nothing.
+    /// Returns a tensor whose dimensions are the lengths of the lists. The value at a position is the one at the sum of
+    /// the lists' entries, or `fill` if one of them is `None`.
     pub(crate) fn pick(&self, lists: &[Vec<Option<usize>>], fill: Fill) -> Option<Self> {
         let dims: Few<usize> = lists.iter().map(Vec::len).collect();
         count(&dims)?;
         self.at(dims, sums(lists), fill)
     }
 
-    /// The tensor stretched to `dims`: `places` says for each of its axes where it is among those.
+    /// Returns the tensor stretched to `dims`; `places` gives the position of each of its axes among those.
     pub(crate) fn stretched(&self, dims: &[usize], places: impl IntoIterator<Item = usize>) -> Option<Self> {
         if self.dims[..] == *dims {
             return Some(self.clone());
@@ -256,7 +256,7 @@ impl Array {
         self.pick(&lists, ZERO)
     }
 
-    /// What is at these indices of one axis; `None` where one of them is beyond its end.
+    /// Returns the slices at these indices of one axis; `None` if one of them is beyond its end.
     pub(crate) fn take(&self, axis: usize, indices: impl Iterator<Item = usize>) -> Option<Self> {
         let strides = strides(&self.dims);
         let mut lists: Vec<_> = self.dims.iter().zip(&strides).map(|(&dim, &stride)| steps(dim, stride)).collect();
@@ -265,7 +265,7 @@ impl Array {
         self.pick(&lists, ZERO)
     }
 
-    /// The same with each value replaced. Integers wrap and floating-point numbers round as their type does.
+    /// Replaces each value. Integers wrap and floating-point numbers round as their type does.
     pub(crate) fn map(&self, ints: impl Fn(i128) -> i128, floats: impl Fn(f64) -> f64) -> Self {
         let ty = self.element_type;
         let data = match &self.data {
@@ -275,7 +275,7 @@ impl Array {
         Self { element_type: ty, dims: self.dims.clone(), data }
     }
 
-    /// Two tensors of one type and one shape combined; `None` where two of their values cannot be.
+    /// Combines two tensors of one type and one shape; `None` if two of their values cannot be combined.
     pub(crate) fn zip(
         &self,
         other: &Self,
@@ -295,7 +295,7 @@ impl Array {
         Some(Self { element_type: ty, dims: self.dims.clone(), data })
     }
 
-    /// What holds of each pair of values of two tensors of one shape.
+    /// Compares each pair of values of two tensors of one shape.
     pub(crate) fn compare(
         &self,
         other: &Self,
@@ -309,12 +309,12 @@ impl Array {
         }
     }
 
-    /// A tensor of booleans.
+    /// Creates a tensor of booleans.
     pub(crate) fn booleans(dims: Few<usize>, values: impl IntoIterator<Item = bool>) -> Self {
         Self::ints(ElementType::Boolean, dims, values.into_iter().map(i128::from))
     }
 
-    /// Which values are not 0.
+    /// Returns which values are not 0.
     pub(crate) fn truths(&self) -> Vec<bool> {
         match &self.data {
             Data::Ints(values) => values.bits.iter().map(|&v| v != 0).collect(),
@@ -322,7 +322,8 @@ impl Array {
         }
     }
 
-    /// The same with the value of `other` where `mask` says so; all three have one shape, `other` may be a single value.
+    /// Replaces the values selected by `mask` with those of `other`. All three have one shape; `other` may be a single
+    /// value.
     pub(crate) fn masked(mut self, mask: &[bool], other: &Self) -> Self {
         let single = other.len() == 1;
         for at in (0..self.len()).filter(|&at| mask.get(at) == Some(&true)) {
@@ -331,7 +332,7 @@ impl Array {
         self
     }
 
-    /// Which values are the largest number of their type, which OpenVINO takes for "no upper end".
+    /// Returns which values are the largest number of their type, which OpenVINO reads as "no upper end".
     pub(crate) fn is_open(&self) -> Vec<bool> {
         let largest = largest(self.element_type);
         match (&self.data, largest.as_ref().map(|largest| &largest.data)) {
@@ -343,7 +344,7 @@ impl Array {
         }
     }
 
-    /// The values as another type holds them, as OpenVINO's reference code converts them on x86-64.
+    /// Returns the values in another type, converted as OpenVINO's reference code does on x86-64.
     pub(crate) fn converted(&self, to: ElementType) -> Option<Self> {
         let data = match (&self.data, to.kind()) {
             (Data::Ints(values), Kind::Boolean) => Data::Ints(values.iter().map(|v| (v != 0).into()).collect()),
@@ -366,14 +367,14 @@ impl Array {
         Some(Self { element_type: to, dims: self.dims.clone(), data })
     }
 
-    /// The values as another type holds them, each the nearest number of the type: what lies beyond the largest or the least
-    /// becomes that, fractions of integers are cut off.
+    /// Returns the values in another type, each rounded to the nearest number and saturated. Integers lose their
+    /// fractions.
     pub(crate) fn saturated(&self, to: ElementType) -> Option<Self> {
         let data = match (&self.data, to.kind()) {
             (Data::Ints(values), Kind::Signed | Kind::Unsigned) => {
                 Data::Ints(values.iter().map(|value| clamp(to, value)).collect())
             }
-            // The cast saturates, and makes 0 of NaN.
+            // The cast saturates, and turns NaN into 0.
             (Data::Floats(values), Kind::Signed | Kind::Unsigned) => {
                 Data::Ints(values.iter().map(|&value| clamp(to, value as i128)).collect())
             }
@@ -388,12 +389,12 @@ impl Array {
         Some(Self { element_type: to, dims: self.dims.clone(), data })
     }
 
-    /// A tensor from its bytes in a weights file; `None` for a type without numbers, or for too many of them.
+    /// Creates a tensor from its bytes in a weights file; `None` for a type without numbers, or for too many of them.
     pub(crate) fn decode(element_type: ElementType, dims: Few<usize>, bytes: &[u8]) -> Option<Self> {
         count(&dims).and_then(|_| Self::decode_all(element_type, dims, bytes))
     }
 
-    /// As [`decode`](Self::decode), however many they are.
+    /// Does the same as [`decode`](Self::decode) for any number of elements.
     pub(crate) fn decode_all(element_type: ElementType, dims: Few<usize>, bytes: &[u8]) -> Option<Self> {
         let count = dims.iter().try_fold(1_usize, |count, &dim| count.checked_mul(dim))?;
         if stored_size(element_type, count as u64)? > bytes.len() as u128 {
@@ -410,17 +411,17 @@ impl Array {
     }
 }
 
-/// The bytes of one of many values that follow each other.
+/// Returns the bytes of one of many consecutive values.
 fn little_endian<const N: usize>(bytes: &[u8], index: usize) -> Option<[u8; N]> {
     bytes.get(index * N..)?.first_chunk().copied()
 }
 
-/// `dim` numbers from 0, each `stride` after the one before.
+/// Returns `dim` numbers from 0, each `stride` after the one before.
 pub(crate) fn steps(dim: usize, stride: usize) -> Vec<Option<usize>> {
     (0..dim).map(|index| Some(index * stride)).collect()
 }
 
-/// The bits of one of many values of this width that follow each other.
+/// Returns the bits of one of many consecutive values of this width.
 fn code(bits: u32, bytes: &[u8], index: usize) -> Option<u64> {
     match bits {
         8 => bytes.get(index).copied().map(u64::from),
@@ -431,14 +432,14 @@ fn code(bits: u32, bytes: &[u8], index: usize) -> Option<u64> {
     }
 }
 
-/// One of several values packed into a byte, or into three.
+/// Returns one of several values packed into one byte or three.
 fn packed(bits: u32, bytes: &[u8], index: usize) -> Option<u64> {
     let byte = |at: usize| bytes.get(at).map(|&byte| u64::from(byte));
     Some(match bits {
         1 => byte(index / 8)? >> (7 - index % 8) & 1,
         2 => byte(index / 4)? >> (index % 4 * 2) & 3,
         4 => byte(index / 2)? >> (index % 2 * 4) & 15,
-        // Two bytes of the low bits, first value in the highest place, and one of the high bits.
+        // Two bytes hold the low bits, first value in the highest place, and one byte the high bits.
         3 => {
             let (group, at) = (index / 8 * 3, index % 8);
             let low = byte(group + at / 4)? >> (6 - at % 4 * 2) & 3;
@@ -452,9 +453,9 @@ fn packed(bits: u32, bytes: &[u8], index: usize) -> Option<u64> {
     })
 }
 
-/// The number that these bits are in a floating-point type.
+/// Returns the number that these bits stand for in a floating-point type.
 fn float(element_type: ElementType, bits: u64) -> Option<f64> {
-    /// The quantiles of the normal distribution that `nf4` counts through.
+    /// The quantiles of the normal distribution, indexed by the codes of `nf4`.
     const NF4: [f64; 16] = [
         -1.0,
         -0.696_192_800_998_687_7,
@@ -473,7 +474,7 @@ fn float(element_type: ElementType, bits: u64) -> Option<f64> {
         0.722_956_836_223_602_3,
         1.0,
     ];
-    /// Sign, exponent and mantissa of a type without infinities.
+    /// Decodes sign, exponent and mantissa of a type without infinities.
     fn minifloat(bits: u64, exponent_bits: u32, mantissa_bits: u32) -> f64 {
         let bias = (1 << (exponent_bits - 1)) - 1;
         let exponent = (bits >> mantissa_bits & ((1 << exponent_bits) - 1)) as i32;
@@ -501,7 +502,7 @@ fn float(element_type: ElementType, bits: u64) -> Option<f64> {
     })
 }
 
-/// What is left of a number in an integer type: its low bits.
+/// Returns the low bits of a number in an integer type.
 pub(crate) fn wrap(element_type: ElementType, value: i128) -> i128 {
     let unused = 128 - element_type.bits().clamp(1, 64);
     match element_type.kind() {
@@ -511,7 +512,7 @@ pub(crate) fn wrap(element_type: ElementType, value: i128) -> i128 {
     }
 }
 
-/// The nearest number of an integer type.
+/// Returns the nearest number of an integer type.
 fn clamp(element_type: ElementType, value: i128) -> i128 {
     let bits = element_type.bits().clamp(1, 64);
     match element_type.kind() {
@@ -521,7 +522,7 @@ fn clamp(element_type: ElementType, value: i128) -> i128 {
     }
 }
 
-/// The largest finite number of a floating-point type.
+/// Returns the largest finite number of a floating-point type.
 pub(crate) fn largest_finite(element_type: ElementType) -> f64 {
     match element_type {
         ElementType::F64 => f64::MAX,
@@ -537,15 +538,15 @@ pub(crate) fn largest_finite(element_type: ElementType) -> f64 {
     }
 }
 
-/// The number of a floating-point type nearest to a finite `value`, or to the largest one if that is infinite.
+/// Returns the number of a floating-point type nearest to a finite `value`, or the largest one if that is infinite.
 fn saturate(element_type: ElementType, value: f64) -> f64 {
     let largest = largest_finite(element_type);
     round(element_type, value.clamp(-largest, largest))
 }
 
-/// As [`saturate`], for a number of another floating-point type, with what OpenVINO does with the constants that it
-/// compresses: infinities stay in a type that holds all numbers of the other one; f64 below the least number of f16 becomes
-/// zero, and NaN of f32 the largest number.
+/// Does the same as [`saturate`] for a number of another floating-point type, as OpenVINO compresses constants.
+/// Infinities are kept in a type that holds all numbers of the other one. An f64 below the smallest number of f16
+/// becomes zero, and NaN of f32 becomes the largest number.
 fn saturate_from(from: ElementType, to: ElementType, value: f64) -> f64 {
     match (from, to) {
         (ElementType::F32, ElementType::F16) if value.is_nan() => largest_finite(to),
@@ -555,7 +556,7 @@ fn saturate_from(from: ElementType, to: ElementType, value: f64) -> f64 {
     }
 }
 
-/// The number of a floating-point type nearest to `value`.
+/// Returns the number of a floating-point type nearest to `value`.
 pub(crate) fn round(element_type: ElementType, value: f64) -> f64 {
     match element_type {
         ElementType::F32 => f64::from(value as f32),
@@ -567,8 +568,8 @@ pub(crate) fn round(element_type: ElementType, value: f64) -> f64 {
     }
 }
 
-/// The nearest number with this many bits after the first one, the even one of two; `beyond` where it is larger than the
-/// largest of the type, whose smallest exponent is `lowest`.
+/// Returns the nearest number with this many bits after the first one, ties to even. Returns `beyond` if it exceeds the
+/// largest number of the type, whose smallest exponent is `lowest`.
 fn round_to_bits(value: f64, bits: i32, lowest: i32, largest: f64, beyond: f64) -> f64 {
     if value == 0.0 || !value.is_finite() {
         return if value.is_infinite() { beyond.copysign(value) } else { value };
@@ -579,8 +580,8 @@ fn round_to_bits(value: f64, bits: i32, lowest: i32, largest: f64, beyond: f64) 
     if nearest.abs() > largest { beyond.copysign(value) } else { nearest }
 }
 
-/// A number without its fraction in an integer type. Numbers out of range give what x86-64 gives: narrow types are cut
-/// from 32 bits, which hold their lowest number then, wide ones are that number themselves.
+/// Converts a number without its fraction to an integer type. Numbers out of range give the results of x86-64: a narrow
+/// type is cut from 32 bits, which then hold their lowest number, and a wide type has its own lowest number.
 pub(crate) fn truncate(element_type: ElementType, value: f64) -> i128 {
     let within = |lowest: f64| value >= lowest && value < -lowest;
     let whole = value.trunc() as i128;
@@ -600,7 +601,7 @@ pub(crate) fn truncate(element_type: ElementType, value: f64) -> i128 {
     }
 }
 
-/// The largest number of a type, as a single value; `None` where OpenVINO knows none.
+/// Returns the largest number of a type as a single value; `None` if OpenVINO has none.
 pub(crate) fn largest(element_type: ElementType) -> Option<Array> {
     let value = match element_type {
         ElementType::F64 | ElementType::F32 | ElementType::F16 | ElementType::Bf16 => largest_finite(element_type),

@@ -1,4 +1,4 @@
-//! Arrays as NumPy writes them: `.npy` files.
+//! Arrays in NumPy's `.npy` files.
 
 use std::iter;
 
@@ -6,10 +6,10 @@ use typelift_promote::ElementType;
 
 use super::{Array, Data, Few};
 
-/// Reads what `numpy.save` writes: numbers and booleans, in either order of bytes and of axes.
+/// Reads an array that `numpy.save` wrote: numbers and booleans, in either byte order and axis order.
 ///
 /// # Errors
-/// What is not as it must be.
+/// A description of the invalid part.
 pub(crate) fn read(bytes: &[u8]) -> Result<Array, String> {
     let (header, values) = split(bytes).ok_or("it is not a .npy file")?;
     let (element_type, is_big) = element_type(value_of(header, "descr").ok_or("it does not say its type")?)?;
@@ -25,7 +25,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Array, String> {
     Ok(if is_fortran { array.with_axes_reversed() } else { array })
 }
 
-/// The header, and the values after it.
+/// Splits a file into the header and the values.
 fn split(bytes: &[u8]) -> Option<(&str, &[u8])> {
     let rest = bytes.strip_prefix(b"\x93NUMPY")?;
     let (&version, rest) = (rest.first()?, rest.get(2..)?);
@@ -40,13 +40,13 @@ fn split(bytes: &[u8]) -> Option<(&str, &[u8])> {
     Some((str::from_utf8(header).ok()?, values))
 }
 
-/// What comes after a key of the header.
+/// Returns the text after a key of the header.
 fn value_of<'a>(header: &'a str, key: &str) -> Option<&'a str> {
     let (_, rest) = header.split_once(&format!("'{key}'"))?;
     Some(rest.trim_start().strip_prefix(':')?.trim_start())
 }
 
-/// `'<f4', …`: the type, and whether the highest byte comes first.
+/// Parses `'<f4', …`: the type, and true if the highest byte comes first.
 fn element_type(descr: &str) -> Result<(ElementType, bool), String> {
     let text = descr.strip_prefix('\'').and_then(|rest| rest.split('\'').next()).unwrap_or_default();
     let ty = match text.trim_start_matches(['<', '>', '|', '=']) {
@@ -67,14 +67,14 @@ fn element_type(descr: &str) -> Result<(ElementType, bool), String> {
     Ok((ty, text.starts_with('>')))
 }
 
-/// `(3, 4), …`
+/// Parses `(3, 4), …`.
 fn dims_of(text: &str) -> Option<Few<usize>> {
     let inside = text.strip_prefix('(')?.split(')').next()?;
     inside.split(',').map(str::trim).filter(|dim| !dim.is_empty()).map(|dim| dim.parse().ok()).collect()
 }
 
 impl Array {
-    /// The same values with the last axis first.
+    /// Returns the same values with the last axis first.
     fn with_axes_reversed(&self) -> Self {
         let dims: Few<usize> = self.dims.iter().rev().copied().collect();
         let own = super::strides(&self.dims);
@@ -103,7 +103,7 @@ impl Array {
 mod tests {
     use super::*;
 
-    /// A file with this header, as NumPy pads it.
+    /// Creates a file with this header, padded as NumPy does.
     fn file(header: &str, values: &[u8]) -> Vec<u8> {
         let header = format!("{header:<117}\n");
         let length = (header.len() as u16).to_le_bytes();

@@ -1,4 +1,4 @@
-//! What conversions really do to the values of constants.
+//! Losses of actual values in conversions of constants.
 
 use std::fmt;
 
@@ -10,86 +10,87 @@ use crate::model::graph::Layer;
 use crate::model::weights::Weights;
 use crate::ops::values::array::{self, Array, Data};
 
-/// Whether every value of a constant is the same number in another type.
+/// True if every value of a constant is the same number in another type.
 pub(crate) fn survives(constant: &Layer, weights: &Weights, to: ElementType) -> bool {
     let from = constant.attribute("element_type").and_then(ElementType::from_name);
     let is_exact = from.and_then(|from| fidelity(from, to)).is_some_and(|fidelity| fidelity.is_exact());
     is_exact || Audit::of(constant, weights, to).is_some_and(|audit| audit.changed() == 0)
 }
 
-/// What a conversion does to the values of a constant, counted.
+/// Counts of a constant's values by what a conversion does to them.
 ///
-/// A value that changes is counted once, by the first of these that applies: it overflows, wraps, collapses, loses its
+/// A changed value is counted once, by the first of these that applies: it overflows, wraps, collapses, loses its
 /// fraction, vanishes, is rounded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Audit {
-    /// How many values there are.
+    /// The number of values.
     pub values: u64,
-    /// How many become the nearest number of the type.
+    /// The number that are rounded to the nearest number of the type.
     pub rounded: u64,
-    /// How many lie beyond the largest number of a float type, and become infinite, NaN, or that number.
+    /// The number beyond the largest number of a float type, which become infinite, NaN, or that number.
     pub overflowed: u64,
-    /// How many lie beyond an integer type, and keep their low bits or become anything.
+    /// The number beyond the range of an integer type, which keep their low bits or become undefined.
     pub wrapped: u64,
-    /// How many lose the digits after the point.
+    /// The number that lose their fraction.
     pub truncated: u64,
-    /// How many become true, and are not 1.
+    /// The number that become true, and are not 1.
     pub collapsed: u64,
-    /// How many are so small that they become zero.
+    /// The number that are so small that they become zero.
     pub vanished: u64,
-    /// The largest difference between a value and what becomes of it, those apart that become infinite or NaN.
+    /// The largest absolute error, except for values that become infinite or NaN.
     pub worst_absolute_error: f64,
-    /// The largest such difference in relation to the value, which is not zero.
+    /// The largest relative error of a value that is not zero.
     pub worst_relative_error: f64,
-    /// How many become numbers so small that they have less than the full precision of the type.
+    /// The number that become subnormal, and so lose precision.
     #[serde(skip)]
     pub subnormal: u64,
-    /// How many are NaN.
+    /// The number that are NaN.
     #[serde(skip)]
     pub nan: u64,
-    /// Whether they are integers, of which one that is rounded is another one.
+    /// True for integers, for which rounding gives another number.
     #[serde(skip)]
     pub(super) are_integers: bool,
-    /// How many lie beyond the largest number of the type.
+    /// The number beyond the largest number of the type.
     #[serde(skip)]
     pub(crate) beyond: u64,
-    /// How many lie between zero and the least number of the type.
+    /// The number between zero and the smallest number of the type.
     #[serde(skip)]
     pub(crate) tiny: u64,
-    /// How many of the others change by more than rounding of a number with full precision does.
+    /// The number of other values whose error exceeds rounding at full precision.
     #[serde(skip)]
     pub(crate) inexact: u64,
-    /// The largest difference among those that do not lie beyond the largest number.
+    /// The largest error of values up to the largest number.
     #[serde(skip)]
     pub(crate) worst_within: f64,
 }
 
 impl Audit {
-    /// How many values come out changed.
+    /// Returns the number of changed values.
     #[must_use]
     pub fn changed(&self) -> u64 {
         self.rounded + self.overflowed + self.wrapped + self.truncated + self.collapsed + self.vanished
     }
 
-    /// How many values are lost: those that change by more than the precision of the type, and every integer that changes.
+    /// Returns the number of lost values: those that change by more than the precision of the type, and every integer
+    /// that changes.
     #[must_use]
     pub fn lost(&self) -> u64 {
         if self.are_integers { self.changed() } else { self.changed() - self.rounded }
     }
 
-    /// How many values become something quite different: they overflow or wrap.
+    /// Returns the number of values that overflow or wrap.
     #[must_use]
     pub fn destroyed(&self) -> u64 {
         self.overflowed + self.wrapped
     }
 
-    /// Nothing counted yet of this many values of a type.
+    /// Creates empty counts for this many values of a type.
     pub(super) fn new(from: ElementType, values: u64) -> Self {
         Self { values, are_integers: !from.is_float(), ..Self::default() }
     }
 
-    /// Counts the values of a constant that a `Convert` layer to `to` changes; `None` where they cannot be read, or the
-    /// conversion keeps every value there is.
+    /// Counts the values of a constant that a `Convert` layer to `to` changes; `None` if they cannot be read, or if the
+    /// conversion never loses values.
     pub(crate) fn of(constant: &Layer, weights: &Weights, to: ElementType) -> Option<Self> {
         let stored = Stored::of(constant)?;
         if fidelity(stored.element_type, to)?.is_exact() {
@@ -98,7 +99,7 @@ impl Audit {
         stored.audit_converted(to, weights)
     }
 
-    /// Adds what was counted of other values of the same constant.
+    /// Adds the counts of other values of the same constant.
     pub(super) fn add_counts(&mut self, other: &Self) {
         let sums: [Counter; 11] = [
             |audit| &mut audit.rounded,
@@ -120,7 +121,7 @@ impl Audit {
         self.worst_within = self.worst_within.max(other.worst_within);
     }
 
-    /// Counts values and what becomes of them.
+    /// Counts values and their converted values.
     pub(super) fn add(&mut self, values: &Array, become_of: &Array) {
         let to = become_of.element_type;
         match (&values.data, &become_of.data) {
@@ -214,28 +215,28 @@ impl Audit {
     }
 }
 
-/// Which count grows.
+/// A function that selects a count.
 type Counter = fn(&mut Audit) -> &mut u64;
 
-/// The numbers of a floating-point type, by their size.
+/// Limits of a floating-point type.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Range {
     pub(super) largest: f64,
-    /// From here on, the nearest number would be beyond the largest.
+    /// From here on, the nearest number would exceed the largest.
     pub(super) overflow: f64,
-    /// The least number with the full precision of the type.
+    /// The smallest number with the full precision of the type.
     pub(super) normal: f64,
-    /// The least number above zero.
+    /// The smallest number above zero.
     pub(super) least: f64,
-    /// A larger relative error than rounding of a number with full precision makes.
+    /// The limit on relative errors of rounding at full precision.
     pub(super) inexact: f64,
-    /// Whether NaN counts as beyond the largest number.
+    /// True if NaN counts as beyond the largest number.
     counts_nan: bool,
 }
 
 impl Range {
-    /// That of a type to which numbers of another one are converted. What OpenVINO asks about constants that it compresses
-    /// goes by f16, whose rounding it allows twice: so do other types, in proportion to theirs.
+    /// Returns the limits for a conversion between types. OpenVINO's criteria for compressed constants are those of
+    /// f16, whose rounding error they permit twice; the limits of other types are in proportion.
     pub(super) fn of(from: ElementType, to: ElementType) -> Self {
         let largest = array::largest_finite(to);
         let (normal, least, step, inexact) = match to {
@@ -251,7 +252,7 @@ impl Range {
     }
 }
 
-/// `3 of 8 values change: 1 overflows, 2 are rounded; off by up to 0.5 (10 %)`.
+/// Formats as `3 of 8 values change: 1 overflows, 2 are rounded; off by up to 0.5 (10 %)`.
 impl fmt::Display for Audit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let changed = self.changed();
@@ -278,7 +279,7 @@ impl fmt::Display for Audit {
     }
 }
 
-/// A number with three significant digits.
+/// Formats a number with three significant digits.
 struct Significant(f64);
 
 impl fmt::Display for Significant {

@@ -1,4 +1,4 @@
-//! Conversions between f32 and its halves, many values at a time: nearly all weights of a model take this way.
+//! Conversions between f32 and 16-bit floats, many values at a time. Almost all weights of a model are converted here.
 
 use typelift_promote::ElementType;
 
@@ -7,29 +7,30 @@ use super::audit::Range;
 
 /// The number of values that are counted at a time, in small integers.
 const BLOCK: usize = 1 << 10;
-/// The number of values that are looked at side by side, so that the compiler can use vectors.
+/// The number of values that are processed together, so that the compiler can use vector instructions.
 const LANES: usize = 8;
 
-/// The bits of f32 that are not its sign.
+/// The bits of f32 other than its sign.
 const SIZE: u32 = 0x7fff_ffff;
 const SIGN: u32 = 1 << 31;
 /// The exponent of f32.
 const EXPONENT: u32 = 0xff << 23;
 
-/// A type of 16 bits. What it does to a value is a few operations on integers and sums of floats, without a branch, so that
-/// the compiler can make vectors of them for any processor.
+/// A 16-bit float type. Its conversions are a few operations on integers and sums of floats without a branch, which the
+/// compiler can vectorize for any processor.
 trait Half {
     /// The type itself.
     const TYPE: ElementType;
-    /// The code of infinity; those above it are NaN.
+    /// The code of infinity; larger codes are NaN.
     const INFINITE: u16;
-    /// Codes below this one, zero apart, are of numbers that are subnormal in f32 too.
+    /// Smaller codes, except zero, are numbers that are subnormal in f32 too.
     const NORMAL: u16;
 
-    /// The nearest number of the type, the even one of two, with its code. What lies beyond the largest number becomes that.
+    /// Returns the nearest number of the type, ties to even, with its code. A value beyond the largest number becomes
+    /// that number.
     fn nearest(value: f32) -> (f32, u32);
 
-    /// The number that has a code.
+    /// Returns the number of a code.
     fn value(code: u16) -> f32;
 }
 
@@ -41,7 +42,7 @@ impl Half for F16 {
     const INFINITE: u16 = 0x7c00;
     const NORMAL: u16 = 0;
 
-    /// As OpenVINO does it, NaN becomes the largest number, whatever its sign.
+    /// As in OpenVINO, NaN becomes the largest number, whatever its sign.
     fn nearest(value: f32) -> (f32, u32) {
         const LARGEST: u32 = 0x477f_e000;
         const LEAST_EXPONENT: u32 = (127 - 14) << 23;
@@ -49,7 +50,8 @@ impl Half for F16 {
         let sign = if bits & SIZE > EXPONENT { 0 } else { bits & SIGN };
         let size = least(bits & SIZE, LARGEST);
         let exponent = greatest(size & EXPONENT, LEAST_EXPONENT);
-        // The last digit of this power of two is worth as much as that of f16 is near the value: the sum is rounded to it.
+        // The last digit of this power of two has the value of the last digit of f16 near the value, so adding it
+        // rounds the value.
         let power = f32::from_bits(exponent + (13 << 23));
         let sum = f32::from_bits(size) + power;
         let code = (sum.to_bits() & !(SIGN | EXPONENT)) + ((exponent - LEAST_EXPONENT) >> 13);
@@ -58,7 +60,7 @@ impl Half for F16 {
 
     fn value(code: u16) -> f32 {
         let size = u32::from(code) << 13 & (SIZE >> 3);
-        // The exponents of f32 begin 112 lower; that of what is not finite is the largest of both.
+        // The exponents of f32 begin 112 lower; that of infinities and NaN is the largest of both.
         let scaled = (f32::from_bits(size) * f32::from_bits((127 + 112) << 23)).to_bits();
         let bits = if size < u32::from(Self::INFINITE) << 13 { scaled } else { scaled | EXPONENT };
         f32::from_bits(bits | u32::from(code) << 16 & SIGN)
@@ -74,7 +76,7 @@ impl Half for Bf16 {
         const LARGEST: u32 = 0x7f7f_0000;
         let bits = value.to_bits();
         let size = bits & SIZE;
-        // The low half is rounded away; of NaN the high half stays.
+        // The low half is rounded away; for NaN the high half is kept.
         let rounded = least(size + 0x7fff + (size >> 16 & 1), LARGEST);
         let code = if size > EXPONENT { size | 1 << 22 } else { rounded } | bits & SIGN;
         (f32::from_bits(code & 0xffff_0000), code >> 16)
@@ -85,7 +87,7 @@ impl Half for Bf16 {
     }
 }
 
-/// The least of two numbers below 2³¹. Comparing them as signed ones is what every processor has vectors for.
+/// Returns the smaller of two numbers below 2³¹. Signed comparisons have vector instructions on every processor.
 fn least(a: u32, b: u32) -> u32 {
     if (a as i32) < b as i32 { a } else { b }
 }
@@ -94,7 +96,7 @@ fn greatest(a: u32, b: u32) -> u32 {
     if (a as i32) < b as i32 { b } else { a }
 }
 
-/// The bytes of f32 values in a half, or of those of a half in f32; `None` for other types.
+/// Converts the bytes of f32 values to a 16-bit float, or the reverse; `None` for other types.
 pub(super) fn convert(from: ElementType, to: ElementType, bytes: &[u8]) -> Option<Vec<u8>> {
     match (from, to) {
         (ElementType::F32, ElementType::F16) => Some(narrow::<F16>(bytes)),
@@ -105,7 +107,7 @@ pub(super) fn convert(from: ElementType, to: ElementType, bytes: &[u8]) -> Optio
     }
 }
 
-/// Counts what becomes of the values that [`convert`] converts; `None` for other types.
+/// Counts the losses of [`convert`]; `None` for other types.
 pub(super) fn audit(from: ElementType, to: ElementType, bytes: &[u8], audit: &mut Audit) -> Option<()> {
     match (from, to) {
         (ElementType::F32, ElementType::F16) => count_narrowed::<F16>(bytes, audit),
@@ -138,7 +140,7 @@ fn count_narrowed<H: Half>(bytes: &[u8], audit: &mut Audit) {
     for block in bytes.chunks(4 * BLOCK) {
         let mut tally = Tally::default();
         let (lanes, rest) = block.as_chunks();
-        // Zeros after the last values change nothing.
+        // Zeros after the last values do not change the counts.
         let mut last = [0; 4 * LANES];
         last[..rest.len()].copy_from_slice(rest);
         for values in lanes.iter().chain([&last]) {
@@ -148,7 +150,7 @@ fn count_narrowed<H: Half>(bytes: &[u8], audit: &mut Audit) {
     }
 }
 
-/// Nothing is lost; some values may never have been numbers.
+/// Counts widened values: nothing is lost, but some values may be NaN.
 fn count_widened<H: Half>(bytes: &[u8], audit: &mut Audit) {
     for block in bytes.chunks(2 * BLOCK) {
         let (mut beyond, mut nan, mut subnormal) = (0_u16, 0_u16, 0_u16);
@@ -164,7 +166,7 @@ fn count_widened<H: Half>(bytes: &[u8], audit: &mut Audit) {
     }
 }
 
-/// The numbers of a half, by their size.
+/// Limits of a 16-bit float type.
 struct Limits {
     largest: f32,
     overflow: f32,
@@ -184,7 +186,7 @@ impl Limits {
     }
 }
 
-/// What was counted in each lane.
+/// Counts of each lane.
 #[derive(Default)]
 struct Tally {
     rounded: [u32; LANES],
@@ -201,7 +203,8 @@ struct Tally {
 }
 
 impl Tally {
-    /// The number of values is part of the type: with a profile the compiler leaves a loop alone that it only saw run a few times.
+    /// The number of values is part of the type. With profile-guided optimization the compiler would not vectorize a
+    /// loop that ran only a few times in the profile.
     fn add<H: Half>(&mut self, to: &Limits, values: &[u8; 4 * LANES]) {
         for (lane, bytes) in values.as_chunks().0.iter().enumerate() {
             let value = f32::from_le_bytes(*bytes);
@@ -209,7 +212,7 @@ impl Tally {
             let (size, error) = (value.abs(), (becomes - value).abs());
             let (is_finite, is_nan) = (size <= f32::MAX, size.is_nan());
             let is_within = size <= to.largest;
-            // NaN for zero, and for what is infinite: no comparison holds for it.
+            // The quotient is NaN for zero and for infinities, and no comparison with NaN holds.
             let relative = error / size;
             let is_tiny = (size < to.least) & (value != 0.0);
             let overflows = (size >= to.overflow) | (is_nan & to.counts_nan);

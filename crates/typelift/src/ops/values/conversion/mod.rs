@@ -1,4 +1,4 @@
-//! The conversion of constants from one element type to another, for constants of any size, and what it does to their values.
+//! Conversion of constants between element types, for constants of any size, and its losses.
 //!
 //! Every value becomes the nearest number of the other type, the even one of two; what lies beyond the largest or the least
 //! becomes that number. Fractions of integers are cut off. A `Convert` layer does the same within the range of its type and
@@ -24,13 +24,13 @@ use crate::model::shape::Shape;
 use crate::model::weights::{Content, Weights, byte_size, stored_size};
 use crate::ops::values::array::Array;
 
-/// The number of values that are looked at together: a multiple of what any type packs into whole bytes.
+/// The number of values in a chunk: a multiple of the number that any type packs into whole bytes.
 pub(crate) const CHUNK: u64 = 1 << 16;
 
-/// Any type packs as many values into whole bytes.
+/// A number of values that every type packs into whole bytes.
 const GROUP: u64 = 64;
 
-/// The values of a constant where the weights have them.
+/// Location of a constant's values in the weights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stored {
     pub(crate) element_type: ElementType,
@@ -39,7 +39,7 @@ pub(crate) struct Stored {
 }
 
 impl Stored {
-    /// Those of a constant; `None` if it does not say where they are, or how many.
+    /// Returns the location of a constant's values; `None` if it does not declare their offset or count.
     pub(crate) fn of(constant: &Layer) -> Option<Self> {
         let element_type = ElementType::from_name(constant.attribute("element_type")?.trim())?;
         let shape: Shape = constant.attribute("shape")?.parse().ok()?;
@@ -47,13 +47,13 @@ impl Stored {
         Some(Self { element_type, offset, count: shape.element_count()? })
     }
 
-    /// How many bytes they take.
+    /// Returns their size in bytes.
     pub(crate) fn size(&self) -> Option<u64> {
         u64::try_from(byte_size(self.element_type, self.count)?).ok()
     }
 
-    /// What `look` counts in chunks of the bytes, each with the number of its values, summed up; `None` where bytes are
-    /// missing or `look` says so.
+    /// Sums the counts of `look` over chunks of the bytes; `look` gets each chunk with the number of its values. `None`
+    /// if bytes are missing or `look` returns `None`.
     fn count(&self, weights: &Weights, look: impl Fn(&mut Audit, &[u8], usize) -> Option<()> + Sync) -> Option<Audit> {
         let count_chunk = |audit: &mut Audit, chunk: u64| {
             let (at, length, count) = self.chunk(chunk * CHUNK)?;
@@ -67,7 +67,7 @@ impl Stored {
         Some(audit)
     }
 
-    /// The first value for which `is` holds; `None` as well where bytes are missing before it.
+    /// Returns the first value for which `is` holds; `None` also if bytes before it are missing.
     pub(crate) fn find(&self, weights: &Weights, is: impl Fn(f64) -> bool) -> Option<f64> {
         (0..self.count).step_by(CHUNK as usize).find_map(|start| {
             let (at, length, count) = self.chunk(start)?;
@@ -76,15 +76,15 @@ impl Stored {
         })
     }
 
-    /// Where a chunk that begins with this value is, how many bytes it has, and how many values.
+    /// Returns offset, length in bytes and number of values of the chunk that begins with this value.
     fn chunk(&self, start: u64) -> Option<(u64, usize, usize)> {
         let count = CHUNK.min(self.count.checked_sub(start)?);
         let at = self.offset.checked_add(u64::try_from(byte_size(self.element_type, start)?).ok()?)?;
         Some((at, stored_size(self.element_type, count)?.try_into().ok()?, count.try_into().ok()?))
     }
 
-    /// The same values in another type, which are converted when they are read; `None` where one of the types has no
-    /// numbers, or the weights do not have all bytes.
+    /// Returns the values in another type, converted when they are read. `None` if one of the types has no numbers, or
+    /// if bytes are missing.
     pub(crate) fn converted(self, to: ElementType, weights: &Arc<Weights>) -> Option<Converted> {
         let has_numbers =
             |ty: ElementType| matches!(ty.kind(), Kind::Signed | Kind::Unsigned | Kind::Boolean | Kind::Float);
@@ -94,7 +94,7 @@ impl Stored {
         fits.then(|| Converted { from: self, to, weights: weights.clone() })
     }
 
-    /// What becomes of the values in another type; `None` where they cannot be read.
+    /// Counts the losses of values in another type; `None` if they cannot be read.
     pub(crate) fn audit(&self, to: ElementType, weights: &Weights) -> Option<Audit> {
         let from = self.element_type;
         self.count(weights, |audit, bytes, count| {
@@ -106,8 +106,8 @@ impl Stored {
         })
     }
 
-    /// What a `Convert` layer makes of the values, which beyond the range of a type is something else; `None` where they
-    /// cannot be read.
+    /// Counts the losses of a `Convert` layer, which differ beyond the range of the type; `None` if the values cannot
+    /// be read.
     fn audit_converted(&self, to: ElementType, weights: &Weights) -> Option<Audit> {
         let from = self.element_type;
         let fast = self.count(weights, |audit, bytes, _| halves::audit(from, to, bytes, audit));
@@ -121,11 +121,12 @@ impl Stored {
     }
 }
 
-/// Values in another type than that in which they are stored. They are converted when they are read, a chunk at a time.
+/// Stored values in another type. They are converted when they are read, a chunk at a time.
 pub(crate) struct Converted {
     from: Stored,
     to: ElementType,
-    /// Shared by all that are converted together: a clone for each would keep an older state of what was added.
+    /// Shared by all values that are converted together: separate clones would each keep an older state of the added
+    /// bytes.
     weights: Arc<Weights>,
 }
 
@@ -134,7 +135,7 @@ impl Converted {
         self.to
     }
 
-    /// All of it, in one piece.
+    /// Returns all bytes in one piece.
     fn all(&self) -> Option<Vec<u8>> {
         let mut bytes = Vec::with_capacity(usize::try_from(self.len()).ok()?);
         let read = self.read(0..self.len(), &mut |part| {
@@ -144,7 +145,7 @@ impl Converted {
         read.ok().map(|()| bytes)
     }
 
-    /// The bytes of the values of a range, whose ends are multiples of [`GROUP`].
+    /// Returns the bytes of a range of values whose ends are multiples of [`GROUP`].
     fn bytes(&self, values: Range<u64>) -> Option<Vec<u8>> {
         let Stored { element_type, offset, count } = self.from;
         let at = offset.checked_add(u64::try_from(byte_size(element_type, values.start)?).ok()?)?;
@@ -175,8 +176,9 @@ impl Content for Converted {
 }
 
 impl Layer {
-    /// The values of a constant in another element type, as bytes of a weights file, however many they are: nearest even,
-    /// saturating. `None` if it is not a constant, one of the types has no numbers, or the weights do not have its bytes.
+    /// Converts the values of a constant, of any number, to another element type, as bytes of a weights file. Rounds to
+    /// nearest even and saturates. `None` if the layer is not a constant, one of the types has no numbers, or bytes are
+    /// missing.
     ///
     /// # Examples
     /// ```
@@ -192,8 +194,8 @@ impl Layer {
     }
 }
 
-/// `count` values of one element type, as bytes of a weights file, in another: nearest even, saturating, packed as the type is.
-/// `None` if one of the types has no numbers, or there are fewer bytes than the values take.
+/// Converts `count` values between element types, as packed bytes of a weights file. Rounds to nearest even and
+/// saturates. `None` if one of the types has no numbers, or if there are too few bytes.
 ///
 /// ```
 /// # use typelift::{convert_values, promote::ElementType};
@@ -206,7 +208,7 @@ pub fn convert_values(bytes: &[u8], count: u64, from: ElementType, to: ElementTy
     Stored { element_type: from, offset: 0, count }.converted(to, &weights)?.all()
 }
 
-/// The bytes of values in another type; `None` where one of the types has no numbers.
+/// Converts the bytes of values to another type; `None` if one of the types has no numbers.
 fn convert(bytes: &[u8], count: usize, from: ElementType, to: ElementType) -> Option<Vec<u8>> {
     let generally = || Array::decode(from, smallvec![count], bytes)?.saturated(to)?.encode();
     halves::convert(from, to, bytes).or_else(generally)
@@ -219,7 +221,7 @@ mod tests {
 
     use super::*;
 
-    /// Values in a type, one at a time by the general rule, and what that counts.
+    /// Converts values one at a time by the general rule, and counts the losses.
     fn generally(bytes: &[u8], from: ElementType, to: ElementType) -> (Vec<u8>, Audit) {
         let count = bytes.len() * 8 / from.bits() as usize;
         let values = Array::decode_all(from, smallvec![count], bytes).unwrap();
@@ -233,13 +235,13 @@ mod tests {
         values.iter().flat_map(|value| value.to_le_bytes()).collect()
     }
 
-    /// The numbers of a constant that is f16 now.
+    /// Returns the numbers of a constant that is f16 now.
     fn halves(values: &[f32]) -> Vec<f32> {
         let bytes = convert(&f32s(values), values.len(), F32, F16).unwrap();
         bytes.chunks_exact(2).map(|b| half::f16::from_le_bytes([b[0], b[1]]).to_f32()).collect()
     }
 
-    /// As OpenVINO 2026.4.1 saves them: nearest even, saturating, NaN as the largest number.
+    /// Checks the result of OpenVINO 2026.4.1's `save_model`: nearest even, saturating, NaN as the largest number.
     #[test]
     fn f32_becomes_f16_as_openvino_compresses_it() {
         let cases = [
@@ -263,7 +265,7 @@ mod tests {
         assert_eq!(i32s, [i32::MAX, i32::MIN, 7].iter().flat_map(|it| it.to_le_bytes()).collect::<Vec<_>>());
         let f64s: Vec<u8> = [1e300, f64::NEG_INFINITY].iter().flat_map(|value| value.to_le_bytes()).collect();
         assert_eq!(convert(&f64s, 2, F64, F32).unwrap(), f32s(&[f32::MAX, -f32::MAX]));
-        // Of f64, what f16 has no number near is zero, without a sign.
+        // An f64 value too small for f16 becomes zero without a sign.
         let tiny: Vec<u8> = (-0.9 * 2_f64.powi(-24)).to_le_bytes().into();
         assert_eq!(convert(&tiny, 1, F64, F16).unwrap(), [0, 0]);
         assert_eq!(convert(&f32s(&[300.0, -1.5, f32::NAN, 2.9]), 4, F32, U8).unwrap(), [255, 0, 0, 2]);
@@ -337,7 +339,7 @@ mod tests {
         #[test]
         fn the_fast_way_gives_what_the_general_one_gives(bits in prop::collection::vec(any::<u32>(), 0..3000), to_f16: bool) {
             let to = if to_f16 { F16 } else { Bf16 };
-            // Exponents around the ends of f16, so that every count is reached.
+            // Exponents near the limits of f16 exercise every count.
             let values: Vec<f32> = bits.iter().map(|&bits| f32::from_bits(match bits % 3 {
                 0 => bits,
                 _ => bits & 0x83ff_ffff | (((bits >> 8) % 48 + 100) << 23),

@@ -1,4 +1,4 @@
-//! Which types the inputs of one layer are to get.
+//! Decision about the input types of one layer.
 
 use std::rc::Rc;
 
@@ -14,15 +14,15 @@ use crate::model::graph::{Input, Layer, Output, OutputPort};
 use crate::ops::values::conversion;
 use crate::ops::{AttributeValues, Fault, LayerKind, Operation, Outputs, Subject, kind};
 
-/// A layer whose inputs are being looked at, with their target types so far.
+/// A layer under consideration, with the input types decided so far.
 pub(super) struct Case<'a> {
     pub(super) scope: usize,
     pub(super) layer: &'a Layer,
     pub(super) operation: &'static Operation,
     pub(super) ports: Vec<OutputPort>,
-    /// The tensors that come in.
+    /// The input tensors.
     pub(super) tensors: Vec<Output>,
-    /// What its ports say that it makes.
+    /// The output types that its ports declare.
     pub(super) declared: Vec<Option<ElementType>>,
 }
 
@@ -35,26 +35,26 @@ impl Case<'_> {
         self.operation.input_groups(&self.types())
     }
 
-    /// Whether outputs are what the ports declare, as far as they declare anything.
+    /// True if outputs have the declared types, as far as they are declared.
     pub(super) fn matches(&self, outputs: &Outputs) -> bool {
         let declared = self.declared.iter().zip(outputs);
         declared.into_iter().all(|(declared, output)| declared.is_none_or(|declared| declared == output.element_type))
     }
 
-    /// The types that its outputs declare, each once.
+    /// Returns the types that its outputs declare, each once.
     fn declared_types(&self) -> Vec<ElementType> {
         let mut types: Vec<_> = self.declared.iter().copied().flatten().collect();
         types.dedup();
         types
     }
 
-    /// Whether these inputs have more than one type.
+    /// True if these inputs have more than one type.
     pub(super) fn disagree(&self, group: &[usize]) -> bool {
         let mut known = group.iter().filter_map(|&input| Some(self.ports.get(input)?.element_type()));
         known.next().is_some_and(|first| known.any(|other| other != first))
     }
 
-    /// ``Add 2 `sum` takes f32 from `x` and f64 from `c` ``
+    /// Formats as ``Add 2 `sum` takes f32 from `x` and f64 from `c` ``.
     pub(super) fn takes(&self, scope: &Scope, group: &[usize]) -> String {
         format!("{} takes {}", describe(self.layer), scope.origins(self.sources(group)))
     }
@@ -71,21 +71,21 @@ pub(super) struct Choice {
     pub(super) ground: String,
 }
 
-/// What can be done about a layer.
+/// Decision about a layer.
 pub(super) enum Verdict {
     Give(Choice),
-    /// The inputs get one of these types, whichever costs least.
+    /// The inputs get one of these types, the cheapest.
     Tied(Vec<usize>, Vec<ElementType>),
-    /// The only type that would do makes integers of floating-point numbers.
+    /// The only possible type would convert floating-point numbers to integers.
     Refuse(Choice),
     Leave,
 }
 
-/// How a layer takes a group of inputs in one type.
+/// Result of running a layer's rule with a group of inputs of one type.
 #[derive(Clone, Debug)]
 struct Trial {
     pub(super) to: ElementType,
-    /// Whether all of them may be converted to it.
+    /// True if all of them may be converted to it.
     permitted: bool,
     fit: Fit,
     pub(super) makes: Vec<ElementType>,
@@ -93,11 +93,11 @@ struct Trial {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fit {
-    /// It makes what the file declares.
+    /// The outputs have the declared types.
     AsDeclared,
-    /// It makes something else.
+    /// The outputs have other types.
     Taken,
-    /// It refuses other inputs.
+    /// The rule refuses other inputs.
     Further,
     Refused,
 }
@@ -118,7 +118,7 @@ impl<'a> Search<'a> {
         Some(Case { scope, layer, operation, ports, tensors, declared })
     }
 
-    /// What the rule of the layer makes of inputs of these types.
+    /// Runs the rule of the layer with inputs of these types.
     pub(super) fn ask(&mut self, case: &Case, ports: &[OutputPort]) -> Result<Outputs, Fault> {
         let Scope { graph, probe, .. } = &mut self.scopes[case.scope];
         let &Case { layer, operation, .. } = case;
@@ -127,7 +127,7 @@ impl<'a> Search<'a> {
         probe.ask(&subject, &ports.iter().collect::<Vec<_>>())
     }
 
-    /// As [`ask`](Self::ask), with a group of inputs of another type.
+    /// Does the same as [`ask`](Self::ask), with another type for a group of inputs.
     pub(super) fn ask_with(&mut self, case: &Case, group: &[usize], to: ElementType) -> Result<Outputs, Fault> {
         let mut ports = case.ports.clone();
         for &input in group {
@@ -136,7 +136,7 @@ impl<'a> Search<'a> {
         self.ask(case, &ports)
     }
 
-    /// What to do about a layer that takes its inputs.
+    /// Decides about a layer whose rule accepts its inputs.
     pub(super) fn reconsider(&mut self, case: &Case, outputs: &Outputs, follows: bool) -> Verdict {
         if case.operation.is_tied_when_run()
             && let Some(group) = case.groups().into_iter().find(|group| case.disagree(group))
@@ -149,7 +149,7 @@ impl<'a> Search<'a> {
         let is_relaxed = self.known.relaxed.contains(&(self.scopes[case.scope].place.clone(), case.layer.id()));
         for group in case.groups() {
             let tensors: HashSet<_> = case.sources(&group).collect();
-            // Constants and Converts that agree with another tensor contradict the port.
+            // Constants and Converts that agree with another tensor are evidence against the port.
             let scope = &self.scopes[case.scope];
             let says_type =
                 |&tensor: &Output| scope.is_of(tensor, LayerKind::Constant) || scope.is_of(tensor, LayerKind::Convert);
@@ -168,10 +168,10 @@ impl<'a> Search<'a> {
         Verdict::Leave
     }
 
-    /// What to do about a layer that refuses its inputs.
+    /// Decides about a layer whose rule refuses its inputs.
     pub(super) fn decide(&mut self, case: &Case, fault: &Fault) -> Verdict {
         if kind(case.layer) == LayerKind::ConvertPromoteTypes {
-            // Its attributes say which promotions its author wants refused.
+            // Its attributes state which promotions its author wants refused.
             return Verdict::Leave;
         }
         let groups = case.groups();
@@ -224,7 +224,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Asks a layer with a group of inputs of another type.
+    /// Runs the rule of a layer with another type for a group of inputs.
     fn try_type(&mut self, case: &Case, group: &[usize], to: ElementType) -> Trial {
         let scope = &self.scopes[case.scope];
         let survives = |tensor| group.len() > 1 && self.survives(case.scope, tensor, to);
@@ -240,14 +240,14 @@ impl<'a> Search<'a> {
         Trial { to, permitted, fit, makes }
     }
 
-    /// Whether every value of a constant is the same number in another type.
+    /// True if every value of a constant is the same number in another type.
     fn survives(&self, scope: usize, tensor: Output, to: ElementType) -> bool {
         let constant = self.scopes[scope].graph.layer(tensor.layer).filter(|layer| kind(layer) == LayerKind::Constant);
         constant.is_some_and(|constant| conversion::survives(constant, &self.model.weights, to))
     }
 
-    /// Chooses among several types that a layer takes: later, where what it makes does not depend on them, and otherwise
-    /// the one that most tensors have; constants follow, and OpenVINO's rules decide between equals.
+    /// Selects one of several accepted types. If the outputs do not depend on it, the selection is deferred. Otherwise
+    /// the most frequent type of the tensors wins, constants follow, and OpenVINO's rules break ties.
     fn weigh(&mut self, case: &Case, group: Vec<usize>, options: &[Trial]) -> Verdict {
         if options.iter().all(|option| option.makes == options[0].makes) {
             return Verdict::Tied(group, options.iter().map(|option| option.to).collect());
@@ -270,7 +270,7 @@ impl<'a> Search<'a> {
         Verdict::Give(Choice { group, to, ground })
     }
 
-    /// Gives a group of inputs their type, and notes those for which that is another one.
+    /// Gives a group of inputs their type, and records those that change.
     pub(super) fn give(&mut self, case: &mut Case, choice: &Choice) {
         let scope = &mut self.scopes[case.scope];
         let reason: Rc<str> = format!("{}: {}", case.takes(scope, &choice.group), choice.ground).into();
@@ -283,7 +283,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Refuses to make integers of floating-point numbers.
+    /// Refuses to convert floating-point numbers to integers.
     pub(super) fn refuse(&mut self, case: &Case, choice: &Choice) {
         let scope = &self.scopes[case.scope];
         let to = choice.to;

@@ -1,8 +1,9 @@
-//! Which types inputs that disagree are to get, by what the ports of the file declare: it is what its author had.
+//! Alignment by the types that the file's ports declare, which show what the author of the model had.
 //!
-//! One walk gives every tensor its type as if each repair before it had been made. A layer that refuses its inputs, or
-//! makes something else than its ports declare, asks for other types; the types are then given where they are odd: by an
-//! attribute that says the wrong one, by the Parameter of a body, or by a Convert directly after the tensor.
+//! One walk computes the type of every tensor as if all earlier changes had been made. A layer that refuses its inputs,
+//! or whose outputs differ from its declared ports, demands other input types. The demand is met at the tensor with the
+//! wrong type: by an attribute that names the wrong type, by the Parameter of a body, or by a Convert directly after
+//! the tensor.
 
 mod decide;
 mod scope;
@@ -21,22 +22,22 @@ use crate::infer::Alignments;
 use crate::model::graph::{Direction, Input, Layer, LayerId, Model, Output, Place};
 use crate::ops::{self, LayerKind, Operation, kind};
 
-/// What to change so that types agree.
+/// Changes that make the types agree.
 #[derive(Default)]
 pub(crate) struct Repair {
     /// The inputs that get another type, for the model and each body.
     pub(crate) alignments: BTreeMap<Place, Alignments>,
-    /// Attributes that say the wrong type.
+    /// The attributes that name the wrong type.
     pub(crate) corrections: Vec<Correction>,
-    /// What is left alone because a number would become an index or an integer.
+    /// The inputs left unchanged, because a number would become an index or an integer.
     pub(crate) refusals: Vec<Diagnostic>,
-    /// How many edits it takes: Converts, which are shared, and attributes.
+    /// The number of edits: Converts, which are shared, and attributes.
     cost: usize,
-    /// How many of them are of constants and Converts of the file.
+    /// The number of edits that change constants and Converts of the file.
     contradictions: usize,
 }
 
-/// An attribute of a layer that is to say another type.
+/// An attribute of a layer that must name another type.
 pub(crate) struct Correction {
     pub(crate) place: Place,
     pub(crate) layer: LayerId,
@@ -45,17 +46,17 @@ pub(crate) struct Correction {
     pub(crate) reason: String,
 }
 
-/// Layers of which more is known than the file says.
+/// Facts that override declared ports.
 #[derive(Default)]
 pub(crate) struct Known {
-    /// Inputs of the model whose type was changed, so that what follows from them is not what the file declares.
+    /// Inputs of the model whose type was changed, so that the declared types after them are out of date.
     pub(crate) changed: Vec<LayerId>,
-    /// Layers that took inputs of any types and made what they declare.
+    /// Layers that accepted inputs of any types and have the output types that they declare.
     pub(crate) relaxed: HashSet<(Place, LayerId)>,
 }
 
-/// Finds what to change in a model that was inferred. Ports of the file that are themselves out of date do not count: where
-/// going by what comes into their layers takes fewer edits, and contradicts fewer constants and Converts.
+/// Finds the changes that an inferred model needs. Ports that are out of date are ignored: those of layers for which
+/// following the inputs needs fewer edits, and contradicts fewer constants and Converts.
 pub(crate) fn find(model: &Model, known: &Known) -> Repair {
     let (mut best, _) = Search::new(model, known, Stale::default()).run();
     if best.contradictions < 2 || !known.changed.is_empty() || !known.relaxed.is_empty() {
@@ -77,13 +78,13 @@ pub(crate) fn find(model: &Model, known: &Known) -> Repair {
     if is_better(&by_inputs, &best) { by_inputs } else { best }
 }
 
-/// How many parts of a model are tried whose ports may be out of date, large ones first.
+/// The number of regions with possibly outdated ports that are tried, large ones first.
 const MOST_REGIONS: usize = 8;
 
 /// A layer, by its scope.
 type Member = (usize, LayerId);
 
-/// The layers whose ports do not count.
+/// Layers whose declared ports are ignored.
 enum Stale {
     Of(HashSet<Member>),
     All,
@@ -115,7 +116,7 @@ struct Search<'a> {
     model: &'a Model,
     known: &'a Known,
     stale: Stale,
-    /// Layers that make something else than they declare of inputs that nothing was decided about.
+    /// Layers whose outputs differ from their ports, although nothing was decided about their inputs.
     differing: Vec<Member>,
     /// Tensors whose types follow from a decision.
     decided: HashSet<(usize, Output)>,
@@ -140,9 +141,9 @@ impl<'a> Search<'a> {
         Self { scopes, model, known, stale, differing: Vec::new(), decided: HashSet::default(), refusals: Vec::new() }
     }
 
-    /// What to change, and the parts of the model whose ports may be out of date, large ones first.
+    /// Returns the changes, and the regions whose ports may be out of date, large ones first.
     fn run(mut self) -> (Repair, Vec<Vec<Member>>) {
-        // Bodies come after the layers around them in the list.
+        // Bodies are listed after the layers around them.
         for scope in (0..self.scopes.len()).rev() {
             self.walk_scope(scope);
         }
@@ -155,7 +156,7 @@ impl<'a> Search<'a> {
         (repair, regions)
     }
 
-    /// Which ports do not count, and why, as a clause; `None` if all of them do.
+    /// Explains which ports are ignored, as a clause; `None` if none are.
     fn out_of_date(&self) -> Option<String> {
         let whose = match &self.stale {
             Stale::All => "the ports of the file".to_owned(),
@@ -171,7 +172,7 @@ impl<'a> Search<'a> {
         Some(format!("{whose} are out of date: constants and Converts contradict them"))
     }
 
-    /// The differing layers, those together that feed each other.
+    /// Groups the layers with differing ports into connected regions.
     fn regions(&self) -> Vec<Vec<Member>> {
         let places: HashMap<Member, usize> = self.differing.iter().copied().zip(0..).collect();
         let mut regions = petgraph::unionfind::UnionFind::new(self.differing.len());
@@ -209,7 +210,7 @@ impl<'a> Search<'a> {
         self.retype_parameters(scope);
     }
 
-    /// Parameters, constants and the like.
+    /// Sets the types of Parameters, constants and similar layers.
     fn settle_source(&mut self, scope: usize, layer: &Layer) {
         let scope = &mut self.scopes[scope];
         let written = layer.attribute("element_type").and_then(ElementType::from_name);
@@ -222,7 +223,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// An operation that is not known makes what it declares.
+    /// Sets the outputs of an unknown operation to their declared types.
     fn settle_declared(&mut self, scope: usize, layer: &Layer) {
         for (port, output) in layer.outputs().iter().enumerate() {
             let ty = output.declared.unwrap_or(output.element_type());
@@ -230,7 +231,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// A Result of the model takes what its port declares.
+    /// Demands the declared type of a Result of the model.
     fn settle_result(&mut self, scope: usize, layer: &Layer) {
         let trusts = !self.stale.has((scope, layer.id()));
         let scope = &mut self.scopes[scope];
@@ -240,7 +241,7 @@ impl<'a> Search<'a> {
             return;
         };
         let is_other = ![declared, ElementType::Dynamic].contains(&scope.element_type(tensor));
-        // What an operation makes of sound inputs is not odd: the port of the Result is out of date.
+        // An operation's result for valid inputs is right, so the port of the Result is out of date.
         let can_be_odd = [LayerKind::Parameter, LayerKind::Constant, LayerKind::Convert];
         let can_be_odd = can_be_odd.into_iter().any(|kind| scope.is_of(tensor, kind));
         if trusts
@@ -255,7 +256,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// An Assign takes what the ReadValue of its variable gives.
+    /// Demands for an Assign the type of its variable's ReadValue.
     fn settle_assign(&mut self, scope: usize, layer: &Layer) {
         let scope = &mut self.scopes[scope];
         let Some(tensor) = scope.source(layer.id(), 0) else { return };
@@ -269,7 +270,8 @@ impl<'a> Search<'a> {
         scope.types.insert(Output { layer: layer.id(), port: 0 }, wanted);
     }
 
-    /// A layer with bodies: what goes in has the types of their Parameters, what comes out those of their Results.
+    /// Sets the types of a layer with bodies: its inputs have the types of their Parameters, its outputs those of their
+    /// Results.
     fn settle_owner(&mut self, scope: usize, layer: &Layer) {
         for (at, body) in layer.bodies().iter().enumerate() {
             let Some(&inner) = self.scopes[scope].bodies.get(&(layer.id(), at)) else { continue };
@@ -291,7 +293,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Gives an input of a layer with bodies the type of the Parameter that it goes to.
+    /// Gives an input of a layer with bodies the type of the Parameter that it feeds.
     fn enter(&mut self, scope: usize, layer: &Layer, port: usize, wanted: ElementType) {
         let scope = &mut self.scopes[scope];
         let Some(tensor) = scope.source(layer.id(), port) else { return };
@@ -304,7 +306,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Gives what a Result of a body takes the type that it meets.
+    /// Gives the input of a body's Result the type on the other side.
     fn merge(&mut self, inner: usize, result: LayerId, given: ElementType, wanted: ElementType, reason: String) {
         let scope = &mut self.scopes[inner];
         let Some(tensor) = scope.source(result, 0) else { return };
@@ -314,7 +316,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Finds the type of an output of a layer with bodies, which its branches must agree on.
+    /// Computes the type of an output of a layer with bodies, on which its branches must agree.
     fn leave(&mut self, scope: usize, layer: &Layer, port: usize) {
         let results: Vec<(usize, LayerId)> = layer
             .bodies()
@@ -350,7 +352,8 @@ impl<'a> Search<'a> {
         self.scopes[scope].types.insert(Output { layer: layer.id(), port }, common);
     }
 
-    /// Gives inputs of a layer other types until it takes them and makes what it declares, one group at a time.
+    /// Changes input types of a layer, one group at a time, until its rule accepts them and its outputs have the
+    /// declared types.
     fn settle(&mut self, scope: usize, layer: &'a Layer, operation: &'static Operation) {
         let Some(mut case) = self.case(scope, layer, operation) else { return };
         let follows = case.tensors.iter().any(|tensor| self.scopes[scope].follow.contains(tensor));
@@ -402,7 +405,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Gives Parameters of a body the type that everything in it asks for.
+    /// Gives Parameters of a body the type that all their uses demand.
     fn retype_parameters(&mut self, scope: usize) {
         let scope = &mut self.scopes[scope];
         if scope.place.is_model() {
@@ -420,7 +423,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Adds what is to be done in a scope.
+    /// Adds the changes in a scope.
     fn collect(&mut self, scope: usize, repair: &mut Repair) {
         let demands = std::mem::take(&mut self.scopes[scope].demands);
         let ground = self.out_of_date();
@@ -464,7 +467,8 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// The attribute that says the wrong type of a tensor, where everything that uses the tensor takes the right one.
+    /// Returns the attribute that names the wrong type of a tensor, if all consumers of the tensor accept the right
+    /// one.
     fn culprit(&mut self, scope: usize, tensor: Output, demands: &[Demand]) -> Option<&'static str> {
         let graph = self.scopes[scope].graph;
         let to = demands.first()?.to;
@@ -492,7 +496,7 @@ impl<'a> Search<'a> {
         others.into_iter().all(|input| self.takes(scope, input, to)).then_some(attribute.name)
     }
 
-    /// Whether a layer makes what it declares when one of its inputs has another type.
+    /// True if the outputs of a layer have their declared types when one of its inputs has another type.
     fn takes(&mut self, scope: usize, input: Input, to: ElementType) -> bool {
         let graph = self.scopes[scope].graph;
         let Some(layer) = graph.layer(input.layer) else { return false };
@@ -501,7 +505,7 @@ impl<'a> Search<'a> {
         }
         let operation = layer.operation().filter(|_| layer.bodies().is_empty());
         let case = operation.and_then(|operation| self.case(scope, layer, operation));
-        // An operation has as many inputs as come before the first one that nothing feeds.
+        // An operation has as many inputs as precede the first unconnected one.
         let Some(case) = case.filter(|case| input.port < case.ports.len()) else { return false };
         let makes = self.ask_with(&case, &[input.port], to);
         makes.is_ok_and(|outputs| case.matches(&outputs))

@@ -1,4 +1,4 @@
-//! A graph of the model, with the types that its tensors have once everything before them is repaired.
+//! A graph of the model, with the types of its tensors after all changes before them.
 
 use std::rc::Rc;
 
@@ -11,7 +11,7 @@ use crate::infer::Probe;
 use crate::model::graph::{Graph, Input, Layer, LayerId, Model, Output, Place};
 use crate::ops::{self, LayerKind, kind};
 
-/// What a layer asks of one of its inputs.
+/// Type that a layer demands for one of its inputs.
 pub(super) struct Demand {
     pub(super) input: Input,
     pub(super) tensor: Output,
@@ -21,11 +21,11 @@ pub(super) struct Demand {
     pub(super) reason: Rc<str>,
 }
 
-/// Inputs of a layer that must agree, where what it makes does not depend on their type.
+/// Inputs of a layer that must agree, on whose type the outputs do not depend.
 pub(super) struct Tie {
     pub(super) layer: LayerId,
     pub(super) inputs: Vec<(usize, Output)>,
-    /// The types that the layer takes.
+    /// The types that the layer accepts.
     pub(super) takes: Vec<ElementType>,
 }
 
@@ -35,9 +35,9 @@ pub(super) struct Scope<'a> {
     pub(super) place: Place,
     /// The scope of each body in it.
     pub(super) bodies: HashMap<(LayerId, usize), usize>,
-    /// The type that each tensor has when everything before it is repaired.
+    /// The type of each tensor after all changes before it.
     pub(super) types: HashMap<Output, ElementType>,
-    /// Tensors that follow from a changed input.
+    /// Tensors that depend on a changed input.
     pub(super) follow: HashSet<Output>,
     pub(super) demands: Vec<Demand>,
     /// The latest demand of each input.
@@ -56,7 +56,7 @@ impl Scope<'_> {
         self.graph.producer(layer.input(input))
     }
 
-    /// The type of what a Result takes, as it asks for it.
+    /// Returns the type of a Result's input, as the Result demands it.
     pub(super) fn result_type(&self, result: LayerId) -> ElementType {
         let asked = self.asked.get(&Input { layer: result, port: 0 }).map(|&at| self.demands[at].to);
         asked.or_else(|| Some(self.element_type(self.source(result, 0)?))).unwrap_or(ElementType::Dynamic)
@@ -68,7 +68,7 @@ impl Scope<'_> {
         self.demands.push(Demand { input, tensor, from, to, reason });
     }
 
-    /// Whether a tensor is a constant, or one that was converted.
+    /// True for a constant, or a converted one.
     pub(super) fn is_constant(&self, tensor: Output) -> bool {
         let is = |tensor: Output| self.graph.layer(tensor.layer).is_some_and(ops::is_constant);
         let converted = || self.source(tensor.layer, 0).filter(|_| self.is_of(tensor, LayerKind::Convert));
@@ -79,15 +79,15 @@ impl Scope<'_> {
         self.graph.layer(tensor.layer).is_some_and(|layer| kind(layer) == wanted)
     }
 
-    /// Whether a tensor can be given another type: no floating-point number becomes an integer, an index or a truth value,
-    /// unless an attribute says what the tensor is.
+    /// True if a tensor can get another type. No floating-point number becomes an integer, an index or a boolean,
+    /// unless an attribute names the type of the tensor.
     pub(super) fn permits(&self, tensor: Output, to: ElementType) -> bool {
         let from = self.element_type(tensor);
         let has_type = || type_attributes(self.graph.layer(tensor.layer)).next().is_some();
         from == to || fidelity(from, to).is_some() && (!from.is_float() || to.is_float() || has_type())
     }
 
-    /// ``f32 from `x` and f64 from `c` ``, each type once.
+    /// Formats as ``f32 from `x` and f64 from `c` ``, each type once.
     pub(super) fn origins(&self, tensors: impl Iterator<Item = Output>) -> String {
         let mut seen = Vec::new();
         let origin = |tensor: Output| {
@@ -116,7 +116,7 @@ impl<'a> Scope<'a> {
     }
 }
 
-/// ``Add 2 `sum` ``
+/// Formats as ``Add 2 `sum` ``.
 pub(super) fn describe(layer: &Layer) -> String {
     format!("{} {} `{}`", layer.ty(), layer.id(), layer.name())
 }

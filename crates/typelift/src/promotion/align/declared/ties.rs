@@ -1,4 +1,4 @@
-//! One type for inputs that must agree, where what their layers make does not depend on it.
+//! A common type for inputs that must agree, if the outputs of their layers do not depend on it.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -11,8 +11,8 @@ use super::scope::{Scope, Tie, describe};
 use crate::model::graph::{Input, Layer, Output};
 
 impl Search<'_> {
-    /// Chooses the types of inputs that must agree and on which nothing depends: the one that takes the fewest Converts, of
-    /// all layers together that share a tensor.
+    /// Selects the types of inputs that must agree and on which nothing depends: the type with the fewest Converts,
+    /// over all layers that share a tensor.
     pub(super) fn untie(&mut self, scope: usize) {
         let scope = &mut self.scopes[scope];
         let ties = std::mem::take(&mut scope.ties);
@@ -45,7 +45,7 @@ impl Search<'_> {
     }
 }
 
-/// The type that ties with common tensors get, and why.
+/// Returns the type for ties with common tensors, and the reason.
 fn cheapest(scope: &Scope, ties: &[&Tie], asked: &HashMap<Output, ElementType>) -> Option<(ElementType, String)> {
     let tensors: HashSet<Output> = ties.iter().flat_map(|tie| tie.inputs.iter().map(|(_, tensor)| *tensor)).collect();
     let type_of = |tensor: &Output| asked.get(tensor).copied().unwrap_or(scope.element_type(*tensor));
@@ -81,7 +81,7 @@ fn cheapest(scope: &Scope, ties: &[&Tie], asked: &HashMap<Output, ElementType>) 
     Some((common, ground))
 }
 
-/// The type that OpenVINO's rules give two types.
+/// Returns the type that OpenVINO's rules give two types.
 pub(super) fn wider(left: ElementType, right: ElementType) -> Option<ElementType> {
     let [left, right] = [left, right].map(Operand::dimensioned);
     openvino::promote(left, right, &openvino::Options::default()).ok()

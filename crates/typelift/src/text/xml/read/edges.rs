@@ -1,4 +1,4 @@
-//! Edges, and what is wrong with how they connect layers.
+//! Edges, and errors in the connections of layers.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::mem::take;
@@ -8,14 +8,14 @@ use smallvec::SmallVec;
 use super::super::tokens::Element;
 use super::{Fatal, Read, SHOWN};
 use crate::findings::{About, Code, Diagnostic, LayerRef, Severity};
-// The reader drops layers as OpenVINO does, by what their type says and nothing else of operations.
+// As OpenVINO does, the reader decides by the type text alone which layers are dropped.
 use crate::base::span::Span;
 use crate::model::graph::{Direction, Graph, Input, Layer, LayerId, Output, Start};
 
-/// What an edge says, in the order in which it is written.
+/// Attributes of an edge, in the order in which they are written.
 const EDGE_ATTRIBUTES: [&str; 4] = ["from-layer", "from-port", "to-layer", "to-port"];
 
-/// The wires of a graph as the file has them, by ids.
+/// An edge as written in the file, by ids.
 pub(super) struct Edge {
     from: (u64, u64),
     to: (u64, u64),
@@ -30,8 +30,8 @@ impl Edge {
 }
 
 impl<'a> Read<'a> {
-    /// Reads edges and wires the graph by them. What is to be wired once all layers are known goes to `open`: the first edge
-    /// that does not connect two ports, and those after it.
+    /// Reads edges and connects the graph. `open` receives the first edge that does not connect two ports and all later
+    /// ones; they are connected after all layers are read.
     pub(super) fn edges(&mut self, parent: &Element<'a>, graph: &mut Graph, open: &mut Vec<Edge>) -> Result<(), Fatal> {
         let mut ports = PortIndex::default();
         let mut wire = |edge: Edge| match ports.ends(graph, &edge).filter(|_| open.is_empty()) {
@@ -39,7 +39,7 @@ impl<'a> Read<'a> {
             None => open.push(edge),
         };
         loop {
-            // Nearly every edge is written alike, and four numbers are found much faster than four attributes.
+            // Almost every edge has one form, in which four numbers are read much faster than four attributes.
             while let Some(([from, from_port, to, to_port], span)) = self.tokens.plain_edge(parent) {
                 wire(Edge { from: (from, from_port), to: (to, to_port), span });
             }
@@ -79,7 +79,7 @@ impl<'a> Read<'a> {
         }
     }
 
-    /// Makes ids that several layers have the error, and drops what only follows from them.
+    /// Reports ids that several layers share, and drops the errors that follow from them.
     #[cold]
     fn blame_repeated_ids(&mut self, reported: usize) {
         let errors: Vec<_> = self.diagnostics.drain(reported..).collect();
@@ -94,7 +94,7 @@ impl<'a> Read<'a> {
                 _ => self.diagnostics.push(error),
             }
         }
-        // An id that edges name and no layer has is most likely what one of the layers was to have.
+        // An id that edges use and no layer has is most likely meant for one of the layers.
         let source = |error: &Diagnostic| if let About::Edge { from, .. } = *error.about { Some(from.0) } else { None };
         let ids: Vec<_> = missing.iter().filter_map(source).collect();
         for &(_, at) in &self.repeated {
@@ -145,7 +145,7 @@ impl<'a> Read<'a> {
         self.check_names(graph);
         self.check_inputs(graph);
         if !self.dropped.is_empty() {
-            // What is not fed as it should be is not part of a valid graph.
+            // Layers with wrong inputs are not part of a valid graph.
             graph.disconnect(&take(&mut self.dropped));
         }
         self.check_cycles(graph);
@@ -153,7 +153,7 @@ impl<'a> Read<'a> {
         self.dropped.clear();
     }
 
-    /// Reports layers that form a cycle: no more than a warning where OpenVINO drops them.
+    /// Reports a cycle of layers, as a warning if OpenVINO drops its layers.
     fn check_cycles(&mut self, graph: &mut Graph) {
         let Err(cycle) = graph.topological_order() else { return };
         let refusal = self.cycle_refusal(graph, &cycle);
@@ -162,7 +162,7 @@ impl<'a> Read<'a> {
         if created.is_empty() || cycle.iter().any(|&id| graph.layer(id).is_some_and(is_created)) {
             return self.report(refusal);
         }
-        // There can be more cycles. All that OpenVINO drops is taken apart, so that those are found at once.
+        // There can be more cycles. All dropped layers are disconnected, which finds the others at once.
         let dropped: HashSet<_> = graph.layers().filter(|layer| !is_created(layer)).map(|layer| layer.id).collect();
         if let Some(&first) = cycle.first() {
             self.report_unless_dropped(graph, first, refusal);
@@ -196,8 +196,8 @@ impl<'a> Read<'a> {
         }
     }
 
-    /// Reports an edge with an end that is missing: an error where OpenVINO follows it, which is where it creates the layer
-    /// that the edge leads to.
+    /// Reports an edge with a missing end. It is an error if OpenVINO creates the target layer, and so follows the
+    /// edge.
     fn bad_edge(&mut self, graph: &Graph, ports: &mut PortIndex, edge: &Edge) {
         let (from, to) = (LayerId(edge.from.0), LayerId(edge.to.0));
         let (Some(producer), Some(consumer)) = (graph.layer(from), graph.layer(to)) else { return };
@@ -220,7 +220,7 @@ impl<'a> Read<'a> {
         }
     }
 
-    /// Reports an edge whose ends are exchanged, and returns it as it is meant.
+    /// Reports an edge whose ends are swapped, and returns the corrected edge.
     fn turned(&mut self, graph: &Graph, ports: &mut PortIndex, edge: &Edge) -> Option<Edge> {
         let (from, to) = (graph.layer(LayerId(edge.from.0))?, graph.layer(LayerId(edge.to.0))?);
         let meant = Edge { from: edge.to, to: edge.from, span: edge.span };
@@ -248,7 +248,7 @@ impl<'a> Read<'a> {
         Some(meant)
     }
 
-    /// Reports the layers that edges name and the graph does not have, one finding each.
+    /// Reports the layers that edges name and the graph lacks, with one finding for each.
     fn report_absent_layers(&mut self, graph: &Graph, absent: &BTreeMap<LayerId, Vec<Edge>>) {
         if self.damaged {
             self.complete_ids(absent);
@@ -295,14 +295,14 @@ impl<'a> Read<'a> {
         }
     }
 
-    /// Says in the finding about a layer without an id which id edges name and no layer has.
+    /// Completes the finding about a layer without an id: names the id that edges use and no layer has.
     fn complete_ids(&mut self, absent: &BTreeMap<LayerId, Vec<Edge>>) {
         let (Some(id), 1) = (absent.keys().next(), absent.len()) else { return };
         if let Some(found) = self.diagnostics.iter_mut().rev().find(|found| match &*found.about {
             About::Missing { element, .. } => element == "layer" && found.about.is_about("id"),
             about => about.is_about("id"),
         }) {
-            // `Id` says which it is.
+            // The help on `id` names it already.
             if matches!(*found.about, About::Missing { written: Some(_), .. }) {
                 return;
             }
@@ -310,7 +310,7 @@ impl<'a> Read<'a> {
         }
     }
 
-    /// Reports what is wrong about how a layer is fed: no more than a warning where OpenVINO drops the layer.
+    /// Reports a problem of a layer's inputs, as a warning if OpenVINO drops the layer.
     pub(super) fn report_unless_dropped(&mut self, graph: &Graph, id: LayerId, mut report: Diagnostic) {
         if report.is_error() && self.drops(graph, id) {
             report.severity = Severity::Warning;
@@ -319,7 +319,7 @@ impl<'a> Read<'a> {
         self.report(report);
     }
 
-    /// Whether OpenVINO drops a layer, so that nothing about how it is fed matters.
+    /// True if OpenVINO drops a layer, so that errors in its inputs do not matter.
     fn drops(&mut self, graph: &Graph, id: LayerId) -> bool {
         let created = self.created.get_or_insert_with(|| created_layers(graph));
         let dropped = !created.contains(&id);
@@ -329,7 +329,7 @@ impl<'a> Read<'a> {
         dropped
     }
 
-    /// Reports inputs that are fed twice, or by nothing.
+    /// Reports inputs that are fed twice, or not at all.
     fn check_inputs(&mut self, graph: &Graph) {
         for layer in graph.unordered() {
             let mut fed: SmallVec<[Option<Span>; 8]> = SmallVec::from_elem(None, layer.inputs.len());
@@ -371,14 +371,14 @@ impl<'a> Read<'a> {
     }
 }
 
-/// The position of a port by its id, in constant time also where a layer has very many.
+/// Index of ports by id, in constant time even for a layer with many ports.
 #[derive(Default)]
 struct PortIndex {
     tables: HashMap<(LayerId, bool), HashMap<u64, usize>>,
 }
 
 impl PortIndex {
-    /// Where an edge leads from and to, if both ends are there.
+    /// Returns the ends of an edge, if both exist.
     fn ends(&mut self, graph: &Graph, edge: &Edge) -> Option<(Output, Input)> {
         let (source, target) = (graph.layer(LayerId(edge.from.0))?, graph.layer(LayerId(edge.to.0))?);
         let from = self.position(source, Direction::Output, edge.from.1)?;
@@ -402,7 +402,7 @@ impl PortIndex {
         id: u64,
     ) -> Option<usize> {
         let guess = usize::try_from(id.wrapping_sub(id_of(ports.first()?))).unwrap_or(usize::MAX);
-        // The ids of a layer's ports run on without gaps, as a rule; the first of equal ids is the one edges name.
+        // The ids of a layer's ports are usually consecutive. Among equal ids, edges refer to the first.
         if guess == 0 || (ports.len() <= 32 && ports.get(guess).is_some_and(|port| id_of(port) == id)) {
             return ports.iter().position(|port| id_of(port) == id);
         }
@@ -420,7 +420,7 @@ impl PortIndex {
     }
 }
 
-/// What to do about an edge that names a port that a layer does not have.
+/// Suggests a fix for an edge that names a port which a layer does not have.
 fn help_with_port(layer: &Layer, kind: &str, id: u64) -> String {
     let (end, only) = match (kind, &layer.inputs[..], &layer.outputs[..]) {
         ("input", [], _) | ("output", _, []) => {
@@ -437,13 +437,13 @@ fn help_with_port(layer: &Layer, kind: &str, id: u64) -> String {
     }
 }
 
-/// What OpenVINO's reader creates of a graph: Parameters, and whatever leads to a Result or an Assign.
+/// Returns the layers that OpenVINO's reader creates: Parameters, and everything that leads to a Result or an Assign.
 fn created_layers(graph: &Graph) -> HashSet<LayerId> {
     let starts = graph.unordered().filter(|layer| layer.start().is_some());
     let mut pending: Vec<_> = starts.map(Layer::id).collect();
     let mut created: HashSet<_> = pending.iter().copied().collect();
     while let Some(id) = pending.pop() {
-        // Nothing leads to a Parameter, whatever the edges say.
+        // A Parameter has no inputs, even if edges lead to it.
         if graph.layer(id).and_then(Layer::start) == Some(Start::Parameter) {
             continue;
         }

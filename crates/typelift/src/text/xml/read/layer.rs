@@ -1,4 +1,4 @@
-//! Layers: their attributes, ports, bodies and what joins bodies to them.
+//! Layers: their attributes, ports, bodies, and the connections of bodies.
 
 use std::collections::{HashMap, HashSet};
 use std::mem::replace;
@@ -19,23 +19,23 @@ use crate::model::graph::{
 };
 use crate::model::shape::{Dim, Shape};
 
-/// The most bodies that a layer can have; known operations have at most two.
+/// The largest number of bodies of a layer; known operations have at most two.
 const MAX_BODIES: usize = 64;
 
-/// Up to this many attributes of a layer are kept, to be compared with those of the next layer of its operation.
+/// Limit on the attributes of a layer that are kept for comparison with the next layer of its operation.
 const MOST_KEPT: usize = 64;
 
-/// Of up to this many operations the last layer is kept.
+/// Limit on the operations whose last layer is kept.
 const MOST_OPERATIONS: usize = 1 << 10;
 
-/// Up to this many tags of `<data>` are kept.
+/// Limit on the tags of `<data>` that are kept.
 const MOST_DATA: usize = 1 << 10;
 
 /// The id of a layer whose id cannot be read; no layer of a file can have it.
 const NO_ID: LayerId = LayerId(u64::MAX);
 
 impl<'a> Read<'a> {
-    /// Reads a layer, and hands it over.
+    /// Reads a layer, and passes it to `take`.
     pub(super) fn layer(&mut self, element: &Element<'a>, take: impl FnOnce(Layer)) -> Result<(), Fatal> {
         let (mut layer, last) = self.layer_tag(element)?;
         let has_data = self.leading_data(element, &mut layer, last)?;
@@ -53,7 +53,7 @@ impl<'a> Read<'a> {
         Ok(())
     }
 
-    /// Reads the start tag of a layer; gives the layer, and the place in `last` of its operation.
+    /// Reads the start tag of a layer. Returns the layer, and the index of its operation in `last`.
     fn layer_tag(&mut self, element: &Element<'a>) -> Result<(Layer, usize), Fatal> {
         let mut unknown = SmallVec::<[(&str, &str); 1]>::new();
         let known = ["id", "name", "type", "version", "output_names"];
@@ -69,7 +69,7 @@ impl<'a> Read<'a> {
         layer.output_names = output_names.map(|names| self.text(names).into());
         let id = self.required(element, "id", id);
         layer.id = id.map_or(NO_ID, LayerId);
-        // An attribute that is missing is said to be misspelt so.
+        // The finding about a missing attribute suggests a misspelling.
         let missing = |name: &str| {
             let named = [
                 ("id", id.is_none()),
@@ -97,7 +97,7 @@ impl<'a> Read<'a> {
         Ok((layer, last))
     }
 
-    /// The place in `last` of the operation of this type and version.
+    /// Returns the index in `last` of the operation with this type and version.
     fn last_of(&mut self, ty: &str, version: &str) -> usize {
         if let Some(&known) = self.operations.get(&(ty, version)) {
             return known;
@@ -114,7 +114,7 @@ impl<'a> Read<'a> {
         at
     }
 
-    /// Reads what is in a layer after the `<data>` at its start, if it `has_data` there.
+    /// Reads the content of a layer after the `<data>` at its start, if it `has_data` there.
     fn layer_children(
         &mut self,
         element: &Element<'a>,
@@ -127,7 +127,7 @@ impl<'a> Read<'a> {
         let mut body_names = HashSet::new();
         let mut back_edges = None;
         let mut bodies = Vec::new();
-        // Of these the first one counts.
+        // The first element of each kind counts.
         let (mut data, mut input, mut output) = (has_data, false, false);
         while let Some(child) = self.tokens.child(Some(element))? {
             match child.name() {
@@ -154,7 +154,7 @@ impl<'a> Read<'a> {
             }
         }
         let has_more = data != has_data || layer.rt_info.is_some() || back_edges.is_some();
-        // What has a name is not written twice.
+        // A port with names or metadata is never repeated.
         let can_repeat = |port: &OutputPort| port.names.is_none() && port.rt_info.is_none();
         if !has_more
             && (port_maps.is_empty() && bodies.is_empty())
@@ -174,7 +174,7 @@ impl<'a> Read<'a> {
         Ok(())
     }
 
-    /// Reads a body of a layer, after those that are there.
+    /// Reads a body of a layer, and appends it to the others.
     fn body(&mut self, element: &Element<'a>, owner: &Layer, bodies: &mut Vec<Body>) -> Result<(), Fatal> {
         element.check_name(element.name())?;
         if self.place.steps().len() >= MAX_DEPTH {
@@ -190,8 +190,8 @@ impl<'a> Read<'a> {
         Ok(())
     }
 
-    /// Reads the `<data>` that a layer begins with, where it does: nearly always it is written as in the last layer of the
-    /// operation, whose attributes are taken over then.
+    /// Reads the `<data>` at the start of a layer, if there is one. Usually it equals that of the last layer of the
+    /// operation, whose attributes are then shared.
     fn leading_data(&mut self, element: &Element<'a>, layer: &mut Layer, last: usize) -> Result<bool, Fatal> {
         let Last { data, attributes, .. } = &self.last[last];
         if !data.is_empty() && self.tokens.pass_child(element, data) {
@@ -215,7 +215,7 @@ impl<'a> Read<'a> {
             return self.no_children(element);
         }
         let reported = self.diagnostics.len();
-        // Few attributes are the rule, and then looking at all of them is the fastest way.
+        // Most layers have few attributes, and comparing all of them is fastest.
         const FEW: usize = 16;
         let mut seen = HashSet::new();
         let mut repeated = HashSet::new();
@@ -326,7 +326,7 @@ impl<'a> Read<'a> {
         }))
     }
 
-    /// Reads the children of a port: the shape that it declares, and where its metadata is.
+    /// Reads the children of a port: the declared shape, and the position of its metadata.
     fn port_content(&mut self, port: &Element<'a>) -> Result<(Shape, Option<Span>), Fatal> {
         if let Some(shape) = self.known_ports.pass(&mut self.tokens, port)? {
             return Ok((shape, None));
@@ -341,9 +341,9 @@ impl<'a> Read<'a> {
                 _ => self.unknown_element(&child, None)?,
             }
         }
-        // Without dims a port is a scalar or has dynamic rank, and the text does not say which.
+        // Without dimensions a port is a scalar or has dynamic rank; the text does not say which.
         let shape: Shape = if dims.is_empty() { Shape::dynamic() } else { dims.into_iter().collect() };
-        // What is odd about a text is to be said each time.
+        // A text with a lint is not cached, so that the lint is reported each time.
         if self.diagnostics.len() == reported && rt_info.is_none() {
             self.known_ports.add(self.tokens.content_of(port), self.source, shape.clone());
         }
@@ -370,7 +370,8 @@ impl<'a> Read<'a> {
         }
     }
 
-    /// The id of a port, and a lint where it is that of the port before: the ones between are looked at with the edges.
+    /// Returns the id of a port, with a lint if it equals that of the port before. Gaps between ids are checked with
+    /// the edges.
     fn port_id(&mut self, element: &Element<'a>, text: Option<&str>, previous: Option<u64>) -> u64 {
         let id = self.required(element, "id", text).unwrap_or(u64::MAX);
         if previous == Some(id) && id != u64::MAX {
@@ -421,7 +422,7 @@ impl<'a> Read<'a> {
 
     fn back_edges(&mut self, element: &Element<'a>) -> Result<Vec<BackEdge>, Fatal> {
         let mut edges = Vec::new();
-        // OpenVINO does not look at their names.
+        // OpenVINO ignores their names.
         while let Some(child) = self.tokens.child(Some(element))? {
             child.check_name(child.name())?;
             let [from, to] = self.known_attributes(&child, ["from-layer", "to-layer"], |_, _| {})?;

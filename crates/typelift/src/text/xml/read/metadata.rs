@@ -1,4 +1,4 @@
-//! What OpenVINO reads in the `<rt_info>` of layers and ports.
+//! The parts of `<rt_info>` that OpenVINO reads in layers and ports.
 
 use std::collections::BTreeSet;
 use std::iter;
@@ -13,20 +13,20 @@ use crate::base::span::Span;
 use crate::findings::{Code, Diagnostic};
 use crate::model::graph::{IrVersion, Layer};
 
-/// Why a value cannot be read, and what to write.
+/// Reason why a value cannot be read, and the text to write.
 type Refused = (String, &'static str);
 
-/// Whether OpenVINO can read the value of an attribute.
+/// Condition under which OpenVINO can read the value of an attribute.
 enum Reads {
-    /// It has none, or takes any.
+    /// It has no value, or accepts any.
     Anything,
-    /// Meant for use inside OpenVINO only.
+    /// It is for use inside OpenVINO only.
     Nothing,
-    /// The value of this attribute, if it is there.
+    /// The value of this attribute is valid, if it exists.
     If(&'static str, fn(&str) -> Result<(), Refused>),
 }
 
-/// The attributes that OpenVINO 2026.4.1 knows, each in version 0.
+/// The attributes that OpenVINO 2026.4.1 reads, each in version 0.
 const RT_INFO: &[(&str, Reads)] = &[
     ("DisableConstantFolding", Reads::Nothing),
     ("DisablePrecisionConversion", Reads::If("value", conversions)),
@@ -44,7 +44,7 @@ const RT_INFO: &[(&str, Reads)] = &[
 ];
 
 impl<'a> Read<'a> {
-    /// Looks at the metadata of a layer or of one of its ports. Files of version 10 have none that counts.
+    /// Checks the metadata of a layer or of one of its ports. OpenVINO reads none in files of version 10.
     pub(super) fn check_rt_info(&mut self, span: Span, layer: &Layer) {
         if self.version != IrVersion::V11 {
             return;
@@ -74,7 +74,7 @@ impl<'a> Read<'a> {
     }
 }
 
-/// What is wrong with an `<attribute>`, of those that were `seen` before.
+/// Returns the problem of an `<attribute>`; `seen` holds the earlier ones.
 fn rt_attribute(tokens: &Tokens<'_>, element: &Element<'_>, seen: &mut SmallVec<[&str; 4]>) -> Option<Diagnostic> {
     let written = |name| Tokens::attribute(element, name);
     let name = written("name").unwrap_or_default();
@@ -106,10 +106,11 @@ fn rt_attribute(tokens: &Tokens<'_>, element: &Element<'_>, seen: &mut SmallVec<
     None
 }
 
-/// The attribute of an `<attribute>` of this name that has its value; `None` for a name that OpenVINO does not know.
+/// Returns the attribute of an `<attribute>` of this name that holds its value; `None` for a name that OpenVINO does
+/// not read.
 ///
 /// # Errors
-/// Why OpenVINO cannot read the value.
+/// A value that OpenVINO cannot read, with the reason.
 pub(crate) fn metadata_attribute(name: &str, value: &str) -> Result<Option<&'static str>, String> {
     match RT_INFO.iter().find(|(known, _)| *known == name) {
         None => Ok(None),
@@ -122,7 +123,8 @@ pub(crate) fn metadata_attribute(name: &str, value: &str) -> Result<Option<&'sta
     }
 }
 
-/// Types, each with those that it is not converted to: `from:to,to;from:to`. What has nothing after a colon, or no colon, counts as nothing.
+/// Checks types with those that they are not converted to: `from:to,to;from:to`. A part without a colon, or with
+/// nothing after it, is ignored.
 fn conversions(value: &str) -> Result<(), Refused> {
     let help = "write pairs of element types, value=\"dynamic:f16\"";
     let pairs = value.split(';').filter_map(|pair| pair.split_once(':'));
@@ -142,14 +144,15 @@ fn element_type(value: &str) -> Result<(), Refused> {
     ElementType::from_name(value).map(drop).ok_or_else(refused)
 }
 
-/// Numbers from 0 with commas between them.
+/// Checks non-negative numbers with commas between them.
 fn order(value: &str) -> Result<(), Refused> {
     let is_number = |item: &str| integer_prefix(item).is_some_and(|(number, _)| number >= 0);
     let odd = value.split(',').find(|item| !is_number(item)).filter(|_| !value.is_empty());
     odd.map_or(Ok(()), |item| Err((format!("`{item}` is not an axis"), "write the axes in their order: 0,2,3,1")))
 }
 
-/// The names of dims, a letter each or in brackets: `NCHW`, `[N,...,C]`, `N...C`. OpenVINO has them in capitals.
+/// Checks the names of dimensions, single letters or in brackets: `NCHW`, `[N,...,C]`, `N...C`. OpenVINO converts them
+/// to capitals.
 fn layout(value: &str) -> Result<(), Refused> {
     let help = "write one letter a dim, `NCHW`, or names in brackets, `[N,C,H,W]`, with `?` for any dim and `...` for \
                 any number of them";
@@ -159,7 +162,7 @@ fn layout(value: &str) -> Result<(), Refused> {
     }
     let names: Vec<&str> = match text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
         Some("") => return Err(("a layout names at least one dim".to_owned(), help)),
-        // A comma at the end counts for nothing, except after dots.
+        // A comma at the end is ignored, except after dots.
         Some(inside) => {
             let without = inside.strip_suffix(',').filter(|names| !names.ends_with("..."));
             without.unwrap_or(inside).split(',').map(str::trim).collect()
@@ -183,7 +186,7 @@ fn layout(value: &str) -> Result<(), Refused> {
     Ok(())
 }
 
-/// A layout without brackets, dim by dim; `None` if dots are not three.
+/// Splits a layout without brackets into dimensions; `None` if it has dots that are not three.
 fn letters(text: &str) -> Option<Vec<&str>> {
     let (mut names, mut rest) = (Vec::new(), text);
     while let Some(first) = rest.chars().next() {

@@ -1,4 +1,4 @@
-//! From text to graph.
+//! Parsing of text into a graph.
 
 mod edges;
 mod layer;
@@ -27,26 +27,26 @@ use crate::model::graph::{
 use crate::model::shape::Shape;
 use crate::model::weights::Weights;
 
-/// Bodies nest at most this deep: several times deeper than in any real model, and no danger to the stack.
+/// Limit on the nesting of bodies: several times deeper than in any real model, and safe for the stack.
 const MAX_DEPTH: usize = 64;
 
-/// How many layers, ports or attributes a message lists one by one.
+/// The number of layers, ports or attributes that a message lists.
 const SHOWN: usize = 8;
 
-/// Limit on the diagnostics of one code: each takes many times the memory of the bytes that cause it.
+/// Limit on the diagnostics of one code: each takes far more memory than the bytes that cause it.
 const MAX_OF_A_KIND: usize = 1000;
 
-/// What reading a text gave.
+/// Result of reading a text.
 #[derive(Clone, Debug)]
 pub struct Reading {
-    /// The model, as far as it could be made out; `None` where the text is not an IR at all.
+    /// The model, as far as it could be read; `None` if the text is not an IR at all.
     pub model: Option<Model>,
     /// Errors and lints, in the order of the text.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// Reads a model from text, with everything that is wrong or odd about it. Types and shapes are those the ports declare
-/// until [`infer`](crate::infer()) has run.
+/// Reads a model from text, with all errors and lints. Types and shapes are those declared by the ports, until
+/// [`infer`](crate::infer()) has run.
 #[must_use]
 pub fn parse(source: Arc<String>) -> Reading {
     let whole = Span::new(0, source.len());
@@ -60,7 +60,7 @@ pub fn parse(source: Arc<String>) -> Reading {
     match model {
         Ok(model) => Reading { model: model.map(|model| Model { source, ..model }), diagnostics },
         Err(fatal) => {
-            // Where the text is not XML any more, what was odd before is most likely part of the same mistake.
+            // If the text ends being XML, the lints before are most likely part of the same mistake.
             diagnostics.retain(Diagnostic::is_error);
             diagnostics.push(*fatal);
             Reading { model: None, diagnostics }
@@ -73,47 +73,47 @@ struct Read<'a> {
     stage: Stage,
     tokens: Tokens<'a>,
     diagnostics: Vec<Diagnostic>,
-    /// How often each code was reported.
+    /// The number of reports of each code.
     counts: FxHashMap<Code, usize>,
     /// The graph being read.
     place: Place,
     version: IrVersion,
-    /// True if a layer of the current graph could not be read: suppresses errors about edges to it.
+    /// True if a layer of the current graph could not be read, which suppresses errors about edges to it.
     damaged: bool,
-    /// The layers of the current graph at which an edge ends that could not be taken in.
+    /// The layers of the current graph at which an unusable edge ends.
     lost: Vec<LayerId>,
-    /// The ids of the current graph that several layers have, each with the position of its diagnostic.
+    /// The ids that several layers of the current graph share, each with the position of its diagnostic.
     repeated: Vec<(LayerId, usize)>,
-    /// The layers of the current graph that have an empty type or version.
+    /// The layers of the current graph with an empty type or version.
     unnamed: Vec<LayerId>,
-    /// The layers of the graph that was read last that OpenVINO drops, and to which edges lead that it could not follow.
+    /// The layers of the last graph that OpenVINO drops and that have an edge which could not be followed.
     dropped: HashSet<LayerId>,
-    /// The layers that OpenVINO creates of that graph, once somebody asked.
+    /// The layers of that graph that OpenVINO creates, computed on demand.
     created: Option<HashSet<LayerId>>,
     known_ports: Known<'a, Shape>,
     known_inputs: Known<'a, Arc<[InputPort]>>,
-    /// What layers have after their `<data>`, where that is nothing but ports.
+    /// The text after the `<data>` of layers, if it contains nothing but ports.
     known_rests: Known<'a, Ports>,
-    /// The place in `last` of each operation, by type and version.
+    /// The index in `last` of each operation, by type and version.
     operations: FxHashMap<(&'a str, &'a str), usize>,
     last: Vec<Last<'a>>,
-    /// What the tags of `<data>` say.
+    /// The values of `<data>` tags.
     known_data: FxHashMap<&'a str, AttributeList>,
 }
 
 /// The inputs and outputs of a layer.
 type Ports = (Arc<[InputPort]>, SmallVec<[OutputPort; 1]>);
 
-/// What the last layer of an operation was like. The next one shares it, where it is written alike.
+/// The last layer of an operation. The next one shares its data if the text is equal.
 struct Last<'a> {
     operation_name: Arc<OperationName>,
-    /// Its `<data>`, and what that says.
+    /// The text of its `<data>`, and the parsed values.
     data: &'a str,
     attributes: AttributeList,
 }
 
-/// What was read between the tags of some kind of element, and what it says. Nearly every port repeats another one, and to
-/// compare text is much faster than to read it.
+/// Cache of parsed elements of one kind, by their text. Almost every port repeats another one, and comparing text is
+/// much faster than parsing it.
 struct Known<'a, T> {
     end_tag: Finder<'static>,
     entries: FxHashMap<&'a str, T>,
@@ -127,7 +127,7 @@ impl<'a, T: Clone> Known<'a, T> {
         Self { end_tag: Finder::new(end_tag), entries: FxHashMap::default() }
     }
 
-    /// Passes over the content of `element` where it is known, and gives what it says.
+    /// Skips the content of `element` if it is cached, and returns its value.
     fn pass(&self, tokens: &mut Tokens<'a>, element: &Element<'a>) -> Result<Option<T>, Fatal> {
         let ahead = tokens.ahead(element);
         let end = self.end_tag.find(&ahead.as_bytes()[..ahead.len().min(Self::MAX_BYTES)]);
@@ -202,7 +202,8 @@ impl<'a> Read<'a> {
         };
         self.version = version;
         let mut model = Model {
-            // A layer and its edges take 450 bytes of text or more, as a rule; there is room for some that are added.
+            // A layer and its edges usually take at least 450 bytes of text; the estimate leaves space for added
+            // layers.
             graph: Graph::with_capacity(self.source.len() / 400),
             weights: Weights::none(),
             name: name.map(|name| decode(name).into()),
@@ -219,7 +220,7 @@ impl<'a> Read<'a> {
         Ok(Some(model))
     }
 
-    /// The root element, if it is that of an IR.
+    /// Returns the root element, if it is that of an IR.
     fn root(&mut self) -> Result<Option<Element<'a>>, Fatal> {
         let Some(root) = self.tokens.child(None)? else {
             let (message, help) = without_elements(self.source.trim_start());
@@ -246,7 +247,7 @@ impl<'a> Read<'a> {
         Ok(None)
     }
 
-    /// Looks at what is left of the text, from which nothing is read.
+    /// Checks the text after the root, from which nothing is read.
     fn read_rest(&mut self) -> Result<(), Fatal> {
         if let Some(at) = memchr::memchr(0, &self.source.as_bytes()[..self.tokens.position()]) {
             let refusal = Diagnostic::new(Code::XmlSyntax, "the text has a NUL byte");
@@ -297,7 +298,8 @@ impl<'a> Read<'a> {
         }
     }
 
-    /// Reads the layers and edges in `parent` into `graph`, wired. Children that are neither go to `extras`, or are passed over.
+    /// Reads the layers and edges in `parent` into `graph`, connected. Other children are collected in `extras`, or
+    /// skipped.
     fn graph(
         &mut self,
         parent: &Element<'a>,
@@ -344,7 +346,7 @@ impl<'a> Read<'a> {
         Ok(())
     }
 
-    /// Drops layers whose id another one takes.
+    /// Drops layers whose id another layer has.
     fn index_layers(&mut self, graph: &mut Graph) {
         for (earlier, next) in graph.index_layers() {
             let lint = Diagnostic::new(
@@ -363,7 +365,7 @@ impl<'a> Read<'a> {
         }
     }
 
-    /// Reports a type or version that is empty; no operation or set of operations has such a name.
+    /// Reports an empty type or version; no operation and no operation set has such a name.
     fn check_names(&mut self, graph: &Graph) {
         for layer in take(&mut self.unnamed).into_iter().filter_map(|id| graph.layer(id)) {
             for (attribute, value) in [("type", layer.ty()), ("version", layer.version())] {
@@ -377,7 +379,7 @@ impl<'a> Read<'a> {
         }
     }
 
-    /// The values of the attributes of `element` named in `names`, as written; others go to `unknown`.
+    /// Returns the values of the attributes named in `names`, as written; other attributes are collected in `unknown`.
     fn known_attributes<'e, const N: usize>(
         &mut self,
         element: &'e Element<'a>,
@@ -400,7 +402,7 @@ impl<'a> Read<'a> {
         Ok(values)
     }
 
-    /// What an attribute says whose value is written as `raw`.
+    /// Returns the value of an attribute written as `raw`.
     fn text(&self, raw: &str) -> Text {
         match decode(raw) {
             Cow::Borrowed(part) => Text::of(part, self.source),
@@ -408,7 +410,7 @@ impl<'a> Read<'a> {
         }
     }
 
-    /// The number that an attribute of `element` says, which must be there.
+    /// Returns the number in a required attribute of `element`.
     fn required(&mut self, element: &Element<'a>, name: &str, text: Option<&str>) -> Option<u64> {
         if text.is_none() {
             self.missing_attribute(element, name);
@@ -417,7 +419,7 @@ impl<'a> Read<'a> {
     }
 
     fn unsigned(&mut self, name: &str, text: &str) -> Option<u64> {
-        // Ids are plain digits; everything else takes the careful way.
+        // Ids are usually plain digits; other forms take the slower path.
         if let Some((number, "")) = plain_number(text) {
             return Some(number);
         }
@@ -500,7 +502,7 @@ impl<'a> Read<'a> {
         }
     }
 
-    /// Reports what is wrong with an edge, unless the same was reported of another one, which counts them then.
+    /// Reports a problem of an edge, or increases the count of an equal report.
     fn report_or_join(&mut self, found: Diagnostic) {
         let is_same = |it: &&mut Diagnostic| it.about.lacks_as(&found.about);
         let Some(first) = self.diagnostics.iter_mut().find(is_same) else { return self.report(found) };
@@ -539,12 +541,12 @@ impl<'a> Read<'a> {
         self.report(self.of(layer, diagnostic));
     }
 
-    /// The diagnostic as one about this layer.
+    /// Attributes the diagnostic to this layer.
     fn of(&self, layer: &Layer, diagnostic: Diagnostic) -> Diagnostic {
         Diagnostic { layer: Some(LayerRef::of(&self.place, layer)), ..diagnostic }
     }
 
-    /// All that was reported, and how much more there is of a kind that there is too much of.
+    /// Returns all reports, and the number of further ones for a kind that exceeds its limit.
     fn finish(self) -> Vec<Diagnostic> {
         let mut diagnostics = self.diagnostics;
         let unlisted =
@@ -555,7 +557,7 @@ impl<'a> Read<'a> {
         diagnostics
     }
 
-    /// The start tag of a layer.
+    /// Returns the start tag of a layer.
     fn tag_of(&self, layer: &Layer) -> Span {
         self.tag_at(layer.span)
     }
@@ -569,7 +571,7 @@ impl<'a> Read<'a> {
     }
 }
 
-/// What a text without elements is, and what to do about it.
+/// Identifies a text without elements, and suggests what to do.
 fn without_elements(text: &str) -> (&'static str, &'static str) {
     if text.is_empty() {
         ("the file is empty", "get a fresh copy of the .xml")
