@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
-use typelift::findings::{Advice, Code, Command, Diagnostic, Diagnostics, Effect, LayerRef, Remedy, shell_word};
+use typelift::findings::{Advice, Code, Command, Diagnostic, Diagnostics, Effect, Known, LayerRef, Remedy, shell_word};
 use typelift::graph::Place;
 use typelift::passes::{Action, Align, Change};
 use typelift::promote::{ElementType, RuleSet, openvino};
@@ -42,7 +42,8 @@ impl Fixes {
         });
         // What reading found stays, whatever is aligned.
         let unread = diagnostics.list.iter().any(|it| it.is_error() && it.remedy.is_none() && it.layer.is_none());
-        let known = if left.is_empty() { HashSet::new() } else { errors_of(model) };
+        let known = if left.is_empty() { Vec::new() } else { typelift::infer(&mut model.clone()) };
+        let known = Known::errors(&known);
         for (option, align) in options() {
             if left.is_empty() {
                 break;
@@ -72,31 +73,19 @@ impl Fixes {
     }
 }
 
-/// Identifies an error of a model.
-type Key = (Code, Option<LayerRef>);
-
-fn key(error: &Diagnostic) -> Key {
-    (error.code, error.layer.clone())
-}
-
-/// What inference finds before anything is converted.
-fn errors_of(model: &Model) -> HashSet<Key> {
-    typelift::infer(&mut model.clone()).iter().filter(|it| it.is_error()).map(key).collect()
-}
-
 /// What `convert` would do to a model with some options.
 struct Trial<'a> {
     model: Model,
     /// The errors that are left.
     found: Vec<Diagnostic>,
-    /// What was wrong before.
-    known: &'a HashSet<Key>,
+    /// The errors before.
+    known: &'a Known,
     inserted: HashSet<(Place, LayerId)>,
     changes: Vec<Change>,
 }
 
 impl<'a> Trial<'a> {
-    fn new(align: Align, model: &Model, known: &'a HashSet<Key>) -> Option<Self> {
+    fn new(align: Align, model: &Model, known: &'a Known) -> Option<Self> {
         let mut model = model.clone();
         let (found, changes) = typelift::infer_aligned(&mut model, align).ok()?;
         let inserted = changes.iter().filter(|change| change.action == Action::Inserted);
@@ -113,7 +102,7 @@ impl<'a> Trial<'a> {
         };
         let is_mended = |found: &Diagnostic| found.layer.as_ref().is_some_and(|layer| mended.contains(&layer));
         let remains = |found: &Diagnostic| found.code == diagnostic.code && is_mended(found);
-        if mended.is_empty() || self.found.iter().any(|found| remains(found) || !self.known.contains(&key(found))) {
+        if mended.is_empty() || self.found.iter().any(remains) || !self.known.compare(&self.found).new.is_empty() {
             return None;
         }
         let converts: Vec<_> = mended.iter().flat_map(|layer| self.converts_before(layer)).collect();

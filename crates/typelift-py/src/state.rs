@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use typelift::convert::{Conversion, ConvertError, Converted};
+use typelift::findings::Known;
 use typelift::graph::Names;
 use typelift::ops::Release;
 use typelift::span::Lines;
@@ -95,9 +96,7 @@ impl State {
     pub(crate) fn infer(&mut self, changed: &[LayerId]) -> Result<(), Failure> {
         let mut found = typelift::infer(&mut self.model);
         typelift::trace_changes(self.model.graph(), changed, &mut found);
-        let same = |a: &Diagnostic, b: &Diagnostic| a.code == b.code && a.layer == b.layer;
-        let is_new = |error: &&Diagnostic| error.is_error() && !self.inferred.iter().any(|known| same(known, error));
-        let new: Vec<_> = found.iter().filter(is_new).cloned().collect();
+        let new: Vec<_> = Known::errors(&self.inferred).compare(&found).new.into_iter().cloned().collect();
         if !new.is_empty() {
             return Err(Failure::model(&self.diagnostics(new)));
         }

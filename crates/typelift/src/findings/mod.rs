@@ -6,6 +6,7 @@ mod document;
 mod edit;
 mod formats;
 mod help;
+mod key;
 #[cfg(test)]
 mod tests;
 mod words;
@@ -26,6 +27,7 @@ pub use document::{Advice, Count, Document};
 pub use edit::{Mend, TextEdit};
 pub use formats::{Format, Frame};
 pub use help::{Help, Owner};
+pub use key::{Comparison, FindingKey, Known, Subject};
 pub(crate) use words::list;
 pub use words::{grouped, reason, shell_word};
 

@@ -1,6 +1,6 @@
 //! Applying rules until none matches.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::VecDeque;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use typelift_promote::ElementType;
@@ -12,7 +12,7 @@ use super::{Match, New, Pattern, Replacement, Report, RewriteError, Right, Rule,
 use crate::base::progress::each;
 use crate::edit::Edit;
 use crate::edit::precision_marks::Marks;
-use crate::findings::{Code, Diagnostic, LayerRef};
+use crate::findings::{Known, LayerRef};
 use crate::model::graph::{Attribute, EditError, Graph, IrVersion, Layer, LayerId, Model, Output, OutputPort, Place};
 use crate::model::shape::{Shape, TensorType};
 use crate::ops::{self, LayerKind};
@@ -259,7 +259,7 @@ fn apply_all(
     rules: &[Rule],
     refusal: OnRefusal,
 ) -> Result<(Report, Vec<RewriteError>), RewriteError> {
-    let known: HashSet<_> = errors(&crate::infer(model)).into_iter().collect();
+    let known = Known::errors(&crate::infer(model));
     let mut report = Report::default();
     let mut all_skipped = Vec::new();
     let mut memory = Memory::default();
@@ -305,9 +305,8 @@ fn apply_all(
             let rules = names(report.applied[recent..].iter().chain(&sites));
             return Err(RewriteError::Endless { rules, layer: last.layer.clone() });
         }
-        let new = errors(&crate::infer(model)).into_iter().find(|error| !known.contains(error));
-        if let Some((_, _, message)) = new {
-            return Err(breaks(&sites, message));
+        if let Some(new) = known.compare(&crate::infer(model)).new.first() {
+            return Err(breaks(&sites, new.message.clone()));
         }
         memory.gave_way.clear();
         sweeps.push(report.applied.len());
@@ -354,12 +353,6 @@ fn names<'s>(sites: impl IntoIterator<Item = &'s Site>) -> Vec<String> {
 
 fn breaks(sites: &[Site], error: String) -> RewriteError {
     RewriteError::Breaks { rules: names(sites), error }
-}
-
-/// The errors among diagnostics: code, layer, message.
-fn errors(diagnostics: &[Diagnostic]) -> Vec<(Code, Option<LayerId>, String)> {
-    let errors = diagnostics.iter().filter(|diagnostic| diagnostic.is_error());
-    errors.map(|error| (error.code, error.layer.as_ref().map(|layer| layer.id), error.message.to_string())).collect()
 }
 
 /// The matches in one graph that do not overlap, those nearest to the outputs first.

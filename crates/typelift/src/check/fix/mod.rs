@@ -16,10 +16,10 @@ use std::sync::Arc;
 use rustc_hash::FxHashSet;
 
 use self::site::{Candidate, Evidence, Site};
+use self::trial::Soundness;
 pub(crate) use self::trial::examine;
-use self::trial::{Key, Soundness, key};
 use crate::base::span::Span;
-use crate::findings::{About, Code, Diagnostic, Help, Label, Mend, Severity, TextEdit};
+use crate::findings::{About, Code, Diagnostic, FindingKey, Help, Label, Mend, Severity, TextEdit};
 use crate::model::graph::{Direction, Model};
 use crate::model::weights::Weights;
 
@@ -56,8 +56,8 @@ fn effort(source: &str) -> usize {
 }
 
 /// Makes one finding of all that goes with the edits of one; gives the positions of the others.
-fn join(found: &mut [Diagnostic], at: usize, fixed: &HashSet<Key>) -> Vec<usize> {
-    let follows = |&other: &usize| other != at && is_mendable(&found[other]) && fixed.contains(&key(&found[other]));
+fn join(found: &mut [Diagnostic], at: usize, fixed: &HashSet<FindingKey>) -> Vec<usize> {
+    let follows = |&other: &usize| other != at && is_mendable(&found[other]) && fixed.contains(&found[other].key());
     let others: Vec<_> = (0..found.len()).filter(follows).collect();
     let severity = others.iter().map(|&other| found[other].severity).max();
     let count = others.len();
@@ -103,7 +103,7 @@ pub fn fix(source: &Arc<String>, weights: &Weights) -> Fixed {
         };
         let mut text = apply(&certain);
         // Each was tried alone: together they may do worse.
-        let targets: HashSet<Key> = certain.iter().map(key).collect();
+        let targets: HashSet<FindingKey> = certain.iter().map(Diagnostic::key).collect();
         if certain.len() > 1 && Soundness::without(&targets, &mender.before, &text, weights).is_none() {
             certain.truncate(1);
             text = apply(&certain);
@@ -200,7 +200,7 @@ struct Accepted {
     evidence: Evidence,
     faults: usize,
     /// The findings that are gone with it.
-    fixed: HashSet<Key>,
+    fixed: HashSet<FindingKey>,
 }
 
 impl<'a> Mender<'a> {
@@ -232,9 +232,9 @@ impl<'a> Mender<'a> {
     }
 
     /// Tries all candidates for a finding.
-    fn try_all(&mut self, it: &Diagnostic) -> (Vec<Mend>, HashSet<Key>) {
+    fn try_all(&mut self, it: &Diagnostic) -> (Vec<Mend>, HashSet<FindingKey>) {
         let source = &self.model.source;
-        let targets = HashSet::from([key(it)]);
+        let targets = HashSet::from([it.key()]);
         let mut candidates = self.candidates(it);
         // Of what is as likely, what is written where the finding points comes first.
         let points = |edit: &TextEdit| {
@@ -268,13 +268,12 @@ impl<'a> Mender<'a> {
             *self.budget -= source.len();
             if let Some(after) = Soundness::without(&targets, &self.before, &text, &self.model.weights) {
                 let evidence = if after.shows_deviations(&self.before) { Evidence::Part } else { evidence };
-                let fixed = after.fixed_since(&self.before);
                 let evidence = match evidence {
                     // A layer may only be refused for the wrong bytes that it gets.
                     Evidence::File | Evidence::Table if after.doubts_constants() => Evidence::Part,
                     evidence => evidence,
                 };
-                accepted.push(Accepted { edits, evidence, faults: after.faults(), fixed });
+                accepted.push(Accepted { edits, evidence, faults: after.faults(), fixed: after.into_fixed() });
             }
         }
         if accepted.iter().any(|it| it.evidence < Evidence::Part) {

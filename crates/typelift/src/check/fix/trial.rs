@@ -1,33 +1,29 @@
 //! What a text amounts to: read, inferred and checked in memory.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 use typelift_promote::ElementType;
 
 use crate::check::{Declared, check_after, faults_after};
-use crate::findings::{Code, Diagnostic, Severity};
+use crate::findings::{Code, Diagnostic, FindingKey, Known, Severity};
 use crate::infer::infer;
 use crate::model::graph::{Direction, Graph, Model, OutputPort};
 use crate::model::weights::Weights;
 use crate::text::xml;
-
-/// What a finding is, but for its words and places: its code and its layer, by path and name.
-pub(super) type Key = (Code, String);
-
-pub(super) fn key(found: &Diagnostic) -> Key {
-    (found.code, found.layer.as_ref().map(crate::findings::LayerRef::full_name).unwrap_or_default())
-}
 
 /// A port: the path of its layer, the layer's name, its direction and position.
 type Port = (String, String, bool, usize);
 
 /// How sound a text is.
 pub(super) struct Soundness {
-    findings: HashMap<Key, usize>,
+    /// Errors and warnings.
+    findings: Known,
     has_errors: bool,
     ports: Ports,
+    /// The findings of the text before that are gone here.
+    fixed: HashSet<FindingKey>,
 }
 
 /// Ports that do not say what their tensors are.
@@ -69,15 +65,6 @@ fn read(
     (!enough(&found)).then_some((Some(model), found))
 }
 
-/// How many findings there are of each kind.
-fn counts(found: &[Diagnostic]) -> HashMap<Key, usize> {
-    let mut counts = HashMap::new();
-    for it in found.iter().filter(|it| it.severity > Severity::Note) {
-        *counts.entry(key(it)).or_default() += 1;
-    }
-    counts
-}
-
 impl Soundness {
     /// That of a text, by all that was found in it.
     pub(super) fn new(model: &Model, found: &[Diagnostic]) -> Self {
@@ -85,20 +72,21 @@ impl Soundness {
     }
 
     fn of(found: &[Diagnostic], ports: Ports) -> Self {
-        Self { findings: counts(found), has_errors: found.iter().any(Diagnostic::is_error), ports }
+        let findings = Known::new(found, Severity::Warning);
+        Self { findings, has_errors: found.iter().any(Diagnostic::is_error), ports, fixed: HashSet::new() }
     }
 
     /// That of a text that should have fewer findings of each of these kinds than there were; `None` where it has as many of
     /// one, or where something is wrong that was not before, as far as that was known.
     pub(super) fn without(
-        targets: &HashSet<Key>,
+        targets: &HashSet<FindingKey>,
         before: &Self,
         source: &Arc<String>,
         weights: &Weights,
     ) -> Option<Self> {
         let as_many = |found: &[Diagnostic]| {
-            let counts = counts(found);
-            targets.iter().any(|target| counts.get(target).copied().unwrap_or_default() >= before.count(target))
+            let compared = before.findings.compare(found);
+            !targets.iter().all(|target| compared.is_fixed(target))
         };
         let (model, mut found) = read(source, weights, as_many)?;
         let ports = model.as_ref().map(Ports::new).unwrap_or_default();
@@ -109,13 +97,12 @@ impl Soundness {
         if let Some(model) = &model {
             found = faults_after(model, found);
         }
-        let after = Self::of(&found, ports);
-        let is_no_worse = after.findings.keys().all(|key| after.count(key) <= before.count(key));
-        (is_no_worse && !as_many(&found)).then_some(after)
-    }
-
-    fn count(&self, key: &Key) -> usize {
-        self.findings.get(key).copied().unwrap_or_default()
+        let compared = before.findings.compare(&found);
+        if !compared.new.is_empty() || !targets.iter().all(|target| compared.is_fixed(target)) {
+            return None;
+        }
+        let fixed = compared.gone();
+        Some(Self { fixed, ..Self::of(&found, ports) })
     }
 
     pub(super) fn has_errors(&self) -> bool {
@@ -124,17 +111,17 @@ impl Soundness {
 
     /// Whether constants share some of their bytes, so that what they hold is in doubt.
     pub(super) fn doubts_constants(&self) -> bool {
-        self.findings.keys().any(|(code, _)| *code == Code::OverlappingConstants)
+        self.findings.has(Code::OverlappingConstants)
     }
 
     /// How much is wrong: nothing that counts more can be made up for by what counts less.
     pub(super) fn faults(&self) -> usize {
-        self.findings.values().sum::<usize>() + self.ports.deviating.len() + self.ports.unknown.len()
+        self.findings.len() + self.ports.deviating.len() + self.ports.unknown.len()
     }
 
     /// The findings of the text before that are gone here.
-    pub(super) fn fixed_since(&self, before: &Self) -> HashSet<Key> {
-        before.findings.keys().filter(|key| !self.findings.contains_key(key)).cloned().collect()
+    pub(super) fn into_fixed(self) -> HashSet<FindingKey> {
+        self.fixed
     }
 
     /// Whether a port deviates of whose tensor nothing was known before.

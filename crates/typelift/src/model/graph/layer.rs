@@ -603,7 +603,7 @@ impl PortMapEntry {
 }
 
 /// Direction of a value: into or out of a body.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Direction {
     /// From the layer's input to a Parameter.

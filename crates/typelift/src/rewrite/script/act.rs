@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use typelift_promote::ElementType;
 
-use super::faults;
 use super::statement::{Owner, Statement};
 use crate::base::names::{self, near};
 use crate::edit::inputs_outputs::{End, InterfaceError};
@@ -185,8 +184,8 @@ fn join(model: &mut Model, file: &Path, prefix: &str, joints: &[(String, String)
         ReadError::Io { source, .. } => format!("cannot read `{}`: {}", file.display(), reason(&source)),
         error => error.to_string(),
     })?;
-    if let Some(fault) = faults(&crate::infer(&mut other)).into_iter().next() {
-        return Err(format!("the model `{}` has an error: {fault}", file.display()));
+    if let Some(error) = crate::infer(&mut other).iter().find(|it| it.is_error()) {
+        return Err(format!("the model `{}` has an error: {}", file.display(), super::describe(error)));
     }
     let joints: Vec<_> = joints.iter().map(|(output, input)| (output.as_str(), input.as_str())).collect();
     model.join(&other, &joints, prefix).map(drop).map_err(|error| error.to_string())

@@ -12,7 +12,7 @@ use thiserror::Error;
 use self::statement::Statement;
 use super::parse::{Definitions, starts_clause};
 use super::{Report, RewriteError, Rule};
-use crate::findings::{Diagnostic, LayerRef};
+use crate::findings::{Diagnostic, Known};
 use crate::model::graph::Model;
 use crate::rewrite::notation::{Cursor, NotationError, closest};
 
@@ -186,13 +186,12 @@ impl Script {
     pub fn run(&self, mut model: Model) -> Result<(Model, Report), ScriptError> {
         let interface = self.statements.iter().filter(|statement| !matches!(statement, Statement::Expect { .. }));
         if interface.clone().next().is_some() {
-            let known = faults(&crate::infer(&mut model));
+            let known = Known::errors(&crate::infer(&mut model));
             for statement in interface {
                 let done = statement.apply(&mut model, &self.statements);
                 done.map_err(|reason| ScriptError::Statement { statement: statement.text(), reason })?;
-                let new = faults(&crate::infer(&mut model)).into_iter().find(|fault| !known.contains(fault));
-                if let Some(reason) = new {
-                    return Err(ScriptError::Statement { statement: statement.text(), reason });
+                if let Some(new) = known.compare(&crate::infer(&mut model)).new.first() {
+                    return Err(ScriptError::Statement { statement: statement.text(), reason: describe(new) });
                 }
             }
         }
@@ -213,8 +212,8 @@ impl Script {
     }
 }
 
-fn faults(diagnostics: &[Diagnostic]) -> Vec<String> {
-    let errors = diagnostics.iter().filter(|diagnostic| diagnostic.is_error());
-    let place = |layer: &LayerRef| format!(" (layer {} `{}`)", layer.id, layer.name);
-    errors.map(|error| format!("{}{}", error.message, error.layer.as_ref().map(place).unwrap_or_default())).collect()
+/// An error and its layer, as one sentence.
+fn describe(error: &Diagnostic) -> String {
+    let place = error.layer.as_ref().map(|layer| format!(" ({layer})"));
+    format!("{}{}", error.message, place.unwrap_or_default())
 }

@@ -1,0 +1,234 @@
+//! Identity of findings, and the comparison of the findings before and after a change.
+
+use std::collections::{HashMap, HashSet};
+
+use smallvec::SmallVec;
+
+use super::{About, Code, Diagnostic, LayerRef, Severity};
+use crate::model::graph::{Direction, LayerId, Place};
+
+/// Identity of a finding: its kind and what it concerns. Words, positions in the text and names do not count.
+///
+/// ```
+/// use typelift::findings::{Code, Diagnostic};
+///
+/// let (one, other) = (Diagnostic::new(Code::Cycle, "a and b"), Diagnostic::new(Code::Cycle, "c and d"));
+/// assert_eq!(one.key(), other.key());
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct FindingKey {
+    /// The kind of the finding.
+    pub code: Code,
+    /// The graph that the layer lies in.
+    pub place: Place,
+    /// The layer; `None` if the finding concerns the file.
+    pub layer: Option<LayerId>,
+    /// The part of the layer or file.
+    pub subject: Subject,
+}
+
+/// The part of a layer or file that a finding concerns.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Subject {
+    /// The layer or file as a whole.
+    Whole,
+    /// Attributes of an element, or none that can be named.
+    Attributes(Vec<String>),
+    /// An element of the file.
+    Element(String),
+    /// Inputs, by position.
+    Inputs(SmallVec<[usize; 2]>),
+    /// A port, by position.
+    Port(Direction, usize),
+    /// An edge, by the ids of layers and ports that it names.
+    Edge {
+        /// The layer and port where the edge starts.
+        from: (LayerId, u64),
+        /// The layer and port where the edge ends.
+        to: (LayerId, u64),
+    },
+}
+
+impl Subject {
+    fn of(about: &About) -> Self {
+        let attribute = |name: &str| Self::Attributes(vec![name.to_owned()]);
+        match about {
+            About::Plain => Self::Whole,
+            About::Missing { attributes, .. } => Self::Attributes(attributes.iter().map(ToString::to_string).collect()),
+            About::Assumed { attribute: name, .. } | About::Refusal { attribute: Some(name), .. } => attribute(name),
+            About::Unknown { attribute: name, .. } | About::Unreadable { attribute: name } => attribute(name),
+            About::Element { element, .. } => Self::Element(element.clone()),
+            About::Port { direction, at } => Self::Port(*direction, *at),
+            About::Edge { from, to } => Self::Edge { from: *from, to: *to },
+            About::Refusal { attribute: None, inputs, .. } => Self::Inputs(inputs.clone()),
+        }
+    }
+}
+
+impl Diagnostic {
+    /// Returns the identity of the finding.
+    #[must_use]
+    pub fn key(&self) -> FindingKey {
+        let layer = self.layer.as_ref();
+        FindingKey {
+            code: self.code,
+            place: layer.map(|layer| layer.place.clone()).unwrap_or_default(),
+            layer: layer.map(|layer| layer.id),
+            subject: Subject::of(&self.about),
+        }
+    }
+}
+
+/// A finding that is known: its key, and the path of its layer.
+type Identity = (FindingKey, String);
+
+fn identity(found: &Diagnostic) -> Identity {
+    (found.key(), found.layer.as_ref().map(LayerRef::full_name).unwrap_or_default())
+}
+
+/// The findings of a model before a change, by identity.
+#[derive(Clone, Debug)]
+pub struct Known {
+    least: Severity,
+    list: Vec<Identity>,
+}
+
+/// Differences between the findings before and after a change.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct Comparison<'a> {
+    /// The findings that were not there before.
+    pub new: Vec<&'a Diagnostic>,
+    fixed: HashSet<FindingKey>,
+    left: HashSet<FindingKey>,
+}
+
+impl Comparison<'_> {
+    /// True if fewer findings have this key than before.
+    #[must_use]
+    pub fn is_fixed(&self, key: &FindingKey) -> bool {
+        self.fixed.contains(key)
+    }
+
+    /// Returns the keys that no finding has any more.
+    #[must_use]
+    pub fn gone(self) -> HashSet<FindingKey> {
+        let Self { mut fixed, left, .. } = self;
+        fixed.retain(|key| !left.contains(key));
+        fixed
+    }
+}
+
+impl Known {
+    /// Findings of at least this severity. [`compare`](Self::compare) ignores lesser ones, too.
+    #[must_use]
+    pub fn new(found: &[Diagnostic], least: Severity) -> Self {
+        Self { least, list: found.iter().filter(|it| it.severity >= least).map(identity).collect() }
+    }
+
+    /// The errors among findings.
+    #[must_use]
+    pub fn errors(found: &[Diagnostic]) -> Self {
+        Self::new(found, Severity::Error)
+    }
+
+    /// The number of findings.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    /// True if there are no findings.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// True if a finding has this code.
+    #[must_use]
+    pub fn has(&self, code: Code) -> bool {
+        self.list.iter().any(|(key, _)| key.code == code)
+    }
+
+    /// Tells which findings are new after a change, and which are fixed by it.
+    ///
+    /// A finding is known if one before had its key. A change of a text can also give a layer another id. So a finding is
+    /// known, too, if one before was the same but for the id, and its layer has the path of that layer.
+    #[must_use]
+    pub fn compare<'a>(&self, after: &'a [Diagnostic]) -> Comparison<'a> {
+        let mut counts = HashMap::<_, usize>::new();
+        for known in &self.list {
+            *counts.entry(known).or_default() += 1;
+        }
+        let mut compared = Comparison::default();
+        let mut new: Vec<_> =
+            after.iter().filter(|it| it.severity >= self.least).map(|it| (identity(it), it)).collect();
+        new.retain(|(identity, _)| match counts.get_mut(identity).filter(|count| **count > 0) {
+            Some(count) => {
+                *count -= 1;
+                compared.left.insert(identity.0.clone());
+                false
+            }
+            None => true,
+        });
+        let mut before: Vec<_> = self.list.iter().collect();
+        before.retain(|known| counts.get_mut(known).filter(|count| **count > 0).map(|count| *count -= 1).is_some());
+        let by_id = |(known, _): &Identity, (it, _): &Identity| known == it;
+        let by_path = |(known, name): &Identity, (it, path): &Identity| {
+            known.code == it.code && known.subject == it.subject && name == path
+        };
+        for is_same in [&by_id as &dyn Fn(&Identity, &Identity) -> bool, &by_path] {
+            new.retain(|(identity, _)| match before.iter().position(|known| is_same(known, identity)) {
+                Some(at) => {
+                    compared.left.insert(before.remove(at).0.clone());
+                    false
+                }
+                None => true,
+            });
+        }
+        compared.new = new.into_iter().map(|(_, it)| it).collect();
+        compared.fixed = before.into_iter().map(|(key, _)| key.clone()).collect();
+        compared
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(id: u64, name: &str, message: &str) -> Diagnostic {
+        let layer = LayerRef::named(&Place::default(), LayerId(id), name);
+        Diagnostic { layer: Some(layer), ..Diagnostic::new(Code::ShapeMismatch, message) }
+    }
+
+    #[test]
+    fn another_name_other_words_or_another_id_are_the_same_finding() {
+        let known = Known::errors(&[error(1, "sum", "2 and 3 differ")]);
+        for after in [error(1, "total", "2 and 3 differ"), error(1, "sum", "2 and 4 differ"), error(7, "sum", "")] {
+            let compared = known.compare(std::slice::from_ref(&after));
+            assert!(compared.new.is_empty() && compared.gone().is_empty(), "{after}");
+        }
+        let both_differ = [error(7, "total", "2 and 3 differ")];
+        assert_eq!(known.compare(&both_differ).new.len(), 1);
+    }
+
+    #[test]
+    fn one_of_two_equal_findings_is_fixed() {
+        let before = [error(1, "sum", "a"), error(1, "sum", "b")];
+        let compared = Known::errors(&before).compare(&before[..1]).clone();
+        assert!(compared.is_fixed(&before[0].key()));
+        assert!(compared.gone().is_empty());
+    }
+
+    #[test]
+    fn another_subject_is_another_finding() {
+        let refusal =
+            |attribute| About::Refusal { inputs: SmallVec::new(), attribute: Some(attribute), counts_axes: false };
+        let known = Known::errors(&[error(1, "sum", "").about(refusal("axis"))]);
+        let after = [error(1, "sum", "").about(refusal("mode"))];
+        let compared = known.compare(&after);
+        assert_eq!((compared.new.len(), compared.clone().gone().len()), (1, 1));
+    }
+}
