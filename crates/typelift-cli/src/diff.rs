@@ -300,7 +300,7 @@ fn sign(kind: ChangeKind) -> (char, Style) {
 }
 
 /// `~ sum (Add 3, line 12): input 1: x -> y`
-fn headline(change: &Change) -> String {
+pub(crate) fn headline(change: &Change) -> String {
     let (sign, style) = sign(change.kind);
     let path = Clean(&change.path);
     let text = |text: &Option<String>| Clean(text.as_deref().unwrap_or("none")).to_string();

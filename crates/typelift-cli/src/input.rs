@@ -85,7 +85,7 @@ fn parse_type(text: &str) -> Result<(String, ElementType), String> {
     })
 }
 
-fn parse_shape(text: &str) -> Result<(String, Shape), String> {
+pub(crate) fn parse_shape(text: &str) -> Result<(String, Shape), String> {
     let (name, value) = split(text)?;
     let (shape, oddities) = Shape::parse_lenient(value).map_err(|error| error.to_string())?;
     match oddities.first() {

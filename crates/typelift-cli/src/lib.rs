@@ -21,6 +21,7 @@ mod input;
 mod interrupt;
 mod listing;
 mod nearest;
+mod openvino;
 mod output;
 mod panics;
 mod plan;
@@ -39,6 +40,7 @@ mod strip;
 mod terminal;
 mod texts;
 mod usage;
+mod verify;
 mod view;
 mod why;
 
@@ -77,6 +79,7 @@ enum Verb<const WHOLE: bool> {
     Check(Deferred<check::Args, WHOLE>),
     Explain(Deferred<explain::Args, WHOLE>),
     Diff(Deferred<diff::Args, WHOLE>),
+    Verify(Deferred<verify::Args, WHOLE>),
     Show(Deferred<show::Args, WHOLE>),
     Stats(Deferred<stats::Args, WHOLE>),
     Promote(Deferred<promote::Args, WHOLE>),
@@ -134,6 +137,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Verb::Check(Deferred(args)) => check::run(&args, &mut terminal),
         Verb::Explain(Deferred(args)) => explain::run(&args, &mut terminal),
         Verb::Diff(Deferred(args)) => diff::run(&args, &mut terminal),
+        Verb::Verify(Deferred(args)) => verify::run(&args, &mut terminal),
         Verb::Show(Deferred(args)) => show::run(&args, &mut terminal),
         Verb::Stats(Deferred(args)) => stats::run(&args, &mut terminal),
         Verb::Promote(Deferred(args)) => promote::run(&args, &mut terminal),

@@ -32,7 +32,6 @@ const VERBS: &[(&str, &str)] = &[
     ("transform", "rewrite"),
     ("types", "infer"),
     ("validate", "check"),
-    ("verify", "check"),
     ("version", "--version"),
     ("visualize", "view"),
 ];

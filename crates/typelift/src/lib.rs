@@ -144,7 +144,7 @@ pub use edit::{Batch, Bf16, Edit, Element, F16, precision_marks};
 pub use explain::diff::diff;
 pub use explain::stats::stats;
 pub use explain::why::why;
-pub use explain::{diff, map, stats, why};
+pub use explain::{diff, map, stats, verify, why};
 pub use findings::{Code, Diagnostic, Diagnostics, Severity};
 pub use infer::infer;
 pub use model::graph::{Graph, Input, IrVersion, Layer, LayerId, Model, Output};

@@ -9,4 +9,5 @@
 pub mod diff;
 pub mod map;
 pub mod stats;
+pub mod verify;
 pub mod why;

@@ -235,7 +235,7 @@ impl Model {
     }
 
     /// The names of the tensor that a Parameter makes or a Result takes, those that the Result gives it included.
-    fn interface_names(&self, end: End, layer: &Layer) -> Vec<String> {
+    pub(crate) fn interface_names(&self, end: End, layer: &Layer) -> Vec<String> {
         let tensor = match end {
             End::Input => layer.outputs().first(),
             End::Output => self.graph.producer(layer.id().input(0)).and_then(|source| self.graph.output(source)),

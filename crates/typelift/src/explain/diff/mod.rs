@@ -13,7 +13,7 @@ use serde::{Serialize, Serializer};
 
 use crate::findings::LayerRef;
 use crate::infer::infer;
-use crate::model::graph::{Layer, Model};
+use crate::model::graph::{Layer, LayerId, Model};
 use crate::ops::{LayerKind, kind};
 use crate::text::xml::{self, WriteOptions};
 
@@ -207,6 +207,24 @@ pub fn diff(before: &Model, after: &Model) -> Diff {
         Some(before) => compare(&before, after),
         None => compare(before, after),
     }
+}
+
+/// Returns the layers of the models' own graphs that are the same in both, as [`diff()`] matches them.
+///
+/// # Examples
+/// ```
+/// let mut model = typelift::Model::from_text("x = Parameter : f32[2]\ny = ReLU(x)\nr = Result(y)\n")?;
+/// typelift::infer(&mut model);
+/// assert_eq!(typelift::diff::matched_layers(&model, &model).len(), 3);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use]
+pub fn matched_layers(before: &Model, after: &Model) -> Vec<(LayerId, LayerId)> {
+    let before = side::Side::new(before.graph(), before, None);
+    let after = side::Side::new(after.graph(), after, None);
+    let pairs = matching::matched(&before, &after).of_before;
+    let pairs = pairs.into_iter().enumerate().filter_map(|(a, b)| Some((a, b?)));
+    pairs.map(|(a, b)| (before.layers[a].id(), after.layers[b].id())).collect()
 }
 
 /// Whether a model has constants, and nothing of their values.

@@ -1,0 +1,139 @@
+//! Inputs that make sense: shapes that both models accept, and values that fit their use.
+
+mod roles;
+pub(crate) mod shapes;
+mod values;
+
+use serde::Serialize;
+use typelift_promote::ElementType;
+
+use self::roles::{Role, roles};
+use self::shapes::{Shapes, Sizing};
+use self::values::{Floats, values};
+use super::Tensor;
+use super::pairing::{Pair, ends};
+use super::random::Random;
+use crate::edit::inputs_outputs::End;
+use crate::model::graph::Model;
+
+/// Input of a sample in a few words.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Fed {
+    /// The name of the input.
+    pub name: String,
+    /// Its element type in A.
+    pub element_type: String,
+    /// Its element type in B, if that is another one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub element_type_in_b: Option<String>,
+    /// Its shape: `[1,16]`.
+    pub shape: String,
+    /// Its values: `indices 0 to 99`.
+    pub values: String,
+}
+
+impl Fed {
+    /// An input that the user gave.
+    pub(super) fn given(name: &str, tensor: &Tensor) -> Self {
+        Self {
+            name: name.to_owned(),
+            element_type: tensor.element_type.name().to_owned(),
+            element_type_in_b: None,
+            shape: tensor.shape().to_string(),
+            values: "given".to_owned(),
+        }
+    }
+}
+
+/// Inputs for both models, for each step.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Sample {
+    pub(super) fed: Vec<Fed>,
+    /// By step, then by input, in the order of A.
+    pub(super) a: Vec<Vec<Tensor>>,
+    /// By step, then by input, in the order of B.
+    pub(super) b: Vec<Vec<Tensor>>,
+}
+
+/// Choices that a sample is made by.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Choice {
+    pub(super) seed: u64,
+    pub(super) steps: usize,
+    /// True if masks get longer with each step, as with a cache that grows.
+    pub(super) grows: bool,
+    /// The distribution of floating-point values, counted.
+    pub(super) floats: usize,
+}
+
+/// The distributions of floating-point values that are tried until the outputs are finite.
+pub(super) const DISTRIBUTIONS: usize = FLOATS.len();
+const FLOATS: [Floats; 3] = [Floats::Normal, Floats::Unit, Floats::Positive];
+
+/// Two models with the same fixed shapes, and the roles of their paired inputs.
+pub(super) struct Shaped {
+    pub(super) shapes: Shapes,
+    roles: Vec<Role>,
+    types: Vec<[ElementType; 2]>,
+}
+
+impl Shaped {
+    pub(super) fn new(sizing: &Sizing<'_>, pairs: &[Pair], models: [&Model; 2], shapes: Shapes) -> Option<Self> {
+        let fixed = [sizing.with_shapes(0, &shapes)?, sizing.with_shapes(1, &shapes)?];
+        let [in_a, in_b] = [roles(&fixed[0]), roles(&fixed[1])];
+        let roles = pairs.iter().map(|pair| in_a[pair.a].and(in_b[pair.b])).collect();
+        let types = models.map(|model| {
+            let of = |layer: &&crate::model::graph::Layer| {
+                layer.outputs().first().map_or(ElementType::Dynamic, |port| port.element_type())
+            };
+            ends(End::Input, model).iter().map(of).collect::<Vec<_>>()
+        });
+        // An input of any type gets f32.
+        let known = |ty| if ty == ElementType::Dynamic { ElementType::F32 } else { ty };
+        let types = pairs.iter().map(|pair| [known(types[0][pair.a]), known(types[1][pair.b])]).collect();
+        Some(Self { shapes, roles, types })
+    }
+
+    /// Makes a sample; `None` if an input has a type without numbers.
+    pub(super) fn sample(&self, pairs: &[Pair], choice: Choice) -> Option<Sample> {
+        let mut sample = Sample::default();
+        let empty = || vec![Tensor::new(ElementType::F32, Vec::new(), Vec::new()); pairs.len()];
+        for step in 0..choice.steps {
+            let (mut in_a, mut in_b) = (empty(), empty());
+            for (at, pair) in pairs.iter().enumerate() {
+                let (role, [own, other]) = (self.roles[at], self.types[at]);
+                let mut dims = self.shapes[at].clone();
+                if let Some(last) = dims.last_mut().filter(|_| choice.grows && role.is_mask) {
+                    *last *= step + 1;
+                }
+                let mut random = Random::new(choice.seed ^ (at as u64) << 32 ^ (step as u64) << 16);
+                let made = values(narrower(own, other), &dims, role, FLOATS[choice.floats], step, &mut random);
+                in_a[pair.a] = made.tensor(own, &dims)?;
+                in_b[pair.b] = made.tensor(other, &dims)?;
+                if step == 0 {
+                    sample.fed.push(Fed {
+                        name: pair.name.clone(),
+                        element_type: own.name().to_owned(),
+                        element_type_in_b: (own != other).then(|| other.name().to_owned()),
+                        shape: in_a[pair.a].shape().to_string(),
+                        values: made.words,
+                    });
+                }
+            }
+            sample.a.push(in_a);
+            sample.b.push(in_b);
+        }
+        Some(sample)
+    }
+}
+
+/// Returns the type whose values both types hold, or nearly: the one with fewer bits, and an integer before a float.
+fn narrower(a: ElementType, b: ElementType) -> ElementType {
+    match (a.is_float(), b.is_float()) {
+        (true, false) => b,
+        (false, true) => a,
+        _ if b.bits() < a.bits() => b,
+        _ => a,
+    }
+}

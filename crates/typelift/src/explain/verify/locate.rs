@@ -1,0 +1,251 @@
+//! The search for the layer at which two models begin to differ.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use typelift_promote::ElementType;
+
+use super::compare::Difference;
+use super::error::VerifyError;
+use super::inputs::Sample;
+use super::narrow::Ranged;
+use super::runner::{Runner, Setting};
+use super::session::Session;
+use super::tolerance::Tolerance;
+use crate::explain::diff;
+use crate::explain::map::{Role, roles};
+use crate::model::graph::{Graph, LayerId, Model, NewLayer, Output};
+use crate::ops::{self, LayerKind};
+
+/// The most tensors that are exposed at a time, and the most bytes that they have together.
+const CHUNK: usize = 512;
+const CHUNK_BYTES: u64 = 256 << 20;
+/// A constant tensor with more values is not exposed.
+const MOST_STORED: u64 = 1 << 20;
+/// The noise of a computation, as a part of the tolerance.
+const NOISE: f64 = 0.02;
+/// An error this many times the noise can be the start of a difference.
+const CLEAR: f64 = 5.0;
+/// A start whose error is a smaller part of the largest one is noise of a harmless change.
+const MINOR: f64 = 0.01;
+
+/// A tensor that both models have.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Target {
+    pub(super) a: Output,
+    pub(super) b: Output,
+}
+
+/// The differences of all tensors that were compared, in the order of A.
+pub(super) struct Located {
+    pub(super) targets: Vec<Target>,
+    pub(super) differences: Vec<Difference>,
+    /// The step of these differences, counted from 0.
+    pub(super) step: usize,
+}
+
+/// The layer at which the difference starts, in both models.
+#[derive(Clone, Debug)]
+pub(super) struct Start {
+    pub(super) a: LayerId,
+    pub(super) b: LayerId,
+    pub(super) difference: Option<Difference>,
+    /// True if inputs of the layer agree and its output does not; otherwise the error grows most there.
+    pub(super) is_clear: bool,
+    /// The layers of A and of B between the start and the nearest tensors that both have, constants included.
+    pub(super) around: [FxHashSet<LayerId>; 2],
+}
+
+/// Two models whose inner tensors are compared.
+pub(super) struct Search<'a> {
+    pub(super) models: [&'a Model; 2],
+    pub(super) ranged: [&'a Ranged; 2],
+    pub(super) settings: &'a [Setting; 2],
+    pub(super) tolerance: Tolerance,
+    pub(super) sample: &'a Sample,
+    /// The Results that are paired.
+    pub(super) outputs: Vec<(LayerId, LayerId)>,
+}
+
+impl Search<'_> {
+    /// Compares inner tensors, in the order of A. Without `all`, it stops after the chunk in which the difference starts.
+    pub(super) fn compare(&self, runner: &mut dyn Runner, all: bool) -> Result<Located, VerifyError> {
+        let targets = self.targets();
+        let mut by_step: Vec<Vec<Difference>> = vec![Vec::new(); self.sample.a.len()];
+        let mut done = 0;
+        while done < targets.len() {
+            let chunk = chunk(self.models[0].graph(), &targets[done..]);
+            self.compare_chunk(runner, chunk, &mut by_step)?;
+            done += chunk.len();
+            if !all && by_step.iter().flatten().any(|it| !it.same) {
+                break;
+            }
+        }
+        // With state, a later step differs because an earlier one did.
+        let differs = |step: &Vec<Difference>| step.iter().any(|it| !it.same);
+        let step = by_step
+            .iter()
+            .position(differs)
+            .or_else(|| by_step.iter().position(|step| step.iter().any(|it| it.changed > 0)));
+        let step = step.unwrap_or(0);
+        let differences = by_step.into_iter().nth(step).unwrap_or_default();
+        Ok(Located { targets: targets[..done].to_vec(), differences, step })
+    }
+
+    fn compare_chunk(
+        &self,
+        runner: &mut dyn Runner,
+        chunk: &[Target],
+        by_step: &mut [Vec<Difference>],
+    ) -> Result<(), VerifyError> {
+        let tensor = |target: &Target, side: usize| self.ranged[side].of(if side == 0 { target.a } else { target.b });
+        let expose = |side: usize| exposed(&self.ranged[side].model, chunk.iter().map(|target| tensor(target, side)));
+        let ((a, in_a), (b, in_b)) = (expose(0)?, expose(1)?);
+        let outputs = Session::load(runner, [&a, &b], self.settings)?.run_both(self.sample)?;
+        for (step, differences) in by_step.iter_mut().enumerate() {
+            for (&at_a, &at_b) in in_a.iter().zip(&in_b) {
+                let both =
+                    outputs[0].get(step).and_then(|a| a.get(at_a)).zip(outputs[1].get(step).and_then(|b| b.get(at_b)));
+                differences
+                    .push(both.map_or_else(Difference::default, |(a, b)| Difference::between(a, b, self.tolerance)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the tensors that both models have and that are worth comparing, in the order of A.
+    fn targets(&self) -> Vec<Target> {
+        let [a, b] = self.models.map(Model::graph);
+        let pairs: FxHashMap<LayerId, LayerId> =
+            diff::matched_layers(self.models[0], self.models[1]).into_iter().collect();
+        let roles = [roles(a), roles(b)];
+        let is_worth = |graph: &Graph, side: usize, id: LayerId, port: usize| {
+            let Some(layer) = graph.layer(id) else { return false };
+            let is_end = matches!(
+                ops::kind(layer),
+                LayerKind::Parameter | LayerKind::Result | LayerKind::Assign | LayerKind::Constant
+            );
+            let is_small = || layer.outputs()[port].shape().element_count().is_some_and(|count| count <= MOST_STORED);
+            let is_used = graph.consumers(id.output(port)).next().is_some();
+            let is_known = layer.outputs()[port].element_type() != ElementType::Dynamic;
+            !is_end && is_used && is_known && (roles[side].get(id) != Some(&Role::Stored) || is_small())
+        };
+        let mut targets = Vec::new();
+        for id in a.topological_order().unwrap_or_default() {
+            let Some((&other, layer)) = pairs.get(&id).zip(a.layer(id)) else { continue };
+            let count = b.layer(other).map_or(0, |layer| layer.outputs().len());
+            let ports = (0..layer.outputs().len()).filter(|_| layer.outputs().len() == count);
+            let ports = ports.filter(|&port| is_worth(a, 0, id, port) && is_worth(b, 1, other, port));
+            targets.extend(ports.map(|port| Target { a: id.output(port), b: other.output(port) }));
+        }
+        targets
+    }
+
+    /// Finds the start of the difference among the compared tensors; `None` if no tensor differs.
+    pub(super) fn start(&self, located: &Located, changed: &dyn Fn(&[FxHashSet<LayerId>; 2]) -> bool) -> Option<Start> {
+        let mut errors = [FxHashMap::default(), FxHashMap::default()];
+        for (target, difference) in located.targets.iter().zip(&located.differences) {
+            errors[0].insert(target.a, difference);
+            errors[1].insert(target.b, difference);
+        }
+        let noise = NOISE * self.tolerance.relative;
+        let mut best: Option<(f64, Start)> = None;
+        let mut candidates: Vec<(f64, Start)> = Vec::new();
+        for (target, difference) in located.targets.iter().zip(&located.differences) {
+            let size = difference.size();
+            if difference.same && size <= CLEAR * noise {
+                continue;
+            }
+            let [in_a, in_b] = [(0, target.a), (1, target.b)]
+                .map(|(side, tensor)| Inputs::of(self.models[side].graph(), tensor.layer, &errors[side]));
+            let before = in_a.largest.max(in_b.largest);
+            let around = [in_a.around, in_b.around];
+            let is_clear = before <= noise && (!difference.same || changed(&around));
+            let start =
+                Start { a: target.a.layer, b: target.b.layer, difference: Some(difference.clone()), is_clear, around };
+            let growth = size.min(1e6) / before.max(noise);
+            if is_clear {
+                candidates.push((size, start));
+            } else if !difference.same && best.as_ref().is_none_or(|(most, _)| growth > *most) {
+                best = Some((growth, start));
+            }
+        }
+        let largest = candidates.iter().fold(0.0_f64, |most, (size, _)| most.max(*size)).min(1.0);
+        let first = candidates.into_iter().find(|(size, _)| *size >= MINOR * largest);
+        first.or(best).map(|(_, start)| start)
+    }
+
+    /// Returns an output of the model that is fed by another tensor in B; `None` if each differs because its tensor does.
+    pub(super) fn moved_output(&self, located: &Located, failing: &[usize]) -> Option<Start> {
+        let [a, b] = self.models.map(Model::graph);
+        let noise = NOISE * self.tolerance.relative;
+        failing.iter().find_map(|&at| {
+            let &(result_a, result_b) = self.outputs.get(at)?;
+            let (from_a, from_b) = (a.producer(result_a.input(0))?, b.producer(result_b.input(0))?);
+            let target = located.targets.iter().position(|target| target.a == from_a || target.b == from_b);
+            let agrees =
+                target.is_none_or(|at| located.differences[at].size() <= noise || located.targets[at].b != from_b);
+            let around = [FxHashSet::from_iter([result_a]), FxHashSet::from_iter([result_b])];
+            agrees.then_some(Start { a: result_a, b: result_b, difference: None, is_clear: true, around })
+        })
+    }
+}
+
+/// The nearest compared tensors above a layer.
+struct Inputs {
+    /// The largest of their differences.
+    largest: f64,
+    /// The layer itself, and the layers between it and them.
+    around: FxHashSet<LayerId>,
+}
+
+impl Inputs {
+    fn of(graph: &Graph, layer: LayerId, errors: &FxHashMap<Output, &Difference>) -> Self {
+        let mut found = Self { largest: 0.0, around: FxHashSet::default() };
+        let mut pending = vec![layer];
+        while let Some(id) = pending.pop() {
+            if !found.around.insert(id) {
+                continue;
+            }
+            for source in graph.producers(id).into_iter().flatten() {
+                match errors.get(&source) {
+                    Some(difference) => found.largest = found.largest.max(difference.size()),
+                    None => pending.push(source.layer),
+                }
+            }
+        }
+        found
+    }
+}
+
+/// Returns as many of the first targets as are exposed at a time.
+fn chunk<'t>(graph: &Graph, targets: &'t [Target]) -> &'t [Target] {
+    let mut bytes = 0;
+    let size = |target: &Target| {
+        let port = graph.output(target.a);
+        let count = port.map_or(0, |port| {
+            port.shape().dims().map_or(1, |dims| dims.iter().map(|dim| dim.lower().max(16) as u64).product())
+        });
+        count.saturating_mul(4)
+    };
+    let fits = |target: &&Target| {
+        bytes += size(target);
+        bytes <= CHUNK_BYTES
+    };
+    let count = targets.iter().take(CHUNK).take_while(fits).count();
+    &targets[..count.max(1)]
+}
+
+/// Returns a model with these tensors as outputs too, and the position of each among the outputs.
+fn exposed(model: &Model, tensors: impl Iterator<Item = Output>) -> Result<(Model, Vec<usize>), VerifyError> {
+    let mut model = model.clone();
+    let results: Vec<LayerId> = model.edit(|graph| {
+        let mut at = 0;
+        let mut name = || {
+            at += 1;
+            format!("typelift/{at}")
+        };
+        tensors.map(|tensor| graph.add(NewLayer::new("Result", "opset1").named(&name()), &[tensor])).collect()
+    })?;
+    let places: FxHashMap<LayerId, usize> = model.outputs().enumerate().map(|(at, layer)| (layer.id(), at)).collect();
+    let places = results.iter().map(|id| places.get(id).copied().unwrap_or(usize::MAX)).collect();
+    Ok((model, places))
+}

@@ -1,0 +1,470 @@
+//! The comparison of two models from end to end.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use rustc_hash::FxHashSet;
+use typelift_promote::ElementType;
+
+use super::compare::{Difference, is_finite};
+use super::error::{Side, VerifyError};
+use super::inputs::shapes::{Shapes, Sizing};
+use super::inputs::{Choice, DISTRIBUTIONS, Fed, Sample, Shaped};
+use super::locate::{Located, Search, Start};
+use super::narrow::{self, Ranged};
+use super::pairing::{self, Pair, ids, paired};
+use super::report::{First, Growth, OutputReport, Report, SampleReport};
+use super::runner::{RunError, Runner, Runtime, Setting};
+use super::session::{Outputs, Session};
+use super::tolerance::{self, Tolerance};
+use crate::edit::inputs_outputs::End;
+use crate::explain::diff::{self, Change, ChangeKind};
+use crate::findings::LayerRef;
+use crate::model::graph::{Graph, LayerId, Model, Place, numbered_prefix};
+use crate::model::shape::Shape;
+use crate::ops::{self, LayerKind};
+
+/// The most assignments of shapes that are run for one sample.
+const MOST_RUN: usize = 4;
+/// The steps of a model with state, unless the settings say another number.
+const STEPS: usize = 3;
+
+/// Settings of a comparison of two models.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Verification {
+    /// The device: `CPU`.
+    pub device: String,
+    /// The precision in which A and B run: `f32`, `bf16`, `f16`. Without hints both run in f32.
+    pub hints: [Option<String>; 2],
+    /// The shapes of inputs, by name.
+    pub shapes: Vec<(String, Shape)>,
+    /// An `.npz` file or a folder of `.npy` files with the inputs.
+    pub inputs: Option<PathBuf>,
+    /// The seed of random values.
+    pub seed: u64,
+    /// The number of samples. The first has the smallest shapes, the others larger ones.
+    pub samples: usize,
+    /// The number of steps; without it 3 for models with state, else 1.
+    pub steps: Option<usize>,
+    /// The tolerance relative to the scale of a tensor, in place of that of the narrowest type.
+    pub relative: Option<f64>,
+    /// The absolute tolerance, in place of that of the narrowest type.
+    pub absolute: Option<f64>,
+    /// True if the growth of the error is reported for each block.
+    pub layers: bool,
+}
+
+impl Default for Verification {
+    fn default() -> Self {
+        Self {
+            device: "CPU".to_owned(),
+            hints: [None, None],
+            shapes: Vec::new(),
+            inputs: None,
+            seed: 0,
+            samples: 2,
+            steps: None,
+            relative: None,
+            absolute: None,
+            layers: false,
+        }
+    }
+}
+
+impl Verification {
+    /// Runs two inferred models on the same inputs and compares their outputs. If they differ, finds the layer at which the
+    /// difference starts.
+    ///
+    /// # Errors
+    /// [`VerifyError`]: there is no runtime, or a model cannot be run, or their inputs cannot be paired.
+    ///
+    /// # Examples
+    /// See [the module](super).
+    pub fn run(&self, a: &Model, b: &Model, runner: &mut dyn Runner) -> Result<Report, VerifyError> {
+        let mut runtime = runner.describe(&self.device).map_err(VerifyError::Runtime)?;
+        runtime.device.clone_from(&self.device);
+        let inputs = paired(End::Input, a, b).map_err(VerifyError::Unpaired)?;
+        let outputs = paired(End::Output, a, b).map_err(VerifyError::Unpaired)?;
+        let hints = [self.hints[0].as_deref(), self.hints[1].as_deref()];
+        let (narrowest, mut tolerance) = tolerance::narrowest(a, b, hints);
+        tolerance.relative = self.relative.unwrap_or(tolerance.relative);
+        tolerance.absolute = self.absolute.unwrap_or(tolerance.absolute);
+        let mut notes = Vec::new();
+        let ranged = self.ranged(a, b, &mut notes)?;
+        let settings = self.settings();
+        let mut work =
+            Work { verification: self, models: [a, b], ranged: &ranged, inputs, outputs, settings, tolerance, notes };
+        let samples = work.samples(runner)?;
+        work.report(runner, runtime, narrowest, samples)
+    }
+
+    fn settings(&self) -> [Setting; 2] {
+        let is_hinted = self.hints.iter().any(Option::is_some);
+        let default = (!is_hinted).then(|| "f32".to_owned());
+        self.hints.clone().map(|hint| Setting { device: self.device.clone(), hint: hint.or_else(|| default.clone()) })
+    }
+
+    /// Adds the range of f16 where the device does not show it and only one of the models computes in f16.
+    fn ranged(&self, a: &Model, b: &Model, notes: &mut Vec<String>) -> Result<[Ranged; 2], VerifyError> {
+        let is_cpu = self.device.eq_ignore_ascii_case("CPU") && self.hints.iter().flatten().all(|hint| hint != "f16");
+        if !is_cpu || narrow::computed(a) == narrow::computed(b) {
+            return Ok([Ranged::plain(a), Ranged::plain(b)]);
+        }
+        notes.push("the CPU computes f16 as f32: checks were added that make values beyond 65504 infinite, as on other devices".to_owned());
+        Ok([narrow::with_range(a)?, narrow::with_range(b)?])
+    }
+}
+
+/// A comparison under way.
+struct Work<'w> {
+    verification: &'w Verification,
+    models: [&'w Model; 2],
+    ranged: &'w [Ranged; 2],
+    inputs: Vec<Pair>,
+    outputs: Vec<Pair>,
+    settings: [Setting; 2],
+    tolerance: Tolerance,
+    notes: Vec<String>,
+}
+
+/// A sample with the outputs of both models.
+struct Done {
+    sample: Sample,
+    outputs: [Outputs; 2],
+}
+
+impl Work<'_> {
+    fn samples(&mut self, runner: &mut dyn Runner) -> Result<Vec<Done>, VerifyError> {
+        if let Some(path) = &self.verification.inputs {
+            let sample = self.given(runner, path)?;
+            let mut session = self.session(runner)?;
+            let outputs = session.run_both(&sample)?;
+            return Ok(vec![Done { sample, outputs }]);
+        }
+        let (inputs, [a, b]) = (self.inputs.clone(), self.models);
+        let asked = self.asked_shapes()?;
+        let sizing = Sizing::new(a, b, &inputs, &asked);
+        let mut session = self.session(runner)?;
+        let mut done: Vec<Done> = Vec::new();
+        let mut smallest: Option<Shapes> = None;
+        for at in 0..self.verification.samples.max(1) {
+            let candidates: Box<dyn Iterator<Item = Shapes>> = match &smallest {
+                Some(smallest) if sizing.is_open() => Box::new(sizing.larger(smallest).chain([smallest.clone()])),
+                Some(smallest) => Box::new(std::iter::once(smallest.clone())),
+                None => Box::new(sizing.smallest()),
+            };
+            let (shapes, found) = self.first_that_runs(&mut session, &sizing, candidates, at)?;
+            smallest.get_or_insert(shapes);
+            done.push(found);
+        }
+        Ok(done)
+    }
+
+    fn session<'r>(&self, runner: &'r mut dyn Runner) -> Result<Session<'r>, VerifyError> {
+        Session::load(runner, [&self.ranged[0].model, &self.ranged[1].model], &self.settings)
+    }
+
+    /// Runs both models with each assignment of shapes, until one runs.
+    fn first_that_runs(
+        &self,
+        session: &mut Session<'_>,
+        sizing: &Sizing<'_>,
+        candidates: impl Iterator<Item = Shapes>,
+        at: usize,
+    ) -> Result<(Shapes, Done), VerifyError> {
+        let mut refused = None;
+        for shapes in candidates.take(MOST_RUN) {
+            let Some(shaped) = Shaped::new(sizing, &self.inputs, self.models, shapes) else { continue };
+            match self.run_shaped(session, &shaped, at) {
+                Ok(done) => return Ok((shaped.shapes, done)),
+                Err(error @ VerifyError::Run { .. }) => refused = refused.or(Some(error)),
+                Err(error) => return Err(error),
+            }
+        }
+        Err(refused.unwrap_or(VerifyError::NoShapes))
+    }
+
+    /// Runs both models on inputs of fixed shapes. Values are chosen so that the outputs of A are finite, if possible.
+    fn run_shaped(&self, session: &mut Session<'_>, shaped: &Shaped, at: usize) -> Result<Done, VerifyError> {
+        let seed = self.verification.seed.wrapping_add(1 + at as u64).wrapping_mul(0x2545_F491_4F6C_DD1D);
+        let mut first = None;
+        for floats in 0..DISTRIBUTIONS {
+            let (sample, outputs) = self.run_a(session, shaped, seed, floats)?;
+            let is_good = outputs.iter().flatten().all(is_finite);
+            if is_good || floats + 1 == DISTRIBUTIONS {
+                let (sample, outputs) = if is_good { (sample, outputs) } else { first.unwrap_or((sample, outputs)) };
+                let other = session.run(Side::B, &sample).map_err(|error| VerifyError::Run { side: Side::B, error })?;
+                return Ok(Done { sample, outputs: [outputs, other] });
+            }
+            first.get_or_insert((sample, outputs));
+        }
+        Err(VerifyError::NoShapes)
+    }
+
+    /// Runs A, with state first for all steps and masks that grow, then for masks that do not, then for one step.
+    fn run_a(
+        &self,
+        session: &mut Session<'_>,
+        shaped: &Shaped,
+        seed: u64,
+        floats: usize,
+    ) -> Result<(Sample, Outputs), VerifyError> {
+        let steps = self.steps();
+        let plans = [(steps, true), (steps, false), (1, false)];
+        let plans = if steps > 1 { &plans[..] } else { &plans[2..] };
+        let mut refused = None;
+        for &(steps, grows) in plans {
+            let choice = Choice { seed, steps, grows, floats };
+            let sample = shaped.sample(&self.inputs, choice).ok_or(VerifyError::NoShapes)?;
+            match session.run(Side::A, &sample) {
+                Ok(outputs) => return Ok((sample, outputs)),
+                Err(error) => refused = refused.or(Some(error)),
+            }
+        }
+        let error = refused.unwrap_or(RunError::Broken("no steps were run".to_owned()));
+        Err(VerifyError::Run { side: Side::A, error })
+    }
+
+    fn steps(&self) -> usize {
+        let has_state = |model: &Model| model.graph().layers().any(|layer| ops::kind(layer) == LayerKind::ReadValue);
+        let default = if self.models.iter().any(|model| has_state(model)) { STEPS } else { 1 };
+        self.verification.steps.unwrap_or(default).max(1)
+    }
+
+    /// Finds the pairs of inputs whose shapes the user gave.
+    fn asked_shapes(&self) -> Result<BTreeMap<usize, Shape>, VerifyError> {
+        let mut asked = BTreeMap::new();
+        for (name, shape) in &self.verification.shapes {
+            let ends =
+                self.models[0].ends_named(End::Input, name).map_err(|error| VerifyError::Inputs(error.to_string()))?;
+            let ids = ids(End::Input, self.models[0]);
+            for end in ends {
+                let id = self.models[0].find_input(&end).map_err(|error| VerifyError::Inputs(error.to_string()))?;
+                let at = self.inputs.iter().position(|pair| ids.get(pair.a) == Some(&id));
+                asked.extend(at.map(|at| (at, shape.clone())));
+            }
+        }
+        Ok(asked)
+    }
+
+    /// Reads the inputs that the user gave: by name, else in the order of the file.
+    fn given(&self, runner: &mut dyn Runner, path: &std::path::Path) -> Result<Sample, VerifyError> {
+        let arrays = runner.arrays(path).map_err(|error| VerifyError::Inputs(error.to_string()))?;
+        let names = pairing::names(End::Input, self.models[0]);
+        let mut sample = Sample::default();
+        let mut in_order = Vec::new();
+        for (at, pair) in self.inputs.iter().enumerate() {
+            let known = |(name, _): &&(String, super::Tensor)| {
+                names[pair.a].contains(name) || *name == format!("input_{}", pair.a)
+            };
+            let by_name = arrays.iter().find(known);
+            let by_place = || arrays.get(at).filter(|_| arrays.len() == self.inputs.len());
+            let Some((_, tensor)) = by_name.or_else(by_place) else {
+                let has: Vec<_> = arrays.iter().map(|(name, _)| format!("`{name}`")).collect();
+                let (name, has) = (&pair.name, has.join(", "));
+                return Err(VerifyError::Inputs(format!(
+                    "`{}` has no array for input `{name}`; it has {has}",
+                    path.display()
+                )));
+            };
+            in_order.push(tensor);
+        }
+        let (mut in_a, mut in_b) = (vec![None; in_order.len()], vec![None; in_order.len()]);
+        for (pair, tensor) in self.inputs.iter().zip(in_order) {
+            for (side, (at, inputs)) in [(pair.a, &mut in_a), (pair.b, &mut in_b)].into_iter().enumerate() {
+                let ids = ids(End::Input, self.models[side]);
+                let ty = ids
+                    .get(at)
+                    .and_then(|id| self.models[side].graph().output(id.output(0)))
+                    .map(|port| port.element_type());
+                let converted = tensor.as_type(ty.unwrap_or(tensor.element_type));
+                let refusal = || {
+                    VerifyError::Inputs(format!(
+                        "the array for input `{}` is {}, which is not what the model takes",
+                        pair.name, tensor.element_type
+                    ))
+                };
+                inputs[at] = Some(converted.ok_or_else(refusal)?);
+            }
+            sample.fed.push(Fed::given(&pair.name, tensor));
+        }
+        sample.a.push(in_a.into_iter().flatten().collect());
+        sample.b.push(in_b.into_iter().flatten().collect());
+        Ok(sample)
+    }
+
+    fn report(
+        mut self,
+        runner: &mut dyn Runner,
+        runtime: Runtime,
+        narrowest: ElementType,
+        samples: Vec<Done>,
+    ) -> Result<Report, VerifyError> {
+        let by_sample: Vec<Vec<Difference>> = samples.iter().map(|done| self.differences(done)).collect();
+        let outputs = self.output_reports(&samples, &by_sample);
+        let same = outputs.iter().all(|output| output.difference.same);
+        let worst = (0..samples.len()).find(|&at| by_sample[at].iter().any(|it| !it.same)).unwrap_or(0);
+        let (mut first, mut blocks) = (None, Vec::new());
+        if let Some(done) = samples.get(worst).filter(|_| !same || self.verification.layers) {
+            let failing: Vec<usize> = (0..outputs.len()).filter(|&at| !by_sample[worst][at].same).collect();
+            (first, blocks) = self.locate(runner, done, &failing)?;
+        }
+        let reports =
+            samples.into_iter().map(|done| SampleReport { steps: done.sample.a.len(), inputs: done.sample.fed });
+        let precision = self.settings.map(|setting| setting.hint);
+        Ok(Report {
+            same,
+            runtime,
+            precision,
+            narrowest,
+            tolerance: self.tolerance,
+            samples: reports.collect(),
+            outputs,
+            first,
+            blocks,
+            notes: self.notes,
+        })
+    }
+
+    /// Compares the outputs of a sample: the worst step of each.
+    fn differences(&self, done: &Done) -> Vec<Difference> {
+        let [in_a, in_b] = &done.outputs;
+        let of = |pair: &Pair| {
+            let steps = in_a.iter().zip(in_b).filter_map(|(a, b)| Some((a.get(pair.a)?, b.get(pair.b)?)));
+            let differences = steps.map(|(a, b)| Difference::between(a, b, self.tolerance));
+            differences.reduce(Difference::or_worse).unwrap_or_default()
+        };
+        self.outputs.iter().map(of).collect()
+    }
+
+    fn output_reports(&self, samples: &[Done], by_sample: &[Vec<Difference>]) -> Vec<OutputReport> {
+        let ty = |side: usize, at: usize| {
+            let outputs = samples.first().and_then(|done| done.outputs[side].first());
+            outputs
+                .and_then(|outputs| outputs.get(at))
+                .map_or(String::new(), |tensor| tensor.element_type.name().to_owned())
+        };
+        let of = |(at, pair): (usize, &Pair)| {
+            let all = by_sample.iter().filter_map(|sample| sample.get(at).cloned());
+            let (own, other) = (ty(0, pair.a), ty(1, pair.b));
+            OutputReport {
+                name: pair.name.clone(),
+                element_type_in_b: (own != other).then_some(other),
+                element_type: own,
+                difference: all.reduce(Difference::or_worse).unwrap_or_default(),
+            }
+        };
+        self.outputs.iter().enumerate().map(of).collect()
+    }
+
+    fn locate(
+        &mut self,
+        runner: &mut dyn Runner,
+        done: &Done,
+        failing: &[usize],
+    ) -> Result<(Option<First>, Vec<Growth>), VerifyError> {
+        if !failing.is_empty() && self.is_unsteady(runner, done)? {
+            self.notes.push("A computes other values each time it is run, so a difference says nothing".to_owned());
+            return Ok((None, Vec::new()));
+        }
+        let ends = [ids(End::Output, self.models[0]), ids(End::Output, self.models[1])];
+        let outputs =
+            self.outputs.iter().filter_map(|pair| Some((*ends[0].get(pair.a)?, *ends[1].get(pair.b)?))).collect();
+        let search = Search {
+            models: self.models,
+            ranged: [&self.ranged[0], &self.ranged[1]],
+            settings: &self.settings,
+            tolerance: self.tolerance,
+            sample: &done.sample,
+            outputs,
+        };
+        let located = match search.compare(runner, self.verification.layers) {
+            Ok(located) => located,
+            Err(VerifyError::Run { side, error }) => {
+                self.notes.push(format!("the difference was not located: OpenVINO cannot run model {side} with inner tensors exposed: {error}"));
+                return Ok((None, Vec::new()));
+            }
+            Err(error) => return Err(error),
+        };
+        let blocks = if self.verification.layers { growth(self.models[0].graph(), &located) } else { Vec::new() };
+        if failing.is_empty() {
+            return Ok((None, blocks));
+        }
+        let changes = diff::diff(self.models[0], self.models[1]).changes;
+        let is_changed = |around: &[FxHashSet<LayerId>; 2]| changes.iter().any(|change| is_at(change, around));
+        let start = search.start(&located, &is_changed).or_else(|| search.moved_output(&located, failing));
+        if start.is_none() {
+            self.notes.push("the difference disappears when inner tensors are exposed: it comes from the way the device fuses layers".to_owned());
+        }
+        Ok((start.map(|start| self.first(start, &located, changes)), blocks))
+    }
+
+    /// True if A gives other outputs when it is run again.
+    fn is_unsteady(&self, runner: &mut dyn Runner, done: &Done) -> Result<bool, VerifyError> {
+        let mut session = self.session(runner)?;
+        let Ok(again) = session.run(Side::A, &done.sample) else { return Ok(false) };
+        let pairs = done.outputs[0].iter().flatten().zip(again.iter().flatten());
+        Ok(pairs.map(|(a, b)| Difference::between(a, b, self.tolerance)).any(|difference| !difference.same))
+    }
+
+    fn first(&self, start: Start, located: &Located, changes: Vec<Change>) -> First {
+        let described = |side: usize, id: LayerId| {
+            let layer = self.models[side].graph().layer(id);
+            let name = layer.map(|layer| LayerRef::of(&Place::default(), layer));
+            let ports = layer.map(|layer| layer.outputs()).unwrap_or_default();
+            let types = ports.iter().map(ToString::to_string).collect();
+            (
+                name.unwrap_or_else(|| LayerRef::named(&Place::default(), id, "")),
+                layer.map_or("", |layer| layer.ty()).to_owned(),
+                types,
+            )
+        };
+        let (layer, operation, types) = described(0, start.a);
+        let (in_b, operation_in_b, types_in_b) = described(1, start.b);
+        let mut changes: Vec<Change> = changes.into_iter().filter(|change| is_at(change, &start.around)).collect();
+        changes.iter_mut().for_each(|change| change.follows.clear());
+        First {
+            layer,
+            operation,
+            types,
+            in_b,
+            operation_in_b,
+            types_in_b,
+            inputs_agree: start.is_clear,
+            difference: start.difference,
+            step: located.step + 1,
+            changes,
+        }
+    }
+}
+
+/// True if a change is at one of these layers of A or of B, or in a body of one.
+fn is_at(change: &Change, [in_a, in_b]: &[FxHashSet<LayerId>; 2]) -> bool {
+    let id = change.layer.place.steps().first().map_or(change.layer.id, |&(owner, _)| owner);
+    match change.kind {
+        ChangeKind::Names => false,
+        ChangeKind::Removed => in_a.contains(&id),
+        _ => in_b.contains(&id),
+    }
+}
+
+/// Returns the largest error of each block, in the order of the graph.
+fn growth(graph: &Graph, located: &Located) -> Vec<Growth> {
+    let mut blocks: Vec<Growth> = Vec::new();
+    for (target, difference) in located.targets.iter().zip(&located.differences) {
+        let name = graph.layer(target.a.layer).map_or("", |layer| layer.name());
+        let block = numbered_prefix(name).unwrap_or_default();
+        let at = blocks.iter().position(|known| known.block == block).unwrap_or_else(|| {
+            blocks.push(Growth { block: block.to_owned(), tensors: 0, max_relative: 0.0, layer: name.to_owned() });
+            blocks.len() - 1
+        });
+        let known = &mut blocks[at];
+        known.tensors += 1;
+        if difference.size() > known.max_relative {
+            known.max_relative = difference.size();
+            name.clone_into(&mut known.layer);
+        }
+    }
+    blocks
+}

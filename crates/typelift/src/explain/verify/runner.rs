@@ -1,0 +1,126 @@
+//! The interface to a runtime that runs models.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use thiserror::Error;
+
+use super::Tensor;
+use crate::model::graph::Model;
+use crate::text::xml::{self, WriteOptions};
+
+/// A runtime that runs models, such as an installed OpenVINO. Tests implement it without one.
+pub trait Runner {
+    /// Returns the name and version of the runtime, and the device that `device` stands for.
+    ///
+    /// # Errors
+    /// [`RunError::Missing`] if there is no runtime.
+    fn describe(&mut self, device: &str) -> Result<Runtime, RunError>;
+
+    /// Reads and compiles a model. Returns the key by which it is run.
+    ///
+    /// # Errors
+    /// [`RunError`].
+    fn load(&mut self, source: &Source, setting: &Setting) -> Result<u64, RunError>;
+
+    /// Runs a model on its inputs, in their order, and returns its outputs. On the first step its state is reset.
+    ///
+    /// # Errors
+    /// [`RunError`].
+    fn run(&mut self, key: u64, inputs: &[Tensor], is_first: bool) -> Result<Vec<Tensor>, RunError>;
+
+    /// Releases a model.
+    fn release(&mut self, key: u64);
+
+    /// Reads the arrays of an `.npz` file, or of a folder with `.npy` files, each with its name.
+    ///
+    /// # Errors
+    /// [`RunError`].
+    fn arrays(&mut self, path: &Path) -> Result<Vec<(String, Tensor)>, RunError>;
+}
+
+/// A runtime and its device.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Runtime {
+    /// The version of OpenVINO: `2026.4.1`.
+    pub version: String,
+    /// The device as OpenVINO is asked for it: `CPU`.
+    pub device: String,
+    /// The full name of the device, where it is known.
+    pub full_name: Option<String>,
+}
+
+/// The device and the precision in which a model is run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Setting {
+    /// The device: `CPU`.
+    pub device: String,
+    /// `INFERENCE_PRECISION_HINT`: `f32`, `bf16`, `f16`. Without it the device decides.
+    pub hint: Option<String>,
+}
+
+/// A model for a runtime: the text of its `.xml`, and its weights.
+#[derive(Clone, Debug)]
+pub struct Source {
+    /// The text of the `.xml`.
+    pub text: String,
+    /// The bytes of its constants.
+    pub weights: Bytes,
+    /// True if the model has operations of extensions, such as those of tokenizers.
+    pub needs_extension: bool,
+}
+
+/// The bytes of the constants of a [`Source`].
+#[derive(Clone, Debug)]
+pub enum Bytes {
+    /// A file.
+    File(PathBuf),
+    /// Bytes in memory.
+    Memory(Vec<u8>),
+}
+
+impl Source {
+    /// Returns a model as a runtime reads it.
+    ///
+    /// # Errors
+    /// The weights cannot be read.
+    pub fn of(model: &Model) -> io::Result<Self> {
+        let weights = match model.weights().path() {
+            Some(path) if !model.weights().has_added() => Bytes::File(std::path::absolute(path)?),
+            _ => Bytes::Memory(model.weights().to_bytes()?),
+        };
+        let is_extension = |layer: &crate::model::graph::Layer| !layer.version().starts_with("opset");
+        let needs_extension = model.walk().any(|(_, graph)| graph.unordered().any(is_extension));
+        Ok(Self { text: xml::write(model, WriteOptions::default()), weights, needs_extension })
+    }
+}
+
+/// A run that failed.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum RunError {
+    /// There is no runtime.
+    #[error("{0}")]
+    Missing(String),
+    /// The runtime refuses the model or its inputs.
+    #[error("{0}")]
+    Refused(String),
+    /// The process of the runtime ended: `signal 11`.
+    #[error("OpenVINO crashed ({0})")]
+    Crashed(String),
+    /// The run took longer than allowed.
+    #[error("OpenVINO did not answer within {0} s")]
+    TimedOut(u64),
+    /// The runtime cannot be talked to, or a file cannot be read.
+    #[error("{0}")]
+    Broken(String),
+}
+
+impl RunError {
+    /// True if the model itself, or its inputs, made the run fail.
+    #[must_use]
+    pub fn is_of_model(&self) -> bool {
+        matches!(self, Self::Refused(_) | Self::Crashed(_) | Self::TimedOut(_))
+    }
+}
