@@ -1,7 +1,7 @@
-//! What a rewrite costs beside a plain conversion of the same file, each a whole process that reads and writes files.
+//! Cost of a rewrite relative to a plain conversion of the same file, each a whole process that reads and writes files.
 //!
-//! `cargo bench -p typelift-cli --bench rewrite` prints the table; with `UPDATE_DOCS=1` it writes it into
-//! `docs/benchmarks.md`.
+//! `cargo bench -p typelift-cli --bench rewrite` prints the table; with `UPDATE_DOCS=1` it writes it into the
+//! documents.
 #![allow(clippy::print_stdout, reason = "what is measured is for reading")]
 
 mod common;
@@ -14,11 +14,11 @@ use std::time::{Duration, Instant};
 
 use common::{deep, update_document, uses};
 
-/// How long a process took, and the most memory it had, in bytes, where the system says.
+/// The time of a process, and its peak memory in bytes, if the system reports it.
 type Cost = (Duration, Option<f64>);
 
 fn main() {
-    // `cargo test` runs benches too, to see that they work.
+    // `cargo test` runs benches too, to check that they work.
     let scale = if std::env::args().any(|argument| argument == "--bench") { 1 } else { 1_000 };
     let folder = tempfile::tempdir().expect("a directory for models");
     let (chain, hub) = (folder.path().join("chain.xml"), folder.path().join("hub.xml"));
@@ -52,7 +52,7 @@ fn main() {
     }
 }
 
-/// The fastest of five runs, and the most memory of any.
+/// Returns the fastest of five runs, and the highest peak memory.
 fn cost(verb: &[&str], model: &Path, out: &Path) -> Cost {
     let runs: Vec<_> = (0..5).map(|_| run(verb, model, out)).collect();
     let fastest = runs.iter().map(|run| run.0).min().unwrap_or_default();
@@ -67,7 +67,7 @@ fn run(verb: &[&str], model: &Path, out: &Path) -> Cost {
     let status = format!("/proc/{}/status", child.id());
     let mut peak = None;
     loop {
-        // The high-water mark only grows, so what is read last is all but the very end.
+        // The peak only grows, so the last reading covers all but the very end.
         peak = peak_memory(&status).or(peak);
         if let Some(status) = child.try_wait().expect("the program can be waited for") {
             assert!(status.success(), "{verb:?} {status}");

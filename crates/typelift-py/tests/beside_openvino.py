@@ -1,9 +1,10 @@
-"""Opens models, checks, converts and rewrites them, hands them to OpenVINO in memory, and compares what they compute.
+"""Opens models, checks, converts and rewrites them, passes them to OpenVINO in memory, and compares the results of
+inference.
 
     python beside_openvino.py DIRECTORY [MOST]
 
-Needs openvino. Prints a line for each model, and a total; fails if one computes something else. A model that OpenVINO itself does
-not run on made-up inputs is skipped, and says so.
+Needs openvino. Prints a line for each model, and a total; fails if results differ. A model that OpenVINO itself cannot
+run on generated inputs is skipped with a message.
 """
 
 # pyright: reportMissingImports=false
@@ -20,25 +21,25 @@ import openvino  # type: ignore[import-untyped,unused-ignore]
 import typelift
 
 RULES = ("no-ops", "common-subexpressions", "reciprocals")
-"""Shipped rules that keep what a model computes, the last up to the rounding of a division."""
+"""Built-in rules that keep the results of a model, the last one up to the rounding of a division."""
 
 LENGTHS = (2, 1, 4, 16, 64)
-"""What open dimensions become, the first with which OpenVINO runs the model."""
+"""Lengths for open dimensions; the first one with which OpenVINO runs the model is used."""
 
 
 class Outcome(NamedTuple):
-    """What became of a model."""
+    """Result for a model."""
 
     fault: Optional[str]
-    """What is wrong; ``None`` where nothing is."""
+    """The error; ``None`` if there is none."""
     skipped: Optional[str]
-    """Why it was not compared."""
+    """The reason why it was not compared."""
     rewritten: int
-    """How many rules were applied and Converts changed."""
+    """The number of applied rules and changed Converts."""
 
 
 def made_up_inputs(model: Any, length: int, seed: int = 0) -> list[Any]:
-    """An array for each input; integers are few, because many are indices."""
+    """Returns an array for each input. Integers are small, because many are indices."""
     random = numpy.random.default_rng(seed)
     arrays = []
     for parameter in model.inputs:
@@ -56,7 +57,7 @@ def made_up_inputs(model: Any, length: int, seed: int = 0) -> list[Any]:
 
 
 def outputs(core: Any, model: Any, inputs: list[Any]) -> list[Any]:
-    """What the CPU computes, in f32."""
+    """Returns the results of the CPU plugin in f32."""
     request = core.compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"}).create_infer_request()
     for at, array in enumerate(inputs):
         tensor = openvino.Tensor(model.inputs[at].get_element_type(), array.shape)
@@ -70,7 +71,7 @@ def outputs(core: Any, model: Any, inputs: list[Any]) -> list[Any]:
 
 
 def first_that_runs(core: Any, path: Path) -> tuple[Optional[list[Any]], list[Any], str]:
-    """Inputs that OpenVINO takes, and what it makes of them; or why there are none."""
+    """Returns inputs that OpenVINO accepts and their results, or the reason why there are none."""
     reason = ""
     for length in LENGTHS:
         try:
@@ -87,7 +88,7 @@ def first_that_runs(core: Any, path: Path) -> tuple[Optional[list[Any]], list[An
 
 
 def compare(core: Any, path: Path) -> Outcome:
-    """Sends one model through typelift and compares what it computes."""
+    """Processes one model with typelift and compares the results."""
     inputs, expected, reason = first_that_runs(core, path)
     if inputs is None:
         return Outcome(None, reason, 0)
@@ -98,14 +99,14 @@ def compare(core: Any, path: Path) -> Outcome:
         changes = len(model.convert()) + len(model.rewrite(use=RULES))
     except (typelift.ModelError, typelift.RuleError) as error:
         return Outcome(f"refused: {error}", None, 0)
-    # OpenVINO does not copy the weights that it is given: they must live as long as the model.
+    # OpenVINO does not copy the weights, so they must live as long as the model.
     text, weights = model.to_bytes()
     actual = outputs(core, core.read_model(text, weights), inputs)
     return Outcome(difference(expected, actual), None, changes)
 
 
 def difference(expected: list[Any], actual: list[Any]) -> Optional[str]:
-    """How outputs differ by more than rounding; ``None`` where they do not."""
+    """Describes how outputs differ by more than rounding; ``None`` if they agree."""
     for at, (wanted, got) in enumerate(zip(expected, actual)):
         if wanted.shape != got.shape:
             return f"output {at} is {got.shape}, and was {wanted.shape}"
@@ -116,13 +117,13 @@ def difference(expected: list[Any], actual: list[Any]) -> Optional[str]:
 
 
 def models(directory: Path) -> list[Path]:
-    """The models of a directory; what other tools made of them is left out."""
+    """Returns the models of a directory, without the output of other tools."""
     found = sorted(directory.glob("*.xml"))
     return [path for path in found if not path.name.endswith((".ref.xml", ".moc.xml"))]
 
 
 def main(directory: str, most: str = "1000000") -> int:
-    """Compares the models of a directory until so many were compared."""
+    """Compares models of a directory until the requested number is reached."""
     core = openvino.Core()
     compared = faults = skipped = 0
     for path in models(Path(directory)):

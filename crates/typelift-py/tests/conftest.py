@@ -1,5 +1,5 @@
-"""What all tests share."""
+"""Fixtures that all tests share."""
 import signal
 
-# Where a shell starts the tests in the background they would ignore Ctrl-C, and Python leaves that as it is.
+# A shell that starts the tests in the background makes them ignore Ctrl-C, and Python does not change that.
 signal.signal(signal.SIGINT, signal.default_int_handler)

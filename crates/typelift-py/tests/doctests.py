@@ -1,4 +1,4 @@
-"""Runs the examples of the installed package, with nothing else installed."""
+"""Runs the examples of the installed package, with no other package installed."""
 
 import doctest
 import importlib

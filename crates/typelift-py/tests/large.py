@@ -1,4 +1,4 @@
-"""How long work with a chain of 100,000 layers and with long constants takes, in seconds of processor time.
+"""Measures the processor time, in seconds, of long work: a chain of 100,000 layers, and long constants.
 
     python tests/large.py [LAYERS]
 """
@@ -13,9 +13,9 @@ import typelift
 from typelift import Model
 
 VALUES = 20_000_000
-"""How many values a long constant has."""
+"""The number of values of a long constant."""
 OUTSIDE = 20
-"""How many edits are made outside of a batch."""
+"""The number of edits made outside of a batch."""
 
 
 def chain(layers: int) -> Model:

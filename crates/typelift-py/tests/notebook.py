@@ -1,8 +1,9 @@
-"""Runs a notebook that is kept as a script, cell by cell, as Jupyter does: `# %%` begins a cell, `# %% [markdown]` one of text.
+"""Runs a notebook that is stored as a script, cell by cell, as Jupyter does: `# %%` begins a cell, `# %% [markdown]`
+one of text.
 
     python notebook.py NOTEBOOK.py [OUT.ipynb]
 
-Needs nbclient and ipykernel. With a second name, the notebook is written there with what its cells show.
+Needs nbclient and ipykernel. With a second name, the notebook is written there with the output of its cells.
 """
 
 # pyright: reportMissingImports=false
@@ -15,7 +16,7 @@ import nbformat
 from nbclient import NotebookClient
 
 script = Path(sys.argv[1]).read_text(encoding="utf-8")
-# What comes before the first cell is for editors.
+# Text before the first cell is for editors.
 _, *parts = re.split(r"^# %%(.*)\n", script, flags=re.MULTILINE)
 notebook = nbformat.v4.new_notebook()  # type: ignore[no-untyped-call,unused-ignore]
 for kind, text in zip(parts[::2], parts[1::2]):

@@ -29,7 +29,7 @@ def test_arrays_are_views_of_the_bytes_that_were_given() -> None:
     array = model["a"].numpy()
     assert array.tolist() == [[1, 2], [3, 4]] and not array.flags.writeable
     assert numpy.shares_memory(array, numpy.frombuffer(weights, "u1"))
-    # Nothing was changed, so the bytes are the same, and are not copied.
+    # Nothing was changed, so the bytes are the same object and are not copied.
     assert model.to_bytes()[1] is weights
     assert model["p"].numpy().tolist() == [1, -2, 3] and model["p"].numpy().dtype == numpy.int8
 
@@ -50,7 +50,7 @@ def test_arrays_are_views_of_the_file_and_outlive_the_model(tmp_path: Path) -> N
         assert graph["a"].numpy().tolist() == [[2, 4], [6, 8]]
         assert numpy.shares_memory(graph["b"].numpy(), second)
     assert numpy.shares_memory(model["b"].numpy(), second) and not numpy.shares_memory(model["a"].numpy(), first)
-    # A new file takes the place of the old one, which the arrays keep.
+    # A new file replaces the old one; the arrays still show the old one.
     model.save(file)
     del model
     assert first.tolist() == [[1, 2], [3, 4]] and second.tolist() == [5, 6]

@@ -1,4 +1,4 @@
-"""Edits from Python: the jobs that people have with a model, each in a few lines."""
+"""Edits from Python: common jobs, each in a few lines."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def model() -> typelift.Model:
 
 
 def again(edited: typelift.Model) -> typelift.Model:
-    """As a file that is read again has it, without errors."""
+    """Returns the model as it is after saving and reading, without errors."""
     text, weights = edited.to_bytes()
     read = typelift.loads(text, weights)
     assert read.check().errors == []
@@ -203,6 +203,6 @@ def test_large_graphs_are_edited_and_walked_in_time(tmp_path: Path) -> None:
         for at in range(count):
             graph[f"l{at}"].name = f"m{at}"
     named = time.process_time()
-    # A walk through the graph at each step would take minutes.
+    # A search through the whole graph at each step would take minutes.
     assert walked - start < 20 and named - walked < 60
     assert f"m{count - 1}" in edited

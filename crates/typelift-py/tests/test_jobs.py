@@ -1,5 +1,5 @@
-"""Fourteen jobs that people have with a model, each in as few lines as can be. OpenVINO says, where it is installed, that what comes of
-it computes what it must.
+"""Fourteen common jobs, each in as few lines as possible. If OpenVINO is installed, it checks that the resulting model
+computes the expected values.
 """
 
 from __future__ import annotations
@@ -172,18 +172,18 @@ def linear(x: Any, w: Any = W) -> Any:
 
 
 class Job(NamedTuple):
-    """What people want, and what becomes of it."""
+    """A job and its expected result."""
 
     number: int
     name: str
     model: str
     do: Callable[[Model], None]
     operations: str
-    """The operations that the model has then."""
+    """The operations of the resulting model."""
     given: Callable[[Any], Any]
-    """What the model had to be given for what it is given now."""
+    """The inputs of the original model, from those of the new one."""
     gives: Callable[[list[Any], list[Any]], list[Any]]
-    """What it gives, of its inputs and of what it gave."""
+    """The expected outputs, from the inputs and the original outputs."""
 
 
 def same(inputs: list[Any], outputs: list[Any]) -> list[Any]:
@@ -214,7 +214,7 @@ NOT_COUNTED = {"Parameter", "Const", "Result"}
 
 
 def lines(job: Job) -> int:
-    """How many lines it takes."""
+    """The number of lines of the job."""
     return sum(bool(line.strip()) for line in inspect.getsource(job.do).splitlines()) - 1
 
 

@@ -1,4 +1,4 @@
-"""Models that went through typelift compute the same. Needs openvino."""
+"""Models that typelift processed compute the same. Needs openvino."""
 
 from __future__ import annotations
 

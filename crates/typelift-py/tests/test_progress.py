@@ -1,4 +1,4 @@
-"""How far long work is, and what stops it."""
+"""Progress of long work, and stopping it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def chain() -> Model:
 
 
 def slow(match: Match) -> bool:
-    """Takes a millisecond, so that all matches take a second."""
+    """Each call takes a millisecond, so that all matches take a second."""
     time.sleep(0.001)
     return False
 
@@ -34,7 +34,7 @@ def long_work(model: Model, progress: Any) -> None:
 
 
 class Told:
-    """What a callback was told."""
+    """Progress that a callback received."""
 
     def __init__(self, last: float = float("inf"), then: Callable[[], object] = lambda: None) -> None:
         self.list: list[tuple[str, int, int]] = []
@@ -49,7 +49,7 @@ class Told:
 
 
 def workers() -> int:
-    """How many threads work for typelift."""
+    """Returns the number of threads that work for typelift."""
     names = (Path(task, "comm").read_text() for task in Path("/proc/self/task").iterdir())
     return sum(name == "typelift\n" for name in names)
 
@@ -92,7 +92,7 @@ def test_an_exception_of_the_function_stops_the_work() -> None:
         long_work(model, told)
     assert len(told.list) == 3 and model["l1"].type == "ReLU"
     assert_no_worker_is_left()
-    # The next call is not told to it.
+    # The next call is not reported to it.
     assert model.rewrite("Relu(x) => Abs(x)") and len(told.list) == 3
 
 
@@ -104,7 +104,7 @@ def test_a_function_can_look_at_models() -> None:
 
 
 def constants(count: int, values: int, stride: int) -> str:
-    """A model of as many constants of f32, each so many bytes after the one before."""
+    """Returns a model of `count` constants of f32, each at a distance of so many bytes from the one before."""
     consts = "".join(
         f'<layer id="{at}" name="c{at}" type="Const" version="opset1"><data element_type="f32" shape="{values}" '
         f'offset="{at * stride}" size="{4 * values}"/><output><port id="0" precision="FP32"><dim>{values}</dim></port></output>'
@@ -117,7 +117,7 @@ def constants(count: int, values: int, stride: int) -> str:
 
 
 def test_ctrl_c_stops_the_work() -> None:
-    # All constants are the same bytes, each of them read: 25 GB, in a few seconds of which nobody gets far.
+    # All constants are the same bytes, and each of them is read: 25 GB, which takes longer than the test waits.
     model = typelift.loads(constants(400, 1 << 24, 0), bytes(1 << 26))
     threading.Timer(0.3, signal.raise_signal, [signal.SIGINT]).start()
     start = time.monotonic()
@@ -135,7 +135,7 @@ def test_a_save_that_is_stopped_leaves_the_old_pair(tmp_path: Path) -> None:
     before = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
 
     count, values = 64, 1 << 16
-    # Each constant is another one, so that all are converted, and when they are written.
+    # The constants differ, so that all are converted, and the conversion happens on writing.
     model = typelift.loads(constants(count, values, 4 * values), b"".join(at.to_bytes(4, "little") * values for at in range(count)))
     model.convert(compress="f16", like="all")
 
@@ -187,5 +187,5 @@ def test_what_is_shown_of_a_long_answer_does_not_take_longer() -> None:
     why = model.why(f"l{LAYERS - 1}")
     assert len(why) == LAYERS and len(repr(why)) < 2000 and repr(why).endswith(f"… {LAYERS - 10} more])")
     assert len(str(why)) < 5000 and str(why) != why.full_text and "l500" in why.full_text
-    # Only those that were shown were made.
+    # Only the items that were accessed have been created.
     assert why._items == () and why[-1].layer == "l0" and len(why._items) == LAYERS

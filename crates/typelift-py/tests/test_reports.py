@@ -1,4 +1,4 @@
-"""What reports say as data, and what notebooks show of them."""
+"""Reports as data, and their display in notebooks."""
 
 from __future__ import annotations
 

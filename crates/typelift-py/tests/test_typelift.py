@@ -1,4 +1,4 @@
-"""The package as people use it."""
+"""The package from a user's point of view."""
 
 from __future__ import annotations
 
@@ -298,7 +298,7 @@ def test_threads_share_a_model() -> None:
 def run(*arguments: Union[str, Path]) -> subprocess.CompletedProcess[str]:
     """Runs the program."""
     command = [sys.executable, "-m", "typelift", *map(str, arguments)]
-    # As wide as it wants.
+    # Any width.
     surroundings = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
     return subprocess.run(command, capture_output=True, text=True, check=False, env=surroundings)
 

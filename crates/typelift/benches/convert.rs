@@ -1,7 +1,7 @@
-//! What a conversion costs beside one bare pass of the tokenizer over the same text.
+//! Cost of a conversion relative to one bare pass of the tokenizer over the same text.
 //!
-//! `cargo bench -p typelift` measures and prints the medians as ratios; with `UPDATE_DOCS=1` it writes them into
-//! `docs/benchmarks.md`.
+//! `cargo bench -p typelift` measures and prints the medians as ratios; with `UPDATE_DOCS=1` it writes them into the
+//! documents.
 #![allow(clippy::print_stdout, reason = "what is measured is for reading")]
 
 mod common;
@@ -20,7 +20,7 @@ use typelift::passes::{ELIMINATE_NOOP_CONVERTS, LOWER_WITHOUT_NOOPS, run};
 use typelift::xml::{WriteOptions, parse, write};
 use typelift::{Model, Weights, infer};
 
-/// A graph to measure on: its name, its text, and where its weights are.
+/// A graph to measure: its name, its text, and the path of its weights.
 struct Subject {
     name: &'static str,
     text: Arc<String>,
@@ -92,7 +92,7 @@ fn lower(mut model: Model) -> Model {
     model
 }
 
-/// Every event and every attribute, looked at and forgotten.
+/// Reads every event and every attribute, and discards them.
 fn bare_pass(text: &str) -> usize {
     let mut reader = Reader::from_str(text);
     let mut bytes = 0;
@@ -117,7 +117,7 @@ fn real(name: &'static str) -> Subject {
     Subject { name, text: text.into(), weights: Weights::beside(&path).expect("the weights can be opened") }
 }
 
-/// The medians of this run, and what they are beside the bare pass.
+/// Returns the medians of this run, and their ratios to the bare pass.
 fn table(subjects: &[Subject]) -> String {
     let results = Path::new(env!("CARGO_TARGET_TMPDIR")).join("../criterion");
     let median = |subject: &str, phase: &str| {

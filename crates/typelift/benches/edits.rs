@@ -1,6 +1,6 @@
-//! What 100,000 edits cost beside plain conversions of the same file, which read, infer, lower and write it.
+//! Cost of 100,000 edits relative to plain conversions of the same file, which read, infer, lower and write it.
 //!
-//! `cargo bench -p typelift --bench edits` prints the ratios; with `UPDATE_DOCS=1` it writes them into `docs/benchmarks.md`.
+//! `cargo bench -p typelift --bench edits` prints the ratios; with `UPDATE_DOCS=1` it writes them into the documents.
 #![allow(clippy::print_stdout, reason = "what is measured is for reading")]
 
 mod common;
@@ -18,14 +18,14 @@ use typelift::{Model, infer};
 
 type Edited = Result<(), EditError>;
 
-/// Edits of each of four kinds.
+/// The number of edits of each of four kinds.
 const EACH: usize = 25_000;
 
-/// Makes this many edits.
+/// A function that makes this many edits.
 type Edits = fn(&mut Edit, usize) -> Edited;
 
 fn main() {
-    // `cargo test` runs benches too, to see that they work.
+    // `cargo test` runs benches too, to check that they work.
     let scale = if std::env::args().any(|argument| argument == "--bench") { 1 } else { 1_000 };
     let subjects: [(&str, String, Edits); 2] = [
         ("chain, 200,000 layers", deep(200_000 / scale), edit_chain),
@@ -77,8 +77,8 @@ fn relus(graph: &Edit) -> Vec<LayerId> {
     graph.layers().filter(|layer| layer.ty() == "ReLU").map(|layer| layer.id()).collect()
 }
 
-/// Of each four layers in a row, one does something else, one gets a layer behind it, and two give way to what feeds them:
-/// one goes.
+/// Edits a chain. Of each four consecutive layers, one is replaced in place, one gets a layer after it, and two are
+/// bypassed; one of these is removed.
 fn edit_chain(graph: &mut Edit, each: usize) -> Edited {
     for layers in relus(graph).chunks_exact(4).take(each) {
         let source = graph.producers(layers[0])[0].ok_or(EditError::NoLayer(layers[0]))?;
@@ -90,7 +90,7 @@ fn edit_chain(graph: &mut Edit, each: usize) -> Edited {
     Ok(())
 }
 
-/// The same among the uses of one tensor: the second is rerouted to the first.
+/// Makes the same edits among the uses of one tensor: the second is connected to the first.
 fn edit_uses(graph: &mut Edit, each: usize) -> Edited {
     let all = relus(graph);
     let hub = graph.producers(all[0])[0].ok_or(EditError::NoLayer(all[0]))?;

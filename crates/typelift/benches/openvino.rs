@@ -1,10 +1,10 @@
-//! What a conversion costs beside OpenVINO's own, phase by phase, on the same graphs, and what the whole process costs beside
-//! others and beside what no program can do without.
+//! Cost of a conversion relative to OpenVINO's, phase by phase, on the same graphs. It also measures whole processes,
+//! compared with other tools and with the least that any program needs.
 //!
-//! `openvino.sh` builds the program of OpenVINO's side and runs this with `OPENVINO_PHASES` naming it, and `TYPELIFT` the
-//! program whose whole process is measured; `PYTHON` is one that may have what `peers.py` imports. Each side is a process of
-//! its own for every graph, so that its peak memory can be told; the side of this library is this program called with a model
-//! and a number of runs.
+//! `openvino.sh` builds the program of OpenVINO's side and runs this one with `OPENVINO_PHASES` naming it. `TYPELIFT`
+//! names the program whose whole process is measured, and `PYTHON` one that may have the packages which `peers.py`
+//! imports. Each side is a separate process for every graph, so that its peak memory is known. This library's side is
+//! this program, called with a model and a number of runs.
 #![allow(clippy::print_stdout, reason = "what is measured is for reading")]
 
 mod common;
@@ -21,16 +21,17 @@ use typelift::passes::{ELIMINATE_NOOP_CONVERTS, LOWER_WITHOUT_NOOPS, run};
 use typelift::xml::{WriteOptions, write};
 use typelift::{Model, infer};
 
-/// The row of what a user waits for: `typelift convert`, cold, beside OpenVINO's conversion in a process that runs already.
+/// The row of the time that a user waits: `typelift convert`, cold, compared with OpenVINO's conversion in a running
+/// process.
 const WHOLE_PROCESS: &str = "whole process";
 
-/// The same beside the first conversion in an OpenVINO process, its start not counted.
+/// The same, compared with the first conversion in an OpenVINO process, without its start.
 const BOTH_COLD: &str = "whole process, both cold";
 
-/// A model of `testdata/models` that stands for the small ones.
+/// A model of `testdata/models` that represents the small ones.
 const SMALL: &str = "bert.promote.xml";
 
-/// Real graphs are measured from this many bytes on.
+/// The size in bytes from which real graphs are measured.
 const SMALLEST: u64 = 100_000;
 
 fn main() {
@@ -50,7 +51,7 @@ fn main() {
     };
     let scratch = tempfile::tempdir().expect("a folder can be made");
     let large = scratch.path().join("chain.xml");
-    // To try whether everything runs.
+    // A quick run checks that everything works.
     let is_quick = std::env::var_os("QUICK").is_some();
     let (blocks, few, many) = if is_quick { (100, 1, 1) } else { (10_000, 9, 25) };
     std::fs::write(&large, chain(blocks)).expect("the chain can be written");
@@ -81,7 +82,7 @@ fn main() {
 /// The median of each phase in milliseconds, and the peak memory of the process in megabytes.
 type Phases = BTreeMap<String, f64>;
 
-/// What this library takes.
+/// Measures this library.
 fn phases(model: &Path, runs: usize) -> Phases {
     let mut times = BTreeMap::<&str, Vec<f64>>::new();
     for _ in 0..runs {
@@ -109,7 +110,8 @@ fn phases(model: &Path, runs: usize) -> Phases {
     medians.chain(peak_memory().map(|peak| ("peak memory".to_owned(), peak))).collect()
 }
 
-/// The median time of `typelift convert` in milliseconds, from the start of the process to its end, with a new file each time.
+/// Returns the median time of `typelift convert` in milliseconds, from the start of the process to its end, with a new
+/// file each time.
 fn whole_process(program: &OsStr, model: &Path, out: &Path, runs: usize) -> f64 {
     median((0..runs).map(|_| {
         let _ = std::fs::remove_file(out);
@@ -123,7 +125,7 @@ fn convert(program: &OsStr, model: &Path, out: &Path) -> Command {
     command
 }
 
-/// How long a process takes, in milliseconds.
+/// Returns the time of a process in milliseconds.
 fn time(command: &mut Command) -> f64 {
     let begin = Instant::now();
     let output = command.output().expect("the program runs");
@@ -135,16 +137,16 @@ fn time(command: &mut Command) -> f64 {
 /// The argument with which this program does nothing.
 const NOTHING: &str = "nothing";
 
-/// Whole processes beside `typelift convert`.
+/// Measurement of whole processes next to `typelift convert`.
 struct Beside<'a> {
     theirs: &'a OsStr,
     ours: &'a OsStr,
     scratch: &'a Path,
-    /// What is not here, and so not measured.
+    /// The programs that are not installed, and so not measured.
     missing: Vec<String>,
 }
 
-/// What each row takes for one model in milliseconds, ours first.
+/// The times of each row for one model in milliseconds, ours first.
 struct Column {
     model: String,
     rows: Vec<(&'static str, f64)>,
@@ -173,7 +175,7 @@ impl Beside<'_> {
         Column { model: format!("{name}, {:.1} MB", bytes.len() as f64 / 1e6), rows }
     }
 
-    /// Whole processes in turn, so that a machine that slows down slows all of them.
+    /// Runs whole processes in turn, so that a slower machine slows all of them.
     fn processes(&mut self, model: &Path, out: &Path, length: usize, runs: usize) -> Vec<(&'static str, f64)> {
         let own = std::env::current_exe().expect("the program has a path");
         let command = |program: &OsStr, arguments: &[&OsStr]| {
@@ -196,7 +198,7 @@ impl Beside<'_> {
         }
         let python = std::env::var_os("PYTHON").unwrap_or_else(|| "python3".into());
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/peers.py");
-        // A layer of the chain takes as many bytes.
+        // A layer of the chain has this many bytes.
         let (onnx, count) = (out.with_extension("onnx"), (length / 672).to_string());
         let mut made = false;
         for (name, module, verb) in [
@@ -232,7 +234,7 @@ impl Beside<'_> {
         names.zip(times).map(|(name, times)| (name, median(times.into_iter()))).collect()
     }
 
-    /// Whether a process runs; otherwise it is one of those that are missing.
+    /// True if a process runs; otherwise it is recorded as missing.
     fn has(&mut self, name: &str, command: &mut Command) -> bool {
         let has = command.output().is_ok_and(|output| output.status.success());
         if !has && !self.missing.iter().any(|missing| missing == name) {
@@ -242,7 +244,7 @@ impl Beside<'_> {
     }
 }
 
-/// A row for each process and each floor: what it takes, and how many times ours.
+/// Returns a row for each process and each lower bound: its time, and the ratio to ours.
 fn peers_table(columns: &[Column], missing: &[String]) -> String {
     let mut table = String::from("| |");
     for column in columns {
@@ -268,14 +270,14 @@ fn median(times: impl Iterator<Item = f64>) -> f64 {
     *times.select_nth_unstable_by(middle, f64::total_cmp).1
 }
 
-/// The most memory this process ever had, where the system tells.
+/// Returns the peak memory of this process, if the system reports it.
 fn peak_memory() -> Option<f64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     Some(line.trim().strip_suffix(" kB")?.parse::<f64>().ok()? / 1e3)
 }
 
-/// What both sides take for a model, this library first.
+/// Measures both sides on a model, this library first.
 fn both(program: &OsStr, model: &Path, runs: usize) -> [Phases; 2] {
     let own = std::env::current_exe().expect("the program has a path");
     [own.as_os_str(), program].map(|program| {
@@ -289,7 +291,8 @@ fn models() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/models")
 }
 
-/// Every model of `testdata/models`, or of the folder `MODELS`, that is not small and has something to lower.
+/// Returns every model of `testdata/models`, or of the folder `MODELS`, that is large enough and has something to
+/// lower.
 fn real_models() -> Vec<PathBuf> {
     let folder = std::env::var_os("MODELS").map_or_else(models, PathBuf::from);
     let entries = std::fs::read_dir(folder).expect("the folder has models");
@@ -303,7 +306,8 @@ fn real_models() -> Vec<PathBuf> {
     models
 }
 
-/// A row for each phase: both sides on the large graph, and how many times ours OpenVINO takes, there and on the real ones.
+/// Returns a row for each phase: both sides on the large graph, and OpenVINO's ratio to ours there and on the real
+/// ones.
 fn table(large: &[Phases; 2], real: &[[Phases; 2]]) -> String {
     let rows =
         ["read", "infer", "lower", "write", "conversion", WHOLE_PROCESS, BOTH_COLD, "peak memory"].map(|phase| {

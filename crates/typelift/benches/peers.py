@@ -1,4 +1,4 @@
-"""What others do with a model, one whole process each, for `openvino.sh` to time.
+"""Work of other tools on a model, one whole process each, timed by `openvino.sh`.
 
     peers.py openvino IN.xml OUT.xml      read, and write the graph again
     peers.py make COUNT OUT.onnx          make a chain of COUNT nodes, which is not timed
@@ -12,7 +12,7 @@ import sys
 def openvino(source, target):
     import openvino
 
-    # As the other sides, it writes no weights.
+    # As on the other sides, no weights are written.
     openvino.serialize(openvino.Core().read_model(source), target, "/dev/null")
 
 

@@ -1,5 +1,4 @@
-//! Lists the layers of a model with the types and shapes of what they make:
-//! `cargo run --example list -- model.xml`
+//! Lists the layers of a model with the types and shapes of their outputs: `cargo run --example list -- model.xml`
 #![allow(clippy::print_stdout, reason = "what is listed is for reading")]
 
 use typelift::{Model, infer};

@@ -1,5 +1,5 @@
-//! Lets a model of images take bytes in the order of a camera, and normalizes inside:
-//! `cargo run --example preprocess -- model.xml INPUT out.xml`
+//! Makes an image model accept bytes in camera order, and normalizes them inside: `cargo run --example preprocess --
+//! model.xml INPUT out.xml`
 #![allow(clippy::print_stdout, reason = "it says what it made")]
 
 use typelift::graph::NewLayer;

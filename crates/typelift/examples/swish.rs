@@ -1,5 +1,4 @@
-//! A pass of one's own: `x * sigmoid(x)` becomes one Swish, in bodies too:
-//! `cargo run --example swish -- model.xml out.xml`
+//! A custom pass: `x * sigmoid(x)` becomes one Swish, in bodies too: `cargo run --example swish -- model.xml out.xml`
 #![allow(clippy::print_stdout, reason = "it says what it made")]
 
 use typelift::Edit;

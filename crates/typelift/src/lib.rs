@@ -1,13 +1,13 @@
 //! Read, infer, rewrite and write OpenVINO IR graphs without OpenVINO.
 //!
-//! An OpenVINO model is a pair of files: `model.xml` holds a graph of layers, and `model.bin` the bytes of its constants.
-//! This crate reads the pair, finds the element type and shape of every tensor by OpenVINO's own rules, lets you change the
-//! graph, and writes it back. What you did not change stays as it was, byte for byte.
+//! An OpenVINO model is a pair of files: `model.xml` holds a graph of layers, and `model.bin` the bytes of its
+//! constants. This crate reads the pair, infers the element type and shape of every tensor by OpenVINO's rules, lets
+//! you change the graph, and writes it back. Unchanged parts of the file are kept byte for byte.
 //!
 //! # Read
 //!
-//! [`Model::open`] reads a model; its weights stay in their file. What is wrong with a file comes as [`Diagnostics`], all of
-//! it at once, each with its place in the text.
+//! [`Model::open`] reads a model; its weights stay in their file. All errors of a file are returned together as
+//! [`Diagnostics`], each with its position in the text.
 //!
 //! ```
 //! # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml");
@@ -23,10 +23,10 @@
 //!
 //! # Look
 //!
-//! [`Model::graph`] lends the graph. A [`Layer`] is what the file says of it: its operation by name, its attributes as
-//! written, its ports. A tensor is an [`Output`] of a layer. Layers are named by the [`LayerId`] of the file, which no edit
-//! changes and which is never given to another layer. People use names: [`Graph::find`] gives a layer, [`Graph::tensor`] a
-//! tensor, and [`Model::find`] looks inside bodies too, `loop/body/x`.
+//! [`Model::graph`] returns the graph. A [`Layer`] holds the data of the file: its operation by name, its attributes as
+//! written, its ports. A tensor is an [`Output`] of a layer. A layer is identified by the [`LayerId`] of the file,
+//! which no edit changes and which is never reused. [`Graph::find`] finds a layer by name, [`Graph::tensor`] a tensor,
+//! and [`Model::find`] also searches bodies, `loop/body/x`.
 //!
 //! ```
 //! # let model = typelift::Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
@@ -62,10 +62,10 @@
 //!
 //! # Rewrite
 //!
-//! [`Model::edit`] makes a batch of edits: all of them, or none if one fails or if layers would form a cycle. Inside it,
-//! [`Edit`] is the graph as it is so far, with the verbs that change it. New layers get their types and shapes by the
-//! rules of their operations, and are refused where OpenVINO would refuse them. To change a layer in place, `morph` it: it
-//! keeps its id, its name and whatever uses it, and its place in the file.
+//! [`Model::edit`] runs a batch of edits: all are made, or none if one fails or if layers would form a cycle. [`Edit`]
+//! is the graph in its current state, with the methods that change it. New layers get types and shapes by the rules of
+//! their operations, and are refused if OpenVINO would refuse them. `morph` replaces a layer in place: it keeps its id,
+//! its name, its consumers and its position in the file.
 //!
 //! ```
 //! # let mut model = typelift::Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;

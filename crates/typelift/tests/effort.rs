@@ -1,5 +1,5 @@
-//! What a conversion costs in allocations and memory, and that it is in proportion to the graph: numbers that no clock has a
-//! part in.
+//! Cost of a conversion in allocations and memory, which must be in proportion to the graph. The figures do not depend
+//! on a clock.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 #[path = "../benches/common/mod.rs"]
@@ -15,7 +15,8 @@ use typelift::{Conversion, Model, Weights, check_after, infer, infer_aligned};
 
 use self::misshapen::{MISSHAPEN, Shape, model};
 
-/// Reads, infers, lowers and writes piece by piece as the program does where nobody wants a report, and tells how much.
+/// Reads, infers, lowers and writes in pieces, as the program does without a report. Returns the number of bytes
+/// written.
 fn convert(text: &str) -> usize {
     let mut model = Model::from_xml(text).unwrap();
     let mut conversion = Conversion::default();
@@ -31,14 +32,14 @@ fn convert(text: &str) -> usize {
 }
 
 fn effort(text: &str) -> AllocationInfo {
-    // Tables that are made once are no part of it.
+    // Tables that are created once are not counted.
     convert(&graphs::chain(1));
     measure(|| {
         convert(text);
     })
 }
 
-/// Bounds a tenth above what is measured, so that whoever makes a conversion dearer knows it.
+/// The bounds are a tenth above the measured values, so that a more expensive conversion is noticed.
 #[test]
 fn a_chain_takes_few_allocations_and_little_memory() {
     let text = graphs::chain(1000);
@@ -49,7 +50,7 @@ fn a_chain_takes_few_allocations_and_little_memory() {
     assert!(times_text < 2.35, "at most {times_text} bytes for a byte of text");
 }
 
-/// What inference finds of a layer is written in its ports: no layer costs an allocation.
+/// Inference writes its results into the ports: no layer costs an allocation.
 #[test]
 fn inference_of_a_chain_takes_hardly_any_allocations() {
     convert(&graphs::chain(1));
@@ -78,7 +79,7 @@ fn effort_is_in_proportion_to_the_graph() {
     }
 }
 
-/// What takes more than a moment in proportion to its size would never end on these.
+/// Work of quadratic cost would take far too long on these graphs.
 #[test]
 fn large_graphs_of_every_shape_are_converted() {
     let shapes: [(Shape, usize); 4] =
@@ -89,7 +90,7 @@ fn large_graphs_of_every_shape_are_converted() {
     }
 }
 
-/// Reads, infers and checks a model that need not be in order, and gives how many diagnostics it has.
+/// Reads, infers and checks a model that may have errors, and returns the number of diagnostics.
 fn look(text: &str) -> usize {
     let reading = xml::parse(text.to_owned().into());
     let mut found = reading.diagnostics;
@@ -116,7 +117,7 @@ fn misshapen_models_are_looked_at_in_proportion_to_their_size() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// No other edge, port or attribute makes an operation of an extension one of OpenVINO's own.
+/// No change of edges, ports or attributes turns an operation of an extension into one of OpenVINO's own.
 #[test]
 fn operations_of_extensions_take_no_trials() {
     let layer = |id: usize| {
@@ -141,7 +142,7 @@ fn operations_of_extensions_take_no_trials() {
     assert!(mended < checked, "{mended} allocations beside {checked}");
 }
 
-/// Values of tensors are worked out within a budget, however many a file asks for.
+/// Values of tensors are computed within a budget, however many a file needs.
 #[test]
 fn values_take_no_more_memory_than_their_budget() {
     let source = |id: usize| {
@@ -169,7 +170,7 @@ fn values_take_no_more_memory_than_their_budget() {
     assert!(info.bytes_max < 160 << 20, "at most {} bytes", info.bytes_max);
 }
 
-/// What takes the square of a moment would never end on these.
+/// Work of quadratic cost would take far too long on these models.
 #[test]
 fn large_misshapen_models_are_looked_at() {
     for (name, graph) in MISSHAPEN {
@@ -177,7 +178,7 @@ fn large_misshapen_models_are_looked_at() {
     }
 }
 
-/// The layers and edges of a body that takes x and a condition, and adds f32 to x inside of as many Ifs.
+/// Returns the layers and edges of a body that gets x and a condition, and adds f32 to x inside nested Ifs.
 fn nested_ifs(depth: usize) -> (String, String) {
     let parameter = |id: usize, ty: &str, shape: &str| {
         format!(
@@ -217,7 +218,7 @@ fn nested_ifs(depth: usize) -> (String, String) {
     ([taken, layers, result.to_owned()].concat(), edges)
 }
 
-/// What repairs the innermost body reaches all those around it, each of which is then inferred again with what is in it.
+/// A change in the innermost body affects all surrounding ones, and each of them is inferred again.
 #[test]
 fn alignment_of_nested_bodies_takes_at_most_the_square_of_their_depth() {
     let effort = |depth: usize| {

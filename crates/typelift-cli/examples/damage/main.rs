@@ -1,9 +1,10 @@
-//! Damages models and asks every verb about what is left: none may panic, end with another exit status than 0, 1 and 2, or take
-//! more than ten seconds of the processors, so that what else runs on the machine does not count.
+//! Damages models and runs every command on the result. None may panic, end with an exit status other than 0, 1 and 2,
+//! or use more than ten seconds of processor time. Processor time does not depend on other work of the machine.
 //!
-//! `cargo run --release -p typelift-cli --example damage -- OUT COUNT SEED FOLDER... > OUT/said` damages `COUNT` times one of the models
-//! in the folders, at most a thousand times: the program leaves what it read to the end of the process. What fails is kept in `OUT`, as is
-//! `model.xml`, the one at hand, should the process be killed; `too-long` then names the verb that did not end.
+//! `cargo run --release -p typelift-cli --example damage -- OUT COUNT SEED FOLDER... > OUT/said` damages one of the
+//! models in the folders `COUNT` times. At most a thousand are useful, because the program keeps what it read until the
+//! process ends. Failures are kept in `OUT`. So is the current model as `model.xml`, in case the process is killed;
+//! `too-long` then names the command that did not end.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a tool for tests fails by panicking")]
 
 #[path = "model.rs"]
@@ -23,17 +24,17 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, RngSeed, TestRunner};
 
-/// How much time of the processors a verb may take.
+/// Limit on the processor time of a command.
 const LONGEST: Duration = Duration::from_secs(10);
-/// How long a verb may take by the clock, which ends one that waits for what never comes.
+/// Limit on the elapsed time of a command, which ends one that waits forever.
 const WAITS: Duration = Duration::from_secs(600);
-/// Models with longer texts are taken less often, the longer the less.
+/// Longer texts than this are selected less often, the longer the less.
 const SHORT: u64 = 8 << 10;
 
-/// How many panics there were, those that the program caught included.
+/// The number of panics, including those that the program caught.
 static PANICS: AtomicUsize = AtomicUsize::new(0);
 
-/// Damages models and asks all verbs about each. Returns what failed.
+/// Damages models and runs all commands on each. Returns the failures.
 fn run(out: &Path, count: usize, seed: u64, models: &[PathBuf]) -> Vec<String> {
     let said = panic::take_hook();
     panic::set_hook(Box::new(move |info| {
@@ -73,7 +74,7 @@ fn run(out: &Path, count: usize, seed: u64, models: &[PathBuf]) -> Vec<String> {
     failures
 }
 
-/// What is wrong with the answer of the program.
+/// Returns the problem of the program's answer.
 fn ask(out: &Path, verb: &[&str]) -> Option<String> {
     let place = |word: &&str| {
         if word.contains('.') && !word.starts_with("20") { out.join(word).into() } else { OsString::from(word) }
@@ -88,7 +89,8 @@ fn ask(out: &Path, verb: &[&str]) -> Option<String> {
             let waited = began.elapsed();
             let worked = processor_time().zip(used).map_or(waited, |(now, used)| now.saturating_sub(used));
             if worked > LONGEST || waited > WAITS {
-                // A run cannot be ended from outside, and the model is in its file. Standard output may be locked by the run.
+                // A run cannot be ended from outside, and the model is in its file. The run may have locked standard
+                // output.
                 drop(fs::write(place, line));
                 std::process::abort();
             }
@@ -104,16 +106,16 @@ fn ask(out: &Path, verb: &[&str]) -> Option<String> {
     }
 }
 
-/// The time of the processors that this process has used; `None` where only Linux would tell it.
+/// Returns the processor time of this process; `None` where it is not Linux.
 fn processor_time() -> Option<Duration> {
     let said = fs::read_to_string("/proc/self/stat").ok()?;
-    // The name of the program comes first, in parentheses, and can have anything in it.
+    // The name of the program comes first, in parentheses, and can contain anything.
     let mut numbers = said.rsplit_once(')')?.1.split_whitespace().skip(11).map(str::parse::<u64>);
     let hundredths = numbers.next()?.ok()? + numbers.next()?.ok()?;
     Some(Duration::from_millis(10 * hundredths))
 }
 
-/// The models in a folder and those inside it.
+/// Returns the models in a folder and those inside it.
 fn models(folder: &Path) -> Vec<PathBuf> {
     let (mut found, mut folders) = (Vec::new(), vec![folder.to_owned()]);
     while let Some(folder) = folders.pop() {
@@ -137,7 +139,7 @@ fn main() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
-/// The verbs print to the streams of their process, which is one of its own here.
+/// The commands print to the streams of their process, which is a separate one here.
 #[test]
 fn every_verb_answers_whatever_is_damaged() {
     const CHILD: &str = "TYPELIFT_DAMAGE_CHILD";

@@ -1,4 +1,4 @@
-//! What every verb takes on models that were made to hurt: in proportion to their size, in numbers that no clock has a part in.
+//! Cost of every command on adversarial models: in proportion to their size, in figures that do not depend on a clock.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod misshapen;
@@ -14,10 +14,10 @@ use allocation_counter::measure;
 
 use self::misshapen::MISSHAPEN;
 
-/// Where a run of this program writes what it finds, if another one started it.
+/// The file for the results of a run that another process started.
 const REPORT: &str = "TYPELIFT_EFFORT_REPORT";
 
-/// What a verb takes on a model for each byte of it: allocations, the bytes of all of them, and the most bytes at one time.
+/// Returns the cost of a command per byte of the model: allocations, their total bytes, and the peak bytes.
 fn effort(folder: &Path, verb: &[&str], text: &str) -> [f64; 3] {
     fs::write(folder.join("model.xml"), text).unwrap();
     let word = |word: &&str| -> OsString {
@@ -28,26 +28,26 @@ fn effort(folder: &Path, verb: &[&str], text: &str) -> [f64; 3] {
     [info.count_total, info.bytes_total, info.bytes_max].map(|number| number as f64 / text.len() as f64)
 }
 
-/// Where a verb takes more: the mends that `check` tries in nested bodies take more the deeper these are, which is at most 64,
-/// and `view` allocates the square of the outputs of a Split in all, not at one time.
+/// Commands with a higher cost. The fixes that `check` tests in nested bodies cost more the deeper these are, up to the
+/// limit of 64. `view` allocates in total the square of the outputs of a Split, but not at one time.
 const DEARER: [(&str, &str); 2] = [("check", "bodies in bodies"), ("view", "outputs of a Split")];
 
-/// The models on which a verb takes more than in proportion to their size.
+/// Returns the models on which the cost of a command is more than linear.
 fn excesses(verb: &[&str]) -> Vec<String> {
     let folder = tempfile::tempdir().unwrap();
     let measured =
         MISSHAPEN.iter().filter(|(name, _)| !DEARER.contains(&(verb[0], name))).filter_map(|(name, shape)| {
             effort(folder.path(), verb, &shape(2));
             let [small, large] = [60, 240].map(|size| effort(folder.path(), verb, &shape(size)));
-            // What is quadratic takes four times as much for a byte, and what is fixed takes less.
+            // A quadratic cost quadruples per byte, and a fixed cost decreases.
             let is_linear = (0..3).all(|at| large[at] < 2.0 * small[at] + 0.01);
             (!is_linear).then(|| format!("{name}, {verb:?}: {small:.3?} and {large:.3?} for a byte\n"))
         });
     measured.collect()
 }
 
-/// Holds all that the tests ask of a verb to its bounds. Verbs write to the output of the process, which the harness does not
-/// capture, so the test runs again in a process of its own.
+/// Checks all bounds on the cost of a command. Commands write to the standard output of the process, which the harness
+/// does not capture, so the test runs again in its own process.
 fn hold(name: &str) {
     if let Some(report) = std::env::var_os(REPORT) {
         let chosen = verbs::VERBS.iter().filter(|verb| verb[0] == name);
@@ -63,7 +63,7 @@ fn hold(name: &str) {
     assert!(excesses.is_empty(), "{excesses}");
 }
 
-/// Standard output is that of the process, so the test runs again in one of its own.
+/// The harness does not capture the standard output of the process, so the test runs again in its own process.
 #[test]
 fn to_mend_one_finding_after_the_other_takes_a_few_looks_at_all() {
     const NAME: &str = "to_mend_one_finding_after_the_other_takes_a_few_looks_at_all";

@@ -1,4 +1,4 @@
-//! Whatever a file says, every verb answers: no panic, no endless run, no exit status but 0, 1 and 2.
+//! Every command answers on any file: no panic, no endless run, and no exit status other than 0, 1 and 2.
 #![allow(clippy::unwrap_used, reason = "test helpers fail by panicking")]
 
 use std::fs;
@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 use crate::cli::{command, run};
 use crate::verbs::VERBS;
 
-/// Far more than any of these takes, also where nothing is optimized and much else runs.
+/// Far more time than any of these needs, even without optimization on a busy machine.
 const ENDLESS: Duration = Duration::from_secs(60);
 
-/// The exit status of a run that ends in time.
+/// Returns the exit status of a run that ends in time.
 fn answer(folder: &Path, arguments: &[&str]) -> Option<i32> {
     let mut program = command(folder, arguments);
     let mut child = program.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
@@ -84,10 +84,10 @@ fn metadata_in_metadata_is_written_in_proportion_to_the_file() {
     assert!(written < 20 * text.len() as u64, "{written} bytes");
 }
 
-/// The layer of some id, and an edge to it or nothing.
+/// A function that returns the layer of some id, and an edge to it or nothing.
 type LayerAndEdge = fn(usize) -> (String, String);
 
-/// A report names layers and shapes, and the places of both; nothing of it grows faster than the file.
+/// A report names layers and shapes, and their positions; no part of it grows faster than the file.
 #[test]
 fn reports_and_pages_are_in_proportion_to_the_file() {
     const REPORTS: [&[&str]; 3] = [

@@ -1,4 +1,4 @@
-//! The pages of `docs` make a book: none is left out, every link leads somewhere, and the reference is what the program says.
+//! The pages of `docs` form a book: all are listed, every link is valid, and the reference matches the program.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::collections::BTreeMap;
@@ -10,7 +10,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
-/// The pages by name, with their text.
+/// Returns the pages by name, with their text.
 fn pages() -> BTreeMap<String, String> {
     let files = std::fs::read_dir(root().join("docs")).unwrap().map(|entry| entry.unwrap().path());
     let pages = files.filter(|path| path.extension().is_some_and(|ending| ending == "md"));
@@ -21,18 +21,18 @@ fn name(path: &Path) -> String {
     path.file_name().unwrap().to_str().unwrap().to_owned()
 }
 
-/// The text outside of blocks of code.
+/// Returns the text outside of code blocks.
 fn prose(text: &str) -> impl Iterator<Item = &str> {
     text.split("```").step_by(2)
 }
 
-/// Where the links of a text lead, and its pictures.
+/// Returns the links and pictures of a text.
 fn links(text: &str) -> Vec<&str> {
     let ends = prose(text).flat_map(|part| part.split("](").skip(1));
     ends.map(|rest| rest.split(')').next().unwrap()).filter(|link| !link.starts_with("http")).collect()
 }
 
-/// What a link names the headings of a text by.
+/// Returns the anchors of a text's headings.
 fn anchors(text: &str) -> Vec<String> {
     let headings = prose(text).flat_map(str::lines).filter(|line| line.starts_with('#'));
     let anchor = |heading: &str| {
@@ -62,7 +62,7 @@ fn every_link_leads_somewhere() {
             let target = if file.is_empty() { page } else { file };
             let leads = match pages.get(target) {
                 Some(text) => anchor.is_empty() || anchors(text).iter().any(|known| known == anchor),
-                // The book has what is in this folder and nothing else.
+                // The book contains this folder and nothing else.
                 None => !target.starts_with("..") && root().join("docs").join(target).exists(),
             };
             if !leads {

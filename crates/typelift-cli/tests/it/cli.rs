@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-/// What a run gave.
+/// Result of a run.
 #[derive(Debug)]
 pub(crate) struct Run {
     pub(crate) status: i32,
@@ -45,7 +45,7 @@ pub(crate) fn run(folder: &Path, arguments: &[&str]) -> Run {
     run_with(folder, arguments, b"")
 }
 
-/// A folder with `model.xml` and its weights, which has one promotion and one constant.
+/// Returns a folder with `model.xml` and its weights, with one promotion and one constant.
 pub(crate) fn folder() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("model.xml"), model("f16", 1)).unwrap();
@@ -53,7 +53,7 @@ pub(crate) fn folder() -> TempDir {
     folder
 }
 
-/// `x` of this type, promoted with a constant of f32 and added to it, `times` over.
+/// Returns a model in which `x` of this type is promoted with an f32 constant and added to it, `times` times.
 pub(crate) fn model(x: &str, times: usize) -> String {
     let port = |id: usize, precision: &str| format!("<port id=\"{id}\" precision=\"{precision}\"/>\n");
     let mut layers = format!(
@@ -256,7 +256,7 @@ fn in_place_changes_the_graph_and_nothing_else() {
     assert_eq!(converted, fs::read(path.join("out.xml")).unwrap());
     assert_eq!(fs::metadata(path.join("model.bin")).unwrap().modified().unwrap(), bin);
     assert_eq!(entries(path), ["model.bin", "model.xml", "out.bin", "out.xml"]);
-    // Where there is nothing to do, the file is not even touched.
+    // Without a change the file is not even touched.
     let before = fs::metadata(path.join("model.xml")).unwrap().modified().unwrap();
     assert_eq!(run(path, &["convert", "model.xml", "-o", "./model.xml"]).status, 0);
     assert_eq!(fs::metadata(path.join("model.xml")).unwrap().modified().unwrap(), before);
@@ -289,7 +289,7 @@ fn weights_are_copied_linked_or_left() {
         assert_eq!(run(path, &["convert", "model.xml", "-o", &out, "--weights", mode]).status, 0);
         assert_eq!(fs::read(path.join(format!("{mode}.bin"))).ok(), exists.then(|| weights.clone()));
     }
-    // The copy is a file of its own, the link is not; a link that is there already stays.
+    // The copy is a separate file, the link is not; an existing link is kept.
     fs::write(path.join("model.bin"), 2.5_f32.to_le_bytes()).unwrap();
     assert_eq!(fs::read(path.join("copy.bin")).unwrap(), weights);
     assert_ne!(fs::read(path.join("link.bin")).unwrap(), weights);
@@ -337,8 +337,8 @@ fn a_model_with_errors_leaves_what_was_there() {
     assert_eq!(entries(path), ["model.bin", "model.xml", "out.xml"]);
 }
 
-/// A folder with a tree of models under `in`: two to convert, one with nothing to convert, one with errors, and XML of
-/// another kind.
+/// Returns a folder with a tree of models under `in`: two to convert, one with nothing to convert, one with errors, and
+/// XML of another kind.
 fn tree() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().join("in");
@@ -376,7 +376,7 @@ fn a_directory_is_converted_as_each_of_its_models_alone() {
     assert_eq!(all.stderr, said);
     assert_eq!(entries(&path.join("out/new")), ["a.bin", "a.xml", "b"]);
     assert_eq!(entries(&path.join("out/new/b")), ["deep", "e.bin", "e.xml"]);
-    // What a run writes beneath the directory that it reads is nothing for the next run to read.
+    // Files that a run writes below its input directory are not read by the next run.
     for _ in 0..2 {
         assert!(run(path, &["convert", "in", "-o", "in/new"]).stderr.contains("\n5 files: 2 converted, "));
     }
@@ -387,7 +387,7 @@ fn a_directory_is_converted_as_each_of_its_models_alone() {
 fn many_models_are_told_in_their_order_whatever_the_threads() {
     let folder = tree();
     let path = folder.path();
-    // The largest goes first, so that the others are done before it.
+    // The largest model is converted first, so that the others finish before it.
     let files = ["in/b/deep/d.xml", "in/b/faulty.xml", "in/a.xml", "in/b/e.xml"];
     for verb in [&["check"][..], &["check", "--all"], &["convert", "--dry-run"]] {
         let alone = files.map(|file| run(path, &[verb, &[file]].concat()));
@@ -437,13 +437,13 @@ fn one_bad_file_of_many_does_not_stop_the_others() {
     assert!(!fs::read_to_string(path.join("in/a.xml")).unwrap().contains("ConvertPromoteTypes"));
     assert_eq!(run_in_place(&["in/a.xml", "in/b/faulty.xml"]).status, 1);
     assert_eq!(run_in_place(&["in/a.xml", "in/b/e.xml"]).status, 0);
-    // A file that is named is meant to be a model, and an empty one wherever it is.
+    // A named file must be a model. An empty file counts as a model everywhere.
     assert_eq!(run(path, &["check", "in/b/pom.xml", "in/a.xml"]).status, 1);
     fs::write(path.join("in/b/faulty.xml"), "").unwrap();
     assert_eq!(run(path, &["check", "in"]).status, 1);
     fs::remove_file(path.join("in/b/faulty.xml")).unwrap();
     assert_eq!(run(path, &["check", "in"]).status, 0);
-    // What fails on one model alone names it.
+    // A failure of one model names it.
     let unknown = run(path, &["infer", "--set-type", "y=f32", "in/a.xml", "in/b/e.xml"]);
     assert!(unknown.stderr.starts_with("error: in/a.xml: the model has no input `y`"), "{unknown:?}");
 }
@@ -491,7 +491,7 @@ fn a_dry_run_writes_only_its_report() {
     assert_eq!(alone.stdout, fs::read_to_string(path.join("plan.json")).unwrap());
 }
 
-/// Whenever it is killed, the old file or the new one is there, whole.
+/// After a kill at any moment, the old file or the new one exists completely.
 #[test]
 fn killing_it_never_leaves_half_a_file() {
     let folder = tempfile::tempdir().unwrap();
@@ -509,10 +509,10 @@ fn killing_it_never_leaves_half_a_file() {
         fs::write(&path, &old).unwrap();
         let mut child =
             command(folder.path(), &["convert", "model.xml", "--in-place"]).stderr(Stdio::null()).spawn().unwrap();
-        // Spread over the run, denser at its end, where the file is replaced.
+        // The moments are spread over the run, denser at its end, where the file is replaced.
         let share = f64::from(at) / 26.0;
         std::thread::sleep(whole_run.mul_f64(share.sqrt()).min(Duration::from_secs(5)));
-        // It may be done already.
+        // The process may have ended already.
         let _ = child.kill();
         child.wait().unwrap();
         match fs::read_to_string(&path).unwrap() {

@@ -1,4 +1,4 @@
-//! `typelift diff`: what differs, once each, and nothing else.
+//! `typelift diff` reports each difference once, and nothing else.
 #![allow(clippy::unwrap_used, reason = "test helpers fail by panicking")]
 
 use std::fs;
@@ -13,7 +13,7 @@ fn testdata(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata").join(path)
 }
 
-/// The changes that `diff` reports, and its exit status.
+/// Returns the changes that `diff` reports, and its exit status.
 fn changes(before: &Path, after: &Path) -> (i32, Vec<Value>) {
     let arguments = ["diff", "--format", "json", before.to_str().unwrap(), after.to_str().unwrap()];
     let run = run(Path::new("."), &arguments);
@@ -83,7 +83,7 @@ fn openvinos_own_lowering_is_ours() {
     }
 }
 
-/// `loop_py` of the test models with one text of it replaced, and what that changes.
+/// `loop_py` of the test models with one replaced text, and the resulting change.
 const ONE_CHANGE: &[(&str, &str, &str, &str)] = &[
     (r#"name="Multiply_7" type="Multiply""#, r#"name="Multiply_7" type="Add""#, "operation", "Loop_23/body/Multiply_7"),
     (r#"name="Multiply_7""#, r#"name="renamed""#, "names", "Loop_23/body/renamed"),

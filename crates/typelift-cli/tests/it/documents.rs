@@ -1,4 +1,4 @@
-//! What the documents show is what the program prints; `UPDATE_DOCS=1` writes it into them.
+//! Documents show the real output of the program; `UPDATE_DOCS=1` writes it into them.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,

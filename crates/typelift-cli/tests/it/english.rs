@@ -1,9 +1,9 @@
-//! Phrases that were rewritten in plain English stay out of messages, help, comments and documents.
+//! Rejects phrases that were replaced by plain English in messages, help, comments and documents.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::path::{Path, PathBuf};
 
-/// Each phrase, in lower case, with what to write.
+/// Each phrase, in lower case, with its replacement.
 const PHRASES: &[(&str, &str)] = &[
     ("takes down a ", "records a"),
     ("takes down the ", "records the"),
@@ -99,8 +99,8 @@ fn what_was_rewritten_stays_out() {
     assert!(found.is_empty(), "{found}");
 }
 
-/// The library says what can be done as data. How options are spelled is known to the program, and to the words that the library
-/// has for those who have the program.
+/// The library reports suggestions as data. Only the program, and the library's texts for the program's users, know how
+/// options are spelled.
 #[test]
 fn the_library_names_no_option_of_the_program() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");

@@ -1,5 +1,5 @@
-//! `explain` prints a page for every code, and its examples are what they say: the wrong one is in the case of the code, and
-//! with the right one in its place the command of the case finds less.
+//! `explain` prints a page for every code, with true examples. The wrong example is in the test case of the code. With
+//! the right one in its place, the command of the case reports less.
 #![allow(clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::path::Path;
@@ -13,20 +13,20 @@ fn run(arguments: &[&str], folder: &Path) -> String {
     [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap()).concat()
 }
 
-/// A block of a page: a part of the case's file, or, where a file cannot be quoted, its description.
+/// A block of a page: a part of the case's file or, if the file cannot be quoted, its description.
 struct Example<'p> {
     kind: &'p str,
     text: &'p str,
 }
 
 impl<'p> Example<'p> {
-    /// The block behind a word of a page.
+    /// Returns the block after a word of a page.
     fn find(page: &'p str, word: &str) -> Option<Self> {
         let (kind, rest) = page.split_once(&format!("\n{word}:\n\n```"))?.1.split_once('\n')?;
         Some(Self { kind, text: rest.split_once("\n```")?.0 })
     }
 
-    /// Writes the model of the example: the case with it in place of the wrong one.
+    /// Writes the model of the example: the case with this block in place of the wrong one.
     fn write(&self, case: &Path, wrong: &Self, model: &Path) {
         let source = std::fs::read_to_string(case).unwrap();
         let weights = std::fs::read(case.with_extension("bin")).ok();
@@ -46,7 +46,7 @@ impl<'p> Example<'p> {
         }
     }
 
-    /// `no file`, `12 bytes`, or the text of the file.
+    /// Returns `no file`, `12 bytes`, or the text of the file.
     fn weights(&self) -> Option<Vec<u8>> {
         match self.text.strip_suffix(" bytes").map(str::parse) {
             _ if self.text == "no file" => None,
@@ -55,7 +55,7 @@ impl<'p> Example<'p> {
         }
     }
 
-    /// `70 TensorIterators, each in the body of the one before`.
+    /// Returns a model for `70 TensorIterators, each in the body of the one before`.
     fn bodies(&self) -> String {
         let depth = self.text.split(' ').next().unwrap().parse().unwrap();
         let around = |body: String, _| {
@@ -69,7 +69,7 @@ impl<'p> Example<'p> {
     }
 }
 
-/// The findings of a code in a model that the command of a case prints.
+/// Returns the findings of a code that the command of a case prints for a model.
 fn findings(directive: &Directive, model: &str, code: &str, folder: &Path) -> Vec<String> {
     let mut arguments: Vec<_> = [&directive.verb].into_iter().chain(&directive.options).map(String::as_str).collect();
     match directive.verb.as_str() {
@@ -97,7 +97,7 @@ fn every_page_has_examples_that_are_wrong_and_right() {
             example.write(&case, &wrong, &folder.path().join("model.xml"));
             findings(&directive, "model.xml", code.name(), folder.path())
         });
-        // A note that every model has says something else.
+        // A note of every model has another text.
         let is_other = code.severity() == Severity::Note && after != before;
         assert!(
             after.len() < before.len() || is_other,

@@ -1,4 +1,4 @@
-//! Files that are written: never lost, never mixed, never over what is read.
+//! Written files: never lost, never mixed, never over input files.
 #![allow(clippy::panic, clippy::unwrap_used, reason = "tests fail by panicking")]
 
 use std::collections::BTreeMap;
@@ -9,13 +9,13 @@ use tempfile::TempDir;
 
 use crate::cli::{entries, folder, model, run, run_with};
 
-/// Every file of a folder, with its bytes.
+/// Returns every file of a folder, with its bytes.
 fn contents(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     let read = |name: String| fs::read(folder.join(&name)).ok().map(|bytes| (name, bytes));
     entries(folder).into_iter().filter_map(read).collect()
 }
 
-/// A folder with the model and another one, each with its weights.
+/// Returns a folder with the model and another one, each with its weights.
 fn two_models() -> TempDir {
     let folder = folder();
     fs::write(folder.path().join("other.xml"), model("f16", 2)).unwrap();
@@ -83,7 +83,7 @@ fn nothing_is_written_over_what_is_read_or_written_too() {
     insta::assert_snapshot!(messages.join(""));
 }
 
-/// Links lead to what is read as well as its own names do.
+/// Links lead to input files as their own names do.
 #[cfg(unix)]
 #[test]
 fn nothing_is_written_over_what_is_read_through_links() {
@@ -185,7 +185,7 @@ mod unix {
     use super::*;
     use crate::cli::command;
 
-    /// Where a run makes what replaces `out.xml`, and the hash of that name.
+    /// Returns the place where a run prepares the replacement of `out.xml`, and the hash of that name.
     fn stage(folder: &Path) -> (PathBuf, String) {
         let user = fs::metadata(folder).unwrap().uid();
         let hash = b"out.xml"
@@ -194,7 +194,7 @@ mod unix {
         (folder.join(format!(".typelift-{user}.tmp")), format!("{hash:016x}"))
     }
 
-    /// A directory that somebody else has made says that a pair is half written, and which files belong to it.
+    /// A directory created by somebody else claims that a pair is half written, and which files belong to it.
     #[test]
     fn what_a_stranger_planted_is_not_believed() {
         let home = folder();
@@ -294,7 +294,7 @@ mod unix {
             }
         }
         let (stage, _) = stage(path);
-        // A pair that waits for its graph stays.
+        // A pair that waits for its graph is kept.
         let left = if stage.exists() { entries(&stage) } else { Vec::new() };
         assert!(left.iter().all(|name| left.contains(&name.replace("lock", "xml"))), "{left:?}");
     }
@@ -395,7 +395,8 @@ mod unix {
         assert_eq!(run(path, &["check", "model.xml", "--bin", "."]).status, 2);
     }
 
-    /// What writes a pair. The model in `in.xml` is sound but for what `check` mends; what is written in place is that one too.
+    /// Commands that write a pair. The model in `in.xml` is valid except for an error that `check` fixes, and so is a
+    /// model written in place.
     const WRITERS: [&[&str]; 6] = [
         &["convert", "in.xml", "-o", "out.xml"],
         &["check", "--fix", "in.xml", "-o", "out.xml"],
@@ -405,7 +406,7 @@ mod unix {
         &["convert", "--compress", "f16", "--in-place", "out.xml"],
     ];
 
-    /// A folder with a pair at `out.xml` and a command that writes over it, whose parts are larger than what one call writes.
+    /// A folder with a pair at `out.xml` and a command that replaces it. The files are larger than one write call.
     struct Writer {
         folder: TempDir,
         arguments: &'static [&'static str],
@@ -451,7 +452,7 @@ mod unix {
             left(self.path(), &self.old, &self.new)
         }
 
-        /// Signals runs at moments spread over them, denser at the end; what each left.
+        /// Signals runs at moments spread over them, denser at the end. Returns the remaining files of each.
         fn interrupted(&self, signal: &str, times: u32) -> Vec<Left> {
             self.put();
             let begin = Instant::now();
@@ -463,7 +464,7 @@ mod unix {
                 let mut child = child.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
                 let share = f64::from(at) / f64::from(times);
                 std::thread::sleep(whole.mul_f64(share.sqrt() * 1.1).min(Duration::from_secs(5)));
-                // It may have ended already.
+                // The process may have ended already.
                 let _ = Command::new("kill").args([signal, &child.id().to_string()]).stderr(Stdio::null()).status();
                 child.wait().unwrap();
                 self.left()
@@ -476,8 +477,8 @@ mod unix {
         ["out.xml", "out.bin"].map(|name| fs::read(folder.join(name)).ok())
     }
 
-    /// What is there: an old pair, a new one, or one without a graph, which a run that only reads says, and one that writes there
-    /// completes.
+    /// Remaining files: the old pair, the new one, or weights without a graph. A reading run reports the last case, and
+    /// a writing run completes it.
     #[derive(Debug, PartialEq)]
     enum Left {
         Old,
@@ -505,7 +506,7 @@ mod unix {
         }
     }
 
-    /// How often a test is to try; by `TYPELIFT_TRIES`, where more are wanted than every run of the tests needs.
+    /// Returns the number of tries of a test; `TYPELIFT_TRIES` sets a larger one.
     fn tries() -> u32 {
         std::env::var("TYPELIFT_TRIES").ok().and_then(|tries| tries.parse().ok()).unwrap_or(25)
     }
@@ -528,7 +529,7 @@ mod unix {
             for signal in ["-INT", "-TERM"] {
                 let left = writer.interrupted(signal, tries().div_ceil(WRITERS.len() as u32));
                 assert!(!left.contains(&Left::Completed), "{left:?}");
-                // A signal that comes before there is anything to remove finds nothing to remove.
+                // A signal that arrives before any file exists leaves nothing to remove.
                 assert_eq!(entries(writer.path()), ["in.bin", "in.xml", "out.bin", "out.xml"]);
             }
         }
@@ -555,7 +556,7 @@ mod unix {
         }
     }
 
-    /// Fills a disk that is too small by ever less. Needs Linux and the right to mount in a namespace of its own.
+    /// Fills a disk that is ever less too small. Needs Linux and the permission to mount in a namespace.
     #[test]
     #[ignore = "needs to mount"]
     fn a_full_disk_is_an_error_and_changes_nothing() {
@@ -564,7 +565,7 @@ mod unix {
             let path = writer.path();
             fs::create_dir(path.join("disk")).unwrap();
             let size = |pair: &[Vec<u8>; 2]| pair.iter().map(Vec::len).sum::<usize>() / 1024;
-            // Both old files fit on the disk, and in the end both new ones beside them.
+            // Both old files fit on the disk; at the end of the test both new ones fit next to them.
             let (least, more) = (size(&writer.old) + 50, size(&writer.new) + 150);
             let times = tries().max(50).div_ceil(WRITERS.len() as u32) as usize;
             for at in 0..times {

@@ -1,4 +1,4 @@
-//! `check --fix`: edits that were tried are made, and nothing else is.
+//! `check --fix` applies tested edits only.
 #![allow(clippy::panic, clippy::unwrap_used, reason = "tests fail by panicking")]
 
 use std::fs;
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::cli::{folder, run};
 
-/// A model, with a slip in it.
+/// Returns a model with a mistake in it.
 fn slipped(from: &str, to: &str) -> tempfile::TempDir {
     let folder = folder();
     let text = fs::read_to_string(folder.path().join("model.xml")).unwrap();
@@ -53,7 +53,8 @@ fn a_diff_writes_nothing_and_shows_the_edits_that_json_has() {
     }
 }
 
-/// The edge into port 1 of layer 3 ends at the Const before it. A port of the Const for it answers the first finding only.
+/// The edge into port 1 of layer 3 ends at the Const before it. A port of the Const for it fixes only the first
+/// finding.
 const MISDIRECTED: &str = r#"<net name="n" version="11">
 	<layers>
 		<layer id="0" name="a" type="Parameter" version="opset1"><data element_type="boolean" shape="4"/><output><port id="0" precision="BOOL"><dim>4</dim></port></output></layer>
@@ -94,7 +95,7 @@ fn what_is_not_certain_stays_as_it_is() {
     assert_eq!(fs::read(path.join("model.xml")).unwrap(), before);
 }
 
-/// More slips in a long text than one run has the effort for: all of them are mended in two.
+/// A long text has more mistakes than the budget of one run: two runs fix all of them.
 #[test]
 fn a_run_that_has_no_more_effort_says_so() {
     const SLIPS: usize = 14;

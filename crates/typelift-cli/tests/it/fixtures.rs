@@ -1,5 +1,5 @@
-//! Runs the program on every file in `testdata/fixtures` as its first comment says, and compares what comes out with the
-//! snapshot beside it. `testdata/fixtures/README.md` explains the comment.
+//! Runs the program on every file in `testdata/fixtures` as its first comment says, and compares the output with the
+//! snapshot next to it. `testdata/fixtures/README.md` explains the comment.
 #![allow(clippy::panic, clippy::unwrap_used, reason = "test helpers fail by panicking")]
 
 use std::collections::BTreeSet;
@@ -14,7 +14,7 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/fixtures").canonicalize().unwrap()
 }
 
-/// Every file under the fixtures, two levels deep: topic, case.
+/// Returns every file under the fixtures, two levels deep: topic, case.
 fn files(extension: &str) -> Vec<PathBuf> {
     let topics = std::fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_dir());
     let files = topics.flat_map(|topic| std::fs::read_dir(topic).unwrap()).map(|entry| entry.unwrap().path());
@@ -23,10 +23,10 @@ fn files(extension: &str) -> Vec<PathBuf> {
     files
 }
 
-/// What the first comment of a case asks for.
+/// Instructions in the first comment of a case.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Directive {
-    /// The exit status that the program must end with.
+    /// The expected exit status.
     status: i32,
     pub(crate) verb: String,
     pub(crate) options: Vec<String>,
@@ -60,13 +60,13 @@ impl Directive {
         Ok(Self { status, verb, options: words.collect() })
     }
 
-    /// Whether the program writes a model where it succeeds.
+    /// True if the program writes a model on success.
     fn writes(&self) -> bool {
         let looks = self.options.iter().any(|option| ["--audit", "--dry-run", "--explain"].contains(&option.as_str()));
         ["convert", "rewrite"].contains(&self.verb.as_str()) && !looks
     }
 
-    /// What must hold of the model that was written.
+    /// Checks the laws of the written model.
     fn laws(&self, source: &str, out: &Path) -> Result<(), String> {
         match self.verb.as_str() {
             "rewrite" => rewrite_laws(self, out),
@@ -75,7 +75,7 @@ impl Directive {
     }
 }
 
-/// The words of a command; one in single quotes may have spaces.
+/// Splits a command into words; one in single quotes may have spaces.
 fn words(command: &str) -> Result<Vec<String>, String> {
     let (mut words, mut quoted) = (Vec::new(), false);
     for part in command.split('\'') {
@@ -96,7 +96,7 @@ fn text(bytes: Vec<u8>) -> String {
     String::from_utf8(bytes).unwrap()
 }
 
-/// Runs a case and gives its snapshot.
+/// Runs a case and returns its snapshot.
 fn run(case: &Path) -> Result<String, String> {
     let source = std::fs::read_to_string(case).map_err(|error| error.to_string())?;
     let directive = Directive::parse(&source)?;
@@ -134,7 +134,7 @@ fn run(case: &Path) -> Result<String, String> {
     Ok(snapshot)
 }
 
-/// The lines that differ.
+/// Returns the lines that differ.
 fn diff(old: &str, new: &str) -> String {
     let diff = similar::TextDiff::from_lines(old, new);
     let visible = |line: &str| line.replace('\r', "<CR>");
@@ -148,7 +148,7 @@ fn diff(old: &str, new: &str) -> String {
     if out.is_empty() { "none\n".to_owned() } else { out }
 }
 
-/// What holds of every conversion: done again it changes nothing, and every Result keeps its names.
+/// Checks laws of every conversion: repeating it changes nothing, and every Result keeps its names.
 fn convert_laws(directive: &Directive, source: &str, out: &Path) -> Result<(), String> {
     let written = std::fs::read_to_string(out).unwrap();
     let mut arguments = vec!["convert", "out.xml", "-o", "-"];
@@ -156,7 +156,7 @@ fn convert_laws(directive: &Directive, source: &str, out: &Path) -> Result<(), S
         directive.options.iter().map(String::as_str).filter(|o| ["--canonical", "--keep-noop-converts"].contains(o)),
     );
     let again = typelift(out.parent().unwrap(), &arguments);
-    // What changes the precision of a model leaves its promotions, which a conversion without options replaces.
+    // A conversion of precision keeps promotions, which a conversion without options replaces.
     let has_promotions = written.contains("type=\"ConvertPromoteTypes\"");
     if !has_promotions && text(again.stdout) != written {
         return Err("a second conversion changes it".to_owned());
@@ -170,7 +170,7 @@ fn convert_laws(directive: &Directive, source: &str, out: &Path) -> Result<(), S
     Ok(())
 }
 
-/// What holds of every rewrite: the model has no errors, and rules that are applied again find nothing.
+/// Checks laws of every rewrite: the model has no errors, and repeating the rules finds nothing.
 fn rewrite_laws(directive: &Directive, out: &Path) -> Result<(), String> {
     let folder = out.parent().unwrap();
     let checked = typelift(folder, &["check", "out.xml"]);
@@ -189,7 +189,7 @@ fn rewrite_laws(directive: &Directive, out: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// For each Result its name and those of the tensor that it stands for.
+/// Returns for each Result its name and those of its tensor.
 fn results(graph: &Graph) -> Vec<BTreeSet<String>> {
     let results = graph.layers().filter(|layer| layer.ty() == "Result");
     let names = results.map(|layer| {

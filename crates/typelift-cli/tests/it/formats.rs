@@ -1,4 +1,4 @@
-//! What `check` prints for machines has the form that they expect.
+//! Formats that `check` prints for other programs are valid.
 #![allow(clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::fs;
@@ -19,7 +19,7 @@ fn check(arguments: &[&str]) -> (Option<i32>, String) {
     (output.status.code(), String::from_utf8(output.stdout).unwrap())
 }
 
-/// A log against the schema of the standard.
+/// Validates a log against the schema of the standard.
 fn validate(log: &Value) -> Vec<String> {
     let schema = cases().join("../../oracle/sarif/sarif-schema-2.1.0.json");
     let schema: Value = serde_json::from_str(&fs::read_to_string(schema).unwrap()).unwrap();

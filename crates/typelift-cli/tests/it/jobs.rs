@@ -1,4 +1,4 @@
-//! Jobs that people do on models, each with a line or two for the program: those of the table in `docs/rewriting.md`.
+//! Common jobs on models, each in one or two commands: those of the table in `docs/rewriting.md`.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::fs;
@@ -72,7 +72,7 @@ const ATTENTION: &str = "
     out = Result(y)
 ";
 
-/// Of each job: a model, what the program is told, and what the listing of the result has.
+/// For each job: a model, the arguments of the program, and a text in the listing of the result.
 const JOBS: &[(&str, &[&str], &str)] = &[
     (
         NORM,
@@ -110,7 +110,7 @@ const JOBS: &[(&str, &[&str], &str)] = &[
     (BLOCK, &["rewrite", "--rules", "own.rules"], "a = Swish("),
 ];
 
-/// A column or a row of eight numbers, as NumPy saves it.
+/// Writes a column or a row of eight numbers, as NumPy saves it.
 fn save_array(path: &Path, shape: &str, value: f32) {
     let header = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}");
     let (header, values) = (format!("{header:<117}\n"), [value.to_le_bytes(); 8].concat());

@@ -1,4 +1,4 @@
-//! One binary for every test of the program: linking is most of what a test costs.
+//! All tests of the program are one binary, because linking is most of a test's cost.
 
 mod answers;
 mod book;

@@ -1,4 +1,4 @@
-//! What a release ships beside the program.
+//! Files that a release ships next to the program.
 #![allow(clippy::panic, clippy::unwrap_used, reason = "test helpers fail by panicking")]
 
 use std::ffi::OsStr;
@@ -14,11 +14,11 @@ fn printed(arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// The verbs that `--help` lists.
+/// Returns the commands that `--help` lists.
 fn verbs() -> Vec<String> {
     let help = printed(&["--help"]);
     let lines = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| line.starts_with("  "));
-    // Descriptions that run on are indented further.
+    // Continued descriptions are indented further.
     lines
         .filter(|line| !line.starts_with("   "))
         .map(|line| line.split_whitespace().next().unwrap().to_owned())

@@ -1,4 +1,4 @@
-//! The commands of `docs/ci.md` for git do what the page says.
+//! The git commands of `docs/ci.md` do what the page says.
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "test helpers fail by panicking")]
 
@@ -20,7 +20,7 @@ const MODEL: &str = r#"<net name="n" version="11"><layers>
 <edge from-layer="2" from-port="2" to-layer="3" to-port="0"/></edges></net>
 "#;
 
-/// Runs a script as GitHub does, with the program in its path, and gives what it prints.
+/// Runs a script as GitHub does, with the program in its path, and returns its output.
 fn script(folder: &Path, text: &str) -> String {
     let program = Path::new(env!("CARGO_BIN_EXE_typelift")).parent().unwrap();
     let path = format!("{}:{}", program.display(), std::env::var("PATH").unwrap());
@@ -36,7 +36,8 @@ fn script(folder: &Path, text: &str) -> String {
     String::from_utf8(done.stdout).unwrap()
 }
 
-/// A repository with the model in a first commit, and in a second one what `change` does to the folder of the models.
+/// Returns a repository with the model in a first commit, and the effect of `change` on the folder of the models in a
+/// second one.
 fn committed(outer: &Path, change: impl Fn(&Path)) -> std::path::PathBuf {
     let models = outer.join("repository/models");
     fs::create_dir_all(&models).unwrap();
@@ -50,7 +51,7 @@ fn committed(outer: &Path, change: impl Fn(&Path)) -> std::path::PathBuf {
     repository
 }
 
-/// The lines of the page from the one that begins so to the end of the block.
+/// Returns the lines of the page from the one with this start to the end of the block.
 fn recipe(start: &str) -> String {
     let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(PAGE)).unwrap();
     let block = page.lines().skip_while(|line| !line.trim_start().starts_with(start));

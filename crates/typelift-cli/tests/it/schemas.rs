@@ -1,4 +1,5 @@
-//! Every JSON document has the form that its schema in `docs/schema` says, and `docs/json.md` is made of these schemas.
+//! Every JSON document is valid against its schema in `docs/schema`, and `docs/json.md` is generated from these
+//! schemas.
 #![allow(clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::fmt::Write as _;
@@ -14,7 +15,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
-/// The schema that the program prints.
+/// Returns the schema that the program prints.
 fn schema(verb: &str) -> Value {
     serde_json::from_str(&printed(&["schema", verb])).unwrap()
 }
@@ -38,7 +39,7 @@ fn is(value: &Value, ty: &str) -> bool {
     }
 }
 
-/// What is wrong with a value by a JSON schema: the keywords that the schema of SARIF and those of typelift use.
+/// Collects the violations of a JSON schema in a value: the keywords that the schemas of SARIF and typelift use.
 pub(crate) fn violations(root: &Value, schema: &Value, value: &Value, path: &str, found: &mut Vec<String>) {
     const NO_RULES: [&str; 8] = ["$schema", "$id", "$defs", "title", "description", "default", "definitions", "format"];
     for (keyword, rule) in schema.as_object().unwrap() {
@@ -84,7 +85,7 @@ pub(crate) fn violations(root: &Value, schema: &Value, value: &Value, path: &str
             }
             "anyOf" => rule.as_array().unwrap().iter().any(|rule| fits(root, rule, value)),
             "oneOf" => rule.as_array().unwrap().iter().filter(|rule| fits(root, rule, value)).count() == 1,
-            // Of strings that the program does not write.
+            // Concerns strings that the program does not write.
             "pattern" => false,
             other => NO_RULES.contains(&other),
         };
@@ -100,17 +101,17 @@ fn fits(root: &Value, schema: &Value, value: &Value) -> bool {
     found.is_empty()
 }
 
-/// Fails where what a verb prints is not one document of its schema.
+/// Fails if the output of a command is not one document of its schema.
 fn assert_valid(verb: &str, words: &[&str]) {
     let text = printed(words);
     let document: Value = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{words:?}: {error}: {text}"));
     assert_form(verb, &document);
 }
 
-/// Fails where a document is not one that the schema of a verb describes.
+/// Fails if a document does not match the schema of a command.
 pub(crate) fn assert_form(verb: &str, document: &Value) {
     let (schema, mut found) = (schema(verb), Vec::new());
-    // What a choice between forms says of a fault is only that none of them fits.
+    // A choice between forms reports only that none of them matches.
     for one in document.as_array().unwrap_or(&vec![document.clone()]) {
         let marks = [("error", "failure"), ("diagnostics", "findings"), ("rows", "matrix"), ("path", "path")];
         let form = marks.iter().find(|(mark, _)| one.get(mark).is_some()).map_or("answer", |(_, form)| form);
@@ -208,7 +209,7 @@ fn what_several_schemas_name_is_one_thing() {
     }
 }
 
-/// A row for each member of the objects that a schema describes, those inside them after them.
+/// Adds a row for each member of the objects that a schema describes, followed by nested ones.
 fn rows(schema: &Value, shape: &Value, prefix: &str, text: &mut String) {
     let ty = |shape: &Value| match (&shape["type"], shape.get("$ref"), shape.get("anyOf"), shape.get("oneOf")) {
         (Value::String(ty), ..) => ty.clone(),

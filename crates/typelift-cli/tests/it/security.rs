@@ -1,17 +1,17 @@
-//! What `docs/security.md` promises, as far as the sources show it, and that the tests it names are there.
+//! Promises of `docs/security.md`, as far as the sources show them; the tests that it names exist.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The crates that hand the library to another language.
+/// The crates that bind the library to another language.
 const BINDINGS: [&str; 2] = ["typelift-py", "typelift-web"];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The sources of every crate, tests left out.
+/// Returns the sources of every crate, without tests.
 fn sources() -> Vec<PathBuf> {
     let crates = fs::read_dir(root().join("crates")).unwrap().map(|entry| entry.unwrap().path().join("src"));
     let (mut pending, mut sources) = (crates.filter(|path| path.is_dir()).collect::<Vec<_>>(), Vec::new());
@@ -65,7 +65,7 @@ fn unsafe_code_is_forbidden_everywhere() {
     assert!(manifest(&root()).contains("unsafe_code = \"forbid\""));
     for entry in fs::read_dir(root().join("crates")).unwrap() {
         let path = entry.unwrap().path();
-        // What the macros of bindings write is unsafe, so that they cannot forbid it. Nothing in their sources is.
+        // The macros of bindings generate unsafe code, so these crates cannot forbid it. Their sources contain none.
         if BINDINGS.iter().any(|name| path.ends_with(name)) {
             continue;
         }

@@ -1,4 +1,4 @@
-//! `typelift show` and `typelift stats`: parts of a graph, and what it consists of.
+//! `typelift show` and `typelift stats`: parts of a graph, and its statistics.
 #![allow(clippy::unwrap_used, reason = "test helpers fail by panicking")]
 
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! What a person sees on a terminal: lines that fit.
+//! Output on a terminal: lines fit its width.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -9,7 +9,7 @@ use unicode_width::UnicodeWidthStr;
 
 const COLUMNS: usize = 80;
 
-/// What the program prints on a terminal of 80 columns, without colours.
+/// Returns the output on a terminal of 80 columns, without colours.
 fn on_terminal(folder: &Path, arguments: &str) -> String {
     let program = env!("CARGO_BIN_EXE_typelift");
     let line = format!("stty cols {COLUMNS} rows 50; {program} {arguments} 2>/dev/null");
@@ -27,7 +27,7 @@ fn findings_fit_the_terminal() {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/fixtures/diagnostics");
     let text = on_terminal(&fixtures, "check --all .");
     assert!(text.contains("error[") && text.lines().count() > 500, "{text}");
-    // Nothing can be done about a word that is nearly as long as a line.
+    // A word that is almost as long as a line cannot be broken.
     let is_breakable = |line: &&str| line.split(' ').all(|word| word.width() + 15 < COLUMNS);
     let faults: Vec<_> = text.lines().filter(|line| line.width() > COLUMNS).filter(is_breakable).collect();
     assert!(faults.is_empty(), "{}", faults.join("\n"));

@@ -1,6 +1,6 @@
-//! What every verb is asked about a model, for tests and for `examples/damage`.
+//! Arguments of every command for a model, for tests and for `examples/damage`.
 
-/// What reads a model; `-o` gets a file of its own.
+/// Commands that read a model; `-o` gets its own file.
 pub(crate) const VERBS: &[&[&str]] = &[
     &["check", "model.xml"],
     &["check", "--all", "--target", "2024.6", "--format", "sarif", "model.xml"],

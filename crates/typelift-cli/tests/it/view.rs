@@ -1,4 +1,4 @@
-//! `typelift view`: a page that needs nothing from elsewhere. What it does in a browser is tested by `.ci/view`.
+//! `typelift view`: a self-contained page. Its behaviour in a browser is tested by `.ci/view`.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "test helpers fail by panicking")]
 
 use std::fs;
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::cli::{folder, model, run};
 
-/// What the page shows, as its script reads it.
+/// Returns the data of the page, as its script reads them.
 fn data(page: &str) -> Value {
     let start = page.find(r#"<script id="data" type="application/json">"#).unwrap();
     let text = page[start..].split_once('>').unwrap().1.split("</script>").next().unwrap();
@@ -23,7 +23,7 @@ fn data(page: &str) -> Value {
     page
 }
 
-/// Puts strings in their places: `~1` is the second of them.
+/// Restores strings: `~1` is the second of them.
 fn unfold(value: &mut Value, strings: &[String]) {
     match value {
         Value::String(text) => {
@@ -50,7 +50,7 @@ fn a_page_holds_the_graph_and_needs_nothing_else() {
     assert_eq!(page.matches("http:").count(), page.matches("http://www.w3.org/2000/svg").count());
     let data = data(&page);
     let names: Vec<_> = data["scenes"][0]["nodes"].as_array().unwrap().iter().map(|node| &node["name"]).collect();
-    // The constant is part of what uses it.
+    // The constant is part of its consumer.
     assert_eq!(names, ["x", "p0", "</script><img src=x>", "r0"]);
     assert_eq!(data["scenes"][0]["nodes"][1]["inputs"][1]["text"], "c f32[] = 1.5");
 }
@@ -77,7 +77,7 @@ fn a_page_is_not_written_over_a_model() {
     assert_eq!(fs::read(folder.path().join("model.xml")).unwrap(), before);
 }
 
-/// A model of layers with one input and one output, by their types, and edges between their places.
+/// Returns a model of layers with one input and one output, by their types, and edges between their positions.
 fn graph(layers: impl Iterator<Item = &'static str>, edges: impl Iterator<Item = (usize, usize)>) -> String {
     let layer = |(id, ty): (usize, &str)| {
         let data = if ty == "Parameter" { r#"<data shape="4" element_type="f32"/>"# } else { "" };
@@ -91,7 +91,7 @@ fn graph(layers: impl Iterator<Item = &'static str>, edges: impl Iterator<Item =
     format!(r#"<net name="n" version="11"><layers>{layers}</layers><edges>{edges}</edges></net>"#)
 }
 
-/// The data of the page of a model, drawn on the stack of a small thread.
+/// Returns the data of a model's page, drawn on the stack of a small thread.
 fn drawn(text: String) -> (Value, usize) {
     let folder = tempfile::tempdir().unwrap();
     let [model, page] = ["model.xml", "page.html"].map(|name| folder.path().join(name));
@@ -141,14 +141,14 @@ fn a_graph_of_any_shape_is_a_page_of_moderate_size() {
     }
 }
 
-/// How eyes mix red, green and blue.
+/// A matrix from red, green and blue to perceived colours.
 type Eyes = [[f64; 3]; 3];
 const MOST: Eyes = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
-/// After Machado, Oliveira and Fernandes, 2009.
+/// The matrix is from Machado, Oliveira and Fernandes, 2009.
 const DEUTERANOPIA: Eyes =
     [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]];
 
-/// A colour as somebody sees it, in CIELAB.
+/// Returns a colour as somebody perceives it, in CIELAB.
 fn seen(code: &str, eyes: Eyes) -> [f64; 3] {
     let linear = |at: usize| {
         let value = f64::from(u8::from_str_radix(&code[at..at + 2], 16).unwrap()) / 255.0;

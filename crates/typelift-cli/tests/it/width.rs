@@ -1,4 +1,4 @@
-//! Text on terminals that are narrow and wide.
+//! Text on narrow and wide terminals.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::fmt::Write as _;
@@ -8,7 +8,7 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::cli::command;
 
-/// What verbs print for these columns, with colours as on a terminal, which are then left out.
+/// Returns the output of commands for these columns, with a terminal's colours removed.
 fn printed(columns: usize, arguments: &[&str]) -> String {
     let models = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/models");
     let mut command = command(Path::new(models), arguments);
@@ -35,7 +35,7 @@ fn lines_fit_the_terminal_and_no_word_is_broken() {
             for line in text.lines() {
                 assert!(line.width() <= columns, "{arguments:?} at {columns}: {line}");
             }
-            // Long words are whole; names and counts differ.
+            // Long words are kept whole; names and counts differ.
             let is_word = |word: &&str| word.len() > 4 && word.chars().all(|c| c.is_ascii_alphabetic());
             for word in text.split_whitespace().filter(is_word) {
                 assert!(wide.contains(word), "{arguments:?} at {columns}: {word}");

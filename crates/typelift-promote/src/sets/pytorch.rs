@@ -312,7 +312,7 @@ enum Common {
     Ldexp,
 }
 
-/// The type of the result.
+/// Returns the type of the result.
 #[derive(Clone, Copy, PartialEq)]
 enum Output {
     Common,

@@ -1,10 +1,10 @@
-//! What the benches share: graphs as large as one likes, and the place for their tables.
+//! Parts that the benches share: graphs of any size, and the documents' tables.
 #![allow(dead_code, reason = "no bench uses all of it")]
 
 use std::fmt::Write;
 use std::path::Path;
 
-/// A chain of `blocks` times ConvertPromoteTypes and Add, in the style of OpenVINO's serializer.
+/// Returns a chain of `blocks` times ConvertPromoteTypes and Add, in the style of OpenVINO's serializer.
 pub(crate) fn chain(blocks: usize) -> String {
     let mut net = Net::default();
     let mut last = net.parameter("x", LONG);
@@ -16,7 +16,7 @@ pub(crate) fn chain(blocks: usize) -> String {
     net.text()
 }
 
-/// One tensor that is promoted and added to each of `count` others.
+/// Returns one tensor that is promoted with and added to each of `count` others.
 pub(crate) fn star(count: usize) -> String {
     let mut net = Net::default();
     let hub = net.parameter("hub", SHORT);
@@ -28,7 +28,7 @@ pub(crate) fn star(count: usize) -> String {
     net.text()
 }
 
-/// A promotion, and `depth` layers one after the other.
+/// Returns a promotion, and a chain of `depth` layers.
 pub(crate) fn deep(depth: usize) -> String {
     let mut net = Net::default();
     let (x, b) = (net.parameter("x", LONG), net.parameter("b", SHORT));
@@ -40,7 +40,7 @@ pub(crate) fn deep(depth: usize) -> String {
     net.text()
 }
 
-/// One tensor that `count` layers use, each for an output.
+/// Returns one tensor with `count` consumers, each with an output.
 pub(crate) fn uses(count: usize) -> String {
     let mut net = Net::default();
     let hub = net.parameter("hub", LONG);
@@ -51,7 +51,7 @@ pub(crate) fn uses(count: usize) -> String {
     net.text()
 }
 
-/// A promotion, and `count` layers that nothing connects.
+/// Returns a promotion, and `count` layers without edges.
 pub(crate) fn apart(count: usize) -> String {
     let mut net = Net::default();
     let (x, b) = (net.parameter("x", LONG), net.parameter("b", SHORT));
@@ -63,7 +63,7 @@ pub(crate) fn apart(count: usize) -> String {
     net.text()
 }
 
-/// `count` times `If`, one after the other, with a promotion in each branch.
+/// Returns `count` consecutive `If` layers, with a promotion in each branch.
 pub(crate) fn bodies(count: usize) -> String {
     let mut net = Net::default();
     let condition = net.parameter("condition", CONDITION);
@@ -92,7 +92,7 @@ pub(crate) fn bodies(count: usize) -> String {
     net.text()
 }
 
-/// The type of a tensor, as attributes and as ports spell it, and its dims.
+/// The type of a tensor, as attributes and as ports spell it, and its dimensions.
 type Kind = (&'static str, &'static str, &'static [u32]);
 
 const LONG: Kind = ("f32", "FP32", &[1, 16, 64]);
@@ -100,10 +100,10 @@ const SHORT: Kind = ("f16", "FP16", &[64]);
 const SHORT_PROMOTED: Kind = ("f32", "FP32", &[64]);
 const CONDITION: Kind = ("boolean", "BOOL", &[1]);
 
-/// A layer, its output port, and what comes out of it.
+/// A layer, its output port, and the kind of the tensor.
 type Tensor = (usize, usize, Kind);
 
-/// A graph in the making.
+/// Builder of a graph.
 #[derive(Default)]
 struct Net {
     layers: String,
@@ -122,7 +122,7 @@ impl Net {
         self.layer("result", "Result", 1, "", &[tensor], &[]);
     }
 
-    /// The sum of a long tensor and a short one of another type.
+    /// Adds the sum of a long tensor and a short one of another type.
     fn promoted_sum(&mut self, name: &str, long: Tensor, short: Tensor) -> Tensor {
         let data = "\t\t\t<data promote_unsafe=\"true\" pytorch_scalar_promotion=\"false\" \
                     u64_integer_promotion_target=\"f32\" />\n";
@@ -184,7 +184,7 @@ impl Net {
     }
 }
 
-/// Puts a table between its marks in `docs/benchmarks.md`.
+/// Writes a table between its marks in the document.
 pub(crate) fn update_document(mark: &str, table: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/benchmarks.md");
     let text = std::fs::read_to_string(&path).expect("docs/benchmarks.md is there");

@@ -1,7 +1,7 @@
 //! Any bytes as a model: the laws of `tests/it/survival`.
 //!
-//! From `crates/typelift`, with the fixtures to begin with besides the corpus that is kept:
-//! `mkdir -p fuzz/new && cargo +nightly fuzz run model fuzz/new fuzz/corpus/model ../../testdata/fixtures`
+//! From `crates/typelift`, starting with the fixtures and the stored corpus: `mkdir -p fuzz/new && cargo +nightly fuzz
+//! run model fuzz/new fuzz/corpus/model ../../testdata/fixtures`
 #![no_main]
 
 #[path = "../../tests/it/survival/mod.rs"]

@@ -1,4 +1,5 @@
-//! Any text as operands under every rule set, and as a shape: nothing panics, and what is understood is understood again.
+//! Any text as operands under every rule set, and as a shape: nothing panics, and what is parsed and printed parses
+//! again.
 //!
 //! From `crates/typelift`: `cargo +nightly fuzz run promotion`
 #![no_main]

@@ -1,4 +1,4 @@
-//! Paths, the files that they lead to, and how files of other kinds begin.
+//! Paths, the files that they lead to, and the signatures of other file formats.
 
 #[cfg(unix)]
 use std::ffi::OsString;
@@ -7,13 +7,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// What a path leads to: equal for all paths of one file, symbolic and hard links included.
+/// Identity of a file: equal for all paths that lead to it, including symbolic and hard links.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct FileId(Id);
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Id {
-    /// A file that exists, by the number that the file system gives it.
+    /// A file that exists, by its number in the file system.
     #[cfg(unix)]
     Inode { device: u64, inode: u64 },
     /// A file that does not exist, in a directory that does.
@@ -24,7 +24,7 @@ enum Id {
 }
 
 impl FileId {
-    /// The file that `path` leads to, whether it exists or not.
+    /// Returns the identity of the file that `path` leads to. The file need not exist.
     #[must_use]
     pub fn of(path: &Path) -> Self {
         #[cfg(unix)]
@@ -43,7 +43,7 @@ impl FileId {
         Self(Id::Path(std::path::absolute(&path).unwrap_or(path)))
     }
 
-    /// Whether an open file is still the one at `path`.
+    /// True if an open file is still the one at `path`.
     pub(crate) fn is_at(file: &File, path: &Path) -> bool {
         #[cfg(unix)]
         {
@@ -63,7 +63,7 @@ fn inode(found: &Metadata) -> Id {
     Id::Inode { device: found.dev(), inode: found.ino() }
 }
 
-/// What a file was like when it was read, to notice that it was changed or replaced since.
+/// State of a file when it was read, for detecting later changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stamp {
     id: Option<Id>,
@@ -72,29 +72,29 @@ pub struct Stamp {
 }
 
 impl Stamp {
-    /// What an open file is like now.
+    /// Returns the current state of an open file.
     ///
     /// # Errors
-    /// Those of the system.
+    /// An error of the system.
     pub fn of(file: &File) -> io::Result<Self> {
         file.metadata().map(|found| Self::new(&found))
     }
 
-    /// What the file at `path` is like now.
+    /// Returns the current state of the file at `path`.
     ///
     /// # Errors
-    /// Those of the system.
+    /// An error of the system.
     pub fn at(path: &Path) -> io::Result<Self> {
         fs::metadata(path).map(|found| Self::new(&found))
     }
 
-    /// How many bytes the file has.
+    /// Returns the length of the file in bytes.
     #[must_use]
     pub fn length(&self) -> u64 {
         self.length
     }
 
-    /// Whether `path` leads to this file, and nobody has written to it.
+    /// True if `path` leads to this file, and nobody has written to it.
     #[must_use]
     pub fn holds_at(&self, path: &Path) -> bool {
         Self::at(path).is_ok_and(|found| found == *self)
@@ -109,11 +109,11 @@ impl Stamp {
     }
 }
 
-/// As many symbolic links are followed as Linux follows.
+/// Limit on symbolic links that are followed, equal to that of Linux.
 const MAX_LINKS: usize = 40;
 
-/// What is at a path, `None` if that is nothing, and the path it has once its symbolic links are followed: one call of the system
-/// where it is no link.
+/// Returns the metadata at a path, `None` if nothing is there, and the path with symbolic links resolved. A path
+/// without links needs one system call.
 pub(crate) fn look(path: &Path) -> (Option<Metadata>, PathBuf) {
     match fs::symlink_metadata(path) {
         Ok(found) if found.is_symlink() => (fs::metadata(path).ok(), follow_links(path)),
@@ -121,7 +121,7 @@ pub(crate) fn look(path: &Path) -> (Option<Metadata>, PathBuf) {
     }
 }
 
-/// The path the file has once its symbolic links are followed.
+/// Returns the path with symbolic links resolved.
 pub(crate) fn follow_links(path: &Path) -> PathBuf {
     let mut path = path.to_owned();
     for _ in 0..MAX_LINKS {
@@ -133,12 +133,13 @@ pub(crate) fn follow_links(path: &Path) -> PathBuf {
     path
 }
 
-/// The directory that a file is in.
+/// Returns the directory of a file.
 pub(crate) fn directory(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// How files of other kinds begin that are given by mistake, from a byte on, and how to make a model of them.
+/// Signatures of file formats that are passed by mistake: offset, bytes, name of the format, and how to create a model
+/// from it.
 const FORMATS: &[(usize, &[u8], &str, &str)] = &[
     (0, b"\x1f\x8b", "compressed with gzip", "decompress it with `gunzip` first"),
     (0, b"PK\x03\x04", "a ZIP archive", "unpack it, or convert the model in it with `ovc`"),
@@ -161,7 +162,7 @@ const FORMATS: &[(usize, &[u8], &str, &str)] = &[
     (0, b"\x89PNG", "a PNG image", "give the .xml of the model"),
 ];
 
-/// What a file of another kind is and what to do with it, by how it begins.
+/// Returns the name of another file format and what to do with it, by its first bytes.
 pub(crate) fn other_format(bytes: &[u8]) -> Option<(&'static str, &'static str)> {
     if let [8, 3..=12, ..] = bytes {
         // The version of its format comes first.

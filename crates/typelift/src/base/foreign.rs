@@ -360,12 +360,13 @@ const ATTRIBUTES: &[(&str, &[&str])] = &[
     ("size", &["kernel"]),
 ];
 
-/// The letters of a name, all of them lower case.
+/// Returns the letters of a name in lower case.
 fn plain(text: &str) -> impl Iterator<Item = char> {
     text.chars().filter(|letter| !['_', '-', ' '].contains(letter)).map(|letter| letter.to_ascii_lowercase())
 }
 
-/// The one of an operation's attributes that a name of none most likely means: misspelt, or as other programs call it.
+/// Returns the attribute of an operation that an unknown name most likely means: a misspelling, or another program's
+/// name.
 pub(crate) fn attribute<'n>(text: &str, known: impl Iterator<Item = &'n str> + Clone) -> Option<&'n str> {
     let word: String = plain(text).collect();
     let meant = ATTRIBUTES.iter().find(|(name, _)| *name == word).map_or(&[][..], |(_, meant)| meant);
@@ -374,10 +375,10 @@ pub(crate) fn attribute<'n>(text: &str, known: impl Iterator<Item = &'n str> + C
     same.or_else(foreign).or_else(|| nearest(text, known))
 }
 
-/// The element type that a word of another program or a misspelling means.
+/// Returns the element type that another program's word or a misspelling means.
 pub(crate) fn element_type(text: &str) -> Option<ElementType> {
     let lower = text.trim().to_ascii_lowercase();
-    // `torch.int64`, `DT_FLOAT`, `tensor(float)`, `int32_t`.
+    // Examples are `torch.int64`, `DT_FLOAT`, `tensor(float)`, `int32_t`.
     let word = lower.rsplit(['.', ':', '(']).next().unwrap_or_default().trim_end_matches(')');
     let word = word.strip_prefix("dt_").unwrap_or(word);
     let word = word.strip_suffix("_t").unwrap_or(word);
@@ -397,14 +398,14 @@ pub(crate) fn element_type(text: &str) -> Option<ElementType> {
             digits
         };
         let of_width = |width: &str| ElementType::from_name(&format!("{letter}{width}"));
-        // `f23` for `f32`.
+        // An example is `f23` for `f32`.
         of_width(bits).or_else(|| {
             ["8", "16", "32", "64"].into_iter().find(|width| digits(width) == digits(bits)).and_then(of_width)
         })
     };
     let spelled = || ElementType::from_name(&lower).or_else(|| ElementType::from_port_name(&text.to_ascii_uppercase()));
     known.or_else(|| ElementType::from_framework_name(word)).or_else(by_width).or_else(spelled).or_else(|| {
-        // Of names of two or three letters one may differ, and the first one counts most.
+        // In names of two or three letters one may differ, and the first letter counts most.
         let near = ElementType::all().filter(|ty| *ty != ElementType::Dynamic);
         let alike =
             |ty: &ElementType| distance(ty.name(), word) <= 1 && ty.name().starts_with(word.get(..1).unwrap_or("?"));
@@ -414,10 +415,10 @@ pub(crate) fn element_type(text: &str) -> Option<ElementType> {
     })
 }
 
-/// What an operation's name that OpenVINO does not have means: another program's word for an operation, or a misspelling of
-/// one of these `names`. Gives the operation, which is empty where nothing is written in its place, and what else differs.
+/// Returns the operation that an unknown operation name means: another program's word, or a misspelling of one of these
+/// `names`. The operation is empty if it has no replacement here. The second text describes other differences.
 pub(crate) fn operation(text: &str, names: &[&'static str]) -> Option<(&'static str, &'static str)> {
-    // `torch.nn.Conv2d`, `aten::add_`.
+    // Examples are `torch.nn.Conv2d`, `aten::add_`.
     let word = text.rsplit([':', '.', '/']).next().unwrap_or_default().trim_matches('_');
     let foreign = |word: &str| {
         let row = OPERATIONS.iter().find(|(name, ..)| *name == word)?;
@@ -426,20 +427,20 @@ pub(crate) fn operation(text: &str, names: &[&'static str]) -> Option<(&'static 
     let same = |word: &str| names.iter().find(|name| plain(name).eq(word.chars())).map(|name| (*name, ""));
     let find = |word: &str| foreign(word).or_else(|| same(word));
     let word: String = plain(word).collect();
-    // `DepthwiseConv2dNative`, `dropout_2`, `FusedBatchNormV3`.
+    // Examples are `DepthwiseConv2dNative`, `dropout_2`, `FusedBatchNormV3`.
     let bare = ["1d", "2d", "3d"].iter().fold(word.clone(), |word, dims| word.replace(dims, ""));
     let bare = bare.trim_end_matches(|c: char| c.is_ascii_digit());
     let found = find(&word).or_else(|| find(bare)).or_else(|| find(bare.strip_suffix('v')?));
     found.or_else(|| nearest(&word, names.iter().copied()).map(|name| (name, "")))
 }
 
-/// The one of a few words that a text most likely means: misspelt, abbreviated or lengthened.
+/// Returns the one of a few words that a text most likely means: misspelt, abbreviated or extended.
 pub(crate) fn word<'n>(text: &str, words: &[&'n str]) -> Option<&'n str> {
     let lower = text.to_ascii_lowercase();
     let contained = |word: &&&str| lower.contains(**word);
     let containing = |word: &&&str| lower.len() > 2 && word.contains(&lower);
     let first_letters = |word: &&&str| {
-        // `avg` for `average`: each letter comes in order, the first one at the start.
+        // An example is `avg` for `average`: its letters occur in order, the first one at the start.
         let mut letters = lower.chars();
         lower.chars().next() == word.chars().next() && word.chars().all(|c| letters.any(|letter| letter == c))
     };

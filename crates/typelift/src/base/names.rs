@@ -2,22 +2,22 @@
 
 use smallvec::SmallVec;
 
-/// Whether a name is one that `glob` stands for: `*` is any text, `?` any one letter.
+/// True if `glob` matches a name: `*` is any text, `?` any one character.
 pub(crate) fn matches_glob(glob: &str, name: &str) -> bool {
     captures(glob, name).is_some()
 }
 
-/// Whether a text has a `*` or a `?`.
+/// True if a text has a `*` or a `?`.
 pub(crate) fn is_glob(text: &str) -> bool {
     text.contains(['*', '?'])
 }
 
-/// What each `*` and `?` of a glob stands for in a name; `None` for a name that is another one.
+/// Returns the text that each `*` and `?` of a glob matches in a name; `None` if the name does not match.
 pub(crate) fn captures(glob: &str, name: &str) -> Option<Vec<String>> {
     let (glob, name): (Vec<_>, Vec<_>) = (glob.chars().collect(), name.chars().collect());
     let (mut at, mut of_glob) = (0, 0);
     let mut parts: Vec<std::ops::Range<usize>> = Vec::new();
-    // Where the latest `*` is, and which part it is.
+    // The position of the latest `*`, and its part.
     let mut star = None;
     while at < name.len() {
         match glob.get(of_glob) {
@@ -49,7 +49,7 @@ pub(crate) fn captures(glob: &str, name: &str) -> Option<Vec<String>> {
     is_whole.then(|| parts.into_iter().map(|part| name[part].iter().collect()).collect())
 }
 
-/// The name that `text` is most likely a misspelling of: at most a third of its letters are others.
+/// Returns the name that `text` most likely misspells: at most a third of its letters differ.
 pub(crate) fn nearest<'n>(text: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
     let limit = text.chars().count().min(60) / 3;
     let near = names.filter(|name| name.len().abs_diff(text.len()) <= limit);
@@ -57,8 +57,8 @@ pub(crate) fn nearest<'n>(text: &str, names: impl Iterator<Item = &'n str>) -> O
     (near.0 <= limit).then_some(near.1)
 }
 
-/// What a text that is none of these names most likely means: the name of which it is a misspelling, or, if it has `*` or
-/// `?`, a pattern like it that such a name fits. At most a third of its letters are others.
+/// Returns the name that a text most likely misspells or, for a text with `*` or `?`, a similar pattern that matches a
+/// name. At most a third of its letters differ.
 ///
 /// # Examples
 /// ```
@@ -78,11 +78,11 @@ pub fn near<'n>(text: &str, names: impl IntoIterator<Item = &'n str>) -> Option<
     Some(best.glob())
 }
 
-/// How many letters of a glob must be changed, added or removed so that a name fits it.
+/// Number of letters of a glob to change, add or remove until a name matches it.
 struct Alignment {
     glob: Vec<char>,
     name: Vec<char>,
-    /// The same for the first letters of both, a row for each letter of the glob.
+    /// The same numbers for the starts of both, a row for each letter of the glob.
     rows: Vec<Vec<usize>>,
 }
 
@@ -106,7 +106,8 @@ impl Alignment {
         self.rows[self.glob.len()][self.name.len()]
     }
 
-    /// The glob with letters of the name in the place of those that differ. Each `*` stands for as few as it can.
+    /// Returns the glob with differing letters replaced by those of the name. Each `*` matches as few letters as
+    /// possible.
     fn glob(&self) -> String {
         let (mut row, mut at, mut letters) = (self.glob.len(), self.name.len(), Vec::new());
         while row > 0 || at > 0 {
@@ -135,13 +136,13 @@ impl Alignment {
     }
 }
 
-/// Whether a letter of a glob can stand for one of a name, upper and lower case being the same.
+/// True if a letter of a glob matches one of a name; case is ignored.
 fn stands_for(letter: char, other: char) -> bool {
     ['*', '?'].contains(&letter) || letter.eq_ignore_ascii_case(&other)
 }
 
-/// How many letters must be changed, added or removed to make one text the other, upper and lower case being the same; where one is much
-/// longer, how much longer it is.
+/// Returns the number of letters to change, add or remove to turn one text into the other; case is ignored. If one is
+/// much longer, returns the difference in length.
 pub(crate) fn distance(a: &str, b: &str) -> usize {
     const FAR: usize = 32;
     let longer = a.chars().count().abs_diff(b.chars().count());

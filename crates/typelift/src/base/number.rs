@@ -1,9 +1,9 @@
-//! Numbers as OpenVINO's reader takes them from text: as many characters as make a number, the rest being ignored.
+//! Numbers as OpenVINO's reader parses them: the longest number at the start of a text, with the rest ignored.
 
 use smallvec::{Array, SmallVec};
 
-/// The integer at the start of a text, white space around it left out, and whether more follows; `None` where there is none
-/// or it has more than 64 bits.
+/// Parses the integer at the start of a text, ignoring white space around it. The flag is true if text follows. `None`
+/// if there is no integer, or if it has more than 64 bits.
 pub(crate) fn integer_prefix(text: &str) -> Option<(i64, bool)> {
     if let Some(number) = plain_integer(text) {
         return Some((number, false));
@@ -14,8 +14,8 @@ pub(crate) fn integer_prefix(text: &str) -> Option<(i64, bool)> {
     Some((trimmed[..sign + digits].parse().ok()?, sign + digits < trimmed.len()))
 }
 
-/// The integer that a text is: digits to its end, with a sign before them or none. White space may come before it, not
-/// after it. It is how OpenVINO reads ids and port maps.
+/// Parses a whole text as an integer: digits with an optional sign. White space is permitted before it and not after
+/// it. OpenVINO reads ids and port maps in this way.
 pub(crate) fn whole(text: &str) -> Option<i128> {
     let text = text.trim_ascii_start();
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
@@ -23,13 +23,13 @@ pub(crate) fn whole(text: &str) -> Option<i128> {
     text.parse().ok().filter(|_| is_plain)
 }
 
-/// How many bytes a text says, where it is the `offset` or `size` of a constant.
+/// Parses the `offset` or `size` of a constant.
 pub(crate) fn bytes(text: &str) -> Option<u64> {
     text.parse().ok().or_else(|| u64::try_from(whole(text)?).ok())
 }
 
-/// The longest number at the start of a text, white space around it left out, and whether more follows; `None` if it does
-/// not start with a number, or one that is too large.
+/// Parses the longest number at the start of a text, ignoring white space around it. The flag is true if text follows.
+/// `None` if the text does not start with a number, or with one that is too large.
 pub(crate) fn float_prefix(text: &str) -> Option<(f64, bool)> {
     let trimmed = text.trim();
     let ends = (1..=trimmed.len().min(64)).rev().filter(|&end| trimmed.is_char_boundary(end));
@@ -47,13 +47,13 @@ pub(crate) fn float_prefix(text: &str) -> Option<(f64, bool)> {
     None
 }
 
-/// What nearly every number is: a few digits after at most one space.
+/// Parses the usual form of a number: a few digits after at most one space.
 fn plain_integer(text: &str) -> Option<i64> {
     let (number, end) = plain_integer_at(text.as_bytes(), 0)?;
     (end == text.len()).then_some(number)
 }
 
-/// The plain integer that starts at a place, and where it ends.
+/// Parses the plain integer that starts at a position, and returns its end.
 fn plain_integer_at(text: &[u8], start: usize) -> Option<(i64, usize)> {
     let start = start + usize::from(text.get(start) == Some(&b' '));
     let negative = text.get(start) == Some(&b'-');
@@ -69,8 +69,8 @@ fn plain_integer_at(text: &[u8], start: usize) -> Option<(i64, usize)> {
     (end > first).then_some((if negative { -number } else { number }, end))
 }
 
-/// What nearly every list of integers is: plain ones with commas between them. They are added to `list`; for any other text
-/// it stays as it is, and the result is `false`.
+/// Parses the usual form of an integer list: plain integers with commas between them. They are appended to `list`; for
+/// any other text it is unchanged, and the result is `false`.
 pub(crate) fn plain_integers<A: Array<Item = i64>>(text: &str, list: &mut SmallVec<A>) -> bool {
     let (before, text) = (list.len(), text.as_bytes());
     let mut at = 0;

@@ -1,4 +1,4 @@
-//! Work on constants that several threads share.
+//! Work on constants, shared by several threads.
 
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,11 +6,12 @@ use std::thread;
 
 use crate::base::progress::Stage;
 
-/// More threads would wait for memory and for the disk.
+/// More threads would wait for memory and the disk.
 const MOST: usize = 4;
 
-/// Does `work` for each number below `count`, as a stage, on several threads unless one is asked for. Each thread takes the next number
-/// as soon as it is done with one, and has a state of its own; all states are returned. A failure ends it, and so does a stop.
+/// Calls `work` for each number below `count`, as a stage, on several threads unless one is requested. Each thread
+/// takes the next number when it has finished one, and has its own state; all states are returned. A failure or a stop
+/// ends it.
 pub(crate) fn share<S: Default + Send, E: Send>(
     stage: &'static str,
     count: u64,
@@ -34,7 +35,7 @@ pub(crate) fn share<S: Default + Send, E: Send>(
     let cores = || thread::available_parallelism().map_or(1, |cores| cores.get().min(MOST));
     let threads = if on_one_thread || count < 2 { 1 } else { cores() as u64 };
     thread::scope(|scope| {
-        // Where one cannot be started, the others do its part.
+        // If a thread cannot be started, the others do its part.
         let helpers = (1..threads.min(count)).map_while(|_| thread::Builder::new().spawn_scoped(scope, run).ok());
         let helpers: Vec<_> = helpers.collect();
         let own = run();
@@ -43,7 +44,7 @@ pub(crate) fn share<S: Default + Send, E: Send>(
     })
 }
 
-/// Leaves no number to take once it is dropped.
+/// A guard that, when dropped, leaves no number to take.
 struct End<'a> {
     next: &'a AtomicU64,
     count: u64,

@@ -1,24 +1,25 @@
-//! How far long work is, for whoever waits for it, and a way to stop it.
+//! Progress reports of long work, and a way to stop it.
 //!
-//! Loops that can be long say where they are. On a thread where nobody [watches](watch) that costs a look at a flag.
+//! Long loops report their position. On a thread that nobody [watches](watch) this costs one check of a flag.
 
 use std::cell::{Cell, RefCell};
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-/// How far a stage of the work is.
+/// Progress of a stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Progress {
-    /// What is done: `read`, `infer`, `check`, `match`, `rewrite`, `values`, `compare` or `write`; empty before the first stage.
+    /// The stage: `read`, `infer`, `check`, `match`, `rewrite`, `values`, `compare` or `write`; empty before the first
+    /// stage.
     pub stage: &'static str,
-    /// How much of it, in layers, bytes or blocks of values.
+    /// The amount done, in layers, bytes or blocks of values.
     pub done: u64,
-    /// How much there is.
+    /// The total amount.
     pub total: u64,
 }
 
-/// The work was stopped. What it was to change may be half changed.
+/// Error of work that was stopped. The data that it was changing may be incomplete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the work was stopped")]
 pub struct Stopped;
@@ -28,14 +29,15 @@ type Hook = Box<dyn FnMut(&Progress) -> ControlFlow<()>>;
 thread_local! {
     static IS_WATCHED: Cell<bool> = const { Cell::new(false) };
     static HOOK: RefCell<Option<Hook>> = const { RefCell::new(None) };
-    /// The outermost stage that was begun and not ended.
+    /// The outermost stage that is running.
     static STAGE: Cell<Option<Progress>> = const { Cell::new(None) };
 }
 
-/// Does work, and tells `hook` how far it is, often: for each layer, and for each block of values. Where it returns
-/// [`ControlFlow::Break`], the work ends there, as by a panic that prints nothing; a file that was being written stays as it was.
+/// Runs work, and calls `hook` often with its progress: for each layer, and for each block of values. If the hook
+/// returns [`ControlFlow::Break`], the work ends there as by a silent panic; a file that was being written is
+/// unchanged.
 ///
-/// A stage inside of another one is not told. Other threads that the work uses are not told of, and end with it.
+/// A stage inside another one is not reported. Further threads of the work do not report, and end with it.
 ///
 /// # Errors
 /// [`Stopped`].
@@ -66,7 +68,7 @@ pub fn watch<T>(
     done.or_else(|reason| if reason.is::<Stopped>() { Err(Stopped) } else { resume_unwind(reason) })
 }
 
-/// Ends the work here if it was stopped. For what can take long and is no stage.
+/// Ends the work here if it was stopped, for long code that is not a stage.
 pub(crate) fn poll() {
     if IS_WATCHED.get() {
         tell();
@@ -75,16 +77,16 @@ pub(crate) fn poll() {
 
 fn tell() {
     let progress = STAGE.get().unwrap_or(Progress { stage: "", done: 0, total: 0 });
-    // A hook that does work of its own is not told of that.
+    // Work of the hook itself is not reported to it.
     let told = HOOK.with(|hook| Some(hook.try_borrow_mut().ok()?.as_mut()?(&progress)));
     if told == Some(ControlFlow::Break(())) {
         resume_unwind(Box::new(Stopped));
     }
 }
 
-/// A stage that has begun, until it is dropped.
+/// A running stage; dropping it ends the stage.
 pub(crate) struct Stage {
-    /// Whether it is told: somebody watches, and no other stage is around it.
+    /// True if it is reported: the thread is watched, and no other stage surrounds it.
     is_told: bool,
 }
 
@@ -97,7 +99,7 @@ impl Stage {
         Self { is_told }
     }
 
-    /// Tells how much is done.
+    /// Reports the amount done.
     pub(crate) fn at(&self, done: u64) {
         if self.is_told {
             STAGE.set(STAGE.get().map(|stage| Progress { done, ..stage }));
@@ -114,7 +116,7 @@ impl Drop for Stage {
     }
 }
 
-/// Goes through `items` as a stage.
+/// Iterates over `items` as a stage.
 pub(crate) fn each<I: IntoIterator<IntoIter: ExactSizeIterator>>(
     stage: &'static str,
     items: I,
@@ -135,7 +137,7 @@ mod tests {
 
     use super::*;
 
-    /// What a hook gets to know of `work`, which it stops at `last`.
+    /// Returns the reports of `work` to a hook that stops it at `last`.
     fn told(last: Option<(&str, u64)>, work: impl FnOnce()) -> (Vec<(&'static str, u64, u64)>, bool) {
         let last = last.map(|(stage, done)| (stage.to_owned(), done));
         let told = Rc::new(RefCell::new(Vec::new()));
@@ -170,7 +172,7 @@ mod tests {
     fn nothing_is_left_of_work_that_was_stopped() {
         let stopped = told(Some(("outer", 1)), || each("outer", [1, 2]).for_each(drop));
         assert!(!stopped.1);
-        // Without a watch nothing is told, and nothing ends.
+        // Without a watch nothing is reported, and nothing stops.
         each("outer", [1, 2]).for_each(drop);
         assert_eq!(STAGE.get(), None);
         assert_eq!(told(None, || each("next", [(); 1]).for_each(drop)), (vec![("next", 0, 1), ("next", 1, 1)], true));

@@ -1,45 +1,47 @@
-//! Places in the source text: byte ranges, lines and columns.
+//! Positions in the source text: byte ranges, lines and columns.
 
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use serde::Serialize;
 
-/// A range of bytes of the source text.
+/// Range of bytes of the source text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct Span {
     /// The first byte.
     pub start: u32,
-    /// One past the last byte.
+    /// The position after the last byte.
     pub end: u32,
 }
 
 impl Span {
-    /// The span from byte `start` up to, not including, byte `end`. Sources are below 4 GiB, so larger positions saturate.
+    /// Creates a span from byte `start` to `end`, which is excluded. Sources are below 4 GiB, so larger positions
+    /// saturate.
     pub(crate) fn new(start: usize, end: usize) -> Self {
         let narrow = |at| u32::try_from(at).unwrap_or(u32::MAX);
         Self { start: narrow(start), end: narrow(end) }
     }
 
-    /// Where `part`, a slice of `source`, is in it.
+    /// Returns the position of `part`, a slice of `source`.
     pub(crate) fn of(part: &str, source: &str) -> Self {
         let start = (part.as_ptr() as usize).saturating_sub(source.as_ptr() as usize);
         Self::new(start, start + part.len())
     }
 
-    /// These bytes of the text it covers, which says `text`; `None` where it says something else, such as an escape.
+    /// Returns these bytes of the covered text, if they equal `text`; `None` otherwise, for example if they contain an
+    /// escape.
     pub(crate) fn part(self, bytes: Range<usize>, text: &str) -> Option<Self> {
         let start = self.start as usize;
         (self.end as usize - start == text.len()).then(|| Self::new(start + bytes.start, start + bytes.end))
     }
 
-    /// The text it covers; empty where `source` is another text than the one it was made from.
+    /// Returns the covered text; empty if `source` is not the text that the span belongs to.
     pub fn text(self, source: &str) -> &str {
         source.get(self.start as usize..self.end as usize).unwrap_or_default()
     }
 
-    /// Line and column of its first byte, both from 1; columns count characters. For many spans of one text, ask
-    /// [`Lines`].
+    /// Returns line and column of its first byte, both from 1; columns count characters. For many spans of one text,
+    /// use [`Lines`].
     pub fn line_column(self, source: &str) -> (usize, usize) {
         let before = source.get(..self.start as usize).unwrap_or(source);
         let line_start = before.rfind('\n').map_or(0, |at| at + 1);
@@ -47,7 +49,7 @@ impl Span {
     }
 }
 
-/// Where the lines of a text are, so that many spans find line and column without going through the text each time.
+/// Index of a text's lines, for converting many spans to line and column.
 ///
 /// ```
 /// use typelift::span::{Lines, Span};
@@ -63,19 +65,19 @@ pub struct Lines {
     index: OnceLock<Index>,
 }
 
-/// What is before each block of bytes: a text can have a line per byte, and a line can be as long as the text.
+/// Counts before each block of bytes: a text can have a line per byte, and a line can be as long as the text.
 #[derive(Clone, Debug)]
 struct Index {
-    /// The number of ends of lines.
+    /// The number of line ends.
     ends: Vec<usize>,
-    /// The number of characters. Empty where each byte is one.
+    /// The number of characters; empty if every character is one byte.
     characters: Vec<usize>,
 }
 
 impl Lines {
     const BLOCK: usize = 1024;
 
-    /// Goes through the text once, when a line is asked for.
+    /// Creates the index. The text is read once, on the first query.
     pub fn new(source: Arc<String>) -> Self {
         Self { source, index: OnceLock::new() }
     }
@@ -95,24 +97,24 @@ impl Lines {
         })
     }
 
-    /// The text.
+    /// Returns the text.
     pub fn source(&self) -> &str {
         &self.source
     }
 
-    /// Line and column of a byte, both from 1; columns count characters.
+    /// Returns line and column of a byte, both from 1; columns count characters.
     pub fn line_column(&self, at: u32) -> (usize, usize) {
         let line = self.line_at(at);
         let start = self.start(line).unwrap_or_default();
         (line, self.characters_before(at as usize) - self.characters_before(start) + 1)
     }
 
-    /// The line of a byte, from 1, which is found faster than with its column.
+    /// Returns the line of a byte, from 1, which is faster than with its column.
     pub fn line_at(&self, at: u32) -> usize {
         self.before(at as usize, &self.index().ends, ends) + 1
     }
 
-    /// The bytes of a line, its end left out; lines count from 1.
+    /// Returns the bytes of a line without its end; lines count from 1.
     pub fn line(&self, line: usize) -> Span {
         let length = self.source.len();
         let begin = self.start(line).unwrap_or(length);
@@ -120,7 +122,7 @@ impl Lines {
         Span::new(begin, begin + text.trim_end_matches(['\r', '\n']).len())
     }
 
-    /// The first byte of a line.
+    /// Returns the first byte of a line.
     fn start(&self, line: usize) -> Option<usize> {
         let Some(end) = line.checked_sub(2) else { return (line == 1).then_some(0) };
         let before = &self.index().ends;
@@ -137,7 +139,7 @@ impl Lines {
         }
     }
 
-    /// How many there are before a byte of what is counted before each block.
+    /// Returns the count before a byte, from the counts before each block.
     fn before(&self, at: usize, before: &[usize], count: fn(&[u8]) -> usize) -> usize {
         let at = at.min(self.source.len());
         // The end of the text has no block of its own.
@@ -146,14 +148,14 @@ impl Lines {
     }
 }
 
-/// The number of ends of lines among these bytes of a text.
+/// Counts the line ends among these bytes of a text.
 fn ends(bytes: &[u8]) -> usize {
     memchr::memchr_iter(b'\n', bytes).count()
 }
 
-/// The number of characters that begin among these bytes of a text.
+/// Counts the characters that begin among these bytes of a text.
 fn characters(bytes: &[u8]) -> usize {
-    // Bytes that go on with a character are 10xxxxxx.
+    // Continuation bytes of a character are 10xxxxxx.
     bytes.iter().filter(|&&byte| byte & 0xC0 != 0x80).count()
 }
 

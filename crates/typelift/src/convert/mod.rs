@@ -1,4 +1,4 @@
-//! Converting a model whole: its types agree, its promotions are explicit, and its inputs and outputs have the types asked for.
+//! Conversion of a whole model: aligned types, explicit promotions, and the requested types of inputs and outputs.
 
 pub mod retarget;
 
@@ -21,7 +21,7 @@ use crate::promotion::passes::{
     Pass, PassError, TIDY_CHANGED_TYPES, UNIQUE_TENSOR_NAMES,
 };
 
-/// How to convert a model: what `typelift convert` does between reading and writing.
+/// Settings of a conversion: what `typelift convert` does between reading and writing.
 ///
 /// # Examples
 /// ```
@@ -37,111 +37,112 @@ use crate::promotion::passes::{
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Conversion {
-    /// What inputs become that must agree in type and do not; `None` leaves them, and they are errors.
+    /// The rule that aligns inputs that must agree in type; `None` reports them as errors.
     pub align: Option<Align>,
-    /// What becomes of promotions, and which Converts go that are not needed.
+    /// The treatment of promotions, and of Converts that are not needed.
     pub unneeded: Unneeded,
-    /// Inputs that get another element type, which the computation follows; constants whose values are converted:
-    /// [`Model::convert_constant`].
+    /// Inputs that get another element type, together with the computation after them; also constants whose values are
+    /// converted: [`Model::convert_constant`].
     pub set_types: Vec<(String, ElementType)>,
-    /// Inputs that get another shape, which the computation follows.
+    /// Inputs that get another shape, together with the shapes after them.
     pub set_shapes: Vec<(String, Shape)>,
-    /// Inputs that get another element type around the same computation: [`Model::convert_input`].
+    /// Inputs that get another element type with the computation unchanged: [`Model::convert_input`].
     pub input_types: Vec<(String, ElementType)>,
-    /// Outputs that get another element type around the same computation: [`Model::convert_output`].
+    /// Outputs that get another element type with the computation unchanged: [`Model::convert_output`].
     pub output_types: Vec<(String, ElementType)>,
-    /// What becomes of the element types of the whole model: [`Retyping`].
+    /// The mapping of element types in the whole model: [`Retyping`].
     pub types: TypeMap,
-    /// The layers that keep their types where others change.
+    /// The layers that keep their types.
     pub keep: Vec<KeepPattern>,
-    /// Whether they are also [marked](precision::mark), so that OpenVINO keeps them when it runs the model.
+    /// True if the kept layers also get [precision marks](precision::mark), so that OpenVINO keeps their types at run
+    /// time.
     pub mark_keeps: bool,
-    /// Whether inputs and outputs keep their types where others change.
+    /// True if inputs and outputs keep their types.
     pub keep_io: bool,
-    /// How constants are to be stored; `None` leaves them.
+    /// The storage of constants; `None` leaves it unchanged.
     pub storage: Option<Storage>,
-    /// How far a value of a constant may be off in relation to itself in its new type; `None` for any.
+    /// The limit on the relative error of a constant's values; `None` for no limit.
     pub max_error: Option<f64>,
-    /// The release that is to read the model: [`Model::retarget`].
+    /// The release that must be able to read the model: [`Model::retarget`].
     pub target: Option<Release>,
-    /// Whether the changes say of each new Convert its name, its source and why it is there, which takes time and memory. Of one
-    /// after a constant that can lose values they always do; of others they have the id and the types otherwise.
+    /// True if every new Convert is reported with its name, source and reason, which takes time and memory. A Convert
+    /// after a constant that can lose values always is. Without details, others have only their id and types.
     pub with_details: bool,
 }
 
-/// Which Converts a conversion removes. Each ConvertPromoteTypes becomes those that it means.
+/// Selection of the Converts that a conversion removes. Each ConvertPromoteTypes is replaced by Converts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Unneeded {
-    /// None, and a ConvertPromoteTypes becomes two Converts, as in OpenVINO's own pass.
+    /// No Convert is removed, and a ConvertPromoteTypes becomes two Converts, as in OpenVINO's own pass.
     Kept,
-    /// Those to the type that a tensor already has. A conversion that changes the [precision](Conversion::changes_precision) of
-    /// a model does that alone: promotions stay unless inputs of one layer would get two types, and Converts go only where
-    /// types changed.
+    /// Converts to the type that a tensor already has. A conversion that only changes
+    /// [precision](Conversion::changes_precision) is more careful: it keeps promotions unless inputs of one layer would
+    /// get two types, and it removes Converts only where types changed.
     #[default]
     Noops,
-    /// Every one whose values another tensor provably holds.
+    /// Every Convert whose values another tensor provably holds.
     Redundant,
 }
 
-/// What a conversion did.
+/// Result of a conversion.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Converted {
     /// Each change, in order. A Convert that one step inserts and a later one removes is listed twice.
     pub changes: Vec<Change>,
-    /// What reading found, and what was found on the way: warnings and notes.
+    /// Warnings and notes of the reader and of the conversion.
     pub found: Vec<Diagnostic>,
-    /// How many ConvertPromoteTypes were replaced, bodies included.
+    /// The number of replaced ConvertPromoteTypes, including those in bodies.
     pub promotions_replaced: usize,
-    /// How many should have been and are left, because their type is not known before run time.
+    /// The number of ConvertPromoteTypes that were kept, because their type is unknown before run time.
     pub promotions_left: usize,
-    /// The inputs and outputs that have another shape than the file says, where shapes were set.
+    /// The inputs and outputs whose shape differs from the file, if shapes were set.
     pub reshaped: Vec<Reshaped>,
     /// Whether the ports of the file no longer declare what is true, so that the model is to be written with
     /// [`refresh_ports`](crate::text::xml::WriteOptions::refresh_ports).
     pub refresh_ports: bool,
-    /// What was done for the release that is to read the model, where one is asked for.
+    /// The changes for the release, if one was given.
     pub retargeted: Option<Retargeted>,
-    /// What became of constants, where they are to be stored otherwise or the types of the model change.
+    /// The effect on constants, if their storage or the types of the model change.
     pub stored: Option<Plan>,
-    /// What can go wrong in the types that the model gets, where layers that it takes are not kept.
+    /// The risks of the new types in layers that are not kept.
     pub risks: Vec<Risk>,
-    /// The kept layers that got a mark, so that OpenVINO keeps their precision when it runs the model.
+    /// The kept layers that got a precision mark.
     pub marked: Vec<LayerRef>,
 }
 
-/// Why a model was not converted.
+/// Reason why a model was not converted.
 #[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum ConvertError {
-    /// The model has errors, or cannot be what is asked for. Holds all that was found, warnings and notes too.
+    /// The model has errors, or the request is impossible. Contains all findings, including warnings and notes.
     #[error("{}", .0.iter().filter(|it| it.is_error()).map(ToString::to_string).collect::<Vec<_>>().join("; "))]
     Refused(Vec<Diagnostic>),
-    /// An input or output that is asked for cannot be changed.
+    /// A named input or output cannot be changed.
     #[error(transparent)]
     Interface(#[from] InterfaceError),
     /// A pattern of layers to keep matches none.
     #[error(transparent)]
     Keep(#[from] KeepError),
-    /// With the types that it is to have, the model has errors.
+    /// The model has errors with its new types.
     #[error("with these types, {}", .0.iter().map(|error| error.message.as_str()).collect::<Vec<_>>().join("; "))]
     IllTyped(Vec<Diagnostic>),
-    /// The model cannot be edited as asked: its weights are not there, or its version has no marks.
+    /// The edits are impossible: the weights are missing, or the version has no precision marks.
     #[error(transparent)]
     Edit(#[from] EditError),
-    /// A pass failed, which is a fault of this crate.
+    /// A pass failed, which is a bug in this crate.
     #[error("pass {pass} left a damaged graph: {error}")]
     Pass {
         /// Returns the name.
         pass: &'static str,
-        /// What it left.
+        /// The error.
         error: PassError,
     },
 }
 
 impl Default for Conversion {
-    /// Aligns by what the file declares, and removes Converts that do nothing.
+    /// Aligns by the types that the file declares, and removes Converts without effect.
     fn default() -> Self {
         Self {
             align: Some(Align::default()),
@@ -163,7 +164,7 @@ impl Default for Conversion {
 }
 
 impl Conversion {
-    /// Converts a model, of which reading found this.
+    /// Converts a model; `found` holds the findings of the reader.
     ///
     /// # Errors
     /// [`ConvertError`]: the model may be changed in part then, and is of no use.
@@ -224,7 +225,7 @@ impl Conversion {
         })
     }
 
-    /// Gives inputs and constants their new types and shapes, finds all types, and aligns inputs; gives the changes.
+    /// Changes the types and shapes of inputs and constants, infers all types, and aligns inputs. Returns the changes.
     fn infer(&self, model: &mut Model, found: &mut Vec<Diagnostic>) -> Result<Vec<Change>, ConvertError> {
         let (changed, mut changes) = self.change_inputs(model)?;
         let (mut inferred, aligned) = match self.align {
@@ -234,7 +235,7 @@ impl Conversion {
             None => (crate::infer(model), Vec::new()),
         };
         if found.iter().any(Diagnostic::is_error) {
-            // Reading reported the inputs that it could not connect.
+            // The reader reported the inputs that it could not connect.
             inferred.retain(|diagnostic| diagnostic.code != Code::WrongInputCount);
         }
         trace_changes(model.graph(), &changed, &mut inferred);
@@ -244,7 +245,7 @@ impl Conversion {
         Ok(changes)
     }
 
-    /// Gives inputs and constants their new types and shapes; returns the inputs that everything follows, and the changes.
+    /// Changes the types and shapes of inputs and constants. Returns the changed inputs, and the changes.
     fn change_inputs(&self, model: &mut Model) -> Result<(Vec<LayerId>, Vec<Change>), InterfaceError> {
         let is_constant = |(name, _): &(String, ElementType)| model.names_constant(name);
         let (constants, inputs): (Vec<_>, Vec<_>) = self.set_types.iter().cloned().partition(is_constant);
@@ -261,20 +262,20 @@ impl Conversion {
         Ok((changed, changes))
     }
 
-    /// Whether inputs or outputs are to be other ones.
+    /// True if inputs or outputs change.
     #[must_use]
     pub fn changes_interface(&self) -> bool {
         let retyped = [&self.set_types, &self.input_types, &self.output_types];
         !self.set_shapes.is_empty() || retyped.iter().any(|types| !types.is_empty())
     }
 
-    /// Whether the types of the whole model, the storage of its constants or its marks are to change.
+    /// True if the types of the whole model, the storage of its constants or its marks change.
     #[must_use]
     pub fn changes_precision(&self) -> bool {
         self.storage.is_some() || !self.types.is_empty() || self.mark_keeps
     }
 
-    /// Whether each ConvertPromoteTypes becomes the Converts that it means.
+    /// True if each ConvertPromoteTypes is replaced by Converts.
     #[must_use]
     pub fn lowers_promotions(&self) -> bool {
         self.unneeded != Unneeded::Noops || !self.changes_precision()
@@ -284,14 +285,15 @@ impl Conversion {
     fn lower(&self, model: &mut Model, promotions_before: usize) -> Result<Vec<Change>, ConvertError> {
         let (lower, tidy) = self.passes();
         let mut changes = self.pass(model, lower)?;
-        // OpenVINO's reader makes names unique, which its pass keeps; what has no ConvertPromoteTypes it leaves alone.
+        // OpenVINO's reader makes names unique, and its pass keeps them so. It does not change models without a
+        // ConvertPromoteTypes.
         if self.unneeded != Unneeded::Kept || promotions(model.graph()) < promotions_before {
             changes.extend(self.pass(model, tidy)?);
         }
         Ok(changes)
     }
 
-    /// What can go wrong in the types that a typed model is to get.
+    /// Returns the risks of the types that a typed model will get.
     fn risks(&self, model: &Model, kept: &Kept) -> Vec<Risk> {
         let stored = match &self.storage {
             Some(Storage::Compress { to, .. }) => Some(*to),
@@ -304,14 +306,14 @@ impl Conversion {
         risks.filter(|risk| !risk.keep.iter().all(is_kept)).collect()
     }
 
-    /// Marks the layers that are kept, if that is asked for; returns those that got a mark.
+    /// Adds marks to the kept layers, if requested. Returns the newly marked layers.
     fn mark(&self, model: &mut Model, kept: &Kept) -> Result<Vec<LayerRef>, EditError> {
         let spelling = self.target.map_or(Spelling::Both, Spelling::of);
         if self.mark_keeps { precision::mark(model, kept, spelling) } else { Ok(Vec::new()) }
     }
 
-    /// Changes the element types of a typed model, and removes Converts that do nothing then. `stored` becomes what that means
-    /// for constants.
+    /// Changes the element types of a typed model, and removes Converts that lost their effect. `stored` receives the
+    /// effect on constants.
     fn retype(
         &self,
         model: &mut Model,
@@ -326,7 +328,7 @@ impl Conversion {
         }
         let promotions = plan.promotions(model);
         let mut changes = Vec::new();
-        // As OpenVINO's pass: what follows such a promotion gets the type that it makes, where all agree on that.
+        // As in OpenVINO's pass, the consumers of such a promotion get its result type if all agree.
         let following = || {
             let mut trial = model.clone();
             let plan = retyping.plan_with(&trial, false);
@@ -356,7 +358,7 @@ impl Conversion {
         Ok(changes)
     }
 
-    /// Stores constants as the plan says.
+    /// Stores constants by the plan.
     fn store(&self, plan: Plan, model: &mut Model, found: &mut Vec<Diagnostic>) -> Result<Plan, ConvertError> {
         let compresses = matches!(self.storage, Some(Storage::Compress { .. }));
         if let Some(target) = self.target.filter(|&target| compresses && Release::of_format(IrVersion::V11) > target) {
@@ -373,13 +375,13 @@ impl Conversion {
         Ok(plan)
     }
 
-    /// Refuses a plan in which values would be off by more than they may.
+    /// Refuses a plan in which the error of values exceeds the limit.
     fn refuse_beyond(&self, plan: &Plan, model: &Model, found: &mut Vec<Diagnostic>) -> Result<(), ConvertError> {
         let beyond = self.max_error.map(|limit| plan.beyond(model, limit)).unwrap_or_default();
         if beyond.is_empty() { Ok(()) } else { Err(refusal(found, beyond)) }
     }
 
-    /// Removes Converts that came with what was written for a release.
+    /// Removes Converts that were added for a release.
     fn tidy_after(&self, model: &mut Model, done: &Retargeted) -> Result<Vec<Change>, ConvertError> {
         if self.unneeded == Unneeded::Kept || done.applied.is_empty() {
             return Ok(Vec::new());
@@ -393,7 +395,7 @@ impl Conversion {
         done.map_err(|error| ConvertError::Pass { pass: name, error })
     }
 
-    /// How ConvertPromoteTypes are replaced, and what follows.
+    /// Returns the passes that replace ConvertPromoteTypes and tidy up.
     fn passes(&self) -> (Pass, Pass) {
         match self.unneeded {
             Unneeded::Kept => (LOWER_PROMOTE_TYPES, UNIQUE_TENSOR_NAMES),
@@ -403,7 +405,7 @@ impl Conversion {
     }
 }
 
-/// Ends a conversion with all that was found, these errors last.
+/// Ends a conversion with all findings, these errors last.
 fn refusal(found: &mut Vec<Diagnostic>, mut errors: Vec<Diagnostic>) -> ConvertError {
     found.append(&mut errors);
     ConvertError::Refused(std::mem::take(found))
@@ -417,19 +419,19 @@ fn refuse_errors(found: &mut Vec<Diagnostic>) -> Result<(), ConvertError> {
     }
 }
 
-/// Whether a change is that an input or output of the model itself has another type.
+/// True for a change of the type of the model's own input or output.
 fn is_retyped(change: &Change) -> bool {
     change.action == Action::Retyped && change.layer.place.is_model()
 }
 
-/// Adds the inputs and outputs that have another type to the changes, where those do not say so yet.
+/// Adds the inputs and outputs with another type to the changes, if they are not listed yet.
 fn note_retyped(mut retyped: Vec<Change>, changes: &mut Vec<Change>) {
     let known: FxHashSet<_> = changes.iter().filter(|it| is_retyped(it)).map(|it| it.layer.id).collect();
     retyped.retain(|it| !known.contains(&it.layer.id));
     changes.append(&mut retyped);
 }
 
-/// Adds to the reasons for which inputs have a narrower type what that means for what they index.
+/// Adds the consequences for indices to the reasons of inputs that get a narrower type.
 fn note_narrowings(model: &Model, changes: &mut [Change]) {
     for change in changes.iter_mut().filter(|change| is_retyped(change)) {
         if let Some(narrowing) = model.narrowing(change.layer.id, [change.from, change.to]) {
@@ -438,7 +440,8 @@ fn note_narrowings(model: &Model, changes: &mut [Change]) {
     }
 }
 
-/// The number of ConvertPromoteTypes in a graph and its bodies, others that only have the name left out.
+/// Returns the number of ConvertPromoteTypes in a graph and its bodies. Unknown operations of that name are not
+/// counted.
 fn promotions(graph: &Graph) -> usize {
     let (mut count, mut graphs) = (0, vec![graph]);
     while let Some(graph) = graphs.pop() {

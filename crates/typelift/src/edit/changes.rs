@@ -174,7 +174,7 @@ impl Changes {
         graph.body(owner, at)
     }
 
-    /// Removes layers that nothing else uses.
+    /// Removes layers that no other layer uses.
     pub(crate) fn remove(&mut self, graph: &mut Edit<'_>, layers: &[LayerId]) -> Result<(), EditError> {
         self.removed += layers.len();
         graph.remove_all(layers)

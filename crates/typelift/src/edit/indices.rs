@@ -1,4 +1,4 @@
-//! Whether a narrower integer holds what an input only indexes with, by the sizes of what it indexes.
+//! Check whether a narrower integer type holds all indices that an input can have, by the sizes that it indexes.
 
 use std::fmt;
 
@@ -10,14 +10,15 @@ use crate::model::graph::{Graph, Layer, LayerId, Model, Output};
 use crate::model::weights::Weights;
 use crate::ops::{self, Axis, LayerKind, UseOfValues};
 
-/// What is known of the values of an integer tensor, from what uses them. `Display` is a clause.
+/// Possible values of an integer tensor, from its uses. `Display` is a clause.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Narrowing {
-    /// They are places in these tensors, each a layer with a number of rows, and the type has a number for every one.
+    /// The values are indices into these tensors, each a layer with a number of rows, and the type can represent all of
+    /// them.
     Safe(Vec<String>),
     /// A layer has more rows than the type has numbers.
     TooMany(String),
-    /// A layer computes with them, or indexes something of unknown size.
+    /// A layer computes with the values, or indexes a tensor of unknown size.
     Unknown(String),
 }
 
@@ -33,7 +34,7 @@ impl fmt::Display for Narrowing {
 }
 
 impl Model {
-    /// What a narrower type does to the values of an integer input of the model; `None` if it is not a narrower integer.
+    /// Returns the effect of a narrower type on an integer input of the model; `None` if it is not a narrower integer.
     pub(crate) fn narrowing(&self, input: LayerId, [from, to]: [ElementType; 2]) -> Option<Narrowing> {
         let is_input = self.graph().layer(input).is_some_and(|layer| ops::kind(layer) == LayerKind::Parameter);
         let narrows = from.is_integer() && to.kind() == Kind::Signed && to.bits() < from.bits();
@@ -41,7 +42,7 @@ impl Model {
     }
 }
 
-/// Follows the values of a tensor to where they are used.
+/// Follows the values of a tensor to their uses.
 fn uses(graph: &Graph, weights: &Weights, tensor: Output, to: ElementType) -> Narrowing {
     let mut safe = Vec::new();
     let (mut pending, mut seen) = (vec![tensor], FxHashSet::default());
@@ -64,7 +65,7 @@ fn uses(graph: &Graph, weights: &Weights, tensor: Output, to: ElementType) -> Na
     Narrowing::Safe(safe)
 }
 
-/// ``Gather 3 `words` over 128 rows``
+/// Formats as ``Gather 3 `words` over 128 rows``.
 fn over(layer: &Layer, rows: i64) -> String {
     format!("{} over {rows} rows", described(layer))
 }
@@ -73,7 +74,7 @@ fn described(layer: &Layer) -> String {
     format!("{} {} `{}`", layer.ty(), layer.id(), layer.name())
 }
 
-/// The length at most of an input along an axis.
+/// Returns the largest possible length of an input along an axis.
 fn rows(graph: &Graph, weights: &Weights, layer: &Layer, (of, axis): (usize, Axis)) -> Option<i64> {
     let producers = graph.producers(layer.id());
     let source = |port: usize| producers.get(port).copied().flatten();

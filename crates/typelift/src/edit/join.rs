@@ -1,4 +1,4 @@
-//! Two models made one.
+//! Joining two models into one.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -7,16 +7,17 @@ use crate::model::graph::{EditError, IrVersion, LayerId, Model, Output};
 use crate::ops::{self, LayerKind};
 
 impl Model {
-    /// Puts another model after this one: each joint is the name of an output, or of any other tensor, of this model and
-    /// that of the input of the other model which it feeds. Outputs that feed an input are no outputs any more; what else the
-    /// models take and give stays. Without joints, what has the same name is joined or, where nothing has, the only output
-    /// and the only input. Names, bodies, constants and metadata come along as [`Edit::graft`](crate::Edit::graft) has it;
-    /// of the metadata of the model, what this one lacks. Of a model of IR version 10 and one of 11 comes one of 11. Types and shapes are those of both models:
-    /// [`infer`](crate::infer()) brings them up to date. Gives the new id of each layer of the other model.
+    /// Appends another model to this one. Each joint connects an output, or any other tensor, of this model to an input
+    /// of the other one, both by name. Outputs that feed an input are no longer outputs; other inputs and outputs are
+    /// kept. Without joints, equal names are connected or, if there are none, the only output and the only input.
+    /// Names, bodies, constants and metadata are copied as by [`Edit::graft`](crate::Edit::graft). Metadata of the
+    /// model is added where this one has none. A model of IR version 10 and one of 11 give one of 11. Types and shapes
+    /// are those of both models until [`infer`](crate::infer()) updates them. Returns the new id of each layer of the
+    /// other model.
     ///
     /// # Errors
-    /// [`InterfaceError`] if there is no such output or input, and those of [`Edit::graft`](crate::Edit::graft); nothing is
-    /// changed then.
+    /// [`InterfaceError`] if there is no such output or input, and the errors of [`Edit::graft`](crate::Edit::graft).
+    /// Nothing is changed then.
     ///
     /// # Examples
     /// ```
@@ -63,7 +64,7 @@ impl Model {
         Ok(moved)
     }
 
-    /// As [`join`](Self::join) for models of two versions: both become version 11 before.
+    /// Does the same as [`join`](Self::join) for models of two versions: both become version 11 first.
     fn join_upgraded(
         &mut self,
         other: &Self,
@@ -82,7 +83,7 @@ impl Model {
         Ok(moved)
     }
 
-    /// The tensor that an output of this name gives, or else the tensor of this name.
+    /// Returns the tensor of the output with this name, or else the tensor with this name.
     fn given(&self, name: &str) -> Result<Output, InterfaceError> {
         match self.find_output(name) {
             Ok(result) => Ok(self.graph().producer(result.input(0)).ok_or(EditError::NoInput(result.input(0)))?),
@@ -91,7 +92,7 @@ impl Model {
         }
     }
 
-    /// The inputs of another model that have the names of outputs of this one, or the only pair that there is.
+    /// Returns the inputs of another model that have the names of outputs of this one, or the only possible pair.
     fn matching_ends(&self, other: &Self) -> Vec<(LayerId, Output)> {
         let mut feeds = Vec::new();
         for input in other.inputs() {

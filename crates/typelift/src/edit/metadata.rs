@@ -1,5 +1,5 @@
-//! Metadata of models and layers, what OpenVINO calls `rt_info`: options for the runtime, how the model was made, and
-//! values that users keep there.
+//! Metadata of models and layers, OpenVINO's `rt_info`: options for the runtime, the origin of the model, and values of
+//! users.
 
 use crate::edit::Edit;
 use crate::model::graph::{EditError, IrVersion, Layer, LayerId, Model};
@@ -8,8 +8,8 @@ use crate::text::xml::{
 };
 
 impl Model {
-    /// A value in the metadata of the model, by the keys that lead to it: `runtime_options/KV_CACHE_PRECISION`. `None` if
-    /// there is none.
+    /// Returns the metadata value of the model under these keys: `runtime_options/KV_CACHE_PRECISION`. `None` if there
+    /// is none.
     ///
     /// # Examples
     /// ```
@@ -24,11 +24,11 @@ impl Model {
         value_at(self.graph.rt_info.as_deref()?, &keys(path))
     }
 
-    /// Gives the metadata of the model a value, in the place of the one that it has under these keys. Groups that are not
-    /// there are made; everything else keeps its bytes.
+    /// Sets a metadata value of the model under these keys. Missing groups are created; everything else keeps its
+    /// bytes.
     ///
     /// # Errors
-    /// [`EditError::Other`] if the path names a group, or something inside a value.
+    /// [`EditError::Other`] if the path names a group, or continues after a value.
     ///
     /// # Examples
     /// ```
@@ -46,7 +46,7 @@ impl Model {
         Ok(())
     }
 
-    /// Adds what the metadata of another model has and that of this one lacks.
+    /// Adds the metadata of another model that this one lacks.
     pub(crate) fn add_rt_info(&mut self, other: &Self) {
         let Some(more) = other.graph.rt_info.as_deref() else { return };
         let own = self.graph.rt_info.as_deref().unwrap_or("<rt_info></rt_info>");
@@ -58,14 +58,15 @@ impl Model {
 }
 
 impl Layer {
-    /// A value in the metadata of the layer: that of an attribute that OpenVINO knows, such as `fused_names` or
-    /// `primitives_priority`, empty for one that has no value, such as `decompression`; or that of an entry that a user made.
+    /// Returns a metadata value of the layer: an attribute that OpenVINO reads, such as `fused_names` or
+    /// `primitives_priority`, or a user's own entry. It is empty for an attribute without a value, such as
+    /// `decompression`.
     #[must_use]
     pub fn rt_info(&self, name: &str) -> Option<String> {
         value_of(self.rt_info.as_deref()?, name)
     }
 
-    /// The names under which [`rt_info`](Self::rt_info) has a value.
+    /// Returns the names under which [`rt_info`](Self::rt_info) has a value.
     ///
     /// # Examples
     /// ```
@@ -82,8 +83,8 @@ impl Layer {
 }
 
 impl Edit<'_> {
-    /// Gives the metadata of a layer a value, in the place of the one that it has under this name. Names that OpenVINO does
-    /// not know become entries of the user, which it hands on.
+    /// Sets a metadata value of a layer. Names that OpenVINO does not read become entries of the user, which it
+    /// preserves.
     ///
     /// # Errors
     /// [`EditError::NoLayer`]; [`EditError::Other`] if OpenVINO cannot read the value under this name, and in models of
@@ -119,7 +120,7 @@ impl Edit<'_> {
         self.set_metadata(id, Some(new.into()))
     }
 
-    /// Removes what the metadata of a layer says under a name. It need not be there.
+    /// Removes the metadata of a layer under a name, if it exists.
     ///
     /// # Errors
     /// [`EditError::NoLayer`].

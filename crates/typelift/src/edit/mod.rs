@@ -1,4 +1,4 @@
-//! `Model::edit`, and the verbs that change a graph. Each leaves it valid or changes nothing.
+//! `Model::edit` and the edits of a graph. Each edit leaves the graph valid or changes nothing.
 
 mod batch;
 pub(crate) mod changes;
@@ -28,9 +28,9 @@ use crate::model::graph::{
 use crate::model::weights::{Content, Weights};
 use crate::ops::{self, LayerKind};
 
-/// A batch of edits of one graph of a model, and everything that can be done in it. [`Model::edit`] makes it.
+/// A batch of edits of one graph of a model, with all methods that change it. [`Model::edit`] creates it.
 ///
-/// What it [dereferences to](Deref) is the graph as it is so far. A verb that fails changes nothing.
+/// It [dereferences](Deref) to the graph in its current state. An edit that fails changes nothing.
 #[derive(Debug)]
 pub struct Edit<'m> {
     graph: &'m mut Graph,
@@ -50,12 +50,12 @@ impl Deref for Edit<'_> {
 }
 
 impl Model {
-    /// Makes a batch of edits of the model's own graph; [`Edit::body`] leads into a body, and [`Edit::everywhere`] into all
-    /// of them. All edits are made, or none: if one fails, if layers would form a cycle in the end, or if `edits` panics, the
-    /// model is as it was.
+    /// Runs a batch of edits of the model's own graph. [`Edit::body`] leads into a body, and [`Edit::everywhere`] into
+    /// all of them. All edits are made, or none: the model is unchanged if one fails, if layers form a cycle at the
+    /// end, or if `edits` panics.
     ///
     /// # Errors
-    /// What `edits` returns, and [`EditError::Cycle`].
+    /// The error of `edits`, and [`EditError::Cycle`].
     ///
     /// # Examples
     /// ```
@@ -84,7 +84,7 @@ impl Model {
         Ok(value)
     }
 
-    /// Its own graph, for a batch of edits that whoever asks for it ends.
+    /// Returns its own graph for a batch of edits that the caller ends.
     fn as_edit(&mut self) -> Edit<'_> {
         let Self { graph, weights, version, source, .. } = self;
         Edit { graph, weights, version: *version, source, joints: Joints::default() }
@@ -94,7 +94,7 @@ impl Model {
 /// Edits that are undone unless they are kept: if they fail, and if they panic.
 struct Attempt<'e, 'm> {
     edit: &'e mut Edit<'m>,
-    /// How long the journal of the graph and the added bytes were before.
+    /// The former length of the graph's journal and of the added bytes.
     mark: (usize, u64),
     is_kept: bool,
 }
@@ -109,15 +109,15 @@ impl Drop for Attempt<'_, '_> {
 }
 
 impl Edit<'_> {
-    /// The version of the format of the model.
+    /// Returns the version of the model's format.
     pub(crate) fn version(&self) -> IrVersion {
         self.version
     }
 
-    /// Makes edits that are undone where they fail, while the rest of the batch stays.
+    /// Makes edits that are undone if they fail, while the rest of the batch is kept.
     ///
     /// # Errors
-    /// What `edits` returns.
+    /// The error of `edits`.
     ///
     /// # Examples
     /// ```
@@ -148,7 +148,7 @@ impl Edit<'_> {
     /// Makes the same edits in the graphs of all bodies, innermost ones first, and then in this one.
     ///
     /// # Errors
-    /// What `edits` returns.
+    /// The error of `edits`.
     ///
     /// # Examples
     /// ```
@@ -164,7 +164,7 @@ impl Edit<'_> {
     /// assert!(model.find("RELU").is_ok());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    // Bodies nest a few deep.
+    // Bodies nest only a few levels deep.
     pub fn everywhere(
         &mut self,
         edits: &mut dyn FnMut(&mut Edit<'_>) -> Result<(), EditError>,
@@ -176,7 +176,7 @@ impl Edit<'_> {
         edits(self)
     }
 
-    /// The graph of a layer's body, to be edited as this one: `at` counts the bodies of the layer.
+    /// Returns the graph of a layer's body for edits: `at` counts the bodies of the layer.
     ///
     /// # Errors
     /// [`EditError::NoLayer`], [`EditError::NoBody`].
@@ -200,7 +200,7 @@ impl Edit<'_> {
         self.follow(&[(layer, at)])
     }
 
-    /// The graph at a place of this one, to be edited as this one.
+    /// Returns the graph at a place of this one for edits.
     ///
     /// # Errors
     /// [`EditError::NoLayer`], [`EditError::NoBody`].
@@ -227,7 +227,7 @@ impl Edit<'_> {
         Ok(Edit { graph, weights, version, source, joints })
     }
 
-    /// Feeds an input from a tensor, in place of the one that feeds it. Types and shapes are not looked at.
+    /// Connects a tensor to an input, in place of its former source. Types and shapes are not checked.
     ///
     /// # Errors
     /// [`EditError::NoLayer`], [`EditError::NoOutput`], [`EditError::NoInput`]; [`EditError::Refused`] for the output of a
@@ -247,11 +247,11 @@ impl Edit<'_> {
         self.graph.feed(from, to)
     }
 
-    /// Feeds many inputs, each from a tensor, as [`connect`](Self::connect) feeds one. It takes time in proportion to the
-    /// wires there are, even if all these are inputs of one layer.
+    /// Connects tensors to many inputs, each as [`connect`](Self::connect) does. The time grows linearly with the
+    /// edges, even if all are inputs of one layer.
     ///
     /// # Errors
-    /// As [`connect`](Self::connect).
+    /// The errors of [`connect`](Self::connect).
     ///
     /// # Examples
     /// ```
@@ -269,12 +269,11 @@ impl Edit<'_> {
         self.graph.feed_all(wires)
     }
 
-    /// Gives a layer an operation of another name or operation set, with the attributes and inputs that it has. Its
-    /// outputs follow if that operation takes them; [`infer`](crate::infer()) says why if it does not.
+    /// Changes the operation or operation set of a layer, and keeps its attributes and inputs. Its outputs are inferred
+    /// if the operation accepts them; otherwise [`infer`](crate::infer()) reports the reason.
     ///
     /// # Errors
-    /// [`EditError::NoLayer`]; where it would become or no longer be a Result or Parameter, as
-    /// [`morph`](Self::morph).
+    /// [`EditError::NoLayer`], and the errors of [`morph`](Self::morph) for a Result or Parameter.
     ///
     /// # Examples
     /// ```
@@ -295,7 +294,7 @@ impl Edit<'_> {
         })
     }
 
-    /// Gives a layer the metadata, the `rt_info`, of another one. What it had goes.
+    /// Replaces the metadata of a layer, its `rt_info`, by that of another one.
     ///
     /// # Errors
     /// [`EditError::NoLayer`].
@@ -316,7 +315,7 @@ impl Edit<'_> {
         self.set_metadata(to, rt_info)
     }
 
-    /// Gives a layer this `<rt_info>`, an element as text. What it had goes.
+    /// Replaces the `<rt_info>` of a layer, an element as text.
     pub(crate) fn set_metadata(&mut self, id: LayerId, rt_info: Option<Text>) -> Result<(), EditError> {
         if self.graph.checked(id)?.rt_info != rt_info {
             self.changed(id)?.rt_info = rt_info;
@@ -324,7 +323,7 @@ impl Edit<'_> {
         Ok(())
     }
 
-    /// Gives a tensor the metadata, the `rt_info` of its port, of another one. What it had goes.
+    /// Replaces the metadata of a tensor, the `rt_info` of its port, by that of another one.
     ///
     /// # Errors
     /// [`EditError::NoLayer`], [`EditError::NoOutput`].
@@ -346,7 +345,7 @@ impl Edit<'_> {
         Ok(())
     }
 
-    /// Gives the names of a tensor to another one.
+    /// Moves the names of a tensor to another one.
     ///
     /// # Errors
     /// [`EditError::NoLayer`], [`EditError::NoOutput`].
@@ -381,7 +380,7 @@ impl Edit<'_> {
     /// Removes a layer that nothing uses.
     ///
     /// # Errors
-    /// [`EditError::InUse`] where one of its outputs still feeds a layer.
+    /// [`EditError::InUse`] if one of its outputs still feeds a layer.
     ///
     /// # Examples
     /// ```
@@ -396,11 +395,11 @@ impl Edit<'_> {
         self.remove_all(&[id])
     }
 
-    /// Removes layers that nothing else uses.
+    /// Removes layers that no other layer uses.
     ///
     /// # Errors
-    /// [`EditError::NoLayer`]; [`EditError::InUse`] where one feeds a layer that is to stay; [`EditError::Joined`] for a
-    /// Parameter or Result of a body that [its port map](Self::set_port_map) names.
+    /// [`EditError::NoLayer`]; [`EditError::InUse`] if one of them feeds a layer that is kept; [`EditError::Joined`]
+    /// for a Parameter or Result of a body that [its port map](Self::set_port_map) names.
     ///
     /// # Examples
     /// ```
@@ -423,7 +422,7 @@ impl Edit<'_> {
         self.graph.take_all(layers)
     }
 
-    /// Gives a layer another name.
+    /// Renames a layer.
     ///
     /// # Errors
     /// [`EditError::NoLayer`].
@@ -463,7 +462,7 @@ impl Edit<'_> {
         Ok(())
     }
 
-    /// Sets the names of the model's output that a Result is.
+    /// Sets the names of a Result's model output.
     ///
     /// # Errors
     /// [`EditError::NoLayer`]; [`EditError::EmptyName`].
@@ -483,12 +482,12 @@ impl Edit<'_> {
         Ok(())
     }
 
-    /// The bytes of the model's constants, those included that were added.
+    /// Returns the bytes of the model's constants, including added ones.
     pub fn weights(&self) -> &Weights {
         self.weights
     }
 
-    /// Adds bytes of constants after all that the weights have, and gives their offset. Equal bytes are stored once.
+    /// Appends bytes of constants to the weights, and returns their offset. Equal bytes are stored once.
     ///
     /// # Examples
     /// ```
@@ -506,7 +505,7 @@ impl Edit<'_> {
         self.weights.add(bytes)
     }
 
-    /// Adds the bytes of a constant that are made when they are read, and gives their offset.
+    /// Appends bytes of a constant that are computed when they are read, and returns their offset.
     pub(crate) fn add_made_bytes(&mut self, content: Arc<dyn Content>) -> u64 {
         self.weights.add_made(content)
     }

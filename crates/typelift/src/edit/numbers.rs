@@ -1,4 +1,4 @@
-//! What constants hold, as numbers.
+//! Values of constants as numbers.
 
 use typelift_promote::ElementType;
 
@@ -9,7 +9,7 @@ use crate::ops;
 use crate::ops::values::array::{Array, Few};
 
 impl Edit<'_> {
-    /// The values of a tensor that a constant makes, as [`Layer::numbers`].
+    /// Returns the values of a constant's tensor, as [`Layer::numbers`] does.
     #[must_use]
     pub fn numbers(&self, tensor: Output) -> Option<Vec<f64>> {
         self.layer(tensor.layer).filter(|_| tensor.port == 0)?.numbers(self.weights())
@@ -17,8 +17,8 @@ impl Edit<'_> {
 }
 
 impl Layer {
-    /// The values of a constant, in the order in which they are stored; `None` for other layers, for strings and where the
-    /// weights do not have them. Integers beyond 2^53 are rounded.
+    /// Returns the values of a constant in the order of storage; `None` for other layers, for strings, and for values
+    /// that the weights lack. Integers beyond 2^53 are rounded.
     ///
     /// # Examples
     /// ```
@@ -34,8 +34,8 @@ impl Layer {
         Some(self.values(weights, element_type, dims)?.to_floats().into_vec())
     }
 
-    /// The bytes of a constant, as they are stored, whatever its element type; `None` for other layers, and if the weights
-    /// do not have them.
+    /// Returns the stored bytes of a constant of any element type; `None` for other layers, and for bytes that the
+    /// weights lack.
     ///
     /// # Examples
     /// ```
@@ -51,7 +51,7 @@ impl Layer {
         weights.read(offset, usize::try_from(size).ok()?)
     }
 
-    /// The element type and dims that a constant declares. Those of its port need not be inferred yet.
+    /// Returns the element type and dimensions that a constant declares, even before its port is inferred.
     pub(crate) fn stored_as(&self) -> Option<(ElementType, Few<usize>)> {
         let shape = self.attribute("shape").filter(|_| ops::is_constant(self))?;
         let element_type = ElementType::from_name(self.attribute("element_type")?.trim())?;
@@ -59,7 +59,7 @@ impl Layer {
         Some((element_type, dims.collect::<Result<_, _>>().ok()?))
     }
 
-    /// The first values of a constant, as many as fill these dims.
+    /// Returns the first values of a constant, as many as these dimensions need.
     pub(crate) fn values(&self, weights: &Weights, element_type: ElementType, dims: Few<usize>) -> Option<Array> {
         let count = dims.iter().try_fold(1_u64, |count, &dim| count.checked_mul(dim as u64))?;
         let length = usize::try_from(stored_size(element_type, count)?).ok()?;

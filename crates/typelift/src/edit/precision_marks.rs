@@ -1,10 +1,10 @@
-//! Marks: what the metadata of layers says about precision.
+//! Precision marks: metadata of layers about precision.
 //!
-//! Plugins of OpenVINO compute in a narrower element type where they are asked to. A mark in the `<rt_info>` of a layer keeps
-//! that layer, or the constant that it is, out of it; another one says that a Convert undoes the compression of a constant,
-//! which then stays small in memory. A mark has no other trace in a model: who loses it changes what is computed.
+//! OpenVINO's plugins can compute in a narrower element type. A mark in the `<rt_info>` of a layer excludes that layer,
+//! or a constant, from the conversion. Another mark says that a Convert decompresses a constant, which then stays small
+//! in memory. A mark has no other trace in a model, so losing it changes the results.
 //!
-//! The rules were established on the packages of OpenVINO 2022.3, 2023.3, 2024.6, 2025.2, 2026.2, 2026.3 and 2026.4.
+//! The rules were recorded from the packages of OpenVINO 2022.3, 2023.3, 2024.6, 2025.2, 2026.2, 2026.3 and 2026.4.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -20,8 +20,8 @@ const CONVERSIONS: &str = "DisablePrecisionConversion";
 const PRECISE: &str = "precise";
 const DECOMPRESSION: &str = "decompression";
 
-/// The marks of a layer. They are equal if they mean the same, however they are spelled: `precise` is the conversion of any
-/// type to f16.
+/// Precision marks of a layer. They are equal if they mean the same, regardless of spelling: `precise` excludes the
+/// conversion of any type to f16.
 ///
 /// ```
 /// # let mut model = typelift::Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
@@ -34,10 +34,10 @@ const DECOMPRESSION: &str = "decompression";
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Marks {
-    /// The conversions, from one type to another one, that are not to happen.
+    /// The excluded conversions, from one type to another.
     conversions: BTreeSet<(&'static str, &'static str)>,
     decompression: bool,
-    /// How the conversions are spelled; `None` where nobody said it.
+    /// The spelling of the conversions; `None` if it is not specified.
     spelling: Option<Spelling>,
 }
 
@@ -50,7 +50,7 @@ impl PartialEq for Marks {
 impl Eq for Marks {}
 
 impl Marks {
-    /// The marks that OpenVINO reads of a layer of a file of this version; version 10 has none.
+    /// Returns the marks that OpenVINO reads in a layer of a file of this version; version 10 has none.
     #[must_use]
     pub fn of(layer: &Layer, version: IrVersion) -> Self {
         let mut marks = Self::default();
@@ -70,42 +70,43 @@ impl Marks {
         marks
     }
 
-    /// The mark that keeps a layer, or a constant, out of the conversion to f16, which the hints f16 and bf16 both ask for.
+    /// Returns the mark that excludes a layer, or a constant, from the conversion to f16, which the hints f16 and bf16
+    /// both request.
     #[must_use]
     pub fn precise() -> Self {
         let conversion = (ElementType::Dynamic.name(), ElementType::F16.name());
         Self { conversions: BTreeSet::from([conversion]), ..Self::default() }
     }
 
-    /// The mark of a Convert that undoes the compression of a constant.
+    /// Returns the mark of a Convert that decompresses a constant.
     #[must_use]
     pub fn decompression() -> Self {
         Self { decompression: true, ..Self::default() }
     }
 
-    /// Whether there is none.
+    /// True if there is no mark.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Whether the layer, or the constant, keeps its precision where everything else becomes f16: a conversion to f16, or
-    /// to any type, from any type is excepted. One that names the type it starts from does not count; plugins of OpenVINO
-    /// 2026.4 refuse to compile it.
+    /// True if the layer, or the constant, keeps its precision when everything else becomes f16: it excludes a
+    /// conversion from any type to f16 or to any type. A mark that names the source type does not count; plugins of
+    /// OpenVINO 2026.4 refuse to compile it.
     #[must_use]
     pub fn keeps_precision(&self) -> bool {
         let keeps = |(from, to): &(&str, &str)| *from == "dynamic" && ["f16", "dynamic"].contains(to);
         self.conversions.iter().any(keeps)
     }
 
-    /// Whether it is a Convert that undoes the compression of a constant.
+    /// True for a Convert that decompresses a constant.
     #[must_use]
     pub fn is_decompression(&self) -> bool {
         self.decompression
     }
 
-    /// The marks of one layer that does the work of two; `None` where they except different conversions, so that neither can
-    /// do the work of the other one.
+    /// Returns the marks of a layer that replaces two others; `None` if they exclude different conversions, so that
+    /// neither can replace the other.
     #[must_use]
     pub fn union(&self, other: &Self) -> Option<Self> {
         let (one, two) = (&self.conversions, &other.conversions);
@@ -113,7 +114,7 @@ impl Marks {
         agree.then(|| self.and(other))
     }
 
-    /// Those of both layers, for layers that do the work of both together.
+    /// Joins the marks of two layers that are replaced together.
     #[must_use]
     pub fn and(&self, other: &Self) -> Self {
         let spelling = match (self.spelling, other.spelling) {
@@ -124,27 +125,27 @@ impl Marks {
         Self { conversions, decompression: self.decompression || other.decompression, spelling }
     }
 
-    /// The spelling that they have where they were read; `None` if that is nowhere, or they have one spelling only.
+    /// Returns the spelling that was read; `None` if the marks were not read, or if both spellings are equal.
     #[must_use]
     pub fn spelling(&self) -> Option<Spelling> {
         self.spelling
     }
 
-    /// The same marks in another spelling. Without one they are written in [both](Spelling::Both).
+    /// Sets the spelling. Without one they are written in [both](Spelling::Both).
     #[must_use]
     pub fn spelled(mut self, spelling: Spelling) -> Self {
         self.spelling = Some(spelling).filter(|_| !self.conversions.is_empty());
         self
     }
 
-    /// Those that a layer can have which is no Convert.
+    /// Returns the marks that a layer other than a Convert can have.
     #[must_use]
     pub(crate) fn of_computation(mut self) -> Self {
         self.decompression = false;
         self
     }
 
-    /// An `<rt_info>` with these marks, and what `old` has besides marks; `None` if that is nothing.
+    /// Returns an `<rt_info>` with these marks and the other content of `old`; `None` if that is empty.
     fn write(&self, old: Option<&str>) -> Option<String> {
         let mut written: Vec<String> = old
             .map(entries)
@@ -175,7 +176,7 @@ impl Marks {
     }
 }
 
-/// As OpenVINO 2026.4 writes them: `DisablePrecisionConversion=dynamic:f16, decompression`.
+/// Formats the marks as OpenVINO 2026.4 writes them: `DisablePrecisionConversion=dynamic:f16, decompression`.
 impl fmt::Display for Marks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.conversions.is_empty() {
@@ -186,20 +187,20 @@ impl fmt::Display for Marks {
     }
 }
 
-/// By which attribute a layer is kept out of conversions. `decompression` is spelled alike everywhere.
+/// Attribute that excludes a layer from conversions. `decompression` has one spelling everywhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Spelling {
     /// `precise`, which 2024.0 and later read; 2026.3 writes it as the other one.
     Precise,
-    /// `DisablePrecisionConversion` with the types, which 2026.3 and later read, and others pass over.
+    /// `DisablePrecisionConversion` with the types, which 2026.3 and later read, and others ignore.
     Conversions,
-    /// Both, which 2022.3 and later read without an error, and each understands what it can.
+    /// Both, which 2022.3 and later read without an error; each reads the part that it knows.
     Both,
 }
 
 impl Spelling {
-    /// The one that a release writes.
+    /// Returns the spelling that a release writes.
     #[must_use]
     pub fn of(release: Release) -> Self {
         if release < Release::WITH_DISABLED_CONVERSIONS { Self::Precise } else { Self::Conversions }
@@ -207,7 +208,7 @@ impl Spelling {
 }
 
 impl Edit<'_> {
-    /// Gives a layer these marks in place of those that it has. Other metadata stays.
+    /// Replaces the marks of a layer. Other metadata is kept.
     ///
     /// # Errors
     /// [`EditError::NoLayer`].
@@ -230,12 +231,12 @@ impl Edit<'_> {
         self.set_metadata(id, new)
     }
 
-    /// The marks of a layer; none if there is no such layer.
+    /// Returns the marks of a layer; none if there is no such layer.
     pub(crate) fn marks(&self, id: LayerId) -> Marks {
         self.layer(id).map(|layer| Marks::of(layer, self.version())).unwrap_or_default()
     }
 
-    /// Gives a layer the marks of another one besides its own.
+    /// Adds the marks of one layer to another.
     pub(crate) fn merge_marks(&mut self, from: LayerId, into: LayerId) -> Result<(), EditError> {
         let (own, more) = (self.marks(into), self.marks(from));
         let all = own.and(&more);
@@ -247,7 +248,7 @@ fn is_mark(entry: &Entry<'_>) -> bool {
     [CONVERSIONS, PRECISE, DECOMPRESSION].contains(&entry.name.as_str())
 }
 
-/// The pairs of types in `from:to,to;from:to`.
+/// Parses the pairs of types in `from:to,to;from:to`.
 fn conversions(value: &str) -> impl Iterator<Item = (&'static str, &'static str)> {
     let ty = |name: &str| Some(ElementType::from_port_name(name)?.name());
     let pairs = value.split(';').filter_map(|pair| pair.split_once(':'));

@@ -1,4 +1,4 @@
-//! What OpenVINO refuses to run, or would fill in with values of its own: the verbs do not make it.
+//! Refusal of edits whose result OpenVINO would not run, or would complete with its own defaults.
 
 use super::Edit;
 use crate::findings::list;
@@ -6,7 +6,7 @@ use crate::model::graph::{EditError, Layer, LayerId, Output};
 use crate::ops::{self, LayerKind};
 
 impl Edit<'_> {
-    /// Refuses the first wire out of a Result. A file may have some: they can be moved.
+    /// Refuses the first edge from a Result. A file may have such edges, and they can be moved.
     pub(super) fn check_source(&self, from: Output) -> Result<(), EditError> {
         let Some(layer) = self.layer(from.layer).filter(|layer| ops::kind(layer) == LayerKind::Result) else {
             return Ok(());
@@ -18,8 +18,8 @@ impl Edit<'_> {
         Err(refused(layer, reason))
     }
 
-    /// Refuses that a layer of this kind became a Result while its outputs have uses or names, that a Result became another
-    /// layer, and that a Parameter did which a port map names.
+    /// Refuses three changes of a layer: to a Result while its outputs have uses or names, from a Result to another
+    /// operation, and of a Parameter that a port map names.
     pub(super) fn check_end(&self, id: LayerId, was: LayerKind) -> Result<(), EditError> {
         let layer = self.graph.checked(id)?;
         let reason = match (was, ops::kind(layer)) {
@@ -63,7 +63,7 @@ pub(super) fn check_names(names: &[impl AsRef<str>]) -> Result<(), EditError> {
     if names.iter().any(|name| name.as_ref().is_empty()) { Err(EditError::EmptyName) } else { Ok(()) }
 }
 
-/// The attributes that the operation of a layer requires and the layer lacks.
+/// Returns the attributes that the operation of a layer requires and the layer lacks.
 pub(super) fn missing_attributes(layer: &Layer) -> impl Iterator<Item = &'static str> {
     layer.operation().into_iter().flat_map(|row| row.missing_attributes(layer))
 }

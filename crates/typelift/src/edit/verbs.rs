@@ -1,4 +1,4 @@
-//! The verbs that ask what operations do: what they add has its types and shapes.
+//! Edits that run the rules of operations, so that new layers have types and shapes.
 
 use std::fmt;
 
@@ -17,13 +17,13 @@ use crate::model::weights;
 use crate::ops::{self, LayerKind, Outputs};
 
 impl Edit<'_> {
-    /// Adds a layer fed by `inputs` and gives its new id, one more than any that the graph ever had. Its outputs follow
-    /// from its inputs and attributes. In the file it comes just before the first layer that uses it.
+    /// Adds a layer with these inputs and returns its new id, one more than any that the graph ever had. Its outputs
+    /// are inferred from its inputs and attributes. In the file it is written just before its first consumer.
     ///
     /// # Errors
-    /// [`EditError::NoLayer`] or [`EditError::NoOutput`] if an input does not exist, [`EditError::Refused`] if the
-    /// operation refuses its inputs or attributes, lacks an attribute that its specification requires or takes what a
-    /// Result gives, [`EditError::NoRule`] if nothing is known of it and `new` does not say its outputs.
+    /// [`EditError::NoLayer`] or [`EditError::NoOutput`] if an input does not exist. [`EditError::Refused`] if the
+    /// operation refuses its inputs or attributes, lacks an attribute that its specification requires, or uses the
+    /// output of a Result. [`EditError::NoRule`] if the operation is unknown and `new` does not declare its outputs.
     ///
     /// # Examples
     /// ```
@@ -46,15 +46,15 @@ impl Edit<'_> {
         })
     }
 
-    /// Makes a layer do something else with other inputs. It keeps its id, its place in the file, its name unless `new` has
-    /// one, its metadata, its bodies, the names of its outputs and whatever uses them. What stays the same of its text keeps
-    /// its bytes.
+    /// Replaces a layer in place by another operation with other inputs. It keeps its id, its position in the file, its
+    /// metadata, its bodies, the names of its outputs, its consumers, and its name unless `new` has one. Unchanged
+    /// parts of its text are kept byte for byte.
     ///
     /// # Errors
-    /// As [`add`](Self::add), but it may lack the required attributes that it lacked before; [`EditError::Refused`] if a
-    /// layer with used or named outputs would become a Result, or a Result something else; [`EditError::InUse`] if an
-    /// output that something uses would go; [`EditError::Joined`] if an input would that a body takes, or a Parameter that
-    /// [a port map](Self::set_port_map) names; [`EditError::HasBodies`] if `new` has bodies.
+    /// The errors of [`add`](Self::add), except for required attributes that it lacked before. [`EditError::Refused`]
+    /// if a layer with used or named outputs would become a Result, or a Result another operation. [`EditError::InUse`]
+    /// if a used output would be removed. [`EditError::Joined`] if an input would be removed that a body uses, or a
+    /// Parameter that [a port map](Self::set_port_map) names. [`EditError::HasBodies`] if `new` has bodies.
     ///
     /// # Examples
     /// ```
@@ -83,7 +83,7 @@ impl Edit<'_> {
             let is_same = layer.ty() == new.operation_name.ty();
             let missing: Vec<_> = refuse::missing_attributes(layer).filter(|_| is_same).collect();
             layer.operation_name = new.operation_name.clone();
-            // Those that were there keep their places.
+            // Existing attributes keep their positions.
             let place = |attribute: &Attribute| {
                 layer.attributes.iter().position(|old| old.name == attribute.name).unwrap_or(usize::MAX)
             };
@@ -102,12 +102,12 @@ impl Edit<'_> {
         })
     }
 
-    /// Adds a layer whose first input is `tensor`, with `others` after it, and redirects every consumer that the tensor had
-    /// to the first output of the new layer. If a Result is one of them, the names of the tensor move too, unless it comes
-    /// out of a Parameter: inputs and outputs keep their names.
+    /// Adds a layer whose first input is `tensor`, followed by `others`, and connects all consumers of the tensor to
+    /// the first output of the new layer. If a Result is one of them, the names of the tensor move too, except for the
+    /// output of a Parameter: inputs and outputs keep their names.
     ///
     /// # Errors
-    /// As [`add`](Self::add).
+    /// The errors of [`add`](Self::add).
     ///
     /// # Examples
     /// ```
@@ -124,11 +124,11 @@ impl Edit<'_> {
         self.insert(tensor, new, others, &consumers)
     }
 
-    /// Adds a layer whose first input is the tensor that feeds `input`, with `others` after it, and feeds `input` from its
-    /// first output. Names move as with [`insert_after`](Self::insert_after).
+    /// Adds a layer whose first input is the tensor that feeds `input`, followed by `others`, and connects its first
+    /// output to `input`. Names move as with [`insert_after`](Self::insert_after).
     ///
     /// # Errors
-    /// As [`add`](Self::add); [`EditError::NoInput`] if nothing feeds it.
+    /// The errors of [`add`](Self::add); [`EditError::NoInput`] if the input is not connected.
     ///
     /// # Examples
     /// ```
@@ -164,11 +164,12 @@ impl Edit<'_> {
         })
     }
 
-    /// Redirects every consumer of `old` to `new`, and moves the names of `old` to it, by the rule of OpenVINO's pass
-    /// `NopElimination`: a Convert stays if a Result would take a Parameter, or a tensor with other uses, without it.
+    /// Connects all consumers of `old` to `new`, and moves the names of `old` to it. The rule is that of OpenVINO's
+    /// pass `NopElimination`: a Convert is kept if a Result would otherwise use a Parameter, or a tensor with other
+    /// uses.
     ///
     /// # Errors
-    /// [`EditError::Incompatible`] if the element types differ or the shapes have nothing in common;
+    /// [`EditError::Incompatible`] if the element types differ or the shapes contradict each other;
     /// [`EditError::NamesResult`] if a Result would lose its name.
     ///
     /// # Examples
@@ -201,11 +202,11 @@ impl Edit<'_> {
         self.move_names(old, new)
     }
 
-    /// Adds a constant, its values in little-endian bytes as OpenVINO stores them, and gives its tensor. Equal bytes are
-    /// stored once, after all that the weights have.
+    /// Adds a constant with values in little-endian bytes, as OpenVINO stores them, and returns its tensor. The bytes
+    /// are appended to the weights; equal bytes are stored once.
     ///
     /// # Errors
-    /// [`EditError::WrongLength`]; [`EditError::NoWeights`] if the model has constants and their bytes are not there.
+    /// [`EditError::WrongLength`]; [`EditError::NoWeights`] if the bytes of the model's constants are missing.
     ///
     /// # Examples
     /// ```
@@ -220,10 +221,10 @@ impl Edit<'_> {
         Ok(self.add(constant, &[])?.output(0))
     }
 
-    /// Adds a constant that holds these values, and gives its tensor.
+    /// Adds a constant with these values, and returns its tensor.
     ///
     /// # Errors
-    /// As [`constant`](Self::constant).
+    /// The errors of [`constant`](Self::constant).
     ///
     /// # Examples
     /// ```
@@ -239,10 +240,11 @@ impl Edit<'_> {
         self.constant(T::TYPE, dims, &bytes)
     }
 
-    /// Gives a constant other values. The bytes that it had stay in the weights: others may use them.
+    /// Changes the values of a constant. The former bytes are kept in the weights, because other constants may use
+    /// them.
     ///
     /// # Errors
-    /// As [`constant`](Self::constant); [`EditError::NoLayer`].
+    /// The errors of [`constant`](Self::constant); [`EditError::NoLayer`].
     ///
     /// # Examples
     /// ```
@@ -275,8 +277,8 @@ impl Edit<'_> {
             .with_attribute("size", expected))
     }
 
-    /// Sets an attribute, in its place if the layer has it, else after the others. The outputs of the layer follow if its
-    /// operation takes the value; [`infer`](crate::infer()) says why if it does not.
+    /// Sets an attribute, in its place if the layer has it, else after the others. The outputs of the layer are
+    /// inferred if its operation accepts the value; otherwise [`infer`](crate::infer()) reports the reason.
     ///
     /// # Errors
     /// [`EditError::NoLayer`].
@@ -303,13 +305,12 @@ impl Edit<'_> {
         })
     }
 
-    /// Says what enters and leaves a body of a layer, and what is handed from one iteration to the next, in place of all that
-    /// was said before. Inputs and outputs of the layer are counted from 0. The outputs of the layer follow if its operation
-    /// takes its bodies as they are.
+    /// Sets the inputs, outputs and back edges of a layer's body, in place of the former ones. Inputs and outputs of
+    /// the layer are counted from 0. The outputs of the layer are inferred if its operation accepts the bodies.
     ///
     /// # Errors
-    /// [`EditError::NoLayer`], [`EditError::NoBody`]; [`EditError::Joined`] if an entry names an input that is not there, or
-    /// a layer that is not a Parameter or Result of the body.
+    /// [`EditError::NoLayer`], [`EditError::NoBody`]; [`EditError::Joined`] if an entry names an input that does not
+    /// exist, or a layer that is not a Parameter or Result of the body.
     ///
     /// # Examples
     /// ```
@@ -361,7 +362,7 @@ impl Edit<'_> {
                 Direction::Input if entry.external_port_id >= inputs => {
                     return refuse(format!("it does not have an input {}", entry.external_port_id));
                 }
-                // The file names outputs by the labels that their ports have, or get.
+                // The file names outputs by the labels of their ports.
                 Direction::Output => {
                     if let Ok(port) = usize::try_from(entry.external_port_id) {
                         entry.external_port_id = owner.output_label(port);
@@ -380,11 +381,11 @@ impl Edit<'_> {
         })
     }
 
-    /// Removes those of these layers that nothing uses, and what only they used, and says which went. Parameters, Results
-    /// and Assigns stay: they are the model's own.
+    /// Removes the unused ones of these layers, and layers that only they used. Returns the removed layers. Parameters,
+    /// Results and Assigns are kept: they are the model's own.
     ///
     /// # Errors
-    /// [`EditError::NoLayer`]; layers that went together with another one are not missed.
+    /// [`EditError::NoLayer`], except for layers that were removed together with another one.
     ///
     /// # Examples
     /// ```
@@ -409,8 +410,8 @@ impl Edit<'_> {
         Ok(removed)
     }
 
-    /// Removes those of these layers that are there and that nothing uses, and what only they used; each is shown before it
-    /// goes. Parameters, Results and Assigns stay.
+    /// Removes the existing unused ones of these layers, and layers that only they used; each is passed to a function
+    /// first. Parameters, Results and Assigns are kept.
     pub(crate) fn sweep(
         &mut self,
         mut pending: Vec<LayerId>,
@@ -429,13 +430,13 @@ impl Edit<'_> {
         Ok(())
     }
 
-    /// Renames whatever is called `old`: a layer, a tensor, an input or an output of the model, each under all the names
-    /// that it has of this kind: `names` of the port, `output_names` of a Result, and the Result's own name where it follows
-    /// from the tensor's. OpenVINO finds it by the new name and no longer by the old one.
+    /// Renames the layer, tensor, input or output called `old`, under all its names of this kind: `names` of the port,
+    /// `output_names` of a Result, and the Result's own name if it is derived from the tensor's. Afterwards OpenVINO
+    /// finds it by the new name only.
     ///
     /// # Errors
-    /// [`FindError`] if nothing is called this or several things are; [`EditError::NameTaken`] if another tensor has the
-    /// new name; [`EditError::EmptyName`].
+    /// [`FindError`] if nothing has this name or several things have it; [`EditError::NameTaken`] if another tensor has
+    /// the new name; [`EditError::EmptyName`].
     ///
     /// # Examples
     /// ```
@@ -484,8 +485,8 @@ impl Edit<'_> {
         })
     }
 
-    /// Gives a tensor without a name this one if it is what a Parameter or Result of this id stands for, or the only one that a
-    /// layer gives to a Result: people find inputs and outputs by the names of tensors.
+    /// Names an unnamed tensor if it is that of the Parameter or Result with this id, or the only one between a layer
+    /// and a Result: users find inputs and outputs by the names of tensors.
     fn name_end(&mut self, id: LayerId, name: &str) -> Result<(), EditError> {
         let tensor = if self.is(id, LayerKind::Result) { self.producer(id.input(0)) } else { Some(id.output(0)) };
         let is_only = tensor.and_then(|tensor| self.layer(tensor.layer)).is_some_and(|it| it.outputs().len() == 1);
@@ -501,7 +502,7 @@ impl Edit<'_> {
         self.layer(layer).is_some_and(|layer| ops::kind(layer) == kind)
     }
 
-    /// Gives the outputs of a layer what its rule says, unless that refuses.
+    /// Infers the outputs of a layer, unless its rule refuses.
     pub(super) fn refresh_outputs(&mut self, id: LayerId) -> Result<(), EditError> {
         match self.outputs_of(id) {
             Some(Ok(outputs)) => self.graph.set_outputs(id, outputs),
@@ -509,7 +510,7 @@ impl Edit<'_> {
         }
     }
 
-    /// The outputs of a layer as its rule has them; `None` if it has no rule, or bodies that nothing leaves yet.
+    /// Returns the outputs of a layer by its rule; `None` if it has no rule, or bodies without outputs.
     fn outputs_of(&mut self, id: LayerId) -> Option<Result<Outputs, String>> {
         let Self { graph, weights, source, version, .. } = self;
         let layer = graph.layer_mut(id)?;
@@ -527,7 +528,7 @@ impl Edit<'_> {
         Some(outputs)
     }
 
-    /// Feeds all inputs of a layer, and finds the types and shapes of its outputs.
+    /// Connects all inputs of a layer, and infers types and shapes of its outputs.
     fn feed_and_infer(&mut self, id: LayerId, new: NewLayer, inputs: &[Output]) -> Result<(), EditError> {
         self.connect_all(inputs.iter().enumerate().map(|(port, &source)| (source, id.input(port))))?;
         let outputs = match self.outputs_of(id) {
@@ -543,14 +544,14 @@ impl Edit<'_> {
     }
 }
 
-/// What is called by one name in a graph.
+/// Everything with one name in a graph.
 #[derive(Default)]
 struct Named {
-    /// The layer that it is about: the one of this name, or that makes the tensor of this name.
+    /// The layer of this name, or the producer of the tensor of this name.
     maker: Option<LayerId>,
     layers: Vec<LayerId>,
     tensors: Vec<Output>,
-    /// Those that take one of the tensors, or have the name as that of an output.
+    /// The Results that use one of the tensors, or that have the name as that of an output.
     results: Vec<LayerId>,
 }
 

@@ -439,7 +439,7 @@ impl Diagnostic {
 pub struct Diagnostics {
     /// What to call the source: a path, or `<stdin>`.
     pub file: String,
-    /// The text.
+    /// Returns the text.
     pub source: Arc<String>,
     /// What was found, in the order of the file.
     pub list: Vec<Diagnostic>,

@@ -1,4 +1,4 @@
-//! Repair of graphs whose types disagree.
+//! Alignment of graphs whose types disagree.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -20,7 +20,7 @@ fn rules(name: &str) -> RuleSet {
     RuleSet::from_name(name).unwrap()
 }
 
-/// The listing of a model repaired under these rules, or what is wrong with it.
+/// Returns the listing of a model aligned under these rules, or its errors.
 fn repaired(model: &mut Model, rules: RuleSet) -> Result<String, String> {
     let (diagnostics, _) = infer_aligned(model, rules).unwrap();
     let errors: Vec<_> = diagnostics.iter().filter(|d| d.is_error()).collect();
@@ -437,7 +437,7 @@ fn well_typed_models_stay_as_they_are() {
     assert!(seen > 30);
 }
 
-/// A graph of operations whose inputs are tied, of tensors of all ranks and kinds.
+/// Generates graphs of operations with tied inputs, on tensors of all ranks and kinds.
 fn tied() -> impl Strategy<Value = Net> {
     nets(
         &[
@@ -472,7 +472,7 @@ fn tied() -> impl Strategy<Value = Net> {
     )
 }
 
-/// As [`tied`], with promotions and more of what can share a Convert.
+/// Generates such graphs with promotions, and with more tensors that can share a Convert.
 fn promoted() -> impl Strategy<Value = Net> {
     nets(
         &["f16[2]", "f32[2]", "i32[2]", "i64[]", "boolean[2]", "const f32[]", "const i64[]"],
@@ -481,7 +481,7 @@ fn promoted() -> impl Strategy<Value = Net> {
     )
 }
 
-/// The Converts of a graph, by the tensor that each converts and the type that it makes.
+/// Returns the Converts of a graph, by their input tensor and destination type.
 fn converts(graph: &Graph) -> BTreeMap<(LayerId, usize, ElementType), Vec<LayerId>> {
     let mut found = BTreeMap::<_, Vec<_>>::new();
     for layer in graph.layers().filter(|layer| layer.ty() == "Convert") {
@@ -527,7 +527,7 @@ proptest! {
         let _ = infer_aligned(&mut model, rules).unwrap();
         prop_assume!(run(&mut model, LOWER_WITHOUT_NOOPS).is_ok());
         let graph = model.graph();
-        // What is an output of the model has its own name.
+        // An output of the model has its own name.
         let gives = |id: &LayerId| graph.users(*id).any(|user| graph.layer(user).unwrap().ty() == "Result");
         for ((source, _, ty), twins) in converts(graph) {
             let new = twins.iter().filter(|id| !own.contains(id));

@@ -1,7 +1,7 @@
-//! Bodies: types and shapes of every layer in them, against OpenVINO's on random models, and what inference of them may
-//! cost and say.
+//! Bodies: types and shapes of every layer in them, compared with OpenVINO's on random models; also the cost and the
+//! messages of their inference.
 //!
-//! `BODIES_FILE=… cargo test -p typelift bodies` takes other cases, made by `testdata/oracle/bodies/take.py`.
+//! `BODIES_FILE=… cargo test -p typelift bodies` uses other cases, created by `testdata/oracle/bodies/take.py`.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -15,7 +15,7 @@ use typelift::{Diagnostic, LayerId, Model};
 
 use crate::recorded;
 
-/// What our reading and inference make of a model.
+/// Reads and infers a model.
 fn ours(xml: &str, weights: Vec<u8>) -> (Option<Model>, Vec<Diagnostic>) {
     recorded::infer_text(xml, Some(weights))
 }
@@ -37,8 +37,8 @@ fn bodies_infer_what_openvino_infers_in_them() {
     assert_eq!(wrong, 0);
 }
 
-/// A model of a Parameter and `depth` Loops, each in the body of the one before. Every body hands on what `innermost` and
-/// the Loop inside make of its Parameter; the layers of `innermost` have the ids 4 to 9, and 9 is the last one.
+/// Returns a model of a Parameter and `depth` nested Loops. Every body returns the result of `innermost` and the inner
+/// Loop for its Parameter. The layers of `innermost` have the ids 4 to 9, and 9 is the last one.
 fn nested_loops(depth: usize, innermost: &str) -> String {
     let parameter = r#"<layer id="0" name="x" type="Parameter" version="opset1"><data shape="1" element_type="f32"/>
         <output><port id="0" precision="FP32"><dim>1</dim></port></output></layer>"#;
@@ -74,7 +74,7 @@ fn nested_loops(depth: usize, innermost: &str) -> String {
     format!(r#"<net name="nested" version="11">{text}</net>"#)
 }
 
-/// The graph of an innermost body: its Parameter, the condition, and `kind` on the Parameter with itself.
+/// Returns the graph of an innermost body: its Parameter, the condition, and `kind` applied to the Parameter twice.
 fn innermost(kind: &str, data: &str) -> String {
     format!(
         r#"<layers><layer id="0" name="x" type="Parameter" version="opset1"><data shape="1" element_type="f32"/>
@@ -147,7 +147,7 @@ fn layers_that_the_reader_drops_have_no_errors() {
     assert_eq!((errors(&used), errors(&unused)), (1, 0));
 }
 
-/// What is checked again each time that it was entered doubles with every level, and would never end.
+/// Checking a body each time it was entered would double the work at every level, and never end.
 #[test]
 fn a_batch_that_enters_bodies_in_bodies_checks_each_once() {
     let depth = 60;

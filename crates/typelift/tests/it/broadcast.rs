@@ -1,4 +1,5 @@
-//! The tables in `testdata/oracle/broadcast`, taken from OpenVINO 2026.4.1 and PaddlePaddle 3.3.1, against our rules.
+//! Compares our rules with the tables in `testdata/oracle/broadcast`, recorded from OpenVINO 2026.4.1 and PaddlePaddle
+//! 3.3.1.
 
 #![allow(clippy::unwrap_used, reason = "a table that cannot be read is a failure of the test")]
 #![allow(clippy::print_stdout, reason = "the numbers of questions are worth seeing")]
@@ -8,7 +9,7 @@ use std::path::Path;
 
 use typelift::shape::{AutoBroadcast, BroadcastMode, Dim, ListInput, Shape, ShapeMismatch, paddle_broadcast};
 
-/// The lines of a table, each split into the columns of the question and those of the answer.
+/// Returns the lines of a table, each split into the columns of the question and those of the answer.
 fn table(name: &str) -> Vec<(Vec<String>, Vec<String>)> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/oracle/broadcast").join(name);
     let text = fs::read_to_string(path).unwrap();
@@ -22,7 +23,7 @@ fn table(name: &str) -> Vec<(Vec<String>, Vec<String>)> {
     text.lines().skip(2).map(split).collect()
 }
 
-/// Asks `answer` every question of a table and compares what it gives, one item per column of the answer.
+/// Calls `answer` with every question of a table and compares the result, one item per column of the answer.
 #[track_caller]
 fn check(name: &str, questions: usize, answer: impl Fn(&[String]) -> Vec<String>) {
     let (mut asked, mut wrong) = (0, Vec::new());
@@ -42,7 +43,7 @@ fn shape(text: &str) -> Shape {
     text.parse().unwrap()
 }
 
-/// A dimension written with both ends.
+/// Formats a dimension with both ends.
 fn dim(text: &str) -> Dim {
     let Some((lower, upper)) = text.split_once("..") else {
         assert_eq!(text, "empty");
@@ -77,7 +78,7 @@ fn yes_no(holds: bool) -> String {
     if holds { "yes" } else { "no" }.to_owned()
 }
 
-/// `show` where the table has one word for every refusal.
+/// Formats a result; refusals become the table's single word for them.
 fn show_or(refusal: &str, result: Result<Shape, ShapeMismatch>) -> String {
     result.map_or_else(|_| refusal.to_owned(), |shape| shape.to_string())
 }
@@ -125,7 +126,7 @@ fn shape_attributes_read_as_openvino_reads_them() {
     });
 }
 
-/// Whether a text that OpenVINO takes says plainly what it makes of it.
+/// True if the text clearly says what OpenVINO reads from it.
 fn is_plain(text: &str) -> bool {
     let number = |text: &str| text.parse().ok().filter(|n| (0..i64::MAX).contains(n));
     let item = |item: &str| match item.trim().split_once("..") {
@@ -188,7 +189,7 @@ fn broadcast_needs_no_values_of_its_target() {
         let target = match target.dims() {
             None => ListInput::Unknown,
             Some(&[length]) => ListInput::Length(length),
-            // An input that is not a list is refused by the operation, before any shape is asked for.
+            // The operation refuses an input that is not a list before it computes any shape.
             Some(_) => return vec!["!target_rank".to_owned(); 4],
         };
         let modes = [

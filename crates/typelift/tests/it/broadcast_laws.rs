@@ -1,4 +1,4 @@
-//! Laws that dimensions and shapes keep whatever their values.
+//! Laws of dimensions and shapes that hold for all values.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -9,7 +9,7 @@
 use proptest::prelude::*;
 use typelift::shape::{AutoBroadcast, BroadcastMode, Dim, ListInput, Shape, ShapeMismatch};
 
-/// Dimensions with some length, most of them small enough to meet each other.
+/// Generates dimensions that are not empty, most of them small enough to overlap.
 fn dim() -> impl Strategy<Value = Dim> {
     prop_oneof![
         4 => (0i64..5).prop_map(Dim::fixed),
@@ -20,7 +20,7 @@ fn dim() -> impl Strategy<Value = Dim> {
     ]
 }
 
-/// A dimension of small lengths with one of these.
+/// Generates a dimension of small lengths with one of these lengths.
 fn dim_and_length() -> impl Strategy<Value = (Dim, i64)> {
     (0i64..40, 0i64..40, 0i64..40, any::<bool>()).prop_map(|(lower, within, above, is_bounded)| {
         let length = lower + within;
@@ -44,7 +44,7 @@ fn auto_broadcast() -> impl Strategy<Value = AutoBroadcast> {
     ]
 }
 
-/// The lengths two lengths broadcast to.
+/// Returns the length that two lengths broadcast to.
 fn broadcast_lengths(a: i64, b: i64) -> Option<i64> {
     match (a, b) {
         (1, length) | (length, 1) => Some(length),

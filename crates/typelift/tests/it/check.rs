@@ -1,4 +1,4 @@
-//! The lints of `check`, each on the smallest model that has it, and their silence on what OpenVINO writes.
+//! The lints of `check`, each on the smallest model that has it, and no lints on models that OpenVINO wrote.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -27,7 +27,7 @@ fn constant(id: u64, offset: u64, size: u64) -> String {
     )
 }
 
-/// Constants at these offsets and of these sizes, each with a Result, and weights of `length` bytes.
+/// Returns a model of constants at these offsets and of these sizes, each with a Result, and weights of `length` bytes.
 fn constants(places: &[(u64, u64)], length: usize) -> Model {
     let ids = 0..places.len() as u64;
     let layers: String = ids.clone().zip(places).map(|(id, &(offset, size))| constant(id, offset, size)).collect();
@@ -37,7 +37,7 @@ fn constants(places: &[(u64, u64)], length: usize) -> Model {
     model
 }
 
-/// What `check` says, as text, without the note on the oldest release where `notes` is false.
+/// Returns the findings of `check` as text. If `notes` is false, the note on the oldest release is left out.
 fn said(model: &mut Model, notes: bool) -> String {
     let strangers = [Code::WrongOpset, Code::MisnamedOperation];
     let (mut found, errors): (Vec<_>, Vec<_>) =
@@ -66,7 +66,7 @@ fn a_sound_model_is_passed_over_in_silence() {
     let layers = format!("{X}{}{}", layer(1, "y", "ReLU", "opset1", ""), result(2));
     assert_eq!(said(&mut model(&layers, &["0:0 1:0", "1:1 2:0"]), false), "");
     assert_eq!(said(&mut constants(&[(0, 8), (8, 4), (0, 8)], 12), false), "");
-    // An odd offset after another constant, and padding to eight bytes.
+    // An odd offset after another constant, and padding to eight bytes, are allowed.
     assert_eq!(said(&mut constants(&[(0, 4), (4, 8), (16, 8)], 24), false), "");
 }
 
@@ -112,7 +112,7 @@ fn attributes_that_the_operation_does_not_have() {
 #[test]
 fn ports_that_are_not_as_declared() {
     let relu = |id, name| layer(id, name, "ReLU", "opset1", "");
-    // The input of `b` alone, and `c` with all that follows.
+    // Only the input of `b` is reported, and `c` with its consequences.
     let wrong_input = relu(2, "b").replacen("FP32\"><dim>2", "I64\"><dim>3", 1);
     let convert = layer(3, "c", "Convert", "opset1", "<data destination_type=\"f16\"/>");
     let layers = format!("{X}{}{wrong_input}{convert}{}{}{}", relu(1, "a"), relu(4, "d"), result(5), result(6));
@@ -122,7 +122,7 @@ fn ports_that_are_not_as_declared() {
 
 #[test]
 fn what_inference_could_not_find_is_not_called_stale() {
-    // A Reshape to a shape that the missing weights have.
+    // The target shape of a Reshape is in the missing weights.
     let reshape = "<layer id=\"2\" name=\"r\" type=\"Reshape\" version=\"opset1\"><data special_zero=\"false\"/>
 <input><port id=\"0\"/><port id=\"1\"/></input><output><port id=\"2\" precision=\"FP32\"><dim>1</dim><dim>2</dim></port></output></layer>
 ";
@@ -208,7 +208,7 @@ fn nothing_is_odd_about_what_openvino_writes() {
         for diagnostic in check(&model).iter().filter(|diagnostic| diagnostic.severity > Severity::Note) {
             *counts.entry(diagnostic.code).or_default() += 1;
         }
-        // The lowered references have their weights with the graphs that they are made from.
+        // The weights of the lowered references are those of the graphs from which they were made.
         if name.ends_with(".ref.xml") {
             counts.remove(&Code::MissingWeights);
         }
@@ -216,6 +216,7 @@ fn nothing_is_odd_about_what_openvino_writes() {
             odd += &format!("{name}: {code} x{count}\n");
         }
     }
-    // Names that repeat in the file, by design of the test or by a pass of OpenVINO's own, and operations of an extension.
+    // The lints here are intended: repeated names that the test or OpenVINO's own pass created, and operations of an
+    // extension.
     insta::assert_snapshot!(odd);
 }

@@ -1,4 +1,4 @@
-//! How few Converts there are, and what they lose.
+//! The number of Converts, and their losses.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -11,7 +11,7 @@ use typelift::promote::openvino::Options;
 use typelift::promote::{ElementType, Loss, RuleSet, fidelity};
 use typelift::{Graph, LayerId, Output, infer, infer_aligned};
 
-/// The listing after the pass.
+/// Returns the listing after the pass.
 fn eliminated(net: &Net) -> String {
     let mut model = net.model();
     assert_eq!(infer(&mut model), []);
@@ -42,7 +42,7 @@ fn chains_collapse_where_every_value_survives() {
     c1 = Convert(x) : f16[2]
     end = Identity(c1) : f16[2]
     ");
-    // What rounds, wraps or truncates on the way stays.
+    // A Convert that rounds, wraps or truncates is kept.
     insta::assert_snapshot!(chain("f32", &["f16", "f32"]), @r"
     c0 = Convert(x) : f16[2]
     c1 = Convert(c0) : f32[2]
@@ -58,7 +58,7 @@ fn chains_collapse_where_every_value_survives() {
     c1 = Convert(c0) : i32[2]
     end = Identity(c1) : i32[2]
     ");
-    // What a float out of range becomes depends on the type of the float.
+    // The conversion of a float out of range depends on the type of the float.
     insta::assert_snapshot!(chain("f16", &["f32", "u8"]), @r"
     c0 = Convert(x) : f32[2]
     c1 = Convert(c0) : u8[2]
@@ -98,19 +98,19 @@ fn converts_that_give_results_their_names_stay() {
     ");
 }
 
-/// A conversion of a value-preserving chain gives what a conversion of its first tensor gives.
+/// True if converting the end of a chain without loss equals converting its first tensor.
 fn is_same(first: ElementType, last: ElementType, to: ElementType) -> bool {
     let exact = fidelity(first, last).is_some_and(|fidelity| fidelity.is_exact());
     exact && !(last.is_float() && fidelity(first, to).is_none_or(|fidelity| fidelity.can(Loss::Wraps)))
 }
 
-/// A graph before it is repaired, with the types that its tensors have after.
+/// A graph before alignment, with the types of its tensors after it.
 struct Typed {
     graph: Graph,
     types: BTreeMap<LayerId, ElementType>,
 }
 
-/// A conversion of a tensor to a type: one that is there, or is wanted, or would be.
+/// A conversion of a tensor to a type, which exists, is needed, or is possible.
 type Conversion = (Output, ElementType);
 
 impl Typed {
@@ -122,7 +122,7 @@ impl Typed {
         self.graph.producers(id).into_iter().flatten()
     }
 
-    /// A tensor, and those in the chain of conversions to it all of whose values come out as they went in.
+    /// Returns a tensor, and the tensors in the chain of conversions to it from which no value was lost.
     fn ancestors(&self, tensor: Output) -> Vec<Output> {
         let mut chain = vec![tensor];
         while let Some(layer) = self.graph.layer(chain[chain.len() - 1].layer).filter(|layer| layer.ty() == "Convert") {
@@ -136,7 +136,7 @@ impl Typed {
         (0..chain.len()).filter(|&at| survives(at)).map(|at| chain[at]).collect()
     }
 
-    /// Whether one conversion gives what another one would.
+    /// True if one conversion equals another one.
     fn serves(&self, (source, made): Conversion, (tensor, to): Conversion) -> bool {
         made == to
             && self.ancestors(source).into_iter().any(|first| {
@@ -146,7 +146,7 @@ impl Typed {
             })
     }
 
-    /// The least number of Converts that meet `needs`, found by trying all sets of them.
+    /// Returns the smallest number of Converts that meet `needs`, found by trying all sets of them.
     fn least(&self, needs: &BTreeSet<Conversion>) -> usize {
         let converts = self.graph.layers().filter(|layer| layer.ty() == "Convert");
         let there: Vec<Conversion> =
@@ -186,15 +186,15 @@ const TENSORS: &[&str] = &["f16[2]", "f32[2]", "f64[2]", "i8[2]", "i32[2]", "i64
 /// Conversions from one type to another.
 type Steps = Vec<(ElementType, ElementType)>;
 
-/// The lossy steps of the conversions that lead to a tensor, and what they start from: two tensors with equal ones and of
-/// one type hold the same values.
+/// Returns the lossy conversions that lead to a tensor, and the tensor at their start. Two tensors of one type for
+/// which these are equal hold the same values.
 fn losses(graph: &Graph, tensor: Output) -> (LayerId, Steps) {
     let mut chain = vec![tensor];
     while let Some(layer) = graph.layer(chain[chain.len() - 1].layer).filter(|layer| layer.ty() == "Convert") {
         chain.extend(graph.producers(layer.id())[0]);
     }
     let types: Vec<_> = chain.iter().rev().map(|&tensor| graph.output(tensor).unwrap().element_type()).collect();
-    // The values are those of `origin`, held in the type before.
+    // The values are those of `origin`, in the type before.
     let (mut origin, mut steps) = (types[0], Vec::new());
     for pair in types.windows(2) {
         let [from, to] = [pair[0], pair[1]];
@@ -207,7 +207,7 @@ fn losses(graph: &Graph, tensor: Output) -> (LayerId, Steps) {
     (chain[chain.len() - 1].layer, steps)
 }
 
-/// What each input of each layer that is no Convert takes.
+/// Returns the losses of each input of each layer other than a Convert.
 fn taken(graph: &Graph) -> Vec<(LayerId, ElementType, LayerId, Steps)> {
     let layers = graph.layers().filter(|layer| layer.ty() != "Convert");
     let inputs =
@@ -252,7 +252,7 @@ proptest! {
         let graph = before.graph();
         let types = graph.layers().map(|layer| {
             let after = model.graph().layer(layer.id()).and_then(|layer| Some(layer.outputs().first()?.element_type()));
-            // A Convert that lost its last use is gone.
+            // A Convert that lost its last use is removed.
             let named = || ElementType::from_name(layer.attribute("destination_type")?);
             (layer.id(), after.or_else(named).unwrap_or(ElementType::Dynamic))
         });
@@ -294,7 +294,8 @@ fn what_constants_lose_is_counted() {
     insta::assert_snapshot!(audit_of(&net, "f32", scalars), @"f64 -> f32: 1 of 1 values changes: 1 is rounded; off by up to 1.49e-9 (1.49e-6 %)");
     let net = Net::new().bytes("w", "f64[]", &1e300_f64.to_le_bytes());
     insta::assert_snapshot!(audit_of(&net, "f32", scalars), @"f64 -> f32: 1 of 1 values changes: 1 overflows");
-    // Packed: 7 and -8 are i4, and u4 with i4 meet at i8, which holds them; f8e4m3 does not hold 15 of 4 bits and more.
+    // Packed values: 7 and -8 are i4, and u4 with i4 give i8, which holds them; f8e4m3 cannot represent 15 with 4 or
+    // more bits.
     let net = Net::new().bytes("w", "i4[2]", &[0x87]);
     insta::assert_snapshot!(audit_of(&net, "f8e5m2", unsafely), @"i4 -> f8e5m2: not looked at");
     let net = Net::new().bytes("w", "u4[2]", &[0xf9]);

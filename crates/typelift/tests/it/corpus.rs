@@ -1,4 +1,4 @@
-//! The corpus of the fuzz targets, replayed without a fuzzer.
+//! Replays the corpus of the fuzz targets without a fuzzer.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::path::Path;
@@ -13,7 +13,7 @@ fn the_corpus_of_models_survives() {
     assert!(asked.contains(&true) && asked.contains(&false), "{asked:?}");
 }
 
-/// Elements in elements, and bodies in bodies, far deeper than the stack.
+/// Elements in elements, and bodies in bodies, are nested far deeper than the stack allows.
 #[test]
 fn nesting_without_end_survives() {
     let body = "<net name=\"n\" version=\"11\"><layers>".to_owned()

@@ -1,4 +1,4 @@
-//! `docs/diagnostics.md` has a heading for every code, and what it shows is what is said.
+//! `docs/diagnostics.md` has a heading for every code, and shows the real messages.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -19,7 +19,7 @@ static DOCUMENT: LazyLock<String> = LazyLock::new(|| {
     std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/diagnostics.md")).unwrap()
 });
 
-/// The sections of the document: heading and text.
+/// Returns the sections of the document: heading and text.
 fn sections() -> impl Iterator<Item = (&'static str, &'static str)> {
     DOCUMENT.split("\n## ").skip(1).map(|section| section.split_once('\n').unwrap())
 }
@@ -48,7 +48,7 @@ fn every_example_is_what_is_said() {
     }
 }
 
-/// The diagnostics of the malformed files, and of some more that have what those do not.
+/// Returns the diagnostics of the malformed files, and of some files with codes that those lack.
 fn everything_said() -> BTreeSet<String> {
     let more = more().into_iter().map(|(source, weights)| diagnose(source.into(), weights));
     let all = cases().into_iter().map(|case| case.diagnostics).chain(more);

@@ -1,4 +1,4 @@
-//! Edits of a graph whose file has more than the graph: what is written reads as the graph that was written.
+//! Edits of a graph whose file has more than the graph: reading the written file returns the graph that was written.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use typelift::graph::{BackEdge, EditError, LayerId, NewLayer, Output, PortMapEntry};
@@ -7,7 +7,7 @@ use typelift::xml::{WriteOptions, write};
 use typelift::{Bf16, Edit, F16};
 use typelift::{Code, Model, infer};
 
-/// A Parameter with the id `id`, and a Result.
+/// Returns a model of a Parameter with the id `id`, and a Result.
 fn model(id: &str) -> String {
     format!(
         r#"<net name="n" version="11">
@@ -102,7 +102,7 @@ fn what_is_added_is_written_where_the_file_has_no_place_for_it() {
     }
 }
 
-/// A file with an If whose branches negate what they are given, or not.
+/// Returns a file with an If whose branches negate their input, or do not.
 fn with_if() -> String {
     let branch = |name: &str, operation: &str| {
         let port = r#"precision="FP32"><dim>2</dim></port>"#;
@@ -153,7 +153,7 @@ fn with_if() -> String {
     )
 }
 
-/// What is written, in the file's own style and afresh, reads as the model that was written, and is sound.
+/// Checks that the model, written in the file's own style and anew, reads as the same valid model.
 fn rereads(model: &Model) {
     for canonical in [false, true] {
         let text = write(model, WriteOptions { canonical, ..WriteOptions::default() });
@@ -272,7 +272,7 @@ fn metadata_of_another_layer_is_written_in_its_place() {
     assert_eq!(write(&model, WriteOptions::default()).matches("fused_names").count(), 1);
 }
 
-/// Whoever catches the panic of an edit finds the model as it was, bodies and weights included.
+/// Code that catches the panic of an edit finds the model unchanged, including bodies and weights.
 #[test]
 fn an_edit_that_panics_changes_nothing() {
     let mut model = Model::from_xml(with_if()).unwrap();
@@ -295,7 +295,7 @@ fn an_edit_that_panics_changes_nothing() {
     model.edit(|graph| graph.constant_of(&[], &[Bf16::from(1.5)])).unwrap();
 }
 
-/// An edit that is refused, of the layers of a graph, which may take a Result.
+/// A function with an edit that is refused; it gets layers of a graph and a new layer.
 type Refused = fn(&mut Edit, [LayerId; 4], NewLayer) -> Result<(), EditError>;
 
 #[test]
@@ -335,7 +335,7 @@ fn clamp(graph: &mut Edit, x: LayerId, attributes: &[&str]) -> Result<LayerId, E
     graph.add(new, &[x.output(0)])
 }
 
-/// A file without them is read by OpenVINO, so that an edit of such a layer must not ask for more.
+/// OpenVINO reads a file without them, so an edit of such a layer must not require them.
 #[test]
 fn a_layer_keeps_lacking_what_its_file_lacks() {
     let text = "x = Parameter : f32[2]\ny = Elu(x)\nz = Relu(y)\nr = Result(z)\n";

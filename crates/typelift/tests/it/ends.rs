@@ -1,4 +1,4 @@
-//! What a model takes and gives, models that become one, and the metadata that goes along.
+//! Inputs and outputs of a model, joining models, and metadata.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use typelift::graph::EditError;
@@ -11,7 +11,7 @@ fn read(listing: &str) -> Model {
     model
 }
 
-/// As a file that is read again has it.
+/// Returns the model after saving and reading.
 fn again(model: &Model) -> Model {
     let mut again = Model::from_xml(typelift::xml::write(model, Default::default())).unwrap();
     again.set_weights(model.weights().clone());

@@ -1,4 +1,4 @@
-//! Jobs that people do on models, each in a few lines.
+//! Common jobs on models, each in a few lines.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use typelift::graph::NewLayer;
@@ -13,7 +13,7 @@ fn read(listing: &str) -> Model {
     model
 }
 
-/// How many layers do this.
+/// Returns the number of layers with this operation.
 fn count(model: &Model, operation: &str) -> usize {
     model.walk().flat_map(|(_, graph)| graph.layers()).filter(|layer| layer.ty() == operation).count()
 }

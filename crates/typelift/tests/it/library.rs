@@ -1,7 +1,7 @@
-//! The rules that ship: each finds its case, and OpenVINO computed the same before and after.
+//! The built-in rules: each finds its case, and OpenVINO computed the same before and after.
 //!
-//! `LIBRARY_MODELS=DIR cargo test -p typelift --test it library` writes the models into a directory, and
-//! `testdata/oracle/library/library.py DIR` runs them and records what it ran, with the largest difference.
+//! `LIBRARY_MODELS=DIR cargo test -p typelift --test it library` writes the models into a directory.
+//! `testdata/oracle/library/library.py DIR` runs them and records the largest difference.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,8 +16,7 @@ fn fusion(file: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testdata/oracle/fusion").join(file)
 }
 
-/// A case for each kind of rule: the set, and a graph in which it finds something. The set of the opposite is applied to
-/// what comes out.
+/// A case for each kind of rule: the set, and a graph that matches. The opposite set is applied to the result.
 const CASES: &[(&str, &str, &str)] = &[
     (
         "no-ops",
@@ -145,7 +144,7 @@ const CASES: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// The largest difference that rounding may make, as a part of the largest value.
+/// The limit on rounding differences, relative to the largest value.
 const CLOSE: f64 = 1e-6;
 
 fn answers() -> serde_json::Value {
@@ -153,7 +152,7 @@ fn answers() -> serde_json::Value {
     serde_json::from_str(&fs::read_to_string(path).unwrap_or_else(|_| "{}".to_owned())).unwrap()
 }
 
-/// The checksum of the listing of a model, which is saved with it where models are asked for.
+/// Returns the checksum of a model's listing, and saves the model if models were requested.
 fn checksum(model: &Model, name: &str) -> u32 {
     let listing = model.to_text();
     if let Some(folder) = std::env::var_os("LIBRARY_MODELS").map(PathBuf::from) {
@@ -204,7 +203,7 @@ fn a_layer_that_goes_with_what_another_rule_removes_takes_no_place() {
     assert!(model.find("b").is_ok() && model.find("a").is_err());
 }
 
-/// The models of `testdata/oracle/fusion`: of each how many of an operation come or go.
+/// The models of `testdata/oracle/fusion` say how many layers of an operation are added or removed.
 #[test]
 fn spellings_are_fused_and_near_misses_are_not() {
     let cases: BTreeMap<String, serde_json::Value> =
@@ -255,7 +254,7 @@ fn a_set_finds_nothing_in_what_it_wrote() {
     assert!(applied > 100, "{applied}");
 }
 
-/// OpenVINO's constant folding leaves both as they are: what a plugin computes with quantized weights depends on them.
+/// OpenVINO's constant folding keeps both: a plugin's computation with quantized weights depends on them.
 #[test]
 fn quantized_weights_are_not_folded() {
     let dequantized = "

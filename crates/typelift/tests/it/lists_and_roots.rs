@@ -1,4 +1,4 @@
-//! Rules of lists, of several roots, and of what names and shapes are like.
+//! Rules with lists, with several roots, and with conditions on names and shapes.
 
 use typelift::Model;
 use typelift::rewrite::{Pattern, Replacement, Rule};
@@ -14,7 +14,7 @@ fn rule(text: &str) -> Rule {
     text.parse().unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// The model after one rule, and how often it applied.
+/// Returns the model after one rule, and the number of applications.
 fn rewritten(text: &str, rule_text: &str) -> (String, usize) {
     let mut model = model(text);
     let report = model.rewrite(&[rule(rule_text)]).unwrap_or_else(|error| panic!("{error}"));
@@ -23,7 +23,7 @@ fn rewritten(text: &str, rule_text: &str) -> (String, usize) {
     (model.to_text(), report.applied.len())
 }
 
-/// Why a rule does not match at a layer.
+/// Returns the reason why a rule does not match at a layer.
 fn reason(text: &str, rule_text: &str, layer: &str) -> String {
     model(text).explain(&rule(rule_text), Some(layer)).unwrap().to_string()
 }
@@ -44,7 +44,7 @@ fn a_list_is_any_number_of_inputs_in_their_order() {
     let (text, count) = rewritten(JOINED, flat);
     assert!(text.contains("outer = Concat(0, 1, 2, 3) {axis=1} : f32[1,14]"), "{text}");
     assert_eq!(count, 1);
-    // First, last and alone among the inputs.
+    // The list is at the start, at the end, and alone among the inputs.
     for inputs in ["inner, a, d", "a, d, inner", "inner"] {
         let (text, count) = rewritten(&JOINED.replace("a, inner, d", inputs), flat);
         assert!(text.contains("outer = Concat(") && !text.contains("inner"), "{text}");
@@ -56,7 +56,7 @@ fn a_list_is_any_number_of_inputs_in_their_order() {
     let (text, count) = rewritten(&JOINED.replace("a, inner, d", "inner, a, inner"), flat);
     assert!(text.contains("outer = Concat(1, 2, 0, 1, 2) "), "{text}");
     assert_eq!(count, 2);
-    // Lists without a name are not the same.
+    // Lists without a name need not be equal.
     let any = "Concat(_..., Concat(x, y) {axis=$a}, _...) {axis=$a} => Concat(x, y) {axis=$a}";
     assert!(reason(JOINED, any, "outer").ends_with("matches"), "{}", reason(JOINED, any, "outer"));
     let used = JOINED.replace("r = Result(outer)", "r = Result(outer)\ns = Result(inner)");
@@ -95,7 +95,7 @@ s = Result(y)
     let (result, count) = rewritten(text, undone);
     assert!(result.contains("x = ReLU(0)") && result.contains("y = ReLU(1)") && !result.contains("Split"), "{result}");
     assert_eq!(count, 1);
-    // Pieces of other lengths are refused, and the model stays as it is.
+    // Parts of other lengths are refused, and the model is unchanged.
     let uneven = text.replace("a = Parameter : f32[1,2]", "a = Parameter : f32[1,4]");
     let error = model(&uneven).rewrite(&[rule(undone)]).unwrap_err().to_string();
     assert!(error.contains("it is f32[1,3], and would be f32[1,4]"), "{error}");
@@ -135,7 +135,7 @@ fn several_roots_are_replaced_together() {
     for (from, to) in [("back = Slice-8(x, three, end", "back = Slice-8(x, one, end"), ("Const([8])", "Const([7])")] {
         assert_eq!(rewritten(&HALVES.replace(from, to), SPLIT).1, 0);
     }
-    // Each of three pairs finds its own.
+    // Each of three pairs finds its own partner.
     let more: String = (1..3)
         .map(|at| {
             let mut text = HALVES.to_owned();

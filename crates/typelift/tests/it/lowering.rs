@@ -1,4 +1,5 @@
-//! Shapes that are known only when a ConvertPromoteTypes is gone: OpenVINO evaluates Converts, and no ConvertPromoteTypes.
+//! Shapes that become known when a ConvertPromoteTypes is removed: OpenVINO evaluates Converts, and no
+//! ConvertPromoteTypes.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::fmt::Write as _;
@@ -32,7 +33,8 @@ fn graph(layers: &[Row]) -> String {
 
 const ANY: &str = r#"<data shape="?,?" element_type="f32"/>"#;
 
-/// The target of a Reshape is the sum of two promoted constants; behind it the shape becomes values, and they a shape.
+/// Returns a model with a Reshape whose target is the sum of two promoted constants. After it the shape is read as
+/// values and used as a shape again.
 fn promoted_target() -> String {
     let wide = r#"<data element_type="i64" shape="2" offset="0" size="16"/>"#;
     let narrow = r#"<data element_type="i32" shape="2" offset="16" size="8"/>"#;
@@ -51,7 +53,7 @@ fn promoted_target() -> String {
     ])
 }
 
-/// The same in a branch of an If.
+/// Returns the same model in a branch of an If.
 fn promoted_target_in_a_body() -> String {
     let maps = |branch: &str, x: usize, s: usize, out: usize| {
         format!(
@@ -84,7 +86,7 @@ fn open(text: String) -> Model {
     model
 }
 
-/// The shape of each layer's first output.
+/// Returns the shape of each layer's first output.
 fn shapes(graph: &Graph) -> Vec<String> {
     let mut shapes = Vec::new();
     for layer in graph.layers() {

@@ -1,4 +1,5 @@
-//! One binary for every test of the library that needs no allocator of its own: linking is most of what a test costs.
+//! All tests of the library that need no allocator of their own are one binary, because linking is most of a test's
+//! cost.
 //!
 //! | what is tested | modules |
 //! |---|---|

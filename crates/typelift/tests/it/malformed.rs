@@ -1,5 +1,6 @@
-//! Malformed and odd files, each against what OpenVINO makes of it: what it refuses is an error with a place, what it takes is
-//! not, and what it takes although it cannot be meant is a warning. The snapshot has every diagnostic, to be judged.
+//! Malformed and unusual files, compared with OpenVINO. A file that OpenVINO refuses has an error with a position, and
+//! a file that it accepts has none. A file that it accepts but that is probably wrong has a warning. The snapshot
+//! contains every diagnostic for review.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -10,10 +11,11 @@
 use crate::hostile::cases;
 use typelift::{Code, Severity};
 
-/// What OpenVINO refuses and we only warn of: an extension may have the operation, and a constant's value may not matter.
+/// Files that OpenVINO refuses and we only warn about: an extension may have the operation, and a constant's value may
+/// not matter.
 const WARNED_OF: &[&str] = &["const no weights", "opset extension ver"];
 
-/// Files that look odd, and in which nothing is wrong.
+/// Unusual files without an error.
 const FINE: &[&str] = &[
     "BOM",
     "CDATA dim",

@@ -1,4 +1,4 @@
-//! The precision map, on real models.
+//! The precision map on real models.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::collections::BTreeSet;
@@ -14,7 +14,7 @@ fn mapped(model: &mut Model) -> PrecisionMap {
     PrecisionMap::new(model, &found)
 }
 
-/// The bytes of the weights that constants name, each once, by a way that knows no map.
+/// Counts the bytes of the weights that constants use, each once, independently of the map.
 fn used_bytes(model: &Model) -> u64 {
     let mut used = BTreeSet::new();
     for (_, graph) in model.walk() {
@@ -31,7 +31,7 @@ fn used_bytes(model: &Model) -> u64 {
     bytes
 }
 
-/// The models of the folder that `TYPELIFT_MODELS` names.
+/// Returns the models of the folder in `TYPELIFT_MODELS`.
 fn others() -> Vec<PathBuf> {
     let Some(folder) = std::env::var_os("TYPELIFT_MODELS") else { return Vec::new() };
     let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
@@ -45,7 +45,7 @@ fn the_bytes_of_the_map_are_those_of_the_weights_and_no_stored_type_is_left_out(
         let Ok(mut model) = Model::open(&path) else { continue };
         let map = mapped(&mut model);
         assert_eq!(map.weight_bytes(), used_bytes(&model), "{}", path.display());
-        // OpenVINO writes no byte that no constant names.
+        // OpenVINO writes no byte that no constant uses.
         if let Ok(file) = std::fs::metadata(path.with_extension("bin")) {
             assert_eq!(map.weight_bytes(), file.len(), "{}", path.display());
             pairs += 1;
@@ -65,7 +65,7 @@ fn the_bytes_of_the_map_are_those_of_the_weights_and_no_stored_type_is_left_out(
     assert!(pairs > 0, "no model has its weights beside it");
 }
 
-/// Three blocks, of which the second one stores more and rounds.
+/// The second of three blocks stores more and rounds.
 #[test]
 fn blocks_are_found_by_structure_and_one_that_differs_stands_out() {
     let block = |at: usize, ty: &str| {

@@ -1,10 +1,10 @@
-//! Marks in the metadata of layers: how they are read, joined and written.
+//! Precision marks: reading, joining and writing.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use typelift::precision_marks::{Marks, Spelling};
 use typelift::{IrVersion, Model, xml};
 
-/// A ReLU with this metadata.
+/// Returns a model of a ReLU with this metadata.
 fn model(version: u8, rt_info: &str) -> Model {
     let text = format!(
         r#"<net name="n" version="{version}"><layers>

@@ -1,4 +1,4 @@
-//! Real models written by OpenVINO 2026.4.1: faithful to the byte, typed and lowered as OpenVINO does it.
+//! Real models written by OpenVINO 2026.4.1: preserved byte for byte, and typed and lowered as OpenVINO does.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -24,7 +24,7 @@ pub(crate) fn models(wanted: impl Fn(&str) -> bool) -> Vec<PathBuf> {
     files
 }
 
-/// The model as read, and its text.
+/// Returns the model as read, and its text.
 fn open(path: &Path) -> (Model, String) {
     let text = std::fs::read_to_string(path).unwrap();
     let mut model = Model::from_xml(text.as_str()).unwrap_or_else(|errors| panic!("{}: {errors}", path.display()));
@@ -37,7 +37,7 @@ fn infer_without_errors(model: &mut Model, path: &Path) {
     assert!(errors.is_empty(), "{}: {errors:#?}", path.display());
 }
 
-/// Edges and `<data>` that are written as OpenVINO writes them are read by comparing text, and others attribute by attribute.
+/// Edges and `<data>` in OpenVINO's form are read by comparing text, and others attribute by attribute.
 #[test]
 fn both_ways_to_read_edges_and_data_give_the_same_model() {
     for path in models(|_| true) {
@@ -50,7 +50,7 @@ fn both_ways_to_read_edges_and_data_give_the_same_model() {
     }
 }
 
-/// What looks like an edge or `<data>` and follows an element without content is not in that element.
+/// Text that looks like an edge or `<data>` after an element without content does not belong to that element.
 #[test]
 fn an_element_without_content_takes_nothing_from_what_follows() {
     let relu = |id, ports: &str| format!(r#"<layer id="{id}" name="relu{id}" type="ReLU" version="opset1"{ports}"#);
@@ -85,7 +85,7 @@ fn inference_finds_every_type_and_dim_that_openvino_wrote() {
         let mut model = reading.model.unwrap();
         model.set_weights(Weights::beside(&path).unwrap());
         infer_without_errors(&mut model, &path);
-        // Operations of extensions keep what the file declares, and here it declares nothing.
+        // Operations of extensions keep their declared outputs, and this file declares none.
         if text.contains("version=\"extension\"") {
             continue;
         }
@@ -95,7 +95,7 @@ fn inference_finds_every_type_and_dim_that_openvino_wrote() {
     }
 }
 
-/// The text without the dims and types of ports.
+/// Removes the dimensions and types of ports from a text.
 fn strip(text: &str) -> String {
     let lines = text.lines().filter(|line| !line.trim_start().starts_with("<dim>"));
     let typeless = lines.map(|line| match (line.contains("<port "), line.find("precision=\"")) {
@@ -171,7 +171,7 @@ fn converting_twice_changes_nothing_more() {
     }
 }
 
-/// A graph as text by the names of its layers: ids, order and offsets of constants do not count.
+/// Describes a graph by the names of its layers: ids, order and offsets of constants are ignored.
 fn describe(graph: &Graph, weights: &Weights) -> BTreeMap<String, String> {
     let mut seen = HashMap::new();
     let keys: HashMap<_, _> = graph
@@ -235,7 +235,7 @@ fn type_and_dims(port: &OutputPort) -> String {
     format!("{} {:?}", port.element_type(), dims.collect::<Vec<_>>())
 }
 
-/// The attributes of a layer, a constant's bytes in place of where they are.
+/// Returns the attributes of a layer, with a constant's bytes in place of their offset.
 fn attributes(layer: &Layer, weights: &Weights) -> String {
     let number = |name| layer.attribute(name).and_then(|text| text.parse::<u64>().ok());
     let bytes = number("offset").zip(number("size")).and_then(|(at, size)| weights.read(at, size as usize));

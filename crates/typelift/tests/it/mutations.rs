@@ -1,4 +1,5 @@
-//! Damaged models: whatever is cut, doubled, replaced or exchanged in a model, nothing panics and the laws of [`survival`] hold.
+//! Damaged models: after any deletion, duplication, replacement or swap nothing panics, and the laws of [`survival`]
+//! hold.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -14,7 +15,7 @@ use crate::survival::survive;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed, TestRunner};
 
-/// The fixtures of every topic.
+/// Returns the fixtures of every topic.
 pub(crate) fn fixtures() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/fixtures");
     let topics = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_dir());
@@ -42,7 +43,7 @@ fn damaged_fixtures_are_refused_or_survive() {
         Ok(())
     });
     result.unwrap_or_else(|failure| panic!("{failure}"));
-    // Damage that is always refused would not get past the reader.
+    // Damage that is always refused would test only the reader.
     let sound = sound.into_inner();
     println!("2500 damaged models, {sound} without errors");
     assert!(sound > 120, "{sound}");

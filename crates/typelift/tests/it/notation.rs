@@ -1,10 +1,10 @@
-//! Listings: what they leave out, what they refuse, and that they come back.
+//! Listings: what they omit, what they refuse, and that reading them returns the model.
 
 use typelift::Model;
 
 use crate::models::models;
 
-/// What a text comes back as.
+/// Parses a text and prints it again.
 fn again(text: &str) -> String {
     Model::from_text(text).unwrap_or_else(|error| panic!("{error}\n{text}")).to_text()
 }
@@ -107,7 +107,7 @@ fn real_models_come_back() {
         let back = Model::from_text(&text).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
         let (text, back) = (text.lines(), back.to_text());
         for (before, after) in text.zip(back.lines()) {
-            // Values that are left out are zeros.
+            // Omitted values are zeros.
             let same = before == after || before.contains("Const : ") && after.contains("Const(");
             assert!(same, "{}\n{before}\n{after}", file.display());
         }

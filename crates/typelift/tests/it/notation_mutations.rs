@@ -1,4 +1,4 @@
-//! Damaged rules and listings: whatever is cut, doubled, put in or joined, nothing panics and the laws of
+//! Damaged rules and listings: after any deletion, duplication or insertion nothing panics, and the laws of
 //! [`notation_survival`](crate::notation_survival) hold.
 
 use std::fs;
@@ -54,7 +54,7 @@ const PIECES: &[&str] = &[
     "é",
 ];
 
-/// The texts that fuzzing begins with.
+/// Returns the texts with which fuzzing begins.
 fn seeds() -> Vec<String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus/notation");
     let mut paths: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -62,7 +62,7 @@ fn seeds() -> Vec<String> {
     paths.iter().map(|path| fs::read_to_string(path).unwrap()).collect()
 }
 
-/// The byte at this share of a text, or the one before it at which a character begins.
+/// Returns the byte at this share of a text, moved back to the start of a character.
 fn place(text: &str, share: f64) -> usize {
     text.floor_char_boundary((text.len() as f64 * share) as usize)
 }

@@ -1,4 +1,4 @@
-//! What holds of any text as a listing, a rule and statements, for tests and fuzz targets.
+//! Laws that hold for any text as a listing, a rule and statements, for tests and fuzz targets.
 
 use typelift::Model;
 use typelift::rewrite::{Rule, Script};
@@ -11,8 +11,8 @@ const MODEL: &str = "
     r = Result(z)
 ";
 
-/// Panics where a law does not hold: a listing that is read comes back, and statements that are read are applied to a model
-/// or leave it as it was.
+/// Panics if a law is violated: a listing that was read prints the same again, and statements are applied to a model or
+/// leave it unchanged.
 pub(crate) fn survive(text: &str) {
     if let Ok(model) = Model::from_text(text) {
         let listing = model.to_text();

@@ -1,4 +1,5 @@
-//! The table of operations against OpenVINO's operation sets, and `docs/operations.md`, which `UPDATE_DOCS=1` writes anew.
+//! Compares the table of operations with OpenVINO's operation sets, and with `docs/operations.md`, which
+//! `UPDATE_DOCS=1` writes anew.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -19,7 +20,7 @@ fn revision(row: &Operation) -> Revision {
     (row.name().to_owned(), row.revision())
 }
 
-/// The operation sets that have each revision, in OpenVINO 2026.4.1.
+/// Returns the operation sets that have each revision, in OpenVINO 2026.4.1.
 fn openvinos() -> BTreeMap<Revision, BTreeSet<u8>> {
     let table =
         std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/oracle/openvino/opset_table.csv"))
@@ -111,7 +112,7 @@ fn every_operation_has_cases_and_the_document_tells_how_they_come_out() {
     check_document("operations.md", "coverage", &generated);
 }
 
-/// `1 2 3, 0 4`: two groups.
+/// Formats `1 2 3, 0 4` for two groups.
 fn tied(ties: Ties) -> String {
     let group = |inputs: &[usize]| inputs.iter().map(usize::to_string).collect::<Vec<_>>().join(" ");
     match ties {
@@ -124,7 +125,7 @@ fn tied(ties: Ties) -> String {
     }
 }
 
-/// `1-8, 17`.
+/// Formats `1-8, 17`.
 fn ranges(sets: &[u8]) -> String {
     let runs = sets.chunk_by(|a, b| a + 1 == *b);
     let text = runs.map(|run| match run {
@@ -135,7 +136,7 @@ fn ranges(sets: &[u8]) -> String {
     text.collect::<Vec<_>>().join(", ")
 }
 
-/// Holds the generated section of a document to `table`, or writes it.
+/// Compares the generated section of a document with `table`, or writes it.
 fn check_document(name: &str, section: &str, table: &str) {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name);
     let document = std::fs::read_to_string(&path).unwrap();

@@ -1,7 +1,7 @@
-//! Types, shapes and verdicts against OpenVINO's own, on thousands of one-operation graphs and shape computations.
+//! Compares types, shapes and verdicts with OpenVINO's on thousands of one-operation graphs and shape computations.
 //!
-//! `OPZOO=Reshape,Concat cargo test -p typelift opzoo -- --nocapture` looks at some operations only and prints
-//! every difference.
+//! `OPZOO=Reshape,Concat cargo test -p typelift opzoo -- --nocapture` tests only some operations and prints every
+//! difference.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,

@@ -1,4 +1,4 @@
-//! What compressing a model does, compared with what OpenVINO makes of the same model: `testdata/oracle/precision`.
+//! Compares the compression of a model with OpenVINO's, recorded in `testdata/oracle/precision`.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::collections::BTreeMap;
@@ -10,7 +10,7 @@ use typelift::precision_marks::Marks;
 use typelift::promote::ElementType::F16;
 use typelift::{Conversion, Model, infer};
 
-/// Path, element type, shape, CRC-32 of the bytes, and whether a marked Convert takes it.
+/// Path, element type, shape, CRC-32 of the bytes, and whether a marked Convert uses it.
 type Constant = (String, String, String, u32, bool);
 
 #[derive(Debug, Default, Deserialize, PartialEq)]
@@ -45,7 +45,7 @@ fn crc(bytes: &[u8]) -> u32 {
     crc.sum()
 }
 
-/// What `take.py` notes of a model.
+/// Returns the facts that `take.py` records about a model.
 fn facts(model: &Model) -> Facts {
     let mut facts = Facts { bin: model.weights().len().unwrap_or(0), ..Facts::default() };
     for (place, graph) in model.walk() {
@@ -71,13 +71,13 @@ fn facts(model: &Model) -> Facts {
     facts
 }
 
-/// The model after a plan, saved and read again.
+/// Returns the model after a plan, saved and read again.
 fn saved(mut model: Model, plan: &Plan) -> Model {
     plan.apply(&mut model).unwrap();
     reread(&model)
 }
 
-/// The model, saved and read again.
+/// Returns the model, saved and read again.
 fn reread(model: &Model) -> Model {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("m.xml");
@@ -105,7 +105,7 @@ fn a_conversion_that_compresses_leaves_promotions_as_openvino_does() {
     });
 }
 
-/// Compresses each model, and compares it with what OpenVINO makes of it.
+/// Compresses each model, and compares it with OpenVINO's result.
 fn are_those_of_openvino(compress: impl Fn(Model) -> Model) {
     let mut differences = Vec::new();
     for (case, expected) in answers() {

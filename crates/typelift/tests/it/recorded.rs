@@ -9,10 +9,10 @@ use flate2::read::MultiGzDecoder;
 use serde_json::Value;
 use typelift::{Diagnostic, Graph, Model, Weights, check, infer, xml};
 
-/// A model and what OpenVINO makes of it.
+/// A model and OpenVINO's answer.
 pub(crate) struct Case(Value);
 
-/// The cases in the file at `path`.
+/// Returns the cases in the file at `path`.
 pub(crate) fn cases(path: &str) -> impl Iterator<Item = Case> {
     let lines = BufReader::new(MultiGzDecoder::new(File::open(path).unwrap())).lines();
     lines.map(|line| Case(serde_json::from_str(&line.unwrap()).unwrap()))
@@ -27,7 +27,8 @@ impl Case {
         self.0["error"].is_null()
     }
 
-    /// How our verdict, or the type or shape of a layer in the graph or in a body, differs from OpenVINO's.
+    /// Returns the first difference from OpenVINO: in the verdict, or in the type or shape of a layer in the graph or
+    /// in a body.
     pub(crate) fn difference(&self) -> Option<String> {
         let weights = self.0["bin"].as_str().map(|bytes| STANDARD.decode(bytes).unwrap());
         let (model, mut diagnostics) = infer_text(self.0["xml"].as_str().unwrap(), weights);
@@ -42,7 +43,7 @@ impl Case {
     }
 }
 
-/// What reading and inference make of a model.
+/// Reads and infers a model.
 pub(crate) fn infer_text(xml: &str, weights: Option<Vec<u8>>) -> (Option<Model>, Vec<Diagnostic>) {
     let reading = xml::parse(xml.to_owned().into());
     let (mut model, mut diagnostics) = (reading.model, reading.diagnostics);
@@ -55,13 +56,13 @@ pub(crate) fn infer_text(xml: &str, weights: Option<Vec<u8>>) -> (Option<Model>,
     (model, diagnostics)
 }
 
-/// The first layer, in the graph or in a body, of which we find something else than OpenVINO.
+/// Returns the first layer, in the graph or in a body, whose type or shape differs from OpenVINO's.
 fn difference(graph: &Graph, expected: &Value, path: &str) -> Option<String> {
     expected.as_array().unwrap().iter().find_map(|layer| {
         let [name, outputs, bodies] = layer.as_array().unwrap().as_slice() else { panic!("not a layer: {layer}") };
         let name = name.as_str().unwrap();
         let Some(found) = graph.layers().find(|layer| layer.name() == name) else {
-            // OpenVINO spells out inputs that the file leaves out.
+            // OpenVINO adds inputs that the file omits.
             let is_added = name.starts_with("Constant_");
             return (!is_added).then(|| format!("{path}{name} is missing"));
         };

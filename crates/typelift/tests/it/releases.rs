@@ -1,5 +1,5 @@
-//! What each OpenVINO release reads, against the answers of the released packages, and `docs/versions.md`, which
-//! `UPDATE_DOCS=1` writes anew.
+//! Compares what each OpenVINO release reads with the answers of the released packages, and with `docs/versions.md`,
+//! which `UPDATE_DOCS=1` writes anew.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -8,7 +8,7 @@ use std::path::Path;
 use typelift::ops::{self, Release};
 use typelift::promote::ElementType;
 
-/// The rows of a table, and the first release of each; `None` where none reads it.
+/// Returns the rows of a table, and the first release of each; `None` if no release reads it.
 fn table(name: &str) -> Vec<(Vec<String>, Option<Release>)> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/oracle/releases").join(name);
     let text = std::fs::read_to_string(path).unwrap();
@@ -57,7 +57,7 @@ fn every_value_of_an_attribute_has_its_first_release() {
             for value in values {
                 let key = [operation.name(), &operation.revision().to_string(), attribute, value].map(str::to_owned);
                 let first = asked.remove(&key).unwrap_or_else(|| panic!("{key:?} was not asked"));
-                // A value that no release reads is refused as such.
+                // A value that no release reads is refused in its own right.
                 let Some(first) = first else { continue };
                 assert_eq!(own.max(Release::of_attribute(operation, attribute, value)), first, "{key:?}");
             }
@@ -79,7 +79,7 @@ fn the_document_says_what_is_true() {
     }
 }
 
-/// What each release was the first to read.
+/// Lists what each release was the first to read.
 fn what_came_when() -> String {
     let mut news = BTreeMap::<Release, BTreeMap<u8, Vec<&str>>>::new();
     for operation in ops::all() {

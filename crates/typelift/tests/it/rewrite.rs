@@ -1,4 +1,4 @@
-//! Rules: what they match, what they leave alone, and what they refuse.
+//! Rules: matches, near misses, and refusals.
 
 use typelift::rewrite::{Rule, Script, library};
 use typelift::{Model, infer};
@@ -25,7 +25,7 @@ fn rule(text: &str) -> Rule {
     text.parse().unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// The model after one rule.
+/// Returns the model after one rule.
 fn rewritten(text: &str, rules: &[&str]) -> String {
     let mut model = model(text);
     let rules: Vec<_> = rules.iter().map(|text| rule(text)).collect();
@@ -44,11 +44,11 @@ fn the_root_stays_and_the_rest_goes() {
     }
 }
 
-/// A rule, a graph, and texts in the graph each with another in its place.
+/// A rule, a graph, and texts in the graph, each with a replacement.
 type Miss = (&'static str, &'static str, &'static [(&'static str, &'static str)]);
 
-/// Rewrites that match these graphs, each with changes of one detail of the graph after which it does not: a value, an attribute,
-/// a shared use, the order of inputs, a type and the border of a body.
+/// Rewrites that match these graphs, each with single changes of the graph that prevent the match: a value, an
+/// attribute, a shared use, the order of inputs, a type, the boundary of a body.
 const MISSES: &[Miss] = &[
     (
         RULE,
@@ -321,7 +321,7 @@ b = Result(t.1)
     let older = "(a, b) = TopK-11(...) => (a, b) = TopK-3(...) {...}";
     let result = rewritten(text, &[older]);
     assert!(result.contains("t = TopK-3(0, 1) {axis=1, sort=value}"), "{result}");
-    // What the older one does not have must be at its default, or be asked for.
+    // Attributes that the older revision lacks must have their defaults, or be named in the pattern.
     let stable = text.replace("sort=value", "sort=value, stable=true");
     let error = model(&stable).rewrite(&[rule(older)]).unwrap_err().to_string();
     assert!(error.contains("has stable=true, which the new TopK cannot have"), "{error}");
@@ -373,7 +373,7 @@ r = Result(m)
     let below = "MatMul(Convert(x), Convert(y)) => Convert(MatMul(x, y))";
     let result = rewritten(text, &[below]);
     assert!(result.contains("{transpose_b=true}") && result.contains("{destination_type=f64}"), "{result}");
-    // Where the matched layers differ, nothing is guessed.
+    // If the matched layers differ, nothing is guessed.
     let error = model(
         &text
             .replace("y = Parameter : f32[4,3]", "y = Parameter : f64[4,3]")
@@ -384,7 +384,7 @@ r = Result(m)
     .unwrap_err()
     .to_string();
     assert!(error.contains("differ; write those of the new Convert"), "{error}");
-    // A layer that would do the same is no application.
+    // A replacement by an equal layer does not count as an application.
     assert_eq!(rewritten(text, &["MatMul(x, y) => MatMul(x, y)"]), rewritten(text, &[]));
     let text = "x = Parameter : f32[2]\ny = Relu(x)\nz = Tanh(y)\nr = Result(z)";
     assert!(rewritten(text, &["Tanh(Relu?(x)) => Tanh(x)"]).contains("z = Tanh(0)"));
@@ -397,8 +397,7 @@ fn what_a_model_gives_keeps_its_type() {
     assert!(error.contains("it is f16[2], and would be f32[2]"), "{error}");
 }
 
-/// Rules of the notation, each with a graph in which it matches, what comes out, and changes of the graph after which it does
-/// not match.
+/// Rules of the notation, each with a graph that matches, the result, and changes of the graph that prevent the match.
 type Power = (&'static str, &'static str, &'static str, &'static [(&'static str, &'static str)]);
 
 const POWERS: &[Power] = &[
@@ -496,7 +495,7 @@ fn names_that_a_match_does_not_have_are_errors() {
     assert_eq!(found.reason.as_deref(), Some("there is no variable `$nope`; the match has `$a`"));
 }
 
-/// The blocks of a document that are marked so.
+/// Returns the blocks of a document with this mark.
 fn blocks<'d>(document: &'d str, mark: &str) -> Vec<&'d str> {
     let opening = format!("```{mark}\n");
     document.split(opening.as_str()).skip(1).map(|rest| rest.split("```").next().unwrap()).collect()
@@ -531,7 +530,7 @@ fn what_the_documents_show_can_be_read() {
     }
 }
 
-/// A tree of sums, as a rule and as a graph.
+/// Returns a tree of sums, as a rule and as a graph.
 fn sums(leaves: usize) -> (String, String) {
     let (mut pattern, mut graph): (Vec<String>, Vec<String>) =
         (0..leaves).map(|leaf| (format!("x{leaf}"), format!("x{leaf} = Parameter : f32[]\n"))).unzip();

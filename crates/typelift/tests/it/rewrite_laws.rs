@@ -1,4 +1,4 @@
-//! What holds of every rewrite, on graphs and rules that nobody chose.
+//! Laws of every rewrite, on generated graphs and rules.
 
 use proptest::prelude::*;
 use typelift::promote::ElementType;
@@ -13,7 +13,7 @@ const TYPES: &[&str] = &["f32", "f16", "i32"];
 const OPERATIONS: &[&str] =
     &["Add-opset1", "Multiply-opset1", "Divide-opset1", "Subtract-opset1", "Maximum-opset1", "ConvertLike-opset1"];
 
-/// Rules, good ones and others: some match what they make, change types, lose shapes or ask for what cannot be.
+/// Valid and invalid rules: some match their own output, change types, lose shapes or require the impossible.
 const RULES: &[&str] = &[
     "Add(x, 0) => x",
     "Multiply(x, 0) => 0",
@@ -37,7 +37,7 @@ const RULES: &[&str] = &[
     "Add(x, y) => Subtract(y, x) if shape(root) like [..., 3] && name(x) like \"*1*\"",
 ];
 
-/// What the outputs of a model are.
+/// Returns the names, types and shapes of a model's outputs.
 fn outputs(model: &Model) -> Vec<(String, ElementType, String)> {
     let graph = model.graph();
     let results = graph.layers().filter(|layer| layer.ty() == "Result");
@@ -81,7 +81,7 @@ proptest! {
         prop_assert_eq!(model.graph().verify(), Ok(()));
         let new = errors(&mut model).into_iter().find(|error| !known.contains(error));
         prop_assert_eq!(new, None);
-        // What an error leaves unknown may become known.
+        // A fact that an error left unknown may become known.
         if known.is_empty() {
             let mut before = net.model();
             let _ = infer(&mut before);
@@ -107,7 +107,7 @@ proptest! {
     }
 }
 
-/// What the library writes out and fuses again, with `$` for its inputs.
+/// Operations that the library expands and fuses again, with `$` for their inputs.
 const FUSED: [&str; 4] = [
     "Gelu-7($) {approximation_mode=erf}",
     "Gelu-7($) {approximation_mode=tanh}",
@@ -115,7 +115,7 @@ const FUSED: [&str; 4] = [
     "ScaledDotProductAttention-13($, $, $, mask, scale) {causal=false}",
 ];
 
-/// A graph of these, each fed by an earlier one, in the model or in the body of a Loop.
+/// Generates a graph of these, each fed by an earlier one, in the model or in the body of a Loop.
 fn fused(ty: &str, links: &[(prop::sample::Index, usize)], in_body: bool) -> String {
     let mut lines = vec![format!("x0 = Parameter : {ty}[1,2,3,3]"), format!("mask = Const(0.25) : {ty}[3,3]")];
     lines.push(format!("scale = Const(0.5) : {ty}[]"));

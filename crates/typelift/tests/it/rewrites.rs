@@ -1,5 +1,5 @@
-//! Ten rewrites with public verbs only. What they write is kept in `testdata/oracle/rewrites`, where `rewrites.py` records
-//! that OpenVINO computes the same before and after.
+//! Ten rewrites that use public edits only. Their results are in `testdata/oracle/rewrites`, where `rewrites.py`
+//! records that OpenVINO computes the same before and after.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::collections::BTreeMap;
@@ -22,7 +22,7 @@ fn answers() -> serde_json::Value {
     serde_json::from_str(&fs::read_to_string(path("answers.json")).unwrap()).unwrap()
 }
 
-/// Rewrites a case, compares what is written with what OpenVINO was asked about, and gives the lines that changed.
+/// Rewrites a case, compares the result with the recorded model, and returns the changed lines.
 fn rewrite(case: &str, edits: impl FnOnce(&mut Edit) -> Edited) -> Vec<String> {
     let mut model = Model::open(path(&format!("{case}.xml"))).unwrap();
     assert_eq!(infer(&mut model), []);
@@ -56,12 +56,12 @@ fn rewrite(case: &str, edits: impl FnOnce(&mut Edit) -> Edited) -> Vec<String> {
     changed.map(|change| format!("{}{}", change.tag(), change.value().trim())).collect()
 }
 
-/// The layers of an operation, producers first.
+/// Returns the layers of an operation, producers first.
 fn of_type(graph: &Edit, ty: &str) -> Vec<LayerId> {
     graph.layers().filter(|layer| layer.ty() == ty).map(|layer| layer.id()).collect()
 }
 
-/// What feeds an input, if it is this operation.
+/// Returns the source of an input, if it has this operation.
 fn fed_by(graph: &Edit, layer: LayerId, port: usize, ty: &str) -> Option<Output> {
     let source = graph.producers(layer).get(port).copied().flatten()?;
     graph.layer(source.layer).filter(|layer| layer.ty() == ty).map(|_| source)

@@ -1,4 +1,4 @@
-//! The rooms of the library use each other in one direction.
+//! The modules of the library use each other in one direction.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,8 +21,8 @@ const ORDER: &[&str] = &[
     "explain",
 ];
 
-/// What changes a graph and is not a public verb, and the rooms that may use it: those that read graphs, that find types,
-/// and that edit.
+/// Functions that change a graph without being public edits, and the modules that may call them: those that read, infer
+/// and edit graphs.
 const DOORS: &[(&str, &[&str])] = &[
     ("add_layer", &["edit"]),
     ("adopt", &["edit"]),
@@ -131,7 +131,7 @@ fn files(folder: PathBuf) -> Vec<PathBuf> {
                 .file_name()
                 .is_some_and(|name| ["tests", "tests.rs", "double.rs"].iter().any(|tests| name == *tests))
             {
-                // Tests may look at the whole.
+                // Tests may use everything.
             } else if path.is_dir() {
                 pending.push(path);
             } else if path.extension().is_some_and(|extension| extension == "rs") {
@@ -157,7 +157,8 @@ fn no_room_uses_itself_through_others() {
     }
 }
 
-/// The rooms of a crate, each with the others that it uses. What `lib.rs` hands on belongs to the room that has it.
+/// Returns the modules of a crate, each with the others that it uses. A re-export in `lib.rs` belongs to the module
+/// that defines it.
 fn uses_of_rooms(source: &Path) -> BTreeMap<String, BTreeSet<String>> {
     let code = |file: &Path| {
         let text = std::fs::read_to_string(file).unwrap();
@@ -194,7 +195,7 @@ fn uses_of_rooms(source: &Path) -> BTreeMap<String, BTreeSet<String>> {
     rooms
 }
 
-/// The names that a path begins with: `a` of `a::b`, `a` and `c` of `{a::{b, d}, c}`.
+/// Returns the names that a path begins with: `a` of `a::b`, `a` and `c` of `{a::{b, d}, c}`.
 fn first_words(path: &str) -> Vec<&str> {
     let Some(group) = path.strip_prefix('{') else { return vec![first_word(path)] };
     let (mut depth, mut start) = (0, 0);

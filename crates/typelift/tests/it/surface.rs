@@ -1,5 +1,5 @@
-//! What the crate offers, one snapshot a room, so that a change of it is seen: every item that is written `pub`, by its
-//! declaration. The lint `unreachable_pub` keeps the word off what cannot be reached.
+//! The public interface of the crate, one snapshot per module, so that its changes are visible: every `pub` item by its
+//! declaration. The lint `unreachable_pub` makes sure that each of them is reachable.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::collections::BTreeMap;
@@ -40,7 +40,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The `pub` items, methods and fields of a file, each on one line, after the type or trait that the last `impl` is of.
+/// Returns the `pub` items, methods and fields of a file, each on one line, after the type or trait of the last `impl`.
 fn declarations(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut owner = "";
@@ -59,7 +59,7 @@ fn declarations(text: &str) -> Vec<String> {
             declaration += " ";
             declaration += next.trim();
         }
-        // The parameters of a function over several lines end in commas too.
+        // The parameters of a function on several lines end in commas too.
         while declaration.contains(" fn ") && !declaration.ends_with(['{', ';', '}']) {
             let Some(next) = lines.next() else { break };
             declaration += " ";

@@ -1,4 +1,4 @@
-//! Downgrades for older releases, against what the releases and OpenVINO answered about the files that were written.
+//! Downgrades for older releases, compared with the answers of the releases and of OpenVINO about the written files.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ fn answers() -> serde_json::Map<String, Value> {
     serde_json::from_str(&fs::read_to_string(testdata("oracle/targets/answers.json")).unwrap()).unwrap()
 }
 
-/// The text that is written for a release, and the rules that were applied.
+/// Returns the text that is written for a release, and the applied rules.
 fn converted(model: &mut Model, target: &str) -> (String, Vec<String>) {
     let mut conversion = Conversion::default();
     conversion.target = Some(target.parse().unwrap());

@@ -1,5 +1,5 @@
-//! Which inputs of each operation are tied, and what they take, against what OpenVINO refuses; and that alignment gives them
-//! types that it takes.
+//! Compares the tied inputs of each operation and their accepted types with what OpenVINO refuses. Checks that
+//! alignment gives them accepted types.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -20,12 +20,12 @@ static TABLE: LazyLock<String> = LazyLock::new(|| {
     std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/oracle/ties/ties.csv")).unwrap()
 });
 
-/// By operation and revision, for each input: the first input it is tied to, and the types it takes.
+/// By operation and revision, for each input: the first input that it is tied to, and the types that it accepts.
 type Inputs = Vec<(usize, Vec<ElementType>)>;
 type Table = BTreeMap<(&'static str, u8), Inputs>;
 
-/// For each input of an operation's revision: the first input that it is tied with, itself if none, and the types that
-/// it takes.
+/// Returns for each input of an operation's revision the first input that it is tied to, itself if none, and the types
+/// that it accepts.
 fn table() -> Table {
     let mut table = BTreeMap::<_, Vec<_>>::new();
     for line in TABLE.lines().skip(1) {
@@ -39,15 +39,15 @@ fn table() -> Table {
     table
 }
 
-/// The row of the library for each row of the table.
+/// Returns the row of the library for each row of the table.
 fn rows() -> Vec<(&'static ops::Operation, Inputs)> {
     let rows: BTreeMap<_, _> = ops::all().map(|row| ((row.name(), row.revision()), row)).collect();
     let row = |key| *rows.get(&key).unwrap_or_else(|| panic!("the library has no row for {key:?}"));
     table().into_iter().map(|(key, inputs)| (row(key), inputs)).collect()
 }
 
-/// Operations with inputs that are tied in some modes only: the value of `Pad` counts in mode `constant`, those of a `Loop`
-/// are tied by what its body makes of them.
+/// Operations with inputs that are tied in some modes only. The value of `Pad` is used in mode `constant`, and the
+/// inputs of a `Loop` are tied by its body.
 const CONDITIONAL: &[&str] = &["Loop", "Pad"];
 
 #[test]
@@ -55,7 +55,7 @@ fn rows_tie_the_inputs_that_openvino_wants_to_agree() {
     let mut wrong = Vec::new();
     for (row, inputs) in rows() {
         let (name, revision) = (row.name(), row.revision());
-        // What is tied but for booleans does not count as tied in the table.
+        // Inputs that are tied unless they are boolean do not count as tied in the table.
         let groups = row.tied_inputs().groups(&vec![ElementType::Boolean; inputs.len()]);
         let first = |input: usize| {
             let group = groups.iter().find(|group| group.contains(&input));
@@ -63,9 +63,9 @@ fn rows_tie_the_inputs_that_openvino_wants_to_agree() {
         };
         let ours: Vec<usize> = (0..inputs.len()).map(first).collect();
         let openvinos: Vec<usize> = inputs.iter().map(|(tied_with, _)| *tied_with).collect();
-        // Inputs that take one type only cannot differ; the table does not know that they are tied.
+        // Inputs that accept only one type cannot differ, so the table does not show whether they are tied.
         let one_type = inputs.iter().all(|(_, takes)| takes.len() == 1);
-        // Plugins may tie more.
+        // Plugins may tie more inputs.
         let as_far_as_read = |input: usize| {
             ours[input] == ours[openvinos[input]] && (row.is_tied_when_run() || ours[input] == openvinos[input])
         };
@@ -107,13 +107,14 @@ fn what_a_main_input_takes_is_what_openvino_takes() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// What tied inputs are given, two at a time.
+/// The types of tied inputs, tested two at a time.
 const TYPES: [ElementType; 10] = {
     use ElementType::*;
     [Boolean, U8, I8, I32, I64, U64, F16, Bf16, F32, F64]
 };
 
-/// The Parameters that feed the layer `op` of a model, by input, where each input has its own, of a known type.
+/// Returns the Parameters that feed the layer `op` of a model, by input, if each input has its own Parameter of known
+/// type.
 fn parameters(model: &Model) -> Option<Vec<LayerId>> {
     let op = model.graph().layers().find(|layer| layer.name() == "op")?;
     let producers = model.graph().producers(op.id()).into_iter().map(|producer| Some(producer?.layer));
@@ -126,7 +127,7 @@ fn parameters(model: &Model) -> Option<Vec<LayerId>> {
     (distinct && producers.iter().all(known)).then_some(producers)
 }
 
-/// What the inputs of the layer `op` of a repaired model are.
+/// Returns the input types of the layer `op` of an aligned model.
 fn input_types(model: &Model) -> Vec<ElementType> {
     let op = model.graph().layers().find(|layer| layer.name() == "op").unwrap();
     let producers = model.graph().producers(op.id()).into_iter();
@@ -177,11 +178,11 @@ fn tied_inputs_of_two_types_get_one_that_openvino_takes_or_are_refused_where_it_
                         repaired += 1;
                         let after = input_types(model);
                         let ty = after[group[0]];
-                        // A boolean mask is tied to nothing.
+                        // A boolean mask is not tied.
                         let group = row.tied_inputs().groups(&after).into_iter().find(|tied| tied.contains(&group[0]));
                         let agree = group.unwrap().iter().all(|&input| after[input] == ty);
                         let well = infer(model).iter().all(|diagnostic| !diagnostic.is_error());
-                        // What OpenVINO reads as it is stays so where the rules refuse.
+                        // A layer that OpenVINO reads without a change keeps its types if the rules refuse.
                         let stays = row.is_tied_when_run() && common.is_err();
                         if !agree && !stays || !well || !takes.contains(&ty) {
                             wrong.push(format!("{name}: made {after:?}"));
@@ -203,7 +204,7 @@ fn tied_inputs_of_two_types_get_one_that_openvino_takes_or_are_refused_where_it_
     assert!(done.len() > 70 && repaired > 4 * refused, "{} groups", done.len());
 }
 
-/// The rule set's name for the way in which an operation that refuses promotes.
+/// Returns the rule set's name for the promotion of an operation that refuses.
 fn promotion(rules: RuleSet, operation: &str) -> &'static str {
     match (rules, operation) {
         (RuleSet::PyTorch(_), "Subtract" | "SquaredDifference") => "sub",

@@ -1,4 +1,4 @@
-//! Element types of whole models change by one map, and what keeps them does.
+//! Type changes of whole models by one mapping, and the exceptions.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use typelift::precision::{Exception, KeepPattern, Kept, Retyping, RiskRule, risk
 use typelift::promote::ElementType;
 use typelift::{Model, passes};
 
-/// The models of a folder that have no errors.
+/// Returns the models of a folder that have no errors.
 fn models(folder: &str) -> Vec<(PathBuf, Model)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata").join(folder);
     let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
@@ -55,7 +55,7 @@ fn every_model_is_sound_after_every_map_and_a_second_time_changes_nothing() {
             let once = retyped(&model, map, keep, keep_io);
             let kept = Kept::find(&once, &keep.iter().copied().map(KeepPattern::from).collect::<Vec<_>>()).unwrap();
             let again = Retyping { types: map.parse().unwrap(), kept, keep_io }.plan(&once);
-            // What is kept automatically depends on what else there is.
+            // The automatic selection depends on the rest of the model.
             if keep.is_empty() {
                 assert_eq!(again.borders().count(), 0, "{map} of {}", path.display());
             }
@@ -117,7 +117,7 @@ fn what_an_operation_refuses_is_said() {
     assert_eq!(exceptions, [Exception::Refused("it makes f32".to_owned())]);
 }
 
-/// `testdata/oracle/precision/risks.py` shows that these are true.
+/// `testdata/oracle/precision/risks.py` shows that these risks are real.
 #[test]
 fn each_risk_is_found_in_its_model_and_names_layers_that_are_there() {
     let rules = [
@@ -144,7 +144,7 @@ fn each_risk_is_found_in_its_model_and_names_layers_that_are_there() {
 
 #[test]
 fn integers_beyond_i32_are_found_past_promotions() {
-    // Of these, only the second promotion converts anything.
+    // Of these promotions only the second one converts anything.
     for ty in ["i64", "i32"] {
         for (factor, beyond) in [(100_000, &["y"][..]), (2, &[])] {
             let text = format!(

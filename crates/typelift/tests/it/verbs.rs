@@ -1,4 +1,4 @@
-//! Laws of the editing verbs: whatever is done to a graph, it holds together and is written as it is, or nothing changed.
+//! Laws of edits: after any edit the graph is valid and is written as it is, or nothing changed.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use typelift::promote::ElementType;
 use typelift::xml::{WriteOptions, write};
 use typelift::{Model, Weights, infer};
 
-/// Relus and sums in a row, each fed by layers before it, and Results of the last ones.
+/// Returns a model of Relus and sums, each fed by earlier layers, and Results of the last ones.
 fn model(feeds: &[(bool, Index, Index)]) -> Model {
     const PORT: &str = "<dim>2</dim></port>";
     let parameter = format!(
@@ -55,7 +55,7 @@ fn model(feeds: &[(bool, Index, Index)]) -> Model {
     model
 }
 
-/// What is in a graph, whatever the order.
+/// Returns the content of a graph, independent of its order.
 fn listing(graph: &Graph) -> BTreeMap<LayerId, String> {
     let line = |layer: &typelift::Layer| {
         let outputs: Vec<_> = layer.outputs().iter().map(|port| format!("{port} {:?}", port.names())).collect();
@@ -72,7 +72,7 @@ fn listing(graph: &Graph) -> BTreeMap<LayerId, String> {
     graph.layers().map(|layer| (layer.id(), line(layer))).collect()
 }
 
-/// One edit, chosen by numbers.
+/// Makes one edit, chosen by numbers.
 fn edit(graph: &mut Edit, verb: u8, [first, second, third]: [&Index; 3]) -> Result<(), EditError> {
     let ids: Vec<_> = graph.layers().map(|layer| layer.id()).collect();
     let makers: Vec<_> = graph.layers().filter(|layer| !layer.outputs().is_empty()).map(|l| l.id().output(0)).collect();

@@ -1,11 +1,11 @@
-//! Verdicts, types and shapes against OpenVINO's own: single models that once differed, and computations of shapes by every
-//! operation whose values OpenVINO knows.
+//! Compares verdicts, types and shapes with OpenVINO's: single models that once differed, and shape computations by
+//! every operation that OpenVINO evaluates.
 //!
-//! `VERDICTS_FILE=… cargo test -p typelift verdicts` takes other cases, made by `testdata/oracle/verdicts/take.py`.
+//! `VERDICTS_FILE=… cargo test -p typelift verdicts` uses other cases, created by `testdata/oracle/verdicts/take.py`.
 
 use crate::recorded;
 
-/// Cases that differ, and why.
+/// Cases that differ, with the reason.
 const DIFFERENT: &[(&str, &str)] = &[
     ("f16v10", "`Core.read_model` puts Converts into a model of version 10: a note says so"),
     ("pp", "`Core.read_model` subtracts the mean of <pre-process>, which changes no type and no shape"),

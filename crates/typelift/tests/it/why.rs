@@ -1,4 +1,4 @@
-//! Derivations of element types.
+//! Explanations of element types.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -6,7 +6,7 @@ use crate::common::Net;
 use typelift::why::{NameError, Rule};
 use typelift::{infer, why};
 
-/// The rules from a tensor back to what decides, each with its layer.
+/// Returns the rules from a tensor back to its sources, each with its layer.
 fn rules(net: &Net, name: &str) -> Vec<String> {
     let mut model = net.model();
     let _ = infer(&mut model);

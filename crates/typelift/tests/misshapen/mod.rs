@@ -1,9 +1,9 @@
-//! Models that were made to hurt, of any size: for tests of what each takes.
+//! Adversarial models of any size, for tests of cost.
 
-/// A graph of some size.
+/// A function that returns a graph of some size.
 pub(crate) type Shape = fn(usize) -> String;
 
-/// A model of `layers`, each a layer with one input and one output, with edges between ids.
+/// Returns a model of `layers`, each with one input and one output, with edges between ids.
 pub(crate) fn model(
     layers: impl IntoIterator<Item = String>,
     edges: impl IntoIterator<Item = (usize, usize)>,
@@ -13,7 +13,7 @@ pub(crate) fn model(
     format!(r#"<net name="n" version="11"><layers>{layers}</layers><edges>{edges}</edges></net>"#)
 }
 
-/// `tag` goes into the start tag of the layer, `content` into the layer.
+/// Returns a layer; `tag` is added to its start tag, `content` to its content.
 fn layer(id: usize, tag: &str, content: &str) -> String {
     format!(
         r#"<layer id="{id}" name="n{id}" type="ReLU" version="opset1" {tag}>{content}<input><port id="0"/></input>
@@ -21,7 +21,7 @@ fn layer(id: usize, tag: &str, content: &str) -> String {
     )
 }
 
-/// `n` of something in the only layer.
+/// Returns a model whose only layer has `n` of something.
 fn many(n: usize, tag: impl Fn(usize) -> String, content: impl Fn(usize) -> String) -> String {
     let join = |part: &dyn Fn(usize) -> String| (0..n).map(part).collect::<String>();
     model([layer(0, &join(&tag), &join(&content))], [])
@@ -35,14 +35,14 @@ fn data(n: usize, attribute: impl Fn(usize) -> String) -> String {
     model([layer(0, "", &format!("<data {}/>", (0..n).map(attribute).collect::<String>()))], [])
 }
 
-/// A ReadValue or an Assign of one variable.
+/// Returns a ReadValue or an Assign of one variable.
 fn variable(id: usize) -> String {
     let ty = if id.is_multiple_of(2) { "ReadValue" } else { "Assign" };
     let data = r#"<data variable_id="v" variable_type="f32" variable_shape="4"/>"#;
     layer(id, "", data).replace("ReLU", ty).replace("opset1", "opset6")
 }
 
-/// A layer of an operation with this many inputs and outputs, after an `id` and before a Result's place.
+/// Returns a layer of an operation with this many inputs and outputs, after an `id` and before a Result.
 fn wide(id: usize, ty: &str, data: &str, inputs: usize, outputs: usize) -> String {
     let port = |id| format!(r#"<port id="{id}" precision="FP32"><dim>4</dim></port>"#);
     let ports = |ids: std::ops::Range<usize>| ids.map(port).collect::<String>();
@@ -59,7 +59,7 @@ fn parameter(id: usize, ty: &str, shape: &str) -> String {
     )
 }
 
-/// A layer with `n` inputs, all from one Parameter.
+/// Returns a layer with `n` inputs, all from one Parameter.
 fn of_many(n: usize, ty: &str, data: &str) -> String {
     let edges: String =
         (0..n).map(|to| format!(r#"<edge from-layer="0" from-port="1" to-layer="1" to-port="{to}"/>"#)).collect();
@@ -67,7 +67,7 @@ fn of_many(n: usize, ty: &str, data: &str) -> String {
     format!(r#"<net name="n" version="11"><layers>{layers}</layers><edges>{edges}</edges></net>"#)
 }
 
-/// Layers with two inputs, each fed as `edges` says.
+/// Returns layers with two inputs, each fed as `from` says.
 fn pairs(n: usize, ty: &str, sources: [&str; 2], from: impl Fn(usize) -> [(usize, usize); 2]) -> String {
     let given = sources.iter().enumerate().map(|(id, shape)| parameter(id, "f32", shape));
     let layers: String = given.chain((2..n + 2).map(|id| wide(id, ty, "", 2, 2))).collect();
@@ -80,12 +80,12 @@ fn pairs(n: usize, ty: &str, sources: [&str; 2], from: impl Fn(usize) -> [(usize
     format!(r#"<net name="n" version="11"><layers>{layers}</layers><edges>{edges}</edges></net>"#)
 }
 
-/// Where the output of the layer before is, of those that [`pairs`] makes.
+/// Returns the position of the preceding layer's output, in models of [`pairs`].
 fn before(id: usize) -> (usize, usize) {
     if id == 2 { (0, 1) } else { (id - 1, 2) }
 }
 
-/// A layer with a body that takes one tensor and gives it, around `inside`.
+/// Returns a layer with a body of one input and one output around `inside`.
 fn iterator(id: usize, inside: &str) -> String {
     let result = r#"<layer id="1" name="r" type="Result" version="opset1"><input><port id="0"/></input></layer>"#;
     let body = format!(
@@ -96,12 +96,12 @@ fn iterator(id: usize, inside: &str) -> String {
     wide(id, "TensorIterator", &(map.to_owned() + &body), 1, 1)
 }
 
-/// A model with something before its layers.
+/// Returns a model with something before its layers.
 fn headed(head: &str) -> String {
     model([layer(0, "", "")], []).replace("<layers>", &format!("{head}<layers>"))
 }
 
-/// What files that were made to hurt are full of.
+/// Adversarial models, one for each way of being large.
 pub(crate) const MISSHAPEN: [(&str, Shape); 56] = [
     ("stale ports", |n| {
         let ports: String = (1..=n).map(|port| format!(r#"<port id="{port}" precision="FP16"/>"#)).collect();

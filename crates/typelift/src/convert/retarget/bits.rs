@@ -1,14 +1,14 @@
-//! Bitwise operations on integers as arithmetic on their bits.
+//! Bitwise operations on integers, expressed as arithmetic on their bits.
 
 use typelift_promote::{ElementType, Kind};
 
 use super::facts::{Written, list};
 use crate::rewrite::Match;
 
-/// How many bits are computed with at a time. Plugins divide integers as `f32`, which is exact up to 24 bits.
+/// The number of bits that are computed together. Plugins divide integers as `f32`, which is exact up to 24 bits.
 const DIGIT: u32 = 16;
 
-/// The bits of `a` and `b` combined by `each`, which gets 0 and 1 as numbers.
+/// Combines the bits of `a` and `b` by `each`, which receives 0 and 1 as numbers.
 pub(super) fn bitwise(m: &Match, each: impl Fn(&str, &str) -> String) -> Written {
     if !["numpy", "none"].contains(&m.attribute("b")?.to_ascii_lowercase().as_str()) {
         return Err(format!("auto_broadcast={} is not written with more dims", m.attribute("b")?));
@@ -39,13 +39,13 @@ pub(super) fn bitwise(m: &Match, each: impl Fn(&str, &str) -> String) -> Written
     Ok(format!("Convert({}) {{destination_type={ty}}}", whole.unwrap_or_default()))
 }
 
-/// The number that the bits of a negative one are without its sign.
+/// Converts a negative number to the unsigned number with the same bits.
 fn unsigned(digit: &str, ty: ElementType, width: u32) -> String {
     let negative = format!("Convert(Less({digit}, 0)) {{destination_type={ty}}}");
     format!("Add({digit}, Multiply({negative}, {}))", 1 << width)
 }
 
-/// The digits of a number, the lowest first; the last has its sign.
+/// Splits a number into digits, the lowest first; the last has its sign.
 fn digits(number: &str, ty: ElementType, bits: u32) -> Vec<String> {
     let (mut rest, mut digits) = (number.to_owned(), Vec::new());
     let base = (1 << DIGIT).to_string();
@@ -58,8 +58,8 @@ fn digits(number: &str, ty: ElementType, bits: u32) -> Vec<String> {
     digits
 }
 
-/// A quotient of integers rounded down, also by a plugin that rounds them to `f32` or the quotient to zero: what is left
-/// shows how far it is off.
+/// Divides integers, rounded down. Plugins may round operands to `f32`, or the quotient towards zero; the remainder
+/// shows the error and corrects it.
 fn quotient(number: &str, by: &str, ty: ElementType) -> String {
     let divide = |number: &str| format!("Divide({number}, {by}) {{m_pythondiv=true}}");
     let left = |number: &str| format!("Subtract({number}, Multiply({}, {by}))", divide(number));
@@ -68,12 +68,12 @@ fn quotient(number: &str, by: &str, ty: ElementType) -> String {
     format!("Subtract(Add({}, {}), {below})", divide(number), divide(&first))
 }
 
-/// A shift to the right is a quotient by a power of two.
+/// Replaces a shift to the right by a quotient of a power of two.
 pub(super) fn right_shift(m: &Match) -> Written {
     let ty = m.element_type("x").unwrap_or(ElementType::Dynamic);
     match ty.kind() {
         Kind::Signed | Kind::Unsigned if ty.bits() < 32 => {
-            // Plugins round quotients of these.
+            // Plugins round quotients of these types.
             let wide = |name: &str| format!("Convert({name}) {{destination_type=i32}}");
             let shifted = quotient(&wide("x"), &format!("Power(2, {})", wide("s")), ElementType::I32);
             Ok(format!("Convert({shifted}) {{destination_type={ty}}}"))

@@ -5,7 +5,7 @@ use crate::rewrite::Match;
 /// A right side in the [notation](crate::notation), or the reason why there is none.
 pub(super) type Written = Result<String, String>;
 
-/// A list of numbers in the notation.
+/// Writes a list of numbers in the notation.
 pub(super) fn list<T: ToString>(numbers: impl IntoIterator<Item = T>) -> String {
     let numbers: Vec<_> = numbers.into_iter().map(|number| number.to_string()).collect();
     format!("[{}]", numbers.join(", "))
@@ -16,14 +16,14 @@ pub(super) fn rank(m: &Match, name: &str) -> Result<usize, String> {
     m.shape(name).and_then(|shape| shape.rank()).ok_or_else(|| format!("the rank of {} is not known", input(m, name)))
 }
 
-/// The dims of a tensor from the axis `from` on.
+/// Returns the dimensions of a tensor from the axis `from` on.
 pub(super) fn dims(m: &Match, name: &str, from: usize) -> Result<Vec<u64>, String> {
     let dims = m.shape(name).and_then(|shape| shape.dims());
     let dims = dims.and_then(|dims| dims.get(from..)?.iter().map(|dim| dim.value()?.try_into().ok()).collect());
     dims.ok_or_else(|| format!("the shape of {} is not known", input(m, name)))
 }
 
-/// The numbers of a constant.
+/// Returns the numbers of a constant.
 pub(super) fn integers(m: &Match, name: &str) -> Option<Vec<i64>> {
     Some(m.constant(name)?.iter().map(|&number| number as i64).collect())
 }
@@ -34,7 +34,7 @@ pub(super) fn integer(m: &Match, variable: &str) -> Result<i64, String> {
     text.trim().parse().map_err(|_| format!("`{text}` is not a number"))
 }
 
-/// An axis counted from the front.
+/// Returns an axis counted from the front.
 pub(super) fn axis_of(axis: i64, rank: impl FnOnce() -> Result<usize, String>) -> Result<i64, String> {
     if axis >= 0 { Ok(axis) } else { Ok(axis + rank()? as i64) }
 }

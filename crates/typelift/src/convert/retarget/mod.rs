@@ -1,4 +1,4 @@
-//! Writing a model for an older OpenVINO release.
+//! Rewriting of a model for an older OpenVINO release.
 
 mod bits;
 mod facts;
@@ -17,35 +17,35 @@ use crate::ops::{self, LayerKind, Release};
 use crate::promotion::passes::{self, Change};
 use crate::rewrite::{RewriteError, Rule, Site};
 
-/// What was done to a model so that a release reads it.
+/// Changes made so that a release can read a model.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Retargeted {
-    /// Where rules replaced operations that the release does not have.
+    /// Applications of rules that replaced operations which the release lacks.
     pub applied: Vec<Site>,
-    /// Layers whose operation stayed the same and now names an operation set that the release has.
+    /// Layers that keep their operation and now name an operation set of the release.
     pub versions: Vec<LayerRef>,
-    /// Layers whose marks that keep a precision are spelled otherwise now.
+    /// Layers whose precision marks are now spelled for the release.
     pub marks: Vec<LayerRef>,
-    /// Layers that had the name of another one, and have one of their own now.
+    /// Layers that shared a name with another layer, and were renamed.
     pub names: Vec<LayerRef>,
-    /// The version of the format, where it changed.
+    /// The new version of the format; `None` if it did not change.
     pub format: Option<IrVersion>,
-    /// The Converts that took the place of `ConvertPromoteTypes`.
+    /// The Converts that replaced `ConvertPromoteTypes`.
     pub lowered: Vec<Change>,
-    /// What the format of the release does not hold, as warnings and notes.
+    /// Parts that the format of the release cannot hold, as warnings and notes.
     pub found: Vec<Diagnostic>,
 }
 
 impl Model {
-    /// Rewrites the model and its bodies so that an OpenVINO release reads it and computes the same: later revisions of
-    /// operations become earlier ones, operations that the release does not have become ones that it has, and before 2022.1 the
-    /// format becomes version 10. What is written then is what the release accepts. Types and shapes must be
-    /// [inferred](crate::infer()), and are when it returns.
+    /// Rewrites the model and its bodies so that an OpenVINO release can read it and computes the same. Later revisions
+    /// of operations become earlier ones, and operations that the release lacks are replaced. Before 2022.1 the format
+    /// becomes version 10. The model is then written within the limits of the release. Types and shapes must be
+    /// [inferred](crate::infer()), and are inferred on return.
     ///
     /// # Errors
-    /// Everything that the release does not read and that could not be rewritten, each with its layer and place, as
-    /// [`check_target`](crate::check_target) reports it, with the reason. The model is as it was.
+    /// Every part that the release does not read and that could not be rewritten, as
+    /// [`check_target`](crate::check_target) reports it, with the reason. The model is unchanged.
     ///
     /// # Examples
     /// ```
@@ -103,7 +103,7 @@ fn refusal(target: Release, error: &dyn std::fmt::Display) -> Vec<Diagnostic> {
     vec![Diagnostic::new(Code::NewerThanTarget, message)]
 }
 
-/// The first release that has an operation of a kind.
+/// Returns the first release that has an operation of a kind.
 fn first_release(kind: LayerKind) -> Release {
     let rows = ops::all().filter(|row| row.layer_kind() == kind);
     rows.filter_map(Release::of_revision).min().unwrap_or(Release::OLDEST)
@@ -114,7 +114,7 @@ fn has_promotions(model: &Model) -> bool {
     model.walk().any(|(_, graph)| graph.layers().any(is_promotion))
 }
 
-/// Edits some layers of all graphs, and says which.
+/// Edits some layers of all graphs, and returns them.
 fn edit_layers<T>(
     model: &mut Model,
     choose: impl Fn(&Graph) -> Vec<(LayerId, T)>,
@@ -128,7 +128,7 @@ fn edit_layers<T>(
             let mut graph = edit.at(&place)?;
             layers.into_iter().try_for_each(|(id, change)| verb(&mut graph, id, change))
         });
-        // The layers were just found.
+        // The layers were found just before.
         debug_assert!(done.is_ok(), "{done:?}");
         let layers = ids.into_iter().filter_map(|id| model.graph_at(&place)?.layer(id));
         edited.extend(layers.map(|layer| LayerRef::of(&place, layer)));
@@ -136,8 +136,8 @@ fn edit_layers<T>(
     edited
 }
 
-/// Names layers after the first operation set that has their revision, where the release does not have the one that the
-/// file names.
+/// Sets the operation set of layers to the first one with their revision, if the release lacks the set that the file
+/// names.
 fn set_versions(model: &mut Model, target: Release) -> Vec<LayerRef> {
     let choose = |graph: &Graph| {
         let layers = graph.layers();
@@ -148,7 +148,7 @@ fn set_versions(model: &mut Model, target: Release) -> Vec<LayerRef> {
     edit_layers(model, choose, |graph, id, (ty, version)| graph.set_operation(id, &ty, &version))
 }
 
-/// Spells the marks that keep a precision as the release reads them.
+/// Spells the precision marks as the release reads them.
 fn spell_marks(model: &mut Model, target: Release) -> Vec<LayerRef> {
     let (version, wanted) = (model.version, Spelling::of(target));
     let choose = |graph: &Graph| {
@@ -159,7 +159,7 @@ fn spell_marks(model: &mut Model, target: Release) -> Vec<LayerRef> {
     edit_layers(model, choose, |graph, id, marks| graph.set_marks(id, &marks))
 }
 
-/// A warning if layers have marks that the release passes over.
+/// Returns a warning if layers have marks that the release ignores.
 fn lost_marks(model: &Model, target: Release) -> Option<Diagnostic> {
     if target >= Release::WITH_PRECISE_LAYERS || Release::of_format(model.version) > target {
         return None;
@@ -175,7 +175,7 @@ fn lost_marks(model: &Model, target: Release) -> Option<Diagnostic> {
     Some(found.help("do not ask its plugins for a narrower precision, or take a release from 2024.0 on"))
 }
 
-/// Gives each layer a name of its own in its graph.
+/// Gives each layer a unique name in its graph.
 fn separate_names(model: &mut Model) -> Vec<LayerRef> {
     let choose = |graph: &Graph| {
         let layers = repeated_names(graph).into_iter();
@@ -187,7 +187,7 @@ fn separate_names(model: &mut Model) -> Vec<LayerRef> {
     })
 }
 
-/// The operation set that a layer is to name, where the release does not have the one that it names.
+/// Returns the operation set that a layer should name, if the release lacks the one that it names.
 fn known_version(layer: &Layer, target: Release) -> Option<String> {
     let row = layer.operation()?;
     let opset = layer.version().strip_prefix("opset")?.parse().ok()?;
@@ -198,14 +198,14 @@ fn known_version(layer: &Layer, target: Release) -> Option<String> {
     row.opsets().find(reads).map(|opset| format!("opset{opset}"))
 }
 
-/// Says what the release asks of the text.
+/// Sets the constraints of the release on the text.
 fn demand(model: &mut Model, target: Release) {
     model.demands.port_types |= target < Release::WITH_OPEN_TYPES;
     model.demands.fixed_dims |= model.version == IrVersion::V10 && target < Release::WITH_OPEN_SHAPES;
     model.demands.opening |= target < Release::WITH_ANY_OPENING;
 }
 
-/// Adds to an error why its layer could not be rewritten.
+/// Adds the reason why its layer could not be rewritten to an error.
 fn explain(error: &mut Diagnostic, model: &Model, rules: &[Rule], skipped: &[RewriteError]) {
     let Some(at) = error.layer.clone().filter(|_| error.code == Code::NewerThanTarget) else { return };
     let refused: Vec<_> = skipped.iter().filter_map(|error| error.at(&at)).collect();
@@ -217,7 +217,7 @@ fn explain(error: &mut Diagnostic, model: &Model, rules: &[Rule], skipped: &[Rew
     }
     let Some(graph) = model.graph_at(&at.place) else { return };
     let Some(layer) = graph.layer(at.id) else { return };
-    // Of several rules, the one of which the most fits.
+    // Among several rules, the one with the largest matching part is explained.
     let misses = rules.iter().filter_map(|rule| Some((rule.miss(graph, model.weights(), layer)?, rule)));
     let miss = misses.filter(|((progress, _), _)| *progress > 0).max_by_key(|((progress, _), _)| *progress);
     error.notes.extend(miss.map(|((_, reason), rule)| format!("rule {} does not match: {reason}", rule.name())));

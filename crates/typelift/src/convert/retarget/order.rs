@@ -1,11 +1,11 @@
-//! TopK without the order that later revisions keep.
+//! TopK without the stable order that later revisions guarantee.
 
 use typelift_promote::ElementType;
 
 use super::facts::{Written, axis_of, integer, list, rank};
 use crate::rewrite::Match;
 
-/// Types of the number of elements that every release takes.
+/// Types of the number of elements that every release accepts.
 const COUNTS: [ElementType; 3] = [ElementType::I8, ElementType::I32, ElementType::I64];
 
 pub(super) fn unstable(m: &Match) -> Written {
@@ -16,7 +16,7 @@ pub(super) fn unstable(m: &Match) -> Written {
     })
 }
 
-/// The same revision with a number of elements that early releases take.
+/// Replaces the type of the number of elements by one that early releases accept.
 pub(super) fn signed_count(m: &Match) -> Written {
     if m.element_type("k").is_some_and(|ty| COUNTS.contains(&ty)) {
         Err("every release takes its number of elements".to_owned())
@@ -25,7 +25,7 @@ pub(super) fn signed_count(m: &Match) -> Written {
     }
 }
 
-/// The first of the largest elements: `TopK-3` may give any of them.
+/// Selects the first of the largest elements, because `TopK-3` may return any of them.
 pub(super) fn first_of_stable(m: &Match) -> Written {
     if m.constant("k") != Some(&[1.0]) {
         return Err("TopK-3 does not keep the order of equal elements".to_owned());
@@ -39,7 +39,7 @@ pub(super) fn first_of_stable(m: &Match) -> Written {
     Ok(format!("({best}, Convert({first}) {{destination_type=$t}})"))
 }
 
-/// The numbers of the elements along an axis, and how many there are.
+/// Returns the numbers of the elements along an axis, and their count.
 fn places(m: &Match, axis: usize, rank: usize) -> (String, String) {
     let size = match m.shape("x").and_then(|shape| shape.dims()?.get(axis)?.value()) {
         Some(size) => size.to_string(),
@@ -49,8 +49,8 @@ fn places(m: &Match, axis: usize, rank: usize) -> (String, String) {
     if axis + 1 < rank { (format!("Unsqueeze({places}, {})", list(1..rank - axis)), size) } else { (places, size) }
 }
 
-/// `TopK-3` finds the worst of the best. Everything better is chosen, and of its equals the first ones; the order of the
-/// chosen ones is how many of them come before each.
+/// Makes the order stable. `TopK-3` finds the smallest of the largest elements. Everything greater is selected, and the
+/// first ones of its equals. The position of a selected element is the number of selected ones before it.
 pub(super) fn stable(m: &Match) -> Written {
     let rank = rank(m, "x")?;
     let axis = axis_of(integer(m, "a")?, || Ok(rank))? as usize;

@@ -1,7 +1,7 @@
-//! Downgrades: later revisions written as earlier ones, and operations as older ones.
+//! Downgrade rules: later revisions written as earlier ones, and new operations as older ones.
 //!
-//! A row that has a right side of its own is a rule of the [notation](crate::notation); one whose right side depends on
-//! shapes, constants or attributes has a function that writes it. What a function cannot express it refuses, with the reason.
+//! A row with a fixed right side is a rule of the [notation](crate::notation). If the right side depends on shapes,
+//! constants or attributes, a function writes it. A function refuses, with a reason, what it cannot express.
 
 use std::fmt::Write as _;
 use std::sync::LazyLock;
@@ -14,15 +14,15 @@ use crate::model::shape::Shape;
 use crate::ops::{self, Release};
 use crate::rewrite::{Match, Pattern, Rule};
 
-/// A way to do without an operation, or without a value of an attribute.
+/// A replacement for an operation, or for a value of an attribute.
 pub(super) struct Downgrade {
     /// Returns the name.
     pub(super) name: &'static str,
-    /// What it matches, and what takes its place where that is always the same.
+    /// The pattern and, if it is fixed, the replacement.
     pattern: &'static str,
-    /// What takes its place where that depends on the match.
+    /// The replacement, if it depends on the match.
     right: Option<Right>,
-    /// The first release that does not need it; that of the root's operation where it does not say.
+    /// The first release that does not need the rule; by default the first one with the operation.
     until: Option<&'static str>,
 }
 
@@ -43,7 +43,7 @@ impl Downgrade {
         self
     }
 
-    /// The rule, ready to be applied.
+    /// Returns the rule, ready to be applied.
     pub(super) fn rule(&self) -> Option<Rule> {
         let rule = match self.right {
             Some(right) => self.pattern.parse::<Pattern>().ok()?.writes(right),
@@ -52,7 +52,7 @@ impl Downgrade {
         Some(rule.named(self.name))
     }
 
-    /// Whether a release needs it.
+    /// True if a release needs it.
     fn serves(&self, rule: &Rule, target: Release) -> bool {
         if let Some(until) = self.until {
             return until.parse().is_ok_and(|until: Release| target < until);
@@ -67,14 +67,14 @@ impl Downgrade {
     }
 }
 
-/// The rules that a release needs.
+/// Returns the rules that a release needs.
 pub(super) fn rules_for(target: Release) -> Vec<Rule> {
     static RULES: LazyLock<Vec<(&Downgrade, Rule)>> =
         LazyLock::new(|| DOWNGRADES.iter().filter_map(|row| Some((row, row.rule()?))).collect());
     RULES.iter().filter(|(row, rule)| row.serves(rule, target)).map(|(_, rule)| rule.clone()).collect()
 }
 
-/// Every downgrade. Where several match, the first counts.
+/// Every downgrade. If several match, the first is applied.
 pub(super) const DOWNGRADES: &[Downgrade] = &[
     // Later revisions as earlier ones.
     rule("avg-pool-16-to-14", "AvgPool-16(x) {dilations=[1]} => AvgPool-14(x) {...}"),
@@ -126,7 +126,7 @@ pub(super) const DOWNGRADES: &[Downgrade] = &[
     written("one-hot-16-to-1", "OneHot-16(i, d, on, off) {negative_indices_mode=$n, axis=$a}", one_hot),
     written("pad-12-to-1", "Pad-12(x, b, e) {pad_mode=$m}", |m| pad(m, "")),
     written("pad-12-to-1", "Pad-12(x, b, e, v) {pad_mode=$m}", |m| pad(m, ", v")),
-    // Releases before 2025.4 need to know how many pads there are.
+    // Releases before 2025.4 require a known number of pads.
     written("pad-of-known-length", "Pad(x, b, e, ...) {pad_mode=$m}", known_pads).until("2025.4"),
     rule("prior-box-8-to-1", "PriorBox-8(o, i) {min_max_aspect_ratios_order=true} => PriorBox-1(o, i) {...}"),
     rule("roi-align-9-to-3", "ROIAlign-9(x, b, i) {aligned_mode=asymmetric} => ROIAlign-3(x, b, i) {...}"),
@@ -159,7 +159,7 @@ pub(super) const DOWNGRADES: &[Downgrade] = &[
         "(v, i) = TopK-11(x, k) {axis=$a, mode=$m, sort=$s, index_element_type=$t, stable=true}",
         order::stable,
     ),
-    // Releases before 2022.1 take a list of axes only.
+    // Releases before 2022.1 accept only a list of axes.
     rule("unsqueeze-by-list", "Unsqueeze(x, a: const []) => Unsqueeze(x, reshape(a, [1]))").until("2022.1"),
     // Operations as older ones.
     written("adaptive-avg-pool", "AdaptiveAvgPool-8(x, s: const)", |m| {
@@ -256,7 +256,7 @@ pub(super) const DOWNGRADES: &[Downgrade] = &[
     rule("soft-sign", "SoftSign-9(x) => Divide(x, Add(Abs(x), 1))"),
 ];
 
-/// A pooling whose rounding every release knows, with these outputs.
+/// Writes a pooling with these outputs whose rounding every release supports.
 fn pool(m: &Match, operation: &str, outputs: &[&str]) -> Written {
     let with = |rounding: &str, output: &str| format!("{operation}(x){output} {{{rounding}...}}");
     let whole = |rounding: &str| match outputs.len() {
@@ -266,7 +266,7 @@ fn pool(m: &Match, operation: &str, outputs: &[&str]) -> Written {
     if !m.root().attribute("rounding_type").is_some_and(|it| it.eq_ignore_ascii_case("ceil_torch")) {
         return Ok(whole(""));
     }
-    // With most dims, one of OpenVINO's own two roundings gives the same as PyTorch's.
+    // For most dimensions, one of OpenVINO's two roundings equals PyTorch's.
     if let Ok(rounding) = slices::rounding(m) {
         return Ok(whole(&format!("rounding_type={rounding}, ")));
     }
@@ -283,7 +283,7 @@ fn max_pool_1(m: &Match) -> Written {
     Ok("MaxPool-1(x) {...}".to_owned())
 }
 
-/// The number of classes follows from the inputs; the first revision takes it as an attribute.
+/// Writes a DetectionOutput of the first revision, whose number of classes is an attribute instead of inferred.
 fn detection_output(m: &Match, more: &str) -> Written {
     let (classes, priors) = (dims(m, "c", 0)?, dims(m, "p", 0)?);
     let size = if is_true(m.root().attribute("normalized").unwrap_or("false")) { 4 } else { 5 };
@@ -295,7 +295,7 @@ fn detection_output(m: &Match, more: &str) -> Written {
     }
 }
 
-/// Indices that count from the end, as those that count from the front.
+/// Converts indices that count from the end to indices from the front.
 fn from_front(m: &Match, indices: &str, size: impl FnOnce() -> Result<String, String>) -> Result<String, String> {
     let unsigned = m.element_type(indices).is_some_and(|ty| ty.kind() == Kind::Unsigned);
     if unsigned || m.constant(indices).is_some_and(|values| values.iter().all(|&value| value >= 0.0)) {
@@ -304,7 +304,7 @@ fn from_front(m: &Match, indices: &str, size: impl FnOnce() -> Result<String, St
     Ok(format!("Select(Less({indices}, 0), Add({indices}, {}), {indices})", size()?))
 }
 
-/// The size of a tensor along an axis, in the type of the indices into it.
+/// Returns the size of a tensor along an axis, in the type of the indices into it.
 fn size_along(m: &Match, axis: &str, indices: &str) -> Result<String, String> {
     let Some(&[axis]) = integers(m, axis).as_deref() else { return Err("the axis is not a constant".to_owned()) };
     let axis = axis_of(axis, || rank(m, "x"))?;
@@ -325,7 +325,7 @@ fn scatter_elements(m: &Match) -> Written {
     Ok(format!("ScatterElementsUpdate-3(x, {indices}, u, a)"))
 }
 
-/// Revision 5 makes one dim of the batch dims.
+/// Writes GatherND; revision 5 merges the batch dimensions into one.
 fn gather_nd(m: &Match) -> Written {
     let batch = integer(m, "b")?;
     let gathered = "GatherND-5(x, i) {batch_dims=$b}";
@@ -347,7 +347,7 @@ fn gather_nd(m: &Match) -> Written {
     Ok(format!("Reshape({gathered}, {shape}) {{special_zero=false}}"))
 }
 
-/// Revision 4 has an input for sizes and one for scales, of which it reads the one that the mode says.
+/// Writes Interpolate; revision 4 has one input for sizes and one for scales, and reads the one that the mode selects.
 fn interpolate(m: &Match, axes: &str) -> Written {
     if m.attribute("m")?.to_ascii_lowercase().ends_with("pillow") {
         return Err(format!("Interpolate-4 does not have mode={}", m.attribute("m")?));
@@ -363,7 +363,7 @@ fn interpolate(m: &Match, axes: &str) -> Written {
     Ok(format!("Interpolate-4(x, {sizes}, {scales}{axes}) {{...}}"))
 }
 
-/// The first revision drops negative indices; `normalize` counts them from the end.
+/// Writes OneHot; the first revision drops negative indices, and `normalize` counts them from the end.
 fn one_hot(m: &Match) -> Written {
     let indices = match m.attribute("n")?.to_ascii_lowercase().as_str() {
         "normalize" => {
@@ -375,7 +375,7 @@ fn one_hot(m: &Match) -> Written {
     Ok(format!("OneHot-1({indices}, d, on, off) {{axis=$a}}"))
 }
 
-/// The first revision does not cut: negative pads become a slice after the others.
+/// Writes Pad; the first revision cannot crop, so negative pads become a slice after the others.
 fn pad(m: &Match, value: &str) -> Written {
     let (begin, end) = (integers(m, "b"), integers(m, "e"));
     let cuts = |pads: &Option<Vec<i64>>| pads.as_ref().is_none_or(|pads| pads.iter().any(|&pad| pad < 0));
@@ -395,7 +395,7 @@ fn pad(m: &Match, value: &str) -> Written {
     Ok(format!("StridedSlice({grown}, Maximum(Negative(b), 0), {last}, convert({ones}, {ty})) {masks}"))
 }
 
-/// As many pads as the tensor has dims.
+/// Writes as many pads as the tensor has dimensions.
 fn known_pads(m: &Match) -> Written {
     let is_known = |name: &str| m.shape(name).is_some_and(Shape::is_static);
     if m.attribute("m")?.eq_ignore_ascii_case("constant") || is_known("b") && is_known("e") {
@@ -406,7 +406,7 @@ fn known_pads(m: &Match) -> Written {
     Ok(format!("Pad(x, {}, {}, ...) {{pad_mode=$m}}", reshaped("b"), reshaped("e")))
 }
 
-/// Before 2024.3, axes that Squeeze leaves alone are an error.
+/// Writes Squeeze; before 2024.3 it is an error to list axes that are not squeezed.
 fn squeezable(m: &Match) -> Written {
     let (rank, axes) = (rank(m, "x")?, integers(m, "a").ok_or("the axes are not a constant")?);
     let dims = m.shape("x").and_then(|shape| shape.dims()).unwrap_or_default();
@@ -425,21 +425,22 @@ fn softmax(m: &Match) -> Written {
     Ok(format!("Softmax-1(x) {{axis={axis}}}"))
 }
 
-/// Removes those of the axes that have one element.
+/// Writes a Squeeze of those axes that have one element.
 fn squeeze(m: &Match) -> Written {
     let dims = dims(m, "x", 0)?;
     let axes = integers(m, "a").ok_or("the axes are not a constant")?;
     let axes = axes.into_iter().map(|axis| axis_of(axis, || Ok(dims.len()))).collect::<Result<Vec<_>, _>>()?;
     let ones: Vec<_> = axes.into_iter().filter(|&axis| dims.get(axis as usize) == Some(&1)).collect();
     if ones.is_empty() {
-        // Without axes every dim of 1 would go.
+        // Without axes every dimension of 1 would be removed.
         Err("none of its axes has one element".to_owned())
     } else {
         Ok(format!("Squeeze-1(x, {})", list(ones)))
     }
 }
 
-/// In two's complement, the bits of `x` flipped are `-1 - x`, or what is missing to the largest number.
+/// Writes BitwiseNot: in two's complement the flipped bits of `x` are `-1 - x`, and for unsigned types the largest
+/// number minus `x`.
 fn bitwise_not(m: &Match) -> Written {
     let ty = m.element_type("x").unwrap_or(ElementType::Dynamic);
     match ty.kind() {
@@ -449,7 +450,7 @@ fn bitwise_not(m: &Match) -> Written {
     }
 }
 
-/// A pooling with windows of one size, or a reduction where one window takes it all.
+/// Writes a pooling with windows of one size, or a reduction if one window covers everything.
 fn adaptive_pool(m: &Match, reduction: &str, operation: &str, more: &str) -> Written {
     let rank = rank(m, "x")?;
     let sizes = integers(m, "s").ok_or("the size of the output is not a constant")?;
@@ -468,7 +469,7 @@ fn adaptive_pool(m: &Match, reduction: &str, operation: &str, more: &str) -> Wri
     ))
 }
 
-/// Sums over counts; a bag without elements has one, which is the default or zeros.
+/// Writes sums divided by counts; a bag without elements has one, which is the default or zeros.
 fn mean_of_bags(m: &Match, default: &str) -> Written {
     let ty = m.element_type("t").filter(|ty| ty.is_float()).ok_or("the element type is not known")?;
     let rank = rank(m, "t")?;
@@ -489,7 +490,7 @@ fn group_normalization(m: &Match) -> Written {
     Ok(format!("Add(Multiply({normal}, Unsqueeze(s, {others})), Unsqueeze(b, {others}))"))
 }
 
-/// The second axis from the end of a tensor, as a scalar.
+/// Returns the second axis from the end of a tensor, as a scalar.
 fn length(m: &Match, name: &str) -> Result<String, String> {
     let rank = rank(m, name)?;
     let axis = rank.checked_sub(2).ok_or("its inputs are not matrices")?;
@@ -527,7 +528,7 @@ fn attention(m: &Match, mask: Option<&str>, scale: Option<&str>) -> Written {
     Ok(format!("MatMul(Softmax-8({scores}) {{axis=-1}}, v) {{transpose_a=false, transpose_b=false}}"))
 }
 
-/// Where a value belongs among sorted ones is how many are less.
+/// Writes SearchSorted: the position of a value among sorted ones is the number of smaller ones.
 fn search_sorted(m: &Match) -> Written {
     let (sorted, values) = (rank(m, "s")?, rank(m, "v")?);
     let less = if is_true(m.attribute("r")?) { "LessEqual" } else { "Less" };

@@ -1,4 +1,4 @@
-//! Scatters that reduce, as comparisons of every place with every update.
+//! Scatter operations with a reduction, as comparisons of every position with every update.
 
 use super::facts::{Written, axis_of, dims, integers, is_true, list, rank};
 use crate::rewrite::Match;
@@ -6,14 +6,14 @@ use crate::rewrite::Match;
 /// Limit on such comparisons.
 const MOST: u64 = 1 << 28;
 
-/// Updates and the elements that they are for, both with the axis `axis` for the updates. What they do not reach stays.
+/// Updates and their elements, both with the axis `axis` for the updates. Elements without updates keep their values.
 struct Hits {
     data: String,
     updates: String,
-    /// Whether an update is for an element.
+    /// True if an update is for an element.
     mask: String,
     axis: usize,
-    /// Pads what is reduced to the shape of the data.
+    /// A Pad of the reduced tensor to the shape of the data.
     pad: Option<String>,
 }
 
@@ -30,11 +30,11 @@ impl Hits {
         }
     }
 
-    /// The data with the updates; `keep` says whether an element that is updated counts itself.
+    /// Writes the updated data; `keep` is true if an updated element itself takes part.
     fn write(&self, reduction: &str, keep: bool) -> Written {
         let Self { data, updates, mask, axis, .. } = self;
         let filled = |neutral: &str| format!("Select({mask}, {updates}, {neutral})");
-        // The reduction misses no element where values of other elements replace its updates.
+        // The reduction needs no element of its own, because other values replace missing updates.
         let any = |reduce: &str| format!("{reduce}({updates}, {axis}) {{keep_dims=true}}");
         let sum = self.reduced("ReduceSum", &filled("0"));
         let count = self.reduced("ReduceSum", &format!("Convert({mask}) {{destination_type=i32}}"));
@@ -55,7 +55,7 @@ impl Hits {
     }
 }
 
-/// `ScatterElementsUpdate-12` with the indices given, which count from the front.
+/// Writes `ScatterElementsUpdate-12` with these indices, which count from the front.
 pub(super) fn elements(m: &Match, indices: &str) -> Written {
     let rank = rank(m, "x")?;
     let Some(&[axis]) = integers(m, "a").as_deref() else { return Err("the axis is not a constant".to_owned()) };
@@ -86,7 +86,7 @@ pub(super) fn elements(m: &Match, indices: &str) -> Written {
     hits.write(&m.attribute("r")?.to_ascii_lowercase(), is_true(m.attribute("v")?))
 }
 
-/// `ScatterNDUpdate-15` that reduces: the dims that an index counts through become one.
+/// Writes `ScatterNDUpdate-15` with a reduction: the indexed dimensions are merged into one.
 pub(super) fn nd(m: &Match) -> Written {
     let (rank, picks) = (rank(m, "x")?, rank(m, "i")?);
     let depth = m.shape("i").and_then(|shape| shape.dims()?.last()?.value());

@@ -1,4 +1,4 @@
-//! Downgrades that work out windows and slices.
+//! Downgrades that compute windows and slices.
 
 use std::iter;
 
@@ -7,7 +7,7 @@ use typelift_promote::ElementType;
 use super::facts::{Written, dims, integers, is_true, list, rank};
 use crate::rewrite::Match;
 
-/// The rounding that gives a pooling the dims that `ceil_torch` gives it.
+/// Returns the rounding that gives a pooling the dimensions of `ceil_torch`.
 pub(super) fn rounding(m: &Match) -> Result<&'static str, String> {
     let numbers = |name: &str, default: u64| {
         let text = m.root().attribute(name).unwrap_or_default().to_owned();
@@ -37,7 +37,7 @@ pub(super) fn rounding(m: &Match) -> Result<&'static str, String> {
     }
 }
 
-/// What a pooling that rounds up makes, less the windows that begin after the elements and the padding before them, as
+/// Writes a pooling that rounds up, without the windows that begin after the elements and the padding before them, as
 /// PyTorch rounds.
 pub(super) fn without_padding(m: &Match, pooled: &str) -> Written {
     let rank = rank(m, "x")?;
@@ -58,7 +58,7 @@ pub(super) fn without_padding(m: &Match, pooled: &str) -> Written {
     ))
 }
 
-/// An average of elements that are not next to each other: their sum by a convolution with ones, over their number.
+/// Writes an average of elements that are not adjacent: their sum by a convolution with ones, divided by their number.
 pub(super) fn dilated_average(m: &Match) -> Written {
     let ty = m.element_type("x").filter(|ty| ty.is_float()).ok_or("older releases do not convolve integers")?;
     let attribute = |name: &str| m.root().attribute(name).unwrap_or_default().to_owned();
@@ -89,7 +89,7 @@ pub(super) fn dilated_average(m: &Match) -> Written {
     Ok(format!("Reshape(Divide({sums}, {count}), {outer}) {{special_zero=false}}"))
 }
 
-/// One of the vectors of a slice, with an entry for each axis up to the last one.
+/// Returns one of the vectors of a slice, with an entry for each axis up to the last one.
 fn spread(m: &Match, name: &str, axes: &[usize], filler: i64) -> String {
     let count = axes.iter().max().map_or(0, |axis| axis + 1);
     let place = |axis: usize| axes.iter().position(|&known| known == axis);
@@ -105,10 +105,10 @@ fn spread(m: &Match, name: &str, axes: &[usize], filler: i64) -> String {
     format!("Gather-1(Concat({name}, [{filler}]) {{axis=0}}, {order}, 0)")
 }
 
-/// Ends that lie beyond any tensor: a mask says the same in any type.
+/// An end beyond any tensor, which a mask expresses in every type.
 const FAR: i64 = i32::MAX as i64;
 
-/// A slice along some axes as one along all axes up to the last of them.
+/// Writes a slice of some axes as a slice of all axes up to the last of them.
 pub(super) fn strided(m: &Match, axes: Option<&str>) -> Written {
     let count =
         m.shape("b").and_then(|shape| shape.dims()?.first()?.value()).ok_or("the number of axes is not known")?;
@@ -138,7 +138,7 @@ pub(super) fn strided(m: &Match, axes: Option<&str>) -> Written {
     ))
 }
 
-/// Numbers all elements, slices the numbers, and writes the updates to the elements of those numbers.
+/// Numbers all elements, slices the numbers, and writes the updates to the elements with those numbers.
 pub(super) fn scatter(m: &Match, axes: &str) -> Written {
     let shape = "ShapeOf-3(x) {output_type=i64}";
     let count = match dims(m, "x", 0) {

@@ -1,4 +1,4 @@
-//! Version 10 of the format, and what it does not hold.
+//! Version 10 of the format, and the parts that it cannot hold.
 
 use rustc_hash::FxHashSet;
 
@@ -6,10 +6,10 @@ use crate::findings::{Code, Diagnostic, LayerRef};
 use crate::model::graph::{Graph, Input, IrVersion, Layer, LayerId, Model, NewLayer, Output, OutputPort, Place, Start};
 use crate::text::xml;
 
-/// Limit on the places that one diagnostic points at.
+/// Limit on the positions in one diagnostic.
 const PLACES: usize = 8;
 
-/// Makes a model one of version 10, and says what that loses.
+/// Converts a model to version 10, and reports the losses.
 pub(super) fn write(model: &mut Model) -> Vec<Diagnostic> {
     model.version = IrVersion::V10;
     let mut found = Vec::new();
@@ -19,7 +19,7 @@ pub(super) fn write(model: &mut Model) -> Vec<Diagnostic> {
     found
 }
 
-/// Metadata of layers and ports stays in the file, where readers of version 10 pass over it.
+/// Reports metadata of layers and ports. It is kept in the file, where readers of version 10 ignore it.
 fn metadata(model: &Model) -> Option<Diagnostic> {
     let (mut found, mut count) = (Diagnostic::new(Code::Version10Loss, ""), 0);
     for (_, graph) in model.walk() {
@@ -39,8 +39,8 @@ fn metadata(model: &Model) -> Option<Diagnostic> {
     (count > 0).then(|| found.help("nothing, unless the release or a tool relies on it, such as on `fused_names`"))
 }
 
-/// Version 10 knows an output by the layer that makes it: each of several outputs of one tensor gets a layer of its own, and
-/// so does one of an input.
+/// Inserts layers so that outputs are distinct. Version 10 identifies an output by its producer, so each of several
+/// outputs of one tensor gets its own layer, and so does an output of an input.
 fn separate_outputs(model: &mut Model) {
     let mut seen = Vec::new();
     for (result, tensor) in results(&model.graph) {
@@ -59,12 +59,12 @@ fn separate_outputs(model: &mut Model) {
             graph.set_name(convert, &name)?;
             graph.connect(convert.output(0), Input { layer: result, port: 0 })
         });
-        // Tensors of unknown type do not get this far.
+        // Tensors of unknown type were refused before.
         debug_assert!(done.is_ok(), "{done:?}");
     }
 }
 
-/// Gives the names of outputs to the tensors that they are made of, where version 10 finds them.
+/// Moves the names of outputs to the tensors that feed them, where version 10 finds them.
 fn output_names(model: &mut Model) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     let ports = model.graph.layers().flat_map(Layer::outputs);
@@ -81,7 +81,7 @@ fn output_names(model: &mut Model) -> Vec<Diagnostic> {
         }
         found.push(loss(model, layer, &missing, &lost));
         let named = model.edit(|graph| graph.set_names(tensor, [known, missing].concat()));
-        // The tensor is there: its names were just read.
+        // The tensor exists: its names were read just before.
         debug_assert!(named.is_ok(), "{named:?}");
     }
     found
@@ -102,7 +102,7 @@ fn loss(model: &Model, layer: &Layer, missing: &[String], lost: &[String]) -> Di
     found
 }
 
-/// The Results of a model with what feeds them.
+/// Returns the Results of a model with their sources.
 fn results(graph: &Graph) -> Vec<(LayerId, Output)> {
     let results = graph.layers().filter(|layer| layer.start() == Some(Start::Result));
     results.filter_map(|layer| Some((layer.id(), graph.producers(layer.id()).first().copied().flatten()?))).collect()

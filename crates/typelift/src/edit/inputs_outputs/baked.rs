@@ -1,4 +1,4 @@
-//! Shapes that a model was given for good, where what comes in has another one now.
+//! Hard-coded shapes that no longer match the data after an input changed its shape.
 
 use crate::base::span::Span;
 use crate::findings::{Code, Diagnostic, LayerRef};
@@ -8,9 +8,9 @@ use crate::ops::{self, LayerKind};
 use crate::text::xml::{declared_dims, locate};
 
 impl Model {
-    /// A warning for each Reshape of the model's own graph to a constant shape that was written for the lengths of the file,
-    /// where another length comes in now: its output keeps the old one, or it fails when it runs. Types and shapes must be
-    /// inferred.
+    /// Returns a warning for each Reshape to a constant shape that matched the lengths of the file and receives another
+    /// length now. It keeps the old length, or fails at run time. Only the model's own graph is checked. Types and
+    /// shapes must be inferred.
     ///
     /// # Examples
     /// ```
@@ -64,7 +64,8 @@ impl Model {
     }
 }
 
-/// The axis that a Reshape to these lengths keeps as it `was` while another length comes in, and lengths that do not.
+/// Returns the axis that a Reshape to these lengths keeps at its old length while another length arrives, and lengths
+/// that would adapt.
 fn freed(lengths: &[i64], was: &[i64], is: &[Dim], copies: bool) -> Option<(usize, Option<Vec<i64>>)> {
     let changed = |axis: usize| is[axis].value() != Some(was[axis]);
     if was.len() != is.len() || !(0..was.len()).any(changed) {
@@ -81,7 +82,7 @@ fn freed(lengths: &[i64], was: &[i64], is: &[Dim], copies: bool) -> Option<(usiz
     match kept {
         Some(axis) if copies => Some((axis, with(axis, 0))),
         Some(axis) => Some((axis, if absorbs { None } else { with(axis, -1) })),
-        // All of the file's elements go into fixed lengths.
+        // All elements of the file's shape fit into fixed lengths.
         None if lengths.iter().all(|&length| length > 0) && is.iter().any(|dim| dim.value().is_none()) => {
             let axis = lengths.iter().position(|&length| length == 1)?;
             Some((axis, with(axis, -1)))

@@ -1,4 +1,4 @@
-//! The inputs and outputs of a model: its Parameters and Results, found by name and given other types and shapes.
+//! Inputs and outputs of a model: its Parameters and Results, found by name and changed in type and shape.
 
 mod baked;
 
@@ -19,12 +19,12 @@ use crate::model::graph::{
 use crate::model::shape::{Shape, TensorType};
 use crate::ops::{self, LayerKind};
 
-/// The two ends of a model.
+/// Side of a model: its inputs or its outputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// Where tensors enter: the Parameters.
+    /// The inputs: Parameters.
     Input,
-    /// Where they leave: the Results.
+    /// The outputs: Results.
     Output,
 }
 
@@ -37,26 +37,26 @@ impl fmt::Display for End {
     }
 }
 
-/// An input or an output that has another shape than before.
+/// An input or output whose shape changed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Reshaped {
     /// The Parameter or the Result.
     pub layer: LayerRef,
-    /// The shape that it had.
+    /// The former shape.
     pub from: Shape,
-    /// The shape that it has.
+    /// The new shape.
     pub to: Shape,
 }
 
-/// Why an input or an output was not changed.
+/// Reason why an input or output was not changed.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum InterfaceError {
     /// Nothing has this name.
     #[error("the model has no {end} `{name}`{}", list(*.end, .known))]
     Unknown {
-        /// Where it was looked for.
+        /// The side that was searched.
         end: End,
         /// The name that was asked for.
         name: String,
@@ -66,7 +66,7 @@ pub enum InterfaceError {
     /// Several have this name.
     #[error("the model has several {end}s `{name}`: layers {}", .layers.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))]
     Ambiguous {
-        /// Where it was looked for.
+        /// The side that was searched.
         end: End,
         /// The name that was asked for.
         name: String,
@@ -76,38 +76,38 @@ pub enum InterfaceError {
     /// OpenVINO has no conversion between the two types.
     #[error("the {end} `{name}` is {from}, which cannot be converted to or from {to}")]
     NotConvertible {
-        /// Which end it is.
+        /// The side.
         end: End,
         /// The name that was asked for.
         name: String,
-        /// The element type that it has.
+        /// The current element type.
         from: ElementType,
-        /// The element type that was asked for.
+        /// The requested element type.
         to: ElementType,
     },
     /// No constant has this name.
     #[error("the model has no constant `{0}`")]
     UnknownConstant(String),
-    /// The values of a constant are not in the weights, or are not numbers.
+    /// The values of a constant are missing in the weights, or are not numbers.
     #[error("the values of constant `{name}` cannot be read as {from} and written as {to}")]
     Unreadable {
         /// The name that was asked for.
         name: String,
-        /// The element type that it has.
+        /// The current element type.
         from: ElementType,
-        /// The element type that was asked for.
+        /// The requested element type.
         to: ElementType,
     },
-    /// A constant would be another one in the type.
+    /// Values of a constant would change in the type.
     #[error("constant `{name}` does not survive the conversion from {from} to {to}: {values}")]
     LosesValues {
         /// The name that was asked for.
         name: String,
-        /// The element type that it has.
+        /// The current element type.
         from: ElementType,
-        /// The element type that was asked for.
+        /// The requested element type.
         to: ElementType,
-        /// What becomes of its values: `1 of 3 values changes: 1 overflows`.
+        /// The changes of its values: `1 of 3 values changes: 1 overflows`.
         values: String,
     },
     /// The edit was refused.
@@ -120,8 +120,8 @@ fn list(end: End, known: &[String]) -> String {
 }
 
 impl Model {
-    /// Gives the tensors that are inputs and outputs the names of their layers, by which version 10 finds them and version 11
-    /// does not.
+    /// Adds the names of their layers to the tensors of inputs and outputs. Version 10 finds them by these names, and
+    /// version 11 does not.
     pub(crate) fn keep_names(&mut self) -> Result<(), EditError> {
         let graph = self.graph();
         let inputs = self.inputs().map(|layer| layer.id().output(0));
@@ -143,25 +143,26 @@ impl Model {
         })
     }
 
-    /// The layers through which tensors enter the model, in the order of its inputs.
+    /// Returns the Parameters, in the order of the model's inputs.
     pub fn inputs(&self) -> impl Iterator<Item = &Layer> {
         self.graph.layers().filter(|layer| ops::kind(layer) == LayerKind::Parameter)
     }
 
-    /// The layers through which tensors leave the model, in the order of its outputs.
+    /// Returns the Results, in the order of the model's outputs.
     pub fn outputs(&self) -> impl Iterator<Item = &Layer> {
         self.graph.layers().filter(|layer| ops::kind(layer) == LayerKind::Result)
     }
 
-    /// The input whose layer or tensor has this name; layers come first.
+    /// Returns the input whose layer or tensor has this name; layers come first.
     ///
     /// # Errors
-    /// [`InterfaceError`] where there is none, or more than one.
+    /// [`InterfaceError`] if there is none, or more than one.
     pub fn find_input(&self, name: &str) -> Result<LayerId, InterfaceError> {
         self.find_end(End::Input, name)
     }
 
-    /// The output whose Result or tensor has this name; Results come first, and last the layer that makes the tensor.
+    /// Returns the output whose Result or tensor has this name. Results come first, and the layer that produces the
+    /// tensor last.
     ///
     /// # Errors
     /// [`InterfaceError`] if there is none, or more than one.
@@ -169,12 +170,12 @@ impl Model {
         self.find_end(End::Output, name)
     }
 
-    /// The names of the inputs or outputs that a name stands for: the one that has it or, where none has, those that `*`, any
-    /// text, and `?`, any letter, make of it. Each is one that [`find_input`](Self::find_input) or
-    /// [`find_output`](Self::find_output) finds.
+    /// Returns the names of the inputs or outputs that a name stands for. An exact match comes first; otherwise `*`
+    /// matches any text and `?` any character. Each result is accepted by [`find_input`](Self::find_input) or
+    /// [`find_output`](Self::find_output).
     ///
     /// # Errors
-    /// [`InterfaceError`] if nothing has the name, or more than one have it without `*` and `?`.
+    /// [`InterfaceError`] if nothing has the name, or if a name without `*` and `?` is ambiguous.
     ///
     /// # Examples
     /// ```
@@ -234,7 +235,7 @@ impl Model {
         }
     }
 
-    /// The names of the tensor that a Parameter makes or a Result takes, those that the Result gives it included.
+    /// Returns the names of a Parameter's output or a Result's input, including those that the Result gives it.
     pub(crate) fn interface_names(&self, end: End, layer: &Layer) -> Vec<String> {
         let tensor = match end {
             End::Input => layer.outputs().first(),
@@ -245,7 +246,7 @@ impl Model {
         names
     }
 
-    /// `` `x` ``, and the names of its tensor where they are others.
+    /// Formats `` `x` ``, and the names of its tensor if they differ.
     fn describe(&self, end: End, layer: &Layer) -> String {
         let mut names = self.interface_names(end, layer);
         names.retain(|name| name != layer.name());
@@ -258,13 +259,13 @@ impl Model {
         }
     }
 
-    /// Gives an input, found by the name of its layer or tensor, another element type, another shape, or both.
+    /// Changes the element type, the shape, or both of an input, found by the name of its layer or tensor.
     ///
-    /// [`infer`](crate::infer()) then carries it through the graph, and [`trace_changes`] says how each error that it finds is
+    /// Afterwards [`infer`](crate::infer()) propagates the change, and [`trace_changes`] shows how each new error is
     /// reached from the input.
     ///
     /// # Errors
-    /// [`InterfaceError`] where there is no such input, or more than one; nothing is changed then.
+    /// [`InterfaceError`] if there is no such input, or more than one. Nothing is changed then.
     ///
     /// # Examples
     /// ```
@@ -297,11 +298,11 @@ impl Model {
         .map_err(InterfaceError::Edit)
     }
 
-    /// Gives inputs other element types and shapes, as [`set_input`](Self::set_input), and returns the inputs. A name can stand
-    /// for several, as [`ends_named`](Self::ends_named) has it.
+    /// Changes element types and shapes of inputs, as [`set_input`](Self::set_input) does, and returns the inputs. A
+    /// name can stand for several inputs, as in [`ends_named`](Self::ends_named).
     ///
     /// # Errors
-    /// [`InterfaceError`] at the first that cannot be changed; those before it are changed then.
+    /// [`InterfaceError`] at the first input that cannot be changed. Inputs before it are changed.
     pub fn set_inputs(
         &mut self,
         types: &[(String, ElementType)],
@@ -321,12 +322,12 @@ impl Model {
         Ok(changed)
     }
 
-    /// Gives an input of the model another element type, and keeps what is computed: the Parameter gets the type, and one
-    /// Convert after it makes what the model works with. The Parameter keeps its name and its tensor's names, as with
-    /// OpenVINO's `PrePostProcessor`. Returns what was done; nothing if the input has the type.
+    /// Changes the element type of a model input and keeps the computation. The Parameter gets the type, and a Convert
+    /// after it restores the former type. The Parameter keeps its name and its tensor's names, as with OpenVINO's
+    /// `PrePostProcessor`. Returns the changes; nothing if the input already has the type.
     ///
     /// # Errors
-    /// [`InterfaceError`] if there is no such input, or more than one, or the types cannot be converted; nothing is
+    /// [`InterfaceError`] if there is no such input, or more than one, or if the types cannot be converted. Nothing is
     /// changed then.
     ///
     /// # Examples
@@ -370,12 +371,12 @@ impl Model {
         Ok(self.with_sources(changes))
     }
 
-    /// Gives an output of the model another element type, and keeps what is computed: one Convert before the Result, which
-    /// keeps its name and takes the tensor names over, as with OpenVINO's `PrePostProcessor`. Types must be inferred.
-    /// Returns what was done; nothing if the output has the type.
+    /// Changes the element type of a model output and keeps the computation, by a Convert before the Result. The Result
+    /// keeps its name and gets the tensor names, as with OpenVINO's `PrePostProcessor`. Types must be inferred. Returns
+    /// the changes; nothing if the output already has the type.
     ///
     /// # Errors
-    /// [`InterfaceError`] if there is no such output, or more than one, or the types cannot be converted; nothing is
+    /// [`InterfaceError`] if there is no such output, or more than one, or if the types cannot be converted. Nothing is
     /// changed then.
     pub fn convert_output(&mut self, name: &str, element_type: ElementType) -> Result<Vec<Change>, InterfaceError> {
         let id = self.find_output(name)?;
@@ -421,13 +422,13 @@ impl Model {
         changes.list
     }
 
-    /// Whether an input is only used as indices, all of which a narrower type holds.
+    /// True if an input is used only as indices, all of which fit a narrower type.
     fn is_safe_index(&self, input: &Layer, types: [ElementType; 2]) -> bool {
         let is_input = ops::kind(input) == LayerKind::Parameter;
         is_input && matches!(self.narrowing(input.id(), types), Some(Narrowing::Safe(_)))
     }
 
-    /// The types and shapes of the model's inputs and outputs, as they are known now.
+    /// Returns the current types and shapes of the model's inputs and outputs.
     #[must_use]
     pub fn interface_types(&self) -> Vec<(LayerId, TensorType)> {
         let made = |layer: &Layer| Some((layer.id(), layer.outputs().first()?.tensor_type()));
@@ -438,7 +439,7 @@ impl Model {
         self.inputs().filter_map(made).chain(self.outputs().filter_map(taken)).collect()
     }
 
-    /// The inputs and outputs that had other shapes `before`, with those and the present ones.
+    /// Returns the inputs and outputs whose shape differs from `before`, with both shapes.
     #[must_use]
     pub fn reshaped_since(&self, before: &[(LayerId, TensorType)]) -> Vec<Reshaped> {
         let before: HashMap<_, _> = before.iter().map(|(id, tensor)| (*id, &tensor.shape)).collect();
@@ -450,7 +451,7 @@ impl Model {
         self.interface_types().into_iter().filter_map(reshaped).collect()
     }
 
-    /// The inputs and outputs that had other types `before`.
+    /// Returns the inputs and outputs whose type differs from `before`.
     #[must_use]
     pub fn retyped_since(&self, before: &[(LayerId, TensorType)]) -> Vec<Change> {
         let before: HashMap<_, _> = before.iter().map(|(id, tensor)| (*id, tensor.element_type)).collect();
@@ -470,8 +471,8 @@ impl Model {
         changes.list
     }
 
-    /// A warning for each kind of trouble that integers bring where the file has other types: an average, a power, a
-    /// product or a difference that is computed with integers, and integers that are narrower. Types must be inferred.
+    /// Returns warnings about integers in place of other types: an average, a power, a product or a difference that is
+    /// computed with integers, and narrower integers. Types must be inferred.
     #[must_use]
     pub fn narrowed(&self) -> Vec<Diagnostic> {
         let mut computed = Vec::new();
@@ -512,10 +513,10 @@ impl Model {
     }
 }
 
-/// The type that an end of the model has.
+/// Returns the current type of an input or output.
 ///
 /// # Errors
-/// It is not known, or the types cannot be converted into each other.
+/// A type that is unknown, or types that cannot be converted into each other.
 fn check_convertible(
     end: End,
     name: &str,
@@ -527,11 +528,11 @@ fn check_convertible(
     if from == to { Ok(from) } else { fidelity(from, to).map(|_| from).ok_or_else(refused) }
 }
 
-/// How many layers of a long chain are named at each of its ends.
+/// The number of layers named at each end of a long chain.
 const SHOWN_AT_ENDS: usize = 4;
 
-/// Adds to each error the shortest way on which one of the `changed` layers reaches the layer that it is about, so that
-/// someone who changed an input sees how it got there.
+/// Adds to each error the shortest path from one of the `changed` layers to its layer, which shows a user how a change
+/// of an input caused it.
 pub fn trace_changes(graph: &Graph, changed: &[LayerId], diagnostics: &mut [Diagnostic]) {
     let name = |id| graph.layer(id).map_or_else(String::new, |layer| format!("{id} `{}`", layer.name()));
     for &start in changed.iter().filter(|&&id| graph.layer(id).is_some()) {
@@ -547,7 +548,7 @@ pub fn trace_changes(graph: &Graph, changed: &[LayerId], diagnostics: &mut [Diag
         }
         for diagnostic in diagnostics.iter_mut().filter(|diagnostic| diagnostic.is_error()) {
             let Some(layer) = &diagnostic.layer else { continue };
-            // Of a layer in a body, the outermost layer around it.
+            // For a layer in a body, the outermost layer around it.
             let target = layer.place.steps().first().map_or(layer.id, |&(outer, _)| outer);
             let mut chain = vec![target];
             while let Some(&id) =

@@ -1,4 +1,4 @@
-//! Small graphs for tests, written as the files that they would be.
+//! Small graphs for tests, written as files.
 #![allow(dead_code, reason = "no test uses all of it")]
 
 use std::fmt::Write as _;
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use typelift::promote::ElementType;
 use typelift::{Graph, Model, Weights};
 
-/// A graph in the making. Layers are named when they are used; of two with one name the later is meant.
+/// Builder of a graph. Inputs name layers; among layers with one name the later is used.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Net {
     layers: Vec<Spec>,
@@ -28,13 +28,13 @@ impl Net {
         Self::default()
     }
 
-    /// `parameter("x", "f16[2,?]")`
+    /// Adds a Parameter: `parameter("x", "f16[2,?]")`.
     pub(crate) fn parameter(self, name: &str, tensor: &str) -> Self {
         let (ty, shape) = split(tensor);
         self.layer(name, "Parameter", "opset1", &[]).data("shape", shape).data("element_type", ty)
     }
 
-    /// Zeros.
+    /// Adds a constant of zeros.
     pub(crate) fn constant(self, name: &str, tensor: &str) -> Self {
         let (ty, shape) = split(tensor);
         let count: u32 =
@@ -43,7 +43,7 @@ impl Net {
         self.bytes(name, tensor, &vec![0; bits.div_ceil(8) as usize])
     }
 
-    /// A constant with these bytes.
+    /// Adds a constant with these bytes.
     pub(crate) fn bytes(mut self, name: &str, tensor: &str, bytes: &[u8]) -> Self {
         let (ty, shape) = split(tensor);
         let offset = self.weights.len().next_multiple_of(8);
@@ -67,13 +67,13 @@ impl Net {
         self
     }
 
-    /// An attribute of the last layer.
+    /// Adds an attribute to the last layer.
     pub(crate) fn data(mut self, name: &'static str, value: &str) -> Self {
         self.layers.last_mut().unwrap().data.push((name, value.to_owned()));
         self
     }
 
-    /// The file. What nothing uses goes to a Result.
+    /// Returns the file. Unused tensors get a Result.
     pub(crate) fn xml(&self) -> String {
         let unused = (0..self.layers.len())
             .filter(|at| self.layers[*at].ty != "Result" && !self.layers.iter().any(|layer| layer.inputs.contains(at)));
@@ -124,8 +124,8 @@ impl Net {
     }
 }
 
-/// Any small graph: tensors that are given, `const` before those of constants, Converts of what is there to these types,
-/// and operations on two tensors that are there.
+/// Generates any small graph: given tensors, constants (marked with `const`), Converts to these types, and operations
+/// on two earlier tensors.
 pub(crate) fn nets(
     given: &'static [&'static str],
     types: &'static [&'static str],
@@ -164,7 +164,7 @@ fn split(tensor: &str) -> (&str, &str) {
     tensor.strip_suffix(']').and_then(|tensor| tensor.split_once('[')).expect("a type with a shape, such as f16[2,3]")
 }
 
-/// A line a layer, Parameters and Results left out: `sum = Add(a, b/sum.1) : f32[2]`.
+/// Returns a line per layer, without Parameters and Results: `sum = Add(a, b/sum.1) : f32[2]`.
 pub(crate) fn listing(graph: &Graph) -> String {
     let lines = graph.layers().filter(|layer| !["Parameter", "Const", "Result"].contains(&layer.ty())).map(|layer| {
         let producers = graph.producers(layer.id());

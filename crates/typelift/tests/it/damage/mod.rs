@@ -1,11 +1,11 @@
-//! Damage to the text of a model: to its bytes, and to its elements and attributes, so that most of what is damaged is still
-//! well-formed and gets past the reader.
+//! Damage to the text of a model: to its bytes, and to its elements and attributes. Most of the latter texts are still
+//! well-formed, and so pass the reader.
 
 use std::ops::Range;
 
 use proptest::prelude::*;
 
-/// Values that attributes may have elsewhere, or nowhere.
+/// Values that attributes have elsewhere, or nowhere.
 const VALUES: &[&str] = &[
     "",
     "0",
@@ -43,34 +43,34 @@ const VALUES: &[&str] = &[
     "ä\u{0}",
 ];
 
-/// One damage: where things are is told in shares of the text, so that it fits every text.
+/// Kind of damage. Positions are fractions of the text's length, so that a damage applies to every text.
 #[derive(Clone, Debug)]
 pub(crate) enum Damage {
-    /// Bytes are gone.
+    /// Bytes are removed.
     Cut(f64, u8),
-    /// Bytes appear twice.
+    /// Bytes are duplicated.
     Double(f64, u8),
-    /// A byte is another.
+    /// A byte is replaced.
     Byte(f64, u8),
-    /// A line is gone, or stands at another place, too or instead.
+    /// A line is removed, moved or copied.
     Line { from: f64, to: Option<f64>, keep: bool },
-    /// Something in quotes is another value.
+    /// A quoted value is replaced.
     Value(f64, &'static str),
-    /// Something in quotes is what stands in other quotes.
+    /// A quoted value is replaced by another one of the text.
     Copy { from: f64, to: f64 },
-    /// Something in quotes is what another attribute of the same name has.
+    /// A quoted value is replaced by that of another attribute of the same name.
     Same { name: &'static str, from: f64, to: f64 },
-    /// An attribute is gone, or appears twice.
+    /// An attribute is removed or duplicated.
     Attribute { name: &'static str, at: f64, keep: bool },
-    /// An element is gone.
+    /// An element is removed.
     Remove(&'static str, f64),
-    /// An element stands at the place of another one as well.
+    /// An element is copied to the position of another one.
     Repeat { name: &'static str, from: f64, to: f64 },
-    /// Two elements change places.
+    /// Two elements are swapped.
     Swap { name: &'static str, first: f64, second: f64 },
-    /// An element is inside of another one.
+    /// An element is moved into another one.
     Nest { name: &'static str, from: f64, into: &'static str, to: f64 },
-    /// The tags of an element stand around it many times.
+    /// The tags of an element are repeated around it many times.
     Wrap(&'static str, f64, u8),
 }
 
@@ -199,7 +199,7 @@ impl Damage {
         }
     }
 
-    /// Damages elements and attributes; `None` where the text has none such.
+    /// Damages elements and attributes; `None` if the text has no such element or attribute.
     fn apply_to_structure(&self, text: &mut Vec<u8>) -> Option<()> {
         match *self {
             Self::Same { name, from, to } => {
@@ -246,13 +246,13 @@ impl Damage {
     }
 }
 
-/// An element with its tags, and what is between them; of an empty one that is nothing at its end.
+/// An element with its tags, and the range between them, which for an empty element is empty and at its end.
 struct Element {
     whole: Range<usize>,
     content: Range<usize>,
 }
 
-/// One of the elements of this name.
+/// Returns one of the elements of this name.
 fn element(text: &[u8], name: &str, at: f64) -> Option<Element> {
     let text = std::str::from_utf8(text).ok()?;
     let open = format!("<{name}");
@@ -279,7 +279,7 @@ fn element(text: &[u8], name: &str, at: f64) -> Option<Element> {
     None
 }
 
-/// One of the attributes of this name, and its value.
+/// Returns one of the attributes of this name, and its value.
 fn attribute(text: &[u8], name: &str, at: f64) -> Option<(Range<usize>, Range<usize>)> {
     let text = std::str::from_utf8(text).ok()?;
     let open = format!(" {name}=\"");
@@ -294,7 +294,7 @@ fn share(at: f64, length: usize) -> usize {
     (at * length as f64) as usize
 }
 
-/// What stands in one of the pairs of quotes.
+/// Returns the text in one of the pairs of quotes.
 fn quoted(text: &[u8], at: f64) -> Option<Range<usize>> {
     let quotes: Vec<_> = text.iter().enumerate().filter(|(_, byte)| **byte == b'"').map(|(at, _)| at).collect();
     let pair = quotes.chunks_exact(2).nth(share(at, quotes.len() / 2))?;

@@ -1,4 +1,4 @@
-//! Malformed and odd files, and all that is said of a file.
+//! Malformed and unusual files, and all findings about a file.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -10,7 +10,7 @@ use flate2::read::MultiGzDecoder;
 use serde_json::Value;
 use typelift::{Diagnostic, Weights, check, infer, xml};
 
-/// A file, and whether OpenVINO takes it.
+/// A file, and whether OpenVINO accepts it.
 pub(crate) struct Case {
     pub(crate) name: String,
     pub(crate) source: Arc<String>,
@@ -18,7 +18,7 @@ pub(crate) struct Case {
     pub(crate) diagnostics: Vec<Diagnostic>,
 }
 
-/// Every file, with what is said of it.
+/// Returns every file with its findings.
 pub(crate) fn cases() -> Vec<Case> {
     let file = File::open(concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/hostile/cases.jsonl.gz")).unwrap();
     let lines = BufReader::new(MultiGzDecoder::new(file)).lines();
@@ -36,7 +36,7 @@ pub(crate) fn cases() -> Vec<Case> {
     cases.collect()
 }
 
-/// What reading, inference and checking say of a file.
+/// Reads, infers and checks a file, and returns all findings.
 pub(crate) fn diagnose(source: Arc<String>, weights: Option<Vec<u8>>) -> Vec<Diagnostic> {
     let reading = xml::parse(source);
     let mut diagnostics = reading.diagnostics;

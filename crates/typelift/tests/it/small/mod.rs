@@ -1,6 +1,6 @@
-//! Small models, written down.
+//! Small models as text.
 
-/// The text of a model of these layers and edges, `source:port target:port`.
+/// Returns the text of a model of these layers and edges, `source:port target:port`.
 pub(crate) fn source(layers: &str, edges: &[&str]) -> String {
     let edge = |edge: &&str| {
         let [from, from_port, to, to_port] = edge.split([' ', ':']).collect::<Vec<_>>()[..] else { panic!("{edge}") };
@@ -16,7 +16,7 @@ pub(crate) const X: &str =
 <output><port id=\"0\" precision=\"FP32\"><dim>2</dim></port></output></layer>
 ";
 
-/// A layer with `data`, one input and one output of `f32[2]`.
+/// Returns a layer with `data`, one input and one output of `f32[2]`.
 pub(crate) fn layer(id: u64, name: &str, ty: &str, version: &str, data: &str) -> String {
     format!(
         "<layer id=\"{id}\" name=\"{name}\" type=\"{ty}\" version=\"{version}\">{data}
@@ -25,7 +25,7 @@ pub(crate) fn layer(id: u64, name: &str, ty: &str, version: &str, data: &str) ->
     )
 }
 
-/// A Result with one input.
+/// Returns a Result with one input.
 pub(crate) fn result(id: u64) -> String {
     format!(
         "<layer id=\"{id}\" name=\"out{id}\" type=\"Result\" version=\"opset1\"><input><port id=\"0\" precision=\"FP32\"><dim>2</dim></port></input></layer>\n"

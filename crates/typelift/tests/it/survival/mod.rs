@@ -1,4 +1,4 @@
-//! What holds of any bytes at all, for tests and fuzz targets.
+//! Laws that hold for arbitrary bytes, for tests and fuzz targets.
 
 use std::sync::Arc;
 
@@ -10,9 +10,9 @@ use typelift::{Diagnostic, Model, Weights, check, infer, infer_aligned, why};
 const SPLICED: WriteOptions = WriteOptions { canonical: false, refresh_ports: true, on_one_thread: false };
 const CANONICAL: WriteOptions = WriteOptions { canonical: true, refresh_ports: true, on_one_thread: false };
 
-/// Takes bytes for a model, does everything to it that can be done, and panics where a law does not hold: all that is said of
-/// it points into the text; what nobody changed is written as it was; and what is written reads as the graph that it was.
-/// Tells whether all was asked.
+/// Reads bytes as a model, runs everything on it, and panics if a law is violated. Every finding points into the text,
+/// unchanged parts are written as they were, and reading a written model returns the same graph. Returns true if all
+/// laws were tested.
 pub(crate) fn survive(bytes: Vec<u8>) -> bool {
     let Ok(text) = decode_utf8(bytes) else { return false };
     let text: Arc<String> = text.into();
@@ -61,7 +61,8 @@ fn points_into(text: &str, diagnostics: &[Diagnostic]) {
     }
 }
 
-/// Written in either way and read again, it is the graph that it was, and has no errors where it was `valid` unaligned.
+/// Checks that the model, written in both styles and read again, is the same graph, without errors if it was `valid`
+/// before alignment.
 fn rereads(model: &Model, valid: bool) {
     let canonical = write(model, CANONICAL);
     for text in [write(model, SPLICED), canonical.clone()] {
@@ -76,7 +77,7 @@ fn rereads(model: &Model, valid: bool) {
     }
 }
 
-/// The lines, those of edges after all others and sorted: their order is that of the file, and no part of the graph.
+/// Returns the lines, with those of edges last and sorted: their order is that of the file, and no part of the graph.
 fn sorted_edges(text: &str) -> Vec<&str> {
     let (mut edges, mut lines): (Vec<_>, Vec<_>) =
         text.lines().partition(|line| line.trim_start().starts_with("<edge "));

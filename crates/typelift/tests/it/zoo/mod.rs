@@ -16,10 +16,10 @@ use typelift::{Diagnostic, Model, Weights, infer};
 /// The element type and the shape of each output of a layer.
 type Outputs = Vec<(String, String)>;
 
-/// A model and what OpenVINO makes of it.
+/// A model and OpenVINO's answer.
 pub(crate) struct Case(Value);
 
-/// Every case of the file at `path`, or of the one in `testdata`.
+/// Returns every case of the file at `path`, or of the one in `testdata`.
 pub(crate) fn cases(path: Option<String>) -> impl Iterator<Item = Case> {
     let taken = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/oracle/opzoo/cases.jsonl.gz");
     let file = File::open(path.as_deref().unwrap_or(taken)).unwrap();
@@ -28,12 +28,12 @@ pub(crate) fn cases(path: Option<String>) -> impl Iterator<Item = Case> {
 }
 
 impl Case {
-    /// The operation it is about; `shapeflow` for a shape computation of several.
+    /// Returns the tested operation; `shapeflow` for a shape computation of several operations.
     pub(crate) fn operation(&self) -> &str {
         if self.0["family"] == "shapeflow" { "shapeflow" } else { self.0["op"].as_str().unwrap() }
     }
 
-    /// The operation set that its layer names.
+    /// Returns the operation set that its layer names.
     pub(crate) fn version(&self) -> &str {
         self.0["version"].as_str().unwrap_or_default()
     }
@@ -46,7 +46,7 @@ impl Case {
         self.0["xml"].as_str().unwrap()
     }
 
-    /// What differs from OpenVINO's answer, or `None`.
+    /// Returns the difference from OpenVINO's answer, or `None`.
     pub(crate) fn difference(&self) -> Option<String> {
         match (self.ours(), self.0["accept"].as_bool().unwrap()) {
             (Ok(_), false) => Some(format!("accepted, OpenVINO: {}", self.0["error"].as_str().unwrap_or_default())),
@@ -66,12 +66,12 @@ impl Case {
         }
     }
 
-    /// Whether OpenVINO reads the model.
+    /// True if OpenVINO reads the model.
     pub(crate) fn is_accepted(&self) -> bool {
         self.0["accept"].as_bool().unwrap()
     }
 
-    /// The model, with what is wrong with its text.
+    /// Returns the model, with the errors of its text.
     pub(crate) fn model(&self) -> (Option<Model>, Vec<Diagnostic>) {
         let Reading { mut model, diagnostics } = xml::parse(self.xml().to_owned().into());
         if let Some(model) = &mut model {
@@ -81,7 +81,7 @@ impl Case {
         (model, diagnostics)
     }
 
-    /// The outputs that we find, by layer, or our first error.
+    /// Returns the inferred outputs by layer, or the first error.
     fn ours(&self) -> Result<HashMap<String, Outputs>, String> {
         let (mut model, mut diagnostics) = self.model();
         diagnostics.extend(model.iter_mut().flat_map(infer));
