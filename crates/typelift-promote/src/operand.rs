@@ -122,9 +122,9 @@ fn is_float(text: &str) -> bool {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Promotion {
-    /// Returns the type that the operands are converted to.
+    /// The type that the operands are converted to.
     pub common: ElementType,
-    /// Returns the type of the result.
+    /// The type of the result.
     pub result: ElementType,
     /// True if the result is weakly typed, which only JAX's results are.
     pub is_weak: bool,

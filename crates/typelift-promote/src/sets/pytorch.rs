@@ -312,7 +312,7 @@ enum Common {
     Ldexp,
 }
 
-/// Returns the type of the result.
+/// Type of the result.
 #[derive(Clone, Copy, PartialEq)]
 enum Output {
     Common,

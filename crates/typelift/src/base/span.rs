@@ -65,7 +65,7 @@ pub struct Lines {
     index: OnceLock<Index>,
 }
 
-/// Counts before each block of bytes: a text can have a line per byte, and a line can be as long as the text.
+/// Numbers before each block of bytes: a text can have a line per byte, and a line can be as long as the text.
 #[derive(Clone, Debug)]
 struct Index {
     /// The number of line ends.

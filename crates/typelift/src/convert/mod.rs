@@ -134,7 +134,7 @@ pub enum ConvertError {
     /// A pass failed, which is a bug in this crate.
     #[error("pass {pass} left a damaged graph: {error}")]
     Pass {
-        /// Returns the name.
+        /// The name of the pass.
         pass: &'static str,
         /// The error.
         error: PassError,

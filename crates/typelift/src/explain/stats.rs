@@ -220,7 +220,7 @@ impl Counting {
     }
 }
 
-/// Counts constants, and the bytes that they share once.
+/// Counts of constants, with shared bytes counted once.
 #[derive(Default)]
 pub(crate) struct Census {
     /// The bytes of the weights that were counted: where each range ends, by its start. They do not touch.

@@ -40,7 +40,7 @@ pub enum About {
     },
     /// An element that the format does not have at its place.
     Element {
-        /// Returns the name.
+        /// The name.
         element: String,
         /// The element that is most likely meant.
         meant: Option<&'static str>,

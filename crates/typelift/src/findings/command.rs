@@ -22,6 +22,6 @@ pub enum Effect {
     RefreshesPorts,
     /// Element types agree with it.
     MakesTypesAgree,
-    /// Converts from one type to another come before the layer.
+    /// Inserts Converts before the layer, from one type to another.
     InsertsConverts(Vec<(ElementType, ElementType)>),
 }

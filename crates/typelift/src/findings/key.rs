@@ -20,7 +20,7 @@ use crate::model::graph::{Direction, LayerId, Place};
 pub struct FindingKey {
     /// The kind of the finding.
     pub code: Code,
-    /// Returns the graph of the layer.
+    /// The graph of the layer.
     pub place: Place,
     /// The layer; `None` if the finding concerns the file.
     pub layer: Option<LayerId>,

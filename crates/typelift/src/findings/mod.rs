@@ -239,7 +239,7 @@ impl Serialize for Code {
 pub struct LayerRef {
     /// Its number in the file.
     pub id: LayerId,
-    /// Returns the name.
+    /// The name.
     pub name: String,
     /// The graph that it lies in. Written as the names on the way, `loop/body`; empty for the model's own graph.
     #[serde(rename = "path", serialize_with = "as_path")]
@@ -293,7 +293,7 @@ pub struct Related {
     pub layer: LayerRef,
     /// Its bytes.
     pub span: Span,
-    /// Returns the element type of the tensor.
+    /// The element type of the tensor.
     pub element_type: ElementType,
     /// The shape of the tensor.
     pub shape: Shape,
@@ -348,7 +348,7 @@ pub struct Diagnostic {
     pub severity: Severity,
     /// The stable word for its kind.
     pub code: Code,
-    /// Returns the subject as data.
+    /// The subject as data.
     pub about: Box<About>,
     /// What is wrong, one sentence without a full stop.
     pub message: String,
@@ -439,7 +439,7 @@ impl Diagnostic {
 pub struct Diagnostics {
     /// What to call the source: a path, or `<stdin>`.
     pub file: String,
-    /// Returns the text.
+    /// The text.
     pub source: Arc<String>,
     /// What was found, in the order of the file.
     pub list: Vec<Diagnostic>,

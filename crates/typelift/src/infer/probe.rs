@@ -11,7 +11,7 @@ use crate::model::weights::Weights;
 use crate::ops::evaluate::Bounds;
 use crate::ops::{AttributeValues, Fault, Finding, Operation, Outputs, Subject, Surroundings};
 
-/// Runs the rule of one layer of an inferred graph, with inputs and attributes of the caller's choice.
+/// A runner for the rule of one layer of an inferred graph, with inputs and attributes of the caller's choice.
 ///
 /// Rules that need more than their layer are not supported: bodies are not inferred, and there are no variables.
 pub(crate) struct Probe {

@@ -14,7 +14,7 @@ use crate::model::graph::{Layer, OutputPort};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Setting {
-    /// Returns the name.
+    /// The name.
     pub name: String,
     /// The value.
     pub value: String,

@@ -33,7 +33,7 @@ pub struct Constant {
     pub place: Place,
     /// The layer that holds the values.
     pub layer: LayerId,
-    /// Returns the name.
+    /// The name.
     pub name: String,
     /// The name after those of the surrounding bodies, `loop/body/w`, for [`Model::find`](crate::Model::find).
     pub path: String,

@@ -78,7 +78,7 @@ fn finding(model: &Model, constant: &Constant, message: String) -> Diagnostic {
     Diagnostic { layer: reference, ..Diagnostic::new(Code::LossyConversion, message).at(span, label) }
 }
 
-/// Formats a number with three significant digits.
+/// A number that prints with three significant digits.
 pub(super) struct Short(pub(super) f64);
 
 impl std::fmt::Display for Short {

@@ -297,7 +297,7 @@ pub(crate) enum Function {
     /// Conversion to the type that this variable is.
     ConvertTo(usize),
     Rank,
-    /// Returns the number of elements.
+    /// The number of elements.
     Size,
     Dim,
     Shape,

@@ -118,7 +118,7 @@ pub fn fix(source: &Arc<String>, weights: &Weights) -> Fixed {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Fixed {
-    /// Returns the text.
+    /// The text.
     pub text: Arc<String>,
     /// The model of the text, as inference leaves it; none where there is none to be made out.
     pub model: Option<Model>,

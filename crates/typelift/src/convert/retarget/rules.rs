@@ -16,7 +16,7 @@ use crate::rewrite::{Match, Pattern, Rule};
 
 /// A replacement for an operation, or for a value of an attribute.
 pub(super) struct Downgrade {
-    /// Returns the name.
+    /// The name.
     pub(super) name: &'static str,
     /// The pattern and, if it is fixed, the replacement.
     pattern: &'static str,
@@ -26,7 +26,7 @@ pub(super) struct Downgrade {
     until: Option<&'static str>,
 }
 
-/// Writes the right side of a rule for one match.
+/// A function that writes the right side of a rule for one match.
 type Right = fn(&Match) -> Written;
 
 const fn rule(name: &'static str, pattern: &'static str) -> Downgrade {

@@ -69,7 +69,7 @@ pub struct Row {
     pub place: Place,
 }
 
-/// Converts of one kind that can lose something.
+/// Lossy Converts with the same source and destination type.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Lossy {
     /// The element type they convert from.

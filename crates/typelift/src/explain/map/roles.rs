@@ -11,9 +11,9 @@ const SHAPE: u64 = 64;
 pub enum Role {
     /// Holds a constant, or computes from constants alone: what decompresses weights.
     Stored,
-    /// Computes a few numbers from shapes and constants alone.
+    /// A computation of a few numbers from shapes and constants alone.
     Shape,
-    /// Creates a fault of any other kind.
+    /// Any other layer.
     Data,
 }
 

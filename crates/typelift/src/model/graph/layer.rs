@@ -32,7 +32,7 @@ pub struct Layer {
     pub(crate) bodies: Box<[Body]>,
     /// The `<rt_info>`, from the file or created.
     pub(crate) rt_info: Option<Text>,
-    /// Returns the position in the file; `None` for an added layer.
+    /// The position in the file; `None` for an added layer.
     pub(crate) span: Option<Span>,
     /// True if names or attributes may differ from the text of `span`.
     pub(crate) edited: bool,

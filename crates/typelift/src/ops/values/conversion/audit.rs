@@ -279,7 +279,7 @@ impl fmt::Display for Audit {
     }
 }
 
-/// Formats a number with three significant digits.
+/// A number that prints with three significant digits.
 struct Significant(f64);
 
 impl fmt::Display for Significant {
