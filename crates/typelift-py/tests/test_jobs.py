@@ -5,8 +5,6 @@ computes the expected values.
 from __future__ import annotations
 
 import inspect
-import re
-from pathlib import Path
 from typing import Any, Callable, NamedTuple
 
 import pytest
@@ -260,9 +258,6 @@ def test_weights_are_f16_on_the_way() -> None:
         model.convert(compress="f16", decompress=True)
 
 
-def test_the_readme_says_how_many_lines_each_takes() -> None:
-    readme = Path(__file__).parents[1] / "README.md"
-    rows = re.findall(r"^\| (\d+) \| ([^|]+) \| (\d+) \|", readme.read_text(encoding="utf-8"), re.MULTILINE)
-    assert [(int(number), name.strip(), int(count)) for number, name, count in rows] == [
-        (job.number, job.name, lines(job)) for job in JOBS
-    ]
+def test_each_job_takes_one_line_and_few_take_more() -> None:
+    longer = {job.number: lines(job) for job in JOBS if lines(job) > 1}
+    assert longer == {3: 2, 9: 2, 14: 4}

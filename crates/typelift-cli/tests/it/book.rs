@@ -91,7 +91,7 @@ fn the_page_of_commands_is_their_help() {
     let whole = help(&["--help"]);
     let (_, verbs) = whole.split_once("Commands:\n").unwrap();
     let verbs = verbs.lines().take_while(|line| !line.is_empty()).filter_map(|line| line.split_whitespace().next());
-    let mut page = "# The command line\n\nWhat `typelift VERB --help` prints, for every verb.\n".to_owned();
+    let mut page = "# Commands\n\nThe output of `typelift COMMAND --help` for each command.\n".to_owned();
     for verb in verbs.filter(|verb| *verb != "help") {
         let _ = write!(page, "\n## {verb}\n\n```text\n{}\n```\n", help(&[verb, "--help"]).trim_end());
     }

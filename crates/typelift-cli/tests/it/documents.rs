@@ -35,6 +35,8 @@ fn documents_show_what_the_program_prints() {
                 let (command, expected) = command.split_once('\n').unwrap_or((command, ""));
                 let mut shell = Command::new("sh");
                 shell.args(["-c", &format!("{command} 2>&1")]).current_dir(&folder).env("PATH", &path);
+                // Lines are as on a terminal of 80 columns.
+                shell.env("COLUMNS", "80");
                 let output = shell.stdin(Stdio::null()).output().unwrap();
                 let printed = String::from_utf8(output.stdout).unwrap();
                 if updates {

@@ -1,7 +1,26 @@
-//! Writing models to files, so that at any moment, even after a kill or on a full disk, a reader finds the old pair of
-//! `.xml` and `.bin` or the new one, or no `.xml`: never one of each.
+//! Saves a model so that a reader finds the old pair of `.xml` and `.bin`, the new pair, or no `.xml`: never one of each.
+//! This holds after a kill and on a full disk.
 //!
-//! `docs/architecture.md` says why that holds.
+//! Two renames cannot happen at once. While a pair is replaced, the `.xml` is missing, which every reader notices. The files
+//! needed to finish lie next to it, in the directory `.typelift-USER.tmp`. For `out.xml` and `out.bin`, with `HASH` made from
+//! the name `out.xml`:
+//!
+//! | step | state | a kill after this step |
+//! |---|---|---|
+//! | 1. create the directory and lock `HASH.lock` in it | old pair | the next run removes the files, because nobody holds the lock |
+//! | 2. write `HASH.bin`, then `HASH.xml`; sync both if they replace a file | old pair | the same |
+//! | 3. rename `out.xml` to `HASH.old` | old `out.bin` alone | `HASH.bin` exists: the next run restores `HASH.old` |
+//! | 4. rename `HASH.bin` to `out.bin` | new `out.bin` alone | `HASH.bin` is missing: the next run continues with step 5 |
+//! | 5. rename `HASH.xml` to `out.xml` | new pair | the next run removes the rest |
+//! | 6. remove `HASH.old`, `HASH.lock` and the empty directory | new pair | the same |
+//!
+//! The directory is synced between the steps if something is replaced, so a power cut cannot reorder them. A new pair is not
+//! synced: a power cut can lose it. Names follow from the `.xml` and the user alone. Nothing is read from the lock. A second
+//! process that writes the same model waits for the lock and says so.
+//!
+//! A command that writes `out.xml` completes an interrupted pair first. A command that only reads reports it and changes
+//! nothing. If step 4 fails, `out.xml` is restored. If step 5 fails, the files stay for the next run. If the `.bin` does not
+//! change, one file `HASH.new` is written under the same lock and renamed. An interrupt waits for steps 3 to 6.
 
 mod attributes;
 #[cfg(unix)]
