@@ -140,7 +140,7 @@ pub use base::{progress, span};
 pub use check::{check, check_after, check_precision, check_target, fix, unknown_operations};
 pub use convert::{Conversion, retarget};
 pub use edit::inputs_outputs::{End, InterfaceError, Reshaped, trace_changes};
-pub use edit::{Batch, Bf16, Edit, Element, F16, precision_marks};
+pub use edit::{Batch, Bf16, Edit, Element, F16, StatePair, precision_marks};
 pub use explain::diff::diff;
 pub use explain::stats::stats;
 pub use explain::why::why;

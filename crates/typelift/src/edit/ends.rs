@@ -163,6 +163,7 @@ impl Edit<'_> {
         let uses: Vec<_> = self.consumers(tensor).filter(|input| !self.is(input.layer, LayerKind::Result)).collect();
         let id = self.add(parameter, &[])?;
         self.connect_all(uses.into_iter().map(|input| (id.output(0), input)))?;
+        self.set_names(id.output(0), Vec::new())?;
         if self.checked_output(tensor)?.names().is_empty() {
             let names = if name.is_empty() { Vec::new() } else { vec![name.clone()] };
             self.set_names(id.output(0), names)?;
@@ -174,7 +175,7 @@ impl Edit<'_> {
 
     /// Returns these layers and everything that leads to them. For variables that are read there, this includes the
     /// layers that write them.
-    fn leading_to(&self, mut pending: Vec<LayerId>) -> FxHashSet<LayerId> {
+    pub(super) fn leading_to(&self, mut pending: Vec<LayerId>) -> FxHashSet<LayerId> {
         let mut found = FxHashSet::default();
         let mut writers: Vec<_> = self.layers().filter(|layer| self.is(layer.id(), LayerKind::Assign)).collect();
         let mut read = FxHashSet::default();

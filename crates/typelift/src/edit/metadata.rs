@@ -2,7 +2,7 @@
 //! users.
 
 use crate::edit::Edit;
-use crate::model::graph::{EditError, IrVersion, Layer, LayerId, Model};
+use crate::model::graph::{EditError, IrVersion, Layer, LayerId, Model, Output};
 use crate::text::xml::{
     metadata_attribute, names_of, value_at, value_of, with_entry, with_missing, with_value, without_entry,
 };
@@ -103,21 +103,44 @@ impl Edit<'_> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn set_rt_info(&mut self, id: LayerId, name: &str, value: &str) -> Result<(), EditError> {
+        let new = self.with_rt_info(self.layer(id).ok_or(EditError::NoLayer(id))?.rt_info.as_deref(), name, value)?;
+        self.set_metadata(id, Some(new.into()))
+    }
+
+    /// Gives the metadata of a tensor, the `rt_info` of its port, a value. OpenVINO reads the `layout` of an input or output
+    /// there.
+    ///
+    /// # Errors
+    /// [`EditError::NoLayer`], [`EditError::NoOutput`]; otherwise as [`set_rt_info`](Self::set_rt_info).
+    ///
+    /// # Examples
+    /// ```
+    /// # let mut model = typelift::Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
+    /// let x = model.graph().tensor("x")?;
+    /// model.edit(|graph| graph.set_tensor_rt_info(x, "layout", "[N,C]"))?;
+    /// assert!(typelift::xml::write(&model, Default::default()).contains(r#"layout="[N,C]""#));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn set_tensor_rt_info(&mut self, tensor: Output, name: &str, value: &str) -> Result<(), EditError> {
+        let port = self.layer(tensor.layer).ok_or(EditError::NoLayer(tensor.layer))?.outputs().get(tensor.port);
+        let new = self.with_rt_info(port.ok_or(EditError::NoOutput(tensor))?.rt_info.as_deref(), name, value)?;
+        self.set_tensor_metadata(tensor, Some(new.into()))
+    }
+
+    /// Returns an `<rt_info>` with this value under this name.
+    fn with_rt_info(&self, old: Option<&str>, name: &str, value: &str) -> Result<String, EditError> {
         let refused = |reason: String| EditError::Other(format!("rt_info {name}: {reason}"));
         if self.version() == IrVersion::V10 {
             return Err(refused("layers of version 10 have no metadata".to_owned()));
         }
-        let written = metadata_attribute(name, value).map_err(refused)?;
-        let old = self.layer(id).ok_or(EditError::NoLayer(id))?.rt_info.as_deref();
-        let new = match written {
+        Ok(match metadata_attribute(name, value).map_err(refused)? {
             Some(attribute) => {
                 let value = Some((attribute, value)).filter(|(_, value)| !value.is_empty());
                 let attributes: Vec<_> = [("name", name), ("version", "0")].into_iter().chain(value).collect();
                 with_entry(old, name, &attributes, true)
             }
             None => with_entry(old, name, &[("name", name), ("value", value), ("version", "")], false),
-        };
-        self.set_metadata(id, Some(new.into()))
+        })
     }
 
     /// Removes the metadata of a layer under a name, if it exists.

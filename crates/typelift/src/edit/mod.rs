@@ -12,6 +12,8 @@ mod metadata;
 mod numbers;
 pub mod precision_marks;
 mod refuse;
+mod rewire;
+mod state;
 mod verbs;
 
 use std::ops::Deref;
@@ -20,6 +22,7 @@ use std::sync::Arc;
 pub use self::batch::Batch;
 pub use self::element::{Bf16, Element, F16};
 use self::refuse::check_names;
+pub use self::state::StatePair;
 
 use crate::model::graph::{
     EditError, Graph, Input, IrVersion, Joints, Layer, LayerId, Model, OperationName, Output, Place, Text, join_names,
@@ -338,8 +341,13 @@ impl Edit<'_> {
     /// ```
     pub fn copy_tensor_metadata(&mut self, from: Output, to: Output) -> Result<(), EditError> {
         let rt_info = self.graph.checked_output(from)?.rt_info.clone();
-        if self.graph.checked_output(to)?.rt_info != rt_info {
-            let port = self.changed(to.layer)?.outputs.get_mut(to.port).ok_or(EditError::NoOutput(to))?;
+        self.set_tensor_metadata(to, rt_info)
+    }
+
+    /// Gives a tensor this `<rt_info>`, an element as text. What it had is removed.
+    pub(crate) fn set_tensor_metadata(&mut self, tensor: Output, rt_info: Option<Text>) -> Result<(), EditError> {
+        if self.graph.checked_output(tensor)?.rt_info != rt_info {
+            let port = self.changed(tensor.layer)?.outputs.get_mut(tensor.port).ok_or(EditError::NoOutput(tensor))?;
             port.rt_info = rt_info;
         }
         Ok(())

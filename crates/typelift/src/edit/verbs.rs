@@ -18,12 +18,15 @@ use crate::ops::{self, LayerKind, Outputs};
 
 impl Edit<'_> {
     /// Adds a layer with these inputs and returns its new id, one more than any that the graph ever had. Its outputs
-    /// are inferred from its inputs and attributes. In the file it is written just before its first consumer.
+    /// are inferred from its inputs and attributes. In the file it is written just before its first consumer, and a
+    /// Parameter after the other Parameters. The tensor of a Parameter gets the name of the layer: OpenVINO finds inputs
+    /// by it.
     ///
     /// # Errors
     /// [`EditError::NoLayer`] or [`EditError::NoOutput`] if an input does not exist. [`EditError::Refused`] if the
     /// operation refuses its inputs or attributes, lacks an attribute that its specification requires, or uses the
     /// output of a Result. [`EditError::NoRule`] if the operation is unknown and `new` does not declare its outputs.
+    /// [`EditError::NameTaken`] if another tensor has the name of a new Parameter.
     ///
     /// # Examples
     /// ```
@@ -41,9 +44,25 @@ impl Edit<'_> {
         self.attempt(|edit| {
             let id = edit.graph.add_layer(&new, inputs.len());
             edit.check_attributes(id, &[])?;
+            let is_named = new.name.is_some();
             edit.feed_and_infer(id, new, inputs)?;
+            edit.name_input(id, is_named)?;
             Ok(id)
         })
+    }
+
+    /// Gives the tensor of a Parameter its name.
+    fn name_input(&mut self, id: LayerId, is_named: bool) -> Result<(), EditError> {
+        if !self.is(id, LayerKind::Parameter) {
+            return Ok(());
+        }
+        let name = self.checked(id)?.name().to_owned();
+        match self.tensor_named(&name)? {
+            Some(other) if is_named => Err(EditError::NameTaken { name, layer: other.layer }),
+            Some(_) => Ok(()),
+            None if name.is_empty() => Ok(()),
+            None => self.set_names(id.output(0), vec![name]),
+        }
     }
 
     /// Replaces a layer in place by another operation with other inputs. It keeps its id, its position in the file, its

@@ -132,6 +132,7 @@ impl Build<'_, '_> {
                 tensor.ok_or_else(|| EditError::Other("a name of the rule is not bound".to_owned()))
             }
             TermKind::Else { name, otherwise } if self.bound[*name].is_none() => self.build_input(*otherwise, expected),
+            TermKind::Tensor(name) => self.edit.tensor(name).map_err(EditError::Find),
             TermKind::Layer(layer) => {
                 let mut ready = self.ready(layer, None, false)?;
                 let term = &self.side.terms[term];
@@ -203,7 +204,7 @@ impl Build<'_, '_> {
         let term = self.simplest(term);
         let evaluator = self.evaluator();
         let is_value = match &self.side.terms[term].kind {
-            TermKind::Layer(_) | TermKind::Any | TermKind::List(_) => false,
+            TermKind::Layer(_) | TermKind::Any | TermKind::List(_) | TermKind::Tensor(_) => false,
             TermKind::Name { name, .. } => !matches!(self.bound[*name], Some(Bound::Tensor(_))),
             TermKind::Else { name, otherwise } => match self.bound[*name] {
                 Some(Bound::Tensor(_)) => false,

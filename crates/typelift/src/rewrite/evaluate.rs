@@ -149,6 +149,7 @@ impl Evaluator<'_> {
     pub(super) fn array(&self, term: usize, expected: Option<ElementType>) -> Result<Array, Lack> {
         let array = match &self.side.terms[term].kind {
             TermKind::Literal(literal) => literal_array(literal, expected)?,
+            TermKind::File(file) => file.read()?.clone(),
             TermKind::Type(ty) => Array::ints(ElementType::I64, SmallVec::new(), [*ty as i128]),
             TermKind::Variable(variable) => self.variable(*variable, expected)?,
             TermKind::Name { name, .. } => self.named(*name, expected)?,
@@ -283,7 +284,13 @@ impl Evaluator<'_> {
             TermKind::Compute(Function::ConvertTo(_), of) => of.iter().all(|&at| self.is_free(at)),
             TermKind::Compute(Function::Convert(to), of) => to.is_none() || of.iter().all(|&at| self.is_free(at)),
             TermKind::Compute(_, of) => of.iter().all(|&at| self.is_free(at)),
-            TermKind::Any | TermKind::List(_) | TermKind::Layer(_) | TermKind::Chain(_) | TermKind::Either(_) => false,
+            TermKind::Any
+            | TermKind::List(_)
+            | TermKind::Layer(_)
+            | TermKind::Chain(_)
+            | TermKind::Either(_)
+            | TermKind::File(_)
+            | TermKind::Tensor(_) => false,
         }
     }
 

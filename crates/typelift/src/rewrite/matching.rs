@@ -419,6 +419,8 @@ impl<'a> Search<'a> {
             TermKind::Chain(chain) => self.match_chain(at, chain, tensor),
             TermKind::Either(branches) => branches.iter().any(|branch| self.match_branch(branch, tensor)),
             TermKind::List(_)
+            | TermKind::File(_)
+            | TermKind::Tensor(_)
             | TermKind::Variable(_)
             | TermKind::Type(_)
             | TermKind::Else { .. }

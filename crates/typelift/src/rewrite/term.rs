@@ -1,12 +1,14 @@
 //! The parts of a rule, as data.
 
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::sync::Arc;
 
 use smallvec::SmallVec;
 use typelift_promote::ElementType;
 
 use crate::model::shape::Shape;
+use crate::ops::values::array::ArrayFile;
 use crate::rewrite::notation::Literal;
 
 /// A side of a rule: terms that refer to each other by position.
@@ -41,6 +43,10 @@ pub(crate) enum TermKind {
     List(usize),
     /// A constant with these values.
     Literal(Literal),
+    /// A constant whose values are in a file.
+    File(Arc<ArrayFile>),
+    /// The tensor of the graph that has this name.
+    Tensor(String),
     /// An output of a layer.
     Layer(LayerTerm),
     /// Arithmetic in a pattern, in any order and grouping.
@@ -243,32 +249,31 @@ pub(crate) enum Setting {
     Never,
 }
 
-/// An expression over constants, with what its names are.
+/// An expression of a statement, with the meaning of its names.
 #[derive(Clone, Debug)]
-pub(crate) struct Assignment {
+pub(crate) struct Expression {
     pub(crate) side: Side,
     pub(crate) names: Vec<Name>,
+    /// By name.
     pub(crate) sources: Vec<Source>,
 }
 
-/// What a name in an expression over constants is.
+/// Meaning of a name in an expression of a statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Source {
-    /// The constant that gets the values.
+    /// `_`: the tensor that the statement changes.
     Own,
-    /// The constant of this name.
-    Constant(String),
-    /// The array in a `.npy` file.
-    File(PathBuf),
+    /// The tensor of this name.
+    Named(String),
 }
 
-impl Source {
-    /// The file that it is read from.
-    pub(crate) fn file(&self) -> Option<&Path> {
-        match self {
-            Self::File(file) => Some(file),
-            Self::Own | Self::Constant(_) => None,
-        }
+impl Side {
+    /// The files that its constants are read from.
+    pub(crate) fn files(&self) -> impl Iterator<Item = &Path> {
+        self.terms.iter().filter_map(|term| match &term.kind {
+            TermKind::File(file) => Some(file.path()),
+            _ => None,
+        })
     }
 }
 

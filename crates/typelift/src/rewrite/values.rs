@@ -46,6 +46,26 @@ fn find(graph: &Graph, weights: &Weights, tensor: Output, depth: usize) -> Optio
     found.exact().cloned()
 }
 
+/// True if a tensor is computed from constants alone, as [`values`] computes it.
+pub(super) fn is_constant(graph: &Graph, tensor: Output) -> bool {
+    is_computed(graph, tensor, DEEPEST)
+}
+
+fn is_computed(graph: &Graph, tensor: Output, depth: usize) -> bool {
+    let Some(layer) = graph.layer(tensor.layer) else { return false };
+    if ops::kind(layer) == LayerKind::Constant {
+        return true;
+    }
+    let count = layer.outputs().get(tensor.port).and_then(|port| port.shape().element_count());
+    let is_small = count.is_some_and(|count| count <= MOST_COMPUTED as u64);
+    if depth == 0 || !computes(layer) || !is_small && !is_conversion(layer) {
+        return false;
+    }
+    let feeds = graph.producers(layer.id());
+    let needed = if is_conversion(layer) { 1 } else { feeds.len() };
+    !feeds.is_empty() && feeds[..needed].iter().all(|feed| feed.is_some_and(|feed| is_computed(graph, feed, depth - 1)))
+}
+
 /// Whether a layer only changes the element type of its first input.
 pub(super) fn is_conversion(layer: &Layer) -> bool {
     layer.operation().is_some_and(|row| ["Convert", "ConvertLike"].contains(&row.name()))

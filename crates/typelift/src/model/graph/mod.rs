@@ -218,7 +218,8 @@ impl Graph {
         self.len() == 0
     }
 
-    /// Returns every layer: those of the file in its order, each added one just before its first consumer.
+    /// Returns every layer: those of the file in its order, each added one just before its first consumer. Added
+    /// Parameters follow those of the file, in the order of their ids: this is the order of the model's inputs.
     pub fn layers(&self) -> impl Iterator<Item = &Layer> {
         self.written_order().into_iter().filter_map(|node| self.storage.node_weight(node)).filter(|layer| !layer.gone)
     }
@@ -436,13 +437,23 @@ impl Graph {
         path.iter().filter_map(|&node| Some(self.storage.node_weight(node)?.id)).collect()
     }
 
-    /// Returns the nodes of the file in its order, each added one just before its first consumer, unused ones last.
+    /// Returns the nodes of the file in its order, added Parameters after the Parameters there, each other added node just
+    /// before its first consumer, unused ones last.
     fn written_order(&self) -> Vec<NodeIndex> {
         let is_added = |node: NodeIndex| self.storage.node_weight(node).is_some_and(|layer| layer.span.is_none());
-        let (added, originals): (Vec<_>, Vec<_>) = self.storage.node_indices().partition(|&node| is_added(node));
+        let (mut added, mut originals): (Vec<_>, Vec<_>) =
+            self.storage.node_indices().partition(|&node| is_added(node));
         if added.is_empty() {
             return originals;
         }
+        let is_input = |node: &NodeIndex| self.storage[*node].start() == Some(Start::Parameter);
+        added.sort_by_key(|&node| self.storage[node].id);
+        let inputs: Vec<_> = added.extract_if(.., |node| is_input(node)).collect();
+        if !inputs.is_empty() {
+            let at = originals.iter().rposition(is_input).map_or(0, |at| at + 1);
+            originals.splice(at..at, inputs);
+        }
+        let is_added = |node: NodeIndex| is_added(node) && !is_input(&node);
         let mut follows_added = vec![false; self.storage.node_bound()];
         for node in added.iter().flat_map(|&node| self.storage.neighbors(node)) {
             follows_added[node.index()] = true;

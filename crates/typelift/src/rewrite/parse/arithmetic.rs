@@ -339,7 +339,11 @@ impl Parser<'_> {
     /// Whether the values of a term of an expression can be known.
     fn is_constant(&self, term: usize) -> bool {
         match &self.side.terms[term].kind {
-            TermKind::Literal(_) | TermKind::Compute(..) | TermKind::Variable(_) | TermKind::Type(_) => true,
+            TermKind::Literal(_)
+            | TermKind::File(_)
+            | TermKind::Compute(..)
+            | TermKind::Variable(_)
+            | TermKind::Type(_) => true,
             TermKind::Name { name, .. } => self.parsed.names[*name].constant,
             TermKind::Else { name, otherwise } => self.parsed.names[*name].constant && self.is_constant(*otherwise),
             _ => false,

@@ -20,22 +20,26 @@ struct Head {
 impl Parser<'_> {
     /// A tensor or an operation; whether `?` comes after a tensor.
     pub(super) fn named(&mut self, start: usize) -> Result<(usize, bool), NotationError> {
-        if self.sources.is_some()
-            && let Some(term) = self.source(start)?
-        {
-            return Ok((term, false));
-        }
         let quoted = self.cursor.quoted()?;
         let is_quoted = quoted.is_some();
         let text = quoted.unwrap_or_else(|| self.cursor.word().to_owned());
         if text.is_empty() {
             return Err(self.cursor.expected("an operation, a name or a number"));
         }
+        if let (false, Some(file)) = (is_quoted || self.mode == Mode::Pattern, self.file(&text)?) {
+            return Ok((self.put(start..self.cursor.at, TermKind::File(file.into()))?, false));
+        }
         let word_end = self.cursor.at;
         if let Some(head) = self.operation_ahead(start, &text, is_quoted)? {
             return Ok((self.operation(start, head)?, false));
         }
         self.cursor.at = word_end;
+        if self.sources.is_some() {
+            return Ok((self.source(start, text, is_quoted)?, false));
+        }
+        if is_quoted && self.mode == Mode::Replacement {
+            return Ok((self.put(start..self.cursor.at, TermKind::Tensor(text))?, false));
+        }
         if is_quoted {
             return Err(self.cursor.expected("`(` after the operation"));
         }

@@ -10,7 +10,7 @@ use std::ops::Range;
 use smallvec::SmallVec;
 
 use super::pattern::Pattern;
-use super::term::{Assignment, Branch, Name, Predicate, Setting, Side, Source, Term, TermKind};
+use super::term::{Branch, Expression, Name, Predicate, Setting, Side, Source, Term, TermKind};
 use crate::rewrite::notation::{Cursor, Literal, NotationError};
 pub(super) use clauses::{Definitions, starts_clause};
 pub(super) use layer::rows_of;
@@ -61,27 +61,30 @@ pub(super) fn right_side(text: &str, pattern: &Pattern) -> Result<Side, Notation
     parser.replacement()
 }
 
-/// Reads an expression of `_`, which is a tensor that is there.
-pub(super) fn expression(text: &str, range: Range<usize>) -> Result<Side, NotationError> {
-    let definitions = Definitions::default();
-    let mut parser = Parser::new(Cursor::within(text, range), &definitions);
-    parser.parsed.names.push(Name { certain: true, ..Name::new("_".to_owned()) });
-    parser.replacement()
-}
-
-/// Reads an expression over constants.
-pub(super) fn assignment(text: &str, range: Range<usize>) -> Result<Assignment, NotationError> {
+/// Reads an expression of a statement. Arithmetic on tensors that are constants, as `is_constant` says of each name, is
+/// computed; other arithmetic becomes layers.
+pub(super) fn expression(
+    text: &str,
+    range: Range<usize>,
+    is_constant: &dyn Fn(&Source) -> bool,
+) -> Result<Expression, NotationError> {
     let definitions = Definitions::default();
     let mut parser = Parser::new(Cursor::within(text, range), &definitions);
     parser.mode = Mode::Replacement;
-    parser.sources = Some(Vec::new());
+    parser.sources = Some(Sources { found: Vec::new(), is_constant });
     let root = parser.sum()?;
     if !parser.cursor.is_done() {
-        return Err(parser.cursor.expected("the end of the line"));
+        return Err(parser.cursor.expected("the end of the expression"));
     }
     parser.side.roots.push(root);
-    let sources = parser.sources.unwrap_or_default();
-    Ok(Assignment { side: parser.side, names: parser.parsed.names, sources })
+    let sources = parser.sources.map(|sources| sources.found).unwrap_or_default();
+    Ok(Expression { side: parser.side, names: parser.parsed.names, sources })
+}
+
+/// The names of an expression of a statement.
+struct Sources<'a> {
+    found: Vec<Source>,
+    is_constant: &'a dyn Fn(&Source) -> bool,
 }
 
 /// What a parser is reading.
@@ -109,8 +112,8 @@ struct Parser<'a> {
     used_at: Option<Range<usize>>,
     /// Whether what is read next may be a name that not every match has.
     may_lack: bool,
-    /// In an expression over constants, what its names are.
-    sources: Option<Vec<Source>>,
+    /// The names of an expression of a statement; `None` in a rule.
+    sources: Option<Sources<'a>>,
 }
 
 impl<'a> Parser<'a> {

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::{Mode, Parser};
 use crate::ops;
+use crate::ops::values::array::ArrayFile;
 use crate::rewrite::apply::operations_of;
 use crate::rewrite::notation::{NotationError, closest, element_type, shape};
 use crate::rewrite::term::{Link, Name, Source, TermKind};
@@ -133,37 +134,47 @@ impl Parser<'_> {
         Err(error.with_help(format!("write `{text}...` among the inputs of a layer, or `count({text})`")))
     }
 
-    /// A constant or a file in an expression over constants; `None` for the name of a function.
-    pub(super) fn source(&mut self, start: usize) -> Result<Option<usize>, NotationError> {
-        let mut ahead = self.cursor.clone();
-        let source = if let Some(quoted) = ahead.quoted()? {
-            Source::Constant(quoted)
-        } else {
-            let word = ahead.run(|c| c.is_alphanumeric() || "_.:".contains(c));
-            let is_function = ahead.peek() == Some('(');
-            match word {
-                "" => return Ok(None),
-                "npy" if is_function => {
-                    ahead.expect("(")?;
-                    ahead.skip_space();
-                    let file = ahead.quoted()?.ok_or_else(|| ahead.expected("a file in quotes: `npy(\"w.npy\")`"))?;
-                    ahead.expect(")")?;
-                    Source::File(file.into())
-                }
-                _ if is_function => return Ok(None),
-                "_" => Source::Own,
-                name => Source::Constant(name.to_owned()),
-            }
-        };
-        self.cursor = ahead;
-        let sources = self.sources.get_or_insert_default();
-        let name = sources.iter().position(|known| *known == source).unwrap_or(sources.len());
-        if name == sources.len() {
-            sources.push(source);
-            let text = self.cursor.text[start..self.cursor.at].to_owned();
-            self.parsed.names.push(Name { constant: true, certain: true, ..Name::new(text) });
+    /// A name in an expression of a statement.
+    pub(super) fn source(&mut self, start: usize, mut text: String, is_quoted: bool) -> Result<usize, NotationError> {
+        if !is_quoted {
+            text += self.cursor.run(|c| c.is_alphanumeric() || "_.:".contains(c));
         }
-        self.put(start..self.cursor.at, TermKind::Name { name, constant: true }).map(Some)
+        let source = if text == "_" && !is_quoted { Source::Own } else { Source::Named(text) };
+        let Some(sources) = &mut self.sources else { return Err(self.cursor.expected("a name")) };
+        let known = sources.found.iter().position(|known| *known == source);
+        let constant = (sources.is_constant)(&source);
+        let name = known.unwrap_or(sources.found.len());
+        if known.is_none() {
+            sources.found.push(source);
+            let text = self.cursor.text[start..self.cursor.at].to_owned();
+            self.parsed.names.push(Name { constant, certain: true, ..Name::new(text) });
+        }
+        self.put(start..self.cursor.at, TermKind::Name { name, constant })
+    }
+
+    /// `npy("w.npy")` or `safetensors("w.safetensors", "name")`, after the word.
+    pub(super) fn file(&mut self, word: &str) -> Result<Option<ArrayFile>, NotationError> {
+        let has_entries = match word {
+            "npy" => false,
+            "safetensors" => true,
+            _ => return Ok(None),
+        };
+        if !self.cursor.eat_here("(") {
+            return Ok(None);
+        }
+        let quoted = |parser: &mut Self, what: &str| {
+            parser.cursor.skip_space();
+            parser.cursor.quoted()?.ok_or_else(|| parser.cursor.expected(what))
+        };
+        let file = quoted(self, &format!("a file in quotes: `{word}(\"w.{word}\"…)`"))?;
+        let entry = if has_entries {
+            self.cursor.expect(",")?;
+            Some(quoted(self, "the name of a tensor in quotes")?)
+        } else {
+            None
+        };
+        self.cursor.expect(")")?;
+        Ok(Some(ArrayFile::new(file.into(), entry)))
     }
 
     pub(super) fn unknown_name(&self, span: Range<usize>, text: &str) -> NotationError {

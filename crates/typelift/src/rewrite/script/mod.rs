@@ -1,6 +1,10 @@
 //! Statements, one a line: rules, and edits of what a model takes and gives.
 
 mod act;
+mod ends;
+mod expression;
+mod names;
+mod state;
 mod statement;
 
 use std::ops::Range;
@@ -9,6 +13,7 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
+use self::expression::Lets;
 use self::statement::Statement;
 use super::parse::{Definitions, starts_clause};
 use super::{Report, RewriteError, Rule};
@@ -175,6 +180,8 @@ impl Script {
                     | Statement::Keep { .. }
                     | Statement::Info { .. }
                     | Statement::Set { .. }
+                    | Statement::Let { .. }
+                    | Statement::Layout { .. }
             )
         })
     }
@@ -187,13 +194,15 @@ impl Script {
         let interface = self.statements.iter().filter(|statement| !matches!(statement, Statement::Expect { .. }));
         if interface.clone().next().is_some() {
             let known = Known::errors(&crate::infer(&mut model));
+            let mut lets = Lets::default();
             for statement in interface {
-                let done = statement.apply(&mut model, &self.statements);
+                let done = statement.apply(&mut model, &self.statements, &mut lets);
                 done.map_err(|reason| ScriptError::Statement { statement: statement.text(), reason })?;
                 if let Some(new) = known.compare(&crate::infer(&mut model)).new.first() {
                     return Err(ScriptError::Statement { statement: statement.text(), reason: describe(new) });
                 }
             }
+            lets.sweep(&mut model);
         }
         let (model, report) = model.rewritten(&self.rules)?;
         for statement in &self.statements {

@@ -6,27 +6,38 @@ use std::path::{Path, PathBuf};
 use typelift_promote::ElementType;
 
 use super::Script;
+use super::expression::Formula;
+use crate::edit::inputs_outputs::End;
 use crate::model::shape::Shape;
 use crate::precision::KeepPattern;
 use crate::rewrite::Rule;
 use crate::rewrite::notation::{Cursor, NotationError, closest, tensor_type};
-use crate::rewrite::parse::{assignment, expression};
-use crate::rewrite::term::{Assignment, Side, Source};
 
 /// What a statement that is no rule asks for. In names, `*` is any text and `?` any letter.
 #[derive(Clone, Debug)]
 pub(super) enum Statement {
     Rename { old: String, new: String },
     Input { name: String, element_type: ElementType, shape: Option<Shape> },
-    Before { name: String, side: Side },
+    Before { name: String, value: Formula },
     Output { name: String, element_type: ElementType },
-    After { name: String, side: Side },
+    After { name: String, value: Formula },
+    Let { name: String, value: Formula },
+    AddInput { name: String, element_type: ElementType, shape: Option<Shape> },
+    AddOutput { name: String, value: Formula },
+    Remove { end: End, names: Vec<String> },
+    Freeze { name: String, value: Formula },
+    Order { end: End, names: Vec<String> },
+    Redirect { name: String, value: Formula },
+    Stateful { past: String, present: String, beam: Option<String> },
+    Stateless { names: Option<(String, String)> },
+    State { name: String, element_type: ElementType, shape: Option<Shape> },
+    Layout { name: String, value: String },
     Tap { name: String, new: Option<String> },
     Cut { names: Vec<String> },
     Piece { from: Vec<String>, to: Vec<String> },
     Inline { name: String },
     Join { file: PathBuf, prefix: String, joints: Vec<(String, String)> },
-    Set { name: String, value: Assignment },
+    Set { name: String, value: Formula },
     Info { owner: Owner, path: String, value: String },
     Keep { patterns: Vec<KeepPattern>, marks: bool },
     Expect { name: String, least: usize, most: usize },
@@ -36,15 +47,38 @@ pub(super) enum Statement {
 #[derive(Clone, Debug)]
 pub(super) enum Owner {
     Model,
-    /// The layers of this name.
+    /// The layers of this name, or the output of a layer, `NAME.1`.
     Layers(String),
     /// The layers whose name the path begins with or, where none has that name, the model.
     Named,
 }
 
-const WORDS: [&str; 15] = [
-    "rename", "input", "before", "output", "after", "tap", "cut", "inline", "join", "set", "info", "keep", "unkeep",
-    "expect", "def",
+const WORDS: [&str; 25] = [
+    "rename",
+    "input",
+    "before",
+    "output",
+    "after",
+    "tap",
+    "cut",
+    "inline",
+    "join",
+    "set",
+    "info",
+    "keep",
+    "unkeep",
+    "expect",
+    "def",
+    "let",
+    "add",
+    "remove",
+    "freeze",
+    "order",
+    "redirect",
+    "stateful",
+    "stateless",
+    "state",
+    "layout",
 ];
 
 impl Script {
@@ -101,9 +135,8 @@ impl Statement {
             }
             "before" | "after" => {
                 let name = name_before_colon(cursor)?;
-                let side = expression(cursor.text, cursor.at..end)?;
-                cursor.at = end;
-                if word == "before" { Self::Before { name, side } } else { Self::After { name, side } }
+                let value = Formula::read(cursor, end)?;
+                if word == "before" { Self::Before { name, value } } else { Self::After { name, value } }
             }
             "tap" => {
                 let name = cursor.name("a tensor")?;
@@ -126,9 +159,7 @@ impl Statement {
             "set" => {
                 let name = cursor.name("a constant")?;
                 cursor.expect("=")?;
-                let value = assignment(cursor.text, cursor.at..end)?;
-                cursor.at = end;
-                Self::Set { name, value }
+                Self::Set { name, value: Formula::read(cursor, end)? }
             }
             "info" => Self::info(cursor)?,
             "keep" => {
@@ -144,6 +175,73 @@ impl Statement {
                 let name = cursor.name("the name of a rule")?;
                 let (least, most) = bounds(cursor)?;
                 Self::Expect { name, least, most }
+            }
+            _ => return Self::rewiring(word, cursor, end),
+        }))
+    }
+
+    /// The statements about edges of the graph, state and layouts.
+    fn rewiring(word: &str, cursor: &mut Cursor, end: usize) -> Result<Option<Self>, NotationError> {
+        Ok(Some(match word {
+            "let" => {
+                let name = cursor.word().to_owned();
+                if name.is_empty() || name == "_" {
+                    return Err(cursor.expected("a name"));
+                }
+                cursor.expect("=")?;
+                Self::Let { name, value: Formula::read(cursor, end)? }
+            }
+            "add" if which_end(cursor)? == End::Input => {
+                let name = name_before_colon(cursor)?;
+                let (element_type, shape) = tensor_type(cursor)?;
+                Self::AddInput { name, element_type, shape }
+            }
+            "add" => {
+                let name = cursor.name("the name of the output")?;
+                cursor.expect("=")?;
+                Self::AddOutput { name, value: Formula::read(cursor, end)? }
+            }
+            "remove" => Self::Remove { end: which_end(cursor)?, names: some_names(cursor)? },
+            "order" => Self::Order { end: which_end(cursor)?, names: some_names(cursor)? },
+            "freeze" => {
+                let name = cursor.name("an input")?;
+                cursor.expect("=")?;
+                Self::Freeze { name, value: Formula::read(cursor, end)? }
+            }
+            "redirect" => {
+                let name = cursor.name("a tensor")?;
+                cursor.expect("->")?;
+                Self::Redirect { name, value: Formula::read(cursor, end)? }
+            }
+            "stateful" => {
+                let past = cursor.name("an input")?;
+                cursor.expect("->")?;
+                let present = cursor.name("the output that gives its next value")?;
+                let beam = cursor.eat_word("reorder").then(|| cursor.name("an input of indices")).transpose()?;
+                Self::Stateful { past, present, beam }
+            }
+            "stateless" if cursor.is_done() => Self::Stateless { names: None },
+            "stateless" => {
+                let past = cursor.name("the name of the input")?;
+                cursor.expect("->")?;
+                Self::Stateless { names: Some((past, cursor.name("the name of the output")?)) }
+            }
+            "state" => {
+                let name = name_before_colon(cursor)?;
+                let (element_type, shape) = tensor_type(cursor)?;
+                Self::State { name, element_type, shape }
+            }
+            "layout" => {
+                let name = cursor.name("an input or output")?;
+                cursor.expect("=")?;
+                cursor.skip_space();
+                let text = &cursor.text[cursor.at..end];
+                let value = match cursor.quoted()? {
+                    Some(quoted) => quoted,
+                    None => text.split(" #").next().unwrap_or(text).split_whitespace().collect(),
+                };
+                cursor.at = end;
+                Self::Layout { name, value }
             }
             _ => return Ok(None),
         }))
@@ -189,7 +287,13 @@ impl Statement {
     pub(super) fn files(&self) -> Vec<&Path> {
         match self {
             Self::Join { file, .. } => vec![file],
-            Self::Set { value, .. } => value.sources.iter().filter_map(Source::file).collect(),
+            Self::Set { value, .. }
+            | Self::Let { value, .. }
+            | Self::AddOutput { value, .. }
+            | Self::Freeze { value, .. }
+            | Self::Redirect { value, .. }
+            | Self::Before { value, .. }
+            | Self::After { value, .. } => value.files().collect(),
             _ => Vec::new(),
         }
     }
@@ -219,7 +323,39 @@ impl Statement {
                 format!("{} {}", if *marks { "keep f32" } else { "unkeep" }, patterns.join(" "))
             }
             Self::Expect { name, .. } => format!("expect {name}"),
+            Self::Let { name, .. } => format!("let {name}"),
+            Self::AddInput { name, .. } => format!("add input {name}"),
+            Self::AddOutput { name, .. } => format!("add output {name}"),
+            Self::Remove { end, names } => format!("remove {end} {}", names.join(", ")),
+            Self::Freeze { name, .. } => format!("freeze {name}"),
+            Self::Order { end, names } => format!("order {end}s {}", names.join(", ")),
+            Self::Redirect { name, .. } => format!("redirect {name}"),
+            Self::Stateful { past, present, .. } => format!("stateful {past} -> {present}"),
+            Self::Stateless { names: Some((past, present)) } => format!("stateless {past} -> {present}"),
+            Self::Stateless { names: None } => "stateless".to_owned(),
+            Self::State { name, .. } => format!("state {name}"),
+            Self::Layout { name, .. } => format!("layout {name}"),
         }
+    }
+}
+
+/// `input`, `inputs`, `output` or `outputs`.
+fn which_end(cursor: &mut Cursor) -> Result<End, NotationError> {
+    let mut ahead = cursor.clone();
+    let end = match ahead.word() {
+        "input" | "inputs" => End::Input,
+        "output" | "outputs" => End::Output,
+        _ => return Err(cursor.expected("`input` or `output`")),
+    };
+    *cursor = ahead;
+    Ok(end)
+}
+
+/// Names with commas between them, one at least.
+fn some_names(cursor: &mut Cursor) -> Result<Vec<String>, NotationError> {
+    match names(cursor)? {
+        names if names.is_empty() => Err(cursor.expected("a name")),
+        names => Ok(names),
     }
 }
 
@@ -238,8 +374,11 @@ fn item(cursor: &mut Cursor) -> Result<Option<String>, NotationError> {
     Ok(Some(name.to_owned()))
 }
 
-/// Names with commas between them, none at all included.
+/// Names with commas between them, none at all included; in brackets or not.
 fn names(cursor: &mut Cursor) -> Result<Vec<String>, NotationError> {
+    if let Some(names) = names_in_brackets(cursor)? {
+        return Ok(names);
+    }
     let mut names = Vec::new();
     while let Some(name) = item(cursor)? {
         names.push(name);
@@ -248,6 +387,29 @@ fn names(cursor: &mut Cursor) -> Result<Vec<String>, NotationError> {
         }
     }
     Ok(names)
+}
+
+/// `[A, B]`, if that comes here, as the help of `cut` has it.
+fn names_in_brackets(cursor: &mut Cursor) -> Result<Option<Vec<String>>, NotationError> {
+    if !cursor.eat("[") {
+        return Ok(None);
+    }
+    let mut names = Vec::new();
+    while !cursor.eat("]") {
+        cursor.skip_space();
+        let name = match cursor.quoted()? {
+            Some(quoted) => quoted,
+            None => cursor.run(|c| !c.is_whitespace() && c != ',' && c != ']').to_owned(),
+        };
+        if name.is_empty() {
+            return Err(cursor.expected("a tensor or `]`"));
+        }
+        names.push(name);
+        if !cursor.eat(",") && !cursor.sees("]") {
+            return Err(cursor.expected("`,` or `]`"));
+        }
+    }
+    Ok(Some(names))
 }
 
 /// The patterns up to the end of a statement: one at least.

@@ -1,12 +1,14 @@
 //! Small tensors with their values, and the arithmetic of each element type.
 
 mod encode;
+mod file;
 pub(crate) mod npy;
 
 use half::{bf16, f16};
 use smallvec::{SmallVec, smallvec};
 use typelift_promote::{ElementType, Kind};
 
+pub(crate) use self::file::ArrayFile;
 use crate::model::shape::Shape;
 use crate::model::weights::stored_size;
 

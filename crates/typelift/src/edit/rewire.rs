@@ -1,0 +1,173 @@
+//! Edits that rewire a graph: other tensors for consumers, other inputs and outputs, and another order of them.
+
+use rustc_hash::FxHashSet;
+
+use super::Edit;
+use crate::model::graph::{EditError, Layer, LayerId, Output};
+use crate::ops::LayerKind;
+
+impl Edit<'_> {
+    /// Redirects every consumer of `old` to `new` and removes the layers, inputs and state that outputs needed only before.
+    /// Consumers that `new` is computed from keep `old`. If a Result uses `old`, the names of `old` move to `new`. Returns
+    /// the layers that were removed.
+    ///
+    /// # Errors
+    /// [`EditError::Incompatible`] if the types differ or the shapes have nothing in common; [`EditError::NamesResult`] if a
+    /// Result would use a Parameter.
+    ///
+    /// # Examples
+    /// ```
+    /// # use typelift::Model;
+    /// # let mut model = Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
+    /// let (relu, scaled) = (model.graph().tensor("y")?, model.graph().tensor("scaled")?);
+    /// let removed = model.edit(|graph| graph.redirect(relu, scaled))?;
+    /// assert_eq!(removed, [relu.layer]);
+    /// assert_eq!(model.graph().tensor("y")?, scaled);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn redirect(&mut self, old: Output, new: Output) -> Result<Vec<LayerId>, EditError> {
+        self.redirect_but(old, new, &FxHashSet::default())
+    }
+
+    /// As [`redirect`](Self::redirect), but these layers keep `old` too.
+    pub(crate) fn redirect_but(
+        &mut self,
+        old: Output,
+        new: Output,
+        kept: &FxHashSet<LayerId>,
+    ) -> Result<Vec<LayerId>, EditError> {
+        self.graph.check_compatible(old, new)?;
+        let computed_from = self.computed_from(new.layer);
+        let keeps = |layer: &LayerId| computed_from.contains(layer) || kept.contains(layer);
+        let uses: Vec<_> = self.consumers(old).filter(|input| !keeps(&input.layer)).collect();
+        let result = uses.iter().map(|input| input.layer).find(|&user| self.is(user, LayerKind::Result));
+        if let Some(result) = result.filter(|_| self.is(new.layer, LayerKind::Parameter)) {
+            return Err(EditError::NamesResult { result });
+        }
+        self.trimmed(|edit| {
+            edit.connect_all(uses.into_iter().map(|input| (new, input)))?;
+            if result.is_some() && !edit.is(old.layer, LayerKind::Parameter) {
+                edit.move_names(old, new)
+            } else {
+                Ok(())
+            }
+        })
+    }
+
+    /// A layer and all that it is computed from.
+    fn computed_from(&self, layer: LayerId) -> FxHashSet<LayerId> {
+        let (mut found, mut pending) = (FxHashSet::default(), vec![layer]);
+        while let Some(id) = pending.pop() {
+            if found.insert(id) {
+                pending.extend(self.producers(id).into_iter().flatten().map(|source| source.layer));
+            }
+        }
+        found
+    }
+
+    /// Removes outputs of the model, and the layers, inputs and state that only they needed. Returns the layers that were
+    /// removed.
+    ///
+    /// # Errors
+    /// [`EditError::NoLayer`]; [`EditError::Other`] if a layer is not a Result.
+    ///
+    /// # Examples
+    /// ```
+    /// # use typelift::Model;
+    /// # let mut model = Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
+    /// let (y, scaled) = (model.find_output("y")?, model.graph().tensor("scaled")?);
+    /// model.edit(|graph| {
+    ///     graph.tap(scaled, None)?;
+    ///     graph.remove_outputs(&[y])
+    /// })?;
+    /// assert!(model.graph().find("relu").is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn remove_outputs(&mut self, results: &[LayerId]) -> Result<Vec<LayerId>, EditError> {
+        self.check_ends(results, LayerKind::Result)?;
+        self.trimmed(|edit| edit.remove_all(results))
+    }
+
+    /// Makes edits, and removes what outputs needed before and no longer need.
+    pub(crate) fn trimmed(
+        &mut self,
+        edits: impl FnOnce(&mut Edit<'_>) -> Result<(), EditError>,
+    ) -> Result<Vec<LayerId>, EditError> {
+        self.attempt(|edit| {
+            let results = edit.unordered().map(Layer::id).filter(|&id| edit.is(id, LayerKind::Result)).collect();
+            let needed = edit.leading_to(results);
+            edits(edit)?;
+            // What was never needed is not this edit's to remove.
+            let is_kept = |id: &LayerId| !needed.contains(id) || edit.is(*id, LayerKind::Result);
+            let kept = edit.leading_to(edit.unordered().map(Layer::id).filter(is_kept).collect());
+            let dead: Vec<_> = edit.layers().map(Layer::id).filter(|id| !kept.contains(id)).collect();
+            edit.remove_all(&dead)?;
+            Ok(dead)
+        })
+    }
+
+    /// Puts these inputs or outputs of the model first, in this order. Others follow in the order that they have. One that
+    /// cannot stay at its place in the file gets a new id.
+    ///
+    /// # Errors
+    /// [`EditError::NoLayer`]; [`EditError::Other`] if the layers are not all Parameters or all Results, or one comes twice.
+    ///
+    /// # Examples
+    /// ```
+    /// use typelift::Model;
+    /// let mut model = Model::from_text("
+    ///     a = Parameter : f32[2]
+    ///     b = Parameter : f32[2]
+    ///     c = Add(a, b)
+    ///     r = Result(c)
+    /// ")?;
+    /// let b = model.find_input("b")?;
+    /// model.edit(|graph| graph.order(&[b]))?;
+    /// assert_eq!(model.inputs().map(|input| input.name()).collect::<Vec<_>>(), ["b", "a"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn order(&mut self, ends: &[LayerId]) -> Result<(), EditError> {
+        let Some(&first) = ends.first() else { return Ok(()) };
+        let kind = if self.is(first, LayerKind::Result) { LayerKind::Result } else { LayerKind::Parameter };
+        self.check_ends(ends, kind)?;
+        let now: Vec<_> = self.layers().map(Layer::id).filter(|&id| self.is(id, kind)).collect();
+        let rest = now.iter().copied().filter(|id| !ends.contains(id));
+        let wanted: Vec<_> = ends.iter().copied().chain(rest).collect();
+        let place = |id: &LayerId| now.iter().position(|known| known == id);
+        let stay =
+            wanted.windows(2).position(|pair| place(&pair[0]) >= place(&pair[1])).map_or(wanted.len(), |at| at + 1);
+        self.attempt(|edit| wanted[stay..].iter().try_for_each(|&id| edit.put_last(id)))
+    }
+
+    /// Takes an input or output out of its place in the file; it comes after all others of its kind.
+    fn put_last(&mut self, id: LayerId) -> Result<(), EditError> {
+        let copy = self.checked(id)?.clone();
+        let uses: Vec<_> =
+            (0..copy.outputs().len()).flat_map(|port| self.consumers(id.output(port)).collect::<Vec<_>>()).collect();
+        let sources = self.producers(id);
+        let new = self.graph.adopt(copy);
+        self.connect_all(uses.into_iter().map(|input| (new.output(0), input)))?;
+        for (port, source) in sources.into_iter().enumerate() {
+            source.map_or(Ok(()), |source| self.connect(source, new.input(port)))?;
+        }
+        self.remove(id)
+    }
+
+    fn check_ends(&self, ends: &[LayerId], kind: LayerKind) -> Result<(), EditError> {
+        let mut seen = FxHashSet::default();
+        for &id in ends {
+            let layer = self.checked(id)?;
+            if !self.is(id, kind) {
+                return Err(EditError::Other(format!(
+                    "layer {id} `{}` is a {}, not a {kind:?}",
+                    layer.name(),
+                    layer.ty()
+                )));
+            }
+            if !seen.insert(id) {
+                return Err(EditError::Other(format!("layer {id} `{}` comes twice", layer.name())));
+            }
+        }
+        Ok(())
+    }
+}

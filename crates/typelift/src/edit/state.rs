@@ -1,0 +1,290 @@
+//! Edits that turn inputs and outputs into variables, and back.
+
+use typelift_promote::ElementType;
+
+use super::Edit;
+use crate::model::graph::{EditError, Layer, LayerId, NewLayer, Output};
+use crate::model::shape::{Dim, Shape, TensorType};
+use crate::ops::{self, LayerKind};
+
+/// An input and the output that gives its value for the next run: a variable in the making.
+#[derive(Clone, Debug)]
+pub struct StatePair {
+    /// The Parameter.
+    pub past: LayerId,
+    /// The Result.
+    pub present: LayerId,
+    /// The `variable_id`. OpenVINO's own transformation joins the names of the input and of the output.
+    pub variable: String,
+}
+
+impl Edit<'_> {
+    /// Turns inputs and outputs into variables: each Parameter becomes a ReadValue, and each Result an Assign. With `beam`,
+    /// a tensor of indices, each variable is gathered by it along axis 0 when it is read.
+    ///
+    /// If the first dimension of a variable is unknown, its first value is made of zeros: the first dimension is that of
+    /// `beam`, or of the first other input of which it is unknown too. Axes that a Concat lets grow have length 0.
+    ///
+    /// # Errors
+    /// [`EditError::Other`] if an output does not have the type and shape of its input, or a layer is not an input or output.
+    ///
+    /// # Examples
+    /// ```
+    /// use typelift::{Model, StatePair};
+    /// let mut model = Model::from_text("
+    ///     x = Parameter : f32[1,1,4]
+    ///     past = Parameter : f32[1,?,4]
+    ///     all = Concat(past, x) {axis=1}
+    ///     present = Result(all)
+    ///     sum = ReduceSum(all, axis) {keep_dims=true}
+    ///     axis = Const(1) : i64[]
+    ///     y = Result(sum)
+    /// ")?;
+    /// let (past, present) = (model.find_input("past")?, model.find_output("present")?);
+    /// let variable = "pastpresent".to_owned();
+    /// model.edit(|graph| graph.make_stateful(&[StatePair { past, present, variable }], None))?;
+    /// assert_eq!(model.inputs().count(), 1);
+    /// assert!(model.to_string().contains("past = ReadValue-6 {variable_id=pastpresent, variable_shape="));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn make_stateful(&mut self, pairs: &[StatePair], beam: Option<Output>) -> Result<Vec<LayerId>, EditError> {
+        self.attempt(|edit| {
+            let mut batch = None;
+            let mut found = Vec::new();
+            for pair in pairs {
+                found.push(edit.make_variable(pair, pairs, beam, &mut batch)?);
+            }
+            Ok(found)
+        })
+    }
+
+    fn make_variable(
+        &mut self,
+        StatePair { past, present, variable }: &StatePair,
+        pairs: &[StatePair],
+        beam: Option<Output>,
+        batch: &mut Option<Output>,
+    ) -> Result<LayerId, EditError> {
+        let (input, output) = (self.checked(*past)?, self.checked(*present)?);
+        let refused = |reason: String| EditError::Other(reason);
+        if ops::kind(input) != LayerKind::Parameter || ops::kind(output) != LayerKind::Result {
+            let (input, output) = (input.name(), output.name());
+            return Err(refused(format!("`{input}` and `{output}` are not an input and an output of the model")));
+        }
+        let name = input.name().to_owned();
+        let given = self.producer(present.input(0)).ok_or(EditError::NoInput(present.input(0)))?;
+        let (old, new) =
+            (self.checked_output(past.output(0))?.tensor_type(), self.checked_output(given)?.tensor_type());
+        if old.element_type != new.element_type || !old.shape.is_compatible(&new.shape) {
+            let output = output.name();
+            return Err(refused(format!("the input `{name}` is {old}, and the output `{output}` is {new}")));
+        }
+        let first = self.first_value(&old, given, pairs, beam, batch)?;
+        let read = self.read_value(variable, &old).named(&name);
+        let read = self.add(read, first.as_slice())?;
+        let uses: Vec<_> = self.consumers(past.output(0)).collect();
+        let mut tensor = read.output(0);
+        if let Some(beam) = beam {
+            let axis = self.constant_of(&[], &[0_i64])?;
+            let gather = NewLayer::new("Gather", "opset8").named(&format!("{name}/reorder"));
+            tensor = self.add(gather.with_attribute("batch_dims", 0), &[tensor, beam, axis])?.output(0);
+        }
+        self.connect_all(uses.into_iter().map(|input| (tensor, input)))?;
+        self.move_names(past.output(0), read.output(0))?;
+        let given = if given == past.output(0) { tensor } else { given };
+        let assign = NewLayer::new("Assign", "opset6").named(&format!("{variable}/Assign"));
+        self.add(assign.with_attribute("variable_id", variable), &[given])?;
+        self.remove_all(&[*past, *present])?;
+        Ok(read)
+    }
+
+    fn read_value(&self, variable: &str, tensor: &TensorType) -> NewLayer {
+        NewLayer::new("ReadValue", "opset6")
+            .with_attribute("variable_id", variable)
+            .with_attribute("variable_type", tensor.element_type.name())
+            .with_attribute("variable_shape", tensor.shape.to_attribute())
+    }
+
+    /// The value of a variable before the first run, where OpenVINO cannot know its shape: zeros.
+    fn first_value(
+        &mut self,
+        tensor: &TensorType,
+        given: Output,
+        pairs: &[StatePair],
+        beam: Option<Output>,
+        batch: &mut Option<Output>,
+    ) -> Result<Option<Output>, EditError> {
+        let Some(dims) = tensor.shape.dims().map(<[Dim]>::to_vec) else { return Ok(None) };
+        let grows = self.growing_axis(given, dims.len());
+        let is_open = |at: usize| dims[at].value().is_none() && Some(at) != grows;
+        if dims.is_empty() || !is_open(0) || (1..dims.len()).any(is_open) {
+            return Ok(None);
+        }
+        let Some(batch) = self.batch(pairs, beam, batch)? else { return Ok(None) };
+        let rest: Vec<_> = dims[1..].iter().map(|dim| dim.value().unwrap_or(0)).collect();
+        let mut shape = batch;
+        if !rest.is_empty() {
+            let rest = self.constant_of(&[rest.len() as i64], &rest)?;
+            shape = self.add(NewLayer::new("Concat", "opset1").with_attribute("axis", 0), &[batch, rest])?.output(0);
+        }
+        let zero = vec![0; tensor.element_type.bits().div_ceil(8) as usize];
+        let zero = self.constant(tensor.element_type, &[], &zero)?;
+        let broadcast = NewLayer::new("Broadcast", "opset3").with_attribute("mode", "numpy");
+        Ok(Some(self.add(broadcast, &[zero, shape])?.output(0)))
+    }
+
+    /// The axis along which a Concat adds to a variable.
+    fn growing_axis(&self, given: Output, rank: usize) -> Option<usize> {
+        let concat =
+            self.layer(given.layer).filter(|layer| layer.operation().is_some_and(|row| row.name() == "Concat"))?;
+        let axis: i64 = concat.attribute("axis")?.parse().ok()?;
+        usize::try_from(if axis < 0 { axis + rank as i64 } else { axis }).ok()
+    }
+
+    /// The length of the first axis of the variables, as a list of one number.
+    fn batch(
+        &mut self,
+        pairs: &[StatePair],
+        beam: Option<Output>,
+        known: &mut Option<Output>,
+    ) -> Result<Option<Output>, EditError> {
+        if known.is_some() {
+            return Ok(*known);
+        }
+        let shape_of = NewLayer::new("ShapeOf", "opset3").with_attribute("output_type", "i64");
+        if let Some(beam) = beam {
+            *known = Some(self.add(shape_of, &[beam])?.output(0));
+            return Ok(*known);
+        }
+        let is_open = |layer: &&Layer| {
+            let dims = layer.outputs().first().and_then(|port| port.shape().dims());
+            let is_other = pairs.iter().all(|pair| pair.past != layer.id());
+            is_other && dims.is_some_and(|dims| dims.first().is_some_and(|dim| dim.value().is_none()))
+        };
+        let parameters = self.layers().filter(|layer| self.is(layer.id(), LayerKind::Parameter));
+        let Some(input) = parameters.into_iter().find(is_open).map(|layer| layer.id().output(0)) else {
+            return Ok(None);
+        };
+        let shape = self.add(shape_of, &[input])?.output(0);
+        let (place, axis) = (self.constant_of(&[1], &[0_i64])?, self.constant_of(&[], &[0_i64])?);
+        let gather = NewLayer::new("Gather", "opset8").with_attribute("batch_dims", 0);
+        *known = Some(self.add(gather, &[shape, place, axis])?.output(0));
+        Ok(*known)
+    }
+
+    /// Turns a variable into an input and an output of these names: the reverse of [`make_stateful`](Self::make_stateful).
+    /// What only computed the first value is removed.
+    ///
+    /// # Errors
+    /// [`EditError::Other`] if no layer or more than one reads or writes the variable, or nothing says its shape.
+    ///
+    /// # Examples
+    /// ```
+    /// use typelift::Model;
+    /// let mut model = Model::from_text("
+    ///     x = Parameter : f32[4]
+    ///     old = ReadValue-6 {variable_id=v, variable_type=f32, variable_shape=\"4\"}
+    ///     sum = Add(old, x)
+    ///     a = Assign-6(sum) {variable_id=v}
+    ///     y = Result(sum)
+    /// ")?;
+    /// model.edit(|graph| graph.make_stateless("v", "past", "present"))?;
+    /// assert_eq!(model.inputs().count(), 2);
+    /// assert!(model.find_input("past").is_ok() && model.find_output("present").is_ok());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn make_stateless(&mut self, variable: &str, past: &str, present: &str) -> Result<(), EditError> {
+        let (read, assign) = self.variable(variable)?;
+        let tensor = self.checked_output(read.output(0))?.tensor_type();
+        let given = self.producer(assign.input(0)).ok_or(EditError::NoInput(assign.input(0)))?;
+        self.attempt(|edit| {
+            let parameter = NewLayer::new("Parameter", "opset1")
+                .with_attribute("shape", tensor.shape.to_attribute())
+                .with_attribute("element_type", tensor.element_type.name());
+            let parameter = edit.add(parameter, &[])?;
+            edit.set_names(parameter.output(0), Vec::new())?;
+            let (before, after) = (edit.producers(read), edit.consumers(assign.output(0)).collect::<Vec<_>>());
+            let uses: Vec<_> = edit.consumers(read.output(0)).collect();
+            edit.connect_all(uses.into_iter().map(|input| (parameter.output(0), input)))?;
+            edit.connect_all(after.into_iter().map(|input| (given, input)))?;
+            edit.move_names(read.output(0), parameter.output(0))?;
+            edit.remove_all(&[read, assign])?;
+            edit.set_name(parameter, &edit.unused_name(past.to_owned()))?;
+            let mut names = edit.checked_output(parameter.output(0))?.names();
+            if !names.iter().any(|name| name == past) {
+                names.push(past.to_owned());
+                edit.set_names(parameter.output(0), names)?;
+            }
+            let given = if given == read.output(0) { parameter.output(0) } else { given };
+            edit.tap(given, Some(present))?;
+            edit.remove_unused(before.into_iter().flatten().map(|source| source.layer).filter(|id| *id != read))?;
+            Ok(())
+        })
+    }
+
+    /// The layers that read and write a variable.
+    fn variable(&self, variable: &str) -> Result<(LayerId, LayerId), EditError> {
+        let of = |kind: LayerKind| {
+            let is_it = |layer: &&Layer| ops::kind(layer) == kind && layer.attribute("variable_id") == Some(variable);
+            let found: Vec<_> = self.layers().filter(is_it).map(Layer::id).collect();
+            match found[..] {
+                [only] => Ok(only),
+                [] => Err(EditError::Other(format!("no {kind:?} has the variable `{variable}`"))),
+                _ => Err(EditError::Other(format!("several {kind:?} have the variable `{variable}`"))),
+            }
+        };
+        Ok((of(LayerKind::ReadValue)?, of(LayerKind::Assign)?))
+    }
+
+    /// Gives a variable another element type, shape, or both. Converts after its ReadValue and before its Assign keep what the
+    /// model computes with.
+    ///
+    /// # Errors
+    /// [`EditError::Other`] if no layer or more than one reads or writes the variable.
+    ///
+    /// # Examples
+    /// ```
+    /// # use typelift::{Model, promote::ElementType};
+    /// let mut model = Model::from_text("
+    ///     x = Parameter : f32[4]
+    ///     old = ReadValue-6 {variable_id=v, variable_type=f32, variable_shape=\"4\"}
+    ///     sum = Add(old, x)
+    ///     a = Assign-6(sum) {variable_id=v}
+    ///     y = Result(sum)
+    /// ")?;
+    /// model.edit(|graph| graph.set_variable("v", Some(ElementType::F16), None))?;
+    /// let old = model.graph().find("old")?;
+    /// assert_eq!(model.graph().layer(old).unwrap().outputs()[0].to_string(), "f16[4]");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn set_variable(
+        &mut self,
+        variable: &str,
+        element_type: Option<ElementType>,
+        shape: Option<&Shape>,
+    ) -> Result<(), EditError> {
+        let (read, assign) = self.variable(variable)?;
+        let old = self.checked_output(read.output(0))?.tensor_type();
+        let new = TensorType {
+            element_type: element_type.unwrap_or(old.element_type),
+            shape: shape.cloned().unwrap_or_else(|| old.shape.clone()),
+        };
+        let first: Vec<_> = self.producers(read).into_iter().flatten().collect();
+        self.attempt(|edit| {
+            let first = match first.first() {
+                Some(&first) if new.element_type != old.element_type => {
+                    Some(edit.add(NewLayer::convert(new.element_type), &[first])?.output(0))
+                }
+                first => first.copied(),
+            };
+            let written = edit.read_value(variable, &new);
+            edit.morph(read, written, first.as_slice())?;
+            if new.element_type == old.element_type {
+                return Ok(());
+            }
+            edit.insert_after(read.output(0), NewLayer::convert(old.element_type), &[])?;
+            edit.insert_before(assign.input(0), NewLayer::convert(new.element_type), &[])?;
+            Ok(())
+        })
+    }
+}

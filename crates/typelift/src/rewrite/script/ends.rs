@@ -1,0 +1,184 @@
+//! Statements that add, remove, order and replace what a model takes and gives, and rewire its tensors.
+
+use typelift_promote::ElementType;
+
+use super::act::text_of;
+use super::expression::{Formula, Lets, Own};
+use super::names::{ends, tensors, unknown};
+use crate::edit::inputs_outputs::End;
+use crate::model::graph::{EditError, LayerId, Model, NewLayer, Output};
+use crate::model::shape::Shape;
+use crate::ops::{self, LayerKind};
+
+/// Adds an input.
+pub(super) fn add_input(
+    model: &mut Model,
+    name: &str,
+    ty: ElementType,
+    shape: Option<&Shape>,
+) -> Result<LayerId, String> {
+    if model.graph().unordered().any(|layer| layer.name() == name) {
+        return Err(format!("a layer is called `{name}` already"));
+    }
+    let shape = shape.cloned().unwrap_or_else(Shape::dynamic);
+    let input = NewLayer::new("Parameter", "opset1")
+        .named(name)
+        .with_attribute("shape", shape.to_attribute())
+        .with_attribute("element_type", ty.name());
+    model.edit(|edit| edit.add(input, &[])).map_err(text_of)
+}
+
+/// Adds an output.
+pub(super) fn add_output(model: &mut Model, lets: &Lets, name: &str, value: &Formula) -> Result<(), String> {
+    let value = value.resolve(model, lets, None)?;
+    let added = model.edit(|edit| {
+        let tensor = value.build(edit, None)?;
+        edit.tap(tensor, Some(name))
+    });
+    added.map(drop).map_err(text_of)
+}
+
+/// Removes outputs, and what only they needed.
+pub(super) fn remove_outputs(model: &mut Model, names: &[String]) -> Result<(), String> {
+    let mut results = Vec::new();
+    for name in names {
+        for name in ends(model, End::Output, name)? {
+            let result = model.find_output(&name).map_err(|error| unknown(model, &name, &error))?;
+            if !results.contains(&result) {
+                results.push(result);
+            }
+        }
+    }
+    if results.len() == model.outputs().count() {
+        return Err("the model would have no outputs".to_owned());
+    }
+    model.edit(|edit| edit.remove_outputs(&results)).map(drop).map_err(text_of)
+}
+
+/// Removes inputs that nothing uses.
+pub(super) fn remove_inputs(model: &mut Model, names: &[String]) -> Result<(), String> {
+    for name in names {
+        for name in ends(model, End::Input, name)? {
+            let input = model.find_input(&name).map_err(|error| unknown(model, &name, &error))?;
+            if let Some(user) = model.graph().users(input).next().and_then(|user| model.graph().layer(user)) {
+                let user = user.name();
+                return Err(format!(
+                    "`{user}` uses the input `{name}`: say what it is to use, `redirect {name} -> …`, or `freeze {name} = …`"
+                ));
+            }
+            model.edit(|edit| edit.remove(input)).map_err(text_of)?;
+        }
+    }
+    Ok(())
+}
+
+/// Makes an input a constant.
+pub(super) fn freeze(model: &mut Model, lets: &Lets, name: &str, value: &Formula) -> Result<(), String> {
+    for found in ends(model, End::Input, name)? {
+        let input = model.find_input(&found).map_err(|error| unknown(model, &found, &error))?;
+        let own = Own { tensor: input.output(0), name: Some((name, &found)) };
+        let value = value.resolve(model, lets, Some(own))?;
+        let port = model.graph().output(input.output(0)).ok_or("it has no output")?;
+        let (ty, shape) = (port.element_type(), port.shape().clone());
+        let lengths = shape.to_static().unwrap_or_default();
+        let lengths: Vec<_> = lengths.into_iter().map(|dim| dim as usize).collect();
+        let array = value.values(model, ty, &lengths)?;
+        if !array.shape().is_compatible(&shape) {
+            let found = array.shape();
+            return Err(format!("the value is {ty}{found}, and the input `{name}` is {ty}{shape}"));
+        }
+        let given = array.element_type;
+        let array = array.converted(ty).filter(|converted| converted.converted(given).as_ref() == Some(&array));
+        let array = array.ok_or_else(|| format!("the value is {given}, and {ty} does not hold all of its numbers"))?;
+        let dims: Vec<_> = array.dims.iter().map(|&dim| dim as i64).collect();
+        let bytes = array.encode().ok_or_else(|| format!("{ty} does not hold numbers"))?;
+        model.edit(|edit| edit.set_constant(input, ty, &dims, &bytes)).map_err(text_of)?;
+    }
+    Ok(())
+}
+
+/// Puts inputs or outputs into this order, before all others.
+pub(super) fn order(model: &mut Model, end: End, names: &[String]) -> Result<(), String> {
+    let mut found = Vec::new();
+    for name in names {
+        for name in ends(model, end, name)? {
+            let id = match end {
+                End::Input => model.find_input(&name),
+                End::Output => model.find_output(&name),
+            };
+            found.push(id.map_err(|error| unknown(model, &name, &error))?);
+        }
+    }
+    model.edit(|edit| edit.order(&found)).map_err(text_of)
+}
+
+/// Redirects the consumers of tensors to an expression.
+pub(super) fn redirect(model: &mut Model, lets: &Lets, name: &str, value: &Formula) -> Result<(), String> {
+    for (tensor, found) in tensors(model, name)? {
+        let Some(like) = model.graph().output(tensor).map(|port| port.tensor_type()) else {
+            return Err(format!("`{found}` was removed with another tensor of `{name}`"));
+        };
+        let value = value.resolve(model, lets, Some(Own { tensor, name: Some((name, &found)) }))?;
+        let edited = model.edit(|edit| {
+            let new = value.build(edit, Some(&like))?;
+            if new == tensor {
+                return Err(EditError::Other(format!("`{found}` would be redirected to itself")));
+            }
+            edit.redirect_but(tensor, new, &lets.added)
+        });
+        edited.map_err(text_of)?;
+    }
+    Ok(())
+}
+
+/// Writes the layout of inputs and outputs where OpenVINO reads it.
+pub(super) fn layout(model: &mut Model, name: &str, value: &str) -> Result<(), String> {
+    let mut found = Vec::new();
+    for end in [End::Input, End::Output] {
+        for name in model.ends_named(end, name).unwrap_or_default() {
+            found.extend(end_tensor(model, end, &name));
+        }
+    }
+    if found.is_empty() {
+        return Err(super::names::with_suggestion(model, name, format!("the model has no input or output `{name}`")));
+    }
+    for &tensor in &found {
+        check_layout(model, tensor, value)?;
+    }
+    let edited =
+        model.edit(|edit| found.iter().try_for_each(|&tensor| edit.set_tensor_rt_info(tensor, "layout", value)));
+    edited.map_err(text_of)
+}
+
+/// The tensor of an input or of an output.
+pub(super) fn end_tensor(model: &Model, end: End, name: &str) -> Option<Output> {
+    match end {
+        End::Input => Some(model.find_input(name).ok()?.output(0)),
+        End::Output => model.graph().producer(model.find_output(name).ok()?.input(0)),
+    }
+}
+
+/// The layer of this name, if it is an input or output of the model.
+pub(super) fn end_named(model: &Model, id: LayerId) -> Option<Output> {
+    match ops::kind(model.graph().layer(id)?) {
+        LayerKind::Parameter => Some(id.output(0)),
+        LayerKind::Result => model.graph().producer(id.input(0)),
+        _ => None,
+    }
+}
+
+/// Refuses a layout of another number of dims: OpenVINO would not accept it.
+fn check_layout(model: &Model, tensor: Output, value: &str) -> Result<(), String> {
+    let Some(rank) = model.graph().output(tensor).and_then(|port| port.shape().rank()) else { return Ok(()) };
+    let inside = value.trim().strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+    let (count, is_open) = match inside {
+        Some(list) if list.trim().is_empty() => (0, false),
+        Some(list) => (list.split(',').filter(|dim| dim.trim() != "...").count(), list.contains("...")),
+        None => (value.replace("...", "").chars().count(), value.contains("...")),
+    };
+    if value.contains("**SCALAR**") || count == rank || is_open && count <= rank {
+        return Ok(());
+    }
+    let port = model.graph().output(tensor).map(ToString::to_string).unwrap_or_default();
+    Err(format!("the layout {value} has {count} dims, and the tensor is {port}"))
+}

@@ -1,0 +1,160 @@
+//! Expressions of statements. Their names are tensors of the model that the statement is applied to.
+
+use std::path::{Path, PathBuf};
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use typelift_promote::ElementType;
+
+use super::names::{self, renamed};
+use crate::base::names::is_glob;
+use crate::edit::Edit;
+use crate::model::graph::{EditError, LayerId, Model, Output};
+use crate::model::shape::TensorType;
+use crate::ops::values::array::Array;
+use crate::rewrite::build::{Added, Build};
+use crate::rewrite::constant::stretch;
+use crate::rewrite::evaluate::{Evaluator, Lack};
+use crate::rewrite::matching::Bound;
+use crate::rewrite::notation::{Cursor, NotationError};
+use crate::rewrite::parse;
+use crate::rewrite::term::{Expression, Source, TermKind};
+use crate::rewrite::values;
+
+/// The tensors that `let` gave a name, and the layers that were added for them.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Lets {
+    pub(super) tensors: FxHashMap<String, Output>,
+    pub(super) added: FxHashSet<LayerId>,
+}
+
+impl Lets {
+    /// Removes what was added for names that nothing uses in the end.
+    pub(super) fn sweep(self, model: &mut Model) {
+        let added = self.added.into_iter().collect();
+        let _nothing_is_refused = model.edit(|edit| edit.sweep(added, |_, _| {}));
+    }
+}
+
+/// The tensor that a statement changes: `_` in its expression.
+#[derive(Clone, Copy)]
+pub(super) struct Own<'a> {
+    pub(super) tensor: Output,
+    /// The name in the statement, and the name that it stands for.
+    pub(super) name: Option<(&'a str, &'a str)>,
+}
+
+/// An expression as text. It is read again when it is applied, because the model says which of its names are constants.
+#[derive(Clone, Debug)]
+pub(super) struct Formula {
+    text: String,
+    files: Vec<PathBuf>,
+}
+
+impl Formula {
+    /// Reads the expression from here up to `end`.
+    pub(super) fn read(cursor: &mut Cursor, end: usize) -> Result<Self, NotationError> {
+        let expression = parse::expression(cursor.text, cursor.at..end, &|_| true)?;
+        let text = cursor.text[cursor.at..end].trim().to_owned();
+        cursor.at = end;
+        Ok(Self { text, files: expression.side.files().map(Path::to_owned).collect() })
+    }
+
+    pub(super) fn files(&self) -> impl Iterator<Item = &Path> {
+        self.files.iter().map(PathBuf::as_path)
+    }
+
+    /// Finds what its names mean.
+    pub(super) fn resolve(&self, model: &Model, lets: &Lets, own: Option<Own>) -> Result<Resolved, String> {
+        let find = |source: &Source| match (source, own) {
+            (Source::Own, Some(own)) => Ok(own.tensor),
+            (Source::Own, None) => Err("`_` means nothing in this statement".to_owned()),
+            (Source::Named(name), _) if lets.tensors.contains_key(name) => Ok(lets.tensors[name]),
+            (Source::Named(name), Some(Own { name: Some((glob, found)), .. })) if is_glob(name) && is_glob(glob) => {
+                names::tensor(model, &renamed(glob, name, found)?)
+            }
+            (Source::Named(name), _) => names::tensor(model, name),
+        };
+        let is_constant = |source: &Source| find(source).is_ok_and(|tensor| values::is_constant(model.graph(), tensor));
+        let expression = parse::expression(&self.text, 0..self.text.len(), &is_constant);
+        let expression = expression.map_err(|error| error.to_string())?;
+        let tensors = expression.sources.iter().map(find).collect::<Result<Vec<_>, _>>()?;
+        Ok(Resolved { bound: tensors.into_iter().map(|tensor| Some(Bound::Tensor(tensor))).collect(), expression })
+    }
+}
+
+/// An expression whose names are tensors of a model.
+pub(super) struct Resolved {
+    expression: Expression,
+    bound: Vec<Option<Bound>>,
+}
+
+impl Resolved {
+    fn root(&self) -> usize {
+        self.expression.side.roots.first().copied().unwrap_or_default()
+    }
+
+    /// True if it is a number, which has no shape of its own.
+    fn fills(&self) -> bool {
+        let Expression { side, .. } = &self.expression;
+        matches!(&side.terms[self.root()].kind, TermKind::Literal(literal) if literal.dims.is_empty())
+    }
+
+    /// Puts the expression into a graph, and gives its tensor. A number fills the shape of `like`.
+    pub(super) fn build(&self, edit: &mut Edit<'_>, like: Option<&TensorType>) -> Result<Output, EditError> {
+        let expected = like.map(|like| like.element_type);
+        if let (true, Some(dims)) = (self.fills(), like.and_then(|like| like.shape.to_static())) {
+            let array = self.array(edit, expected).map_err(EditError::Other)?;
+            let lengths: Vec<_> = dims.iter().map(|&dim| dim as usize).collect();
+            let bytes = stretch(&array, &lengths).encode();
+            let bytes = bytes.ok_or_else(|| EditError::Other(format!("{} has no numbers", array.element_type)))?;
+            return edit.constant(array.element_type, &dims, &bytes);
+        }
+        let Expression { side, names, .. } = &self.expression;
+        let mut constants = Added::default();
+        let mut build = Build {
+            edit,
+            side,
+            names,
+            bound: &self.bound,
+            variables: &[],
+            matched: &[],
+            constants: &mut constants,
+            added: Vec::new(),
+            shared: Vec::new(),
+            non_finite: 0,
+        };
+        build.build_tensor(self.root(), expected)
+    }
+
+    /// The values of an expression over constants; numbers are of the `expected` type where nothing else says theirs.
+    pub(super) fn array(&self, graph: &Edit<'_>, expected: Option<ElementType>) -> Result<Array, String> {
+        self.evaluate(graph, graph.weights(), expected)
+    }
+
+    /// As [`array`](Self::array), of a model. A number fills `dims`.
+    pub(super) fn values(&self, model: &Model, expected: ElementType, dims: &[usize]) -> Result<Array, String> {
+        let array = self.evaluate(model.graph(), model.weights(), Some(expected))?;
+        Ok(if self.fills() { stretch(&array, dims) } else { array })
+    }
+
+    fn evaluate(
+        &self,
+        graph: &crate::model::graph::Graph,
+        weights: &crate::model::weights::Weights,
+        expected: Option<ElementType>,
+    ) -> Result<Array, String> {
+        let Expression { side, names, .. } = &self.expression;
+        for (name, bound) in names.iter().zip(&self.bound) {
+            let tensor = bound.as_ref().and_then(Bound::tensor);
+            if tensor.is_some_and(|tensor| values::values(graph, weights, tensor).is_none()) {
+                return Err(format!("`{}` is not a constant whose values are known", name.text));
+            }
+        }
+        let evaluator =
+            Evaluator { graph, weights, side, names, names_bound: &self.bound, variables: &[], plain: false };
+        evaluator.array(self.root(), expected).map_err(|lack| match lack {
+            Lack::Absent => "a name in it means nothing".to_owned(),
+            Lack::Reason(reason) => reason,
+        })
+    }
+}

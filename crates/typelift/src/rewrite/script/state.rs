@@ -1,0 +1,134 @@
+//! Statements that turn inputs and outputs into variables, and back.
+
+use typelift_promote::ElementType;
+
+use super::act::text_of;
+use super::ends::{add_input, end_tensor};
+use super::names::{ends, renamed, tensor, unknown, with_suggestion};
+use crate::base::names::{captures, is_glob, matches_glob};
+use crate::edit::StatePair;
+use crate::edit::inputs_outputs::End;
+use crate::model::graph::{Layer, Model};
+use crate::model::shape::Shape;
+use crate::ops::{self, LayerKind};
+use crate::rewrite::notation::closest;
+
+/// Turns inputs and the outputs that give their next values into variables.
+pub(super) fn stateful(model: &mut Model, past: &str, present: &str, beam: Option<&str>) -> Result<(), String> {
+    let mut pairs = Vec::new();
+    for input in ends(model, End::Input, past)? {
+        let output = if is_glob(past) { renamed(past, present, &input)? } else { present.to_owned() };
+        let past = model.find_input(&input).map_err(|error| unknown(model, &input, &error))?;
+        let present = model.find_output(&output).map_err(|error| unknown(model, &output, &error))?;
+        pairs.push(StatePair { past, present, variable: format!("{input}{output}") });
+    }
+    let beam = match beam {
+        None => None,
+        Some(name) => Some(match model.find_input(name) {
+            Ok(input) => input.output(0),
+            Err(_) => match tensor(model, name) {
+                Ok(tensor) => tensor,
+                Err(_) => {
+                    let shape = Shape::from_iter([crate::model::shape::Dim::ANY]);
+                    add_input(model, name, ElementType::I32, Some(&shape))?.output(0)
+                }
+            },
+        }),
+    };
+    model.edit(|edit| edit.make_stateful(&pairs, beam)).map(drop).map_err(text_of)
+}
+
+/// Turns variables into inputs and outputs.
+pub(super) fn stateless(model: &mut Model, names: Option<&(String, String)>) -> Result<(), String> {
+    let variables = variables(model);
+    if variables.is_empty() {
+        return Err("the model has no variables".to_owned());
+    }
+    let mut found = Vec::new();
+    for variable in &variables {
+        match names {
+            None => found.push((variable, own_names(model, variable))),
+            Some((past, present)) => found.extend(split(past, present, variable).map(|names| (variable, names))),
+        }
+    }
+    if let (true, Some((past, present))) = (found.is_empty(), names) {
+        let example = variables.first().map_or("", String::as_str);
+        return Err(format!("no variable is called `{past}{present}`; the model has `{example}`"));
+    }
+    let edited = model.edit(|edit| {
+        let mut each = found.iter();
+        each.try_for_each(|(variable, (past, present))| edit.make_stateless(variable, past, present))
+    });
+    edited.map_err(text_of)
+}
+
+/// The names of all variables, in the order in which they are read.
+fn variables(model: &Model) -> Vec<String> {
+    let readers = model.graph().layers().filter(|layer| ops::kind(layer) == LayerKind::ReadValue);
+    let mut found: Vec<_> = readers.filter_map(|layer| layer.attribute("variable_id")).map(str::to_owned).collect();
+    found.sort_by_key(|name| by_number(name));
+    found.dedup();
+    found
+}
+
+/// A name as text and numbers, so that 2 comes before 10.
+fn by_number(name: &str) -> Vec<(String, u64)> {
+    let parts = name.split_inclusive(|c: char| !c.is_ascii_digit());
+    let number = |part: &str| part.trim_end_matches(|c: char| !c.is_ascii_digit()).parse().unwrap_or_default();
+    parts.map(|part| (part.trim_start_matches(|c: char| c.is_ascii_digit()).to_owned(), number(part))).collect()
+}
+
+/// The input and the output whose names a variable joins, as OpenVINO's own transformation does.
+fn own_names(model: &Model, variable: &str) -> (String, String) {
+    let of = |kind: LayerKind| {
+        let is_it = |layer: &&Layer| layer.attribute("variable_id") == Some(variable) && ops::kind(layer) == kind;
+        model.graph().unordered().find(is_it)
+    };
+    let names =
+        of(LayerKind::ReadValue).and_then(|layer| layer.outputs().first()).map(|port| port.names()).unwrap_or_default();
+    let past = names.iter().find(|name| variable.starts_with(name.as_str())).or(names.first());
+    let past = past.cloned().unwrap_or_else(|| variable.to_owned());
+    let given =
+        of(LayerKind::Assign).and_then(|layer| model.graph().output(model.graph().producer(layer.id().input(0))?));
+    let given = given.and_then(|port| port.names().into_iter().next()).filter(|name| *name != past);
+    let rest = variable.strip_prefix(past.as_str()).filter(|rest| !rest.is_empty()).map(str::to_owned);
+    let present = rest.or(given).unwrap_or_else(|| format!("{past}.next"));
+    (past, present)
+}
+
+/// The parts of the name of a variable that fit two patterns whose wildcards stand for the same.
+fn split(past: &str, present: &str, variable: &str) -> Option<(String, String)> {
+    let mut places = variable.char_indices().map(|(at, _)| at).chain([variable.len()]);
+    let at = places.find(|&at| {
+        let (first, second) = variable.split_at(at);
+        let parts = (captures(past, first), captures(present, second));
+        matches!(parts, (Some(first), Some(second)) if first == second)
+    })?;
+    let (first, second) = variable.split_at(at);
+    Some((first.to_owned(), second.to_owned()))
+}
+
+/// Gives variables another type and shape.
+pub(super) fn state(model: &mut Model, name: &str, ty: ElementType, shape: Option<&Shape>) -> Result<(), String> {
+    let all = variables(model);
+    let mut found: Vec<_> = all.iter().filter(|known| *known == name).cloned().collect();
+    if found.is_empty() {
+        let reads = tensor(model, name).ok().and_then(|tensor| model.graph().layer(tensor.layer));
+        found.extend(reads.and_then(|layer| layer.attribute("variable_id")).map(str::to_owned));
+    }
+    if found.is_empty() && is_glob(name) {
+        found.extend(all.iter().filter(|known| matches_glob(name, known)).cloned());
+    }
+    if found.is_empty() {
+        let message = format!("the model has no variable `{name}`");
+        return Err(match closest(name, all.iter().map(String::as_str)) {
+            Some(near) => format!("{message}; did you mean `{near}`?"),
+            None if end_tensor(model, End::Input, name).is_some() => {
+                format!("{message}; `{name}` is an input, which `input {name} : {ty}` changes")
+            }
+            None => with_suggestion(model, name, message),
+        });
+    }
+    let edited = model.edit(|edit| found.iter().try_for_each(|name| edit.set_variable(name, Some(ty), shape)));
+    edited.map_err(text_of)
+}
