@@ -7,6 +7,7 @@
 //! | types, shapes and operations, beside OpenVINO's answers | `opzoo`, `zoo`, `operations`, `types`, `bodies`, `broadcast`, `broadcast_laws`, `ties` |
 //! | promotion and alignment | `align`, `converts`, `lowering`, `why` |
 //! | edits | `edit`, `verbs` (one verb at a time), `rewrites` (whole rewrites in Rust) |
+//! | statements | `ends`, `statements` |
 //! | rules | `rewrite` (single rules and what is said of them), `rewrite_laws` (laws over generated graphs), `library` (the shipped sets) |
 //! | precision and releases | `precision`, `marks`, `targets`, `releases` |
 //! | the notation | `notation`, `notation_mutations`, `notation_survival` |
@@ -56,6 +57,7 @@ mod rewrite_laws;
 mod rewrites;
 mod rooms;
 mod small;
+mod statements;
 mod surface;
 mod survival;
 mod targets;

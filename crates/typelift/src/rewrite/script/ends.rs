@@ -9,6 +9,7 @@ use crate::edit::inputs_outputs::End;
 use crate::model::graph::{EditError, LayerId, Model, NewLayer, Output};
 use crate::model::shape::Shape;
 use crate::ops::{self, LayerKind};
+use crate::text::xml::metadata_attribute;
 
 /// Adds an input.
 pub(super) fn add_input(
@@ -142,6 +143,7 @@ pub(super) fn layout(model: &mut Model, name: &str, value: &str) -> Result<(), S
     if found.is_empty() {
         return Err(super::names::with_suggestion(model, name, format!("the model has no input or output `{name}`")));
     }
+    metadata_attribute("layout", value).map_err(|reason| format!("the layout {value} is {reason}"))?;
     for &tensor in &found {
         check_layout(model, tensor, value)?;
     }

@@ -1,0 +1,239 @@
+//! Statements that see the whole graph: new inputs and outputs, rewiring, state, names for expressions.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use typelift::rewrite::Script;
+use typelift::{Layer, Model, infer};
+
+fn read(listing: &str) -> Model {
+    let mut model = Model::from_text(listing).unwrap();
+    assert_eq!(infer(&mut model), []);
+    model
+}
+
+/// What the statements make of a model, as a file that is read again has it.
+fn rewritten(listing: &str, statements: &str) -> Result<Model, String> {
+    let script: Script = statements.parse().map_err(|error| format!("{error}"))?;
+    let (model, _) = script.run(read(listing)).map_err(|error| error.to_string())?;
+    let mut again = Model::from_xml(typelift::xml::write(&model, Default::default())).unwrap();
+    again.set_weights(model.weights().clone());
+    assert_eq!(infer(&mut again), []);
+    Ok(again)
+}
+
+fn names<'m>(ends: impl Iterator<Item = &'m Layer>) -> Vec<&'m str> {
+    ends.map(Layer::name).collect()
+}
+
+/// Checks that a statement is refused, with a text that has this reason.
+fn refuses(listing: &str, cases: &[(&str, &str)]) {
+    for (statement, reason) in cases {
+        let error = rewritten(listing, statement).map(|model| model.to_string()).unwrap_err();
+        assert!(error.contains(reason), "{statement}: {error}");
+    }
+}
+
+const SUM: &str = "
+    a = Parameter : f32[?,4] \"a\"
+    b = Parameter : f32[?,4] \"b\"
+    w = Const(2) : f32[4]
+    c = Add(a, b) : f32[?,4] \"c\"
+    d = Multiply(c, w) : f32[?,4] \"d\"
+    e = Abs(d) : f32[?,4] \"e\"
+    r = Result(d)
+    s = Result(e)
+";
+
+#[test]
+fn an_added_input_has_a_name_and_comes_last() {
+    let model = rewritten(SUM, "add input mask : f32[?,4]\nafter c : Multiply(_, mask)").unwrap();
+    assert_eq!(names(model.inputs()), ["a", "b", "mask"]);
+    assert_eq!(model.graph().tensor_named("mask").unwrap().unwrap().layer, model.find_input("mask").unwrap());
+    // The order of inputs is that in which they were added, whichever is used first.
+    let statements = "add input n : f32[?,4]\nadd input m : f32[?,4]\nafter a : Add(_, m)\nafter e : Add(_, n)";
+    assert_eq!(names(rewritten(SUM, statements).unwrap().inputs()), ["a", "b", "n", "m"]);
+    refuses(
+        SUM,
+        &[
+            ("add input a : f32[2]", "add input a: a layer is called `a` already"),
+            ("add inptu x : f32[2]", "expected `input` or `output`, found `inptu`"),
+            ("add input x", "expected `:`"),
+        ],
+    );
+}
+
+#[test]
+fn outputs_are_added_removed_and_ordered() {
+    let model = rewritten(SUM, "add output both = Concat(c, e) {axis=0}").unwrap();
+    assert!(model.find_output("both").is_ok());
+    assert_eq!(model.outputs().count(), 3);
+    let model = rewritten(SUM, "remove output d\norder inputs b").unwrap();
+    assert_eq!((names(model.inputs()), names(model.outputs())), (vec!["b", "a"], vec!["s"]));
+    // What only the output needed is removed, inputs included.
+    let model = rewritten(SUM, "add output only = Abs(b)\nredirect c -> a\nremove output only").unwrap();
+    assert_eq!(names(model.inputs()), ["a"]);
+    let model = rewritten(SUM, "order outputs e, d").unwrap();
+    assert_eq!(names(model.outputs()), ["s", "r"]);
+    let model = rewritten(SUM, "order outputs [s, r]").unwrap();
+    assert_eq!(names(model.outputs()), ["s", "r"]);
+    refuses(
+        SUM,
+        &[
+            ("remove output d, e", "the model would have no outputs"),
+            ("remove input a", "`c` uses the input `a`: say what it is to use, `redirect a -> …`, or `freeze a = …`"),
+            ("remove output f", "the model has no output `f`"),
+            ("order inputs a, a", "layer 0 `a` comes twice"),
+            ("order inputs", "expected a name"),
+        ],
+    );
+}
+
+#[test]
+fn a_frozen_input_is_a_constant() {
+    let listing =
+        "x = Parameter : f32[2]\ny = Parameter : i64[?]\nz = Gather(x, y, k)\nk = Const(0) : i64[]\nr = Result(z)";
+    let model = rewritten(listing, "freeze y = [1, 0]\nfreeze x = 0.5").unwrap();
+    assert_eq!(model.inputs().count(), 0);
+    let of = |name: &str| model.graph().layer(model.graph().find(name).unwrap()).unwrap();
+    assert_eq!(of("y").numbers(model.weights()), Some(vec![1.0, 0.0]));
+    assert_eq!(of("x").numbers(model.weights()), Some(vec![0.5, 0.5]));
+    refuses(
+        listing,
+        &[
+            ("freeze x = [1, 2, 3]", "the value is f32[3], and the input `x` is f32[2]"),
+            ("freeze y = z", "`z` is not a constant whose values are known"),
+            ("freeze w = 0", "the model has no input `w`"),
+        ],
+    );
+}
+
+#[test]
+fn expressions_name_any_tensor() {
+    let model = rewritten(SUM, "after c : Multiply(_, b) + w").unwrap();
+    let text = model.to_string();
+    assert!(text.contains("Multiply(3, 1)"), "{text}");
+    // Arithmetic on constants is computed, other arithmetic becomes layers.
+    let model = rewritten(SUM, "after c : _ * (w + 1)").unwrap();
+    assert!(model.to_string().contains("Const(3) : f32[4]"), "{model}");
+    let model = rewritten(SUM, "let twice = c + c\nlet unused = Relu(c)\nafter e : _ - twice").unwrap();
+    assert!(model.to_string().contains("Add(3, 3)") && !model.to_string().contains("Relu"), "{model}");
+    let model = rewritten(SUM, "before \"a\" : Multiply(_, \"b\")").unwrap();
+    assert!(model.to_string().contains("Multiply(0, 1)"));
+    refuses(
+        SUM,
+        &[
+            ("after c : Multiply(_, bb)", "no layer and no tensor is called `bb`"),
+            ("let _ = c", "expected a name"),
+            ("let x = Relu(_)", "`_` means nothing in this statement"),
+            ("after c : Multiply(_, )", "expected an operation, a name or a number"),
+            ("after c : sqrt(_)", "only constants can be computed with"),
+        ],
+    );
+}
+
+#[test]
+fn redirected_consumers_use_another_tensor() {
+    // Nothing needs `b` and the sum any more.
+    let model = rewritten(SUM, "redirect c -> a").unwrap();
+    assert_eq!(names(model.inputs()), ["a"]);
+    assert!(model.graph().find("c").is_err());
+    // What the new tensor is computed from keeps the old one.
+    let model = rewritten(SUM, "redirect c -> Relu(c) * 2").unwrap();
+    assert_eq!(model.graph().users(model.graph().find("c").unwrap()).count(), 1);
+    // An output keeps its name.
+    let model = rewritten(SUM, "redirect e -> Relu(d)").unwrap();
+    assert!(model.find_output("e").is_ok() && model.graph().find("e").is_ok(), "{model}");
+    let model = rewritten(SUM, "redirect w -> 3").unwrap();
+    assert!(model.to_string().contains("Const(3) : f32[4]"), "{model}");
+    refuses(
+        SUM,
+        &[
+            ("redirect c -> c", "`c` would be redirected to itself"),
+            ("redirect d -> a", "Result 6"),
+            ("redirect c -> Convert(c) {destination_type=f16}", "cannot take the place of"),
+            ("redirect c a", "expected `->`"),
+        ],
+    );
+}
+
+const CACHE: &str = "
+    x = Parameter : f32[?,1,4] \"x\"
+    past.0 = Parameter : f32[?,?,4] \"past.0\"
+    past.1 = Parameter : f32[?,?,4] \"past.1\"
+    k = Concat(past.0, x) {axis=1}
+    v = Concat(past.1, x) {axis=-2}
+    y = MatMul(k, v) {transpose_b=true}
+    present.0 = Result(k)
+    present.1 = Result(v)
+    out = Result(y)
+";
+
+#[test]
+fn inputs_and_outputs_become_variables_and_come_back() {
+    let model = rewritten(CACHE, "stateful past.* -> present.* reorder beam_idx").unwrap();
+    assert_eq!((names(model.inputs()), names(model.outputs())), (vec!["x", "beam_idx"], vec!["out"]));
+    let text = model.to_string();
+    let variable = "past.0 = ReadValue-6(";
+    assert!(
+        text.contains(variable)
+            && text.contains("{variable_id=past.0present.0, variable_type=f32, variable_shape=\"?,?,4\""),
+        "{text}"
+    );
+    assert_eq!(text.matches("Gather-8(").count(), 2, "each variable is gathered by the beams");
+    let back = Script::run(&"stateless".parse().unwrap(), model).unwrap().0;
+    assert_eq!(names(back.inputs()), ["x", "beam_idx", "past.0", "past.1"]);
+    assert!(back.find_output("present.0").is_ok() && back.find_output("present.1").is_ok());
+    assert!(!back.to_string().contains("Broadcast"), "the first values are removed: {back}");
+    let model = rewritten(CACHE, "stateful past.* -> present.*\nstateless past.1 -> present.1").unwrap();
+    assert_eq!(names(model.inputs()), ["x", "past.1"]);
+    // Zeros as long as the first other input, whose first dimension is unknown too.
+    assert!(model.to_string().contains("ShapeOf"), "{model}");
+    refuses(
+        CACHE,
+        &[
+            ("stateful past.* -> now.*", "the model has no output `now.0`"),
+            ("stateful past.* -> present", "write `*` and `?` as often in `present` as in `past.*`"),
+            ("stateless", "the model has no variables"),
+            ("state past.0 : f16", "`past.0` is an input, which `input past.0 : f16` changes"),
+        ],
+    );
+    let listing = "x = Parameter : f32[2]\ny = Convert(x) {destination_type=f16}\nr = Result(y)";
+    refuses(listing, &[("stateful x -> r", "the input `x` is f32[2], and the output `r` is f16[2]")]);
+}
+
+#[test]
+fn a_variable_gets_another_type() {
+    let model = rewritten(CACHE, "stateful past.* -> present.*\nstate past.*present.* : f16").unwrap();
+    let text = model.to_string();
+    assert_eq!(text.matches("variable_type=f16").count(), 2, "{text}");
+    // Before the first value, after each read, and before each write.
+    assert_eq!(text.matches("destination_type=f16").count(), 4, "{text}");
+    assert_eq!(text.matches("destination_type=f32").count(), 2, "{text}");
+}
+
+#[test]
+fn a_layout_is_written_where_openvino_reads_it() {
+    let model = rewritten(SUM, "layout a = [N,C]\ninfo b : layout = \"?C\"\nlayout e = NC").unwrap();
+    let text = typelift::xml::write(&model, Default::default());
+    assert_eq!(text.matches(r#"<attribute name="layout" version="0" layout=""#).count(), 3, "{text}");
+    let port = text.split("</port>").next().unwrap();
+    assert!(port.contains(r#"layout="[N,C]""#), "{port}");
+    let model = rewritten(SUM, "info c.0 : origin = here").unwrap();
+    assert!(typelift::xml::write(&model, Default::default()).contains(r#"value="here""#));
+    refuses(
+        SUM,
+        &[
+            ("layout a = [N,C,H,W]", "the layout [N,C,H,W] has 4 dims, and the tensor is f32[?,4]"),
+            ("layout c = [N,C]", "the model has no input or output `c`"),
+            ("layout a = \"N N\"", "the layout N N is "),
+        ],
+    );
+}
+
+#[test]
+fn cut_takes_brackets_as_its_help_prints_them() {
+    let model = rewritten(SUM, "cut [c] .. [e]").unwrap();
+    assert_eq!((names(model.inputs()), names(model.outputs())), (vec!["c"], vec!["s"]));
+    let model = rewritten(SUM, "cut [c, w] .. [d, e]").unwrap();
+    assert_eq!(names(model.inputs()), ["c", "w"]);
+    refuses(SUM, &[("cut [c .. d]", "expected `,` or `]`")]);
+}
