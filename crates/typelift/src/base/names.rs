@@ -2,18 +2,23 @@
 
 use smallvec::SmallVec;
 
-/// True if `glob` matches a name: `*` is any text, `?` any one character.
+use super::name_pattern::NamePattern;
+
+/// True if a name is one that `glob` stands for, as [`NamePattern`] reads it, or the same text.
 pub(crate) fn matches_glob(glob: &str, name: &str) -> bool {
-    captures(glob, name).is_some()
+    glob == name || captures(glob, name).is_some()
 }
 
-/// True if a text has a `*` or a `?`.
+/// True if a text has a wildcard of [`NamePattern`].
 pub(crate) fn is_glob(text: &str) -> bool {
-    text.contains(['*', '?'])
+    text.contains(['*', '?']) || text.contains(['[', '{']) && NamePattern::new(text).is_open()
 }
 
-/// Returns the text that each `*` and `?` of a glob matches in a name; `None` if the name does not match.
+/// Returns what each wildcard of a glob stands for in a name; `None` for a name that does not fit.
 pub(crate) fn captures(glob: &str, name: &str) -> Option<Vec<String>> {
+    if glob.contains(['[', '{']) {
+        return NamePattern::new(glob).captures(name, &|_| None);
+    }
     let (glob, name): (Vec<_>, Vec<_>) = (glob.chars().collect(), name.chars().collect());
     let (mut at, mut of_glob) = (0, 0);
     let mut parts: Vec<std::ops::Range<usize>> = Vec::new();

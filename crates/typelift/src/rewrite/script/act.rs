@@ -7,7 +7,7 @@ use typelift_promote::ElementType;
 use super::expression::{Formula, Lets, Own};
 use super::names::{all as names, ends as end_names, renamed, tensors, unknown, with_suggestion};
 use super::statement::{Owner, Statement};
-use super::{ends, faults, state};
+use super::{ends, state};
 use crate::base::names::{is_glob, matches_glob};
 use crate::edit::inputs_outputs::End;
 use crate::edit::precision_marks::Spelling;

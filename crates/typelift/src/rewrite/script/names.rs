@@ -1,5 +1,6 @@
 //! What the names in statements stand for.
 
+use crate::base::name_pattern::NamePattern;
 use crate::base::names::{captures, is_glob, matches_glob, near};
 use crate::edit::inputs_outputs::{End, InterfaceError};
 use crate::model::graph::{Layer, Model, Output};
@@ -35,16 +36,8 @@ pub(super) fn tensors(model: &Model, name: &str) -> Result<Vec<(Output, String)>
 /// The name that takes the place of one that a pattern stands for: each `*` and `?` of `new` is what that of `old` was.
 pub(super) fn renamed(old: &str, new: &str, name: &str) -> Result<String, String> {
     let parts = captures(old, name).unwrap_or_default();
-    let wildcards = |text: &str| text.matches(['*', '?']).count();
-    if wildcards(new) != parts.len() {
-        return Err(format!("write `*` and `?` as often in `{new}` as in `{old}`: they stand for the same text"));
-    }
-    let mut parts = parts.into_iter();
-    let letters = new.chars().map(|letter| match letter {
-        '*' | '?' => parts.next().unwrap_or_default(),
-        _ => letter.to_string(),
-    });
-    Ok(letters.collect())
+    let filled = NamePattern::new(new).fill(&parts);
+    filled.ok_or_else(|| format!("write `*` and `?` as often in `{new}` as in `{old}`: they stand for the same text"))
 }
 
 /// A tensor of the model's own graph: by its name, by that of its layer, or as output of a layer, `NAME.1`.

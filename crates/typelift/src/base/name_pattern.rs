@@ -1,0 +1,260 @@
+//! Patterns of names: `*` is any text, `?` any letter, `[0-5]` one of these letters, `{0..5}` a number from 0 to 5, and `{i}`
+//! a part of the name that is called `i`.
+
+use std::iter::Peekable;
+use std::str::Chars;
+
+use rustc_hash::FxHashSet;
+
+/// Letters that end a part of a name.
+const BORDERS: [char; 3] = ['.', '/', ':'];
+
+/// A pattern of names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct NamePattern {
+    text: String,
+    pieces: Vec<Piece>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Piece {
+    Letter(char),
+    /// `*`
+    Any,
+    /// `?`
+    One,
+    /// `[a-z]`, `[!a-z]`
+    Class {
+        negated: bool,
+        ranges: Vec<(char, char)>,
+    },
+    /// `{0..5}`
+    Number(u64, u64),
+    /// `{i}`
+    Part(String),
+}
+
+impl NamePattern {
+    /// Reads a pattern. Brackets and braces that are no class, number or part stand for themselves.
+    pub(crate) fn new(text: &str) -> Self {
+        let mut pieces = Vec::new();
+        let mut letters = text.chars().peekable();
+        while let Some(letter) = letters.next() {
+            pieces.push(match letter {
+                '*' => Piece::Any,
+                '?' => Piece::One,
+                '[' => inside(&mut letters, ']').and_then(|inner| class(&inner)).unwrap_or(Piece::Letter('[')),
+                '{' => inside(&mut letters, '}').and_then(|inner| braces(&inner)).unwrap_or(Piece::Letter('{')),
+                letter => Piece::Letter(letter),
+            });
+            if let Some(Piece::Class { .. } | Piece::Number(..) | Piece::Part(_)) = pieces.last() {
+                let end = if letter == '[' { ']' } else { '}' };
+                // What is inside has one letter at least.
+                letters.next();
+                letters.by_ref().find(|&letter| letter == end);
+            }
+        }
+        Self { text: text.to_owned(), pieces }
+    }
+
+    /// True if it stands for more than the name that it is.
+    pub(crate) fn is_open(&self) -> bool {
+        self.pieces.iter().any(|piece| !matches!(piece, Piece::Letter(_)))
+    }
+
+    /// The names of its parts, `i` of `{i}`.
+    pub(crate) fn parts(&self) -> impl Iterator<Item = &str> {
+        self.pieces.iter().filter_map(|piece| match piece {
+            Piece::Part(name) => Some(name.as_str()),
+            _ => None,
+        })
+    }
+
+    /// Returns the text that each wildcard stands for in a name, or `None` if the name does not fit. Parts that are `known`
+    /// must have their text.
+    pub(crate) fn captures(&self, name: &str, known: &dyn Fn(&str) -> Option<String>) -> Option<Vec<String>> {
+        if !self.is_open() {
+            return (self.text == name).then(Vec::new);
+        }
+        let name: Vec<_> = name.chars().collect();
+        let mut fit = Fit { pieces: &self.pieces, name: &name, known, parts: Vec::new(), dead: FxHashSet::default() };
+        fit.fits(0, 0).then_some(fit.parts)
+    }
+
+    /// Returns the texts of its parts in a name, by their names.
+    pub(crate) fn named(&self, name: &str, known: &dyn Fn(&str) -> Option<String>) -> Option<Vec<(&str, String)>> {
+        let captures = self.captures(name, known)?;
+        let wildcards = self.pieces.iter().filter(|piece| !matches!(piece, Piece::Letter(_)));
+        let parts = wildcards.zip(captures).filter_map(|(piece, text)| match piece {
+            Piece::Part(name) => Some((name.as_str(), text)),
+            _ => None,
+        });
+        Some(parts.collect())
+    }
+
+    /// Returns the name that it is with these texts in the place of its wildcards; `None` if there are more or fewer.
+    pub(crate) fn fill(&self, texts: &[String]) -> Option<String> {
+        let mut texts = texts.iter();
+        let mut filled = String::new();
+        for piece in &self.pieces {
+            match piece {
+                Piece::Letter(letter) => filled.push(*letter),
+                _ => filled.push_str(texts.next()?),
+            }
+        }
+        texts.next().is_none().then_some(filled)
+    }
+}
+
+/// The letters up to `end`, if it comes.
+fn inside(letters: &mut Peekable<Chars>, end: char) -> Option<Vec<char>> {
+    let mut found = Vec::new();
+    for letter in letters.clone() {
+        if letter == end && !found.is_empty() {
+            return Some(found);
+        }
+        found.push(letter);
+    }
+    None
+}
+
+fn class(inner: &[char]) -> Option<Piece> {
+    let (negated, inner) = match inner {
+        ['!' | '^', rest @ ..] if !rest.is_empty() => (true, rest),
+        inner => (false, inner),
+    };
+    let (mut ranges, mut at) = (Vec::new(), 0);
+    while let Some(&first) = inner.get(at) {
+        let last = inner.get(at + 2).filter(|_| inner.get(at + 1) == Some(&'-'));
+        ranges.push((first, last.copied().unwrap_or(first)));
+        at += if last.is_some() { 3 } else { 1 };
+    }
+    ranges.iter().all(|(first, last)| first <= last).then_some(Piece::Class { negated, ranges })
+}
+
+fn braces(inner: &[char]) -> Option<Piece> {
+    let text: String = inner.iter().collect();
+    if let Some((first, last)) = text.split_once("..") {
+        return Some(Piece::Number(first.parse().ok()?, last.parse().ok()?)).filter(|_| !text.contains('+'));
+    }
+    let is_name = text.chars().all(|c| c.is_alphanumeric() || c == '_') && text.starts_with(char::is_alphabetic);
+    is_name.then_some(Piece::Part(text))
+}
+
+/// One attempt to fit a pattern to a name.
+struct Fit<'a> {
+    pieces: &'a [Piece],
+    name: &'a [char],
+    known: &'a dyn Fn(&str) -> Option<String>,
+    parts: Vec<String>,
+    /// Places from which the rest does not fit.
+    dead: FxHashSet<(usize, usize)>,
+}
+
+impl Fit<'_> {
+    fn fits(&mut self, piece: usize, at: usize) -> bool {
+        let Some(wanted) = self.pieces.get(piece) else { return at == self.name.len() };
+        if let Piece::Letter(letter) = wanted {
+            return self.name.get(at) == Some(letter) && self.fits(piece + 1, at + 1);
+        }
+        if self.dead.contains(&(piece, at)) {
+            return false;
+        }
+        let rest = self.name.len() - at.min(self.name.len());
+        let mut ends = match wanted {
+            Piece::Any => 0..=rest,
+            Piece::Part(_) => 1..=self.name[at..].iter().take_while(|letter| !BORDERS.contains(letter)).count(),
+            Piece::Number(..) => {
+                let digits = self.name[at..].iter().take_while(|letter| letter.is_ascii_digit()).count();
+                digits..=digits
+            }
+            _ => 1..=1,
+        };
+        let fits = ends.any(|length| {
+            let Some(text) = self.name.get(at..at + length) else { return false };
+            let text: String = text.iter().collect();
+            if !self.allows(wanted, &text) {
+                return false;
+            }
+            self.parts.push(text);
+            let fits = self.fits(piece + 1, at + length);
+            if !fits {
+                self.parts.pop();
+            }
+            fits
+        });
+        if !fits {
+            self.dead.insert((piece, at));
+        }
+        fits
+    }
+
+    fn allows(&self, piece: &Piece, text: &str) -> bool {
+        let letter = || text.chars().next().unwrap_or_default();
+        match piece {
+            Piece::Class { negated, ranges } => {
+                ranges.iter().any(|(first, last)| (*first..=*last).contains(&letter())) != *negated
+            }
+            Piece::Number(first, last) => text.parse().is_ok_and(|number: u64| (*first..=*last).contains(&number)),
+            Piece::Part(name) => (self.known)(name).is_none_or(|known| known == text),
+            _ => true,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parts(pattern: &str, name: &str) -> Option<Vec<String>> {
+        NamePattern::new(pattern).captures(name, &|_| None)
+    }
+
+    #[test]
+    fn classes_numbers_and_parts_fit_names() {
+        let cases = [
+            ("layer.[0-5].*", "layer.3.q", Some(vec!["3", "q"])),
+            ("layer.[0-5].*", "layer.7.q", None),
+            ("layer.[!0-5].*", "layer.7.q", Some(vec!["7", "q"])),
+            ("layer.{0..11}.*", "layer.10.q", Some(vec!["10", "q"])),
+            ("layer.{0..5}*", "layer.12.q", None),
+            ("*.layers.{i}.*", "model.layers.12.mlp.up", Some(vec!["model", "12", "mlp.up"])),
+            ("h{i}", "h12", Some(vec!["12"])),
+            ("h{i}", "h1.2", None),
+            ("a[", "a[", Some(vec![])),
+            ("a{", "a{", Some(vec![])),
+            ("a[]b", "a[]b", Some(vec![])),
+            ("{0..}x", "{0..}x", Some(vec![])),
+            ("*{i}*", "ab", Some(vec!["", "a", "b"])),
+            ("a[*]b", "a*b", Some(vec!["*"])),
+            ("gr\u{fc}?", "gr\u{fc}n", Some(vec!["n"])),
+        ];
+        for (pattern, name, expected) in cases {
+            let expected = expected.map(|parts| parts.into_iter().map(str::to_owned).collect());
+            assert_eq!(parts(pattern, name), expected, "{pattern} {name}");
+        }
+    }
+
+    #[test]
+    fn a_known_part_must_be_there() {
+        let pattern = NamePattern::new("*.{i}.*");
+        let known = |name: &str| (name == "i").then(|| "3".to_owned());
+        assert_eq!(pattern.named("a.2.3.b", &known), Some(vec![("i", "3".to_owned())]));
+        assert_eq!(pattern.named("a.2.4.b", &known), None);
+        assert_eq!(pattern.parts().collect::<Vec<_>>(), ["i"]);
+    }
+
+    #[test]
+    fn texts_take_the_place_of_wildcards() {
+        let texts = ["3".to_owned(), "q".to_owned()];
+        assert_eq!(NamePattern::new("now.*.?").fill(&texts).as_deref(), Some("now.3.q"));
+        assert_eq!(NamePattern::new("now.*").fill(&texts), None);
+        assert_eq!(NamePattern::new("now.*.*.*").fill(&texts), None);
+    }
+
+    #[test]
+    fn many_wildcards_take_little_time() {
+        assert_eq!(parts(&"*a".repeat(40), &"a".repeat(39)), None);
+        assert_eq!(parts(&"*{i}".repeat(20), &".".repeat(500)), None);
+    }
+}
