@@ -10,7 +10,7 @@ use typelift::save::FileId;
 
 use crate::failure::Failure;
 use crate::input::{Input, is_stdout};
-use crate::output::{Destination, OutputArgs, Target, directory, is_stream, refused};
+use crate::output::{Destination, OutputArgs, Target, check_ending, directory, is_stream, refused};
 
 /// Every file that a verb names.
 #[derive(Default)]
@@ -82,12 +82,12 @@ impl Files {
     fn add_model(&mut self, place: &Destination, input: &Input, args: &OutputArgs) -> Result<(), Failure> {
         let (path, made) = (&place.path, args.directory().is_some());
         if place.in_place {
-            if made {
-                return Err(refused(path, "it is the model to read").help("use --in-place to write over it"));
-            }
             check_names(path)?;
         }
         self.add(path, "a model", place.in_place.then_some(MODEL), made)?;
+        if !place.in_place {
+            check_ending(path, "xml", "OpenVINO IR")?;
+        }
         if place.weights == WeightsMode::None {
             return Ok(());
         }
@@ -98,7 +98,8 @@ impl Files {
         // keeps them.
         let is_place =
             |own: &PathBuf| fs::canonicalize(own).is_ok_and(|own| fs::canonicalize(&weights).is_ok_and(|it| it == own));
-        if !place.in_place && place.weights == WeightsMode::Copy && own.as_ref().is_some_and(is_place) {
+        let is_new = matches!(place.weights, WeightsMode::Copy | WeightsMode::Compact);
+        if !place.in_place && is_new && own.as_ref().is_some_and(is_place) {
             return Err(taken(&weights, "the weights", WEIGHTS)
                 .help("give another file, or --weights none, and it stays as it is"));
         }
@@ -149,17 +150,18 @@ fn check_names(path: &Path) -> Result<(), Failure> {
 
 /// Fails where a file, or one beside it, could not be written. Its directory may be missing where it is `made`.
 fn check_writable(path: &Path, made: bool, known: &mut HashSet<PathBuf>) -> Result<(), Failure> {
-    let resolved = match fs::metadata(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+    match fs::metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => return Err(Failure::io("write", path, &error)),
         // To open a pipe would wait for its reader.
         Ok(found) if !found.is_file() && !found.is_dir() => return Err(refused(path, "it is not a regular file")),
+        // A link is replaced, so the file it leads to need not be writable.
+        Ok(found) if found.is_file() && path.is_symlink() => {}
         Ok(_) => {
             File::options().append(true).open(path).map_err(|error| Failure::io("write", path, &error))?;
-            fs::canonicalize(path).ok()
         }
-    };
-    let mut directory = directory(resolved.as_deref().unwrap_or(path));
+    }
+    let mut directory = directory(path);
     if !made && !known.contains(directory) && !directory.exists() {
         return Err(refused(path, &format!("the directory `{}` does not exist", directory.display())));
     }

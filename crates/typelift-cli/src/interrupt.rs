@@ -28,13 +28,13 @@ mod signals {
     use std::sync::{Arc, LazyLock, OnceLock};
     use std::thread;
 
-    use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
     use signal_hook::flag;
     use signal_hook::iterator::Signals;
     use signal_hook::low_level::{emulate_default_handler, raise};
 
-    /// Those that ask the process to end.
-    const REQUESTS: [i32; 2] = [SIGINT, SIGTERM];
+    /// Signals that ask the process to end.
+    const REQUESTS: [i32; 3] = [SIGHUP, SIGINT, SIGTERM];
 
     /// Whether such a signal ends the process where it meets it, as if nobody handled it.
     static COUNTS: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
@@ -49,8 +49,17 @@ mod signals {
         if short { Ok(()) } else { start_cleaner() }
     }
 
+    /// The requests that this process does not ignore. `nohup` has it ignore SIGHUP, and a shell in the background SIGINT.
+    fn requests() -> impl Iterator<Item = i32> {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let ignored =
+            status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok());
+        let ignored = ignored.unwrap_or(0);
+        REQUESTS.into_iter().filter(move |signal| ignored >> (signal - 1) & 1 == 0)
+    }
+
     fn handle() -> io::Result<()> {
-        for signal in REQUESTS {
+        for signal in requests() {
             flag::register_conditional_default(signal, COUNTS.clone())?;
             flag::register_usize(signal, CAME.clone(), signal as usize)?;
         }
@@ -72,7 +81,7 @@ mod signals {
     /// Starts the thread that removes what is unfinished and ends the process, if there is none.
     pub(super) fn start_cleaner() -> io::Result<()> {
         let start = || {
-            let mut signals = Signals::new(REQUESTS)?;
+            let mut signals = Signals::new(requests())?;
             let clean = move || {
                 for signal in signals.forever() {
                     typelift::save::interrupt();

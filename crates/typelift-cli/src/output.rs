@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use typelift::findings::Diagnostic;
+use typelift::findings::{Diagnostic, grouped};
 use typelift::save::{self, FileId, SaveError, SaveOptions, Stamp};
 use typelift::xml::{self, WriteOptions};
 use typelift::{Model, WeightsMode};
@@ -21,11 +21,11 @@ use crate::terminal::{Page, Terminal};
 /// Where the model goes.
 #[derive(clap::Args)]
 pub(crate) struct OutputArgs {
-    /// Write the model to this file, or - for standard output; the same file as IN means --in-place. A name without an
-    /// ending or with a slash after it is a directory, which is created if it does not exist; several models need one
+    /// Write the model to this file, whose name ends in .xml, or - for standard output. A name without an ending or with
+    /// a slash after it is a directory, which is created if it does not exist; several models need one
     #[arg(short, long, value_name = "OUT.xml")]
     pub(crate) output: Option<PathBuf>,
-    /// Write the model over IN
+    /// Replace IN. Where IN or its .bin is a symbolic link, the link is replaced
     #[arg(long, conflicts_with = "output")]
     pub(crate) in_place: bool,
     /// Print the whole file again with the elements, order and indentation of OpenVINO's serializer, without comments
@@ -35,6 +35,10 @@ pub(crate) struct OutputArgs {
     /// How OUT gets its .bin
     #[arg(long, value_enum, default_value_t = Weights::Copy)]
     weights: Weights,
+    /// Refuse to write a .bin that is more than this many times as large as the one of IN. Constants that overlap in IN
+    /// may need bytes of their own. A .bin of up to 1 MB is always written
+    #[arg(long, value_name = "TIMES", default_value_t = 16)]
+    max_growth: u64,
     /// Whether `output` is a directory, once somebody asked.
     #[arg(skip)]
     is_directory: OnceLock<bool>,
@@ -42,12 +46,15 @@ pub(crate) struct OutputArgs {
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Weights {
-    /// A copy, which shares its blocks with the original if the file system can
+    /// A copy, which shares its blocks with the original if the file system can. If constants are added or removed, the
+    /// others keep their offsets, unless compacting saves at least 1 % or 64 KB
     Copy,
     /// A hard link, or a symbolic one to another file system: never write to either through another program
     Link,
     /// Not at all
     None,
+    /// A file with the bytes that constants use and no others, equal bytes once
+    Compact,
 }
 
 impl From<Weights> for WeightsMode {
@@ -56,6 +63,7 @@ impl From<Weights> for WeightsMode {
             Weights::Copy => Self::Copy,
             Weights::Link => Self::Link,
             Weights::None => Self::None,
+            Weights::Compact => Self::Compact,
         }
     }
 }
@@ -78,6 +86,8 @@ pub(crate) struct Destination {
     pub(crate) path: PathBuf,
     pub(crate) in_place: bool,
     pub(crate) weights: WeightsMode,
+    /// Limit of the size of the weights, in sizes of those of the input.
+    max_growth: u64,
     /// The weights of the input.
     bin: Option<PathBuf>,
     /// The file of the input, and what it is like before it is read; `None` for standard input, and where there is none.
@@ -159,24 +169,21 @@ impl Target {
             let help = format!("give a directory below it, or the file `{}` if that is meant", path.display());
             return Err(refused(root, "it is the root of the file system").help(help));
         }
-        let exists = match fs::metadata(&path) {
+        match fs::metadata(&path) {
             Ok(found) if found.is_dir() => return Err(refused(&path, "it is a directory")),
-            Ok(found) if !found.is_file() => return Ok(Some(Self::Stream(path))),
+            Ok(_) if is_stream(&path) => return Ok(Some(Self::Stream(path))),
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(Failure::io("write", &path, &error)),
-            found => found.is_ok(),
-        };
-        if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("bin")) {
-            return Err(refused(&path, "that is the name of weights").help("give the graph a name that ends in .xml"));
+            _ => {}
+        }
+        if !args.in_place && !input.is_stdin() && same_file(&path, &input.file) {
+            return Err(refused(&path, "it is the model to read").help("use --in-place to replace it"));
         }
         let stamp = if input.is_stdin() { None } else { Stamp::at(&input.file).ok() };
-        // Where neither is there, a killed run may have left the one file half written.
-        let is_lost = path.file_name() == input.file.file_name() && stamp.is_none();
-        let may_be_one = !input.is_stdin() && (exists || is_lost);
-        let in_place = args.in_place || may_be_one && same_file(&path, &input.file);
         Ok(Some(Self::File(Destination {
             path,
-            in_place,
+            in_place: args.in_place,
             weights: args.weights.into(),
+            max_growth: args.max_growth,
             bin: input.weights(),
             source: stamp.map(|stamp| (input.file.clone(), stamp)),
             is_member: input.member.is_some(),
@@ -215,8 +222,11 @@ impl Target {
                 written.map_err(|error| Failure::io("write", path, &error))
             }
             Self::File(place) => {
+                let links = place.links();
                 place.write(model, options)?;
                 page.said += &place.weights_beside(model).unwrap_or_default();
+                page.said += &place.growth().unwrap_or_default();
+                page.said.extend(links.iter().filter(|(link, _)| !link.is_symlink()).map(replaced));
                 Ok(())
             }
         }
@@ -239,6 +249,21 @@ impl Destination {
         Some(format!("`{}` was there before and stays as it is; {own}\n", beside.display()))
     }
 
+    /// Returns a line that says how much larger the new weights are, if they are more than twice as large as those of the input.
+    fn growth(&self) -> Option<String> {
+        let length = |path: &Path| fs::metadata(path).ok().map(|found| found.len());
+        let [before, after] = [length(self.bin.as_deref()?)?, length(&self.path.with_extension("bin"))?];
+        let (old, new) = (grouped(before), grouped(after));
+        (before > 0 && after / 2 > before)
+            .then(|| format!("the .bin has {new} bytes, and the one of the input {old}\n"))
+    }
+
+    /// Returns the symbolic links among the two files, each with its target.
+    fn links(&self) -> Vec<(PathBuf, PathBuf)> {
+        let files = [self.path.clone(), self.path.with_extension("bin")];
+        files.into_iter().filter_map(|file| fs::read_link(&file).ok().map(|target| (file, target))).collect()
+    }
+
     fn write(&self, model: &Model, text: WriteOptions) -> Result<(), Failure> {
         if let Some((source, _)) = self.source.as_ref().filter(|(source, stamp)| !stamp.holds_at(source)) {
             let message = format!("`{}` was changed or replaced after it was read", source.display());
@@ -249,7 +274,9 @@ impl Destination {
         options.text = text;
         options.weights = self.weights;
         options.in_place = self.in_place;
-        let weights = if self.weights == WeightsMode::Copy { model.weights().len().unwrap_or(0) } else { 0 };
+        options.max_growth = self.max_growth;
+        let is_written = matches!(self.weights, WeightsMode::Copy | WeightsMode::Compact);
+        let weights = if is_written { model.weights().len().unwrap_or(0) } else { 0 };
         let short = !self.is_member && model.source().len() as u64 + weights < SHORT;
         uninterrupted(short, || {
             // To make a directory that is there locks out all others who write beside it.
@@ -264,15 +291,33 @@ impl Destination {
         match error {
             SaveError::Io { path, source } => Failure::io("write", path, source),
             SaveError::WeightsChanged(_) => Failure::new(error.to_string()).help("nothing was written; run it again"),
+            SaveError::Grown { .. } => Failure::new(error.to_string())
+                .of(&self.path)
+                .help("give --max-growth a larger number if that is meant"),
             SaveError::AddedConstants => {
                 Failure::new(error.to_string()).help("leave --weights out, and the .bin is copied")
-            }
-            SaveError::LinkedGraph { graph, .. } => {
-                Failure::new(error.to_string()).help(format!("give `{}`", graph.display()))
             }
             _ => Failure::new(error.to_string()),
         }
     }
+}
+
+/// Returns a line that says which link was replaced by a file.
+fn replaced((link, target): &(PathBuf, PathBuf)) -> String {
+    format!("`{}` was a link to `{}`, which stays as it is; now it is a file\n", link.display(), target.display())
+}
+
+/// Fails if the name of a file to write does not have the ending of what is written.
+pub(crate) fn check_ending(path: &Path, ending: &str, what: &str) -> Result<(), Failure> {
+    if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case(ending)) {
+        return Ok(());
+    }
+    let given = path.extension().unwrap_or_default().to_string_lossy();
+    let reason = match &*given {
+        "" => format!("its name does not end in .{ending}"),
+        _ => format!("typelift writes {what}, not .{given}"),
+    };
+    Err(refused(path, &reason).help(format!("give `{}`", path.with_extension(ending).display())))
 }
 
 /// Writes the reports of models, documents of JSON: of several an array.
@@ -315,8 +360,8 @@ fn open_stream(path: &Path) -> Result<File, Failure> {
 fn open_now(path: &Path) -> io::Result<File> {
     use rustix::fs::{Mode, OFlags, fcntl_setfl, open};
     // Without this flag a pipe is opened once it has a reader, and with it, it is not written to as a whole.
-    let file = open(path, OFlags::WRONLY | OFlags::CLOEXEC | OFlags::NONBLOCK, Mode::empty())?;
-    fcntl_setfl(&file, OFlags::empty())?;
+    let file = open(path, OFlags::WRONLY | OFlags::APPEND | OFlags::CLOEXEC | OFlags::NONBLOCK, Mode::empty())?;
+    fcntl_setfl(&file, OFlags::APPEND)?;
     Ok(file.into())
 }
 
@@ -335,9 +380,10 @@ fn has_no_reader(_: &io::Error) -> bool {
     false
 }
 
-/// Whether a path is one of a pipe or device.
+/// True if a path is one of a pipe or device. The names of the streams of this process count, even if they lead to a file.
 pub(crate) fn is_stream(path: &Path) -> bool {
-    fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir())
+    let is_device = ["/dev", "/proc"].iter().any(|folder| path.starts_with(folder));
+    fs::metadata(path).is_ok_and(|found| !found.is_dir() && (is_device || !found.is_file()))
 }
 
 fn replace(path: &Path, report: &str) -> Result<(), Failure> {
@@ -349,7 +395,7 @@ fn replace(path: &Path, report: &str) -> Result<(), Failure> {
 pub(crate) fn forget_report(path: &Path) {
     if fs::metadata(path).is_ok_and(|found| found.is_file()) {
         // It was found to be writable; where it cannot be removed all the same, the exit status says what happened.
-        let _stays = fs::canonicalize(path).and_then(fs::remove_file);
+        let _stays = fs::remove_file(path);
     }
 }
 

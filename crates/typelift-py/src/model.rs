@@ -102,8 +102,12 @@ const UNNEEDED: [(&str, Unneeded); 3] =
 
 const LIKE: [(&str, Like); 3] = [("2026.4", Like::OpenVino2026), ("2025.2", Like::OpenVino2025), ("all", Like::All)];
 
-const WEIGHTS: [(&str, WeightsMode); 3] =
-    [("copy", WeightsMode::Copy), ("link", WeightsMode::Link), ("none", WeightsMode::None)];
+const WEIGHTS: [(&str, WeightsMode); 4] = [
+    ("copy", WeightsMode::Copy),
+    ("link", WeightsMode::Link),
+    ("none", WeightsMode::None),
+    ("compact", WeightsMode::Compact),
+];
 
 /// A model that threads can share. An edit creates a new state and swaps it in, or fails and changes nothing. A reader
 /// sees one state or the other.

@@ -258,23 +258,30 @@ fn in_place_changes_the_graph_and_nothing_else() {
     assert_eq!(entries(path), ["model.bin", "model.xml", "out.bin", "out.xml"]);
     // Without a change the file is not even touched.
     let before = fs::metadata(path.join("model.xml")).unwrap().modified().unwrap();
-    assert_eq!(run(path, &["convert", "model.xml", "-o", "./model.xml"]).status, 0);
+    assert_eq!(run(path, &["convert", "model.xml", "--in-place"]).status, 0);
     assert_eq!(fs::metadata(path.join("model.xml")).unwrap().modified().unwrap(), before);
 }
 
 #[cfg(unix)]
 #[test]
-fn links_are_followed_and_permissions_kept() {
+fn links_are_replaced_and_permissions_kept() {
     use std::os::unix::fs::{PermissionsExt, symlink};
     let folder = folder();
     let path = folder.path();
     fs::set_permissions(path.join("model.xml"), fs::Permissions::from_mode(0o640)).unwrap();
     fs::create_dir(path.join("sub")).unwrap();
     symlink("../model.xml", path.join("sub/link.xml")).unwrap();
-    assert_eq!(run(path, &["convert", "sub/link.xml", "--in-place"]).status, 0);
-    assert!(path.join("sub/link.xml").is_symlink());
-    assert_eq!(fs::metadata(path.join("model.xml")).unwrap().permissions().mode() & 0o777, 0o640);
-    assert!(!fs::read_to_string(path.join("model.xml")).unwrap().contains("ConvertPromoteTypes"));
+    symlink("../model.bin", path.join("sub/link.bin")).unwrap();
+    let before = ["model.xml", "model.bin"].map(|name| fs::read(path.join(name)).unwrap());
+    let replaced = run(path, &["convert", "sub/link.xml", "--in-place"]);
+    assert_eq!(replaced.status, 0);
+    let said = "`sub/link.xml` was a link to `../model.xml`, which stays as it is; now it is a file\n";
+    assert!(replaced.stderr.contains(said), "{replaced:?}");
+    // The weights do not change, so their link stays.
+    assert!(!path.join("sub/link.xml").is_symlink() && path.join("sub/link.bin").is_symlink());
+    assert_eq!(fs::metadata(path.join("sub/link.xml")).unwrap().permissions().mode() & 0o777, 0o640);
+    assert!(!fs::read_to_string(path.join("sub/link.xml")).unwrap().contains("ConvertPromoteTypes"));
+    assert_eq!(["model.xml", "model.bin"].map(|name| fs::read(path.join(name)).unwrap()), before);
     assert_eq!(run(path, &["convert", "model.xml", "-o", "/dev/null"]).status, 0);
     assert!(!fs::metadata("/dev/null").unwrap().is_file());
 }

@@ -316,22 +316,56 @@ mod unix {
         assert!(report.starts_with('{'), "{report}");
     }
 
+    /// `convert --weights link` to another file system makes a symbolic link. What replaces the weights replaces the link.
     #[test]
-    fn weights_go_where_their_link_leads() {
+    fn weights_behind_a_link_become_a_file_of_their_own() {
         let folder = folder();
         let path = folder.path();
         fs::create_dir(path.join("store")).unwrap();
-        fs::write(path.join("store/old"), "old").unwrap();
         for (link, to) in [("out.bin", "store/old"), ("new.bin", "store/new")] {
+            fs::write(path.join("store/old"), "old").unwrap();
             symlink(to, path.join(link)).unwrap();
+            let run = run(path, &["convert", "model.xml", "-o", &link.replace("bin", "xml")]);
+            let said = format!("`{link}` was a link to `{to}`, which stays as it is; now it is a file\n");
+            assert!(run.status == 0 && run.stderr.contains(&said), "{run:?}");
+            assert_eq!(fs::read(path.join(link)).unwrap(), fs::read(path.join("model.bin")).unwrap());
+            assert!(!path.join(link).is_symlink());
         }
-        for (name, to) in [("out.xml", "store/old"), ("new.xml", "store/new")] {
-            let run = run(path, &["convert", "model.xml", "-o", name]);
-            assert_eq!(run.status, 0, "{run:?}");
-            assert_eq!(fs::read(path.join(to)).unwrap(), fs::read(path.join("model.bin")).unwrap());
-            assert!(path.join(name).with_extension("bin").is_symlink());
+        assert_eq!(entries(&path.join("store")), ["old"]);
+        assert_eq!(fs::read_to_string(path.join("store/old")).unwrap(), "old");
+        // The same in place, and with the pair that the link leads to.
+        let before = fs::read(path.join("model.bin")).unwrap();
+        fs::copy(path.join("model.xml"), path.join("far.xml")).unwrap();
+        symlink("model.bin", path.join("far.bin")).unwrap();
+        let changed = run(path, &["convert", "--types", "f32=f64", "--in-place", "far.xml"]);
+        assert!(changed.status == 0 && changed.stderr.contains("`far.bin` was a link to `model.bin`"), "{changed:?}");
+        assert_eq!(fs::read(path.join("model.bin")).unwrap(), before);
+        assert_eq!(run(path, &["check", "model.xml"]).status, 0);
+    }
+
+    #[test]
+    fn replacing_the_input_needs_to_be_asked_for() {
+        let folder = folder();
+        let path = folder.path();
+        symlink("model.xml", path.join("link.xml")).unwrap();
+        fs::create_dir(path.join("sub")).unwrap();
+        let before = contents(path);
+        let names = ["model.xml", "./model.xml", "sub/../model.xml", "link.xml", "./"];
+        for verb in [&["convert"][..], &["infer"], &["rewrite", "--use", "all"], &["check", "--fix"]] {
+            for to in names {
+                let run = run(path, &[verb, &["model.xml", "-o", to]].concat());
+                assert!(
+                    run.status == 2 && run.stderr.contains("use --in-place to replace it"),
+                    "{verb:?} {to} {run:?}"
+                );
+                assert!(contents(path) == before);
+            }
         }
-        assert_eq!(entries(&path.join("store")), ["new", "old"]);
+        for (verb, to) in [("convert", "out.onnx"), ("infer", "out.txt"), ("view", "out.xml"), ("view", "out.svg")] {
+            let run = run(path, &[verb, "model.xml", "-o", to]);
+            assert!(run.status == 2 && run.stderr.contains("typelift writes "), "{to} {run:?}");
+            assert!(contents(path) == before);
+        }
     }
 
     #[test]

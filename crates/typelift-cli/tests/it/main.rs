@@ -12,6 +12,7 @@ mod fix;
 mod fixtures;
 mod formats;
 mod jobs;
+mod layout;
 mod packaging;
 mod recipes;
 mod schemas;

@@ -825,18 +825,19 @@ class Model:
         Unchanged parts of the file are kept byte for byte.
 
         Args:
-            path: The ``.xml`` to write. It can be the file that the model was read from.
+            path: The ``.xml`` to write. It can be the file that the model was read from. A symbolic link is replaced,
+                and the file it leads to stays as it is.
             canonical: Write the whole graph in OpenVINO's own style.
-            weights: ``"copy"``; ``"link"``, to the file that holds them; or ``"none"``, which does not touch an
-                existing ``.bin``.
+            weights: ``"copy"``; ``"link"``, to the file that holds them; ``"none"``, which does not touch an existing
+                ``.bin``; or ``"compact"``, without bytes that no constant uses.
             progress: Receives progress, as in :func:`typelift.open`.
 
         Raises:
             OSError: A file cannot be written.
             ModelError: The model has constants, and the weights are missing.
         """
-        if weights not in ("copy", "link", "none"):
-            raise ValueError(f"weights is one of copy, link, none, and not {weights!r}")
+        if weights not in ("copy", "link", "none", "compact"):
+            raise ValueError(f"weights is one of copy, link, none, compact, and not {weights!r}")
         with told(progress):
             self._native.save(path, canonical, weights)
 

@@ -114,7 +114,7 @@ const MAX_LINKS: usize = 40;
 
 /// Returns the metadata at a path, `None` if nothing is there, and the path with symbolic links resolved. A path
 /// without links needs one system call.
-pub(crate) fn look(path: &Path) -> (Option<Metadata>, PathBuf) {
+fn look(path: &Path) -> (Option<Metadata>, PathBuf) {
     match fs::symlink_metadata(path) {
         Ok(found) if found.is_symlink() => (fs::metadata(path).ok(), follow_links(path)),
         found => (found.ok(), path.to_owned()),
@@ -122,7 +122,7 @@ pub(crate) fn look(path: &Path) -> (Option<Metadata>, PathBuf) {
 }
 
 /// Returns the path with symbolic links resolved.
-pub(crate) fn follow_links(path: &Path) -> PathBuf {
+fn follow_links(path: &Path) -> PathBuf {
     let mut path = path.to_owned();
     for _ in 0..MAX_LINKS {
         match fs::read_link(&path) {

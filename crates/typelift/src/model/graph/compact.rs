@@ -3,44 +3,96 @@
 use std::io;
 
 use compact_str::format_compact;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{Graph, Layer, Model};
+use crate::base::number;
+use crate::model::weights::{Ranges, Weights};
 
 /// Offset and length of a constant's bytes.
 type Range = (u64, u64);
 
+/// Number of bytes that compacting must save to be worth moving constants.
+const WORTH_BYTES: u64 = 64 << 10;
+/// The same as a part of all bytes: one in a hundred.
+const WORTH_PART: u64 = 100;
+
 impl Model {
-    /// Returns the model with compact weights: the bytes that its constants use, and equal bytes once.
+    /// Returns the model with weights that hold the bytes that its constants use, equal bytes once.
     ///
     /// # Errors
     /// Bytes of a constant that are missing.
     pub(crate) fn compacted(&self) -> io::Result<Self> {
-        let mut ranges = Vec::new();
-        let mut known = FxHashMap::default();
-        self.graph.each_range(&mut |range| {
-            known.entry(range).or_insert_with(|| {
-                ranges.push(range);
-                ranges.len() - 1
-            });
-        });
-        let (weights, starts) = self.weights.compacted(&ranges)?;
-        let mut model = Self { weights, ..self.clone() };
-        // A constant without bytes may have any offset within the weights, so it gets offset 0.
-        model.graph.move_constants(&|range| match range {
-            (_, 0) => Some(0),
-            range => known.get(&range).and_then(|&at| starts.get(at)).copied(),
-        });
-        Ok(model)
+        let ranges = self.weights.ranges(self.ranges())?;
+        Ok(self.laid_out(&ranges, self.weights.compacted(&ranges)))
     }
 
-    /// True if constants of the file were removed, so that no other constant may use their bytes.
+    /// Returns the model with weights that hold all that its constants use. Constants of the file keep their offsets, unless
+    /// [compacting](Self::compacted) saves at least 64 KiB or 1 % of the weights.
+    ///
+    /// # Errors
+    /// Bytes of a constant are not there.
+    pub(crate) fn rearranged(&self) -> io::Result<Self> {
+        let ranges = self.weights.ranges(self.ranges())?;
+        let (kept, compact) = (self.weights.kept(&ranges, &self.lost_ranges()), self.weights.compacted(&ranges));
+        let [length, least] = [&kept, &compact].map(|(weights, _)| weights.len().unwrap_or(0));
+        let saved = length.saturating_sub(least);
+        let is_worth_it = saved >= WORTH_BYTES || saved > 0 && saved.saturating_mul(WORTH_PART) >= length;
+        Ok(self.laid_out(&ranges, if is_worth_it { compact } else { kept }))
+    }
+
+    /// Returns the model with other weights, in which each range begins at its start.
+    fn laid_out(&self, ranges: &Ranges, (weights, starts): (Weights, Vec<u64>)) -> Self {
+        let places: FxHashMap<_, _> = ranges.all().iter().copied().zip(starts).collect();
+        let length = weights.len().unwrap_or(0);
+        let mut model = Self { weights, ..self.clone() };
+        // A constant without bytes is anywhere within the weights.
+        model.graph.move_constants(&|range| match range {
+            (offset, 0) => (offset > length).then_some(0),
+            range => places.get(&range).copied(),
+        });
+        model
+    }
+
+    /// Returns the different ranges of bytes that the constants use.
+    fn ranges(&self) -> Vec<Range> {
+        let (mut ranges, mut known) = (Vec::new(), FxHashSet::default());
+        self.graph.each_range(&mut |range| {
+            if known.insert(range) {
+                ranges.push(range);
+            }
+        });
+        ranges
+    }
+
+    /// True if constants of the file are gone, so that nothing may use their bytes any more.
     pub(crate) fn has_lost_constants(&self) -> bool {
         self.walk().any(|(_, graph)| {
             let mut removed = graph.removed().iter().map(|span| span.text(&self.source));
             removed.any(|text| text.starts_with("<layer") && text.contains("offset="))
         })
     }
+
+    /// Returns the ranges of bytes of the constants that were removed or edited, as the file had them.
+    fn lost_ranges(&self) -> Vec<Range> {
+        let mut lost = Vec::new();
+        for (_, graph) in self.walk() {
+            let edited = graph.unordered().filter(|layer| layer.edited).filter_map(|layer| layer.span);
+            for span in edited.chain(graph.removed().iter().copied()) {
+                let elements = span.text(&self.source).split('<').filter(|element| element.starts_with("data"));
+                lost.extend(elements.filter_map(|data| Some((written(data, "offset")?, written(data, "size")?))));
+            }
+        }
+        lost.retain(|&(offset, size): &Range| size > 0 && offset.checked_add(size).is_some());
+        lost
+    }
+}
+
+/// Returns the number that an element has in an attribute.
+fn written(element: &str, attribute: &str) -> Option<u64> {
+    let (_, rest) = element.split_once(&format!(" {attribute}="))?;
+    let quote = rest.chars().next()?;
+    number::bytes(rest[quote.len_utf8()..].split(quote).next()?)
 }
 
 impl Graph {

@@ -119,7 +119,7 @@ mod tests {
         bytes.copy_within(0..40_000, 80_000);
         let weights = Weights::from_bytes(bytes.clone());
         let ranges = [(0, 2), (8, 8), (0, 40_000), (40_000, 40_000), (80_000, 40_000), (8, 8), (2, 3)];
-        let (compact, starts) = weights.compacted(&ranges).unwrap();
+        let (compact, starts) = weights.compacted(&weights.ranges(ranges.to_vec()).unwrap());
         assert_eq!(starts[2], starts[4]);
         assert_ne!(starts[2], starts[3]);
         assert_eq!(starts[1], starts[5]);
@@ -137,7 +137,7 @@ mod tests {
         let added = weights.add(&[7; 1_500_001]);
         let ranges = [(5, 2_000_001), (0, 4), (added, 1_500_001), (1_000_000, 2_500_000)];
         for weights in [weights.clone().on_one_thread(), weights] {
-            let (compact, _) = weights.compacted(&ranges).unwrap();
+            let (compact, _) = weights.compacted(&weights.ranges(ranges.to_vec()).unwrap());
             let mut file = tempfile::tempfile().unwrap();
             compact.write_to(&mut file).unwrap();
             file.rewind().unwrap();

@@ -1,6 +1,7 @@
 //! The bytes of constants: what the `.bin` has, which is never read whole, and after it what was added.
 
 mod compact;
+mod kept;
 
 use std::cmp::Reverse;
 use std::fmt;
@@ -61,9 +62,22 @@ struct Layout {
 struct Part {
     /// Where they begin here.
     start: u64,
-    /// Where they are there.
-    offset: u64,
+    /// Where they are there; `None` for zeros.
+    offset: Option<u64>,
     length: u64,
+}
+
+/// The ranges of bytes that constants use, each an offset and a length.
+pub(crate) struct Ranges {
+    all: Vec<(u64, u64)>,
+    /// For each the first one with equal bytes.
+    same: Vec<usize>,
+}
+
+impl Ranges {
+    pub(crate) fn all(&self) -> &[(u64, u64)] {
+        &self.all
+    }
 }
 
 impl Layout {
@@ -75,7 +89,8 @@ impl Layout {
     fn find(&self, range: Range<u64>) -> Option<u64> {
         let at = self.parts.partition_point(|part| part.start <= range.start).checked_sub(1)?;
         let part = self.parts.get(at)?;
-        (range.end <= part.start + part.length).then(|| part.offset + (range.start - part.start))
+        let offset = part.offset.filter(|_| range.end <= part.start + part.length)?;
+        Some(offset + (range.start - part.start))
     }
 
     /// Shows the bytes of a range to `look`, in order, a piece at a time.
@@ -84,21 +99,43 @@ impl Layout {
         let parts = self.parts[first..].iter().take_while(|part| part.start < range.end);
         parts.into_iter().try_for_each(|part| {
             let (start, end) = (range.start.max(part.start), range.end.min(part.start + part.length));
-            self.of.each_piece(part.offset + (start - part.start), end - start, look)
+            match part.offset {
+                Some(offset) => self.of.each_piece(offset + (start - part.start), end - start, look),
+                None => zeros(end - start, look),
+            }
         })
     }
 
+    /// True if the bytes of a range are where they are in the other weights.
+    fn stays(&self, range: &Range<u64>) -> bool {
+        self.find(range.clone()) == Some(range.start)
+    }
+
+    /// Copies the file of the other weights if most of it stays. Returns how many bytes were copied.
+    fn copy_base(&self, new: &mut File) -> io::Result<u64> {
+        let Base::File(source) = &self.of.base else { return Ok(0) };
+        let stays = |part: &&Part| part.offset == Some(part.start) && part.start + part.length <= source.length;
+        let kept: u64 = self.parts.iter().filter(stays).map(|part| part.length).sum();
+        let length = if kept > self.len() / 2 { source.length.min(self.len()) } else { 0 };
+        copy(&source.file, length, new).map(|()| length)
+    }
+
     /// Writes all bytes to a new file. Each thread gathers a block of them and puts it in its place.
-    fn write_to(&self, new: &File, on_one_thread: bool) -> io::Result<()> {
+    fn write_to(&self, new: &mut File, on_one_thread: bool) -> io::Result<()> {
         let (length, size) = (self.len(), CHUNK as u64);
+        let copied = self.copy_base(new)?;
+        let new = &*new;
         let write_block = |bytes: &mut Vec<u8>, block: u64| {
-            let start = block * size;
+            let range = block * size..length.min((block + 1) * size);
+            if range.end <= copied && self.stays(&range) {
+                return Ok(());
+            }
             bytes.clear();
-            self.read(start..length.min(start + size), &mut |piece| {
+            self.read(range.clone(), &mut |piece| {
                 bytes.extend_from_slice(piece);
                 Ok(())
             })?;
-            write_all_at(new, bytes, start)
+            write_all_at(new, bytes, range.start)
         };
         share("write", length.div_ceil(size), on_one_thread, write_block).map(drop)
     }
@@ -484,27 +521,46 @@ impl Weights {
         Ok(())
     }
 
-    /// Weights that have the bytes of these ranges, each an offset and a length, and no others: equal ones once, without
-    /// gaps, and each at a multiple of the largest power of two, up to [`ALIGNMENT`], by which its length can be divided. Also
-    /// says where each range is.
+    /// Finds which of the ranges that constants use, each an offset and a length, have equal bytes.
     ///
     /// # Errors
     /// Bytes are not there.
-    pub(crate) fn compacted(&self, ranges: &[(u64, u64)]) -> io::Result<(Self, Vec<u64>)> {
-        let same = compact::first_equal(self, ranges)?;
-        let mut order: Vec<_> = (0..ranges.len()).filter(|&at| same[at] == at).collect();
-        let alignment = |at: &usize| ranges[*at].1.trailing_zeros().min(ALIGNMENT.trailing_zeros());
-        order.sort_by_key(|at| Reverse(alignment(at)));
-        let (mut parts, mut starts, mut start) = (Vec::with_capacity(order.len()), vec![0; ranges.len()], 0);
+    pub(crate) fn ranges(&self, all: Vec<(u64, u64)>) -> io::Result<Ranges> {
+        let end = self.len().unwrap_or(0);
+        if all.iter().any(|&(offset, length)| offset.checked_add(length).is_none_or(|it| it > end)) {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        let same = compact::first_equal(self, &all)?;
+        Ok(Ranges { all, same })
+    }
+
+    /// Returns weights that have the bytes of these ranges and no others: equal ones once, without gaps, and each at a multiple
+    /// of the largest power of two, up to [`ALIGNMENT`], by which its length can be divided. Also says where each range is.
+    pub(crate) fn compacted(&self, ranges: &Ranges) -> (Self, Vec<u64>) {
+        let Ranges { all, same } = ranges;
+        let mut order: Vec<_> = (0..all.len()).filter(|&at| same[at] == at).collect();
+        order.sort_by_key(|&at| Reverse(kept::alignment(all[at].1)));
+        let (mut parts, mut starts, mut start) = (Vec::with_capacity(order.len()), vec![0; all.len()], 0);
         for at in order {
-            let (offset, length) = ranges[at];
-            parts.push(Part { start, offset, length });
+            let (offset, length) = all[at];
+            parts.push(Part { start, offset: Some(offset), length });
             starts[at] = start;
             start += length;
         }
-        let starts = same.into_iter().map(|first| starts[first]).collect();
+        let starts = same.iter().map(|&first| starts[first]).collect();
+        (self.laid_out(parts), starts)
+    }
+
+    /// Returns weights in which the ranges of the base keep their offsets. The others fill what was `lost` or follow the base.
+    /// Also says where each range is.
+    pub(crate) fn kept(&self, ranges: &Ranges, lost: &[(u64, u64)]) -> (Self, Vec<u64>) {
+        let (parts, starts) = kept::parts(self.base_len().unwrap_or(0), ranges, lost);
+        (self.laid_out(parts), starts)
+    }
+
+    fn laid_out(&self, parts: Vec<Part>) -> Self {
         let base = Base::Laid(Arc::new(Layout { of: self.clone(), parts }));
-        Ok((Self { base, tail: Tail::default(), on_one_thread: self.on_one_thread }, starts))
+        Self { base, tail: Tail::default(), on_one_thread: self.on_one_thread }
     }
 
     fn start_of_tail(&self) -> u64 {
@@ -573,6 +629,11 @@ impl Weights {
         }
     }
 
+    /// Returns the number of bytes that were read or added, without those that are made when they are read.
+    pub(crate) fn given_len(&self) -> u64 {
+        self.base_len().unwrap_or(0) + self.tail.bytes.len() as u64
+    }
+
     pub(crate) fn len_of_tail(&self) -> u64 {
         self.tail.len()
     }
@@ -618,6 +679,15 @@ impl Bin {
         }
         page.bytes.get(within..within + length).map(look)
     }
+}
+
+/// Shows this number of zeros to `look`, a piece at a time.
+fn zeros(count: u64, look: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
+    const PIECE: u64 = 1 << 12;
+    for start in (0..count).step_by(PIECE as usize) {
+        look(&[0; PIECE as usize][..(count - start).min(PIECE) as usize])?;
+    }
+    Ok(())
 }
 
 /// As much is copied at a time.

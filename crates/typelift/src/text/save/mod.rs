@@ -42,7 +42,6 @@ use crate::model::weights::Weights;
 use crate::text::xml::{self, WriteOptions};
 
 pub use crate::base::file::{FileId, Stamp};
-use crate::base::file::{follow_links, look};
 use stage::{Pair, Single};
 pub use stage::{interrupt, on_wait};
 
@@ -50,17 +49,20 @@ pub use stage::{interrupt, on_wait};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum WeightsMode {
-    /// A copy, which shares its blocks with the original where the file system can.
+    /// A copy, which shares its blocks with the original where the file system can. If constants came or went, the others keep
+    /// their offsets, unless [`Compact`](Self::Compact) saves at least 64 KiB or 1 %.
     #[default]
     Copy,
     /// A hard link, or a symbolic one to another file system. The model must not have constants of its own.
     Link,
     /// Not at all: a `.bin` that is there stays.
     None,
+    /// A file that holds what the constants use and nothing else, equal bytes once.
+    Compact,
 }
 
 /// How to save a model.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SaveOptions {
     /// How the graph is printed.
@@ -69,7 +71,21 @@ pub struct SaveOptions {
     pub weights: WeightsMode,
     /// Whether the model goes where it was read from: then its `.bin` stays unless constants were added to it.
     pub in_place: bool,
+    /// Largest size of the new weights, in sizes of those that the model was read with and of the values that were added to
+    /// it. Constants that overlap there need bytes of their own once their type is changed.
+    pub max_growth: u64,
 }
+
+impl Default for SaveOptions {
+    fn default() -> Self {
+        Self { text: WriteOptions::default(), weights: WeightsMode::default(), in_place: false, max_growth: MAX_GROWTH }
+    }
+}
+
+/// Default of [`SaveOptions::max_growth`]: what the change of a type of 4 bits to one of 64 takes.
+const MAX_GROWTH: u64 = 16;
+/// Size of weights, in bytes, that is never too large.
+const ALWAYS_ALLOWED: u64 = 1 << 20;
 
 /// Why a model was not saved. Nothing was replaced, unless an [`Io`](Self::Io) error says that the disk failed between
 /// the two files; then [`recover`] completes the pair.
@@ -96,17 +112,19 @@ pub enum SaveError {
     /// Constants were added to the model, which need a `.bin` of its own.
     #[error("constants were added to the model, so its .bin cannot be left out, nor be a link to the original")]
     AddedConstants,
+    /// The new weights would be much larger than the old ones.
+    #[error(
+        "the .bin would grow from {before} to {after} bytes, because constants that share bytes get bytes of their own"
+    )]
+    Grown {
+        /// Size of the weights that the model has, in bytes.
+        before: u64,
+        /// Size of the new ones.
+        after: u64,
+    },
     /// The weights are not what they were when the model was read.
     #[error("`{}` was changed or replaced after the model was read", .0.display())]
     WeightsChanged(PathBuf),
-    /// The path is a symbolic link to a graph, and its weights would not go where those of that graph are.
-    #[error("`{}` is a link to `{}`, whose weights would stay the old ones", link.display(), graph.display())]
-    LinkedGraph {
-        /// The path.
-        link: PathBuf,
-        /// Where it leads.
-        graph: PathBuf,
-    },
 }
 
 impl SaveError {
@@ -118,6 +136,9 @@ impl SaveError {
 
 impl Model {
     /// Writes the model to `path`, and its weights to the file of the same name that ends in `.bin`.
+    ///
+    /// Nothing is written through a symbolic link. A link at one of the two paths is replaced by a file, and the file it leads
+    /// to stays as it is.
     ///
     /// What nobody changed is copied from the text that the model was read from. Both files are written whole and replaced
     /// together; a run that is killed between the two is completed by the next [`save`](Self::save) or [`recover`].
@@ -139,44 +160,51 @@ impl Model {
 
     /// Writes the model as [`save`](Self::save) does, with options.
     ///
-    /// If constants came or went, the `.bin` holds what is used, equal bytes once; otherwise it stays byte for byte.
+    /// If no constants came or went, the `.bin` stays byte for byte.
     ///
     /// # Errors
     /// [`SaveError`]; an old pair is still there then.
     pub fn save_with(&self, path: impl AsRef<Path>, options: SaveOptions) -> Result<(), SaveError> {
         let path = path.as_ref();
         let has_changed = self.weights.has_added() || self.weights.len().is_some() && self.has_lost_constants();
-        if has_changed && options.weights == WeightsMode::Copy {
-            return self.compacted().map_err(SaveError::io(path))?.write_pair(path, options);
+        let arranged = match options.weights {
+            WeightsMode::Compact if self.weights.len().is_some() => self.compacted(),
+            WeightsMode::Copy if has_changed => self.rearranged(),
+            _ => return self.write_pair(path, options),
+        };
+        let arranged = arranged.map_err(SaveError::io(path))?;
+        let (before, after) = (self.weights.given_len(), arranged.weights.len().unwrap_or(0));
+        if after > before.saturating_mul(options.max_growth).max(ALWAYS_ALLOWED) {
+            return Err(SaveError::Grown { before, after });
         }
-        self.write_pair(path, options)
+        arranged.write_pair(path, options)
     }
 
     fn write_pair(&self, path: &Path, options: SaveOptions) -> Result<(), SaveError> {
         let destination = Destination::new(path)?;
-        stage::recover(&destination.xml, &destination.bin).map_err(SaveError::io(path))?;
+        stage::recover(destination.xml).map_err(SaveError::io(path))?;
         let weights = self.weights_to_write(&destination, options)?;
         // A file that stays as it is keeps its time. Only one as long as the source is worth printing the model for.
         let source = self.source().as_bytes();
-        let is_as_long = || fs::metadata(&destination.xml).is_ok_and(|old| old.len() == source.len() as u64);
-        let is_source = || fs::read(&destination.xml).is_ok_and(|old| old == source);
+        let is_as_long = || fs::metadata(destination.xml).is_ok_and(|old| old.len() == source.len() as u64);
+        let is_source = || fs::read(destination.xml).is_ok_and(|old| old == source);
         if !weights && is_as_long() && xml::is_source(self, options.text) && is_source() {
             return Ok(());
         }
         let write = |file: &mut File| xml::write_to(self, options.text, |piece| file.write_all(piece.as_bytes()));
         if !weights {
-            return replace_one(&destination.xml, write).map_err(SaveError::io(&destination.xml));
+            return replace(destination.xml, write).map_err(SaveError::io(destination.xml));
         }
-        let mut pair = Pair::new(&destination.xml, &destination.bin).map_err(SaveError::io(&destination.xml))?;
+        let mut pair = Pair::new(destination.xml, &destination.bin).map_err(SaveError::io(destination.xml))?;
         self.make_weights(&mut pair, &destination, options.weights)?;
-        pair.write_graph(write).map_err(SaveError::io(&destination.xml))?;
-        pair.replace().map_err(SaveError::io(&destination.xml))
+        pair.write_graph(write).map_err(SaveError::io(destination.xml))?;
+        pair.replace().map_err(SaveError::io(destination.xml))
     }
 
     /// Whether the `.bin` is to be written.
-    fn weights_to_write(&self, destination: &Destination, options: SaveOptions) -> Result<bool, SaveError> {
+    fn weights_to_write(&self, destination: &Destination<'_>, options: SaveOptions) -> Result<bool, SaveError> {
         let added = self.weights.has_added();
-        if added && (options.weights != WeightsMode::Copy) {
+        if added && matches!(options.weights, WeightsMode::Link | WeightsMode::None) {
             return Err(SaveError::AddedConstants);
         }
         if !added
@@ -185,14 +213,19 @@ impl Model {
             return self.weights_as_read(Weights::is_in_place).map(|()| false);
         }
         match self.weights.len() {
-            Some(_) => destination.refuse_to_part().map(|()| true),
+            Some(_) => Ok(true),
             None => {
                 missing_weights(self).map_or(Ok(false), |missing| Err(SaveError::MissingWeights(Box::new(missing))))
             }
         }
     }
 
-    fn make_weights(&self, pair: &mut Pair<'_>, destination: &Destination, mode: WeightsMode) -> Result<(), SaveError> {
+    fn make_weights(
+        &self,
+        pair: &mut Pair<'_>,
+        destination: &Destination<'_>,
+        mode: WeightsMode,
+    ) -> Result<(), SaveError> {
         match (mode, self.weights.path()) {
             (WeightsMode::Link, Some(from)) => {
                 self.weights_as_read(Weights::is_in_place)?;
@@ -224,7 +257,7 @@ impl Model {
 /// # Errors
 /// Those of the system, and where what lies there is not of a run of this user.
 pub fn recover(path: &Path) -> io::Result<bool> {
-    stage::recover(&follow_links(path), &follow_links(&path.with_extension("bin")))
+    stage::recover(path)
 }
 
 /// Whether a pair is one that a killed run has left without its `.xml`, so that [`recover`] completes it. Writes nothing.
@@ -241,10 +274,11 @@ pub fn recover(path: &Path) -> io::Result<bool> {
 /// # Ok::<(), std::io::Error>(())
 /// ```
 pub fn is_half_written(path: &Path) -> io::Result<bool> {
-    stage::is_half_written(&follow_links(path), &follow_links(&path.with_extension("bin")))
+    stage::is_half_written(path)
 }
 
-/// Replaces one file as a whole: `write` gets a file beside it that takes its place, permissions and extended attributes.
+/// Replaces one file as a whole: `write` gets a new file that takes the place, permissions and extended attributes of the
+/// old one. A symbolic link is replaced too, and the file it leads to stays as it is.
 ///
 /// # Errors
 /// What `write` returns, and those of the system; an old file is still there then.
@@ -259,45 +293,33 @@ pub fn is_half_written(path: &Path) -> io::Result<bool> {
 /// # Ok::<(), std::io::Error>(())
 /// ```
 pub fn replace(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
-    replace_one(&follow_links(path), write)
-}
-
-/// As [`replace`], without following symbolic links.
-fn replace_one(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
     let mut single = Single::new(path)?;
     single.write(path, write)?;
     single.replace(path)
 }
 
-/// Where a model goes, symbolic links followed.
-struct Destination {
-    /// The path as it was given.
-    given: PathBuf,
-    xml: PathBuf,
+/// The two files of a model.
+struct Destination<'a> {
+    xml: &'a Path,
     bin: PathBuf,
 }
 
-impl Destination {
-    fn new(path: &Path) -> Result<Self, SaveError> {
-        let bin = path.with_extension("bin");
-        if bin == path {
-            return Err(SaveError::NamedAsWeights(path.to_owned()));
+impl<'a> Destination<'a> {
+    /// Returns the files of a model that is saved to `xml`.
+    ///
+    /// # Errors
+    /// One of them is a directory, a pipe or a device, or a link to one.
+    fn new(xml: &'a Path) -> Result<Self, SaveError> {
+        let bin = xml.with_extension("bin");
+        if bin == xml {
+            return Err(SaveError::NamedAsWeights(bin));
         }
-        let place = |path: &Path| match look(path) {
-            (Some(found), _) if !found.is_file() => Err(SaveError::NotAFile(path.to_owned())),
-            (_, place) => Ok(place),
-        };
-        Ok(Self { given: path.to_owned(), xml: place(path)?, bin: place(&bin)? })
-    }
-
-    /// Fails where the `.xml` is a link to a graph with weights beside it that are not those to be replaced: it would be new
-    /// beside old ones.
-    fn refuse_to_part(&self) -> Result<(), SaveError> {
-        let beside = self.xml.with_extension("bin");
-        if self.bin != beside && beside.exists() && FileId::of(&self.bin) != FileId::of(&beside) {
-            return Err(SaveError::LinkedGraph { link: self.given.clone(), graph: self.xml.clone() });
+        for path in [xml, &bin] {
+            if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+                return Err(SaveError::NotAFile(path.to_owned()));
+            }
         }
-        Ok(())
+        Ok(Self { xml, bin })
     }
 }
 

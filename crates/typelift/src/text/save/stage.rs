@@ -12,21 +12,19 @@ use std::sync::{LazyLock, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLo
 
 use super::attributes;
 use super::folder::{self, Folder};
-use crate::base::file::{FileId, directory};
+use crate::base::file::directory;
 
 /// The new graph of a pair.
 const GRAPH: &str = "xml";
 /// Its new weights.
 const WEIGHTS: &str = "bin";
-/// The new weights of a graph in another directory.
-const FAR: &str = "far";
 /// The graph that is replaced.
 const OLD: &str = "old";
 /// What takes the place of one file.
 const NEW: &str = "new";
 const LOCK: &str = "lock";
 /// What a place can have, in the order in which it is removed.
-const ENDINGS: [&str; 5] = [GRAPH, WEIGHTS, FAR, OLD, NEW];
+const ENDINGS: [&str; 4] = [GRAPH, WEIGHTS, OLD, NEW];
 
 /// Whether saves are to end. Whoever begins one, replaces files or cleans up holds it to read, so that many can at a time.
 static INTERRUPTED: RwLock<bool> = RwLock::new(false);
@@ -173,20 +171,17 @@ impl Place {
 
     /// What a killed run had still to put in the place of a graph: the new one where the weights are new, else the old one.
     /// `None` where that is there.
-    fn left_to_do(&self, xml: &Path, bin: &Path) -> Option<&'static str> {
+    fn left_to_do(&self, xml: &Path) -> Option<&'static str> {
         if fs::symlink_metadata(xml).is_ok() {
             return None;
         }
-        let far =
-            || Folder::open(&folder_of(bin)).ok().flatten().is_some_and(|folder| folder.has(&name(&hash(bin), FAR)));
-        let are_weights_old = self.folder.has(&self.name(WEIGHTS)) || is_far(xml, bin) && far();
-        let ending = if are_weights_old { OLD } else { GRAPH };
+        let ending = if self.folder.has(&self.name(WEIGHTS)) { OLD } else { GRAPH };
         self.folder.has_file(&self.name(ending)).then_some(ending)
     }
 
     /// Does what a killed run had still to do. Whether there was anything.
-    fn settle(&mut self, xml: &Path, bin: &Path) -> io::Result<bool> {
-        let Some(ending) = self.left_to_do(xml, bin) else { return Ok(false) };
+    fn settle(&mut self, xml: &Path) -> io::Result<bool> {
+        let Some(ending) = self.left_to_do(xml) else { return Ok(false) };
         self.give(ending, xml)?;
         sync(directory(xml))?;
         Ok(true)
@@ -236,9 +231,7 @@ impl Single {
 pub(super) struct Pair<'a> {
     xml: &'a Path,
     bin: &'a Path,
-    graph: Place,
-    /// The place of weights in another directory.
-    far: Option<Place>,
+    place: Place,
     /// Whether a file is there whose place is taken, so that what takes it must be on the disk first.
     replaces: bool,
 }
@@ -246,40 +239,27 @@ pub(super) struct Pair<'a> {
 impl<'a> Pair<'a> {
     /// Begins to replace a pair; waits where another process does. Completes or removes what a killed run has left of it.
     pub(super) fn new(xml: &'a Path, bin: &'a Path) -> io::Result<Self> {
-        let mut graph = Place::new(xml)?;
-        graph.settle(xml, bin)?;
-        graph.clear()?;
-        let mut far = if is_far(xml, bin) { Some(Place::new(bin)?) } else { None };
-        far.iter_mut().try_for_each(Place::clear)?;
-        Ok(Self { xml, bin, graph, far, replaces: xml.exists() || bin.exists() })
-    }
-
-    /// Where the weights are made, and with which ending.
-    fn weights(&mut self) -> (&mut Place, &'static str) {
-        match &mut self.far {
-            Some(far) => (far, FAR),
-            None => (&mut self.graph, WEIGHTS),
-        }
+        let mut place = Place::new(xml)?;
+        place.settle(xml)?;
+        place.clear()?;
+        Ok(Self { xml, bin, place, replaces: xml.exists() || bin.exists() })
     }
 
     /// Makes the weights, which come first.
     pub(super) fn write_weights(&mut self, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
-        let replaced = self.replaces.then_some(self.bin);
-        let (place, ending) = self.weights();
-        place.make(ending, replaced, write)
+        self.place.make(WEIGHTS, self.replaces.then_some(self.bin), write)
     }
 
     /// Makes the weights a link to the file `from`: a hard one, or a symbolic one to another file system.
     pub(super) fn link_weights(&mut self, from: &Path) -> io::Result<()> {
         step()?;
-        let (place, ending) = self.weights();
-        place.has.insert(0, ending);
-        place.folder.link(&fs::canonicalize(from)?, &place.name(ending))
+        self.place.has.insert(0, WEIGHTS);
+        self.place.folder.link(&fs::canonicalize(from)?, &self.place.name(WEIGHTS))
     }
 
     /// Makes the graph.
     pub(super) fn write_graph(&mut self, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
-        self.graph.make(GRAPH, self.replaces.then_some(self.xml), write)
+        self.place.make(GRAPH, self.replaces.then_some(self.xml), write)
     }
 
     /// Puts both in their places.
@@ -289,24 +269,32 @@ impl<'a> Pair<'a> {
         let had_old = self.take_old()?;
         if let Err(error) = self.replace_weights(had_old) {
             // The old weights are still there, and so the old graph goes back to them.
-            let is_back = !had_old || self.graph.give(OLD, self.xml).is_ok();
-            self.leave(!is_back);
+            let is_back = !had_old || self.place.give(OLD, self.xml).is_ok();
+            self.place.stays = !is_back;
             return Err(error);
         }
-        self.leave(true);
-        self.sync(directory(self.bin))?;
-        self.graph.give(GRAPH, self.xml)?;
-        self.leave(false);
-        self.sync(directory(self.xml))
+        self.place.stays = true;
+        self.sync()?;
+        self.place.give(GRAPH, self.xml)?;
+        self.place.stays = false;
+        self.sync()
     }
 
-    /// Takes the old graph away. Whether there was one.
+    /// Removes the old graph from its path and keeps it in the place. Returns true if there was one.
+    ///
+    /// A link is kept as a copy of the file that it leads to: recovery moves regular files only.
     fn take_old(&mut self) -> io::Result<bool> {
+        let is_link = fs::symlink_metadata(self.xml).is_ok_and(|found| found.is_symlink());
+        if let (true, Ok(mut old)) = (is_link, File::open(self.xml)) {
+            self.place.make(OLD, Some(self.xml), |copy| io::copy(&mut old, copy).map(drop))?;
+            step()?;
+            return fs::remove_file(self.xml).map(|()| true);
+        }
         step()?;
-        match self.graph.folder.take(self.xml, &self.graph.name(OLD)) {
+        match self.place.folder.take(self.xml, &self.place.name(OLD)) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
             taken => {
-                self.graph.has.insert(0, OLD);
+                self.place.has.insert(0, OLD);
                 taken.map(|()| true)
             }
         }
@@ -317,9 +305,7 @@ impl<'a> Pair<'a> {
         if had_old {
             sync(directory(self.xml))?;
         }
-        let bin = self.bin;
-        let (place, ending) = self.weights();
-        place.give(ending, bin)
+        self.place.give(WEIGHTS, self.bin)
     }
 
     /// Waits until the names of what was made are on the disk.
@@ -328,44 +314,32 @@ impl<'a> Pair<'a> {
         if !self.replaces {
             return Ok(());
         }
-        for place in [Some(&self.graph), self.far.as_ref()].into_iter().flatten() {
-            place.folder.sync().or_else(unsupported)?;
-        }
+        self.place.folder.sync().or_else(unsupported)?;
         sync(directory(self.xml))
     }
 
-    fn sync(&self, directory: &Path) -> io::Result<()> {
-        if self.replaces { sync(directory) } else { Ok(()) }
-    }
-
-    /// Leaves what was made to the next run, or not.
-    fn leave(&mut self, stays: bool) {
-        self.graph.stays = stays;
-        self.far.iter_mut().for_each(|far| far.stays = stays);
+    /// Waits until the names of the pair are on the disk, if it replaces something.
+    fn sync(&self) -> io::Result<()> {
+        if self.replaces { sync(directory(self.xml)) } else { Ok(()) }
     }
 }
 
-/// Completes or removes what a killed run has left of a pair, once no process is at it any more. Whether it was completed.
-pub(super) fn recover(xml: &Path, bin: &Path) -> io::Result<bool> {
+/// Completes or removes what a killed run has left of a pair, once no process is at it any more. Returns true if it was
+/// completed.
+pub(super) fn recover(xml: &Path) -> io::Result<bool> {
     let Some(folder) = Folder::open(&folder_of(xml))? else { return Ok(false) };
     sweep(&folder);
-    let Some(mut graph) = Place::left(folder, xml)? else { return Ok(false) };
+    let Some(mut place) = Place::left(folder, xml)? else { return Ok(false) };
     let _uninterrupted = uninterrupted()?;
-    let completed = graph.settle(xml, bin)?;
-    if is_far(xml, bin)
-        && let Some(folder) = Folder::open(&folder_of(bin))?
-        && let Some(far) = Place::left(folder, bin)?
-    {
-        far.vacate()?;
-    }
-    graph.vacate()?;
+    let completed = place.settle(xml)?;
+    place.vacate()?;
     Ok(completed)
 }
 
-/// Whether a pair is one that a killed run has left without its graph. Waits where a process is replacing it.
-pub(super) fn is_half_written(xml: &Path, bin: &Path) -> io::Result<bool> {
+/// True if a killed run has left a pair without its graph. Waits where a process is replacing it.
+pub(super) fn is_half_written(xml: &Path) -> io::Result<bool> {
     let Some(folder) = Folder::open(&folder_of(xml))? else { return Ok(false) };
-    Ok(Place::left(folder, xml)?.is_some_and(|graph| graph.left_to_do(xml, bin).is_some()))
+    Ok(Place::left(folder, xml)?.is_some_and(|place| place.left_to_do(xml).is_some()))
 }
 
 /// Removes files of a place.
@@ -426,7 +400,7 @@ fn remove_abandoned(folder: &Folder, hash: &str) -> io::Result<()> {
     let lock = folder.lock(&name(hash, LOCK), false)?;
     let is_abandoned = lock.try_lock().is_ok() && folder.is_at(&name(hash, LOCK), &lock);
     let has = |ending| folder.has(&name(hash, ending));
-    let is_awaited = has(FAR) || has(GRAPH) && (has(OLD) || !has(WEIGHTS));
+    let is_awaited = has(GRAPH) && (has(OLD) || !has(WEIGHTS));
     if is_abandoned && !is_awaited { vacate(folder, hash, &ENDINGS) } else { Ok(()) }
 }
 
@@ -464,12 +438,6 @@ pub(super) fn hash(file: &Path) -> String {
 
 fn name(hash: &str, ending: &str) -> String {
     format!("{hash}.{ending}")
-}
-
-/// Whether the weights of a graph go to another directory, because they are a link to there.
-fn is_far(xml: &Path, bin: &Path) -> bool {
-    let (graph, weights) = (directory(xml), directory(bin));
-    graph != weights && FileId::of(graph) != FileId::of(weights)
 }
 
 fn unsupported(error: io::Error) -> io::Result<()> {

@@ -372,54 +372,51 @@ fn constants_without_bytes_are_refused_unless_the_weights_are_left_out() {
     assert_eq!(pair(folder.path()), [CONSTANT, OLD].map(|text| Some(text.to_owned())));
 }
 
+/// A kill at any step loses neither the files of a linked pair nor what the links lead to.
 #[cfg(unix)]
 #[test]
-fn links_are_followed_as_a_pair_or_not_at_all() {
+fn links_are_replaced_and_what_they_lead_to_stays() {
     use std::os::unix::fs::symlink;
-    let folder = folder(&[]);
-    let path = folder.path();
-    fs::create_dir(path.join("real")).unwrap();
-    fs::write(path.join("real/a.xml"), OLD).unwrap();
-    fs::write(path.join("real/a.bin"), OLD).unwrap();
-    symlink("real/a.xml", path.join("out.xml")).unwrap();
-    assert!(matches!(save(path), Err(SaveError::LinkedGraph { .. })));
-    symlink("real/a.bin", path.join("out.bin")).unwrap();
-    save(path).unwrap();
-    assert!(path.join("out.xml").is_symlink() && path.join("out.bin").is_symlink());
-    assert_eq!(fs::read_to_string(path.join("real/a.bin")).unwrap(), "new");
-    assert_eq!(pair(path), new_pair());
-}
-
-/// Weights that are a link to another directory, or to another file system, are replaced there, killed or not.
-#[cfg(unix)]
-#[test]
-fn weights_that_link_elsewhere_are_replaced_there() {
-    use std::os::unix::fs::symlink;
-    let elsewhere = [Path::new("/dev/shm"), Path::new("/tmp")].into_iter().find(|path| path.is_dir()).unwrap();
-    for steps in 0.. {
-        let store = tempfile::tempdir_in(elsewhere).unwrap();
-        let folder = folder(&["out.xml"]);
-        let path = folder.path();
-        fs::write(store.path().join("w"), OLD).unwrap();
-        symlink(store.path().join("w"), path.join("out.bin")).unwrap();
-        let before = pair(path);
-        let died = dies("save", steps, path);
-        let left = pair(path);
-        assert_not_mixed(&before, &left);
-        // What sweeps the other directory leaves what the pair needs.
-        replace(&store.path().join("other"), |file| file.write_all(b"other")).unwrap();
-        if left[0].is_none() {
-            assert_completed(path, &before, &left);
-        }
-        save(path).unwrap();
-        assert_eq!(pair(path), new_pair());
-        assert!(path.join("out.bin").is_symlink());
-        assert_eq!(entries(path).len(), 2, "{:?}", entries(path));
-        assert_eq!(entries(store.path()).len(), 2, "{:?}", entries(store.path()));
-        if !died {
-            break;
+    for links in [&["out.xml", "out.bin"][..], &["out.xml"], &["out.bin"]] {
+        for steps in 0.. {
+            let store = folder(&["out.xml", "out.bin"]);
+            let folder = folder(&[]);
+            let path = folder.path();
+            for name in ["out.xml", "out.bin"] {
+                let to = store.path().join(name);
+                if links.contains(&name) { symlink(to, path.join(name)) } else { fs::write(path.join(name), OLD) }
+                    .unwrap();
+            }
+            let before = pair(path);
+            let died = dies("save", steps, path);
+            let left = pair(path);
+            assert_not_mixed(&before, &left);
+            if left[0].is_none() {
+                assert_completed(path, &before, &left);
+            }
+            save(path).unwrap();
+            assert_eq!(pair(path), new_pair());
+            assert_eq!(pair(store.path()), before, "{links:?} after {steps} steps");
+            assert!(!path.join("out.xml").is_symlink() && !path.join("out.bin").is_symlink());
+            assert_eq!((entries(path).len(), entries(store.path()).len()), (2, 2), "{:?}", entries(path));
+            if !died {
+                break;
+            }
         }
     }
+}
+
+/// A link that leads nowhere is no directory to write into.
+#[cfg(unix)]
+#[test]
+fn a_link_to_nothing_is_replaced() {
+    let folder = folder(&[]);
+    for name in ["out.xml", "out.bin"] {
+        std::os::unix::fs::symlink("absent/file", folder.path().join(name)).unwrap();
+    }
+    save(folder.path()).unwrap();
+    assert_eq!(pair(folder.path()), new_pair());
+    assert_eq!(entries(folder.path()).len(), 2);
 }
 
 #[cfg(unix)]
