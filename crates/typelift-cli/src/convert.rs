@@ -21,6 +21,7 @@ use crate::output::{self, OutputArgs, Target, forget_report};
 use crate::plan::{Plan, Totals};
 use crate::precision::{self, StorageArgs};
 use crate::promote::OpenVinoArgs;
+use crate::quantize::{self, QuantizeArgs};
 use crate::remedy::Fixes;
 use crate::render::{self, Show};
 use crate::status::Status;
@@ -41,8 +42,8 @@ use crate::terminal::{self, Page, Terminal};
 /// input means every .xml below it, and each keeps its path; files that are not IR are named and skipped. A model that is
 /// refused does not stop the others, and the exit status is the worst of all.
 #[derive(clap::Args)]
-#[command(group(ArgGroup::new("keepable").args(["types", "compress", "mark_keeps"]).multiple(true)))]
-#[command(group(ArgGroup::new("auditable").args(["types", "compress", "decompress"]).multiple(true)))]
+#[command(group(ArgGroup::new("keepable").args(["types", "compress", "quantize", "mark_keeps"]).multiple(true)))]
+#[command(group(ArgGroup::new("auditable").args(["types", "compress", "decompress", "quantize"]).multiple(true)))]
 #[command(after_help = "Examples:
   typelift convert model.xml -o out.xml
   typelift convert --in-place model.xml
@@ -53,6 +54,7 @@ use crate::terminal::{self, Page, Terminal};
   typelift convert --target 2022.3 model.xml -o out.xml
   typelift convert --compress f16 model.xml -o out.xml
   typelift convert --compress f16 --audit model.xml
+  typelift convert --quantize int4_sym --group-size 64 model.xml -o out.xml
   cat model.xml | typelift convert - -o - > out.xml")]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -88,6 +90,8 @@ pub(crate) struct Args {
     mark_keeps: bool,
     #[command(flatten)]
     storage: StorageArgs,
+    #[command(flatten)]
+    quantize: QuantizeArgs,
     /// How to choose the type of inputs that must have one type and do not: what the file declares, or the common type under
     /// these rules
     #[arg(long, value_name = "RULES", default_value = "declared", value_parser = align_names())]
@@ -174,7 +178,7 @@ impl Args {
         let version = model.as_ref().map(Model::version);
         let mut converted = None;
         if let Some(model) = model {
-            converted = match self.conversion().run(model, std::mem::take(&mut diagnostics.list)) {
+            converted = match self.conversion()?.run(model, std::mem::take(&mut diagnostics.list)) {
                 Ok(mut done) => {
                     diagnostics.list = std::mem::take(&mut done.found);
                     Some(done)
@@ -201,19 +205,25 @@ impl Args {
             refresh_ports,
             retargeted,
             stored,
+            quantized,
             risks,
             marked,
             ..
         } = converted;
         let mut remarks = stored.as_ref().map(precision::remarks).unwrap_or_default();
+        remarks.extend(quantized.as_ref().map(quantize::remark));
         let is_told = stored.is_some();
         if stored.is_some() && version < Some(model.version()) {
             remarks.push("the file becomes version 11, because version 10 has no marks".to_owned());
         }
-        let table = stored.as_ref().filter(|_| self.writes_nothing()).map(precision::table).unwrap_or_default();
+        let tables = [stored.as_ref().map(precision::table), quantized.as_ref().map(quantize::table)];
+        let table = if self.writes_nothing() { tables.into_iter().flatten().collect() } else { String::new() };
+        if let (Some(plan), Some(path)) = (&quantized, &self.quantize.write_plan) {
+            quantize::write_plan(plan, path)?;
+        }
         let dangers = if self.storage.audit { precision::dangers(&risks) } else { String::new() };
         let plan = Plan::new(&diagnostics.file, changes).with_shapes(reshaped);
-        let plan = plan.for_target(retargeted).with_stored(stored, risks, marked);
+        let plan = plan.for_target(retargeted).with_stored(stored, risks, marked).with_quantized(quantized);
         diagnostics.list.extend(plan.warnings(model));
         diagnostics.list.extend(typelift::unknown_operations(model));
         page.said = render::text(diagnostics, &Fixes::default(), Show::Briefly);
@@ -240,7 +250,7 @@ impl Args {
     }
 
     /// What these options ask for.
-    fn conversion(&self) -> typelift::Conversion {
+    fn conversion(&self) -> Result<typelift::Conversion, Failure> {
         let unneeded = match self {
             Self { keep_noop_converts: true, .. } => Unneeded::Kept,
             Self { eliminate_converts: true, .. } => Unneeded::Redundant,
@@ -260,10 +270,11 @@ impl Args {
         conversion.mark_keeps = self.mark_keeps;
         conversion.keep_io = self.keep_io;
         conversion.storage = self.storage.storage();
+        conversion.quantize = self.quantize.request()?;
         conversion.max_error = self.storage.max_error;
         conversion.target = self.target;
         conversion.with_details = self.report.is_some() || self.writes_nothing();
-        conversion
+        Ok(conversion)
     }
 
     /// Commands that would succeed where this one did not.

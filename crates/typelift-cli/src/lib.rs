@@ -27,6 +27,7 @@ mod panics;
 mod plan;
 mod precision;
 mod promote;
+mod quantize;
 mod remedy;
 mod render;
 pub mod report;

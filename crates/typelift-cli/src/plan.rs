@@ -29,6 +29,9 @@ pub(crate) struct Plan {
     /// What became of constants that are stored otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     precision: Option<Stored>,
+    /// What became of weights that are quantized.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    quantized: Option<precision::quantize::QuantizationPlan>,
     /// What can go wrong in the types that the model gets.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     risks: Vec<precision::Risk>,
@@ -95,6 +98,7 @@ impl Plan {
             shapes: Vec::new(),
             target: None,
             precision: None,
+            quantized: None,
             risks: Vec::new(),
             marked: Vec::new(),
         }
@@ -133,6 +137,11 @@ impl Plan {
         let counted =
             |plan: precision::Plan| Stored { totals: plan.totals(), constants: plan.constants, marked: plan.marked };
         Self { precision: stored.map(counted), risks, marked, ..self }
+    }
+
+    /// The same with what became of weights that are quantized.
+    pub(crate) fn with_quantized(self, quantized: Option<precision::quantize::QuantizationPlan>) -> Self {
+        Self { quantized, ..self }
     }
 
     /// Warnings of constants that do not come out as they went in.
@@ -179,8 +188,9 @@ impl Plan {
             [precision::Action::Compress, precision::Action::Decompress].contains(&constant.action)
         };
         let stored = self.precision.iter().flat_map(|stored| &stored.constants).filter(is_stored).count();
+        let quantized = self.quantized.as_ref().map_or(0, |plan| plan.changed().count());
         Totals {
-            stored,
+            stored: stored + quantized,
             marked: self.marked.len() + self.precision.as_ref().map_or(0, |stored| stored.marked.len()),
             replaced,
             unknown,

@@ -124,7 +124,7 @@ pub(crate) fn dangers(risks: &[Risk]) -> String {
 }
 
 /// A number with three significant digits.
-fn short(number: f64) -> String {
+pub(crate) fn short(number: f64) -> String {
     let rounded: f64 = format!("{number:.2e}").parse().unwrap_or(number);
     if rounded == 0.0 || (1e-2..1e7).contains(&rounded) { rounded.to_string() } else { format!("{rounded:e}") }
 }

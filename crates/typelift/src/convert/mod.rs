@@ -15,6 +15,7 @@ use crate::findings::{Code, Diagnostic, LayerRef};
 use crate::model::graph::{EditError, Graph, IrVersion, Layer, LayerId, Model};
 use crate::model::shape::Shape;
 use crate::ops::{self, LayerKind, Release};
+use crate::precision::quantize::{QuantizationPlan, Request};
 use crate::precision::{self, KeepError, KeepPattern, Kept, Plan, Retyping, Risk, Storage, TypeMap};
 use crate::promotion::passes::{
     self, Action, Align, Change, ELIMINATE_CONVERTS, ELIMINATE_NOOP_CONVERTS, LOWER_PROMOTE_TYPES, LOWER_WITHOUT_NOOPS,
@@ -61,6 +62,8 @@ pub struct Conversion {
     pub keep_io: bool,
     /// The storage of constants; `None` leaves it unchanged.
     pub storage: Option<Storage>,
+    /// The quantization of weights; `None` leaves them unchanged.
+    pub quantize: Option<Request>,
     /// The limit on the relative error of a constant's values; `None` for no limit.
     pub max_error: Option<f64>,
     /// The release that must be able to read the model: [`Model::retarget`].
@@ -106,6 +109,8 @@ pub struct Converted {
     pub retargeted: Option<Retargeted>,
     /// The effect on constants, if their storage or the types of the model change.
     pub stored: Option<Plan>,
+    /// The effect on weights, if they are quantized.
+    pub quantized: Option<QuantizationPlan>,
     /// The risks of the new types in layers that are not kept.
     pub risks: Vec<Risk>,
     /// The kept layers that got a precision mark.
@@ -156,6 +161,7 @@ impl Default for Conversion {
             mark_keeps: false,
             keep_io: false,
             storage: None,
+            quantize: None,
             max_error: None,
             target: None,
             with_details: true,
@@ -191,6 +197,8 @@ impl Conversion {
                 changes.extend(model.convert_output(&name, *element_type)?);
             }
         }
+        let quantize = |request| self.quantize(request, &kept, model, &mut found);
+        let quantized = self.quantize.as_ref().map(quantize).transpose()?;
         if let Some(storage) = &self.storage {
             let plan = self.store(storage.plan(model, kept), model, &mut found)?;
             stored = Some(stored.map_or_else(|| plan.clone(), |types: Plan| types.and(&plan)));
@@ -220,6 +228,7 @@ impl Conversion {
             refresh_ports,
             retargeted,
             stored,
+            quantized,
             risks,
             marked,
         })
@@ -272,7 +281,7 @@ impl Conversion {
     /// True if the types of the whole model, the storage of its constants or its marks change.
     #[must_use]
     pub fn changes_precision(&self) -> bool {
-        self.storage.is_some() || !self.types.is_empty() || self.mark_keeps
+        self.storage.is_some() || self.quantize.is_some() || !self.types.is_empty() || self.mark_keeps
     }
 
     /// True if each ConvertPromoteTypes is replaced by Converts.
@@ -372,6 +381,27 @@ impl Conversion {
         found.extend(plan.warnings(model));
         let applied = plan.apply(model).map_err(PassError::from);
         applied.map_err(|error| ConvertError::Pass { pass: "store-constants", error })?;
+        Ok(plan)
+    }
+
+    /// Quantizes weights as a request says.
+    fn quantize(
+        &self,
+        request: &Request,
+        kept: &Kept,
+        model: &mut Model,
+        found: &mut Vec<Diagnostic>,
+    ) -> Result<QuantizationPlan, ConvertError> {
+        let plan = request.plan(model, kept);
+        let mut plan = plan.map_err(|errors| refusal(found, errors))?;
+        if self.with_details || self.max_error.is_some() {
+            plan.audit(model);
+        }
+        let beyond = self.max_error.map(|limit| plan.beyond(model, limit)).unwrap_or_default();
+        if !beyond.is_empty() {
+            return Err(refusal(found, beyond));
+        }
+        plan.apply(model)?;
         Ok(plan)
     }
 

@@ -176,6 +176,8 @@ codes! {
     LossySafePromotion "lossy-safe-promotion" Warning;
     /// Values of a constant do not survive a conversion that was put in.
     LossyConversion "lossy-conversion" Warning;
+    /// The weights of a layer cannot be quantized as asked.
+    CannotQuantize "cannot-quantize" Error;
     /// The promotion cannot be decided before run time, so the operation stays.
     UndecidedPromotion "undecided-promotion" Warning;
 

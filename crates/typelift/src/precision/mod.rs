@@ -30,6 +30,7 @@ mod map;
 mod mark;
 mod optimized;
 mod plan;
+pub mod quantize;
 mod retype;
 mod risks;
 mod shape_paths;

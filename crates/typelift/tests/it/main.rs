@@ -50,6 +50,7 @@ mod notation_survival;
 mod operations;
 mod opzoo;
 mod precision;
+mod quantization;
 mod recorded;
 mod releases;
 mod rewrite;

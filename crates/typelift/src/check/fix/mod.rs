@@ -143,6 +143,7 @@ fn is_mendable(it: &Diagnostic) -> bool {
             | Code::WrongWeights
             | Code::UnreferencedWeights
             | Code::LossyConversion
+            | Code::CannotQuantize
             | Code::LossySafePromotion
             | Code::UndecidedPromotion
             | Code::DuplicateLayerName

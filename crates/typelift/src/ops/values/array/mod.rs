@@ -456,7 +456,7 @@ fn packed(bits: u32, bytes: &[u8], index: usize) -> Option<u64> {
 }
 
 /// Returns the number that these bits stand for in a floating-point type.
-fn float(element_type: ElementType, bits: u64) -> Option<f64> {
+pub(crate) fn float(element_type: ElementType, bits: u64) -> Option<f64> {
     /// The quantiles of the normal distribution, indexed by the codes of `nf4`.
     const NF4: [f64; 16] = [
         -1.0,

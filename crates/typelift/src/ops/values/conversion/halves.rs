@@ -119,6 +119,11 @@ pub(super) fn audit(from: ElementType, to: ElementType, bytes: &[u8], audit: &mu
     Some(())
 }
 
+/// The bytes of values of a half in f32; `None` for other types.
+pub(crate) fn widened(from: ElementType, bytes: &[u8]) -> Option<Vec<u8>> {
+    convert(from, ElementType::F32, bytes)
+}
+
 fn narrow<H: Half>(bytes: &[u8]) -> Vec<u8> {
     let mut out = vec![0; bytes.len() / 2];
     for (value, code) in bytes.as_chunks().0.iter().zip(out.as_chunks_mut().0) {

@@ -16,6 +16,7 @@ use typelift_promote::{ElementType, Kind};
 
 pub use audit::Audit;
 pub(crate) use audit::survives;
+pub(crate) use halves::widened;
 
 use crate::base::parallel::share;
 use crate::base::progress::poll;

@@ -1,0 +1,188 @@
+//! The edits of a quantization.
+
+use std::sync::Arc;
+
+use typelift_promote::ElementType;
+
+use super::mode::Group;
+use super::plan::{Quantization, QuantizationPlan, QuantizedConstant};
+use super::source::{Made, Part, Recent, Source};
+use crate::edit::Edit;
+use crate::model::graph::{EditError, Input, IrVersion, Layer, Model, NewLayer, Output, OutputPort};
+use crate::model::weights::Content as _;
+use crate::ops::{self, LayerKind};
+
+/// The group in the metadata of a model under which nncf writes its settings.
+const METADATA: &str = "nncf/weight_compression";
+
+impl QuantizationPlan {
+    /// Quantizes the constants in one batch: all of them, or none. Each one becomes codes with the same name, and layers after
+    /// it compute `(code - zero point) * scale`. The metadata of the model gets the settings under the names that nncf uses.
+    ///
+    /// Codes are computed when the model is saved, or when they are read. A model of version 10 of the format becomes one of
+    /// version 11.
+    ///
+    /// # Errors
+    /// [`EditError`] if the model is not the one that the plan was made of.
+    pub fn apply(&self, model: &mut Model) -> Result<(), EditError> {
+        if self.changed().next().is_none() {
+            return Ok(());
+        }
+        let weights = Arc::new(model.weights.clone());
+        if model.version == IrVersion::V10 {
+            model.keep_names()?;
+        }
+        let recent = Arc::default();
+        model.edit(|graph| {
+            self.renamed.iter().try_for_each(|(layer, name)| graph.set_name(*layer, name))?;
+            self.changed().try_for_each(|constant| {
+                let Some(parts) = constant.source(&weights).map(|source| Parts::new(source, &recent)) else {
+                    return Ok(());
+                };
+                Quantizer { graph: &mut *graph, constant, parts }.quantize()
+            })
+        })?;
+        model.version = IrVersion::V11;
+        self.settings.iter().try_for_each(|settings| note(model, settings))
+    }
+}
+
+/// Writes the settings to the metadata of the model, as nncf does.
+fn note(model: &mut Model, settings: &Quantization) -> Result<(), EditError> {
+    let (group, ratio) = (settings.group().to_string(), settings.ratio().to_string());
+    let all_layers = if settings.all_layers { "True" } else { "False" };
+    let values = [
+        ("mode", settings.mode.name()),
+        ("group_size", &group),
+        ("ratio", &ratio),
+        ("all_layers", all_layers),
+        ("backup_mode", settings.backup().name()),
+    ];
+    values.into_iter().try_for_each(|(name, value)| model.set_rt_info(&format!("{METADATA}/{name}"), value))
+}
+
+/// The quantization of one constant.
+struct Quantizer<'e, 'm> {
+    graph: &'e mut Edit<'m>,
+    constant: &'e QuantizedConstant,
+    parts: Parts,
+}
+
+impl Quantizer<'_, '_> {
+    /// Replaces the constant by codes, scales and zero points, and by the layers that compute its values from them.
+    fn quantize(mut self) -> Result<(), EditError> {
+        let constant = self.constant;
+        let Some((mode, group)) = constant.to else { return Ok(()) };
+        let [codes, scales] = constant.weight.shapes(group).unwrap_or_default();
+        let old = constant.layer.output(0);
+        let consumers: Vec<_> = self.graph.consumers(old).collect();
+        let is_converted = |input: &Input| self.graph.layer(input.layer).is_some_and(is_convert);
+        let widens = constant.from != ElementType::F16 && !consumers.iter().all(is_converted);
+        let tensor_names = self.graph.output(old).map(OutputPort::names).unwrap_or_default();
+
+        let new = self.parts.constant(self.graph, Part::Codes, &codes);
+        self.graph.morph(constant.layer, new, &[])?;
+        let mut value = self.convert(old, ElementType::F16)?;
+        if mode.has_zero_points() {
+            let zeros = self.part(Part::ZeroPoints, &scales, "zero_point")?;
+            let zeros = self.convert(zeros, ElementType::F16)?;
+            value = self.arithmetic("Subtract", "zero_point/subtract", [value, zeros])?;
+        }
+        let mut scale = self.part(Part::Scales, &scales, "scale")?;
+        if mode.scales() != ElementType::F16 {
+            scale = self.convert(scale, ElementType::F16)?;
+        }
+        let product = format!("fq_weights_{}", constant.weight.port);
+        value = self.arithmetic("Multiply", &product, [value, scale])?;
+        if group != Group::Channel {
+            value = self.reshape(value)?;
+        }
+        if widens {
+            let name = self.name(&format!("{product}/convert"));
+            value = self.graph.add(NewLayer::convert(constant.from).named(&name), &[value])?.output(0);
+        }
+        if !tensor_names.is_empty() {
+            self.graph.set_names(old, Vec::new())?;
+            self.graph.set_names(value, tensor_names)?;
+        }
+        redirect(self.graph, consumers, value)
+    }
+
+    /// The name of a layer that belongs to the constant.
+    fn name(&self, of: &str) -> String {
+        format!("{}/{of}", self.constant.name)
+    }
+
+    fn part(&mut self, part: Part, dims: &[usize], name: &str) -> Result<Output, EditError> {
+        let new = self.parts.constant(self.graph, part, dims).named(&self.name(name));
+        Ok(self.graph.add(new, &[])?.output(0))
+    }
+
+    fn convert(&mut self, tensor: Output, to: ElementType) -> Result<Output, EditError> {
+        Ok(self.graph.add(NewLayer::convert(to), &[tensor])?.output(0))
+    }
+
+    fn arithmetic(&mut self, ty: &str, name: &str, inputs: [Output; 2]) -> Result<Output, EditError> {
+        let name = self.name(name);
+        let new = NewLayer::new(ty, "opset1").with_attribute("auto_broadcast", "numpy").named(&name);
+        Ok(self.graph.add(new, &inputs)?.output(0))
+    }
+
+    /// Gives the values of groups the shape of the constant.
+    fn reshape(&mut self, tensor: Output) -> Result<Output, EditError> {
+        let dims: Vec<_> = self.constant.dims.iter().map(|&dim| dim as i64).collect();
+        let shape = self.graph.constant_of(&[dims.len() as i64], &dims)?;
+        let new = NewLayer::new("Reshape", "opset1").with_attribute("special_zero", false);
+        Ok(self.graph.add(new, &[tensor, shape])?.output(0))
+    }
+}
+
+/// Feeds inputs from a tensor. A Convert to the type of the tensor is removed, and what it fed is fed from the tensor.
+fn redirect(graph: &mut Edit<'_>, consumers: Vec<Input>, value: Output) -> Result<(), EditError> {
+    let ty = graph.output(value).map(|port| port.element_type());
+    let mut pending = consumers;
+    while let Some(input) = pending.pop() {
+        let is_same = |layer: &Layer| is_convert(layer) && layer.outputs().first().map(|it| it.element_type()) == ty;
+        if !graph.layer(input.layer).is_some_and(is_same) {
+            graph.connect(value, input)?;
+            continue;
+        }
+        let converted = input.layer.output(0);
+        let next: Vec<_> = graph.consumers(converted).collect();
+        for &input in &next {
+            graph.connect(value, input)?;
+        }
+        graph.move_names(converted, value)?;
+        graph.remove(input.layer)?;
+        pending.extend(next);
+    }
+    Ok(())
+}
+
+fn is_convert(layer: &Layer) -> bool {
+    ops::kind(layer) == LayerKind::Convert
+}
+
+/// The constants that stand for a quantized one.
+struct Parts {
+    source: Arc<Source>,
+    recent: Arc<Recent>,
+}
+
+impl Parts {
+    fn new(source: Source, recent: &Arc<Recent>) -> Self {
+        Self { source: Arc::new(source), recent: recent.clone() }
+    }
+
+    /// A constant whose bytes are made when they are read.
+    fn constant(&self, graph: &mut Edit<'_>, part: Part, dims: &[usize]) -> NewLayer {
+        let made = Made { source: self.source.clone(), part, recent: self.recent.clone() };
+        let (ty, size) = (made.element_type(), made.len());
+        let shape = dims.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        NewLayer::new("Const", "opset1")
+            .with_attribute("element_type", ty.name())
+            .with_attribute("shape", shape)
+            .with_attribute("offset", graph.add_made_bytes(Arc::new(made)))
+            .with_attribute("size", size)
+    }
+}

@@ -1,0 +1,112 @@
+//! Plan files: one constant a line, with its mode and group.
+//!
+//! ```text
+//! int4_sym 128 layers.0.mlp.up_proj.weight
+//! int8_asym -1 embed_tokens.weight
+//! keep - lm_head.weight
+//! ```
+//! A name reaches to the end of its line. Empty lines and lines that begin with `#` say nothing.
+
+use std::fmt::Write as _;
+
+use thiserror::Error;
+
+use super::mode::{Group, Mode};
+use super::plan::{Choice, QuantizationPlan};
+
+/// A line of a plan file that cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("line {line} of the plan: {reason}")]
+#[non_exhaustive]
+pub struct PlanError {
+    /// The line, counted from 1.
+    pub line: usize,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+impl Choice {
+    /// Reads the choices of a plan file.
+    ///
+    /// # Errors
+    /// [`PlanError`] for the first line that cannot be read, or that names a constant a second time.
+    ///
+    /// # Examples
+    /// ```
+    /// use typelift::precision::quantize::{Choice, Group, Mode};
+    /// let choices = Choice::parse("# four bits\nint4_sym 64 up_proj\nkeep - head\n")?;
+    /// assert_eq!(choices[0].to, Some((Mode::Int4Sym, Group::Of(64))));
+    /// assert_eq!(choices[1].to, None);
+    /// # Ok::<(), typelift::precision::quantize::PlanError>(())
+    /// ```
+    pub fn parse(text: &str) -> Result<Vec<Self>, PlanError> {
+        let mut choices: Vec<Self> = Vec::new();
+        for (at, line) in text.lines().enumerate() {
+            if line.trim().is_empty() || line.trim_start().starts_with('#') {
+                continue;
+            }
+            let choice = Self::parse_line(line).and_then(|choice| {
+                let is_known = choices.iter().any(|known| known.constant == choice.constant);
+                if is_known { Err(format!("`{}` is named twice", choice.constant)) } else { Ok(choice) }
+            });
+            choices.push(choice.map_err(|reason| PlanError { line: at + 1, reason })?);
+        }
+        Ok(choices)
+    }
+
+    fn parse_line(line: &str) -> Result<Self, String> {
+        let mut words = line.trim_start().splitn(3, ' ');
+        let (Some(mode), Some(group), Some(constant)) = (words.next(), words.next(), words.next()) else {
+            return Err("expected a mode, a group size and a name, such as `int4_sym 128 NAME`".to_owned());
+        };
+        let to = if mode == "keep" { None } else { Some((mode.parse::<Mode>()?, group.parse::<Group>()?)) };
+        match to {
+            Some((mode, Group::Of(size))) if mode.is_int8() => {
+                Err(format!("{mode} has no groups; write -1, not {size}"))
+            }
+            Some((mode, group)) if mode.has_powers_of_two() && group != Group::Of(32) => {
+                Err(format!("{mode} has groups of 32"))
+            }
+            _ => Ok(Self { constant: constant.to_owned(), to }),
+        }
+    }
+}
+
+impl QuantizationPlan {
+    /// The plan as a file that [`Choice::parse`] reads, each rule and error in a comment.
+    #[must_use]
+    pub fn to_text(&self) -> String {
+        let mut text = String::from("# mode group constant\n");
+        for constant in &self.constants {
+            let (mode, group) = match constant.to {
+                Some((mode, group)) => (mode.name(), group.to_string()),
+                None => ("keep", "-".to_owned()),
+            };
+            // A name of several lines cannot be in the file, and what is not in the file is left alone.
+            let comment = if constant.name.contains(['\n', '\r']) { "# " } else { "" };
+            let _ = writeln!(text, "{comment}{mode} {group} {}", constant.name.replace(['\n', '\r'], " "));
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_that_cannot_be_read_is_named() {
+        let reason = |text| Choice::parse(text).unwrap_err().to_string();
+        assert!(reason("\nint5 128 w").starts_with("line 2 of the plan: expected one of int8_asym"));
+        assert!(reason("int4_sym w").contains("expected a mode, a group size and a name"));
+        assert!(reason("int4_sym 0 w").contains("-1 for whole channels"));
+        assert!(reason("int8_sym 32 w").contains("has no groups"));
+        assert!(reason("mxfp4 64 w").contains("groups of 32"));
+        assert!(reason("keep - w\nkeep - w").contains("named twice"));
+    }
+
+    #[test]
+    fn a_name_may_hold_spaces() {
+        assert_eq!(Choice::parse("keep - a b  c").unwrap()[0].constant, "a b  c");
+    }
+}

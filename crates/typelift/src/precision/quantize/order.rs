@@ -1,0 +1,123 @@
+//! The order in which nncf looks at layers. It decides which layer is the last one, and ties between equal scores.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
+
+use crate::model::graph::{Graph, Layer, LayerId};
+use crate::ops::{self, LayerKind};
+
+/// The order of layers, and which of them depend on an input or a state.
+pub(super) struct Order {
+    /// All layers, each after those that feed it.
+    pub(super) layers: Vec<LayerId>,
+    /// The layers that a Parameter or a ReadValue leads to.
+    pub(super) reachable: HashSet<LayerId>,
+}
+
+impl Order {
+    /// The order of the layers of a graph.
+    pub(super) fn of(graph: &Graph) -> Self {
+        let all = from_the_end(graph);
+        let mut numbers = numbered_from_inputs(graph, &all);
+        let reachable = numbers.keys().copied().collect();
+        for &layer in &all {
+            let next = numbers.len();
+            numbers.entry(layer).or_insert(next);
+        }
+        for layer in graph.layers() {
+            let next = numbers.len();
+            numbers.entry(layer.id()).or_insert(next);
+        }
+        Self { layers: topological(graph, &numbers), reachable }
+    }
+}
+
+/// New names for layers that share theirs with an earlier one, in the order in which nncf gives them. The plan and the layers of
+/// a quantized constant have names that follow from its own, so that must be the only one.
+pub(super) fn renamed(graph: &Graph) -> Vec<(LayerId, String)> {
+    let mut names = HashSet::default();
+    if graph.unordered().all(|layer| names.insert(layer.name())) {
+        return Vec::new();
+    }
+    let (mut known, mut renamed) = (HashSet::default(), Vec::new());
+    let all = from_the_end(graph);
+    let connected: HashSet<_> = all.iter().copied().collect();
+    let others = graph.layers().map(Layer::id).filter(|id| !connected.contains(id));
+    for layer in all.iter().copied().chain(others).filter_map(|id| graph.layer(id)) {
+        let mut name = layer.name().to_owned();
+        while !known.insert(name.clone()) {
+            name.push('0');
+        }
+        if name != layer.name() {
+            renamed.push((layer.id(), name));
+        }
+    }
+    renamed
+}
+
+fn of_kind(graph: &Graph, kind: LayerKind) -> impl Iterator<Item = LayerId> {
+    graph.layers().filter(move |layer| ops::kind(layer) == kind).map(Layer::id)
+}
+
+/// The layers that lead to an output or a state, depth first from the last of these.
+fn from_the_end(graph: &Graph) -> Vec<LayerId> {
+    let kinds = [LayerKind::Result, LayerKind::Assign, LayerKind::Parameter];
+    let mut stack: Vec<_> = kinds.into_iter().flat_map(|kind| of_kind(graph, kind)).collect();
+    let (mut seen, mut order) = (HashSet::default(), Vec::new());
+    while let Some(layer) = stack.pop() {
+        if seen.insert(layer) {
+            order.push(layer);
+            stack.extend(graph.producers(layer).into_iter().flatten().map(|output| output.layer));
+        }
+    }
+    order
+}
+
+/// Numbers the layers breadth first from the Parameters, and then from the ReadValues. The consumers of an output follow by
+/// name.
+fn numbered_from_inputs(graph: &Graph, all: &[LayerId]) -> HashMap<LayerId, usize> {
+    let is_read = |id: &LayerId| graph.layer(*id).is_some_and(|layer| ops::kind(layer) == LayerKind::ReadValue);
+    let reads = all.iter().copied().filter(is_read);
+    let mut queue: VecDeque<_> = of_kind(graph, LayerKind::Parameter).chain(reads).collect();
+    let mut numbers = HashMap::default();
+    while let Some(id) = queue.pop_front() {
+        let next = numbers.len();
+        let Some(layer) = graph.layer(id).filter(|_| !numbers.contains_key(&id)) else { continue };
+        numbers.insert(id, next);
+        for port in 0..layer.outputs().len() {
+            let mut consumers: Vec<_> =
+                graph.consumers(id.output(port)).filter_map(|it| graph.layer(it.layer)).collect();
+            consumers.sort_by(|a, b| a.name().cmp(b.name()));
+            queue.extend(consumers.into_iter().map(Layer::id));
+        }
+    }
+    numbers
+}
+
+/// The layers in topological order. Of those that could be next, the one with the smallest number is.
+fn topological(graph: &Graph, numbers: &HashMap<LayerId, usize>) -> Vec<LayerId> {
+    let mut waiting: HashMap<LayerId, usize> = HashMap::default();
+    let mut ready = BinaryHeap::new();
+    for layer in graph.layers() {
+        let sources: HashSet<_> = graph.sources(layer.id()).collect();
+        waiting.insert(layer.id(), sources.len());
+        if sources.is_empty() {
+            ready.push(Reverse((numbers.get(&layer.id()).copied(), layer.id())));
+        }
+    }
+    let mut order = Vec::with_capacity(waiting.len());
+    while let Some(Reverse((_, id))) = ready.pop() {
+        order.push(id);
+        for user in graph.users(id).collect::<HashSet<_>>() {
+            if let Some(left) = waiting.get_mut(&user) {
+                *left -= 1;
+                if *left == 0 {
+                    ready.push(Reverse((numbers.get(&user).copied(), user)));
+                }
+            }
+        }
+    }
+    order
+}

@@ -1,0 +1,574 @@
+//! The plan of a quantization: what becomes of each constant, and why.
+
+use std::fmt;
+use std::sync::Arc;
+
+use typelift_promote::ElementType;
+
+use super::mode::{Backup, Fallback, Group, Mode};
+use super::order;
+use super::report::QuantizationLoss;
+use super::select::{self, Role, Weight};
+use super::source::Source;
+use crate::findings::{Code, Diagnostic, LayerRef};
+use crate::model::graph::{Graph, LayerId, Model, Place};
+use crate::model::weights::{Weights, byte_size};
+use crate::ops::values::conversion::Stored;
+use crate::precision::Kept;
+use crate::text::xml;
+
+/// How to quantize the weights of a model. The defaults are those of nncf.
+///
+/// # Examples
+/// ```
+/// use typelift::precision::quantize::{Group, Mode, Quantization};
+/// let mut quantization = Quantization::to(Mode::Int4Sym);
+/// quantization.group = Some(Group::Of(64));
+/// assert_eq!(quantization.check(), Ok(()));
+/// quantization.ratio = Some(1.5);
+/// assert!(quantization.check().is_err());
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Quantization {
+    /// The mode of the weights of MatMul layers, and of all weights if it is an 8-bit mode.
+    pub mode: Mode,
+    /// The values that share a scale: 128 of a channel, or all of it in 8-bit modes.
+    pub group: Option<Group>,
+    /// The share of MatMul weights that get the mode, between 0 and 1. The others get the backup mode.
+    pub ratio: Option<f64>,
+    /// True if the last MatMul and the tables of Gather layers get the mode too.
+    pub all_layers: bool,
+    /// The mode of other weights: int8_asym, or for float modes the 8-bit float mode of the same kind.
+    pub backup: Option<Backup>,
+    /// The treatment of constants that the group size does not divide.
+    pub fallback: Fallback,
+}
+
+impl Quantization {
+    /// The settings that nncf has for a mode.
+    #[must_use]
+    pub fn to(mode: Mode) -> Self {
+        Self { mode, group: None, ratio: None, all_layers: false, backup: None, fallback: Fallback::default() }
+    }
+
+    /// Refuses settings that do not fit together, as nncf does.
+    ///
+    /// # Errors
+    /// A sentence that says which setting is wrong.
+    pub fn check(&self) -> Result<(), String> {
+        let mode = self.mode;
+        let given = [
+            (self.group.is_some_and(|group| group != Group::Channel), "a group size"),
+            (self.ratio.is_some_and(|ratio| ratio != 1.0), "a ratio"),
+            (self.all_layers, "all layers"),
+            (self.backup.is_some(), "a backup mode"),
+        ];
+        let is_microscaling = mode.has_powers_of_two();
+        if let Some((_, what)) = given.iter().find(|(is_given, _)| *is_given && mode.is_int8()) {
+            return Err(format!("{mode} quantizes every constant with one scale per channel: {what} cannot be set"));
+        }
+        match self.ratio {
+            Some(ratio) if !(0.0..=1.0).contains(&ratio) => Err(format!("the ratio is {ratio}, not between 0 and 1")),
+            _ if is_microscaling && self.group.is_some_and(|group| group != Group::Of(32)) => {
+                Err(format!("{mode} has groups of 32 values"))
+            }
+            _ if is_microscaling && self.fallback == Fallback::Adjust => {
+                Err(format!("{mode} has groups of 32 values, which cannot be adjusted"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn group(&self) -> Group {
+        self.group.unwrap_or(self.mode.default_group())
+    }
+
+    pub(super) fn backup(&self) -> Backup {
+        self.backup.unwrap_or(Backup::Mode(self.mode.default_backup()))
+    }
+
+    /// The share of weights that get the mode.
+    pub(super) fn ratio(&self) -> f64 {
+        self.ratio.filter(|&ratio| ratio != 0.0).unwrap_or(1.0)
+    }
+
+    /// The mode and group of weights that get the backup mode.
+    fn backup_for(&self, from: ElementType) -> Option<(Mode, Group)> {
+        match self.backup() {
+            Backup::Mode(mode) if takes(mode, from) => Some(match mode {
+                Mode::Fp8 => (mode, self.group()),
+                _ => (mode, mode.default_group()),
+            }),
+            _ => None,
+        }
+    }
+}
+
+/// True if a mode makes values of this type smaller.
+fn takes(mode: Mode, from: ElementType) -> bool {
+    !(mode.is_int8() && from.bits() <= 8)
+}
+
+/// The rule that chose the mode of a constant, or that leaves it alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Rule {
+    /// It gets the mode that was asked for.
+    Main,
+    /// It belongs to the last MatMul, which gets the backup mode.
+    LastLayer,
+    /// It is a table of a Gather, which gets the backup mode.
+    Embedding,
+    /// It belongs to a convolution, which gets the backup mode.
+    Convolution,
+    /// The share of weights with the main mode was reached.
+    Ratio,
+    /// The group size does not divide its channels.
+    GroupSize,
+    /// The plan file says so.
+    Plan,
+}
+
+impl Rule {
+    /// The name of the rule in tables and JSON: `last-layer`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Main => "main",
+            Self::LastLayer => "last-layer",
+            Self::Embedding => "embedding",
+            Self::Convolution => "convolution",
+            Self::Ratio => "ratio",
+            Self::GroupSize => "group-size",
+            Self::Plan => "plan",
+        }
+    }
+}
+
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// What a plan file says of a constant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Choice {
+    /// The name of the constant.
+    pub constant: String,
+    /// The mode and the group; `None` to leave it alone.
+    pub to: Option<(Mode, Group)>,
+}
+
+/// A wish for quantization: settings whose rules choose, or the choices of a plan file.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Request {
+    /// The rules of nncf choose, with these settings.
+    Settings(Quantization),
+    /// The mode and group of each constant were chosen before.
+    Plan(Vec<Choice>),
+}
+
+impl Request {
+    /// The plan for a model. Layers that are `kept` keep their weights, whatever the rules choose.
+    ///
+    /// # Errors
+    /// As for [`QuantizationPlan::of`] and [`QuantizationPlan::of_choices`].
+    pub fn plan(&self, model: &Model, kept: &Kept) -> Result<QuantizationPlan, Vec<Diagnostic>> {
+        match self {
+            Self::Settings(settings) => QuantizationPlan::of(model, settings, kept),
+            Self::Plan(choices) => QuantizationPlan::of_choices(model, choices),
+        }
+    }
+}
+
+/// What becomes of one constant.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct QuantizedConstant {
+    /// The layer that holds the values.
+    pub layer: LayerId,
+    /// Its name.
+    pub name: String,
+    /// The element type of its values.
+    pub from: ElementType,
+    /// Its dimensions.
+    pub dims: Vec<usize>,
+    /// The mode and the group; `None` if it is left alone.
+    pub to: Option<(Mode, Group)>,
+    /// The reason.
+    pub rule: Rule,
+    /// The first layer that uses it.
+    pub consumer: String,
+    /// The number of bytes of its values.
+    pub bytes_before: u64,
+    /// The number of bytes of codes, scales and zero points.
+    pub bytes_after: u64,
+    /// What its values lose, where that was computed.
+    pub loss: Option<QuantizationLoss>,
+    pub(super) weight: Weight,
+}
+
+/// What becomes of the weights of a model. Constants of bodies are left alone, as nncf leaves them.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct QuantizationPlan {
+    /// Each constant, in the order in which nncf looks at the layers that use them.
+    pub constants: Vec<QuantizedConstant>,
+    /// The settings that it follows; `None` for a plan that was read from a file.
+    pub settings: Option<Quantization>,
+    /// Layers that get another name, because an earlier one has the same.
+    pub renamed: Vec<(LayerId, String)>,
+}
+
+impl QuantizationPlan {
+    /// The plan for a model whose types and shapes are [inferred](crate::infer()). Layers that are `kept` keep their weights.
+    /// Every value is read once, to find those that are infinite.
+    ///
+    /// # Errors
+    /// An error for each constant that cannot be quantized this way, with a fix.
+    pub fn of(model: &Model, settings: &Quantization, kept: &Kept) -> Result<Self, Vec<Diagnostic>> {
+        settings.check().map_err(|reason| vec![Diagnostic::new(Code::CannotQuantize, reason)])?;
+        let place = Place::default();
+        let is_kept = |weight: &Weight| [weight.constant, weight.consumer].iter().any(|&id| kept.covers(&place, id));
+        let is_left_out = |weight: &Weight| is_kept(weight) || !takes(settings.mode, weight.stored.element_type);
+        let found = select::find(model.graph(), is_left_out);
+        let weights = Arc::new(model.weights().clone());
+        let choices = Choices::of(settings, &found, &weights)?;
+        choices.check_groups(model, settings)?;
+        let choices = choices.list;
+        let names = Names::of(model.graph());
+        let constants = found.list.into_iter().zip(choices);
+        let constants =
+            constants.map(|(weight, (to, rule))| QuantizedConstant::new(&names, weight, to, rule)).collect();
+        Self { constants, settings: Some(settings.clone()), renamed: names.renamed }.checked(model, &weights)
+    }
+
+    /// The plan that a file describes. Constants that it does not name are left alone.
+    ///
+    /// # Errors
+    /// An error for each name that no constant with weights has, and as for [`of`](Self::of).
+    pub fn of_choices(model: &Model, choices: &[Choice]) -> Result<Self, Vec<Diagnostic>> {
+        let names = Names::of(model.graph());
+        let found = select::find(model.graph(), |_| false).list.into_iter();
+        let mut constants: Vec<_> =
+            found.map(|weight| QuantizedConstant::new(&names, weight, None, Rule::Plan)).collect();
+        let mut errors = Vec::new();
+        for choice in choices {
+            match constants.iter_mut().find(|constant| constant.name == choice.constant) {
+                Some(constant) => constant.choose(choice.to),
+                None => {
+                    let names = constants.iter().map(|constant| constant.name.as_str());
+                    let near = crate::base::names::near(&choice.constant, names);
+                    let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+                    let message = format!("no layer has weights called `{}`{near}", choice.constant);
+                    errors.push(Diagnostic::new(Code::CannotQuantize, message));
+                }
+            }
+        }
+        if !errors.is_empty() {
+            return Err(errors);
+        }
+        for QuantizedConstant { weight, to, .. } in &constants {
+            if let Some((mode, group)) = to.filter(|&(_, group)| weight.shapes(group).is_none()) {
+                errors.push(indivisible(model, weight, mode, group, "name another group size in the plan"));
+            }
+        }
+        if !errors.is_empty() {
+            return Err(errors);
+        }
+        Self { constants, settings: None, renamed: names.renamed }.checked(model, &Arc::new(model.weights().clone()))
+    }
+
+    /// The plan itself, if all values that it quantizes can be read and are finite.
+    fn checked(self, model: &Model, weights: &Arc<Weights>) -> Result<Self, Vec<Diagnostic>> {
+        let mut errors = Vec::new();
+        for constant in self.changed() {
+            let Some(source) = constant.source(weights) else { continue };
+            let message = match source.bounds() {
+                None => format!("the values of `{}` cannot be read", constant.name),
+                Some(bounds) if bounds.iter().any(|it| !it.min.is_finite() || !it.max.is_finite()) => {
+                    format!("`{}` has values that are infinite or not a number, or too large for f32", constant.name)
+                }
+                Some(_) => continue,
+            };
+            errors.push(finding(model, &constant.weight, message).help("keep this constant as it is"));
+        }
+        if errors.is_empty() { Ok(self) } else { Err(errors) }
+    }
+
+    /// The constants that are quantized.
+    pub fn changed(&self) -> impl Iterator<Item = &QuantizedConstant> {
+        self.constants.iter().filter(|constant| constant.to.is_some())
+    }
+
+    /// Computes what the values of each constant lose.
+    pub fn audit(&mut self, model: &Model) {
+        let weights = Arc::new(model.weights().clone());
+        for constant in &mut self.constants {
+            constant.loss = constant.source(&weights).and_then(|source| QuantizationLoss::of(&source));
+        }
+    }
+
+    /// An error for each constant with a value that would be off by more than `limit` of the range of its row, worst first.
+    #[must_use]
+    pub fn beyond(&self, model: &Model, limit: f64) -> Vec<Diagnostic> {
+        let losses = self.changed().filter_map(|constant| Some((constant, constant.loss?)));
+        let mut beyond: Vec<_> = losses.filter(|(_, loss)| loss.largest > limit).collect();
+        beyond.sort_by(|(_, a), (_, b)| b.largest.total_cmp(&a.largest));
+        let error = |(constant, loss): (&QuantizedConstant, QuantizationLoss)| {
+            let percent = crate::precision::storage::Short(loss.largest * 100.0);
+            let message = format!(
+                "`{}` would be off by up to {percent} % of the range of a row, more than {} %",
+                constant.name,
+                limit * 100.0
+            );
+            finding(model, &constant.weight, message)
+                .help("keep the constant, choose another mode, or allow a larger error")
+        };
+        beyond.into_iter().map(error).collect()
+    }
+}
+
+impl QuantizedConstant {
+    fn new(names: &Names<'_>, weight: Weight, to: Option<(Mode, Group)>, rule: Rule) -> Self {
+        let mut constant = Self {
+            layer: weight.constant,
+            name: names.name(weight.constant),
+            from: weight.stored.element_type,
+            dims: weight.dims.clone(),
+            to: None,
+            rule,
+            consumer: names.name(weight.consumer),
+            bytes_before: weight.stored.size().unwrap_or(0),
+            bytes_after: 0,
+            loss: None,
+            weight,
+        };
+        constant.choose(to);
+        constant
+    }
+
+    /// Gives the constant another mode and group; `None` leaves it alone.
+    pub fn choose(&mut self, to: Option<(Mode, Group)>) {
+        self.to = to;
+        let Some((mode, group)) = to else {
+            self.bytes_after = self.bytes_before;
+            return;
+        };
+        let size = |ty, dims: &[usize]| byte_size(ty, dims.iter().product::<usize>() as u64).unwrap_or(0);
+        self.bytes_after = self.weight.shapes(group).map_or(0, |[codes, scales]| {
+            let zeros = if mode.has_zero_points() { size(mode.codes(), &scales) } else { 0 };
+            u64::try_from(size(mode.codes(), &codes) + size(mode.scales(), &scales) + zeros).unwrap_or(u64::MAX)
+        });
+    }
+
+    /// The values that are quantized; `None` for a constant that is left alone.
+    pub(super) fn source(&self, weights: &Arc<Weights>) -> Option<Source> {
+        let (mode, group) = self.to?;
+        let grid = self.weight.grid(group)?;
+        Some(Source { stored: self.weight.stored, grid, mode, weights: weights.clone() })
+    }
+
+    /// True if OpenVINO's CPU plugin computes with the codes, false if it unfolds them to f32. `None` where that is not known.
+    /// Measured with OpenVINO 2026.4.
+    #[must_use]
+    pub fn is_kept_by_cpu(&self) -> Option<bool> {
+        let (mode, _) = self.to?;
+        let is_matrix = self.dims.iter().rev().skip(2).all(|&dim| dim == 1) && self.dims.len() >= 2;
+        let is_integer = mode.is_int8() || matches!(mode, Mode::Int4Asym | Mode::Int4Sym);
+        match self.weight.role {
+            _ if self.from == ElementType::Bf16 => None,
+            Role::MatMul if matches!(mode, Mode::Fp8 | Mode::Mxfp8) => Some(false),
+            Role::MatMul => Some(self.weight.port == 1 && is_matrix),
+            Role::Gather => Some(is_integer),
+            // Some convolutions of 1×1 become matrix multiplications.
+            Role::Convolution if self.dims.iter().skip(2).all(|&dim| dim == 1) => None,
+            Role::Convolution => Some(false),
+        }
+    }
+}
+
+/// The names that the layers of a graph have once each has its own.
+struct Names<'g> {
+    graph: &'g Graph,
+    renamed: Vec<(LayerId, String)>,
+}
+
+impl<'g> Names<'g> {
+    fn of(graph: &'g Graph) -> Self {
+        Self { graph, renamed: order::renamed(graph) }
+    }
+
+    fn name(&self, id: LayerId) -> String {
+        let renamed = self.renamed.iter().find(|(layer, _)| *layer == id);
+        let own = || self.graph.layer(id).map(|layer| layer.name().to_owned()).unwrap_or_default();
+        renamed.map_or_else(own, |(_, name)| name.clone())
+    }
+}
+
+/// The mode and group of each of the weights of a graph, with the rule that chose them.
+struct Choices<'a> {
+    weights: &'a [Weight],
+    list: Vec<(Option<(Mode, Group)>, Rule)>,
+    /// Those that got the main mode.
+    main: Vec<usize>,
+}
+
+impl<'a> Choices<'a> {
+    fn of(
+        settings: &Quantization,
+        found: &'a select::Weights,
+        weights: &Arc<Weights>,
+    ) -> Result<Self, Vec<Diagnostic>> {
+        let list = &found.list;
+        let main = (settings.mode, settings.group());
+        if settings.mode.is_int8() {
+            return Ok(Self { weights: list, list: vec![(Some(main), Rule::Main); list.len()], main: Vec::new() });
+        }
+        let rule = |role| match role {
+            Role::MatMul => Rule::LastLayer,
+            Role::Gather => Rule::Embedding,
+            Role::Convolution => Rule::Convolution,
+        };
+        let backup = |weight: &Weight| (settings.backup_for(weight.stored.element_type), rule(weight.role));
+        let mut choices = Self { weights: list, list: list.iter().map(backup).collect(), main: Vec::new() };
+        choices.main = choices.of_role(Role::MatMul).collect();
+        if settings.all_layers {
+            let tables = choices.of_role(Role::Gather).filter(|&at| list[at].axis().is_some());
+            let tables: Vec<_> = tables.collect();
+            choices.main.extend(tables);
+        } else if !found.is_last_left_out {
+            choices.main.pop();
+        }
+        choices.fall_back(settings);
+        choices.share_out(settings, weights);
+        Ok(choices)
+    }
+
+    fn of_role(&self, role: Role) -> impl Iterator<Item = usize> + use<'a> {
+        let weights = self.weights;
+        (0..weights.len()).filter(move |&at| weights[at].role == role)
+    }
+
+    /// Gives the main weights their mode, and a group that divides their channels where that was asked for.
+    fn fall_back(&mut self, settings: &Quantization) {
+        let Self { weights, list, main } = self;
+        main.retain(|&at| {
+            let size = weights[at].channel_size().unwrap_or(1);
+            let (group, stays) = match (settings.group(), settings.fallback) {
+                (Group::Of(group), fallback) if size as u64 % group != 0 => {
+                    let power = 1_u64 << size.trailing_zeros();
+                    match fallback {
+                        Fallback::Refuse => (Group::Of(group), true),
+                        Fallback::Adjust if power >= 32 => (Group::Of(power), true),
+                        Fallback::Adjust => (Group::Channel, false),
+                        Fallback::Ignore => {
+                            list[at].0 = None;
+                            (Group::Channel, false)
+                        }
+                    }
+                }
+                (group, _) => (group, true),
+            };
+            list[at] = if stays { (Some((settings.mode, group)), Rule::Main) } else { (list[at].0, Rule::GroupSize) };
+            stays
+        });
+    }
+
+    /// Gives weights the backup mode once the others have the share that was asked for. Those with the largest error in eight
+    /// bits keep the main mode.
+    fn share_out(&mut self, settings: &Quantization, weights: &Arc<Weights>) {
+        if settings.ratio() >= 1.0 {
+            return;
+        }
+        let count = |at: usize| self.weights[at].dims.iter().product::<usize>() as f64;
+        let all: f64 = self.main.iter().map(|&at| count(at)).sum();
+        let mut scored: Vec<_> = self.main.iter().map(|&at| (score(&self.weights[at], weights), at)).collect();
+        scored.sort_by(|(a, _), (b, _)| a.total_cmp(b));
+        let mut taken = 0.0;
+        let reaches = |(_, at): &(f64, usize)| {
+            taken += count(*at);
+            taken / all >= settings.ratio()
+        };
+        let first = scored.iter().position(reaches).unwrap_or(scored.len());
+        for &(_, at) in &scored[first..] {
+            self.list[at] = (settings.backup_for(self.weights[at].stored.element_type), Rule::Ratio);
+        }
+    }
+
+    /// Refuses groups that do not divide the channels of a constant.
+    fn check_groups(&self, model: &Model, settings: &Quantization) -> Result<(), Vec<Diagnostic>> {
+        let chosen = self.weights.iter().zip(&self.list);
+        let failed = chosen.filter_map(|(weight, &(to, _))| {
+            let (mode, group) = to?;
+            weight.shapes(group).is_none().then_some((weight, mode, group))
+        });
+        let failed: Vec<_> = failed.collect();
+        let fix = self.fix(settings);
+        let errors: Vec<_> =
+            failed.into_iter().map(|(weight, mode, group)| indivisible(model, weight, mode, group, &fix)).collect();
+        if errors.is_empty() { Ok(()) } else { Err(errors) }
+    }
+
+    /// Settings with which all channels can be divided.
+    fn fix(&self, settings: &Quantization) -> String {
+        let fails = |at: &usize| self.list[*at].0.is_some_and(|(_, group)| self.weights[*at].shapes(group).is_none());
+        if (0..self.list.len()).filter(fails).any(|at| !self.main.contains(&at)) {
+            return "give the layers that do not get the main mode the backup mode int8_asym, or none".to_owned();
+        }
+        if settings.mode.has_powers_of_two() {
+            return "let the group fallback leave these constants alone".to_owned();
+        }
+        let divides = |size: &u64| self.main.iter().all(|&at| self.weights[at].shapes(Group::Of(*size)).is_some());
+        match [128, 64, 32, 16, 8].into_iter().find(divides) {
+            Some(size) => format!(
+                "a group size of {size} divides all channel counts; the group fallback adjusts groups, or leaves these constants alone"
+            ),
+            None => "let the group fallback adjust the groups, or leave these constants alone; or give each channel one scale, with a group size of -1".to_owned(),
+        }
+    }
+}
+
+/// The measure by which nncf orders weights: the smaller it is, the larger is the error in eight bits.
+fn score(weight: &Weight, weights: &Arc<Weights>) -> f64 {
+    let epsilon = match weight.stored.element_type {
+        ElementType::F64 => f64::EPSILON,
+        ElementType::F16 | ElementType::Bf16 => 2_f64.powi(-10),
+        _ => f32::EPSILON.into(),
+    };
+    let source = |grid| Source { stored: weight.stored, grid, mode: Mode::Int8Asym, weights: weights.clone() };
+    let error = weight.grid(Group::Channel).map(source).and_then(|source| {
+        let scales = source.scales_for(&source.bounds()?);
+        let rows = source.errors(&scales, false)?;
+        let largest = rows.iter().map(|row| row.squares).fold(0.0, f64::max);
+        Some(largest / source.grid.shared() as f64)
+    });
+    1.0 / (error.unwrap_or(0.0) + epsilon)
+}
+
+fn indivisible(model: &Model, weight: &Weight, mode: Mode, group: Group, fix: &str) -> Diagnostic {
+    let consumer = model.graph().layer(weight.consumer).map(|layer| layer.name().to_owned()).unwrap_or_default();
+    let constant = model.graph().layer(weight.constant).map(|layer| layer.name().to_owned()).unwrap_or_default();
+    let message = match weight.channel_size() {
+        Some(size) => {
+            format!("groups of {group} do not divide the {size} channels of `{constant}`, weights of `{consumer}`")
+        }
+        None => format!("{mode} needs one axis for groups, which `{constant}`, weights of `{consumer}`, does not have"),
+    };
+    finding(model, weight, message).help(fix)
+}
+
+/// An error about a constant.
+fn finding(model: &Model, weight: &Weight, message: String) -> Diagnostic {
+    let layer = model.graph().layer(weight.constant);
+    let span = xml::locate(model.source(), layer.and_then(|it| it.span()).unwrap_or_default(), "layer", "name");
+    let Stored { element_type, .. } = weight.stored;
+    let dims = weight.dims.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
+    let reference = layer.map(|layer| LayerRef::of(&Place::default(), layer));
+    let found = Diagnostic::new(Code::CannotQuantize, message).at(span, format!("{element_type}[{dims}]"));
+    Diagnostic { layer: reference, ..found }
+}

@@ -1,0 +1,81 @@
+//! What quantization does to the values of a constant.
+
+use serde::ser::SerializeStruct as _;
+use serde::{Serialize, Serializer};
+
+use super::mode::Group;
+use super::numbers::{Bounds, Scale};
+use super::plan::{QuantizationPlan, QuantizedConstant};
+use super::source::Source;
+
+impl Serialize for QuantizationPlan {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map([("constants", &self.constants)])
+    }
+}
+
+impl Serialize for QuantizedConstant {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut fields = serializer.serialize_struct("QuantizedConstant", 11)?;
+        let group = self.to.map(|(_, group)| if let Group::Of(size) = group { size.cast_signed() } else { -1 });
+        fields.serialize_field("name", &self.name)?;
+        fields.serialize_field("consumer", &self.consumer)?;
+        fields.serialize_field("from", self.from.name())?;
+        fields.serialize_field("shape", &self.dims)?;
+        fields.serialize_field("mode", &self.to.map(|(mode, _)| mode.name()))?;
+        fields.serialize_field("group", &group)?;
+        fields.serialize_field("rule", self.rule.name())?;
+        fields.serialize_field("bytes_before", &self.bytes_before)?;
+        fields.serialize_field("bytes_after", &self.bytes_after)?;
+        fields.serialize_field("kept_by_cpu", &self.is_kept_by_cpu())?;
+        fields.serialize_field("loss", &self.loss)?;
+        fields.end()
+    }
+}
+
+/// What the values of a constant lose. A row is a set of values that share a scale. Errors are relative to the range of the
+/// row, zero included.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct QuantizationLoss {
+    /// The number of rows.
+    pub rows: u64,
+    /// The root mean square of the errors.
+    pub rms: f64,
+    /// The largest error.
+    pub largest: f64,
+    /// The number of rows that hold nothing but zero.
+    pub zero_rows: u64,
+    /// The number of rows whose scale is as small or as large as a scale can be, so that values are lost.
+    pub at_limit: u64,
+}
+
+impl QuantizationLoss {
+    /// The loss of a constant; `None` where its values cannot be read.
+    pub(super) fn of(source: &Source) -> Option<Self> {
+        let bounds = source.bounds()?;
+        let scales = source.scales_for(&bounds);
+        let errors = source.errors(&scales, true)?;
+        let mut loss = Self { rows: bounds.len() as u64, ..Self::default() };
+        let mut squares = 0.0;
+        for ((row, scale), error) in bounds.iter().zip(&scales).zip(errors) {
+            if row.width() == 0.0 {
+                loss.zero_rows += 1;
+                continue;
+            }
+            loss.at_limit += u64::from(is_at_limit(source, *row, *scale));
+            let width = f64::from(row.width());
+            squares += error.squares / (width * width);
+            loss.largest = loss.largest.max(f64::from(error.largest) / width);
+        }
+        loss.rms = (squares / source.grid.len().max(1) as f64).sqrt();
+        Some(loss)
+    }
+}
+
+/// True if the scale of a row is the smallest one, or is stored as infinity or as zero.
+fn is_at_limit(source: &Source, row: Bounds, scale: Scale) -> bool {
+    let stored = scale.stored(source.mode);
+    let is_smallest = scale.step == f32::EPSILON && row.width() < f32::EPSILON * 4.0;
+    stored.is_infinite() || stored == 0.0 || is_smallest
+}

@@ -1,0 +1,293 @@
+//! The values that are quantized, read a block at a time.
+//!
+//! A large constant is never in memory. One pass over its values finds the scales, and codes are made when they are read. The
+//! scales of the constants that were read last are kept, because codes and scales of a constant are written one after the other.
+
+use std::io;
+use std::mem;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, OnceLock};
+
+use smallvec::smallvec;
+use typelift_promote::ElementType;
+
+use super::grid::Grid;
+use super::mode::Mode;
+use super::numbers::{Bounds, SMALL, Scale, decode, encode, pack};
+use crate::base::parallel::share;
+use crate::base::progress::poll;
+use crate::model::weights::{Content, Weights, byte_size};
+use crate::ops::values::array::Array;
+use crate::ops::values::conversion::{Stored, widened};
+
+/// The number of values that a thread looks at together. It is even, so that a block ends with a whole byte.
+const BLOCK: usize = 1 << 18;
+
+/// The number of constants whose scales are kept.
+const RECENT: usize = 4;
+
+/// A constant that is to be quantized.
+pub(super) struct Source {
+    pub(super) stored: Stored,
+    pub(super) grid: Grid,
+    pub(super) mode: Mode,
+    pub(super) weights: Arc<Weights>,
+}
+
+/// The errors of values that share a scale.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct RowError {
+    /// The sum of squared errors.
+    pub(super) squares: f64,
+    /// The largest error.
+    pub(super) largest: f32,
+}
+
+impl Source {
+    /// The range of values of a block.
+    fn block(&self, nth: u64) -> Range<usize> {
+        let start = nth as usize * BLOCK;
+        start..self.grid.len().min(start + BLOCK)
+    }
+
+    fn is_small(&self) -> bool {
+        self.grid.len() < SMALL
+    }
+
+    /// The values of a range in f32; `None` where they cannot be read.
+    fn floats(&self, values: Range<usize>, floats: &mut Vec<f32>) -> Option<()> {
+        let Stored { element_type, offset, .. } = self.stored;
+        let at = offset.checked_add(byte_size(element_type, values.start as u64)?.try_into().ok()?)?;
+        let length = byte_size(element_type, values.len() as u64)?.try_into().ok()?;
+        floats.clear();
+        self.weights.with(at, length, |bytes| to_floats(element_type, bytes, values.len(), floats))?
+    }
+
+    /// Looks at all values, a block at a time on several threads, and merges what each block says of its scales.
+    fn scan<T: Clone + Send + Sync>(
+        &self,
+        none: &T,
+        look: impl Fn(&[f32], Range<usize>, &mut [T]) + Sync,
+        merge: impl Fn(&mut T, &T) + Sync,
+    ) -> Option<Vec<T>> {
+        let all = Mutex::new(vec![none.clone(); self.grid.scales()]);
+        let blocks = self.grid.len().div_ceil(BLOCK) as u64;
+        let work = |(floats, found): &mut (Vec<f32>, Vec<T>), nth: u64| {
+            let values = self.block(nth);
+            let scales = self.grid.scales_of(&values);
+            self.floats(values.clone(), floats).ok_or(())?;
+            found.clear();
+            found.resize(scales.len(), none.clone());
+            look(floats, values, found);
+            let mut all = all.lock().map_err(drop)?;
+            let into = all.get_mut(scales).ok_or(())?;
+            into.iter_mut().zip(found.iter()).for_each(|(into, found)| merge(into, found));
+            Ok::<_, ()>(())
+        };
+        share("values", blocks, self.weights.is_on_one_thread(), work).ok()?;
+        all.into_inner().ok()
+    }
+
+    /// The bounds of the values that share each scale. `None` where they cannot be read.
+    pub(super) fn bounds(&self) -> Option<Vec<Bounds>> {
+        let look = |floats: &[f32], values: Range<usize>, found: &mut [Bounds]| {
+            let first = self.grid.scales_of(&values).start;
+            for run in self.grid.runs(values) {
+                let found = &mut found[run.scale - first..];
+                let values = &floats[run.values];
+                if run.is_across {
+                    let add = |(found, &value): (&mut Bounds, &f32)| *found = widest(*found, value);
+                    found.iter_mut().zip(values).for_each(add);
+                } else if let Some(found) = found.first_mut() {
+                    *found = found.and(bounds_of(values));
+                }
+            }
+        };
+        self.scan(&Bounds::NONE, look, |into, found| *into = into.and(*found))
+    }
+
+    /// A scale for each of these bounds.
+    pub(super) fn scales_for(&self, bounds: &[Bounds]) -> Vec<Scale> {
+        bounds.iter().map(|&bounds| Scale::of(self.mode, bounds, self.is_small())).collect()
+    }
+
+    /// The difference between the values and what their codes stand for, for each scale. `is_stored` is true where the scales
+    /// have the precision in which they are stored.
+    pub(super) fn errors(&self, scales: &[Scale], is_stored: bool) -> Option<Vec<RowError>> {
+        let steps: Vec<f32> =
+            scales.iter().map(|scale| if is_stored { scale.stored(self.mode) } else { scale.step }).collect();
+        let look = |floats: &[f32], values: Range<usize>, found: &mut [RowError]| {
+            let first = self.grid.scales_of(&values).start;
+            let mut codes = vec![0; floats.len()];
+            self.encode(floats, values.clone(), scales, &mut codes);
+            for run in self.grid.runs(values) {
+                for (nth, at) in run.values.enumerate() {
+                    let scale = run.scale + if run.is_across { nth } else { 0 };
+                    let value = decode(self.mode, codes[at], scales[scale].zero) * steps[scale];
+                    let error = (value - floats[at]).abs();
+                    let found = &mut found[scale - first];
+                    found.squares += f64::from(error) * f64::from(error);
+                    found.largest = found.largest.max(error);
+                }
+            }
+        };
+        let merge = |into: &mut RowError, found: &RowError| {
+            into.squares += found.squares;
+            into.largest = into.largest.max(found.largest);
+        };
+        self.scan(&RowError::default(), look, merge)
+    }
+
+    fn encode(&self, floats: &[f32], values: Range<usize>, scales: &[Scale], codes: &mut [u8]) {
+        for run in self.grid.runs(values) {
+            let scales = scales.get(run.scale..).unwrap_or_default();
+            encode(self.mode, &floats[run.values.clone()], scales, run.is_across, &mut codes[run.values]);
+        }
+    }
+}
+
+/// The values of a constant, appended in f32. `None` for a type that has no numbers.
+fn to_floats(element_type: ElementType, bytes: &[u8], count: usize, floats: &mut Vec<f32>) -> Option<()> {
+    let f32s = |bytes: &[u8], floats: &mut Vec<f32>| {
+        floats.extend(bytes.chunks_exact(4).map(|it| f32::from_le_bytes([it[0], it[1], it[2], it[3]])));
+    };
+    match element_type {
+        ElementType::F32 => f32s(bytes, floats),
+        ElementType::F16 | ElementType::Bf16 => f32s(&widened(element_type, bytes)?, floats),
+        _ => {
+            let values = Array::decode_all(element_type, smallvec![count], bytes)?;
+            floats.extend(values.to_floats().iter().map(|&value| value as f32));
+        }
+    }
+    Some(())
+}
+
+fn widest(bounds: Bounds, value: f32) -> Bounds {
+    // What is not a number counts as infinite, so that it is found.
+    let value = if value.is_nan() { f32::INFINITY } else { value };
+    Bounds {
+        min: if value < bounds.min { value } else { bounds.min },
+        max: if value > bounds.max { value } else { bounds.max },
+    }
+}
+
+/// The bounds of many values, several side by side, so that the compiler can use vectors.
+fn bounds_of(values: &[f32]) -> Bounds {
+    const LANES: usize = 16;
+    let mut lanes = [Bounds::NONE; LANES];
+    let chunks = values.chunks_exact(LANES);
+    let rest = chunks.remainder().iter().fold(Bounds::NONE, |bounds, &value| widest(bounds, value));
+    for chunk in chunks {
+        lanes.iter_mut().zip(chunk).for_each(|(lane, &value)| *lane = widest(*lane, value));
+    }
+    lanes.into_iter().fold(rest, Bounds::and)
+}
+
+/// The scales of the constants that were read last.
+#[derive(Default)]
+pub(super) struct Recent {
+    scales: Mutex<Vec<(usize, Arc<OnceLock<Option<Vec<Scale>>>>)>>,
+}
+
+impl Recent {
+    /// The scales of a constant, which one thread computes while others wait.
+    fn of(&self, key: usize, source: &Source) -> Option<Arc<OnceLock<Option<Vec<Scale>>>>> {
+        let mut known = self.scales.lock().ok()?;
+        let found = known.iter().position(|(known, _)| *known == key);
+        let entry = found.map_or_else(|| (key, Arc::default()), |at| known.remove(at));
+        let scales = entry.1.clone();
+        known.push(entry);
+        let surplus = known.len().saturating_sub(RECENT);
+        known.drain(..surplus);
+        drop(known);
+        scales.get_or_init(|| source.bounds().map(|bounds| source.scales_for(&bounds)));
+        Some(scales)
+    }
+}
+
+/// One of the constants that stand for a quantized one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    Codes,
+    Scales,
+    ZeroPoints,
+}
+
+/// The bytes of such a constant, made when they are read.
+pub(super) struct Made {
+    pub(super) source: Arc<Source>,
+    pub(super) part: Part,
+    /// Shared by all constants of a model.
+    pub(super) recent: Arc<Recent>,
+}
+
+impl Made {
+    pub(super) fn element_type(&self) -> ElementType {
+        match self.part {
+            Part::Codes | Part::ZeroPoints => self.source.mode.codes(),
+            Part::Scales => self.source.mode.scales(),
+        }
+    }
+
+    fn count(&self) -> usize {
+        if self.part == Part::Codes { self.source.grid.len() } else { self.source.grid.scales() }
+    }
+
+    /// The bytes of values from the first to the last; the first one has an even place.
+    fn bytes(&self, values: Range<usize>, scales: &[Scale], buffers: &mut Buffers) -> Option<()> {
+        let Buffers { floats, codes, bytes } = buffers;
+        bytes.clear();
+        codes.clear();
+        match self.part {
+            Part::Scales => scales.get(values)?.iter().for_each(|scale| scale.write(self.source.mode, bytes)),
+            Part::ZeroPoints => codes.extend(scales.get(values)?.iter().map(|scale| scale.zero)),
+            Part::Codes => {
+                self.source.floats(values.clone(), floats)?;
+                codes.resize(values.len(), 0);
+                self.source.encode(floats, values, scales, codes);
+            }
+        }
+        match self.element_type().bits() {
+            _ if self.part == Part::Scales => {}
+            4 => pack(codes, bytes),
+            _ => mem::swap(codes, bytes),
+        }
+        Some(())
+    }
+}
+
+/// Memory that is used again for each block.
+#[derive(Default)]
+struct Buffers {
+    floats: Vec<f32>,
+    codes: Vec<u8>,
+    bytes: Vec<u8>,
+}
+
+impl Content for Made {
+    fn len(&self) -> u64 {
+        byte_size(self.element_type(), self.count() as u64).and_then(|size| size.try_into().ok()).unwrap_or(0)
+    }
+
+    fn read(&self, range: Range<u64>, look: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
+        let missing = || io::Error::from(io::ErrorKind::UnexpectedEof);
+        let known = self.recent.of(Arc::as_ptr(&self.source) as usize, &self.source).ok_or_else(missing)?;
+        let scales = known.get().and_then(Option::as_ref).ok_or_else(missing)?;
+        let bits = u64::from(self.element_type().bits());
+        let first = |byte: u64| (byte * 8 / bits) as usize;
+        // Scales take two bytes, so a value can begin before the range.
+        let (start, end) = (first(range.start), self.count().min((range.end * 8).div_ceil(bits) as usize));
+        let mut buffers = Buffers::default();
+        let mut skipped = (range.start - start as u64 * bits / 8) as usize;
+        let mut left = (range.end - range.start) as usize;
+        for at in (start..end).step_by(BLOCK / 4) {
+            poll();
+            self.bytes(at..end.min(at + BLOCK / 4), scales, &mut buffers).ok_or_else(missing)?;
+            let bytes = buffers.bytes.get(skipped..).ok_or_else(missing)?;
+            let bytes = &bytes[..left.min(bytes.len())];
+            (skipped, left) = (0, left - bytes.len());
+            look(bytes)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,188 @@
+//! Weight-only quantization, compared with what nncf makes of the same models: `testdata/oracle/quantization`.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use typelift::precision::Kept;
+use typelift::precision::quantize::{Backup, Choice, Fallback, Group, Mode, Quantization, QuantizationPlan, Request};
+use typelift::{Model, infer};
+
+/// Name, element type, shape, and CRC-32 of the bytes.
+type Constant = (String, String, String, u32);
+
+#[derive(Debug, Deserialize)]
+struct Job {
+    options: Options,
+    #[serde(default)]
+    refused: bool,
+    #[serde(default)]
+    constants: Vec<Constant>,
+    #[serde(default)]
+    layers: BTreeMap<String, usize>,
+    #[serde(default)]
+    settings: BTreeMap<String, String>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Options {
+    mode: String,
+    group_size: Option<i64>,
+    ratio: Option<f64>,
+    #[serde(default)]
+    all_layers: bool,
+    backup: Option<String>,
+    fallback: Option<String>,
+}
+
+impl Options {
+    fn settings(&self) -> Quantization {
+        let mut settings = Quantization::to(self.mode.parse().unwrap());
+        settings.group = self.group_size.map(|size| size.to_string().parse::<Group>().unwrap());
+        settings.ratio = self.ratio;
+        settings.all_layers = self.all_layers;
+        settings.backup = self.backup.as_ref().map(|backup| backup.parse::<Backup>().unwrap());
+        settings.fallback = match self.fallback.as_deref() {
+            None => Fallback::Refuse,
+            Some("ignore") => Fallback::Ignore,
+            Some(_) => Fallback::Adjust,
+        };
+        settings
+    }
+}
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/oracle/quantization")
+}
+
+fn open(case: &str) -> Model {
+    let mut model = Model::open(folder().join(format!("{case}.xml"))).unwrap();
+    assert_eq!(infer(&mut model), [], "{case}");
+    model
+}
+
+fn crc(bytes: &[u8]) -> u32 {
+    let mut crc = flate2::Crc::new();
+    crc.update(bytes);
+    crc.sum()
+}
+
+/// True for a name that OpenVINO or this library made for a layer without one: `Constant_12`.
+fn is_invented(name: &str) -> bool {
+    let last = name.rsplit('/').next().unwrap();
+    last.split_once('_').is_some_and(|(ty, number)| {
+        ty.starts_with(|c: char| c.is_ascii_uppercase())
+            && ty.chars().all(char::is_alphabetic)
+            && number.parse::<u64>().is_ok()
+    })
+}
+
+/// The constants and the number of layers of each type, as `take.py` notes them.
+fn facts(model: &Model) -> (Vec<Constant>, BTreeMap<String, usize>) {
+    let (mut constants, mut layers) = (Vec::new(), BTreeMap::new());
+    for (_, graph) in model.walk() {
+        for layer in graph.layers() {
+            *layers.entry(layer.ty().to_owned()).or_default() += 1;
+            if layer.ty() == "Const" {
+                let text = |name: &str| layer.attribute(name).unwrap_or_default().replace(' ', "");
+                let number = |name: &str| text(name).parse::<u64>().unwrap();
+                let bytes = model.weights().read(number("offset"), number("size") as usize).unwrap();
+                let name = if is_invented(layer.name()) { "~" } else { layer.name() };
+                constants.push((name.to_owned(), text("element_type"), text("shape"), crc(&bytes)));
+            }
+        }
+    }
+    constants.sort();
+    (constants, layers)
+}
+
+/// Every mode, group, backup, fallback and ratio gives the constants, names, bytes, layers and settings of nncf, and what nncf
+/// refuses is refused. A model in which nothing is quantized gets no settings.
+#[test]
+fn models_are_quantized_as_by_nncf() {
+    let answers = std::fs::read_to_string(folder().join("answers.json")).unwrap();
+    let answers: BTreeMap<String, Vec<Job>> = serde_json::from_str(&answers).unwrap();
+    let (mut jobs, mut refused) = (0, 0);
+    for (name, answers) in &answers {
+        for job in answers {
+            let what = format!("{name}: {:?}", job.options);
+            let mut model = open(name);
+            let plan = QuantizationPlan::of(&model, &job.options.settings(), &Kept::default());
+            if job.refused {
+                assert!(plan.unwrap_err().iter().all(|it| !it.help.is_empty()), "{what}");
+                refused += 1;
+                continue;
+            }
+            let plan = plan.unwrap_or_else(|errors| panic!("{what}: {errors:?}"));
+            plan.apply(&mut model).unwrap();
+            assert_eq!(infer(&mut model), [], "{what}");
+            assert_eq!(facts(&model), (job.constants.clone(), job.layers.clone()), "{what}");
+            for (key, value) in job.settings.iter().filter(|_| plan.changed().next().is_some()) {
+                let found = model.rt_info(&format!("nncf/weight_compression/{key}"));
+                assert_eq!(found.as_ref(), Some(value), "{what}: {key}");
+            }
+            jobs += 1;
+        }
+    }
+    assert!(jobs > 80 && refused > 20, "{jobs} and {refused}");
+}
+
+/// A plan that is written as text and read again quantizes every constant the same way.
+#[test]
+fn a_plan_file_repeats_a_plan() {
+    let model = open("groups_not_dividing");
+    let mut settings = Quantization::to(Mode::Int4Sym);
+    settings.group = Some(Group::Of(64));
+    settings.fallback = Fallback::Adjust;
+    let plan = QuantizationPlan::of(&model, &settings, &Kept::default()).unwrap();
+    let choices = Choice::parse(&plan.to_text()).unwrap();
+    let again = Request::Plan(choices).plan(&model, &Kept::default()).unwrap();
+    let results = [plan, again].map(|plan| {
+        let mut model = model.clone();
+        plan.apply(&mut model).unwrap();
+        facts(&model)
+    });
+    assert_eq!(results[0], results[1]);
+}
+
+/// A plan with a name that no constant has, or a group that does not divide its channels, is refused.
+#[test]
+fn a_plan_file_that_does_not_fit_is_refused() {
+    let model = open("groups_not_dividing");
+    let reason = |text: &str| {
+        let request = Request::Plan(Choice::parse(text).unwrap());
+        request.plan(&model, &Kept::default()).unwrap_err().remove(0).message
+    };
+    let first = QuantizationPlan::of(&model, &Quantization::to(Mode::Int8Sym), &Kept::default()).unwrap();
+    let name = &first.constants[0].name;
+    assert!(reason(&format!("int8_sym -1 {name}x")).contains(&format!("did you mean `{name}`?")));
+    assert!(reason(&format!("int4_sym 7 {name}")).contains("groups of 7 do not divide"));
+}
+
+/// Infinite values are found before anything is changed, and the constant is named.
+#[test]
+fn infinite_weights_are_refused() {
+    let model = open("mm_left");
+    let mut bytes = model.weights().to_bytes().unwrap();
+    bytes[..4].copy_from_slice(&f32::INFINITY.to_le_bytes());
+    let mut model = model;
+    model.set_weights(typelift::Weights::from_bytes(bytes));
+    let errors = QuantizationPlan::of(&model, &Quantization::to(Mode::Int8Asym), &Kept::default()).unwrap_err();
+    assert_eq!(errors.len(), 1);
+    assert!(errors[0].message.contains("infinite"), "{}", errors[0].message);
+}
+
+/// The loss that the audit states is that of the values which the codes stand for.
+#[test]
+fn the_audit_states_the_error_of_each_row() {
+    let model = open("mm_left");
+    let mut plan = QuantizationPlan::of(&model, &Quantization::to(Mode::Int8Sym), &Kept::default()).unwrap();
+    plan.audit(&model);
+    let loss = plan.constants[0].loss.unwrap();
+    assert!(loss.largest < 0.5 / 128.0 * 1.01 && loss.rms < loss.largest && loss.rms > 0.0, "{loss:?}");
+    assert_eq!((loss.zero_rows, loss.at_limit), (0, 0));
+    let largest = plan.changed().filter_map(|constant| constant.loss).map(|loss| loss.largest).fold(0.0, f64::max);
+    assert!(!plan.beyond(&model, largest * 0.9).is_empty());
+    assert!(plan.beyond(&model, largest * 1.1).is_empty());
+}
