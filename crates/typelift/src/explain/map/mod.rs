@@ -1,5 +1,6 @@
 //! Where a model keeps which precision: its parts in the order of the data, with what each stores, computes in and can lose.
 
+mod membership;
 mod parts;
 mod paths;
 mod roles;

@@ -1,15 +1,14 @@
 //! The parts of a graph in the order of its data: blocks that repeat, found by names and by structure, and what is between them.
 
-use std::collections::BTreeMap;
-
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::membership::Membership;
 use super::roles::{Role, in_order};
-use crate::model::graph::{Graph, Layer, LayerId, LayerMap, numbered_prefix};
+use crate::model::graph::{Graph, Layer, LayerId, LayerMap};
 use crate::ops::{self, LayerKind};
 
 /// The fewest layers that are a block, and of one that occurs only twice.
-const LEAST: usize = 4;
+pub(super) const LEAST: usize = 4;
 const LEAST_OF_TWO: usize = 8;
 /// Limit on the comparisons that look for what repeats in a run of layers.
 const COMPARISONS: usize = 50_000_000;
@@ -34,66 +33,74 @@ pub(super) struct Parts {
     pub(super) unused: Vec<LayerId>,
 }
 
-/// A run of the data: which layers of the order, and the block that it is.
-struct Run {
-    start: usize,
-    end: usize,
-    name: String,
-    family: usize,
+/// A part under construction: a block with its name and family, or the layers between two blocks.
+struct Piece {
+    /// The name of a block, empty as long as it has none of its own.
+    block: Option<(String, usize)>,
+    layers: Vec<LayerId>,
 }
 
+/// Divides a graph into parts: blocks by name, in the layers around them blocks by structure, and the rest.
 pub(super) fn parts(graph: &Graph, roles: &LayerMap<Role>) -> Parts {
     let flow = Flow::new(graph, roles);
-    let mut runs = flow.named();
-    runs.extend(flow.repeated(&runs));
-    runs.sort_by_key(|run| run.start);
-    number(&mut runs);
-    let mut parts: Vec<Part> = Vec::new();
-    let mut at = 0;
-    let between = |start: usize, end: usize| flow.order[start..end].iter().map(|layer| layer.id()).collect();
-    for (next, run) in runs.iter().enumerate() {
-        if at < run.start {
-            let name = match next.checked_sub(1).and_then(|before| runs.get(before)) {
-                Some(before) => format!("between {} and {}", before.name, run.name),
-                None => format!("before {}", run.name),
-            };
-            parts.push(Part { name, family: None, layers: between(at, run.start) });
+    let named = Membership::new(graph, &flow.order);
+    let mut pieces = Vec::new();
+    let mut family = named.blocks.iter().map(|block| block.family + 1).max().unwrap_or(0);
+    for at in 0..=named.blocks.len() {
+        flow.divide(&named.gaps[at], &mut family, &mut pieces);
+        if let Some(block) = named.blocks.get(at) {
+            pieces.push(Piece { block: Some((block.name.clone(), block.family)), layers: block.layers.clone() });
         }
-        parts.push(Part { name: run.name.clone(), family: Some(run.family), layers: between(run.start, run.end) });
-        at = run.end;
     }
-    if at < flow.order.len() || parts.is_empty() {
-        let name = runs.last().map_or_else(|| "all layers".to_owned(), |last| format!("after {}", last.name));
-        parts.push(Part { name, family: None, layers: between(at, flow.order.len()) });
-    }
-    hand_out(graph, roles, parts)
+    hand_out(graph, roles, &named, name(pieces))
 }
 
-/// Numbers the blocks that have no name of their own.
-fn number(runs: &mut [Run]) {
-    let nameless = runs.iter_mut().filter(|run| run.name.is_empty());
-    nameless.enumerate().for_each(|(at, run)| run.name = format!("block {}", at + 1));
+/// Numbers the blocks without a name of their own, and names the layers between blocks.
+fn name(mut pieces: Vec<Piece>) -> Vec<Part> {
+    let blocks = pieces.iter_mut().filter_map(|piece| piece.block.as_mut());
+    let nameless = blocks.filter(|(name, _)| name.is_empty());
+    nameless.enumerate().for_each(|(at, (name, _))| *name = format!("block {}", at + 1));
+    let block = |at: Option<usize>| pieces.get(at?)?.block.as_ref().map(|(name, _)| name.as_str());
+    let named = |(at, piece): (usize, &Piece)| {
+        let (name, family) = match (&piece.block, block(at.checked_sub(1)), block(Some(at + 1))) {
+            (Some((name, family)), ..) => (name.clone(), Some(*family)),
+            (None, Some(before), Some(next)) => (format!("between {before} and {next}"), None),
+            (None, None, Some(next)) => (format!("before {next}"), None),
+            (None, Some(before), None) => (format!("after {before}"), None),
+            (None, None, None) => ("all layers".to_owned(), None),
+        };
+        Part { name, family, layers: piece.layers.clone() }
+    };
+    let parts: Vec<Part> = pieces.iter().enumerate().map(named).collect();
+    if parts.is_empty() {
+        return vec![Part { name: "all layers".to_owned(), family: None, layers: Vec::new() }];
+    }
+    parts
 }
 
-/// Gives what is stored, and what computes shapes, to the part that uses it.
-fn hand_out(graph: &Graph, roles: &LayerMap<Role>, mut parts: Vec<Part>) -> Parts {
+/// Gives constants and shape computations to the block of their name, or else to the part that uses them.
+fn hand_out(graph: &Graph, roles: &LayerMap<Role>, named: &Membership, mut parts: Vec<Part>) -> Parts {
     let mut part_of = LayerMap::<Option<usize>>::new(graph);
+    let mut part_by_name = FxHashMap::default();
     for (at, part) in parts.iter().enumerate() {
         for &id in &part.layers {
             part_of.insert(id, Some(at));
         }
+        part_by_name.insert(part.name.clone(), at);
     }
     let (mut shared, mut unused) = (Vec::new(), Vec::new());
     for layer in in_order(graph).into_iter().rev().filter(|layer| roles.get(layer.id()) != Some(&Role::Data)) {
         let users: FxHashSet<Option<usize>> =
             graph.users(layer.id()).filter_map(|user| part_of.get(user).copied()).collect();
+        let by_name = named.block_of_name(layer.name()).and_then(|block| part_by_name.get(&block.name).copied());
         let first = users.iter().copied().flatten().min();
         let is_stored = roles.get(layer.id()) == Some(&Role::Stored);
-        let part = if is_stored && users.len() > 1 { None } else { first };
+        // Blocks that share a constant do not differ by it, whatever its name.
+        let part = if is_stored && users.len() > 1 { None } else { by_name.or(first) };
         match part {
-            Some(at) => parts[at].layers.push(layer.id()),
-            None if users.is_empty() => unused.push(layer.id()),
-            None => shared.push(layer.id()),
+            Some(at) if !users.is_empty() => parts[at].layers.push(layer.id()),
+            _ if users.is_empty() => unused.push(layer.id()),
+            _ => shared.push(layer.id()),
         }
         if !users.is_empty() {
             part_of.insert(layer.id(), part);
@@ -159,90 +166,58 @@ impl<'a> Flow<'a> {
         order.iter().enumerate().filter_map(of).collect()
     }
 
-    /// Blocks by name: runs of layers whose names begin alike, up to a number.
-    fn named(&self) -> Vec<Run> {
-        let mut longest = BTreeMap::<&str, (usize, usize, usize)>::new();
-        let mut open: Option<(&str, usize, usize, usize)> = None;
-        let mut close = |run: Option<(&'a str, usize, usize, usize)>| {
-            let Some((prefix, start, end, count)) = run.filter(|run| run.3 >= LEAST) else { return };
-            let kept = longest.entry(prefix).or_default();
-            if kept.2 < count {
-                *kept = (start, end, count);
+    /// Divides layers, named by their places in the order, into blocks that repeat by structure and the layers between.
+    fn divide(&self, places: &[usize], family: &mut usize, pieces: &mut Vec<Piece>) {
+        let mut at = 0;
+        let layers =
+            |start: usize, end: usize| places[start..end].iter().map(|&place| self.order[place].id()).collect();
+        for block in self.repeated(places, family) {
+            if at < block.start {
+                pieces.push(Piece { block: None, layers: layers(at, block.start) });
             }
-        };
-        for (at, layer) in self.order.iter().enumerate() {
-            let Some(prefix) = numbered_prefix(layer.name()) else { continue };
-            match &mut open {
-                Some((known, _, end, count)) if *known == prefix => (*end, *count) = (at + 1, *count + 1),
-                _ => close(open.replace((prefix, at, at + 1, 1))),
-            }
+            let layers = layers(block.start, block.end);
+            pieces.push(Piece { block: Some((String::new(), block.family)), layers });
+            at = block.end;
         }
-        close(open);
-        let mut families = BTreeMap::<&str, Vec<(&str, usize, usize)>>::new();
-        for (prefix, (start, end, _)) in longest {
-            families
-                .entry(prefix.trim_end_matches(|c: char| c.is_ascii_digit()))
-                .or_default()
-                .push((prefix, start, end));
+        if at < places.len() {
+            pieces.push(Piece { block: None, layers: layers(at, places.len()) });
         }
-        let families = families.into_values().filter(|members| members.len() > 1).enumerate();
-        let run =
-            |family: usize, (name, start, end): (&str, usize, usize)| Run { start, end, name: name.into(), family };
-        let mut runs: Vec<Run> =
-            families.flat_map(|(family, members)| members.into_iter().map(move |member| run(family, member))).collect();
-        runs.sort_by_key(|run| run.start);
-        // A few layers without such a name between two of one family belong to the first, and after the last as many of the
-        // same operations.
-        let operations = |start: usize, end: usize| self.order.get(start..end).map(|it| it.iter().map(|it| it.ty()));
-        for at in 1..runs.len() {
-            let next_start = runs.get(at + 1).map_or(self.order.len(), |run| run.start);
-            let [before, run] = &mut runs[at - 1..=at] else { continue };
-            let (named, gap) = (before.end, run.start - before.end);
-            if before.family != run.family || gap > named - before.start {
-                continue;
-            }
-            before.end = run.start;
-            let like = operations(named, run.start).zip(operations(run.end, run.end + gap));
-            let is_last = next_start >= run.end + gap && like.is_some_and(|(one, other)| one.eq(other));
-            if is_last && runs.get(at + 1).is_none_or(|next| next.family != runs[at].family) {
-                runs[at].end += gap;
-            }
-        }
-        runs
     }
 
-    /// Blocks by structure, in what no run is part of: the same operations in the same order, again and again.
-    fn repeated(&self, runs: &[Run]) -> Vec<Run> {
+    /// Finds blocks by structure among these places: the same operations in the same order, several times.
+    fn repeated(&self, places: &[usize], family: &mut usize) -> Vec<Run> {
         let is_convert = |layer: &Layer| ops::kind(layer) == LayerKind::Convert;
-        let mut family = runs.iter().map(|run| run.family + 1).max().unwrap_or(0);
-        let ends = runs.iter().map(|run| run.start).chain([self.order.len()]);
-        let starts = [0].into_iter().chain(runs.iter().map(|run| run.end));
+        // Sibling blocks may differ in their Converts.
+        let kept: Vec<usize> = (0..places.len()).filter(|&at| !is_convert(self.order[places[at]])).collect();
+        let token = |&at: &usize| (self.order[places[at]].ty(), self.order[places[at]].inputs().len());
+        let tokens = numbered(&kept.iter().map(token).collect::<Vec<_>>());
         let mut found = Vec::new();
-        for (start, end) in starts.zip(ends) {
-            // Converts are what differs between blocks that are alike.
-            let places: Vec<usize> = (start..end).filter(|&at| !is_convert(self.order[at])).collect();
-            let tokens: Vec<(&str, usize)> =
-                places.iter().map(|&at| (self.order[at].ty(), self.order[at].inputs().len())).collect();
-            let tokens = numbered(&tokens);
-            let mut pending = vec![(0, tokens.len())];
-            while let Some((from, to)) = pending.pop() {
-                let Some(repeat) = Repeat::find(&tokens[from..to]) else { continue };
-                let begin = from + repeat.start;
-                let slack = repeat.length % repeat.period;
-                let cut = |offset: usize| self.crossing[places[begin + offset]];
-                let offset = (0..=slack).min_by_key(|&offset| cut(offset)).unwrap_or(0);
-                let count = repeat.length / repeat.period;
-                let place = |token: usize| places.get(token).copied().unwrap_or(end);
-                found.extend((0..count).map(|block| {
-                    let first = begin + offset + block * repeat.period;
-                    Run { start: place(first), end: place(first + repeat.period), name: String::new(), family }
-                }));
-                family += 1;
-                pending.extend([(from, begin + offset), (begin + offset + count * repeat.period, to)]);
-            }
+        let mut pending = vec![(0, tokens.len())];
+        while let Some((from, to)) = pending.pop() {
+            let Some(repeat) = Repeat::find(&tokens[from..to]) else { continue };
+            let begin = from + repeat.start;
+            let slack = repeat.length % repeat.period;
+            let cut = |offset: usize| self.crossing[places[kept[begin + offset]]];
+            let offset = (0..=slack).min_by_key(|&offset| cut(offset)).unwrap_or(0);
+            let count = repeat.length / repeat.period;
+            let place = |token: usize| kept.get(token).copied().unwrap_or(places.len());
+            found.extend((0..count).map(|block| {
+                let first = begin + offset + block * repeat.period;
+                Run { start: place(first), end: place(first + repeat.period), family: *family }
+            }));
+            *family += 1;
+            pending.extend([(from, begin + offset), (begin + offset + count * repeat.period, to)]);
         }
+        found.sort_by_key(|run| run.start);
         found
     }
+}
+
+/// A block by structure: a range of the layers that were divided.
+struct Run {
+    start: usize,
+    end: usize,
+    family: usize,
 }
 
 /// Layers that are not stored, each after those that feed it, as far as these ends lead upwards, one after the other.

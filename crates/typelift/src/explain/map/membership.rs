@@ -1,0 +1,204 @@
+//! Blocks by name: the block to which each layer of a graph belongs.
+//!
+//! A layer belongs to the block that its name says: `model.layers.17.mlp/Add` to `model.layers.17`, wherever it stands in the
+//! data. Blocks whose names differ only in the number are a family of siblings. A layer without such a name belongs to a
+//! block if it stands between layers of the block, or after it and before the next sibling. An input, an output or another
+//! layer that touches one block alone belongs to it if most siblings have the same.
+//!
+//! Worked example: in a language model with a cache, `past_key_values.1.key` is a Parameter whose only consumer is a Concat
+//! of `layers.1`. All siblings have such a Parameter, so it belongs to `layers.1`. The embedding only feeds `layers.0`, but
+//! no sibling has one, so it stands before the blocks.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rustc_hash::FxHashMap;
+
+use super::parts::LEAST;
+use crate::model::graph::{Graph, Layer, LayerId, LayerMap, numbered_prefix};
+
+/// A block by name.
+pub(super) struct Block {
+    /// The name up to the number: `model.layers.17`.
+    pub(super) name: String,
+    /// The number of the family: siblings have the same.
+    pub(super) family: usize,
+    /// The layers that compute data, in the order of the data.
+    pub(super) layers: Vec<LayerId>,
+}
+
+/// The blocks of a graph, and the layers around them.
+pub(super) struct Membership {
+    /// The blocks in the order of the data.
+    pub(super) blocks: Vec<Block>,
+    /// Before each block, and after the last one, the places in the order of layers of no block.
+    pub(super) gaps: Vec<Vec<usize>>,
+    by_name: FxHashMap<String, usize>,
+}
+
+/// The blocks that a layer without a block reaches through others without one: the first and the last.
+type Reach = Option<(usize, usize)>;
+
+impl Membership {
+    /// Finds the blocks of a graph whose data has this order.
+    pub(super) fn new(graph: &Graph, order: &[&Layer]) -> Self {
+        let blocks = blocks(order);
+        let by_name = blocks.iter().enumerate().map(|(at, block)| (plain(&block.name).to_owned(), at)).collect();
+        let mut found = Self { gaps: vec![Vec::new(); blocks.len() + 1], blocks, by_name };
+        let mut of = LayerMap::new(graph);
+        for layer in order {
+            if let Some(at) = found.at(layer.name()) {
+                of.insert(layer.id(), at);
+            }
+        }
+        let families = siblings(&found.blocks);
+        let reaches = Reaches::new(graph, order, &of);
+        reaches.join(graph, order, &families, &mut of);
+        for (place, layer) in order.iter().enumerate() {
+            match of.get(layer.id()) {
+                Some(&at) => found.blocks[at].layers.push(layer.id()),
+                None => {
+                    let gap = reaches.gap(&families, layer.id());
+                    found.gaps[gap].push(place);
+                }
+            }
+        }
+        found
+    }
+
+    /// Returns the block that a name says.
+    pub(super) fn block_of_name(&self, name: &str) -> Option<&Block> {
+        self.blocks.get(self.at(name)?)
+    }
+
+    fn at(&self, name: &str) -> Option<usize> {
+        self.by_name.get(plain(numbered_prefix(name)?)).copied()
+    }
+}
+
+/// Removes the word by which PyTorch's frontend tells modules (`__module.`) from their weights (`self.`).
+fn plain(name: &str) -> &str {
+    ["__module.", "self."].iter().find_map(|word| name.strip_prefix(word)).unwrap_or(name)
+}
+
+/// Removes the number at the end of a block's name.
+fn stem(name: &str) -> &str {
+    name.trim_end_matches(|c: char| c.is_ascii_digit())
+}
+
+/// Finds the blocks that names say, without their layers, in the order of the data. A block has a few layers and a sibling.
+fn blocks(order: &[&Layer]) -> Vec<Block> {
+    let mut places = BTreeMap::<&str, Vec<usize>>::new();
+    for (at, layer) in order.iter().enumerate() {
+        if let Some(prefix) = numbered_prefix(layer.name()) {
+            places.entry(prefix).or_default().push(at);
+        }
+    }
+    places.retain(|_, places| places.len() >= LEAST);
+    let mut families = BTreeMap::<&str, usize>::new();
+    places.keys().for_each(|name| *families.entry(stem(name)).or_default() += 1);
+    families.retain(|_, siblings| *siblings > 1);
+    let number: FxHashMap<&str, usize> = families.into_keys().enumerate().map(|(at, stem)| (stem, at)).collect();
+    let siblings = places.into_iter().filter_map(|(name, places)| Some((*number.get(stem(name))?, name, places)));
+    let mut found: Vec<_> = siblings.map(|(family, name, places)| (places[places.len() / 2], family, name)).collect();
+    // Families stay together, at the place of their first block.
+    let mut first = FxHashMap::<usize, usize>::default();
+    for &(place, family, _) in &found {
+        first.entry(family).and_modify(|known| *known = place.min(*known)).or_insert(place);
+    }
+    found.sort_by_key(|&(place, family, _)| (first.get(&family).copied(), family, place));
+    found.into_iter().map(|(_, family, name)| Block { name: name.to_owned(), family, layers: Vec::new() }).collect()
+}
+
+/// Returns the first and the last sibling of each block.
+fn siblings(blocks: &[Block]) -> Vec<(usize, usize)> {
+    let mut families = FxHashMap::<usize, (usize, usize)>::default();
+    for (at, block) in blocks.iter().enumerate() {
+        families.entry(block.family).and_modify(|known| known.1 = at).or_insert((at, at));
+    }
+    blocks.iter().filter_map(|block| families.get(&block.family).copied()).collect()
+}
+
+/// For each layer of no block, the blocks before and after it.
+struct Reaches {
+    before: LayerMap<(usize, usize)>,
+    after: LayerMap<(usize, usize)>,
+    /// The layers that compute data.
+    data: LayerMap<()>,
+}
+
+impl Reaches {
+    fn new(graph: &Graph, order: &[&Layer], of: &LayerMap<usize>) -> Self {
+        let mut data = LayerMap::new(graph);
+        for layer in order {
+            data.insert(layer.id(), ());
+        }
+        let mut found = Self { before: LayerMap::new(graph), after: LayerMap::new(graph), data };
+        let is_free = |layer: &&&Layer| of.get(layer.id()).is_none();
+        for layer in order.iter().filter(is_free) {
+            let producers = graph.feeds(layer.id()).into_iter().flatten().map(|(producer, _)| producer.id());
+            if let Some(reach) = span(producers, of, &found.before) {
+                found.before.insert(layer.id(), reach);
+            }
+        }
+        for layer in order.iter().rev().filter(is_free) {
+            if let Some(reach) = span(graph.users(layer.id()), of, &found.after) {
+                found.after.insert(layer.id(), reach);
+            }
+        }
+        found
+    }
+
+    /// Gives layers of no block to the block around them.
+    fn join(&self, graph: &Graph, order: &[&Layer], siblings: &[(usize, usize)], of: &mut LayerMap<usize>) {
+        let mut signatures = BTreeMap::<(usize, Vec<&str>), BTreeSet<usize>>::new();
+        let (mut joined, mut touching) = (Vec::new(), Vec::new());
+        for layer in order.iter().filter(|layer| of.get(layer.id()).is_none()) {
+            match (self.before.get(layer.id()).copied(), self.after.get(layer.id()).copied()) {
+                (Some((_, last)), Some((first, _))) if siblings[last] == siblings[first] => {
+                    joined.push((layer.id(), last));
+                }
+                (Some((first, last)), None) | (None, Some((first, last))) if first == last => {
+                    let signature = (siblings[first].0, self.signature(graph, layer));
+                    signatures.entry(signature.clone()).or_default().insert(first);
+                    touching.push((layer.id(), first, signature));
+                }
+                _ => {}
+            }
+        }
+        for (id, block) in joined {
+            of.insert(id, block);
+        }
+        for (id, block, signature) in touching {
+            let (first, last) = siblings[block];
+            if signatures.get(&signature).is_some_and(|having| having.len() * 2 > last - first + 1) {
+                of.insert(id, block);
+            }
+        }
+    }
+
+    /// Returns the operation of a layer with those of the data that it takes and that it gives.
+    fn signature<'a>(&self, graph: &'a Graph, layer: &'a Layer) -> Vec<&'a str> {
+        let is_data = |id: LayerId| self.data.get(id).is_some();
+        let producers = graph.feeds(layer.id()).into_iter().flatten().map(|(producer, _)| producer);
+        let producers = producers.filter(|producer| is_data(producer.id())).map(Layer::ty);
+        let consumers = graph.users(layer.id()).filter(|&user| is_data(user)).filter_map(|user| graph.layer(user));
+        let mut consumers: Vec<&str> = consumers.map(Layer::ty).collect();
+        consumers.sort_unstable();
+        [layer.ty()].into_iter().chain(producers).chain(["→"]).chain(consumers).collect()
+    }
+
+    /// Returns the gap of a layer of no block, by the number of blocks before it. No gap is between siblings.
+    fn gap(&self, siblings: &[(usize, usize)], layer: LayerId) -> usize {
+        match (self.before.get(layer), self.after.get(layer)) {
+            (Some(&(_, before)), _) => siblings[before].1 + 1,
+            (None, Some(&(after, _))) => siblings[after].0,
+            (None, None) => 0,
+        }
+    }
+}
+
+/// Returns the first and the last of the blocks of these layers, and of those that they reach.
+fn span(layers: impl Iterator<Item = LayerId>, of: &LayerMap<usize>, reached: &LayerMap<(usize, usize)>) -> Reach {
+    let reach = |id: LayerId| of.get(id).map(|&at| (at, at)).or_else(|| reached.get(id).copied());
+    layers.filter_map(reach).reduce(|all, next| (all.0.min(next.0), all.1.max(next.1)))
+}
