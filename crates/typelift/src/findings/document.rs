@@ -2,7 +2,7 @@
 
 use serde::{Serialize, Serializer};
 
-use super::{Code, Diagnostic, Diagnostics, LayerRef, Related, Severity};
+use super::{Code, Diagnostic, Diagnostics, LayerRef, Proof, Related, Severity};
 use crate::base::span::{Lines, Span};
 
 /// The findings of a file as a document: what `typelift check --format json` prints, and what the Python package reads.
@@ -126,6 +126,8 @@ struct Entry<'a> {
     help: Vec<String>,
     fix: Option<String>,
     edits: Vec<Replacement<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    proof: Option<&'a Proof>,
 }
 
 /// A replacement in the text.
@@ -184,6 +186,7 @@ impl<'a> Entry<'a> {
             victims: &diagnostic.victims,
             help: advice.help,
             fix: advice.command,
+            proof: diagnostic.proof(),
             edits: edits.map(|edit| Replacement { region: Region::new(lines, edit.span), text: &edit.text }).collect(),
         }
     }

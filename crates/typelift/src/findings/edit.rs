@@ -1,5 +1,7 @@
 //! Edits of the text of a file that were tried, and what they do in words.
 
+use serde::Serialize;
+
 use super::words::describe_edits;
 use crate::base::span::Span;
 
@@ -41,16 +43,35 @@ impl TextEdit {
 pub struct Mend {
     /// What changes in the text.
     pub edits: Vec<TextEdit>,
-    /// Whether nothing else that was tried does as well.
+    /// Whether the file proves it and nothing else that was tried does as well.
     pub certain: bool,
+    /// The proof, where it is certain.
+    pub proof: Option<Proof>,
     /// The edits in words.
     pub(crate) words: String,
 }
 
+/// Proof that an edit is what was meant.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Proof {
+    /// Kind of the proof, in words.
+    pub kind: String,
+    /// Other edits that were tried and fail: `axis="2"`.
+    pub rivals: Vec<String>,
+}
+
+impl Proof {
+    /// A proof without rivals.
+    pub(crate) fn new(kind: &str) -> Self {
+        Self { kind: kind.to_owned(), rivals: Vec::new() }
+    }
+}
+
 impl Mend {
     /// Edits of this text, said of the layer at `home`.
-    pub(crate) fn new(source: &str, home: Option<Span>, edits: Vec<TextEdit>, certain: bool) -> Self {
+    pub(crate) fn new(source: &str, home: Option<Span>, edits: Vec<TextEdit>, proof: Option<Proof>) -> Self {
         let words = describe_edits(source, home, &edits);
-        Self { edits, certain, words }
+        Self { edits, certain: proof.is_some(), proof, words }
     }
 }

@@ -24,7 +24,7 @@ use crate::model::shape::Shape;
 pub use about::About;
 pub use command::{Command, Effect};
 pub use document::{Advice, Count, Document};
-pub use edit::{Mend, TextEdit};
+pub use edit::{Mend, Proof, TextEdit};
 pub use formats::{Format, Frame};
 pub use help::{Help, Owner};
 pub use key::{Comparison, FindingKey, Known, Subject};
@@ -426,6 +426,11 @@ impl Diagnostic {
             Help::Mend(mend) if mend.certain => Some(&mend.edits[..]),
             _ => None,
         })
+    }
+
+    /// The proof that the edits are what was meant.
+    pub fn proof(&self) -> Option<&Proof> {
+        self.help.iter().find_map(|help| if let Help::Mend(mend) = help { mend.proof.as_ref() } else { None })
     }
 
     /// Whether OpenVINO refuses the model for it.

@@ -81,6 +81,11 @@ impl Attr {
         self.read(text, &mut Lists::default()).is_ok()
     }
 
+    /// True if OpenVINO's reader takes a text as the value, and all of it.
+    pub(crate) fn is_clear(&self, text: &str) -> bool {
+        self.read(text, &mut Lists::default()).is_ok_and(|(_, is_odd)| !is_odd)
+    }
+
     /// Parses `text`, storing lists in `lists`. The flag is true if OpenVINO's reader silently ignores part of the
     /// text.
     ///

@@ -24,11 +24,21 @@ impl<'a> Fitting<'a> {
 
     /// Whether a value does; `None` where that is not known.
     pub(super) fn fits(&mut self, name: &str, value: &str) -> Option<bool> {
+        let layer = with_value(self.layer?, name, value);
+        self.are_as_declared(&layer)
+    }
+
+    /// Whether two values together do; `None` where that is not known.
+    pub(super) fn fits_both(&mut self, one: (&str, &str), other: (&str, &str)) -> Option<bool> {
+        let layer = with_value(&with_value(self.layer?, one.0, one.1), other.0, other.1);
+        self.are_as_declared(&layer)
+    }
+
+    fn are_as_declared(&mut self, layer: &Layer) -> Option<bool> {
         let original = self.layer?;
         let operation = original.operation()?;
-        let layer = with_value(original, name, value);
-        let values = AttributeValues::of(&layer, operation);
-        let subject = Subject { graph: self.graph, layer: &layer, operation, values: &values, given: None };
+        let values = AttributeValues::of(layer, operation);
+        let subject = Subject { graph: self.graph, layer, operation, values: &values, given: None };
         let inputs = self.graph.tensors(original.id());
         let outputs = self.probe.ask(&subject, &inputs);
         Some(outputs.is_ok_and(|outputs| are_as_declared(&self.model.source, original, &outputs)))

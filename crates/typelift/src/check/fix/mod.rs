@@ -5,22 +5,28 @@
 //! memory, which is read, inferred and checked again.
 
 mod fitting;
+mod proof;
+mod reading;
+mod relation;
 mod site;
 mod trial;
 mod values;
 mod wiring;
+mod words;
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
+use typelift_promote::ElementType;
 
+use self::proof::{Case, Change};
 use self::site::{Candidate, Evidence, Site};
 use self::trial::Soundness;
 pub(crate) use self::trial::examine;
 use crate::base::span::Span;
-use crate::findings::{About, Code, Diagnostic, FindingKey, Help, Label, Mend, Severity, TextEdit};
-use crate::model::graph::{Direction, Model};
+use crate::findings::{About, Code, Diagnostic, FindingKey, Help, Label, Mend, Proof, Severity, TextEdit};
+use crate::model::graph::{Direction, Graph, Model, OutputPort};
 use crate::model::weights::Weights;
 
 /// How many findings of a model are looked at, and how many candidates of each are tried.
@@ -200,8 +206,9 @@ struct Accepted {
     edits: Vec<TextEdit>,
     evidence: Evidence,
     faults: usize,
-    /// The findings that are gone with it.
-    fixed: HashSet<FindingKey>,
+    change: Change,
+    /// What the trial left.
+    after: Soundness,
 }
 
 impl<'a> Mender<'a> {
@@ -247,7 +254,7 @@ impl<'a> Mender<'a> {
         let mut seen = FxHashSet::default();
         let mut accepted = Vec::<Accepted>::new();
         let mut complete = true;
-        for (trials, Candidate { edits, evidence }) in candidates.into_iter().enumerate() {
+        for (trials, Candidate { edits, evidence, change }) in candidates.into_iter().enumerate() {
             // What is nearly so written, or used by nothing else, needs no comparison with what is merely possible.
             let is_settled = accepted.iter().any(|it| it.evidence <= Evidence::Unused && evidence > it.evidence);
             let whole = accepted.iter().filter(|it| it.evidence < Evidence::Part);
@@ -274,7 +281,7 @@ impl<'a> Mender<'a> {
                     Evidence::File | Evidence::Table if after.doubts_constants() => Evidence::Part,
                     evidence => evidence,
                 };
-                accepted.push(Accepted { edits, evidence, faults: after.faults(), fixed: after.into_fixed() });
+                accepted.push(Accepted { edits, evidence, faults: after.faults(), change, after });
             }
         }
         if accepted.iter().any(|it| it.evidence < Evidence::Part) {
@@ -284,15 +291,30 @@ impl<'a> Mender<'a> {
         accepted.retain(|it| Some(it.faults) == least);
         accepted.sort_by_key(|it| it.evidence);
         let is_whole = |it: &Accepted| it.evidence <= Evidence::Unused || complete && it.evidence < Evidence::Part;
-        let certain = accepted.len() == 1 && accepted.first().is_some_and(is_whole);
+        let only = accepted.first().filter(|it| accepted.len() == 1 && is_whole(it));
+        let proof = only.and_then(|only| self.prove(it, only));
         // OpenVINO takes the file, so it has to be the file that speaks for what is named.
         if !it.is_error() && accepted.iter().any(|it| it.evidence < Evidence::Table) {
             accepted.retain(|it| it.evidence < Evidence::Table);
         }
         accepted.truncate(NAMED);
         let home = it.layer.as_ref().and_then(|layer| site::find(self.model, layer)?.1.span());
-        let fixed = accepted.first().map(|it| it.fixed.clone()).unwrap_or_default();
-        (accepted.into_iter().map(|it| Mend::new(source, home, it.edits, certain)).collect(), fixed)
+        let fixed = accepted.first().map(|it| it.after.fixed().clone()).unwrap_or_default();
+        (accepted.into_iter().map(|it| Mend::new(source, home, it.edits, proof.clone())).collect(), fixed)
+    }
+
+    /// Returns the proof that the only accepted candidate is what was meant.
+    fn prove(&self, it: &Diagnostic, accepted: &Accepted) -> Option<Proof> {
+        let graph = self.graph_of(it)?;
+        let edges = site::edges(&self.model.source, graph);
+        let case = Case { model: self.model, graph, edges: &edges, is_error: it.is_error() };
+        case.prove(&accepted.change, &accepted.after)
+    }
+
+    /// The graph that a finding is in.
+    fn graph_of(&self, it: &Diagnostic) -> Option<&'a Graph> {
+        let located = it.layer.as_ref().and_then(|layer| site::find(self.model, layer)).map(|(graph, _)| graph);
+        located.or_else(|| Some(site::graph_at(self.model, it.labels.first()?.span)))
     }
 
     /// What may have been meant where something was found.
@@ -355,11 +377,18 @@ impl<'a> Mender<'a> {
                     Direction::Input => feeds.get(at).copied().flatten().and_then(|(it, port)| it.outputs().get(port)),
                 };
                 let is_meant = it.labels.iter().any(|label| holds(label.span));
-                let edits = output.filter(|_| is_meant).and_then(|output| site.refresh(direction, at, output));
+                let output = output.filter(|_| is_meant);
+                let edits = output.and_then(|output| site.refresh(direction, at, output));
                 // What a tensor is that a port does not expect may follow from an error.
                 let may_follow = !it.is_error() && self.before.has_errors();
                 let evidence = if site.is_misread() || may_follow { Evidence::Part } else { Evidence::File };
-                found.extend(edits.map(|edits| Candidate::new(evidence, edits)));
+                let precision = tag.value(site.source(), "precision");
+                let change = |edits: &[TextEdit]| Change::Port {
+                    written: precision.map(|span| span.text(site.source()).to_owned()),
+                    ty: output.map_or(ElementType::Dynamic, OutputPort::element_type),
+                    is_type_alone: edits.len() == 1 && precision == Some(edits[0].span),
+                };
+                found.extend(edits.map(|edits| Candidate::new(evidence, change(&edits), edits)));
             }
         }
         found

@@ -1,5 +1,6 @@
 //! A layer of a file as text: where its attributes, ports and edges are written.
 
+use super::proof::Change;
 use crate::base::span::Span;
 use crate::findings::{LayerRef, TextEdit};
 use crate::model::graph::{Direction, Graph, Layer, Model, OutputPort};
@@ -9,6 +10,8 @@ use crate::text::xml::{self, Tag};
 pub(super) struct Candidate {
     pub(super) edits: Vec<TextEdit>,
     pub(super) evidence: Evidence,
+    /// What it changes, which decides what can prove it.
+    pub(super) change: Change,
 }
 
 /// What speaks for a change, the strongest first.
@@ -27,12 +30,12 @@ pub(super) enum Evidence {
 }
 
 impl Candidate {
-    pub(super) fn new(evidence: Evidence, edits: Vec<TextEdit>) -> Self {
-        Self { edits, evidence }
+    pub(super) fn new(evidence: Evidence, change: Change, edits: Vec<TextEdit>) -> Self {
+        Self { edits, evidence, change }
     }
 
-    pub(super) fn one(evidence: Evidence, span: Span, text: impl Into<String>) -> Self {
-        Self::new(evidence, vec![TextEdit::new(span, text)])
+    pub(super) fn one(evidence: Evidence, change: Change, span: Span, text: impl Into<String>) -> Self {
+        Self::new(evidence, change, vec![TextEdit::new(span, text)])
     }
 }
 

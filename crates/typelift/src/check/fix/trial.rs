@@ -9,8 +9,9 @@ use typelift_promote::ElementType;
 use crate::check::{Declared, check_after, faults_after};
 use crate::findings::{Code, Diagnostic, FindingKey, Known, Severity};
 use crate::infer::infer;
-use crate::model::graph::{Direction, Graph, Model, OutputPort};
+use crate::model::graph::{Direction, Graph, Layer, Model, OutputPort};
 use crate::model::weights::Weights;
+use crate::ops::{self, LayerKind};
 use crate::text::xml;
 
 /// A port: the path of its layer, the layer's name, its direction and position.
@@ -24,6 +25,57 @@ pub(super) struct Soundness {
     ports: Ports,
     /// The findings of the text before that are gone here.
     fixed: HashSet<FindingKey>,
+    wiring: Wiring,
+}
+
+/// Faults of a text's wiring, which leave more than one explanation of an edge.
+#[derive(Default)]
+struct Wiring {
+    /// True if a finding about ids, edges or ports is left.
+    is_broken: bool,
+    /// True if the ids of a graph's layers do not count on from 0.
+    has_gap: bool,
+    /// True if nothing uses a layer that has outputs.
+    has_unused: bool,
+}
+
+/// Findings about ids, edges and ports.
+const WIRING: &[Code] = &[
+    Code::UnknownLayer,
+    Code::UnknownPort,
+    Code::InputFedTwice,
+    Code::UnconnectedInput,
+    Code::Cycle,
+    Code::EdgeToUnknownLayer,
+    Code::DuplicateLayerId,
+    Code::DuplicatePortId,
+    Code::WrongInputCount,
+    Code::UnreachableLayer,
+    Code::InvalidBody,
+    Code::UsedResult,
+];
+
+impl Wiring {
+    fn new(model: &Model, found: &[Diagnostic]) -> Self {
+        let is_of_edge = |it: &Diagnostic| {
+            WIRING.contains(&it.code)
+                || it.layer.is_none() && matches!(it.code, Code::MissingAttribute | Code::InvalidValue)
+        };
+        let mut wiring = Self { is_broken: found.iter().any(is_of_edge), ..Self::default() };
+        for (place, graph) in model.walk() {
+            let mut ids: Vec<u64> = graph.unordered().map(|layer| layer.id().0).collect();
+            ids.sort_unstable();
+            wiring.has_gap |= !(0..).zip(&ids).all(|(at, &id)| at == id);
+            let is_body = !place.path().is_empty();
+            let is_unused = |layer: &Layer| {
+                let is_kept =
+                    ops::kind(layer) == LayerKind::Assign || is_body && ops::kind(layer) == LayerKind::Parameter;
+                !layer.outputs().is_empty() && !is_kept && graph.users(layer.id()).next().is_none()
+            };
+            wiring.has_unused |= graph.unordered().any(is_unused);
+        }
+        wiring
+    }
 }
 
 /// Ports that do not say what their tensors are.
@@ -68,12 +120,19 @@ fn read(
 impl Soundness {
     /// That of a text, by all that was found in it.
     pub(super) fn new(model: &Model, found: &[Diagnostic]) -> Self {
-        Self::of(found, Ports::new(model))
+        Self::of(Some(model), found, Ports::new(model))
     }
 
-    fn of(found: &[Diagnostic], ports: Ports) -> Self {
+    fn of(model: Option<&Model>, found: &[Diagnostic], ports: Ports) -> Self {
         let findings = Known::new(found, Severity::Warning);
-        Self { findings, has_errors: found.iter().any(Diagnostic::is_error), ports, fixed: HashSet::new() }
+        let has_errors = found.iter().any(Diagnostic::is_error);
+        let wiring = model.map(|model| Wiring::new(model, found)).unwrap_or_default();
+        Self { findings, has_errors, ports, fixed: HashSet::new(), wiring }
+    }
+
+    /// True if nothing about ids, edges and ports is wrong, ids have no gap, and every layer has a consumer.
+    pub(super) fn is_well_wired(&self) -> bool {
+        !self.wiring.is_broken && !self.wiring.has_gap && !self.wiring.has_unused
     }
 
     /// That of a text that should have fewer findings of each of these kinds than there were; `None` where it has as many of
@@ -102,7 +161,7 @@ impl Soundness {
             return None;
         }
         let fixed = compared.gone();
-        Some(Self { fixed, ..Self::of(&found, ports) })
+        Some(Self { fixed, ..Self::of(model.as_ref(), &found, ports) })
     }
 
     pub(super) fn has_errors(&self) -> bool {
@@ -120,8 +179,8 @@ impl Soundness {
     }
 
     /// The findings of the text before that are gone here.
-    pub(super) fn into_fixed(self) -> HashSet<FindingKey> {
-        self.fixed
+    pub(super) fn fixed(&self) -> &HashSet<FindingKey> {
+        &self.fixed
     }
 
     /// Whether a port deviates of whose tensor nothing was known before.

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use typelift_promote::ElementType;
 
 use super::fitting::Fitting;
+use super::proof::{self, Change};
+use super::relation;
 use super::site::{Candidate, Evidence, Site, insert_attribute};
 use crate::base::{foreign, names};
 use crate::check::Declared;
@@ -17,6 +19,8 @@ use crate::ops::{self, Attr, AttrKind, LayerKind};
 /// How many values of the table are tried for an attribute, and how many of other layers.
 const FROM_TABLE: usize = 6;
 const FROM_SISTERS: usize = 4;
+/// Largest number of pairs of attributes that are exchanged.
+const PAIRS: usize = 64;
 /// The attribute that names a variable.
 const VARIABLE: &str = "variable_id";
 
@@ -29,6 +33,7 @@ impl Site<'_> {
         if ops::is_constant(self.layer) || ops::kind(self.layer) == LayerKind::Parameter {
             found.extend(self.declared_attributes(only));
         }
+        found.extend(self.exchanges(only));
         let mut fitting = Fitting::new(self.model, self.graph, self.layer.id());
         for row in operation.attribute_names().filter_map(|name| operation.attribute(name)).filter(|row| only(row.name))
         {
@@ -40,11 +45,6 @@ impl Site<'_> {
             }
             let mut values: Vec<(Evidence, String)> = Vec::new();
             let near = written.map_or_else(Vec::new, |text| near_values(row, text));
-            let evidence = |value: &str| match row.kind {
-                AttrKind::Enum(words) if !is_clearly(value, written.unwrap_or_default(), words) => Evidence::File,
-                _ if has_unit(written.unwrap_or_default()) => Evidence::File,
-                _ => Evidence::Near,
-            };
             let mut of_table = candidates(row, self.layer);
             let possible = of_table.len();
             // Where no value fits, the inputs are not what they were when the ports were written.
@@ -54,7 +54,7 @@ impl Site<'_> {
             // What OpenVINO assumes, where the ports tell it from other values.
             let assumed = row.default.filter(|_| written.is_none() && of_table.len() < possible);
             let assumed = assumed.filter(|value| of_table.iter().any(|it| it == value));
-            values.extend(near.into_iter().map(|value| (evidence(&value), value)));
+            values.extend(near);
             values.extend(assumed.map(|value| (Evidence::Unused, value.to_owned())));
             values.extend(self.sister_values(row.name).into_iter().map(|value| (Evidence::File, value)));
             values.extend(of_table.into_iter().take(FROM_TABLE).map(|value| (Evidence::Table, value)));
@@ -66,7 +66,7 @@ impl Site<'_> {
                 if seen.contains(&value) || is_told && fitting.fits(row.name, &value) == Some(false) {
                     continue;
                 }
-                found.extend(self.set(row.name, &value).map(|edit| Candidate::new(evidence, vec![edit])));
+                found.extend(self.valued(evidence, row.name, &value));
                 seen.push(value);
             }
         }
@@ -86,8 +86,39 @@ impl Site<'_> {
             return Vec::new();
         }
         let fit = words.iter().filter(|word| **word != default && fitting.fits(row.name, word) == Some(true));
-        let edits: Vec<_> = fit.filter_map(|word| self.set(row.name, word)).collect();
-        edits.into_iter().map(|edit| Candidate::new(Evidence::File, vec![edit])).collect()
+        fit.filter_map(|word| self.valued(Evidence::File, row.name, word)).collect()
+    }
+
+    /// A candidate that gives an attribute a value.
+    fn valued(&self, evidence: Evidence, name: &str, value: &str) -> Option<Candidate> {
+        let change = Change::Value { layer: self.layer.id(), name: name.to_owned(), value: value.to_owned() };
+        Some(Candidate::new(evidence, change, vec![self.set(name, value)?]))
+    }
+
+    /// The values of two attributes exchanged: those of a pair, and those that can be read only in each other's place.
+    fn exchanges(&self, only: &dyn Fn(&str) -> bool) -> Vec<Candidate> {
+        let Some(operation) = self.layer.operation() else { return Vec::new() };
+        let is_clear = |name: &str, text: &str| operation.attribute(name).is_some_and(|row| row.is_clear(text));
+        let written = self.layer.attributes();
+        let mut found = Vec::new();
+        let pairs = written.iter().enumerate().flat_map(|(at, one)| written[at + 1..].iter().map(move |it| (one, it)));
+        for (one, other) in pairs.take(PAIRS) {
+            let are_lost = !is_clear(one.name(), one.value()) && !is_clear(other.name(), other.value());
+            if are_lost && is_clear(one.name(), other.value()) && is_clear(other.name(), one.value()) {
+                found.push((Evidence::Near, one.name(), other.name()));
+            }
+        }
+        let broken = relation::broken(self.layer);
+        let evidence = |pair| if broken.contains(pair) { Evidence::Unused } else { Evidence::Table };
+        found.extend(relation::pairs(self.layer).iter().map(|pair| (evidence(pair), pair.0, pair.1)));
+        found.retain(|(_, one, other)| only(one) || only(other));
+        let candidate = |(evidence, one, other): (Evidence, &str, &str)| {
+            let first = self.set(one, self.layer.attribute(other)?)?;
+            let second = self.set(other, self.layer.attribute(one)?)?;
+            let change = Change::Exchange { layer: self.layer.id(), names: [one.to_owned(), other.to_owned()] };
+            Some(Candidate::new(evidence, change, vec![first, second]))
+        };
+        found.into_iter().filter_map(candidate).collect()
     }
 
     /// What the ports of a Parameter or constant say about its attributes, and what its size follows from.
@@ -113,8 +144,15 @@ impl Site<'_> {
         let (written, size) = (self.written_bytes(), self.layer.byte_count("size").map(u128::from));
         // What the port declares fills the bytes up to the next constant.
         let fills = bytes.is_some() && bytes == self.bytes_to_next().map(u128::from) && bytes != size;
-        let together = if fills { Evidence::Unused } else { Evidence::Part };
-        let several = (all.len() > 1 && self.data().is_some()).then(|| Candidate::new(together, all));
+        let is_unreadable = |name: &str| {
+            let row = self.layer.operation().and_then(|operation| operation.attribute(name));
+            self.layer.attribute(name).is_some_and(|text| row.is_some_and(|row| !row.is_clear(text)))
+        };
+        let are_unreadable = edits.iter().all(|(name, _)| is_unreadable(name));
+        let together = if fills || are_unreadable { Evidence::Unused } else { Evidence::Part };
+        let names = edits.iter().map(|(name, _)| *name).collect();
+        let change = Change::Declared { layer: self.layer.id(), names };
+        let several = (all.len() > 1 && self.data().is_some()).then(|| Candidate::new(together, change, all));
         let is_whole = dims.iter().all(|&dim| dim >= 0) || ops::is_constant(self.layer);
         // With it the constant has as many bytes as it says, which it has not as it is written.
         let settles = edits.len() == 1 && bytes.is_some() && bytes == size && written != size;
@@ -125,7 +163,7 @@ impl Site<'_> {
             () => Evidence::File,
         };
         let each = edits.into_iter().filter(|(name, _)| only(name) || ops::is_constant(self.layer));
-        let each = each.map(|(name, edit)| Candidate::new(evidence(name), vec![edit]));
+        let each = each.filter_map(|(name, edit)| self.valued(evidence(name), name, &edit.text));
         each.chain(several).chain(self.offsets()).collect()
     }
 
@@ -136,11 +174,19 @@ impl Site<'_> {
     }
 
     /// How many bytes a constant of the written type and shape has.
-    fn written_bytes(&self) -> Option<u128> {
+    pub(super) fn written_bytes(&self) -> Option<u128> {
         let ty = ElementType::from_name(self.layer.attribute("element_type")?.trim())?;
         let dims = self.layer.attribute("shape")?.split(',').map(str::trim).filter(|dim| !dim.is_empty());
         let count = dims.map(|dim| dim.parse::<u64>().ok()).try_fold(1_u64, |count, dim| count.checked_mul(dim?));
         stored_size(ty, count?)
+    }
+
+    /// How many bytes a constant has that its port declares.
+    pub(super) fn declared_bytes(&self) -> Option<u128> {
+        let port = self.layer.outputs().first()?;
+        let declared = Declared::read(self.source(), port.declared, port.content);
+        let dims = declared.dims.iter().map(|&dim| u64::try_from(dim).ok());
+        stored_size(declared.element_type?, dims.into_iter().try_fold(1_u64, |count, dim| count.checked_mul(dim?))?)
     }
 
     /// How far it is from a constant's offset to the next one, or to the end of the weights.
@@ -199,10 +245,11 @@ impl Site<'_> {
             (true, true) => Evidence::File,
             (false, _) => Evidence::Part,
         };
+        let free = holes.iter().filter(|&&(start, end)| Some(end - start) == size && !is_taken(start)).count();
+        let change = Change::Place { layer: self.layer.id(), is_only_one: free == 1 };
         let found = holes.into_iter().take(FROM_TABLE);
-        found
-            .map(|(start, end)| Candidate::new(evidence(start, Some(end - start) == size), vec![edit(start)]))
-            .collect()
+        let fits = |start, end| evidence(start, Some(end - start) == size);
+        found.map(|(start, end)| Candidate::new(fits(start, end), change.clone(), vec![edit(start)])).collect()
     }
 
     /// What layers of the same operation say in an attribute, the most frequent first.
@@ -240,7 +287,7 @@ impl Site<'_> {
                 Site::new(self.model, self.graph, self.edges, partner).and_then(|site| site.set(VARIABLE, written));
             self.set(VARIABLE, name).into_iter().chain(there)
         });
-        edits.map(|edit| Candidate::new(Evidence::File, vec![edit])).collect()
+        edits.map(|edit| Candidate::new(Evidence::File, Change::Other, vec![edit])).collect()
     }
 
     /// The other layers of the same operation in the graph.
@@ -263,9 +310,10 @@ impl Site<'_> {
             let near = foreign::attribute(written, free.iter().copied());
             let evidence = |known: &str| if near == Some(known) { Evidence::Near } else { Evidence::Table };
             let others = free.into_iter().filter(|known| near.is_none() || near == Some(known));
-            found.extend(others.map(|known| Candidate::one(evidence(known), name, known)));
+            let change = |known: &str| Change::AttributeName { written: written.to_owned(), meant: known.to_owned() };
+            found.extend(others.map(|known| Candidate::one(evidence(known), change(known), name, known)));
             let whole = crate::base::span::Span { start: name.start, end: value.end + 1 };
-            found.push(Candidate::one(Evidence::Part, whole, ""));
+            found.push(Candidate::one(Evidence::Part, Change::Other, whole, ""));
         }
         found
     }
@@ -286,7 +334,7 @@ impl Site<'_> {
                     () if of_sisters.contains(&set.as_str()) => Evidence::File,
                     () => Evidence::Table,
                 };
-                found.push(Candidate::one(evidence, span, set));
+                found.push(Candidate::one(evidence, Change::Version { layer: self.layer.id() }, span, set));
             }
         }
         if let (Some(span), None) = (self.head("type"), self.layer.operation()) {
@@ -302,7 +350,9 @@ impl Site<'_> {
             near.dedup();
             for name in near.into_iter().take(FROM_TABLE).filter(|name| !name.is_empty()) {
                 let is_near = Some(name) == meant || distance(name) <= (limit / 2).clamp(1, 2);
-                found.push(Candidate::one(if is_near { Evidence::Near } else { Evidence::Table }, span, name));
+                let evidence = if is_near { Evidence::Near } else { Evidence::Table };
+                let change = Change::Operation { written: self.layer.ty().to_owned(), meant: name.to_owned() };
+                found.push(Candidate::one(evidence, change, span, name));
             }
         }
         found
@@ -317,81 +367,39 @@ impl Site<'_> {
             let mut sets: Vec<_> = rows.filter_map(|row| row.opsets().next()).collect();
             sets.sort_unstable();
             let sets = sets.into_iter().rev().map(|set| format!("opset{set}"));
-            found.extend(sets.map(|set| Candidate::new(Evidence::File, vec![insert_attribute(head, "version", &set)])));
+            let change = Change::Version { layer: self.layer.id() };
+            let edit = |set: String| vec![insert_attribute(head, "version", &set)];
+            found.extend(sets.map(|set| Candidate::new(Evidence::File, change.clone(), edit(set))));
         }
         found
     }
 }
 
-/// Whether a number is followed by a word, which may change what it says: `8bit` for 256 levels.
-fn has_unit(text: &str) -> bool {
-    let word = text.trim().trim_start_matches(|c: char| c.is_ascii_digit());
-    word.len() > 1 && word.len() < text.trim().len() && word.chars().all(|c| c.is_ascii_alphabetic())
+/// The values that a text nearly is: the only one that it can mean, or those that it most likely means.
+fn near_values(row: &Attr, text: &str) -> Vec<(Evidence, String)> {
+    if row.is_clear(text) {
+        return Vec::new();
+    }
+    let read = proof::read(row, text).map(|read| (Evidence::Near, read.value));
+    let likely = likely_values(row, text.trim()).into_iter().map(|value| (Evidence::File, value));
+    read.into_iter().chain(likely).collect()
 }
 
-/// The values that a text nearly is: `8` for `0x8` or `8px`, `true` for `True`, `i64` for `int64`.
-fn near_values(row: &Attr, text: &str) -> Vec<String> {
-    let is_type = matches!(row.kind, AttrKind::Type) && ElementType::from_name(text).is_none();
-    let near = |ty: &ElementType| names::distance(ty.name(), text) <= 1;
-    let types = ElementType::all().filter(|ty| is_type && near(ty)).map(|ty| ty.name().to_owned());
-    near_value(row, text).into_iter().chain(types).collect()
-}
-
-/// Whether a word is the only one of `words` that a text can be a slip of: `linear` for `bilinear` is not where there is
-/// `linear_onnx`.
-fn is_clearly(word: &str, text: &str, words: &[&str]) -> bool {
-    let is_as_near = |other: &&str| *other != word && (other.starts_with(word) || other.starts_with(text));
-    names::distance(word, text) <= 1 || !words.iter().any(is_as_near)
-}
-
-fn near_value(row: &Attr, text: &str) -> Option<String> {
+/// The values that a text most likely means, some of its characters left out: `8` for `8 px`, `i32` for `int`.
+fn likely_values(row: &Attr, text: &str) -> Vec<String> {
+    let near_types = || {
+        let near = ElementType::all().filter(|ty| names::distance(ty.name(), text) <= 1);
+        foreign::element_type(text).into_iter().chain(near).map(|ty| ty.name().to_owned()).collect()
+    };
     match row.kind {
-        AttrKind::Bool => foreign::word(text.trim(), &["true", "false"]).map(str::to_owned),
-        AttrKind::Enum(words) if !words.contains(&text) => foreign::word(text.trim(), words).map(str::to_owned),
-        AttrKind::Type if ElementType::from_name(text).is_none() => {
-            foreign::element_type(text).map(|ty| ty.name().to_owned())
+        AttrKind::Bool => foreign::word(text, &["true", "false"]).map(str::to_owned).into_iter().collect(),
+        AttrKind::Enum(words) => foreign::word(text, words).map(str::to_owned).into_iter().collect(),
+        AttrKind::Type => near_types(),
+        AttrKind::Int | AttrKind::Unsigned | AttrKind::Bytes | AttrKind::Float => {
+            let is_part = |c: char| c.is_ascii_digit() || c == '-';
+            let number: String = text.chars().take_while(|&c| is_part(c)).collect();
+            number.parse::<i64>().ok().map(|number| number.to_string()).into_iter().collect()
         }
-        AttrKind::Int | AttrKind::Unsigned | AttrKind::Bytes => near_number(text).filter(|number| number != text),
-        AttrKind::Ints | AttrKind::UnsignedInts | AttrKind::Shape => {
-            let bare = text.trim().trim_matches(|c| "()[]{}".contains(c));
-            let is_hex = bare.strip_prefix("0x").is_some_and(|digits| u64::from_str_radix(digits, 16).is_ok());
-            let parts: Vec<_> = if bare.contains(',') || is_hex {
-                bare.split(',').map(str::trim).collect()
-            } else {
-                bare.split(|c: char| c.is_whitespace() || ";xX".contains(c)).filter(|part| !part.is_empty()).collect()
-            };
-            let numbers: Option<Vec<_>> = parts.into_iter().map(near_part).collect();
-            let separator = if bare.contains(',') && !bare.contains(", ") { "," } else { ", " };
-            numbers.map(|numbers| numbers.join(separator)).filter(|list| list != text)
-        }
-        _ => None,
+        _ => Vec::new(),
     }
-}
-
-fn near_part(text: &str) -> Option<String> {
-    let is_dim = text == "?" || text.contains("..");
-    if is_dim { Some(text.to_owned()) } else { near_number(text) }
-}
-
-/// The integer that a text nearly is.
-fn near_number(text: &str) -> Option<String> {
-    let text = text.trim();
-    let letters: String = text.chars().filter(|c| !['_', ' ', '\''].contains(c)).collect();
-    if let Some(digits) = letters.strip_prefix("0x").or_else(|| letters.strip_prefix("0X")) {
-        return i64::from_str_radix(digits, 16).ok().map(|number| number.to_string());
-    }
-    let (sign, digits) = match letters.strip_prefix('-') {
-        Some(digits) => ("-", digits),
-        None => ("", letters.strip_prefix('+').unwrap_or(&letters)),
-    };
-    // A letter that looks like a digit, and what follows the number.
-    let looks = |c: char| match c {
-        'O' | 'o' => '0',
-        'l' | 'I' => '1',
-        c => c,
-    };
-    let whole = digits.split('.').next().unwrap_or_default();
-    let number: String =
-        whole.chars().map(looks).skip_while(|c| !c.is_ascii_digit()).take_while(char::is_ascii_digit).collect();
-    number.parse::<i64>().ok().map(|number| format!("{sign}{number}"))
 }

@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use typelift_promote::ElementType;
 
 use super::TRIALS;
+use super::proof::Change;
 use super::site::{Candidate, EdgeText, Evidence, Site};
 use crate::base::span::Span;
 use crate::check::Declared;
@@ -44,12 +45,15 @@ impl Site<'_> {
                     Some(edge) => redirected(edge, from, 0),
                     None => vec![self.new_edge(from, port)],
                 };
-                found.push(Candidate::new(evidence, edits));
+                let change = Change::Source { layer: self.layer.id(), input: at, from };
+                found.push(Candidate::new(evidence, change, edits));
             }
             // An edge that ends elsewhere by mistake.
             if feed.is_none() {
                 let to = (self.layer.id().0, port.id());
-                let ends_here = stray.iter().map(|edge| Candidate::new(Evidence::Unused, redirected(edge, to, 2)));
+                let change = Change::Target { layer: self.layer.id() };
+                let ends_here =
+                    stray.iter().map(|edge| Candidate::new(Evidence::Unused, change.clone(), redirected(edge, to, 2)));
                 found.extend(ends_here);
             }
         }
@@ -58,7 +62,8 @@ impl Site<'_> {
         for (one, other) in pairs.take(TRIALS + 1) {
             let swap = [(one, other), (other, one)]
                 .map(|(edge, by)| TextEdit::new(edge.ends[3], by.ends[3].text(self.source())));
-            found.push(Candidate::new(Evidence::File, swap.to_vec()));
+            let change = Change::Order { layer: self.layer.id() };
+            found.push(Candidate::new(Evidence::File, change, swap.to_vec()));
         }
         found
     }
@@ -128,7 +133,9 @@ impl Site<'_> {
                     "internal_layer_id" | "from-layer" | "to-layer" => &internals,
                     "axis" | "start" | "end" | "stride" | "part_size" => {
                         let numbers = ["0", "1", "-1", "2"].into_iter().filter(|it| *it != value.text(self.source()));
-                        found.extend(numbers.map(|number| Candidate::one(Evidence::Table, value, number)));
+                        found.extend(
+                            numbers.map(|number| Candidate::one(Evidence::Table, Change::Other, value, number)),
+                        );
                         continue;
                     }
                     _ => continue,
@@ -137,7 +144,12 @@ impl Site<'_> {
                 let mut others: Vec<_> = all.iter().filter(|it| *it != value.text(self.source())).collect();
                 others.sort_by_key(|it| (used.contains(it.as_str()), it.len(), it.as_str()));
                 let evidence = |it: &str| if used.contains(it) { Evidence::Table } else { Evidence::File };
-                found.extend(others.into_iter().take(8).map(|it| Candidate::one(evidence(it), value, it.as_str())));
+                found.extend(
+                    others
+                        .into_iter()
+                        .take(8)
+                        .map(|it| Candidate::one(evidence(it), Change::Other, value, it.as_str())),
+                );
             }
         }
         found.extend(self.new_joints());
@@ -180,7 +192,7 @@ impl Site<'_> {
                         "<output external_port_id=\"-1\" internal_layer_id=\"{}\" purpose=\"execution_condition\"/>",
                         layer.id()
                     );
-                    found.push(Candidate::one(Evidence::Unused, start, entry));
+                    found.push(Candidate::one(Evidence::Unused, Change::Other, start, entry));
                 }
                 for (id, outside) in outside {
                     let id = id.to_string();
@@ -189,7 +201,7 @@ impl Site<'_> {
                     let evidence = if is_like { Evidence::Unused } else { Evidence::Table };
                     let entry = format!("<{element} external_port_id=\"{id}\" internal_layer_id=\"{}\"/>", layer.id());
                     if !externals.contains(id.as_str()) {
-                        found.push(Candidate::one(evidence, start, entry));
+                        found.push(Candidate::one(evidence, Change::Other, start, entry));
                     }
                 }
             }
@@ -294,10 +306,11 @@ pub(super) fn edge_ends(model: &Model, graph: &Graph, edges: &[EdgeText], places
         found.extend(other_sources(model, graph, edges, edge));
         found.extend(other_targets(source, graph, edge));
         let whole = with_end_tag(source, edge.span);
-        found.push(Candidate::one(Evidence::Part, whole, ""));
+        found.push(Candidate::one(Evidence::Part, Change::Other, whole, ""));
         let turned = [(0, 2), (1, 3), (2, 0), (3, 1)];
         let turned = turned.map(|(to, from)| TextEdit::new(edge.ends[to], edge.ends[from].text(source)));
-        found.push(Candidate::new(Evidence::File, turned.to_vec()));
+        let change = Change::Turned { from: edge.from, to: edge.to };
+        found.push(Candidate::new(Evidence::File, change, turned.to_vec()));
     }
     found
 }
@@ -330,7 +343,11 @@ fn other_sources(model: &Model, graph: &Graph, edges: &[EdgeText], edge: &EdgeTe
         for (at, port) in producer.outputs().iter().enumerate().filter(|(_, port)| port.id() != edge.from.1) {
             let is_unused = graph.consumers(producer.id().output(at)).next().is_none();
             let evidence = if only || is_unused { Evidence::Unused } else { Evidence::File };
-            found.push(Candidate::one(evidence, edge.ends[1], port.id().to_string()));
+            let change = match only {
+                true => Change::OutputPort { from: producer.id() },
+                false => source_of(graph, edge, (edge.from.0, port.id())),
+            };
+            found.push(Candidate::one(evidence, change, edge.ends[1], port.id().to_string()));
         }
     }
     let target = graph.layer(LayerId(edge.to.0));
@@ -344,16 +361,26 @@ fn other_sources(model: &Model, graph: &Graph, edges: &[EdgeText], edge: &EdgeTe
     };
     let others = producers(graph, edges, target, input.unwrap_or_default(), fits);
     let others = others.into_iter().filter(|it| declared.is_some() || it.evidence == Evidence::Unused);
-    found.extend(others.map(|it| Candidate::new(it.evidence, redirected(edge, it.from, 0))));
+    found.extend(
+        others.map(|it| Candidate::new(it.evidence, source_of(graph, edge, it.from), redirected(edge, it.from, 0))),
+    );
     // The layer before or after has the port that is named.
     let neighbours = graph.unordered().filter(|layer| layer.id().0.abs_diff(edge.from.0) == 1);
     for layer in neighbours {
         let named = layer.outputs().iter().find(|port| port.id() == edge.from.1);
         if named.is_some_and(|port| fits(layer, port)) {
-            found.push(Candidate::one(Evidence::Unused, edge.ends[0], layer.id().to_string()));
+            let change = source_of(graph, edge, (layer.id().0, edge.from.1));
+            found.push(Candidate::one(Evidence::Unused, change, edge.ends[0], layer.id().to_string()));
         }
     }
     found
+}
+
+/// The change of an edge's start, where it ends at an input of the graph.
+fn source_of(graph: &Graph, edge: &EdgeText, from: (u64, u64)) -> Change {
+    let target = graph.layer(LayerId(edge.to.0));
+    let input = target.and_then(|layer| layer.inputs().iter().position(|port| port.id() == edge.to.1));
+    input.map_or(Change::Other, |input| Change::Source { layer: LayerId(edge.to.0), input, from })
 }
 
 fn other_targets(source: &str, graph: &Graph, edge: &EdgeText) -> Vec<Candidate> {
@@ -367,12 +394,14 @@ fn other_targets(source: &str, graph: &Graph, edge: &EdgeText) -> Vec<Candidate>
             if feed.is_none() && fits {
                 let edits = redirected(edge, (layer.id().0, port.id()), 2);
                 let is_same = layer.id().0 == edge.to.0;
-                others.push((!is_same, layer.id().0.abs_diff(edge.to.0), edits));
+                let change = Change::Target { layer: layer.id() };
+                others.push((!is_same, layer.id().0.abs_diff(edge.to.0), change, edits));
             }
         }
     }
-    others.sort_by_key(|(other, distance, _)| (*other, *distance));
-    others.into_iter().take(PRODUCERS).map(|(.., edits)| Candidate::new(Evidence::File, edits)).collect()
+    others.sort_by_key(|(other, distance, ..)| (*other, *distance));
+    let nearest = others.into_iter().take(PRODUCERS);
+    nearest.map(|(.., change, edits)| Candidate::new(Evidence::File, change, edits)).collect()
 }
 
 /// Ids of layers and ports that edges do not name, changed to those that they name and nothing has.
@@ -407,13 +436,15 @@ pub(super) fn ids(source: &str, graph: &Graph, edges: &[EdgeText]) -> Vec<Candid
                 Some((span, Some(number))) if !named.contains(&number) || counts.get(&number) > Some(&1) => {
                     let is_near = is_in_order(at, id) && !is_in_order(at, number);
                     let evidence = if is_near { Evidence::Near } else { Evidence::File };
-                    found.push(Candidate::one(evidence, span, id.to_string()));
+                    found.push(Candidate::one(evidence, Change::LayerId, span, id.to_string()));
                 }
-                Some((span, None)) => found.push(Candidate::one(Evidence::File, span, id.to_string())),
+                Some((span, None)) => {
+                    found.push(Candidate::one(Evidence::File, Change::LayerId, span, id.to_string()));
+                }
                 Some(_) => {}
                 None => {
                     let edit = super::site::insert_attribute(tag, "id", &id.to_string());
-                    found.push(Candidate::new(Evidence::File, vec![edit]));
+                    found.push(Candidate::new(Evidence::File, Change::LayerId, vec![edit]));
                 }
             }
         }
@@ -474,13 +505,15 @@ impl Site<'_> {
         let mut ids: Vec<u64> = ids.chain([id]).collect();
         ids.sort_unstable();
         let evidence = if (0..).zip(&ids).all(|(at, &id)| at == id) { Evidence::Near } else { Evidence::Table };
-        Some(Candidate::one(evidence, Span { start: at, end: at }, text))
+        let change = Change::NewPort { layer: self.layer.id(), direction };
+        Some(Candidate::one(evidence, change, Span { start: at, end: at }, text))
     }
 
     /// Ports of the layer that no edge names, with the ids that edges name and no port has.
     pub(super) fn port_ids(&self) -> Vec<Candidate> {
         let edges = self.edges;
         let own = self.layer.id().0;
+        let change = Change::PortId { layer: self.layer.id() };
         let mut found = Vec::new();
         for direction in [Direction::Input, Direction::Output] {
             let named: BTreeSet<u64> = edges
@@ -501,13 +534,13 @@ impl Site<'_> {
                 for tag in &ports {
                     let Some(span) = id(tag) else {
                         let edit = super::site::insert_attribute(tag, "id", &missing.to_string());
-                        found.push(Candidate::new(Evidence::File, vec![edit]));
+                        found.push(Candidate::new(Evidence::File, change.clone(), vec![edit]));
                         continue;
                     };
                     if found.len() <= TRIALS && number(tag).is_none_or(|id| !is_meant(id)) {
                         let is_regular = self.is_numbered_with(Some((span, *missing)));
                         let evidence = if is_regular { Evidence::Near } else { Evidence::Table };
-                        found.push(Candidate::one(evidence, span, missing.to_string()));
+                        found.push(Candidate::one(evidence, change.clone(), span, missing.to_string()));
                     }
                 }
             }

@@ -1,0 +1,416 @@
+//! The decision whether a fix is safe: one named proof, and no rival.
+//!
+//! A trial by types and shapes can refute a fix. It cannot prove one: `axis="1"` and `axis="2"` may both pass. A fix is safe if
+//! the file itself proves it, and if everything next to it was tried and fails. Otherwise it is possible, and a person chooses.
+//!
+//! ```text
+//! axis="(-1)"              text        every character is accounted for: safe
+//! axis="2", ports say 1    neighbours  0, 2 and -1 do not give what the ports declare: safe
+//! from-port="3"            possible    a lost Convert explains the edge as well
+//! ```
+
+use typelift_promote::ElementType;
+
+use super::fitting::Fitting;
+use super::reading::{self, Kind, Reading, Slip};
+use super::site::{EdgeText, Site};
+use super::trial::Soundness;
+use super::{relation, words};
+use crate::check::Declared;
+use crate::findings::Proof;
+use crate::model::graph::{Direction, Graph, Layer, LayerId, Model, OutputPort};
+use crate::ops::{self, Attr, AttrKind, LayerKind};
+
+/// Largest number of inputs whose orders are compared.
+const MOST_INPUTS: usize = 6;
+
+/// The part of a file that a candidate changes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Change {
+    /// Value of an attribute of `<data>`.
+    Value { layer: LayerId, name: String, value: String },
+    /// Several attributes of a Parameter or constant at once, to what its port declares.
+    Declared { layer: LayerId, names: Vec<&'static str> },
+    /// The values of two attributes of a layer, exchanged.
+    Exchange { layer: LayerId, names: [String; 2] },
+    /// Place of a constant in the weights, and whether no other place of its size is free.
+    Place { layer: LayerId, is_only_one: bool },
+    /// Name of an attribute of `<data>`.
+    AttributeName { written: String, meant: String },
+    /// Name of an operation.
+    Operation { written: String, meant: String },
+    /// Operation set of a layer.
+    Version { layer: LayerId },
+    /// A number that was written in another way, wherever it is.
+    Number(Vec<Slip>),
+    /// Producer of an input, by the ids that the new edge names.
+    Source { layer: LayerId, input: usize, from: (u64, u64) },
+    /// Output of a producer where an edge starts that names none of its ports.
+    OutputPort { from: LayerId },
+    /// End of an edge that named no input or one that another edge feeds.
+    Target { layer: LayerId },
+    /// Order of the inputs of a layer.
+    Order { layer: LayerId },
+    /// Direction of an edge.
+    Turned { from: (u64, u64), to: (u64, u64) },
+    /// Id of a layer.
+    LayerId,
+    /// Id of a port.
+    PortId { layer: LayerId },
+    /// A port that is added.
+    NewPort { layer: LayerId, direction: Direction },
+    /// Type and dims that a port declares.
+    Port { written: Option<String>, ty: ElementType, is_type_alone: bool },
+    /// A hypothesis about the whole file.
+    Whole(&'static str),
+    /// Anything else, which is never safe.
+    Other,
+}
+
+/// Model and findings in which a candidate was tried.
+pub(super) struct Case<'a> {
+    pub(super) model: &'a Model,
+    pub(super) graph: &'a Graph,
+    pub(super) edges: &'a [EdgeText],
+    /// True if OpenVINO refuses the file for the finding.
+    pub(super) is_error: bool,
+}
+
+impl Case<'_> {
+    /// Decides whether a change that passed its trial is safe. The only place where `safe` is decided.
+    ///
+    /// `after` is what the trial left. Returns the proof with the rivals that were tried and fail; `None` if nothing proves the
+    /// change, or if a rival passes.
+    pub(super) fn prove(&self, change: &Change, after: &Soundness) -> Option<Proof> {
+        match change {
+            Change::Value { layer, name, value } => self.value(self.graph.layer(*layer)?, name, value),
+            Change::Declared { layer, names } => self.declared(self.graph.layer(*layer)?, names),
+            Change::Exchange { layer, names } => self.exchange(self.graph.layer(*layer)?, names),
+            Change::Place { layer, is_only_one } => {
+                let is_readable = self.graph.layer(*layer)?.byte_count("offset").is_some();
+                (!is_readable && *is_only_one).then(|| Proof::new("the only free place of its size"))
+            }
+            Change::AttributeName { written, meant } => {
+                is_one_letter(written, meant).then(|| Proof::new("text: one letter or the case of letters"))
+            }
+            Change::Operation { written, meant } => operation(written).filter(|it| it.value == *meant).map(text),
+            Change::Version { layer } => self.version(self.graph.layer(*layer)?),
+            Change::Number(slips) => Some(text(Reading { value: String::new(), slips: slips.clone() })),
+            Change::Source { layer, input, from } => self.source(*layer, *input, *from, after),
+            Change::OutputPort { from } => {
+                let has_one = self.graph.layer(*from)?.outputs().len() == 1;
+                (has_one && self.is_sound(&[*from], after)).then(|| Proof::new("the only output of the layer"))
+            }
+            Change::Target { layer } => {
+                self.is_sound(&[*layer], after).then(|| Proof::new("the only input without an edge"))
+            }
+            Change::Order { layer } => self.order(*layer, after),
+            Change::Turned { from, to } => self.turned(*from, *to, after),
+            Change::LayerId => {
+                after.is_well_wired().then(|| Proof::new("ids: no gap and no other layer without an edge"))
+            }
+            Change::PortId { layer } => {
+                let layer = self.graph.layer(*layer)?;
+                let is_shifted = self.is_shifted(layer);
+                (!is_shifted && after.is_well_wired()).then(|| Proof::new("ids: the ports count on without a gap"))
+            }
+            Change::NewPort { layer, direction } => self.new_port(self.graph.layer(*layer)?, *direction, after),
+            Change::Port { written, ty, is_type_alone } => {
+                let read = port_type(written.as_deref()?)?;
+                let is_it = ty.port_name() == Some(&*read.value);
+                (*is_type_alone && is_it && !read.slips.is_empty()).then(|| text(read))
+            }
+            Change::Whole(hypothesis) => Some(Proof::new(hypothesis)),
+            Change::Other => None,
+        }
+    }
+
+    /// Proves the value of an attribute: by its text, by what the only port declares, or by trials of its neighbours.
+    fn value(&self, layer: &Layer, name: &str, value: &str) -> Option<Proof> {
+        let row = layer.operation()?.attribute(name)?;
+        let written = layer.attribute(name);
+        let is_readable = written.is_some_and(|text| row.is_clear(text));
+        if let Some(read) = written.filter(|_| !is_readable).and_then(|text| read(row, text)) {
+            return (is_same(&read.value, value) && !read.slips.is_empty()).then(|| text(read));
+        }
+        if is_source(layer) {
+            return self.of_source(layer, name).filter(|_| !is_readable || self.is_contradicted(layer, name));
+        }
+        // A flag that can be read says what was meant, and a layer is not to blame for what it is given.
+        let is_flag = matches!(row.kind, AttrKind::Bool) && is_readable;
+        if is_flag || self.is_given_other(layer) || matches!(row.kind, AttrKind::Text | AttrKind::Texts) {
+            return None;
+        }
+        self.by_neighbours(layer, row, value)
+    }
+
+    /// Proves a value by the declared outputs, which no neighbour, exchange or other attribute gives.
+    fn by_neighbours(&self, layer: &Layer, row: &Attr, value: &str) -> Option<Proof> {
+        let mut fitting = Fitting::new(self.model, self.graph, layer.id());
+        if fitting.fits(row.name, value) != Some(true) {
+            return None;
+        }
+        let mut rivals = Vec::new();
+        for other in relation::neighbours(value, words_of(row)) {
+            let is_refuted = fitting.fits(row.name, &other) == Some(false);
+            is_refuted.then(|| rivals.push(format!("{}=\"{other}\"", row.name)))?;
+        }
+        let operation = layer.operation()?;
+        for other in operation.attribute_names().filter_map(|name| operation.attribute(name)) {
+            let Some(now) = layer.attribute(other.name).or(other.default).filter(|_| other.name != row.name) else {
+                continue;
+            };
+            // The value that is written may be right if another attribute is wrong.
+            for rival in relation::neighbours(now, words_of(other)) {
+                let is_refuted = fitting.fits(other.name, &rival) != Some(true);
+                is_refuted.then(|| rivals.push(format!("{}=\"{rival}\"", other.name)))?;
+            }
+        }
+        for (one, other) in relation::pairs(layer) {
+            let exchanged = fitting.fits_both((one, layer.attribute(other)?), (other, layer.attribute(one)?));
+            (exchanged != Some(true)).then(|| rivals.push(format!("{one} and {other} exchanged")))?;
+        }
+        (!rivals.is_empty()).then(|| Proof { rivals, ..Proof::new("ports: only this value gives what they declare") })
+    }
+
+    /// Proves an attribute of a Parameter or constant by its only port.
+    fn of_source(&self, layer: &Layer, name: &str) -> Option<Proof> {
+        let port = layer.outputs().first()?;
+        let declared = Declared::read(&self.model.source, port.declared, port.content);
+        let site = Site::new(self.model, self.graph, self.edges, layer)?;
+        match name {
+            // A port without dims says nothing, and one with open dims does not say their bounds.
+            "shape" => {
+                let is_whole = !declared.dims.is_empty() && declared.dims.iter().all(|&dim| dim >= 0);
+                is_whole.then(|| Proof::new("port: it declares the shape"))
+            }
+            "element_type" => declared.element_type.map(|_| Proof::new("port: it declares the type")),
+            "size" => {
+                let (written, by_port) = (site.written_bytes()?, site.declared_bytes()?);
+                let is_exchanged = layer.byte_count("offset").map(u128::from) == Some(written);
+                (written == by_port && !is_exchanged).then(|| Proof::new("type, shape and port give the size"))
+            }
+            _ => None,
+        }
+    }
+
+    /// True if an attribute that can be read is wrong by more than its port: the bytes of a constant are those that the port
+    /// declares, or OpenVINO refuses what follows from a Parameter. A new shape of a Parameter may be what its author wants.
+    fn is_contradicted(&self, layer: &Layer, name: &str) -> bool {
+        let Some(site) = Site::new(self.model, self.graph, self.edges, layer) else { return false };
+        if !ops::is_constant(layer) {
+            return self.is_error;
+        }
+        let size = layer.byte_count("size").map(u128::from);
+        name == "size" || site.declared_bytes() == size && site.written_bytes() != size
+    }
+
+    /// Proves several attributes of a Parameter or constant by its only port, if none of them can be read.
+    fn declared(&self, layer: &Layer, names: &[&str]) -> Option<Proof> {
+        let operation = layer.operation()?;
+        let is_lost = |name: &&str| {
+            let row = operation.attribute(name);
+            layer.attribute(name).is_none_or(|text| row.is_some_and(|row| !row.is_clear(text)))
+        };
+        let all = names.iter().filter(|name| **name != "size").all(is_lost);
+        let proofs: Option<Vec<_>> =
+            names.iter().filter(|name| **name != "size").map(|name| self.of_source(layer, name)).collect();
+        (all && proofs.is_some()).then(|| Proof::new("port: it declares type and shape"))
+    }
+
+    /// Proves an exchange of two values that can be read only in each other's place.
+    fn exchange(&self, layer: &Layer, [one, other]: &[String; 2]) -> Option<Proof> {
+        let operation = layer.operation()?;
+        let (first, second) = (operation.attribute(one)?, operation.attribute(other)?);
+        let (a, b) = (layer.attribute(one)?, layer.attribute(other)?);
+        let is_exchanged = !first.is_clear(a) && !second.is_clear(b) && first.is_clear(b) && second.is_clear(a);
+        is_exchanged.then(|| Proof::new("exchange: each value can be read only in the place of the other"))
+    }
+
+    /// Proves an operation set whose number is written in another way, or of which no other takes the layer.
+    fn version(&self, layer: &Layer) -> Option<Proof> {
+        let rows = ops::revisions(layer.ty());
+        let number: String = layer.version().chars().filter(char::is_ascii_digit).collect();
+        let is_named = rows.iter().any(|row| row.opsets().any(|set| set.to_string() == number));
+        let is_guise =
+            layer.version().to_lowercase().replace(' ', "") == format!("opset{number}") || layer.version() == number;
+        if is_named && is_guise {
+            return Some(Proof::new("text: the number of the operation set"));
+        }
+        (rows.len() == 1).then(|| Proof::new("the only revision of the operation"))
+    }
+
+    /// True if the trial left nothing wrong about edges, ids and consumers, and the ports of these layers are numbered as
+    /// OpenVINO numbers them.
+    fn is_sound(&self, layers: &[LayerId], after: &Soundness) -> bool {
+        let is_regular = |id: &LayerId| {
+            let layer = self.graph.layer(*id)?;
+            Some(Site::new(self.model, self.graph, self.edges, layer)?.is_numbered_with(None))
+        };
+        after.is_well_wired() && layers.iter().all(|id| is_regular(id) == Some(true))
+    }
+
+    /// True if the ids of all ports of a layer are the expected ones shifted by a number.
+    fn is_shifted(&self, layer: &Layer) -> bool {
+        let inputs = layer.inputs().iter().map(crate::model::graph::InputPort::id);
+        let ids: Vec<u64> = inputs.chain(layer.outputs().iter().map(OutputPort::id)).collect();
+        ids.first().is_some_and(|&first| first > 0 && (first..).zip(&ids).all(|(at, &id)| at == id))
+    }
+
+    /// Proves the producer of an input: the only tensor that nothing uses, where the port contradicts the present one.
+    fn source(&self, id: LayerId, input: usize, from: (u64, u64), after: &Soundness) -> Option<Proof> {
+        let layer = self.graph.layer(id)?;
+        let port = layer.inputs().get(input)?;
+        let declared = Declared::read(&self.model.source, port.declared, port.content);
+        let feed = self.graph.feeds(id).get(input).copied().flatten();
+        let is_contradicted = match feed.and_then(|(source, at)| source.outputs().get(at)) {
+            Some(now) => declared.contradicts(now, true) && !is_explained(&declared, now),
+            None => true,
+        };
+        let is_unused = self.edges.iter().all(|edge| edge.from.0 != from.0);
+        let is_proved = is_contradicted && is_unused && self.is_sound(&[id, LayerId(from.0)], after);
+        is_proved.then(|| Proof::new("the only layer that nothing uses"))
+    }
+
+    /// Proves an exchange of inputs: no other order gives each port what it declares, and the present one contradicts two.
+    fn order(&self, id: LayerId, after: &Soundness) -> Option<Proof> {
+        let layer = self.graph.layer(id)?;
+        let feeds = self.graph.feeds(id);
+        let tensors: Vec<&OutputPort> =
+            feeds.iter().filter_map(|feed| feed.and_then(|(source, port)| source.outputs().get(port))).collect();
+        let count = layer.inputs().len();
+        if tensors.len() != count || count > MOST_INPUTS || !self.is_sound(&[id], after) {
+            return None;
+        }
+        let ports: Vec<Declared> =
+            layer.inputs().iter().map(|port| Declared::read(&self.model.source, port.declared, port.content)).collect();
+        let wrong: Vec<_> =
+            ports.iter().zip(&tensors).filter(|(port, tensor)| port.contradicts(tensor, true)).collect();
+        let is_explained = wrong.iter().any(|(port, tensor)| is_explained(port, tensor));
+        let orders = orders(&ports, &tensors);
+        (wrong.len() == 2 && !is_explained && orders == 1)
+            .then(|| Proof::new("ports: only this order gives what they declare"))
+    }
+
+    /// Proves that an edge was turned around: each end names a port that only the other side has.
+    fn turned(&self, from: (u64, u64), to: (u64, u64), after: &Soundness) -> Option<Proof> {
+        let (source, target) = (self.graph.layer(LayerId(from.0))?, self.graph.layer(LayerId(to.0))?);
+        let has_output = |layer: &Layer, id| layer.outputs().iter().any(|port| port.id() == id);
+        let has_input = |layer: &Layer, id| layer.inputs().iter().any(|port| port.id() == id);
+        let is_turned = !has_output(source, from.1) && has_input(source, from.1) && !has_input(target, to.1);
+        let is_proved = is_turned && has_output(target, to.1) && self.is_sound(&[source.id(), target.id()], after);
+        is_proved.then(|| Proof::new("exchange: each end names a port of the other side"))
+    }
+
+    /// Proves a port that an edge names. The names of a model's inputs and outputs cannot be restored.
+    fn new_port(&self, layer: &Layer, direction: Direction, after: &Soundness) -> Option<Proof> {
+        let is_end = matches!(ops::kind(layer), LayerKind::Parameter | LayerKind::Result);
+        let feeds_result =
+            direction == Direction::Output
+                && self.edges.iter().filter(|edge| edge.from.0 == layer.id().0).any(|edge| {
+                    self.graph.layer(LayerId(edge.to.0)).is_none_or(|it| ops::kind(it) == LayerKind::Result)
+                });
+        (!is_end && !feeds_result && after.is_well_wired()).then(|| Proof::new("ids: the ports count on without a gap"))
+    }
+
+    /// True if an input of a layer is not what its port declares.
+    fn is_given_other(&self, layer: &Layer) -> bool {
+        let feeds = self.graph.feeds(layer.id());
+        let is_other = |(port, feed): (&crate::model::graph::InputPort, &Option<(&Layer, usize)>)| {
+            let declared = Declared::read(&self.model.source, port.declared, port.content);
+            let tensor = feed.and_then(|(source, at)| source.outputs().get(at));
+            tensor.is_none_or(|tensor| declared.contradicts(tensor, true))
+        };
+        layer.inputs().iter().zip(&feeds).any(is_other)
+    }
+}
+
+/// True if a Parameter or constant, whose only port declares it.
+fn is_source(layer: &Layer) -> bool {
+    ops::is_constant(layer) || ops::kind(layer) == LayerKind::Parameter
+}
+
+/// True if a lost layer explains the difference: a Convert for another type, a Reshape or Transpose for other dims of as many
+/// elements.
+fn is_explained(declared: &Declared, tensor: &OutputPort) -> bool {
+    let Some(found) = tensor.shape().dims() else { return true };
+    let found: Vec<i64> = found.iter().map(|dim| dim.value().unwrap_or(-1)).collect();
+    let count = |dims: &[i64]| dims.iter().map(|&dim| i128::from(dim)).product::<i128>().abs();
+    count(&declared.dims) == count(&found)
+}
+
+/// Returns in how many orders each port gets a tensor that it does not contradict.
+fn orders(ports: &[Declared], tensors: &[&OutputPort]) -> usize {
+    fn count(ports: &[Declared], tensors: &[&OutputPort], taken: &mut Vec<usize>) -> usize {
+        let Some(port) = ports.get(taken.len()) else { return 1 };
+        let mut found = 0;
+        for at in 0..tensors.len() {
+            if !taken.contains(&at) && !port.contradicts(tensors[at], true) {
+                taken.push(at);
+                found += count(ports, tensors, taken);
+                taken.pop();
+            }
+        }
+        found
+    }
+    count(ports, tensors, &mut Vec::new())
+}
+
+/// Returns the only value that the text of an attribute can mean.
+pub(super) fn read(row: &Attr, text: &str) -> Option<Reading> {
+    match row.kind {
+        AttrKind::Int | AttrKind::Unsigned | AttrKind::Bytes => reading::number(text, Kind::Integer),
+        AttrKind::Float => reading::number(text, Kind::Real),
+        AttrKind::Ints | AttrKind::UnsignedInts | AttrKind::Shape => reading::integers(text),
+        AttrKind::Bool => reading::word(text, &["true", "false"], words::BOOLEANS),
+        AttrKind::Enum(known) => reading::word(text, known, words::ENUMERATIONS),
+        AttrKind::Type => {
+            let names: Vec<_> = ElementType::all().map(|ty| ty.name()).collect();
+            reading::word(text, &names, words::TYPES)
+        }
+        AttrKind::Text | AttrKind::Texts | AttrKind::Floats => None,
+    }
+}
+
+/// Returns the only operation that a name can mean.
+pub(super) fn operation(written: &str) -> Option<Reading> {
+    let names: Vec<_> =
+        ops::all().map(ops::Operation::name).map(ops::file_spelling).filter(|it| !it.is_empty()).collect();
+    let mut names = names;
+    names.sort_unstable();
+    names.dedup();
+    reading::word(written, &names, words::OPERATIONS).filter(|it| !it.slips.is_empty())
+}
+
+/// Returns the only precision of a port that a text can mean.
+fn port_type(written: &str) -> Option<Reading> {
+    let names: Vec<_> = ElementType::all().filter_map(|ty| ty.port_name()).collect();
+    reading::word(written, &names, &[])
+}
+
+/// True if two names differ by one letter, or by case and `_` alone.
+fn is_one_letter(written: &str, meant: &str) -> bool {
+    let plain = |text: &str| text.to_lowercase().replace(['_', '-'], "");
+    reading::letters(&plain(written), &plain(meant)) <= 1 || reading::letters(written, meant) <= 1
+}
+
+/// True if two texts are one value: lists with and without a space after the comma.
+fn is_same(one: &str, other: &str) -> bool {
+    one.split(',').map(str::trim).eq(other.split(',').map(str::trim))
+}
+
+fn words_of(row: &Attr) -> &'static [&'static str] {
+    match row.kind {
+        AttrKind::Bool => &["true", "false"],
+        AttrKind::Enum(words) => words,
+        AttrKind::Type => {
+            &["f32", "f16", "bf16", "f64", "i64", "i32", "i16", "i8", "u64", "u32", "u16", "u8", "boolean"]
+        }
+        _ => &[],
+    }
+}
+
+fn text(read: Reading) -> Proof {
+    let slips: Vec<_> = read.slips.iter().map(|slip| slip.name()).collect();
+    Proof::new(&format!("text: {}", slips.join(", ")))
+}

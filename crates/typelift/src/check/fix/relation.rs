@@ -1,0 +1,97 @@
+//! Attributes whose values depend on each other, so that a fault of one carries the others.
+
+use crate::model::graph::Layer;
+
+/// Attributes that are written as a pair, and exchanged by mistake.
+const PAIRS: &[(&str, &str)] = &[
+    ("min", "max"),
+    ("begin_mask", "end_mask"),
+    ("pads_begin", "pads_end"),
+    ("transpose_a", "transpose_b"),
+    ("element_type", "shape"),
+    ("offset", "size"),
+    ("strides", "dilations"),
+    ("strides", "kernel"),
+    ("dilations", "kernel"),
+    ("pads_begin", "kernel"),
+    ("pads_end", "kernel"),
+    ("axis", "batch_dims"),
+    ("exclusive", "reverse"),
+    ("sort", "mode"),
+    ("mode", "sort"),
+];
+
+/// Returns the pairs of attributes of a layer that can have been exchanged and have different values.
+pub(super) fn pairs(layer: &Layer) -> Vec<(&'static str, &'static str)> {
+    let differ =
+        |pair: &&(&str, &str)| layer.attribute(pair.0).zip(layer.attribute(pair.1)).is_some_and(|(a, b)| a != b);
+    PAIRS.iter().filter(differ).copied().collect()
+}
+
+/// Returns the pairs of a layer whose values break the relation between them: a minimum above its maximum.
+pub(super) fn broken(layer: &Layer) -> Vec<(&'static str, &'static str)> {
+    let number = |name: &str| layer.attribute(name)?.trim().parse::<f64>().ok();
+    let is_broken = |pair: &(&str, &str)| {
+        *pair == ("min", "max") && number(pair.0).zip(number(pair.1)).is_some_and(|(min, max)| min > max)
+    };
+    pairs(layer).into_iter().filter(is_broken).collect()
+}
+
+/// Returns the values next to a number, a list, a word or a type, which a proof by trial has to refute.
+pub(super) fn neighbours(value: &str, words: &[&str]) -> Vec<String> {
+    if !words.is_empty() {
+        return words.iter().filter(|word| **word != value).map(|word| (*word).to_owned()).collect();
+    }
+    let numbers: Option<Vec<i64>> = value.split(',').map(|part| part.trim().parse().ok()).collect();
+    let Some(numbers) = numbers else { return of_real(value) };
+    let mut found = Vec::new();
+    for at in 0..numbers.len() {
+        let number = numbers[at];
+        for other in [number.saturating_add(1), number.saturating_sub(1), number.saturating_neg()] {
+            let mut list = numbers.clone();
+            list[at] = other;
+            found.push(list);
+        }
+        if at > 0 {
+            let mut list = numbers.clone();
+            list.swap(at - 1, at);
+            found.push(list);
+        }
+    }
+    found.retain(|list| *list != numbers);
+    let join = |list: Vec<i64>| list.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    found.into_iter().map(join).collect()
+}
+
+fn of_real(value: &str) -> Vec<String> {
+    let Ok(number) = value.trim().parse::<f64>() else { return Vec::new() };
+    let others = [number + 1.0, number - 1.0, -number];
+    others.iter().filter(|other| **other != number).map(ToString::to_string).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neighbours_differ_by_one_by_sign_and_by_order() {
+        assert_eq!(neighbours("2", &[]), ["3", "1", "-2"]);
+        assert_eq!(neighbours("0", &[]), ["1", "-1"]);
+        assert_eq!(neighbours("1, 1", &[]), ["2, 1", "0, 1", "-1, 1", "1, 2", "1, 0", "1, -1"]);
+        assert!(neighbours("1,2", &[]).contains(&"2, 1".to_owned()));
+        assert_eq!(neighbours("0.5", &[]), ["1.5", "-0.5", "-0.5"]);
+        assert_eq!(neighbours("floor", &["floor", "ceil"]), ["ceil"]);
+        assert!(neighbours("x", &[]).is_empty());
+    }
+
+    #[test]
+    fn a_minimum_above_its_maximum_is_exchanged() {
+        let clamp = |min: &str, max: &str| {
+            Layer::new("Clamp", "opset1", "clamp").with_attribute("min", min).with_attribute("max", max)
+        };
+        assert_eq!(broken(&clamp("6", "0")), [("min", "max")]);
+        assert!(broken(&clamp("0", "6")).is_empty());
+        assert_eq!(pairs(&clamp("0", "6")), [("min", "max")]);
+        assert!(pairs(&clamp("6", "6")).is_empty());
+    }
+}

@@ -1,0 +1,84 @@
+//! Words of other programs that stand for exactly one word of OpenVINO.
+//!
+//! The lists of [`foreign`](crate::base::foreign) name what a word most likely means. These name what it can only mean, so that a
+//! fix is safe: `Eltwise`, `Sum` and `int` are not here.
+
+/// Operations, in lower case without `_`.
+pub(super) const OPERATIONS: &[(&str, &str)] = &[
+    ("sub", "Subtract"),
+    ("minus", "Subtract"),
+    ("mul", "Multiply"),
+    ("div", "Divide"),
+    ("pow", "Power"),
+    ("neg", "Negative"),
+    ("ceil", "Ceiling"),
+    ("signum", "Sign"),
+    ("absval", "Abs"),
+    ("neq", "NotEqual"),
+    ("greaterthan", "Greater"),
+    ("lessthan", "Less"),
+    ("greaterorequal", "GreaterEqual"),
+    ("lessorequal", "LessEqual"),
+    ("matrixmultiply", "MatMul"),
+    ("batchmatmul", "MatMul"),
+    ("concatenate", "Concat"),
+    ("permute", "Transpose"),
+    ("expanddims", "Unsqueeze"),
+    ("convtranspose", "ConvolutionBackpropData"),
+    ("deconvolution", "ConvolutionBackpropData"),
+    ("silu", "Swish"),
+    ("hardswish", "HSwish"),
+    ("logistic", "Sigmoid"),
+    ("cumulativesum", "CumSum"),
+    ("averagepool", "AvgPool"),
+    ("averagepooling", "AvgPool"),
+    ("maxpooling", "MaxPool"),
+    ("constant", "Const"),
+    ("placeholder", "Parameter"),
+    ("initializer", "Const"),
+];
+
+/// Words of enumerations, in lower case without `_`.
+pub(super) const ENUMERATIONS: &[(&str, &str)] = &[
+    ("replicate", "edge"),
+    ("reflection", "reflect"),
+    ("multiply", "prod"),
+    ("bicubic", "cubic"),
+    ("fwd", "forward"),
+    ("bidirectional", "bidirectional"),
+    ("notset", "explicit"),
+    ("ceiling", "ceil"),
+    ("maximum", "max"),
+    ("minimum", "min"),
+    ("average", "avg"),
+];
+
+/// Booleans, in lower case.
+pub(super) const BOOLEANS: &[(&str, &str)] =
+    &[("yes", "true"), ("on", "true"), ("no", "false"), ("off", "false"), ("t", "true"), ("f", "false")];
+
+/// Element types, in lower case without `_`.
+pub(super) const TYPES: &[(&str, &str)] = &[
+    ("float32", "f32"),
+    ("fp32", "f32"),
+    ("float16", "f16"),
+    ("fp16", "f16"),
+    ("half", "f16"),
+    ("bfloat16", "bf16"),
+    ("float64", "f64"),
+    ("fp64", "f64"),
+    ("double", "f64"),
+    ("int64", "i64"),
+    ("int32", "i32"),
+    ("int16", "i16"),
+    ("int8", "i8"),
+    ("int4", "i4"),
+    ("uint64", "u64"),
+    ("uint32", "u32"),
+    ("uint16", "u16"),
+    ("uint8", "u8"),
+    ("uint4", "u4"),
+    ("bool", "boolean"),
+    ("bin", "u1"),
+    ("str", "string"),
+];
