@@ -11,6 +11,7 @@ mod relation;
 mod site;
 mod trial;
 mod values;
+mod whole;
 mod wiring;
 mod words;
 
@@ -139,6 +140,25 @@ pub struct Fixed {
 /// Lints of what a file says in two ways.
 const CONTRADICTIONS: &[Code] =
     &[Code::StalePort, Code::AssumedAttribute, Code::OverlappingConstants, Code::TrailingJunk];
+
+/// Findings that a mistake in the ids of a whole graph can cause.
+const WHOLE: &[Code] = &[
+    Code::UnknownLayer,
+    Code::UnknownPort,
+    Code::EdgeToUnknownLayer,
+    Code::DuplicateLayerId,
+    Code::DuplicateLayerName,
+    Code::InputFedTwice,
+    Code::UnconnectedInput,
+    Code::WrongInputCount,
+    Code::Cycle,
+    Code::TypeMismatch,
+    Code::ShapeMismatch,
+];
+
+/// Findings that a mistake in the places of all constants can cause.
+const WEIGHTS: &[Code] =
+    &[Code::InvalidConstant, Code::WrongWeights, Code::OverlappingConstants, Code::InvalidValue, Code::ShapeMismatch];
 
 /// Whether a finding can come of a slip in the text.
 fn is_mendable(it: &Diagnostic) -> bool {
@@ -321,12 +341,15 @@ impl<'a> Mender<'a> {
     fn candidates(&self, it: &Diagnostic) -> Vec<Candidate> {
         let model = self.model;
         let places: Vec<Span> = it.labels.iter().map(|label| label.span).collect();
-        let mut found = Vec::new();
+        let mut found = wiring::ids_in_guise(&model.source, &places);
         let located = it.layer.as_ref().and_then(|layer| site::find(model, layer));
         // That a layer names no operation changes with that name and its version alone.
         if matches!(it.code, Code::UnknownOperation | Code::MisnamedOperation | Code::WrongOpset) {
             let site = located.and_then(|(graph, layer)| Site::new(model, graph, &[], layer));
             return site.map_or(found, |site| site.operations());
+        }
+        if WEIGHTS.contains(&it.code) {
+            found.extend(whole::shifted_offsets(model));
         }
         let graph = located.map(|(graph, _)| graph).or_else(|| Some(site::graph_at(model, *places.first()?)));
         let edges = graph.map(|graph| site::edges(&model.source, graph)).unwrap_or_default();
@@ -342,6 +365,9 @@ impl<'a> Mender<'a> {
                     | Code::UnconnectedInput
             ) {
                 found.extend(wiring::ids(&model.source, graph, &edges));
+            }
+            if WHOLE.contains(&it.code) {
+                found.extend(whole::hypotheses(model, graph, &edges));
             }
             found.extend(wiring::edge_ends(model, graph, &edges, &places));
             if it.code == Code::Cycle {

@@ -18,7 +18,7 @@ use super::trial::Soundness;
 use super::{relation, words};
 use crate::check::Declared;
 use crate::findings::Proof;
-use crate::model::graph::{Direction, Graph, Layer, LayerId, Model, OutputPort};
+use crate::model::graph::{Direction, Graph, Layer, LayerId, Model, OutputPort, split_names};
 use crate::ops::{self, Attr, AttrKind, LayerKind};
 
 /// Largest number of inputs whose orders are compared.
@@ -30,13 +30,14 @@ pub(super) enum Change {
     /// Value of an attribute of `<data>`.
     Value { layer: LayerId, name: String, value: String },
     /// Several attributes of a Parameter or constant at once, to what its port declares.
-    Declared { layer: LayerId, names: Vec<&'static str> },
+    /// `fills` is true if what the port declares ends where the next constant begins, and what is written does not.
+    Declared { layer: LayerId, names: Vec<&'static str>, fills: bool },
     /// The values of two attributes of a layer, exchanged.
     Exchange { layer: LayerId, names: [String; 2] },
     /// Place of a constant in the weights, and whether no other place of its size is free.
     Place { layer: LayerId, is_only_one: bool },
     /// Name of an attribute of `<data>`.
-    AttributeName { written: String, meant: String },
+    AttributeName { written: String, meant: String, is_only: bool },
     /// Name of an operation.
     Operation { written: String, meant: String },
     /// Operation set of a layer.
@@ -61,6 +62,8 @@ pub(super) enum Change {
     NewPort { layer: LayerId, direction: Direction },
     /// Type and dims that a port declares.
     Port { written: Option<String>, ty: ElementType, is_type_alone: bool },
+    /// An entry of a port map, and whether it joins the only two that no entry names.
+    Joint { is_only: bool },
     /// A hypothesis about the whole file.
     Whole(&'static str),
     /// Anything else, which is never safe.
@@ -84,14 +87,18 @@ impl Case<'_> {
     pub(super) fn prove(&self, change: &Change, after: &Soundness) -> Option<Proof> {
         match change {
             Change::Value { layer, name, value } => self.value(self.graph.layer(*layer)?, name, value),
-            Change::Declared { layer, names } => self.declared(self.graph.layer(*layer)?, names),
+            Change::Declared { fills: true, .. } if self.is_error => {
+                Some(Proof::new("port, and the place of the next constant"))
+            }
+            Change::Declared { layer, names, .. } => self.declared(self.graph.layer(*layer)?, names),
             Change::Exchange { layer, names } => self.exchange(self.graph.layer(*layer)?, names),
             Change::Place { layer, is_only_one } => {
                 let is_readable = self.graph.layer(*layer)?.byte_count("offset").is_some();
                 (!is_readable && *is_only_one).then(|| Proof::new("the only free place of its size"))
             }
-            Change::AttributeName { written, meant } => {
-                is_one_letter(written, meant).then(|| Proof::new("text: one letter or the case of letters"))
+            Change::AttributeName { written, meant, is_only } => {
+                let is_slip = *is_only || is_one_letter(written, meant);
+                is_slip.then(|| Proof::new("text: one letter, the case of letters, or another word for it"))
             }
             Change::Operation { written, meant } => operation(written).filter(|it| it.value == *meant).map(text),
             Change::Version { layer } => self.version(self.graph.layer(*layer)?),
@@ -120,6 +127,7 @@ impl Case<'_> {
                 let is_it = ty.port_name() == Some(&*read.value);
                 (*is_type_alone && is_it && !read.slips.is_empty()).then(|| text(read))
             }
+            Change::Joint { is_only } => is_only.then(|| Proof::new("the only two ends that no entry names")),
             Change::Whole(hypothesis) => Some(Proof::new(hypothesis)),
             Change::Other => None,
         }
@@ -268,8 +276,19 @@ impl Case<'_> {
             None => true,
         };
         let is_unused = self.edges.iter().all(|edge| edge.from.0 != from.0);
-        let is_proved = is_contradicted && is_unused && self.is_sound(&[id, LayerId(from.0)], after);
-        is_proved.then(|| Proof::new("the only layer that nothing uses"))
+        let is_proved = is_contradicted
+            && (is_unused || self.is_named(layer, from))
+            && self.is_sound(&[id, LayerId(from.0)], after);
+        is_proved.then(|| Proof::new("the only layer that nothing uses, or the tensor that the Result names"))
+    }
+
+    /// True if a Result gives the names that a tensor has.
+    fn is_named(&self, result: &Layer, from: (u64, u64)) -> bool {
+        let given: Vec<String> = result.output_names().map(split_names).into_iter().flatten().collect();
+        let outputs = self.graph.layer(LayerId(from.0)).map(Layer::outputs).unwrap_or_default();
+        let names: Vec<String> =
+            outputs.iter().filter(|port| port.id() == from.1).flat_map(OutputPort::names).collect();
+        !given.is_empty() && given.iter().all(|name| names.contains(name))
     }
 
     /// Proves an exchange of inputs: no other order gives each port what it declares, and the present one contradicts two.
@@ -382,10 +401,18 @@ pub(super) fn operation(written: &str) -> Option<Reading> {
     reading::word(written, &names, words::OPERATIONS).filter(|it| !it.slips.is_empty())
 }
 
+/// Returns the only attribute that another program's word for one can mean.
+pub(super) fn synonym<'n>(written: &str, free: &[&'n str]) -> Option<&'n str> {
+    let text = written.to_lowercase().replace(['_', '-'], "");
+    let mut meant = words::ATTRIBUTES.iter().filter(|(other, _)| *other == text).map(|(_, meant)| meant);
+    let meant = meant.next().filter(|_| meant.next().is_none())?;
+    free.iter().find(|name| *name == meant).copied()
+}
+
 /// Returns the only precision of a port that a text can mean.
 fn port_type(written: &str) -> Option<Reading> {
     let names: Vec<_> = ElementType::all().filter_map(|ty| ty.port_name()).collect();
-    reading::word(written, &names, &[])
+    reading::word(written, &names, words::PORT_TYPES)
 }
 
 /// True if two names differ by one letter, or by case and `_` alone.

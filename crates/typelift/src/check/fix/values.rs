@@ -151,7 +151,7 @@ impl Site<'_> {
         let are_unreadable = edits.iter().all(|(name, _)| is_unreadable(name));
         let together = if fills || are_unreadable { Evidence::Unused } else { Evidence::Part };
         let names = edits.iter().map(|(name, _)| *name).collect();
-        let change = Change::Declared { layer: self.layer.id(), names };
+        let change = Change::Declared { layer: self.layer.id(), names, fills };
         let several = (all.len() > 1 && self.data().is_some()).then(|| Candidate::new(together, change, all));
         let is_whole = dims.iter().all(|&dim| dim >= 0) || ops::is_constant(self.layer);
         // With it the constant has as many bytes as it says, which it has not as it is written.
@@ -162,8 +162,8 @@ impl Site<'_> {
             () if settles => Evidence::Unused,
             () => Evidence::File,
         };
-        let each = edits.into_iter().filter(|(name, _)| only(name) || ops::is_constant(self.layer));
-        let each = each.filter_map(|(name, edit)| self.valued(evidence(name), name, &edit.text));
+        let each = values.iter().filter(|(name, _)| only(name) || ops::is_constant(self.layer));
+        let each = each.filter_map(|(name, value)| self.valued(evidence(*name), name, value));
         each.chain(several).chain(self.offsets()).collect()
     }
 
@@ -308,9 +308,15 @@ impl Site<'_> {
             let free: Vec<_> =
                 operation.attribute_names().filter(|name| self.layer.attribute(name).is_none()).collect();
             let near = foreign::attribute(written, free.iter().copied());
+            let is_only = proof::synonym(written, &free).is_some();
             let evidence = |known: &str| if near == Some(known) { Evidence::Near } else { Evidence::Table };
             let others = free.into_iter().filter(|known| near.is_none() || near == Some(known));
-            let change = |known: &str| Change::AttributeName { written: written.to_owned(), meant: known.to_owned() };
+            let (written, only) = (written.to_owned(), is_only);
+            let change = |known: &str| Change::AttributeName {
+                written: written.clone(),
+                meant: known.to_owned(),
+                is_only: only,
+            };
             found.extend(others.map(|known| Candidate::one(evidence(known), change(known), name, known)));
             let whole = crate::base::span::Span { start: name.start, end: value.end + 1 };
             found.push(Candidate::one(Evidence::Part, Change::Other, whole, ""));

@@ -6,6 +6,7 @@ use typelift_promote::ElementType;
 
 use super::TRIALS;
 use super::proof::Change;
+use super::reading::{self, Kind};
 use super::site::{Candidate, EdgeText, Evidence, Site};
 use crate::base::span::Span;
 use crate::check::Declared;
@@ -173,7 +174,9 @@ impl Site<'_> {
             };
             let (externals, internals) = (named("external_port_id"), named("internal_layer_id"));
             let ends = body.graph().layers().filter(|layer| layer.start().is_some());
-            for layer in ends.filter(|layer| !internals.contains(layer.id().to_string().as_str())) {
+            let ends: Vec<_> = ends.filter(|layer| !internals.contains(layer.id().to_string().as_str())).collect();
+            let is_lone = ends.len() == 1;
+            for layer in ends {
                 let input = |port: &InputPort| (port.id(), self.declared(port.declared, port.content));
                 let output = |port: &OutputPort| (port.id(), self.declared(port.declared, port.content));
                 let (element, inside, outside): (_, _, Vec<_>) = if layer.inputs().is_empty() {
@@ -192,16 +195,21 @@ impl Site<'_> {
                         "<output external_port_id=\"-1\" internal_layer_id=\"{}\" purpose=\"execution_condition\"/>",
                         layer.id()
                     );
-                    found.push(Candidate::one(Evidence::Unused, Change::Other, start, entry));
+                    found.push(Candidate::one(Evidence::Unused, Change::Joint { is_only: is_lone }, start, entry));
                 }
+                // The first input of an If is its condition. Loops may slice what they map.
+                let is_free = |id: u64| !externals.contains(id.to_string().as_str()) && (id > 0 || element == "output");
+                let are_two = is_lone && outside.iter().filter(|(id, _)| is_free(*id)).count() == 1;
+                let is_only = are_two && ops::kind(self.layer) == LayerKind::If;
                 for (id, outside) in outside {
+                    let is_only = is_only && is_free(id) && inside == outside;
                     let id = id.to_string();
                     let is_like =
                         inside.element_type == outside.element_type && inside.dims.len() == outside.dims.len();
                     let evidence = if is_like { Evidence::Unused } else { Evidence::Table };
                     let entry = format!("<{element} external_port_id=\"{id}\" internal_layer_id=\"{}\"/>", layer.id());
                     if !externals.contains(id.as_str()) {
-                        found.push(Candidate::one(evidence, Change::Other, start, entry));
+                        found.push(Candidate::one(evidence, Change::Joint { is_only }, start, entry));
                     }
                 }
             }
@@ -311,6 +319,24 @@ pub(super) fn edge_ends(model: &Model, graph: &Graph, edges: &[EdgeText], places
         let turned = turned.map(|(to, from)| TextEdit::new(edge.ends[to], edge.ends[from].text(source)));
         let change = Change::Turned { from: edge.from, to: edge.to };
         found.push(Candidate::new(Evidence::File, change, turned.to_vec()));
+    }
+    found
+}
+
+/// Attributes that hold the id of a layer or port.
+const IDS: &[&str] = &["id", "from-layer", "from-port", "to-layer", "to-port", "external_port_id", "internal_layer_id"];
+
+/// Ids at these places that are written as people write numbers: `(3)`, `0x3`.
+pub(super) fn ids_in_guise(source: &str, places: &[Span]) -> Vec<Candidate> {
+    let mut found = Vec::new();
+    for &place in places {
+        let before = source.get(..place.start as usize).unwrap_or_default();
+        let name = before.strip_suffix(['"', '\'']).and_then(|before| before.trim_end().strip_suffix('='));
+        let name = name.and_then(|before| before.trim_end().rsplit(char::is_whitespace).next());
+        let Some(read) = reading::number(place.text(source), Kind::Integer) else { continue };
+        if name.is_some_and(|name| IDS.contains(&name)) && !read.slips.is_empty() {
+            found.push(Candidate::one(Evidence::Near, Change::Number(read.slips), place, read.value));
+        }
     }
     found
 }

@@ -82,3 +82,39 @@ pub(super) const TYPES: &[(&str, &str)] = &[
     ("bin", "u1"),
     ("str", "string"),
 ];
+
+/// Precisions of ports, in lower case without `_`. What the port gets has to agree.
+pub(super) const PORT_TYPES: &[(&str, &str)] = &[
+    ("float", "FP32"),
+    ("float32", "FP32"),
+    ("f32", "FP32"),
+    ("half", "FP16"),
+    ("float16", "FP16"),
+    ("f16", "FP16"),
+    ("double", "FP64"),
+    ("float64", "FP64"),
+    ("f64", "FP64"),
+    ("bfloat16", "BF16"),
+    ("int", "I32"),
+    ("int8", "I8"),
+    ("int16", "I16"),
+    ("int32", "I32"),
+    ("int64", "I64"),
+    ("long", "I64"),
+    ("uint8", "U8"),
+    ("uint16", "U16"),
+    ("uint32", "U32"),
+    ("uint64", "U64"),
+    ("boolean", "BOOL"),
+];
+
+/// Attributes, in lower case without `_`.
+pub(super) const ATTRIBUTES: &[(&str, &str)] = &[
+    ("kernelsize", "kernel"),
+    ("kernelshape", "kernel"),
+    ("ksize", "kernel"),
+    ("poolsize", "kernel"),
+    ("stride", "strides"),
+    ("dilation", "dilations"),
+    ("dim", "axis"),
+];

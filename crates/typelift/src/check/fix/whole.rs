@@ -1,0 +1,175 @@
+//! Hypotheses about a whole file: one mistake that explains many findings.
+//!
+//! A merge shifts the ids of layers, a script counts ports from 1, a block is pasted twice, a header is put before the weights.
+//! Each hypothesis is a set of edits that is tried like any other. It is offered with the first finding that it removes.
+//!
+//! ```text
+//! layers 0 1 2 4 5, edges name 0 1 2 3 4  ->  the ids of layers from the fourth on are one too high
+//! ```
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use super::proof::Change;
+use super::site::{Candidate, EdgeText, Evidence};
+use crate::base::span::Span;
+use crate::findings::TextEdit;
+use crate::model::graph::{Direction, Graph, Model};
+use crate::ops;
+use crate::text::xml::{self, Tag};
+
+/// Largest number of layers whose ports are looked at.
+const LAYERS: usize = 64;
+
+/// Returns the hypotheses about a graph of a file.
+pub(super) fn hypotheses(model: &Model, graph: &Graph, edges: &[EdgeText]) -> Vec<Candidate> {
+    let source = &*model.source;
+    let tags = xml::tags(source, graph.layers_span.unwrap_or_default());
+    let layers: Vec<&Tag> = tags.iter().filter(|tag| tag.parent == Some(0)).collect();
+    let mut found = shifted_layers(source, &layers, edges);
+    found.extend(shifted_ports(source, &tags, edges));
+    found.extend(pasted(source, &tags, edges));
+    found
+}
+
+/// A number of the file, where it is written.
+fn number(source: &str, tag: &Tag, name: &str) -> Option<(Span, u64)> {
+    let span = tag.value(source, name)?;
+    Some((span, span.text(source).trim().parse().ok()?))
+}
+
+/// The ids of layers from one on are a number too high, or those that edges name.
+fn shifted_layers(source: &str, layers: &[&Tag], edges: &[EdgeText]) -> Vec<Candidate> {
+    let ids: Option<Vec<(Span, u64)>> = layers.iter().map(|tag| number(source, tag, "id")).collect();
+    let Some(ids) = ids else { return Vec::new() };
+    let named: BTreeSet<u64> = edges.iter().flat_map(|edge| [edge.from.0, edge.to.0]).collect();
+    let rises = ids.windows(2).all(|pair| pair[0].1 < pair[1].1);
+    let pairs: Vec<(Span, u64, u64)> = ids.iter().zip(&named).map(|(&(span, id), &name)| (span, id, name)).collect();
+    let differing: Vec<_> = pairs.iter().filter(|(_, id, name)| id != name).collect();
+    let Some(&&(_, id, name)) = differing.first() else { return Vec::new() };
+    let by = i128::from(id) - i128::from(name);
+    let is_shift = differing.iter().all(|(_, id, name)| i128::from(*id) - i128::from(*name) == by);
+    let from = pairs.len() - differing.len();
+    let is_suffix = pairs[from..].iter().all(|(_, id, name)| id != name);
+    if !rises || named.len() != ids.len() || !is_shift || !is_suffix || differing.len() < 2 {
+        return Vec::new();
+    }
+    let count_on = |all: &mut dyn Iterator<Item = u64>| (0..).zip(all).all(|(at, id)| at == id);
+    let edits = if count_on(&mut named.iter().copied()) {
+        differing.iter().map(|(span, _, name)| TextEdit::new(*span, name.to_string())).collect()
+    } else if count_on(&mut ids.iter().map(|&(_, id)| id)) {
+        let meant: HashMap<u64, u64> = differing.iter().map(|(_, id, name)| (*name, *id)).collect();
+        let end = |span: Span, id: u64| Some(TextEdit::new(span, meant.get(&id)?.to_string()));
+        let ends = edges.iter().flat_map(|edge| [end(edge.ends[0], edge.from.0), end(edge.ends[2], edge.to.0)]);
+        ends.flatten().collect()
+    } else {
+        return Vec::new();
+    };
+    vec![Candidate::new(Evidence::Near, Change::Whole("one shift of the ids of layers explains all"), edits)]
+}
+
+/// The ids of all ports of a layer are a number too high.
+fn shifted_ports(source: &str, tags: &[Tag], edges: &[EdgeText]) -> Vec<Candidate> {
+    let mut ends = HashMap::<u64, [BTreeSet<u64>; 2]>::new();
+    for edge in edges {
+        ends.entry(edge.to.0).or_default()[0].insert(edge.to.1);
+        ends.entry(edge.from.0).or_default()[1].insert(edge.from.1);
+    }
+    let mut found = Vec::new();
+    for (at, tag) in tags.iter().enumerate().filter(|(_, tag)| tag.parent == Some(0)) {
+        let Some(named) = number(source, tag, "id").and_then(|(_, id)| ends.get(&id)) else { continue };
+        let sides = [Direction::Input, Direction::Output].map(|side| ports(source, tags, at, side));
+        let ids: Vec<(Span, u64)> = sides.iter().flatten().copied().collect();
+        let Some(&(_, by)) = ids.first().filter(|(_, first)| *first > 0) else { continue };
+        let is_shifted = (by..).zip(&ids).all(|(expected, (_, id))| expected == *id);
+        let is_meant = |(side, named): (&Vec<(Span, u64)>, &BTreeSet<u64>)| {
+            let ids: HashSet<u64> = side.iter().map(|(_, id)| id - by).collect();
+            named.iter().all(|id| ids.contains(id))
+        };
+        // Every input has an edge, and with the ids as they are some edge names no port.
+        let inputs: BTreeSet<u64> = sides[0].iter().filter_map(|(_, id)| id.checked_sub(by)).collect();
+        let is_all = is_shifted && inputs == named[0] && sides.iter().zip(named).all(is_meant);
+        if is_all && found.len() < LAYERS {
+            let edits = ids.iter().map(|(span, id)| TextEdit::new(*span, (id - by).to_string())).collect();
+            let hypothesis = Change::Whole("one shift of the port ids of the layer explains all");
+            found.push(Candidate::new(Evidence::Near, hypothesis, edits));
+        }
+    }
+    found
+}
+
+/// The ids of the ports of the layer at a position, on one side.
+fn ports(source: &str, tags: &[Tag], layer: usize, side: Direction) -> Vec<(Span, u64)> {
+    let list = if side == Direction::Input { "input" } else { "output" };
+    let is_list = |at: usize| tags[at].parent == Some(layer) && tags[at].name.text(source) == list;
+    let of_list = tags.iter().filter(|tag| tag.parent.is_some_and(is_list) && tag.name.text(source) == "port");
+    of_list.filter_map(|tag| number(source, tag, "id")).collect()
+}
+
+/// Layers that are there twice, letter for letter, and edges likewise.
+fn pasted(source: &str, tags: &[Tag], edges: &[EdgeText]) -> Vec<Candidate> {
+    let mut seen = HashMap::<u64, &str>::new();
+    let mut edits = Vec::new();
+    for tag in tags.iter().filter(|tag| tag.parent == Some(0)) {
+        let (Some((_, id)), Some(element)) = (number(source, tag, "id"), element(source, tag)) else { continue };
+        match seen.get(&id) {
+            Some(text) if same_text(text, element.text(source)) => edits.push(TextEdit::new(element, "")),
+            Some(_) => return Vec::new(),
+            None => {
+                seen.insert(id, element.text(source));
+            }
+        }
+    }
+    let mut known = HashSet::new();
+    for edge in edges {
+        if !known.insert((edge.from, edge.to)) {
+            let element = with_end_tag(source, edge.span);
+            edits.push(TextEdit::new(element, ""));
+        }
+    }
+    let change = Change::Whole("the copy is the same letter for letter");
+    if edits.is_empty() { Vec::new() } else { vec![Candidate::new(Evidence::Near, change, edits)] }
+}
+
+/// A layer from its start tag to its end tag; none where it contains layers of its own.
+fn element(source: &str, tag: &Tag) -> Option<Span> {
+    if tag.span.text(source).ends_with("/>") {
+        return Some(tag.span);
+    }
+    let rest = source.get(tag.span.end as usize..)?;
+    let end = rest.find("</layer>")?;
+    let is_plain = !rest[..end].contains("<layer");
+    is_plain.then(|| Span { start: tag.span.start, end: tag.span.end + (end + "</layer>".len()) as u32 })
+}
+
+fn with_end_tag(source: &str, tag: Span) -> Span {
+    let rest = source.get(tag.end as usize..).unwrap_or_default();
+    let length = if tag.text(source).ends_with("/>") { 0 } else { rest.find('>').map_or(0, |at| at + 1) };
+    Span { start: tag.start, end: tag.end + length as u32 }
+}
+
+/// True if two texts are the same but for the space between tags.
+fn same_text(one: &str, other: &str) -> bool {
+    one.split_whitespace().eq(other.split_whitespace())
+}
+
+/// The offsets of all constants are a number too high: the first is not 0, and the last ends as far behind the weights.
+pub(super) fn shifted_offsets(model: &Model) -> Vec<Candidate> {
+    let source = &*model.source;
+    let Some(length) = model.weights.len() else { return Vec::new() };
+    let mut places = Vec::new();
+    for layer in model.walk().flat_map(|(_, graph)| graph.unordered()).filter(|layer| ops::is_constant(layer)) {
+        let span = xml::locate(source, layer.span().unwrap_or_default(), "data", "offset");
+        let (Some(start), Some(size)) = (layer.byte_count("offset"), layer.byte_count("size")) else {
+            return Vec::new();
+        };
+        places.push((start, start.saturating_add(size), span));
+    }
+    let (Some(first), Some(last)) = (places.iter().map(|it| it.0).min(), places.iter().map(|it| it.1).max()) else {
+        return Vec::new();
+    };
+    if first == 0 || last.checked_sub(first) != Some(length) || places.len() < 2 {
+        return Vec::new();
+    }
+    let edits = places.iter().map(|(start, _, span)| TextEdit::new(*span, (start - first).to_string())).collect();
+    vec![Candidate::new(Evidence::Near, Change::Whole("one shift of the offsets explains all"), edits)]
+}
