@@ -7,6 +7,7 @@ use typelift_promote::ElementType;
 
 use super::build::{Added, Build, Matched};
 use super::matching::{self, Bindings, Bound, Look, Subject};
+use super::roots::Limits;
 use super::term::{LayerTerm, Name, Side, TermKind};
 use super::{Match, New, Pattern, Replacement, Report, RewriteError, Right, Rule, Site, known, normal, pieces, values};
 use crate::base::progress::each;
@@ -269,6 +270,7 @@ fn apply_all(
     loop {
         let found = find_all(model, rules, &memory);
         if found.iter().all(|(_, found)| found.is_empty()) {
+            report.skipped.extend(memory.limits.to_skipped(rules));
             return Ok((report, all_skipped));
         }
         let mut sweep = Sweep {
@@ -297,6 +299,7 @@ fn apply_all(
             if tries_others {
                 continue;
             }
+            report.skipped.extend(memory.limits.to_skipped(rules));
             return Ok((report, all_skipped));
         };
         if oldest > MOST_GENERATIONS || oldest > 1 && size(model) > MOST_GROWTH * first_size + 1000 {
@@ -323,6 +326,8 @@ struct Memory {
     settled: FxHashSet<(Place, LayerId, usize)>,
     /// Those that gave way to the name of an output, until the graph changes.
     gave_way: FxHashSet<(Place, LayerId, usize)>,
+    /// The limits that the last sweep reached.
+    limits: Limits,
 }
 
 impl Memory {
@@ -334,6 +339,7 @@ impl Memory {
 
 /// The matches in all graphs, innermost first.
 fn find_all(model: &Model, rules: &[Rule], memory: &Memory) -> Vec<(Place, Vec<Found>)> {
+    memory.limits.clear();
     let present = present(model);
     let index = Index::new(rules, |pattern| is_possible(pattern, &present));
     let graphs = model.walk().rev();
@@ -366,7 +372,12 @@ fn find(model: &Model, graph: &Graph, index: &Index, place: &Place, memory: &Mem
             if memory.is_settled(place, id, rule) {
                 continue;
             }
-            let Some(bound) = matching::at(&subject, &index.rules[rule].pattern, layer, Look::Whole) else { continue };
+            let bound = matching::at(&subject, &index.rules[rule].pattern, layer, Look::Whole);
+            let limit = subject.limit.take();
+            let Some(bound) = bound else {
+                limit.into_iter().for_each(|reason| memory.limits.note(rule, LayerRef::of(place, layer), reason));
+                continue;
+            };
             if bound.layers.iter().any(|(layer, _)| subject.is_taken(*layer)) {
                 continue;
             }

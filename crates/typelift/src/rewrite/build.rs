@@ -7,7 +7,7 @@ use super::constant::default_type;
 use super::evaluate::{Evaluator, Lack};
 use super::matching::{Bound, same_value, self_describe};
 use super::parse::rows_of;
-use super::term::{AttributeTerm, AttributeValue, Function, LayerTerm, Name, Rest, Side, TermKind};
+use super::term::{AttributeTerm, AttributeValue, Function, LayerName, LayerTerm, Name, Rest, Side, TermKind};
 use super::values;
 use crate::edit::Edit;
 use crate::model::graph::{EditError, Layer, LayerId, NewLayer, Output};
@@ -96,7 +96,7 @@ impl Build<'_, '_> {
         root: LayerId,
         expected: Option<ElementType>,
     ) -> Result<Option<Output>, EditError> {
-        let TermKind::Layer(layer) = &self.side.terms[term].kind else {
+        let TermKind::Layer(layer) = &self.side.terms[self.chosen(term)].kind else {
             return self.build_tensor(term, expected).map(Some);
         };
         if layer.output != 0 {
@@ -112,7 +112,7 @@ impl Build<'_, '_> {
         for &term in &self.side.roots {
             if let Some(list) = self.list(term) {
                 tensors.extend_from_slice(list);
-            } else if let TermKind::Layer(layer) = &self.side.terms[term].kind {
+            } else if let TermKind::Layer(layer) = &self.side.terms[self.chosen(term)].kind {
                 let ready = self.ready(layer, None, false)?;
                 tensors.push(self.add(ready)?.output(layer.output));
             } else {
@@ -122,8 +122,45 @@ impl Build<'_, '_> {
         Ok(tensors)
     }
 
+    /// The term, or of several operations the one that the pattern matched.
+    fn chosen(&self, term: usize) -> usize {
+        let TermKind::Either(branches) = &self.side.terms[term].kind else { return term };
+        let is_it = |term: &usize| match &self.side.terms[*term].kind {
+            TermKind::Layer(layer) => self.matched.iter().any(|matched| layer.same_as == Some(matched.at)),
+            _ => false,
+        };
+        branches.iter().map(|branch| branch.term).find(is_it).unwrap_or(term)
+    }
+
+    /// The constant that an expression is.
+    fn fold(&mut self, term: usize, expected: Option<ElementType>) -> Result<Output, EditError> {
+        let tensor = self.build_input(term, expected)?;
+        let array = values::computed(self.edit, self.edit.weights(), tensor).map_err(EditError::Other)?;
+        let output = constant(self.edit, self.constants, &array, array.len() <= MOST_SHARED)?;
+        self.added.push(output.layer);
+        Ok(output)
+    }
+
+    /// The name that a right side gives to a new layer.
+    fn name_of(&self, name: &LayerName) -> Result<String, EditError> {
+        Ok(match name {
+            LayerName::Text(text) => text.clone(),
+            LayerName::Variable(at) => {
+                self.variables.get(*at).and_then(|it| it.as_deref()).unwrap_or_default().to_owned()
+            }
+            LayerName::All(parts) => parts.iter().map(|part| self.name_of(part)).collect::<Result<String, _>>()?,
+            LayerName::Tensor(at) => {
+                let tensor = self.bound[*at].as_ref().and_then(Bound::tensor);
+                let layer = tensor.and_then(|tensor| self.edit.layer(tensor.layer));
+                let unknown = || EditError::Other(format!("`{}` in a name is not a tensor", self.names[*at].text));
+                layer.ok_or_else(unknown)?.name().to_owned()
+            }
+        })
+    }
+
     /// The tensor of a term, with what it takes to make it.
     pub(super) fn build_tensor(&mut self, term: usize, expected: Option<ElementType>) -> Result<Output, EditError> {
+        let term = self.chosen(term);
         match &self.side.terms[term].kind {
             TermKind::Name { name, .. } | TermKind::Else { name, .. }
                 if matches!(self.bound[*name], Some(Bound::Tensor(_))) =>
@@ -133,6 +170,7 @@ impl Build<'_, '_> {
             }
             TermKind::Else { name, otherwise } if self.bound[*name].is_none() => self.build_input(*otherwise, expected),
             TermKind::Tensor(name) => self.edit.tensor(name).map_err(EditError::Find),
+            &TermKind::Fold(of) => self.fold(of, expected),
             TermKind::Layer(layer) => {
                 let mut ready = self.ready(layer, None, false)?;
                 let term = &self.side.terms[term];
@@ -204,7 +242,12 @@ impl Build<'_, '_> {
         let term = self.simplest(term);
         let evaluator = self.evaluator();
         let is_value = match &self.side.terms[term].kind {
-            TermKind::Layer(_) | TermKind::Any | TermKind::List(_) | TermKind::Tensor(_) => false,
+            TermKind::Layer(_)
+            | TermKind::Any
+            | TermKind::List(_)
+            | TermKind::Tensor(_)
+            | TermKind::Either(_)
+            | TermKind::Fold(_) => false,
             TermKind::Name { name, .. } => !matches!(self.bound[*name], Some(Bound::Tensor(_))),
             TermKind::Else { name, otherwise } => match self.bound[*name] {
                 Some(Bound::Tensor(_)) => false,
@@ -228,6 +271,7 @@ impl Build<'_, '_> {
             names: self.names,
             names_bound: self.bound,
             variables: self.variables,
+            variable_names: &[],
             plain: false,
         }
     }
@@ -304,7 +348,12 @@ impl Build<'_, '_> {
         if let Some(matched) = self.matched_by(term.more_inputs) {
             inputs.extend_from_slice(&matched.inputs[matched.term.inputs.len()..]);
         }
-        Ok(Ready { revisions: self.revisions(term, inputs.len(), is_root)?, inputs })
+        let mut revisions = self.revisions(term, inputs.len(), is_root)?;
+        if let Some(name) = &term.name {
+            let name = self.name_of(name)?;
+            revisions = revisions.into_iter().map(|new| new.named(&name)).collect();
+        }
+        Ok(Ready { revisions, inputs })
     }
 
     /// The inputs of a layer up to the first that stands for nothing in this match.

@@ -25,11 +25,14 @@ pub(super) fn compute(function: Function, of: &[Array]) -> Result<Array, String>
         }
         (Function::Reshape, [x, dims]) => reshape(x, &dims.to_integers()),
         (Function::Gather, [x, indices]) => pick(x, indices.to_integers().into_iter()),
-        (Function::Slice, [x, at]) => {
-            let at = at.first_integer().unwrap_or(0);
-            pick(x, at..at + 1).map(|x| x.reshaped(x.dims[1..].into()).unwrap_or(x))
-        }
-        (Function::Slice, [x, from, to]) => slice(x, from.first_integer(), to.first_integer()),
+        (Function::Slice(axis), [x, from, to @ ..]) => slice(x, axis, from.first_integer(), to.first()),
+        (Function::Round, [x]) => Ok(x.map(|v| v, f64::round_ties_even)),
+        (Function::Abs, [x]) => Ok(x.map(i128::abs, f64::abs)),
+        (Function::Min | Function::Max, [x]) => extreme(x, function == Function::Max),
+        (Function::Min, [x, y]) => between(x, None, Some(y)),
+        (Function::Max, [x, y]) => between(x, Some(y), None),
+        (Function::Clamp, [x, least, most]) => between(x, Some(least), Some(most)),
+        (Function::Join(axis), all) => join(all, axis),
         (Function::Product, [x]) => {
             let product = x.to_floats().iter().product();
             Ok(Array::scalar(x.element_type, product))
@@ -90,17 +93,83 @@ fn elementwise(function: Function, x: &Array, y: &Array) -> Result<Array, String
 
 /// The elements at these places of the first axis, negative ones counted from its end.
 fn pick(x: &Array, indices: impl Iterator<Item = i64>) -> Result<Array, String> {
-    let length = *x.dims.first().ok_or("one number has no elements")?;
+    pick_on(x, 0, indices)
+}
+
+fn pick_on(x: &Array, axis: usize, indices: impl Iterator<Item = i64>) -> Result<Array, String> {
+    let length = *x.dims.get(axis).ok_or_else(|| match axis {
+        0 => "one number has no elements".to_owned(),
+        _ => format!("{:?} has no axis {axis}", x.dims),
+    })?;
     let place = |index: i64| usize::try_from(if index < 0 { index + length as i64 } else { index }).ok();
     let places = indices.map(place).collect::<Option<Vec<_>>>();
-    let found = places.and_then(|places| x.take(0, places.into_iter()));
+    let found = places.and_then(|places| x.take(axis, places.into_iter()));
     found.ok_or_else(|| format!("an index is outside of {length} elements"))
 }
 
-fn slice(x: &Array, from: Option<i64>, to: Option<i64>) -> Result<Array, String> {
-    let length = x.dims.first().map_or(0, |&length| length as i64);
+/// `x[from:to]` of an axis, or without `to` the one element there, whose axis is dropped.
+fn slice(x: &Array, axis: usize, from: Option<i64>, to: Option<&Array>) -> Result<Array, String> {
+    let from = from.unwrap_or(0);
+    let Some(to) = to else {
+        let picked = pick_on(x, axis, from..from + 1)?;
+        let dims = picked.dims.iter().enumerate().filter(|(at, _)| *at != axis).map(|(_, &dim)| dim).collect();
+        return Ok(picked.reshaped(dims).unwrap_or(picked));
+    };
+    let length = x.dims.get(axis).map_or(0, |&length| length as i64);
     let place = |at: i64| (if at < 0 { at + length } else { at }).clamp(0, length);
-    pick(x, place(from.unwrap_or(0))..place(to.unwrap_or(length)))
+    pick_on(x, axis, place(from)..place(to.first_integer().unwrap_or(length)))
+}
+
+/// The smallest or the largest element.
+fn extreme(x: &Array, is_largest: bool) -> Result<Array, String> {
+    let values = x.to_floats();
+    let found = values.iter().copied().reduce(|a, b| if is_largest { a.max(b) } else { a.min(b) });
+    found.map(|value| Array::scalar(x.element_type, value)).ok_or_else(|| "there are no elements".to_owned())
+}
+
+/// Each element, or the limit that it passes.
+fn between(x: &Array, least: Option<&Array>, most: Option<&Array>) -> Result<Array, String> {
+    let mut found = x.clone();
+    for (limit, is_least) in [(least, true), (most, false)] {
+        let Some(limit) = limit else { continue };
+        if limit.element_type != found.element_type {
+            return Err(format!("{} and {} do not go together", found.element_type, limit.element_type));
+        }
+        let dims = broadcast(&found.dims, &limit.dims);
+        let dims = dims.ok_or_else(|| format!("{:?} and {:?} do not broadcast", found.dims, limit.dims))?;
+        let (x, limit) = (stretch(&found, &dims), stretch(limit, &dims));
+        let int = |a: i128, b: i128| Some(if is_least { a.max(b) } else { a.min(b) });
+        let float = |a: f64, b: f64| if is_least { a.max(b) } else { a.min(b) };
+        found = x.zip(&limit, int, float).ok_or("the limits are of another kind")?;
+    }
+    Ok(found)
+}
+
+/// Arrays one after the other along an axis.
+fn join(all: &[Array], axis: i64) -> Result<Array, String> {
+    let first = all.first().ok_or("there is nothing to join")?;
+    let rank = first.dims.len();
+    let at = usize::try_from(if axis < 0 { axis + rank as i64 } else { axis }).ok().filter(|&at| at < rank);
+    let at = at.ok_or_else(|| format!("there are {rank} axes"))?;
+    let fits = |x: &Array| {
+        let others = |dims: &[usize]| {
+            dims.iter().enumerate().filter(|(axis, _)| *axis != at).map(|(_, &dim)| dim).collect::<Vec<_>>()
+        };
+        x.element_type == first.element_type && x.dims.len() == rank && others(&x.dims) == others(&first.dims)
+    };
+    if let Some(other) = all.iter().find(|x| !fits(x)) {
+        let of = |x: &Array| format!("{}{}", x.element_type, x.shape());
+        return Err(format!("{} and {} are not joined along axis {axis}", of(first), of(other)));
+    }
+    // With the axis in front, one follows the other.
+    let order: Vec<_> = std::iter::once(at).chain((0..rank).filter(|&axis| axis != at)).collect();
+    let moved = all.iter().map(|x| transpose(x, &order)).collect::<Result<Vec<_>, _>>()?;
+    let flat: Vec<_> = moved.iter().map(|x| Array { dims: [x.len()].into_iter().collect(), ..x.clone() }).collect();
+    let mut dims = moved[0].dims.clone();
+    dims[0] = moved.iter().map(|x| x.dims[0]).sum();
+    let mut back = vec![0; rank];
+    order.iter().enumerate().for_each(|(place, &axis)| back[axis] = place);
+    transpose(&Array { dims, ..concat(&flat)? }, &back)
 }
 
 fn concat(all: &[Array]) -> Result<Array, String> {

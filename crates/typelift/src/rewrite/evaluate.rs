@@ -8,7 +8,6 @@ use super::matching::Bound;
 use super::shapes::{self, Part};
 use super::term::{DimPattern, DimsPart, Function, Name, Side, TermKind, Times};
 use super::values;
-use crate::base::names::matches_glob;
 use crate::model::graph::{Graph, Layer, Output};
 use crate::model::shape::Shape;
 use crate::model::weights::Weights;
@@ -37,6 +36,7 @@ pub(super) struct Evaluator<'a> {
     pub(super) names: &'a [Name],
     pub(super) names_bound: &'a [Option<Bound>],
     pub(super) variables: &'a [Option<compact_str::CompactString>],
+    pub(super) variable_names: &'a [String],
     /// Whether numbers are plain numbers, and not of the element types that tensors have.
     pub(super) plain: bool,
 }
@@ -70,13 +70,22 @@ impl Evaluator<'_> {
             TermKind::Compute(_, of) if of.len() > 1 => {
                 format!("it is {}", print_values(&self.array(of[0], None)?))
             }
-            TermKind::NameLike(of, _) => format!("it is `{}`", self.layer_name(*of)?),
             _ => "it is false".to_owned(),
         }))
     }
 
+    /// The same evaluator with other meanings of names and variables.
+    pub(super) fn with<'b>(
+        &'b self,
+        names_bound: &'b [Option<Bound>],
+        variables: &'b [Option<compact_str::CompactString>],
+    ) -> Evaluator<'b> {
+        let &Self { graph, weights, side, names, variable_names, plain, .. } = self;
+        Evaluator { graph, weights, side, names, names_bound, variables, variable_names, plain }
+    }
+
     /// The name of the layer that makes a tensor.
-    fn layer_name(&self, term: usize) -> Result<&str, Lack> {
+    pub(super) fn layer_name(&self, term: usize) -> Result<&str, Lack> {
         let layer = self.known(term)?.tensor.and_then(|tensor| self.graph.layer(tensor.layer));
         layer.map(Layer::name).ok_or_else(|| Lack::Reason(format!("{} is of no layer", self.text(term))))
     }
@@ -157,7 +166,7 @@ impl Evaluator<'_> {
                 Some(_) => self.named(*name, expected)?,
                 None => self.array(*otherwise, expected)?,
             },
-            TermKind::NameLike(of, glob) => truth(matches_glob(glob, self.layer_name(*of)?)),
+            TermKind::NameLike(of, pattern) => truth(self.parts_of_name(*of, pattern)?.is_some()),
             TermKind::DimsLike(of, parts) => truth(self.dims_like(*of, parts).is_ok()),
             TermKind::Compute(function, of) if function.measures() => self.measure(*function, of)?,
             TermKind::Compute(function, of) => self.compute(*function, of, expected)?,
@@ -200,7 +209,7 @@ impl Evaluator<'_> {
         let wanted = first.as_ref().map(|array| array.element_type).or(expected);
         let indices = matches!(
             function,
-            Function::Transpose | Function::Reshape | Function::Gather | Function::Slice | Function::Without
+            Function::Transpose | Function::Reshape | Function::Gather | Function::Slice(_) | Function::Without
         );
         let of = of.iter().enumerate().map(|(position, &at)| match position {
             1.. if indices => self.array(at, Some(ElementType::I64)),
@@ -290,6 +299,7 @@ impl Evaluator<'_> {
             | TermKind::Chain(_)
             | TermKind::Either(_)
             | TermKind::File(_)
+            | TermKind::Fold(_)
             | TermKind::Tensor(_) => false,
         }
     }

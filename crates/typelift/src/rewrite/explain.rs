@@ -21,6 +21,8 @@ pub struct Explanation {
     pub matches: bool,
     /// The first thing that does not fit.
     pub reason: Option<String>,
+    /// Why the rule does nothing where its pattern matches.
+    effect: Option<String>,
     text: String,
     operation: String,
     span: std::ops::Range<usize>,
@@ -35,7 +37,10 @@ impl Display for Explanation {
         }
         match &self.reason {
             Some(reason) => f.write_str(&pointer(&self.text, self.span.clone(), reason)),
-            None => write!(f, "\n  {}\n  matches", self.text),
+            None => {
+                write!(f, "\n  {}\n  matches", self.text)?;
+                self.effect.as_ref().map_or(Ok(()), |effect| write!(f, ", {effect}"))
+            }
         }
     }
 }
@@ -77,6 +82,7 @@ impl Model {
                 layer: Some(LayerRef::of(place, layer)),
                 matches: miss.is_none(),
                 reason,
+                effect: None,
                 text: text.clone(),
                 operation: layer.ty().to_owned(),
                 span,
@@ -90,7 +96,7 @@ impl Model {
             let (place, id) = self.find(name)?;
             let found = self.graph_at(&place).and_then(|graph| Some((graph, graph.layer(id)?)));
             let (graph, layer) = found.ok_or_else(|| FindError::Unknown(name.to_owned()))?;
-            return Ok(look(&place, graph, layer).1);
+            return Ok(self.with_effect(rule, look(&place, graph, layer).1));
         }
         let is_root = |layer: &Layer| operations.contains(&operation_of(layer));
         let mut best: Option<(usize, Explanation)> = None;
@@ -102,14 +108,34 @@ impl Model {
                 }
             }
         }
-        Ok(best.map(|(_, explanation)| explanation).unwrap_or_else(|| Explanation {
+        Ok(best.map(|(_, explanation)| self.with_effect(rule, explanation)).unwrap_or_else(|| Explanation {
             rule: rule.name().to_owned(),
             layer: None,
             matches: false,
             reason: Some(format!("the model does not have a layer {}", operations.join(" or "))),
+            effect: None,
             text: text.clone(),
             operation: String::new(),
             span: head.clone(),
         }))
+    }
+
+    /// The explanation with what applying the rule there does, where its pattern matches.
+    fn with_effect(&self, rule: &Rule, explanation: Explanation) -> Explanation {
+        let Some(at) = explanation.layer.as_ref().filter(|_| explanation.matches) else { return explanation };
+        let tried = self.clone().rewrite_where_possible(std::slice::from_ref(rule));
+        let effect = match tried {
+            Err(error) => Some(format!("but the rule is refused: {error}")),
+            Ok((report, _)) if report.applied.iter().any(|site| site.layer == *at) => None,
+            Ok((report, refused)) => {
+                let reason = refused.iter().find_map(|error| error.at(at)).map(|(_, reason)| reason);
+                Some(match reason {
+                    Some(reason) => format!("but what takes its place is refused: {reason}"),
+                    None if report.applied.is_empty() => "but the replacement would change nothing".to_owned(),
+                    None => "but another match takes one of its layers".to_owned(),
+                })
+            }
+        };
+        Explanation { effect, ..explanation }
     }
 }

@@ -1,7 +1,7 @@
 //! Finding where a pattern fits.
 
 use std::cell::{OnceCell, RefCell};
-use std::collections::VecDeque;
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -91,8 +91,10 @@ pub(super) struct Subject<'a> {
     constants: RefCell<FxHashMap<Output, Option<Arc<Array>>>>,
     /// The layers of matches that were found before.
     pub(super) taken: RefCell<FxHashSet<LayerId>>,
-    /// The layers that a link leads to from a tensor, the nearest first.
-    pub(super) downstream: RefCell<FxHashMap<(Link, Output), VecDeque<LayerId>>>,
+    /// The layers that a link leads to from a tensor, by their positions in the order of computation.
+    pub(super) downstream: RefCell<FxHashMap<(Link, Output), BTreeMap<usize, LayerId>>>,
+    /// The limit that the last search reached.
+    pub(super) limit: RefCell<Option<String>>,
 }
 
 impl<'a> Subject<'a> {
@@ -108,6 +110,7 @@ impl<'a> Subject<'a> {
             constants: RefCell::default(),
             taken: RefCell::default(),
             downstream: RefCell::default(),
+            limit: RefCell::default(),
         }
     }
 
@@ -420,6 +423,7 @@ impl<'a> Search<'a> {
             TermKind::Either(branches) => branches.iter().any(|branch| self.match_branch(branch, tensor)),
             TermKind::List(_)
             | TermKind::File(_)
+            | TermKind::Fold(_)
             | TermKind::Tensor(_)
             | TermKind::Variable(_)
             | TermKind::Type(_)
@@ -712,12 +716,16 @@ impl<'a> Search<'a> {
                 names: &self.pattern.names,
                 names_bound: &self.bound.names,
                 variables: &self.bound.variables,
+                variable_names: &self.pattern.variables,
                 plain: true,
             };
-            match evaluator.holds(predicate.term) {
+            match evaluator.decide(predicate.term) {
                 Ok(found) => {
-                    for (name, number) in found {
+                    for (name, number) in found.numbers {
                         self.bound.names[name] = Some(Bound::Number(number));
+                    }
+                    for (variable, text) in found.texts {
+                        self.bound.variables[variable] = Some(text.into());
                     }
                 }
                 Err(Lack::Absent) => {}

@@ -35,6 +35,7 @@ mod explain;
 mod known;
 pub mod library;
 mod lists;
+mod logic;
 mod matching;
 mod normal;
 pub mod notation;

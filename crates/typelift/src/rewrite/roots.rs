@@ -1,16 +1,43 @@
 //! Patterns of several roots: finding the second and those after it.
 
-use std::collections::VecDeque;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 
 use rustc_hash::FxHashSet;
 
 use super::apply::operation_of;
 use super::matching::{Bindings, Bound, MOST_STEPS, Search, Subject, self_describe};
 use super::term::Link;
+use super::{Rule, Skipped};
+use crate::findings::LayerRef;
 use crate::model::graph::{Layer, LayerId, Output};
 
 /// Limit on the layers that one attempt tries as a further root.
 const MOST_TRIED: usize = 1 << 7;
+
+/// Sites at which not all layers were tried as a further root, by the position of the rule.
+#[derive(Default)]
+pub(super) struct Limits(RefCell<BTreeMap<usize, (LayerRef, String, usize)>>);
+
+impl Limits {
+    pub(super) fn clear(&self) {
+        self.0.borrow_mut().clear();
+    }
+
+    pub(super) fn note(&self, rule: usize, layer: LayerRef, reason: String) {
+        self.0.borrow_mut().entry(rule).or_insert((layer, reason, 0)).2 += 1;
+    }
+
+    /// An entry of the report for each rule.
+    pub(super) fn to_skipped(&self, rules: &[Rule]) -> Vec<Skipped> {
+        let limits = self.0.borrow();
+        let skipped = limits.iter().map(|(&rule, (layer, reason, count))| {
+            let others = if *count > 1 { format!("; the same at {} other layers", count - 1) } else { String::new() };
+            Skipped { rule: rules[rule].name().to_owned(), layer: layer.clone(), reason: format!("{reason}{others}") }
+        });
+        skipped.collect()
+    }
+}
 
 impl Subject<'_> {
     /// Of the tensors that a link names, one that few layers use.
@@ -19,17 +46,39 @@ impl Subject<'_> {
         tensors.min_by_key(|&tensor| self.graph.consumers(tensor).take(64).count())
     }
 
-    /// The layers that a link leads to from a tensor and that no match has, in the order in which they are tried.
-    fn downstream(&self, link: &Link, tensor: Output) -> Vec<LayerId> {
-        let mut known = self.downstream.borrow_mut();
-        let layers = known.entry((link.clone(), tensor)).or_insert_with(|| self.find_downstream(link, tensor));
-        while layers.front().is_some_and(|&layer| self.is_taken(layer)) {
-            layers.pop_front();
+    /// The layers that a link leads to from a tensor and that no match has, the nearest to a layer first: the position in the
+    /// order of computation counts. With them, how many there are if not all are tried.
+    fn downstream(&self, link: &Link, tensor: Output, near: LayerId) -> (Vec<LayerId>, Option<usize>) {
+        let mut all = self.downstream.borrow_mut();
+        let known = all.entry((link.clone(), tensor)).or_insert_with(|| {
+            let position = |layer: &LayerId| self.positions().get(layer).copied().unwrap_or_default();
+            self.find_downstream(link, tensor).into_iter().map(|layer| (position(&layer), layer)).collect()
+        });
+        let center = self.positions().get(&near).copied().unwrap_or_default();
+        let (mut found, mut taken) = (Vec::new(), Vec::new());
+        {
+            let mut before = known.range(..center).rev().peekable();
+            let mut after = known.range(center..).peekable();
+            while found.len() < MOST_TRIED {
+                let distances = (before.peek().map(|(at, _)| center - **at), after.peek().map(|(at, _)| **at - center));
+                let next = match distances {
+                    (None, None) => break,
+                    (Some(back), forth) if forth.is_none_or(|forth| back < forth) => before.next(),
+                    _ => after.next(),
+                };
+                let Some((&at, &layer)) = next else { break };
+                if self.is_taken(layer) { taken.push(at) } else { found.push(layer) }
+            }
         }
-        layers.iter().copied().filter(|&layer| !self.is_taken(layer)).take(MOST_TRIED).collect()
+        for at in taken {
+            known.remove(&at);
+        }
+        let count = known.len();
+        let is_cut = found.len() == MOST_TRIED && count > MOST_TRIED;
+        (found, is_cut.then_some(count))
     }
 
-    fn find_downstream(&self, link: &Link, tensor: Output) -> VecDeque<LayerId> {
+    fn find_downstream(&self, link: &Link, tensor: Output) -> Vec<LayerId> {
         let mut found = Vec::new();
         let mut seen = FxHashSet::default();
         found.extend(self.graph.consumers(tensor).map(|input| input.layer).filter(|&layer| seen.insert(layer)));
@@ -55,7 +104,9 @@ impl Search<'_> {
         let Some(((&root, &name), link)) = open else { return self.finish() };
         let (graph, port) = (self.subject.graph, self.port_of(root));
         let Some(from) = self.subject.leads_to(link, &self.bound) else { return false };
-        for layer in self.subject.downstream(link, from) {
+        let near = self.bound.layers.first().map_or(from.layer, |&(first, _)| first);
+        let (layers, cut) = self.subject.downstream(link, from, near);
+        for layer in layers {
             let tensor = layer.output(port);
             let is_inside = self.bound.layers.iter().any(|(inside, _)| *inside == layer);
             self.steps += 1;
@@ -71,7 +122,13 @@ impl Search<'_> {
             }
         }
         let source = graph.layer(from.layer).map(self_describe).unwrap_or_default();
-        self.refuse(side.terms[root].span.clone(), || format!("nothing that {source} leads to fits"))
+        let limit = cut.map(|count| {
+            let name = &self.name(name).text;
+            format!("only the nearest {MOST_TRIED} of {count} layers that {source} leads to are tried as `{name}`")
+        });
+        let reason = limit.clone().unwrap_or_else(|| format!("nothing that {source} leads to fits"));
+        *self.subject.limit.borrow_mut() = limit.or(self.subject.limit.take());
+        self.refuse(side.terms[root].span.clone(), || reason)
     }
 
     /// Whether nothing that the match is computed from is computed from one of its roots, so that one layer can take the place

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 use typelift_promote::ElementType;
 
+use crate::base::name_pattern::NamePattern;
 use crate::model::shape::Shape;
 use crate::ops::values::array::ArrayFile;
 use crate::rewrite::notation::Literal;
@@ -43,6 +44,8 @@ pub(crate) enum TermKind {
     List(usize),
     /// A constant with these values.
     Literal(Literal),
+    /// The values of an expression, computed while the rule is applied.
+    Fold(usize),
     /// A constant whose values are in a file.
     File(Arc<ArrayFile>),
     /// The tensor of the graph that has this name.
@@ -61,8 +64,8 @@ pub(crate) enum TermKind {
     Else { name: usize, otherwise: usize },
     /// Arithmetic on constants and properties of tensors.
     Compute(Function, Vec<usize>),
-    /// Whether the layer that makes a tensor has a name like this: `*` is any text, `?` any letter.
-    NameLike(usize, String),
+    /// Compares the name of the layer that makes a tensor with a pattern, whose parts become variables.
+    NameLike(usize, Arc<NamePattern>),
     /// Whether a shape or a list of numbers is like this.
     DimsLike(usize, Vec<DimsPart>),
 }
@@ -108,6 +111,10 @@ pub(crate) struct LayerTerm {
     pub(crate) attributes: Vec<AttributeTerm>,
     /// What `...` among the attributes means.
     pub(crate) more_attributes: Rest,
+    /// The name of the new layer, on a right side.
+    pub(crate) name: Option<LayerName>,
+    /// The term of the pattern that must have matched, for one of several operations on a right side.
+    pub(crate) same_as: Option<usize>,
     pub(crate) output: usize,
 }
 
@@ -116,6 +123,17 @@ impl LayerTerm {
     pub(crate) fn takes_from(&self, term: usize) -> bool {
         [self.more_attributes, self.more_inputs].contains(&Rest::Of(term))
     }
+}
+
+/// The name of a new layer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum LayerName {
+    Text(String),
+    /// The name of the layer that makes a tensor, by the position of the tensor's name.
+    Tensor(usize),
+    /// The value of a variable.
+    Variable(usize),
+    All(Vec<Self>),
 }
 
 /// What `...` means.
@@ -296,8 +314,22 @@ pub(crate) enum Function {
     Product,
     /// The product of two matrices.
     MatMul,
-    /// `c[from:to]` of the first axis.
-    Slice,
+    /// `c[from:to]` of an axis.
+    Slice(usize),
+    /// The nearest whole numbers, the even one of two.
+    Round,
+    Abs,
+    Min,
+    Max,
+    /// Numbers, none less than the second operand nor greater than the third.
+    Clamp,
+    /// Joins along an axis.
+    Join(i64),
+    /// True if all operands are.
+    And,
+    /// True if one of the operands is.
+    Or,
+    Not,
     Convert(Option<ElementType>),
     /// Conversion to the type that this variable is.
     ConvertTo(usize),
@@ -386,6 +418,11 @@ pub(super) const FUNCTIONS: &[(&str, Function, usize, usize)] = &[
     ("concat", Function::Concat, 1, 8),
     ("product", Function::Product, 1, 1),
     ("matmul", Function::MatMul, 2, 2),
+    ("round", Function::Round, 1, 1),
+    ("abs", Function::Abs, 1, 1),
+    ("min", Function::Min, 1, 2),
+    ("max", Function::Max, 1, 2),
+    ("clamp", Function::Clamp, 3, 3),
     ("rank", Function::Rank, 1, 1),
     ("size", Function::Size, 1, 1),
     ("dim", Function::Dim, 2, 2),

@@ -1,9 +1,12 @@
 //! Constants as values: what a tensor holds that is computed from constants alone.
 
+use rustc_hash::FxHashMap;
+
+use super::matching::self_describe;
 use crate::model::graph::{Graph, Layer, Output};
 use crate::model::weights::Weights;
 use crate::ops::evaluate::{Bounds, Evaluation};
-use crate::ops::values::array::Array;
+use crate::ops::values::array::{Array, MAX_ELEMENTS};
 use crate::ops::{self, Attributes, LayerKind};
 
 /// Arithmetic on constants with more elements is left as it is.
@@ -44,6 +47,53 @@ fn find(graph: &Graph, weights: &Weights, tensor: Output, depth: usize) -> Optio
     let evaluation = Evaluation::new(Attributes::new(layer, operation), graph, tensor.port, weights);
     let found = operation.evaluator().apply(&evaluation, &inputs.iter().collect::<Vec<_>>())?;
     found.exact().cloned()
+}
+
+/// Computes a tensor from constants, whatever the operations between them.
+///
+/// # Errors
+/// The layer at which that is not possible.
+pub(super) fn computed(graph: &Graph, weights: &Weights, tensor: Output) -> Result<Array, String> {
+    let mut known = FxHashMap::default();
+    compute(graph, weights, tensor, &mut known)?;
+    known.remove(&tensor).and_then(|bounds| bounds.exact().cloned()).ok_or_else(|| "it has no values".to_owned())
+}
+
+fn compute(
+    graph: &Graph,
+    weights: &Weights,
+    tensor: Output,
+    known: &mut FxHashMap<Output, Bounds>,
+) -> Result<(), String> {
+    if known.contains_key(&tensor) {
+        return Ok(());
+    }
+    let layer = graph.layer(tensor.layer).ok_or("a layer is gone")?;
+    if let Some(array) = values(graph, weights, tensor) {
+        known.insert(tensor, Bounds::exactly(array));
+        return Ok(());
+    }
+    let described = self_describe(layer);
+    if layer.inputs().is_empty() || !computes(layer) {
+        return Err(format!("{described} is not a constant"));
+    }
+    let sources = graph.producers(layer.id()).into_iter().collect::<Option<Vec<_>>>();
+    let sources = sources.ok_or_else(|| format!("an input of {described} is not connected"))?;
+    sources.iter().try_for_each(|&source| compute(graph, weights, source, known))?;
+    let inputs: Vec<_> = sources.iter().filter_map(|source| known.get(source)).collect();
+    let found = layer.operation().and_then(|operation| {
+        let evaluation = Evaluation::new(Attributes::new(layer, operation), graph, tensor.port, weights);
+        operation.evaluator().apply(&evaluation, &inputs)
+    });
+    let count = layer.outputs().get(tensor.port).and_then(|port| port.shape().element_count());
+    let Some(found) = found.filter(Bounds::is_exact) else {
+        return Err(match count.filter(|&count| count > MAX_ELEMENTS as u64) {
+            Some(count) => format!("{described} has {count} elements, and at most {MAX_ELEMENTS} are computed"),
+            None => format!("the values of {described} are not computed here"),
+        });
+    };
+    known.insert(tensor, found);
+    Ok(())
 }
 
 /// True if a tensor is computed from constants alone, as [`values`] computes it.

@@ -8,7 +8,7 @@
 //! | promotion and alignment | `align`, `converts`, `lowering`, `why` |
 //! | edits | `edit`, `verbs` (one verb at a time), `rewrites` (whole rewrites in Rust) |
 //! | statements | `ends`, `statements` |
-//! | rules | `rewrite` (single rules and what is said of them), `rewrite_laws` (laws over generated graphs), `library` (the shipped sets) |
+//! | rules | `rewrite` (single rules and what is said of them), `right_sides`, `rewrite_laws` (laws over generated graphs), `library` (the shipped sets) |
 //! | precision and releases | `precision`, `marks`, `targets`, `releases` |
 //! | the notation | `notation`, `notation_mutations`, `notation_survival` |
 //! | whole models | `models`, `corpus` |
@@ -56,6 +56,7 @@ mod releases;
 mod rewrite;
 mod rewrite_laws;
 mod rewrites;
+mod right_sides;
 mod rooms;
 mod small;
 mod statements;

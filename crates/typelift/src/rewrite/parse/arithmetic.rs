@@ -170,7 +170,7 @@ impl Parser<'_> {
     }
 
     /// `(Add|Subtract)`, if it comes here, with an opening parenthesis after it.
-    fn operations_ahead(&mut self) -> Option<Vec<(String, Range<usize>)>> {
+    pub(super) fn operations_ahead(&mut self) -> Option<Vec<(String, Range<usize>)>> {
         let mut ahead = self.cursor.clone();
         ahead.eat("(");
         let mut operations = Vec::new();
@@ -256,25 +256,6 @@ impl Parser<'_> {
         Ok(left)
     }
 
-    /// `name(x) like "*/attn/*"`, if it comes here.
-    fn name_like(&mut self, start: usize) -> Result<Option<usize>, NotationError> {
-        let mut ahead = self.cursor.clone();
-        if ahead.word() != "name" || !ahead.eat_here("(") {
-            return Ok(None);
-        }
-        ahead.skip_space();
-        let (at, text) = (ahead.at, ahead.word().to_owned());
-        self.cursor = ahead;
-        let tensor = self.bound(at, &text)?;
-        self.cursor.expect(")")?;
-        if !self.cursor.eat_word("like") {
-            return Err(self.cursor.expected("`like` and a name in quotes: `name(x) like \"*/attn/*\"`"));
-        }
-        self.cursor.skip_space();
-        let glob = self.cursor.quoted()?.ok_or_else(|| self.cursor.expected("a name in quotes: `\"*/attn/*\"`"))?;
-        self.put(start..self.cursor.at, TermKind::NameLike(tensor, glob)).map(Some)
-    }
-
     /// `[1?, C, 1...]`, which a list is compared with.
     fn dims_like(&mut self, list: usize) -> Result<Vec<DimsPart>, NotationError> {
         self.cursor.expect("[")?;
@@ -350,7 +331,12 @@ impl Parser<'_> {
         }
     }
 
-    fn compute(&mut self, span: Range<usize>, function: Function, of: Vec<usize>) -> Result<usize, NotationError> {
+    pub(super) fn compute(
+        &mut self,
+        span: Range<usize>,
+        function: Function,
+        of: Vec<usize>,
+    ) -> Result<usize, NotationError> {
         let mut operands = of.iter().enumerate();
         let tensor = operands.find(|&(at, &operand)| !function.looks_at(at) && !self.is_constant(operand));
         let Some((_, &tensor)) = tensor.filter(|_| self.mode == Mode::Replacement) else {
@@ -385,6 +371,11 @@ impl Parser<'_> {
             let operand = self.deeper(Self::operand)?;
             return self.compute(start..self.cursor.at, Function::Negate, vec![operand]);
         }
+        if self.mode == Mode::Replacement
+            && let Some(term) = self.matched_operation(start)?
+        {
+            return Ok(term);
+        }
         let term = if self.cursor.eat("(") {
             let inner = self.sum()?;
             self.cursor.expect(")")?;
@@ -396,27 +387,6 @@ impl Parser<'_> {
             self.named(start)?.0
         };
         if self.cursor.rest().starts_with('[') { self.slice(start, term) } else { Ok(term) }
-    }
-
-    /// `c[1:3]`, `c[2:]`, `c[0]`
-    fn slice(&mut self, start: usize, of: usize) -> Result<usize, NotationError> {
-        self.cursor.expect("[")?;
-        let bound = |parser: &mut Self, open: i128| {
-            parser.cursor.skip_space();
-            let at = parser.cursor.at;
-            let literal = match Literal::read(&mut parser.cursor)? {
-                Some(literal) if literal.dims.is_empty() => literal,
-                _ => Literal::whole(open, at..at),
-            };
-            parser.put(at..parser.cursor.at, TermKind::Literal(literal))
-        };
-        let from = bound(self, 0)?;
-        let mut of = vec![of, from];
-        if self.cursor.eat(":") {
-            of.push(bound(self, i128::from(i32::MAX))?);
-        }
-        self.cursor.expect("]")?;
-        self.compute(start..self.cursor.at, Function::Slice, of)
     }
 
     /// The operands of a function, from after its parenthesis.
@@ -431,9 +401,13 @@ impl Parser<'_> {
             Mode::Condition => Self::comparison,
             _ => Self::sum,
         };
+        let measures = std::mem::replace(&mut self.measures, function.looks_at(0));
         let mut of = vec![operand(self)?];
         while self.cursor.eat(",") {
-            if function == Function::Convert(None) {
+            self.measures = function.looks_at(of.len());
+            if let (Function::Concat, Some(axis)) = (function, self.axis_ahead()?) {
+                function = Function::Join(axis);
+            } else if function == Function::Convert(None) {
                 function = if self.cursor.eat("$") {
                     Function::ConvertTo(self.variable()?)
                 } else {
@@ -443,6 +417,7 @@ impl Parser<'_> {
                 of.push(self.sum()?);
             }
         }
+        self.measures = measures;
         self.cursor.expect(")")?;
         let span = start..self.cursor.at;
         let counts = FUNCTIONS.iter().find(|(known, ..)| *known == name).map_or((1, 1), |row| (row.2, row.3));
@@ -453,6 +428,18 @@ impl Parser<'_> {
             return Err(self.cursor.error(span, format!("`{name}` takes {takes} operand{plural}, got {}", of.len())));
         }
         self.compute(span, function, of)
+    }
+
+    /// `axis=1`, if it comes here.
+    fn axis_ahead(&mut self) -> Result<Option<i64>, NotationError> {
+        let mut ahead = self.cursor.clone();
+        if ahead.word() != "axis" || !ahead.eat("=") {
+            return Ok(None);
+        }
+        let axis = Literal::read(&mut ahead)?.filter(|axis| axis.dims.is_empty() && axis.is_whole());
+        let Some(axis) = axis else { return Err(ahead.expected("the number of an axis")) };
+        self.cursor = ahead;
+        Ok(Some(axis.numbers[0].to_float() as i64))
     }
 
     /// A word of a condition that is an element type.
@@ -497,6 +484,8 @@ impl LayerTerm {
             more_inputs: Rest::None,
             attributes: Vec::new(),
             more_attributes: Rest::None,
+            name: None,
+            same_as: None,
             output: 0,
         }
     }

@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::{Mode, Parser};
 use crate::ops;
 use crate::rewrite::notation::{Cursor, NotationError};
-use crate::rewrite::term::{Definition, FUNCTIONS, Name};
+use crate::rewrite::term::{Definition, Name};
 
 /// The parts of a rule, as bytes of its text.
 #[derive(Clone, Debug, Default)]
@@ -76,9 +76,9 @@ pub(super) fn split(text: &str, range: Range<usize>) -> Result<Clauses, Notation
 /// The names of a definition, whether the only one is a list, and where its pattern is.
 #[derive(Clone, Debug)]
 pub(super) struct Item {
-    names: Vec<String>,
-    is_list: bool,
-    body: Range<usize>,
+    pub(super) names: Vec<String>,
+    pub(super) is_list: bool,
+    pub(super) body: Range<usize>,
 }
 
 /// `a = P, (b, c) = Q`: each begins at the start, after a comma, or on a line of its own.
@@ -177,8 +177,8 @@ impl Definitions {
         if name.is_empty() {
             return Err(cursor.expected("the name of a pattern"));
         }
-        let taken = ops::revisions(&name).iter().any(|row| row.name() == name)
-            || FUNCTIONS.iter().any(|(known, ..)| *known == name);
+        // Functions are of right sides and conditions, so a pattern may have the name of one.
+        let taken = ops::revisions(&name).iter().any(|row| row.name() == name);
         if taken || self.0.contains_key(&name) {
             return Err(cursor.error(start..cursor.at, format!("`{name}` has a meaning already")));
         }

@@ -85,6 +85,9 @@ impl Parser<'_> {
     }
 
     fn operation(&mut self, start: usize, head: Head) -> Result<usize, NotationError> {
+        if head.version.is_none() && head.text == "fold" && self.mode == Mode::Replacement {
+            return self.fold(start);
+        }
         if head.version.is_none() {
             let function = FUNCTIONS.iter().find(|(name, ..)| *name == head.text);
             if let Some(&(name, function, ..)) = function.filter(|_| self.mode != Mode::Pattern) {
@@ -194,6 +197,7 @@ impl Parser<'_> {
 
     /// The inputs and attributes of a layer, from after the parenthesis.
     fn layer(&mut self, start: usize, mut layer: LayerTerm) -> Result<usize, NotationError> {
+        let measures = std::mem::take(&mut self.measures);
         let least = rows_of(&layer).iter().map(|row| *row.input_counts().start()).max().unwrap_or(usize::MAX);
         while !self.cursor.eat(")") {
             if !layer.inputs.is_empty() {
@@ -216,6 +220,7 @@ impl Parser<'_> {
                 layer.inputs.push(input);
             }
         }
+        self.measures = measures;
         self.check_inputs(&layer)?;
         if layer.optional && layer.inputs.is_empty() {
             let head = layer.head.clone();
@@ -228,6 +233,7 @@ impl Parser<'_> {
         if self.cursor.eat("{") {
             self.attributes(&mut layer)?;
         }
+        layer.name = self.layer_name()?;
         let span = start..self.cursor.at;
         let is_unknown = rows_of(&layer).is_empty();
         let term = self.put(span, TermKind::Layer(layer))?;

@@ -2,18 +2,21 @@
 
 mod arithmetic;
 mod clauses;
+mod conditions;
 mod layer;
 mod names;
+mod right;
 
 use std::ops::Range;
 
 use smallvec::SmallVec;
 
 use super::pattern::Pattern;
-use super::term::{Branch, Expression, Name, Predicate, Setting, Side, Source, Term, TermKind};
+use super::term::{Branch, Expression, Name, Setting, Side, Source, Term, TermKind};
 use crate::rewrite::notation::{Cursor, Literal, NotationError};
 pub(super) use clauses::{Definitions, starts_clause};
 pub(super) use layer::rows_of;
+use right::RightItem;
 
 /// Terms in terms deeper than this are refused.
 const DEEPEST: usize = 64;
@@ -26,7 +29,8 @@ pub(super) fn rule(
     range: Range<usize>,
     definitions: &Definitions,
 ) -> Result<(Pattern, Option<Side>), NotationError> {
-    let clauses = clauses::split(text, range.clone())?;
+    let mut clauses = clauses::split(text, range.clone())?;
+    let right = right::take_right(text, &mut clauses);
     let mut parser = Parser::new(Cursor::within(text, clauses.pattern.clone()), definitions);
     parser.parsed.text = text[range.clone()].trim_end().to_owned();
     parser.declare(&clauses)?;
@@ -34,6 +38,8 @@ pub(super) fn rule(
     parser.define(text, &clauses)?;
     parser.find_certain()?;
     parser.find_links()?;
+    parser.right = right;
+    parser.check_right()?;
     if let Some(condition) = clauses.condition {
         parser.cursor = Cursor::within(text, condition);
         parser.conditions()?;
@@ -112,6 +118,10 @@ struct Parser<'a> {
     used_at: Option<Range<usize>>,
     /// Whether what is read next may be a name that not every match has.
     may_lack: bool,
+    /// Definitions of the right side.
+    right: Vec<RightItem>,
+    /// True while the operand of a function is read that only measures it, as `dim` does.
+    measures: bool,
     /// The names of an expression of a statement; `None` in a rule.
     sources: Option<Sources<'a>>,
 }
@@ -130,6 +140,8 @@ impl<'a> Parser<'a> {
             parameters: Vec::new(),
             used_at: None,
             may_lack: false,
+            right: Vec::new(),
+            measures: false,
             sources: None,
         }
     }
@@ -326,22 +338,6 @@ impl<'a> Parser<'a> {
         let term = read(self)?;
         self.depth -= 1;
         Ok(term)
-    }
-
-    /// `rank(x) == 4 && static(x)`
-    fn conditions(&mut self) -> Result<(), NotationError> {
-        self.mode = Mode::Condition;
-        loop {
-            self.cursor.skip_space();
-            let start = self.cursor.at;
-            let term = self.comparison()?;
-            let text = self.cursor.text[start..self.cursor.at].trim().to_owned();
-            self.parsed.predicates.push(Predicate { term, text });
-            if !self.cursor.eat("&&") {
-                break;
-            }
-        }
-        if self.cursor.is_done() { Ok(()) } else { Err(self.cursor.expected("`&&` or the end of the rule")) }
     }
 }
 

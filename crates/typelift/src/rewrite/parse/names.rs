@@ -36,6 +36,12 @@ impl Parser<'_> {
         if let Some(&(_, term)) = self.parameters.iter().find(|(known, _)| *known == text) {
             return Ok((term, optional));
         }
+        if let Some(reason) = reserved(&text) {
+            return Err(self
+                .cursor
+                .error(span, format!("`{text}` is a word of the notation, not a name"))
+                .with_help(reason));
+        }
         if text == "_" {
             let term = self.put(span, TermKind::Any)?;
             self.constraint(term)?;
@@ -95,8 +101,19 @@ impl Parser<'_> {
             self.parsed.names[at].certain = true;
         }
         let outputs = self.parsed.side.outputs.clone();
-        let found = self.parsed.names.iter().position(|name| name.text == text).filter(|at| !outputs.contains(at));
-        let Some(name) = found else { return Err(self.unknown_name(span, text)) };
+        // What is replaced has a shape, but is no input of what takes its place.
+        let is_measured = self.measures && (self.cursor.sees(",") || self.cursor.sees(")"));
+        let is_usable = |at: &usize| is_measured || !outputs.contains(at);
+        let found = self.parsed.names.iter().position(|name| name.text == text).filter(is_usable);
+        let Some(name) = found else {
+            if let Some(term) = self.right_name(span.clone(), text)? {
+                return Ok(term);
+            }
+            if let Some(term) = self.part_of_name(start, text)? {
+                return Ok(term);
+            }
+            return Err(self.unknown_name(span, text));
+        };
         self.check_no_list(&span, name)?;
         let known = &self.parsed.names[name];
         let (certain, constant) = (known.certain || known.neutral.is_some(), known.constant);
@@ -331,4 +348,21 @@ impl Parser<'_> {
 /// The element type that comes next, if one does.
 fn element_type_ahead(cursor: &mut crate::rewrite::notation::Cursor) -> Option<typelift_promote::ElementType> {
     typelift_promote::ElementType::from_name(cursor.word())
+}
+
+/// What a word of the notation means, if a text is one: it is never a name.
+fn reserved(text: &str) -> Option<&'static str> {
+    Some(match text {
+        "const" => {
+            "a constant is `c: const`; before the first pattern `NAME:` is the name of the rule, so write \
+             `rule: c: const * Swish(g) => …`"
+        }
+        "where" | "if" => "it begins a clause, after the pattern or the right side",
+        "with" => "it gives a branch values: `P with $m=erf | Q with $m=tanh`",
+        "else" => "it says what takes the place of a missing name, on the right side",
+        "like" | "in" => "it compares, in a condition",
+        "try" | "once" => "it begins a rule",
+        "as" => "it names a new layer, on the right side",
+        _ => return None,
+    })
 }

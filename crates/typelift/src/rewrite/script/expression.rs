@@ -150,8 +150,16 @@ impl Resolved {
                 return Err(format!("`{}` is not a constant whose values are known", name.text));
             }
         }
-        let evaluator =
-            Evaluator { graph, weights, side, names, names_bound: &self.bound, variables: &[], plain: false };
+        let evaluator = Evaluator {
+            graph,
+            weights,
+            side,
+            names,
+            names_bound: &self.bound,
+            variables: &[],
+            variable_names: &[],
+            plain: false,
+        };
         evaluator.array(self.root(), expected).map_err(|lack| match lack {
             Lack::Absent => "a name in it means nothing".to_owned(),
             Lack::Reason(reason) => reason,

@@ -1,0 +1,73 @@
+//! What joins conditions of a rule, and the parts of names that they find.
+
+use super::evaluate::{Evaluator, Lack};
+use super::matching::Bound;
+use super::term::{Function, TermKind};
+use crate::base::name_pattern::NamePattern;
+
+/// What conditions say of names and variables that meant nothing before.
+#[derive(Debug, Default)]
+pub(super) struct Findings {
+    /// Numbers, by the positions of their names.
+    pub(super) numbers: Vec<(usize, f64)>,
+    /// Parts of names, by the positions of their variables.
+    pub(super) texts: Vec<(usize, String)>,
+}
+
+impl Evaluator<'_> {
+    /// Returns what a condition finds where it holds.
+    ///
+    /// # Errors
+    /// [`Lack::Reason`] if it does not hold; [`Lack::Absent`] if it concerns a name that the match lacks.
+    pub(super) fn decide(&self, term: usize) -> Result<Findings, Lack> {
+        match &self.side.terms[term].kind {
+            TermKind::Compute(Function::And, of) => self.all_hold(of),
+            TermKind::Compute(Function::Or, of) => {
+                let mut reasons = Vec::new();
+                for &term in of {
+                    match self.decide(term) {
+                        Err(Lack::Reason(reason)) => reasons.push(reason),
+                        done => return done,
+                    }
+                }
+                Err(Lack::Reason(format!("no alternative holds: {}", reasons.join("; "))))
+            }
+            TermKind::Compute(Function::Not, of) => match self.decide(of[0]) {
+                Ok(_) => Err(Lack::Reason("what must not hold does".to_owned())),
+                Err(Lack::Reason(_)) => Ok(Findings::default()),
+                Err(Lack::Absent) => Err(Lack::Absent),
+            },
+            TermKind::NameLike(of, pattern) => match self.parts_of_name(*of, pattern)? {
+                Some(texts) => Ok(Findings { texts, ..Findings::default() }),
+                None => Err(Lack::Reason(format!("it is `{}`", self.layer_name(*of)?))),
+            },
+            _ => Ok(Findings { numbers: self.holds(term)?, ..Findings::default() }),
+        }
+    }
+
+    /// Conditions of which each sees what those before it found.
+    fn all_hold(&self, of: &[usize]) -> Result<Findings, Lack> {
+        let Some((&first, rest)) = of.split_first() else { return Ok(Findings::default()) };
+        let mut found = match self.decide(first) {
+            Err(Lack::Absent) => Findings::default(),
+            found => found?,
+        };
+        let (mut names, mut variables) = (self.names_bound.to_vec(), self.variables.to_vec());
+        found.numbers.iter().for_each(|&(name, number)| names[name] = Some(Bound::Number(number)));
+        found.texts.iter().for_each(|(variable, text)| variables[*variable] = Some(text.as_str().into()));
+        let more = self.with(&names, &variables).all_hold(rest)?;
+        found.numbers.extend(more.numbers);
+        found.texts.extend(more.texts);
+        Ok(found)
+    }
+
+    /// The parts of a layer's name that a pattern finds; `None` if the name does not fit.
+    pub(super) fn parts_of_name(&self, of: usize, pattern: &NamePattern) -> Result<Option<Vec<(usize, String)>>, Lack> {
+        let name = self.layer_name(of)?;
+        let variable = |part: &str| self.variable_names.iter().position(|known| known == part);
+        let known = |part: &str| self.variables[variable(part)?].as_deref().map(str::to_owned);
+        let parts = pattern.named(name, &known);
+        let by_position = |(part, text): (&str, String)| Some((variable(part)?, text));
+        Ok(parts.map(|parts| parts.into_iter().filter_map(by_position).collect()))
+    }
+}
