@@ -26,6 +26,8 @@ use crate::terminal::{Format, Page, Terminal};
 const NAMES_LISTED: usize = 8;
 /// How many kinds of consequences are listed below a change.
 const CONSEQUENCES_LISTED: usize = 4;
+/// The most changes that are listed without a story before them.
+const LEAST_TOLD: usize = 5;
 /// The fewest changes that are one line.
 const LEAST_ALIKE: usize = 3;
 
@@ -130,6 +132,11 @@ pub(crate) fn text(diff: &Diff, before: &Path, after: &Path, all: bool, names: &
         let _ = writeln!(head, "{REMOVED}--- {}{REMOVED:#}", Clean(&before.to_string_lossy()));
         let _ = writeln!(head, "{ADDED}+++ {}{ADDED:#}", Clean(&after.to_string_lossy()));
         let _ = writeln!(head, "{}", summary(diff));
+        if diff.changes.len() > LEAST_TOLD || !diff.blocks.is_empty() {
+            for line in diff.story() {
+                let _ = writeln!(head, "  {}", Clean(&line));
+            }
+        }
     }
     let mut foot = String::new();
     if diff.unread > 0 {
@@ -145,10 +152,15 @@ pub(crate) fn text(diff: &Diff, before: &Path, after: &Path, all: bool, names: &
     head + &outlined(diff, room, names) + &foot
 }
 
+/// The changes to list: a block that was added or removed whole is told by the story.
+fn apart(diff: &Diff, all: bool) -> impl Iterator<Item = &Change> {
+    diff.changes.iter().filter(move |change| all || !diff.is_of_whole_block(change))
+}
+
 fn listed(diff: &Diff, all: bool) -> String {
     let mut text = String::new();
     let (renamed, changes): (Vec<_>, Vec<_>) =
-        diff.changes.iter().partition(|change| change.kind == ChangeKind::Names && !all);
+        apart(diff, all).partition(|change| change.kind == ChangeKind::Names && !all);
     let (rounded, changes): (Vec<_>, Vec<_>) = changes.iter().partition(|change| change.error.is_some() && !all);
     text += &precision(&rounded);
     let single = |change: &Change, text: &mut String| {
@@ -185,7 +197,7 @@ fn outlined(diff: &Diff, room: usize, names: &ShortNames) -> String {
     let is_stored = |change: &&Change| change.error.is_some();
     let renamed = diff.changes.iter().filter(is_named).count();
     let (stored, changes): (Vec<_>, Vec<_>) =
-        diff.changes.iter().filter(|change| !is_named(change)).partition(is_stored);
+        apart(diff, false).filter(|change| !is_named(change)).partition(is_stored);
     let mut foot = String::new();
     let follows = diff.changes.iter().flat_map(|change| &change.follows).collect::<Vec<_>>();
     if !follows.is_empty() {

@@ -152,7 +152,7 @@ fn notes(row: &Row) -> Vec<String> {
     });
     notes.extend(counted);
     if !row.differs.is_empty() {
-        notes.push(format!("unlike its sisters: {}", row.differs.join("; ")));
+        notes.push(format!("differs from its siblings: {}", row.differs.join("; ")));
     }
     notes
 }

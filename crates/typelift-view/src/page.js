@@ -569,7 +569,7 @@ function mapRow(row) {
   if (row.errors) notes.push(make("div", { class: "error" }, plural(row.errors, "error")));
   if (row.warnings) notes.push(make("div", { class: "warning" }, plural(row.warnings, "warning")));
   const [first, rest] = [row.differs.slice(0, SHOWN_PATHS), row.differs.slice(SHOWN_PATHS)];
-  if (first.length) notes.push(make("div", { class: "warning" }, "unlike its sisters: " + first.join("; ")));
+  if (first.length) notes.push(make("div", { class: "warning" }, "differs from its siblings: " + first.join("; ")));
   if (rest.length) notes.push(make("details", {}, make("summary", { class: "warning" }, `and in ${rest.length} more`), make("div", { class: "warning" }, rest.join("; "))));
   return make("li", { class: "row" + (row.differs.length ? " differs" : "") }, mapTitle(row, rowName(row)), make("span", { class: "faint" }, ` ${row.blocks > 1 ? `${row.blocks} blocks, ` : ""}${plural(row.layers, "layer")}`), ...facts(row), ...notes);
 }

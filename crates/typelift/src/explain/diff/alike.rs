@@ -132,7 +132,7 @@ fn without_shapes(types: &str) -> String {
 }
 
 /// `0–3, 5` of rising numbers.
-fn ranges(numbers: impl Iterator<Item = u64>) -> String {
+pub(super) fn ranges(numbers: impl Iterator<Item = u64>) -> String {
     let mut ranges: Vec<(u64, u64)> = Vec::new();
     for number in numbers {
         match ranges.last_mut() {

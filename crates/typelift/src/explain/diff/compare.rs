@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use super::matching::{Pairs, matched};
 use super::side::{Feed, Side, outer_port};
-use super::{Change, ChangeKind, Consequence, Diff, ValueChange, ValueError, values};
+use super::story::whole_blocks;
+use super::{BlockChange, Change, ChangeKind, Consequence, Diff, ValueChange, ValueError, values};
 use crate::base::progress::each;
 use crate::base::span::Lines;
 use crate::edit::precision_marks::Marks;
@@ -92,9 +93,26 @@ impl<'a> Comparison<'a> {
         let before = Side::new(self.before.graph(), self.before, None);
         let after = Side::new(self.after.graph(), self.after, None);
         let pairs = matched(&before, &after);
+        let unmatched = |side: &Side<'_>, pairs: &[Option<usize>]| {
+            let unmatched = pairs.iter().enumerate().filter(|(_, pair)| pair.is_none());
+            unmatched.map(|(at, _)| side.layers[at].id()).collect::<FxHashSet<_>>()
+        };
+        let (removed, added) = (unmatched(&before, &pairs.of_before), unmatched(&after, &pairs.of_after));
         self.graphs((before, after, pairs), Place::default(), SmallVec::new(), None);
         self.changes.sort_by(|a, b| a.0.cmp(&b.0));
-        Diff { changes: self.changes.into_iter().map(|(_, change)| change).collect(), unread: self.unread }
+        let mut blocks = whole_blocks(ChangeKind::Removed, self.before, &removed);
+        blocks.extend(whole_blocks(ChangeKind::Added, self.after, &added));
+        let layers = |block: &BlockChange| {
+            let is_added = block.kind == ChangeKind::Added;
+            block.layers.iter().map(|&id| (is_added, id)).collect::<Vec<_>>()
+        };
+        let whole = blocks.iter().flat_map(layers).collect();
+        Diff {
+            changes: self.changes.into_iter().map(|(_, change)| change).collect(),
+            unread: self.unread,
+            blocks,
+            whole,
+        }
     }
 
     /// Compares two graphs; gives the first change in them.

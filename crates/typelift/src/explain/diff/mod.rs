@@ -4,10 +4,12 @@ mod alike;
 mod compare;
 mod matching;
 mod side;
+mod story;
 mod values;
 
 use std::sync::Arc;
 
+use rustc_hash::FxHashSet;
 use serde::ser::SerializeStruct as _;
 use serde::{Serialize, Serializer};
 
@@ -17,6 +19,7 @@ use crate::model::graph::{Layer, LayerId, Model};
 use crate::ops::{LayerKind, kind};
 use crate::text::xml::{self, WriteOptions};
 
+use alike::ranges;
 pub use alike::{Alike, alike};
 pub use values::{ValueChange, ValueError};
 
@@ -28,6 +31,24 @@ pub struct Diff {
     pub changes: Vec<Change>,
     /// How many constants were compared by type and shape only, because the weights of one model do not have them.
     pub unread: usize,
+    /// Blocks of which one model has every layer and the other none, in the models' own graphs.
+    pub blocks: Vec<BlockChange>,
+    /// The layers of these blocks, with `true` for added ones.
+    whole: FxHashSet<(bool, LayerId)>,
+}
+
+/// A block that was added or removed whole.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct BlockChange {
+    /// [`ChangeKind::Added`] or [`ChangeKind::Removed`].
+    pub kind: ChangeKind,
+    /// The name: `model.layers.5`.
+    pub name: String,
+    /// Its layers, in the model that has them.
+    pub layers: Vec<LayerId>,
+    /// The bytes of its constants.
+    pub bytes: u64,
 }
 
 impl Diff {
@@ -40,8 +61,9 @@ impl Diff {
 
 impl Serialize for Diff {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut object = serializer.serialize_struct("Diff", 3)?;
+        let mut object = serializer.serialize_struct("Diff", 4)?;
         object.serialize_field("same", &self.is_same())?;
+        object.serialize_field("story", &self.story())?;
         object.serialize_field("unread_constants", &self.unread)?;
         object.serialize_field("changes", &self.changes)?;
         object.end()

@@ -125,6 +125,11 @@ impl PrecisionMap {
     }
 }
 
+/// Returns the parts of a graph, without constants that several of them share.
+pub(crate) fn parts(graph: &Graph, roles: &LayerMap<Role>) -> Vec<Part> {
+    parts::parts(graph, roles).parts
+}
+
 /// The numbers of errors and warnings by layer.
 type Findings = HashMap<Place, HashMap<LayerId, (usize, usize)>>;
 
