@@ -1,26 +1,24 @@
 //! `typelift check`: what is wrong or odd about a model.
 
 use std::io;
-use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::{Arc, LazyLock};
 
 use clap::ValueEnum;
 use clap::builder::PossibleValue;
-use typelift::Model;
-use typelift::findings::{Code, Count, Diagnostic, Diagnostics, Frame, Severity, TextEdit};
-use typelift::fix::Fixed;
+use typelift::findings::{
+    Code, Count, Diagnostic, Diagnostics, Document, Frame, Severity, TextEdit, Voice, shell_command,
+};
 use typelift::ops::Release;
 use typelift::promote::ElementType;
+use typelift::{Checked, Checking, Model, NeedForWeights};
 
 use crate::batch::{ARRAY, Inputs, LINES};
 use crate::explain::find_code;
 use crate::failure::Failure;
-use crate::findings;
 use crate::fit;
-use crate::input::{self, Input, Loaded};
+use crate::input::{Input, Loaded};
 use crate::output::{OutputArgs, Target};
-use crate::remedy::{self, Fixes};
 use crate::render::{self, Show};
 use crate::status::Status;
 use crate::terminal::{self, Page, Terminal};
@@ -155,35 +153,16 @@ fn parse_allowed(text: &str) -> Result<Kinds, String> {
     }
 }
 
-/// Makes weights that are missing an error: OpenVINO refuses a file with constants and without a .bin. Where the .bin of
-/// another version of the model is beside it, most likely the two share it, and programs name it.
-fn refuse_missing_weights(file: &Path, found: &mut [Diagnostic]) {
-    for it in found.iter_mut().filter(|it| it.code == Code::MissingWeights) {
-        match shared_weights(file) {
-            Some(bin) => it.help.push(format!("`--bin {}` reads the weights that are beside it", bin.display()).into()),
-            None => it.severity = Severity::Error,
-        }
-    }
-    found.sort_by_key(|it| std::cmp::Reverse(it.severity));
-}
-
-/// A .bin beside a file whose name the file's name begins with: `bert.bin` beside `bert.lowered.xml`.
-fn shared_weights(file: &Path) -> Option<PathBuf> {
-    let stem = file.file_stem()?.to_str()?;
-    let parents = stem.match_indices('.').map(|(at, _)| file.with_file_name(format!("{}.bin", &stem[..at])));
-    parents.rev().find(|bin| bin.is_file())
-}
-
 /// Says how to have edits made, where some are certain for a model of this text that is refused.
 pub(crate) fn suggestion(input: &Input, text: &Arc<String>) -> Option<String> {
     let file = input.as_argument()?;
-    let Fixed { mended, .. } = typelift::fix::fix(text, &input.open_weights().ok()?);
-    let edits = match mended.len() {
+    let checked = Checking { fix: true, ..Checking::default() }.run(text, &input.open_weights().ok()?);
+    let edits = match checked.fixed.len() {
         0 => return None,
         1 => "an edit that was".to_owned(),
         count => format!("{count} edits that were"),
     };
-    Some(format!("`{}` makes {edits} tried\n", remedy::command("check", " --fix", file)))
+    Some(format!("`{}` makes {edits} tried\n", shell_command("check", " --fix", file)))
 }
 
 /// How a text differs from what it was.
@@ -239,48 +218,33 @@ impl Args {
     fn check(&self, input: &Input, page: &mut Page) -> Result<Outcome, Failure> {
         let target = if self.fix && !self.diff { Target::new(&self.output, input)? } else { None };
         let mut loaded = input.read()?;
-        let fixed = if self.fix { self.mend(&mut loaded) } else { None };
+        let before = loaded.diagnostics.source.clone();
         let Loaded { model, diagnostics, .. } = &mut loaded;
-        if let Some(model) = model {
-            // What a fix leaves was inferred and checked.
-            if fixed.is_none() {
-                input::infer(model, diagnostics, &[]);
-                diagnostics.list = typelift::check_after(model, std::mem::take(&mut diagnostics.list));
-                typelift::fix::mend(model, &mut diagnostics.list);
-            }
-            if let Some(target) = self.target {
-                diagnostics.list.extend(typelift::check_target(model, target));
-            }
-            if let Some(to) = self.precision.as_deref().and_then(ElementType::from_name) {
-                diagnostics.list.retain(|it| it.code != Code::BeyondI32);
-                diagnostics.list.extend(typelift::check_precision(model, to));
-            }
-            diagnostics.list.sort_by_key(|it| std::cmp::Reverse(it.severity));
-            if !input.is_stdin() {
-                refuse_missing_weights(&input.file, &mut diagnostics.list);
-            }
-        }
+        let fixes = self.fix && model.is_some();
+        let checked =
+            self.checking(input).check_read(model.take(), std::mem::take(&mut diagnostics.list), before.clone());
+        let Checked { findings, text, fixed, is_unfinished, .. } = checked;
+        (*model, diagnostics.source, diagnostics.list) = (checked.model, text, findings);
         diagnostics.list.retain(|diagnostic| !self.allow.iter().any(|kinds| kinds.include(diagnostic)));
-        let fixes = model.as_ref().zip(input.as_argument());
-        let fixes = fixes.map(|(model, file)| Fixes::find(file, model, diagnostics)).unwrap_or_default();
+        let voice = Voice::Shell(input.as_argument());
         let denied = |diagnostic: &Diagnostic| self.deny.iter().any(|kinds| kinds.include(diagnostic));
         let denied = diagnostics.list.iter().filter(|diagnostic| !diagnostic.is_error() && denied(diagnostic)).count();
         let count = Count::of(diagnostics);
         let outcome = Outcome { count, fails: count.errors > 0 || denied > 0 };
-        let advise = |at, it: &Diagnostic| fixes.advice(at, it);
         match self.format {
-            Format::Json => page.printed = terminal::json(&findings::document(diagnostics, &fixes))?,
+            Format::Json => page.printed = terminal::json(&Document::with(diagnostics, voice))?,
             Format::Other(format) if self.keeps_stdout() => {
-                page.printed = format.document(diagnostics, &advise).map_err(unwritten)?;
+                page.printed = format.document(diagnostics, voice).map_err(unwritten)?;
             }
-            Format::Other(format) => page.printed = format.page(diagnostics, &advise).map_err(unwritten)?,
+            Format::Other(format) => page.printed = format.page(diagnostics, voice).map_err(unwritten)?,
             Format::Text => {
                 page.styled = true;
-                page.printed = self.text(diagnostics, &fixes, denied);
+                page.printed = self.text(diagnostics, voice, denied);
             }
         }
-        if let Some(fixed) = &fixed {
-            self.write(input, fixed, model.as_ref().zip(target.as_ref()), page)?;
+        if fixes {
+            let fixed = Fix { before, mended: fixed, is_unfinished };
+            self.write(input, &fixed, model.as_ref().zip(target.as_ref()), page)?;
             if self.diff {
                 page.printed = unified(&diagnostics.file, &fixed.before, &diagnostics.source);
             }
@@ -288,15 +252,11 @@ impl Args {
         Ok(outcome)
     }
 
-    /// Makes the certain edits in what was read.
-    fn mend(&self, loaded: &mut Loaded) -> Option<Fix> {
-        let before = loaded.diagnostics.source.clone();
-        let weights = loaded.model.take()?.weights().clone();
-        let Fixed { text, model, mended, left, is_unfinished, .. } = typelift::fix::fix(&before, &weights);
-        loaded.diagnostics.source = text;
-        loaded.diagnostics.list = left;
-        loaded.model = model;
-        Some(Fix { before, mended, is_unfinished })
+    /// The settings of the check of a file.
+    fn checking(&self, input: &Input) -> Checking {
+        let precision = self.precision.as_deref().and_then(ElementType::from_name);
+        let weights = if input.is_stdin() { NeedForWeights::Optional } else { NeedForWeights::of(&input.file) };
+        Checking { target: self.target, precision, weights, fix: self.fix }
     }
 
     /// Writes a mended model, or shows how it differs. Findings make room for it on standard output.
@@ -316,7 +276,7 @@ impl Args {
         for it in &fixed.mended {
             let edits = it.edits().unwrap_or_default();
             let line = edits.first().map_or(1, |edit| edit.span.line_column(&text).0);
-            let edit = it.help.first().map(ToString::to_string).unwrap_or_default();
+            let edit = it.fixes.first().map(ToString::to_string).unwrap_or_default();
             page.said += &format!("{name}:{line}: fixed {}: {edit}\n", it.code);
             text = TextEdit::apply(edits, &text);
         }
@@ -332,14 +292,13 @@ impl Args {
         Ok(())
     }
 
-    fn text(&self, diagnostics: &mut Diagnostics, fixes: &Fixes, denied: usize) -> String {
-        // It is the last one, so that fixes keep their positions.
+    fn text(&self, diagnostics: &mut Diagnostics, voice: Voice<'_>, denied: usize) -> String {
         diagnostics
             .list
             .retain(|diagnostic| self.all || self.target.is_some() || diagnostic.code != Code::RequiredRelease);
         let show = if self.all { Show::All } else { Show::Folded };
         let denied = if denied > 0 { format!(", {denied} of them denied") } else { String::new() };
         let summary = format!("{}{denied} in {}", Count::of(diagnostics), diagnostics.file);
-        render::text(diagnostics, fixes, show) + &fit::wrapped(&summary, 0) + "\n"
+        render::text(diagnostics, voice, show) + &fit::wrapped(&summary, 0) + "\n"
     }
 }

@@ -1,10 +1,12 @@
 //! `typelift convert`: promotion made explicit.
 
+use std::path::Path;
 use std::path::PathBuf;
 
 use clap::ArgGroup;
 use clap::builder::PossibleValuesParser;
 use typelift::convert::{ConvertError, Converted, Unneeded};
+use typelift::findings::Voice;
 use typelift::findings::reason;
 use typelift::ops::Release;
 use typelift::passes::Align;
@@ -22,7 +24,6 @@ use crate::plan::{Plan, Totals};
 use crate::precision::{self, StorageArgs};
 use crate::promote::OpenVinoArgs;
 use crate::quantize::{self, QuantizeArgs};
-use crate::remedy::Fixes;
 use crate::render::{self, Show};
 use crate::status::Status;
 use crate::terminal::{self, Page, Terminal};
@@ -192,7 +193,8 @@ impl Args {
             diagnostics.list.extend(target.as_ref().and_then(|target| target.objection(model, input)));
         }
         let (Some(model), Some(converted), false) = (model, converted, diagnostics.has_errors()) else {
-            page.said = render::text(diagnostics, &self.fixes(input, diagnostics), Show::Briefly);
+            let file = self.offer(input, diagnostics);
+            page.said = render::text(diagnostics, Voice::Shell(file), Show::Briefly);
             page.said.extend(check::suggestion(input, &diagnostics.source));
             let report = self.report.as_ref().map(|_| findings::refused(diagnostics)).transpose()?;
             return Ok(Conversion { totals: None, report });
@@ -226,7 +228,7 @@ impl Args {
         let plan = plan.for_target(retargeted).with_stored(stored, risks, marked).with_quantized(quantized);
         diagnostics.list.extend(plan.warnings(model));
         diagnostics.list.extend(typelift::unknown_operations(model));
-        page.said = render::text(diagnostics, &Fixes::default(), Show::Briefly);
+        page.said = render::text(diagnostics, Voice::Shell(None), Show::Briefly);
         let totals = plan.totals(promotions_replaced, promotions_left);
         let ready = self.target.filter(|_| totals.change_nothing());
         remarks.extend(ready.map(|release| format!("OpenVINO {release} reads it as it is")));
@@ -277,12 +279,12 @@ impl Args {
         Ok(conversion)
     }
 
-    /// Commands that would succeed where this one did not.
-    fn fixes(&self, input: &Input, diagnostics: &Diagnostics) -> Fixes {
-        let plain = self.changes.is_empty() && self.interface.is_empty();
-        let Some(file) = input.as_argument().filter(|_| plain) else { return Fixes::default() };
-        let original = input.read().ok().and_then(|mut loaded| loaded.model.take());
-        original.map(|model| Fixes::find(file, &model, diagnostics)).unwrap_or_default()
+    /// Tries conversions that would succeed where this one did not, and returns the file that they read.
+    fn offer<'i>(&self, input: &'i Input, diagnostics: &mut Diagnostics) -> Option<&'i Path> {
+        let file = input.as_argument().filter(|_| self.changes.is_empty() && self.interface.is_empty())?;
+        let original = input.read().ok()?.model.take()?;
+        typelift::fix::try_actions(&original, &mut diagnostics.list);
+        Some(file)
     }
 
     /// What to align by, unless that is off.

@@ -8,6 +8,7 @@ use anstyle::{AnsiColor, Style};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde::Serialize;
 use typelift::diff::{Alike, Change, ChangeKind, Consequence, Diff, alike};
+use typelift::findings::Voice;
 use typelift::findings::grouped;
 
 use crate::batch::STACK;
@@ -17,7 +18,6 @@ use crate::findings;
 use crate::fit::{self, ShortNames};
 use crate::input::{self, Input, Loaded};
 use crate::listing::{Clean, MOST_LINES};
-use crate::remedy::Fixes;
 use crate::render::{self, Show};
 use crate::status::Status;
 use crate::terminal::{Format, Page, Terminal};
@@ -82,7 +82,7 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
     terminal.answers_in_json = args.format == Format::Json;
     let (before, after) = load_both(&args.before, &args.after)?;
     for loaded in [&before, &after] {
-        terminal.say(&render::text(&loaded.diagnostics, &Fixes::default(), Show::Briefly));
+        terminal.say(&render::text(&loaded.diagnostics, Voice::Shell(None), Show::Briefly));
     }
     let (Some(first), Some(second)) = (&before.model, &after.model) else {
         if args.format == Format::Json {

@@ -6,10 +6,10 @@ use crate::findings;
 use crate::input::{self, Input, InputChanges, Loaded};
 use crate::listing;
 use crate::output::{OutputArgs, Target};
-use crate::remedy::Fixes;
 use crate::render::{self, Show};
 use crate::status::Status;
 use crate::terminal::{self, Format, Page, Terminal};
+use typelift::findings::Voice;
 
 /// Find the element type and the shape of every tensor
 ///
@@ -68,7 +68,7 @@ impl Args {
             let changed = self.changes.apply(model)?;
             input::infer(model, diagnostics, &changed);
         }
-        page.said = render::text(diagnostics, &Fixes::default(), Show::Briefly);
+        page.said = render::text(diagnostics, Voice::Shell(None), Show::Briefly);
         let faulty = diagnostics.has_errors();
         let graph = model.as_ref().map(typelift::Model::graph);
         match (self.format, &target) {
@@ -90,7 +90,7 @@ impl Args {
             let options = self.output.text(input, true);
             if let Some(objection) = target.objection(model, input) {
                 diagnostics.list = vec![objection];
-                page.said += &render::text(diagnostics, &Fixes::default(), Show::Briefly);
+                page.said += &render::text(diagnostics, Voice::Shell(None), Show::Briefly);
                 return Ok(Status::Faulty);
             }
             target.write(model, options, page)?;

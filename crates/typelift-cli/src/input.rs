@@ -6,7 +6,7 @@ use std::mem;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use typelift::findings::{Code, Diagnostic, Diagnostics};
+use typelift::findings::{Code, Diagnostic, Diagnostics, shell_word};
 use typelift::promote::ElementType;
 use typelift::save::{self, Stamp};
 use typelift::shape::Shape;
@@ -14,7 +14,6 @@ use typelift::{End, InterfaceError, Layer, LayerId, Model, Weights, xml};
 
 use crate::failure::Failure;
 use crate::nearest::nearest;
-use crate::remedy;
 
 /// The model to read.
 #[derive(Clone, clap::Args)]
@@ -267,7 +266,7 @@ impl Input {
 
 /// A run that was killed left the pair without its graph, and only what writes there may complete it.
 fn half_written(path: &Path) -> Failure {
-    let completes = remedy::command_in_place("infer", path);
+    let completes = format!("typelift infer --in-place {}", shell_word(&path.display().to_string()));
     Failure::new(format!("`{}` is half written: a run that was replacing it was killed", path.display()))
         .of(path)
         .help(format!("`{completes}` completes it, and so does the command that was killed"))

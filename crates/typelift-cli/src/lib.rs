@@ -28,7 +28,6 @@ mod plan;
 mod precision;
 mod promote;
 mod quantize;
-mod remedy;
 mod render;
 pub mod report;
 mod rewrite;

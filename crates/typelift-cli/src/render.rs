@@ -5,13 +5,12 @@ use std::fmt::Write as _;
 use std::ops::Range;
 
 use annotate_snippets::{AnnotationKind, Element, Group, Level, Origin, Renderer, Snippet, normalize_untrusted_str};
-use typelift::findings::{Advice, Code, Command, Count, Diagnostic, Diagnostics, Label, LayerRef, Severity};
+use typelift::findings::{Code, Count, Diagnostic, Diagnostics, Label, LayerRef, Severity, Voice};
 use typelift::span::Lines;
 
 use unicode_width::UnicodeWidthStr;
 
 use crate::fit::{self, ShortNames};
-use crate::remedy::Fixes;
 
 /// How many errors of one kind are shown before the others are folded.
 const ERRORS_OF_EACH: usize = 10;
@@ -41,25 +40,25 @@ pub(crate) enum Show {
 }
 
 /// Diagnostics in colours, and what was not shown.
-pub(crate) fn text(diagnostics: &Diagnostics, fixes: &Fixes, show: Show) -> String {
+pub(crate) fn text(diagnostics: &Diagnostics, voice: Voice<'_>, show: Show) -> String {
     let mut text = String::new();
     let count = Count::of(diagnostics);
-    let all = diagnostics.list.iter().enumerate();
+    let all = diagnostics.list.iter();
     let is_shown = |diagnostic: &Diagnostic| match diagnostic.severity {
         _ if show != Show::Briefly => true,
         Severity::Error => true,
         Severity::Warning => is_essential(diagnostic) || count.errors == 0 && count.warnings <= WARNINGS_OF_EACH,
         Severity::Note => false,
     };
-    let shown: Vec<_> = all.filter(|(_, diagnostic)| is_shown(diagnostic)).collect();
+    let shown: Vec<_> = all.filter(|it| is_shown(it)).collect();
     let mut of_each = BTreeMap::<Code, Vec<&Diagnostic>>::new();
-    for (_, diagnostic) in &shown {
+    for diagnostic in &shown {
         of_each.entry(diagnostic.code).or_default().push(diagnostic);
     }
     let lines = Lines::new(diagnostics.source.clone());
     let names = if shown.is_empty() { ShortNames::default() } else { ShortNames::in_source(&diagnostics.source) };
     let mut seen = BTreeMap::<Code, usize>::new();
-    for &(at, diagnostic) in &shown {
+    for &diagnostic in &shown {
         let seen = seen.entry(diagnostic.code).or_default();
         *seen += 1;
         let alike = of_each.get(&diagnostic.code).map_or(&[][..], Vec::as_slice);
@@ -68,7 +67,7 @@ pub(crate) fn text(diagnostics: &Diagnostics, fixes: &Fixes, show: Show) -> Stri
             continue;
         }
         let folded = (*seen == room).then(|| fold(&alike[room..], &diagnostics.file)).flatten();
-        text += &render((&diagnostics.file, &lines, &names), diagnostic, fixes.get(at), folded);
+        text += &render((&diagnostics.file, &lines, &names), diagnostic, voice, folded);
     }
     if show == Show::Briefly && count.errors + count.warnings > 0 {
         let hidden = diagnostics.list.iter().filter(|it| it.severity == Severity::Warning && !is_shown(it)).count();
@@ -112,7 +111,7 @@ fn fold(hidden: &[&Diagnostic], file: &str) -> Option<String> {
 fn render(
     (file, lines, names): (&str, &Lines, &ShortNames),
     diagnostic: &Diagnostic,
-    command: Option<&Command>,
+    voice: Voice<'_>,
     folded: Option<String>,
 ) -> String {
     let level = match diagnostic.severity {
@@ -138,7 +137,7 @@ fn render(
         Level::NOTE.message(told(&format!("line {line}: {}", label.message), names))
     });
     let notes = long.chain(diagnostic.notes.iter().map(|note| Level::NOTE.message(told(note, names))));
-    let help = Advice::for_shell(diagnostic, command).help.into_iter();
+    let help = voice.help(diagnostic).into_iter();
     let help = help.map(|help| Level::HELP.message(told(&help, names)));
     let folded = folded.map(|folded| Level::NOTE.message(told(&folded, names)));
     let group = group.elements(layer.into_iter().chain(related).chain(notes).chain(help).chain(folded));

@@ -8,17 +8,16 @@ use anstream::adapter::strip_str;
 use serde::Serialize;
 use typelift::convert::Converted;
 use typelift::diff::Diff;
+use typelift::findings::{Document, Voice};
 use typelift::map::PrecisionMap;
 use typelift::stats::Stats;
 use typelift::why::Derivation;
 use typelift::{Diagnostic, Diagnostics, Model};
 
 use crate::failure::Failure;
-use crate::findings;
 use crate::fit::ShortNames;
 use crate::input;
 use crate::plan::Plan;
-use crate::remedy::Fixes;
 use crate::render::{self, Show};
 use crate::{diff, dot, explain, promote, show, stats, view, why};
 
@@ -54,20 +53,19 @@ impl From<Failure> for ReportError {
     }
 }
 
-/// Diagnostics as `check --format json` prints them. With the file that an inferred model was read from, commands that fix
-/// them are tried, and named if they work.
+/// Diagnostics as `check --format json` prints them. With the file that the model was read from, commands that fix them are
+/// named.
 ///
 /// # Errors
 /// [`ReportError`] if they cannot be printed as JSON.
-pub fn findings_json(diagnostics: &Diagnostics, read: Option<(&Model, &Path)>) -> Result<String, ReportError> {
-    let fixes = read.map_or_else(Fixes::default, |(model, file)| Fixes::find(file, model, diagnostics));
-    json(&findings::document(diagnostics, &fixes))
+pub fn findings_json(diagnostics: &Diagnostics, file: Option<&Path>) -> Result<String, ReportError> {
+    json(&Document::with(diagnostics, Voice::Shell(file)))
 }
 
 /// Diagnostics with the source that they point at, as `check --all` prints them.
 #[must_use]
 pub fn findings_text(diagnostics: &Diagnostics) -> String {
-    strip_str(&render::text(diagnostics, &Fixes::default(), Show::All)).to_string()
+    strip_str(&render::text(diagnostics, Voice::Shell(None), Show::All)).to_string()
 }
 
 /// What differs between two models, as `diff` prints it.
@@ -128,7 +126,7 @@ pub fn promotion_tables(
     Ok(promote::tables(rules, operation, settings)?)
 }
 
-/// The page that `view` draws of an inferred model, with what [`typelift::check_after`] found in it and how it differs from
+/// The page that `view` draws of an inferred model, with what a check found in it and how it differs from
 /// another one. A model that was not read from a file goes by its name. A page whose data would be longer than `most_bytes`
 /// shows runs of layers; `None` is the limit of the program.
 ///

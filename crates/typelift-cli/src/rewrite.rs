@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 use typelift::Model;
+use typelift::findings::Voice;
 use typelift::rewrite::{Script, Site, Skipped, library};
 
 use crate::batch::{Inputs, LINES};
@@ -14,7 +15,6 @@ use crate::failure::Failure;
 use crate::findings;
 use crate::input::{self, Input, Loaded};
 use crate::output::{self, OutputArgs, Target, forget_report};
-use crate::remedy::Fixes;
 use crate::render::{self, Show};
 use crate::status::Status;
 use crate::terminal::{self, Page, Terminal};
@@ -167,7 +167,7 @@ impl Args {
             diagnostics.list.extend(target.objection(model, input));
         }
         let (Some(mut found), false) = (model.take(), diagnostics.has_errors()) else {
-            page.said = render::text(diagnostics, &Fixes::default(), Show::Briefly);
+            page.said = render::text(diagnostics, Voice::Shell(None), Show::Briefly);
             page.said.extend(check::suggestion(input, &diagnostics.source));
             return refused(findings::refused(diagnostics));
         };
@@ -213,7 +213,7 @@ impl Args {
         }
         if script.edits_interface() {
             diagnostics.list = model.baked();
-            page.said += &render::text(diagnostics, &Fixes::default(), Show::Briefly);
+            page.said += &render::text(diagnostics, Voice::Shell(None), Show::Briefly);
         }
         page.said += &non_finite(&file, &report.applied);
         let document = Document { file: &file, applied: &report.applied, skipped: &report.skipped };

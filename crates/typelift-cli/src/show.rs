@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use anstyle::{AnsiColor, Color, Style};
+use typelift::findings::Voice;
 use typelift::notation::{self, Line};
 use typelift::promote::{ElementType, Kind};
 use typelift::{Graph, Layer, Model};
@@ -12,7 +13,6 @@ use crate::failure::Failure;
 use crate::findings;
 use crate::fit::{self, ShortNames};
 use crate::input::Input;
-use crate::remedy::Fixes;
 use crate::render::{self, Show};
 use crate::selection::{Selection, SelectionArgs};
 use crate::status::Status;
@@ -60,7 +60,7 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
     terminal.answers_in_json = args.format == Format::Json;
     let loaded = args.input.load()?;
     let diagnostics = &loaded.diagnostics;
-    terminal.say(&render::text(diagnostics, &Fixes::default(), Show::Briefly));
+    terminal.say(&render::text(diagnostics, Voice::Shell(None), Show::Briefly));
     let selection = match &loaded.model {
         Some(model) => Some((model, args.selection.find(model)?)),
         None => None,

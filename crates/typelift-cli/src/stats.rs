@@ -2,7 +2,7 @@
 
 use anstyle::Style;
 use serde::Serialize;
-use typelift::findings::grouped;
+use typelift::findings::{Voice, grouped};
 use typelift::map::{PrecisionMap, Row, WeightPath};
 use typelift::stats::{Stats, Tensor, TypeCount};
 
@@ -13,7 +13,6 @@ use crate::findings;
 use crate::fit;
 use crate::input::Input;
 use crate::listing::Clean;
-use crate::remedy::Fixes;
 use crate::render::{self, Show};
 use crate::status::Status;
 use crate::terminal::{self, Format, Page, Terminal};
@@ -67,7 +66,7 @@ impl Args {
     /// Counts what one model consists of; says whether it has errors.
     fn count(&self, input: &Input, page: &mut Page) -> Result<bool, Failure> {
         let loaded = input.load()?;
-        page.said = render::text(&loaded.diagnostics, &Fixes::default(), Show::Briefly);
+        page.said = render::text(&loaded.diagnostics, Voice::Shell(None), Show::Briefly);
         let file = &loaded.diagnostics.file;
         match (self.format, &loaded.model) {
             (_, Some(model)) => {

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
+use typelift::findings::Voice;
 use typelift::shape::Shape;
 use typelift::verify::{Difference, First, Report, RunError, Verification, VerifyError};
 
@@ -15,7 +16,7 @@ use crate::findings;
 use crate::input;
 use crate::listing::Clean;
 use crate::openvino::PythonArgs;
-use crate::remedy::Fixes;
+
 use crate::render::{self, Show};
 use crate::status::Status;
 use crate::terminal::{Format, Page, Terminal};
@@ -122,7 +123,7 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
     terminal.answers_in_json = args.format == Format::Json;
     let (a, b) = load_both(&args.a, &args.b)?;
     for loaded in [&a, &b] {
-        terminal.say(&render::text(&loaded.diagnostics, &Fixes::default(), Show::Briefly));
+        terminal.say(&render::text(&loaded.diagnostics, Voice::Shell(None), Show::Briefly));
     }
     let refused = [&a, &b].into_iter().find(|loaded| loaded.model.is_none() || loaded.diagnostics.has_errors());
     let (Some(first), Some(second), None) = (&a.model, &b.model, refused) else {

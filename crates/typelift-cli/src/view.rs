@@ -2,15 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-use typelift::findings::Advice;
-use typelift::{Diagnostic, Model};
+use typelift::findings::Voice;
+use typelift::{Checking, Diagnostic, Model, NeedForWeights};
 use typelift_view::{Before, Page};
 
 use crate::failure::Failure;
 use crate::files::Run;
 use crate::input::{self, Input, Loaded};
 use crate::output;
-use crate::remedy::Fixes;
 use crate::render::{self, Show};
 use crate::status::Status;
 use crate::terminal::Terminal;
@@ -51,18 +50,21 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
         }
         None => (None, args.input.load()?),
     };
-    terminal.say(&render::text(&shown.diagnostics, &Fixes::default(), Show::Briefly));
+    terminal.say(&render::text(&shown.diagnostics, Voice::Shell(None), Show::Briefly));
     let Some(model) = &shown.model else { return Ok(Status::Faulty) };
-    let found = typelift::check_after(model, std::mem::take(&mut shown.diagnostics.list));
+    let file = args.other.as_ref().unwrap_or(&args.input.file);
+    let weights = if input::is_dash(file) { NeedForWeights::Optional } else { NeedForWeights::of(file) };
+    let checking = Checking { weights, ..Checking::default() };
+    let found = checking.check_inferred(model, std::mem::take(&mut shown.diagnostics.list), true);
     let faulty = found.iter().any(Diagnostic::is_error);
     let before = match &before {
         Some(Loaded { model: Some(before), .. }) => Some((before, typelift::diff(before, model))),
         Some(_) => return Ok(Status::Faulty),
         None => None,
     };
-    let file = args.input.file.display().to_string();
+    let (shown_file, file) = (file, args.input.file.display().to_string());
     let before = before.as_ref().map(|(model, diff)| Before { file: &file, model, diff });
-    let page = draw(model, args.other.as_ref().unwrap_or(&args.input.file), before, &found, None)?;
+    let page = draw(model, shown_file, before, &found, None)?;
     if input::is_stdout(&args.output) {
         terminal.print(&page)?;
     } else {
@@ -83,7 +85,7 @@ pub(crate) fn draw(
     let mut page = Page::new(model, found);
     page.title = if input::is_dash(file) { model.name() } else { &title };
     (page.file, page.before) = (&name, before);
-    page.advice = |diagnostic| Advice::for_shell(diagnostic, None).help;
+    page.voice = Voice::Shell(None);
     page.most_bytes = most_bytes.unwrap_or(page.most_bytes);
     page.html().map_err(|error| Failure::new(error.to_string()))
 }

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 use typelift::Model;
+use typelift::findings::Voice;
 use typelift::map::ValuePath;
 use typelift::ops::LayerKind;
 use typelift::why::{Derivation, NameError, Rule, Step};
@@ -15,7 +16,6 @@ use crate::findings;
 use crate::fit::ShortNames;
 use crate::input::{self, Input};
 use crate::listing::{Clean, MOST_LINES, at};
-use crate::remedy::Fixes;
 use crate::render::{self, Show};
 use crate::status::Status;
 use crate::strip;
@@ -72,7 +72,7 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
     if let Some(model) = &mut loaded.model {
         input::infer(model, diagnostics, &[]);
     }
-    terminal.say(&render::text(diagnostics, &Fixes::default(), Show::Briefly));
+    terminal.say(&render::text(diagnostics, Voice::Shell(None), Show::Briefly));
     let Some(model) = &loaded.model else {
         if args.format == Format::Json {
             terminal.print(&findings::refused(diagnostics)?)?;

@@ -16,7 +16,7 @@ use typelift::promote::{ElementType, RuleSet, openvino};
 use typelift::save::FileId;
 use typelift::shape::Shape;
 use typelift::xml;
-use typelift::{Diagnostics, LayerId, SaveOptions, Weights, WeightsMode};
+use typelift::{Checking, Diagnostics, LayerId, SaveOptions, Weights, WeightsMode};
 use typelift_cli::report;
 
 use crate::answer::Answer;
@@ -450,8 +450,8 @@ impl Model {
         let target = target.map(release).transpose().map_err(|failure| failure.raise(py))?;
         self.look(py, move |state| {
             let diagnostics = state.check(target);
-            let read = state.path.as_deref().filter(|_| !state.edited).map(|path| (&state.model, path));
-            printed(&diagnostics, read)
+            let file = state.path.as_deref().filter(|_| !state.edited);
+            printed(&diagnostics, file)
         })
     }
 
@@ -461,12 +461,12 @@ impl Model {
             let options = state.options(false);
             let text =
                 if state.edited { Arc::new(xml::write(&state.model, options)) } else { state.model.source().clone() };
-            let fixed = typelift::fix::fix(&text, state.model.weights());
-            let mended = Diagnostics { file: state.file.clone(), source: text, list: fixed.mended };
+            let checked = Checking { fix: true, ..Checking::default() }.run(&text, state.model.weights());
+            let mended = Diagnostics { file: state.file.clone(), source: text, list: checked.fixed };
             if !mended.list.is_empty() {
                 let (weights, keeper) = (state.model.weights().clone(), state.keeper.clone());
                 let path = state.path.clone();
-                let text = Arc::unwrap_or_clone(fixed.text);
+                let text = Arc::unwrap_or_clone(checked.text);
                 *state = State::read(state.file.clone(), path, text, || Ok((weights, keeper)))?;
             }
             printed(&mended, None)
@@ -624,17 +624,17 @@ pub(crate) fn fix(py: Python<'_>, text: Vec<u8>, weights: Option<PyBackedBytes>)
             Failure::model(&Diagnostics { file: file.clone(), list: vec![*refusal], ..Diagnostics::default() })
         })?;
         let (text, weights) = (Arc::new(text), weights.map_or_else(Weights::none, Weights::from_owner));
-        let fixed = typelift::fix::fix(&text, &weights);
-        let (json, words) = printed(&Diagnostics { file, source: text, list: fixed.mended }, None)?;
-        Ok((Arc::unwrap_or_clone(fixed.text), json, words))
+        let checked = Checking { fix: true, ..Checking::default() }.run(&text, &weights);
+        let (json, words) = printed(&Diagnostics { file, source: text, list: checked.fixed }, None)?;
+        Ok((Arc::unwrap_or_clone(checked.text), json, words))
     })
 }
 
 /// Returns findings as JSON, and as text with the source.
 fn printed(
     diagnostics: &Diagnostics,
-    read: Option<(&typelift::Model, &std::path::Path)>,
+    file: Option<&std::path::Path>,
 ) -> Result<(String, String), Failure> {
-    let json = report::findings_json(diagnostics, read).map_err(|refusal| Failure::Fault(refusal.message))?;
+    let json = report::findings_json(diagnostics, file).map_err(|refusal| Failure::Fault(refusal.message))?;
     Ok((json, report::findings_text(diagnostics)))
 }

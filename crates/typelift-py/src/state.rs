@@ -9,7 +9,7 @@ use typelift::graph::Names;
 use typelift::ops::Release;
 use typelift::span::Lines;
 use typelift::xml::{self, WriteOptions};
-use typelift::{Diagnostic, Diagnostics, InterfaceError, LayerId, Weights};
+use typelift::{Checking, Diagnostic, Diagnostics, InterfaceError, LayerId, NeedForWeights, Weights};
 
 use crate::arrays::Keeper;
 use crate::failure::Failure;
@@ -86,10 +86,9 @@ impl State {
 
     pub(crate) fn check(&self, target: Option<Release>) -> Diagnostics {
         let found = self.read.iter().chain(&self.inferred).cloned().collect();
-        let mut found = typelift::check_after(&self.model, found);
-        found.extend(target.map(|target| typelift::check_target(&self.model, target)).unwrap_or_default());
-        found.sort_by_key(|it| std::cmp::Reverse(it.severity));
-        self.diagnostics(found)
+        let weights = self.path.as_deref().map_or(NeedForWeights::Optional, NeedForWeights::of);
+        let checking = Checking { target, weights, ..Checking::default() };
+        self.diagnostics(checking.check_inferred(&self.model, found, !self.edited))
     }
 
     /// Infers types and shapes after an edit, and fails if the edit causes new errors.

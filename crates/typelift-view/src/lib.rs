@@ -15,7 +15,7 @@ mod scene;
 
 use serde::Serialize;
 use typelift::diff::{ChangeKind, Diff};
-use typelift::findings::LayerRef;
+use typelift::findings::{LayerRef, Voice};
 use typelift::map::{PrecisionMap, Row};
 use typelift::{Diagnostic, Model, Severity};
 
@@ -29,7 +29,7 @@ const SCRIPT: &str = include_str!("page.js");
 pub struct Page<'a> {
     /// The inferred model.
     pub model: &'a Model,
-    /// Findings of the model, for example from [`typelift::check_after`].
+    /// Findings of the model, for example from [`typelift::Checking`].
     pub found: &'a [Diagnostic],
     /// The title of the page; the name of the model by default.
     pub title: &'a str,
@@ -37,8 +37,8 @@ pub struct Page<'a> {
     pub file: &'a str,
     /// The model that it is compared with.
     pub before: Option<Before<'a>>,
-    /// The suggested fix of a finding: its own help by default.
-    pub advice: fn(&Diagnostic) -> Vec<String>,
+    /// The audience of the fixes of findings.
+    pub voice: Voice<'a>,
     /// The approximate limit on the data of a page that shows every layer. A larger model is shown as runs of layers. 5
     /// MB by default.
     pub most_bytes: usize,
@@ -139,14 +139,13 @@ impl<'a> Page<'a> {
     /// Returns the page of an inferred model with its findings.
     #[must_use]
     pub fn new(model: &'a Model, found: &'a [Diagnostic]) -> Self {
-        let advice = |diagnostic: &Diagnostic| diagnostic.help.iter().map(ToString::to_string).collect();
         Self {
             model,
             found,
             title: model.name(),
             file: "model.xml",
             before: None,
-            advice,
+            voice: Voice::Plain,
             most_bytes: outline::MOST_BYTES,
         }
     }
@@ -188,7 +187,7 @@ impl<'a> Page<'a> {
             map_before: before_map.unwrap_or_default(),
             steps,
             outline,
-            findings: found.iter().take(MOST).map(|diagnostic| finding(diagnostic, self.advice)).collect(),
+            findings: found.iter().take(MOST).map(|diagnostic| finding(diagnostic, self.voice)).collect(),
             more_findings: found.len().saturating_sub(MOST),
             changes: shown,
             groups,
@@ -245,13 +244,13 @@ fn removed(change: &Change) -> scene::Removed {
     }
 }
 
-fn finding(diagnostic: &Diagnostic, advice: fn(&Diagnostic) -> Vec<String>) -> Finding {
+fn finding(diagnostic: &Diagnostic, voice: Voice<'_>) -> Finding {
     let path = diagnostic.layer.as_ref().map(LayerRef::full_name);
     Finding {
         code: diagnostic.code.name(),
         severity: diagnostic.severity,
         message: scene::brief(&diagnostic.message).into_owned(),
-        help: advice(diagnostic).iter().map(|help| scene::brief(help).into_owned()).collect(),
+        help: voice.help(diagnostic).iter().map(|help| scene::brief(help).into_owned()).collect(),
         path,
     }
 }

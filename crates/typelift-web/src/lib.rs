@@ -9,7 +9,7 @@ use typelift::findings::Document;
 use typelift::passes::Align;
 use typelift::promote::openvino;
 use typelift::xml::{self, WriteOptions};
-use typelift::{Conversion, Diagnostic, Diagnostics, Weights};
+use typelift::{Checking, Conversion, Diagnostic, Diagnostics, Weights};
 use typelift_view::Page;
 use wasm_bindgen::prelude::wasm_bindgen;
 
@@ -24,6 +24,8 @@ pub struct Session {
     /// Findings of inference.
     inferred: Vec<Diagnostic>,
     refresh_ports: bool,
+    /// True after a conversion: the text is no longer that of the model.
+    is_edited: bool,
 }
 
 #[wasm_bindgen]
@@ -39,7 +41,9 @@ impl Session {
         let mut session = Self { source: text, read: reading.diagnostics, model: reading.model, ..Self::empty() };
         if let Some(model) = &mut session.model {
             model.set_weights(weights.map_or_else(Weights::none, Weights::from_bytes));
-            session.inferred = typelift::infer(model);
+            let read = session.read.len();
+            typelift::infer_read(model, &mut session.read);
+            session.inferred = session.read.split_off(read);
         }
         session
     }
@@ -84,6 +88,7 @@ impl Session {
                 found.extend(converted.changes.iter().filter_map(|change| change.warning(&model)));
                 self.inferred = typelift::infer(&mut model);
                 self.refresh_ports |= converted.refresh_ports;
+                self.is_edited = true;
                 self.model = Some(model);
                 json!({ "changes": converted.changes, "findings": self.findings(&found) }).to_string()
             }
@@ -113,7 +118,7 @@ impl Session {
 
 impl Session {
     fn empty() -> Self {
-        Self { model: None, source: Arc::default(), read: Vec::new(), inferred: Vec::new(), refresh_ports: false }
+        Self { model: None, source: Arc::default(), read: Vec::new(), inferred: Vec::new(), refresh_ports: false, is_edited: false }
     }
 
     fn without_model(refusal: Diagnostic) -> Self {
@@ -123,7 +128,7 @@ impl Session {
     fn found(&self) -> Vec<Diagnostic> {
         let found = self.read.iter().chain(&self.inferred).cloned().collect();
         match &self.model {
-            Some(model) => typelift::check_after(model, found),
+            Some(model) => Checking::default().check_inferred(model, found, !self.is_edited),
             None => found,
         }
     }

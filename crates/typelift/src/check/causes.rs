@@ -12,7 +12,7 @@ use typelift_promote::ElementType;
 use super::PLACES;
 use super::ports::Declared;
 use crate::base::span::Span;
-use crate::findings::{About, Code, Diagnostic, Help, Label, LayerRef, Severity};
+use crate::findings::{About, Code, Diagnostic, Fix, FixAction, Label, LayerRef, Severity};
 use crate::infer::value_as_declared;
 use crate::model::graph::{Attribute, Direction, Graph, InputPort, Layer, LayerId, Model, Output, OutputPort, Place};
 use crate::ops::{self, LayerKind};
@@ -248,7 +248,9 @@ impl<'a> Causes<'a> {
             let related = members.first().map(|&at| found[at].related.clone()).unwrap_or_default();
             let value = self.value_as_declared(origin).filter(|_| found[cause].code == Code::AssumedAttribute);
             let it = &mut found[cause];
-            it.help = value.map_or_else(|| it.help.clone(), |value| vec![format!("add {value}").into()]);
+            if let Some(value) = value {
+                it.replace_help(vec![format!("add {value}").into()]);
+            }
             (it.severity, it.victims) = (Severity::Error, victims);
             it.labels.extend(labels);
             it.related.extend(related);
@@ -288,17 +290,17 @@ impl<'a> Causes<'a> {
         let message = said.unwrap_or_else(|| format!("its output is {port}, but its port declares {declared}"));
         it.labels.push(Label { span, message });
         if Aspect::of(it.code) == Some(Aspect::Any) {
-            it.help.clear();
+            it.replace_help(Vec::new());
         }
         match help {
-            Some(help) => it.help.insert(0, help.into()),
-            None if it.help.is_empty() => {
-                it.help.push(format!("correct {} {} `{}`", layer.ty(), layer.id(), layer.name()).into());
+            Some(help) => it.fixes.insert(0, help.into()),
+            None if !it.has_help() => {
+                it.fixes.insert(0, format!("correct {} {} `{}`", layer.ty(), layer.id(), layer.name()).into());
             }
             None => {}
         }
         if has_bytes_of_another_type(layer, port) {
-            it.remedy = None;
+            it.remove_actions();
         }
     }
 
@@ -325,10 +327,10 @@ impl<'a> Causes<'a> {
             joined.notes.push(format!("{more} more layers do not take it either"));
         }
         let correct = || format!("correct {} {} `{}`", layer.ty(), layer.id(), layer.name());
-        joined.help.push(help.unwrap_or_else(correct).into());
-        let converts =
-            members.iter().all(|&at| found[at].remedy == first.remedy) && !has_bytes_of_another_type(layer, port);
-        joined.remedy = first.remedy.clone().filter(|_| converts);
+        joined.fixes.push(help.unwrap_or_else(correct).into());
+        let converts = members.iter().all(|&at| found[at].actions().eq(first.actions()))
+            && !has_bytes_of_another_type(layer, port);
+        joined.fixes.extend(first.actions().filter(|_| converts).cloned());
         joined
     }
 
@@ -394,7 +396,7 @@ impl<'a> Causes<'a> {
     fn join_ignored_edges(&self, found: &mut Vec<Diagnostic>) {
         let mut errors = HashMap::new();
         for (at, it) in found.iter().enumerate() {
-            if let Some(Help::AddEdge { from: (start, _), .. }) = it.help.first() {
+            if let Some(FixAction::AddEdge { from: (start, _), .. }) = it.fixes.first().map(|fix| &fix.action) {
                 errors.entry(*start).or_insert(at);
             }
         }
@@ -485,10 +487,10 @@ impl<'a> Causes<'a> {
         let mut explained = HashSet::new();
         for (at, layer, set, span) in later {
             let it = &mut found[at];
-            it.help = vec![
+            it.replace_help(vec![
                 format!("write version=\"opset{set}\": that `{}` has all of its attributes and ports", layer.ty())
                     .into(),
-            ];
+            ]);
             it.labels.push(Label { span, message: "an older version of the operation".to_owned() });
             explained.extend(it.layer.clone());
         }
@@ -522,13 +524,13 @@ impl<'a> Causes<'a> {
                 self.fill_in_assumed(it, graph, layer);
             }
             if let Some(set) = ops::revisions(layer.ty()).iter().flat_map(|row| row.opsets()).min() {
-                it.help.iter_mut().for_each(|help| help.fill_in("version", &format!("opset{set}")));
+                it.fixes.iter_mut().for_each(|help| help.fill_in("version", &format!("opset{set}")));
             }
             let Some(port) = layer.outputs().first() else { continue };
             let Declared { element_type, dims } = Declared::read(self.source, port.declared, port.content);
             let dim = |dim: &i64| if *dim < 0 { "?".to_owned() } else { dim.to_string() };
             let shape = dims.iter().map(dim).collect::<Vec<_>>().join(",");
-            for help in &mut it.help {
+            for help in &mut it.fixes {
                 if let Some(ty) = element_type {
                     for name in ["element_type", "destination_type"] {
                         help.fill_in(name, ty.name());
@@ -549,7 +551,9 @@ impl<'a> Causes<'a> {
         let About::Assumed { attribute, value } = *it.about else { return };
         if value.is_empty() || layer.outputs().iter().any(|port| self.deviates(port, Aspect::Any)) {
             let value = value_as_declared(self.model, graph, layer.id(), Some(attribute));
-            it.help = value.map_or_else(|| it.help.clone(), |value| vec![format!("add {value}").into()]);
+            if let Some(value) = value {
+                it.replace_help(vec![format!("add {value}").into()]);
+            }
         }
     }
 
@@ -567,7 +571,9 @@ impl<'a> Causes<'a> {
             }
             let Some((graph, layer)) = self.find(&reference) else { continue };
             if graph.wires().next().is_none() && it.code == Code::WrongInputCount {
-                it.help = vec!["the graph has no edges at all: get a fresh copy of the file, or add <edges>".into()];
+                it.replace_help(vec![
+                    "the graph has no edges at all: get a fresh copy of the file, or add <edges>".into(),
+                ]);
                 continue;
             }
             tried.insert((reference.place.clone(), reference.id));
@@ -575,7 +581,8 @@ impl<'a> Causes<'a> {
             let Some(wrong) = self.wrong_input(graph, layer, unused) else {
                 // Where a Convert may be what is missing, the edge may well be right.
                 let is_new = |stray: &Blame| it.labels.iter().all(|label| label.span != stray.span);
-                let stray = if it.remedy.is_none() { self.stray_edge(graph, layer).filter(is_new) } else { None };
+                let stray =
+                    if it.actions().next().is_none() { self.stray_edge(graph, layer).filter(is_new) } else { None };
                 it.labels.extend(stray.and_then(|it| Some(Label { span: it.span, message: it.said? })));
                 continue;
             };
@@ -660,7 +667,7 @@ enum Wrong<'a> {
 impl Wrong<'_> {
     fn explain(self, it: &mut Diagnostic, layer: &Layer) {
         let id = |input: usize| layer.inputs().get(input).map_or(0, InputPort::id);
-        it.remedy = None;
+        it.remove_actions();
         let label = |it: &mut Diagnostic, span, message| {
             it.labels.push(Label { span, message });
         };
@@ -687,13 +694,13 @@ impl Wrong<'_> {
                 )
                 .into()
             }
-            Self::Missing { input, producer, port } => Help::AddEdge {
+            Self::Missing { input, producer, port } => Fix::untried(FixAction::AddEdge {
                 from: (producer.id(), port.id()),
                 to: (layer.id(), id(input)),
                 producer: format!("{} {} `{}`", producer.ty(), producer.id(), producer.name()),
-            },
+            }),
         };
-        it.help = vec![help];
+        it.replace_help(vec![help]);
     }
 }
 
@@ -715,9 +722,9 @@ fn explain_misspellings(found: &mut Vec<Diagnostic>) {
         let is_guess = |code| [Code::IncompleteParameter, Code::AssumedAttribute].contains(&code);
         gone.extend(about.iter().copied().filter(|&at| is_guess(found[at].code)));
         if let Some(&error) = about.iter().find(|at| found[**at].is_error() && !gone.contains(*at)) {
-            let Diagnostic { message, labels, help, .. } = found[*lint].clone();
+            let Diagnostic { message, labels, fixes, .. } = found[*lint].clone();
             found[error].labels.extend(labels.into_iter().map(|it| Label { message: message.clone(), ..it }));
-            found[error].help = help;
+            found[error].replace_help(fixes);
             gone.insert(*lint);
         }
     }

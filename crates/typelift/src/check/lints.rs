@@ -4,7 +4,7 @@ use typelift_promote::{ElementType, Kind, Loss, fidelity};
 
 use super::Check;
 use crate::base::foreign;
-use crate::findings::{About, Code, Help, Owner, Related};
+use crate::findings::{About, Code, Fix, Owner, Related};
 use crate::model::graph::{Body, Direction, Graph, Layer, OutputPort};
 use crate::ops::values::conversion::Audit;
 use crate::ops::{self, LayerKind, Operation};
@@ -71,8 +71,8 @@ impl<'a> Check<'a> {
                     format!("OpenVINO assumes {assumed}, but its plugins refuse it"),
                     "add levels=\"256\" for 8 bits, or the number of levels that is meant".into(),
                 ),
-                (_, "") => ("OpenVINO assumes that it is empty".to_owned(), Help::add([name], Owner::Here)),
-                (_, "0") => ("OpenVINO assumes 0".to_owned(), Help::add([name], Owner::Here)),
+                (_, "") => ("OpenVINO assumes that it is empty".to_owned(), Fix::add([name], Owner::Here)),
+                (_, "0") => ("OpenVINO assumes 0".to_owned(), Fix::add([name], Owner::Here)),
                 (_, assumed) => {
                     let help = format!("add {name}=\"{assumed}\" if that is meant");
                     (format!("OpenVINO assumes {assumed}"), help.into())

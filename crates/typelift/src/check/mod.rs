@@ -11,8 +11,8 @@ mod slices;
 mod target;
 
 pub(crate) use ports::Declared;
-pub use precision::check_precision;
-pub use target::check_target;
+pub(crate) use precision::check_precision;
+pub(crate) use target::check_target;
 pub(crate) use target::{repeated_names, unread};
 
 use std::collections::BTreeMap;
@@ -69,7 +69,7 @@ pub fn check(model: &Model) -> Vec<Diagnostic> {
 /// warnings, then notes, each with causes before what may follow from them. Lints that only follow from an error are left
 /// out.
 #[must_use]
-pub fn check_after(model: &Model, found: Vec<Diagnostic>) -> Vec<Diagnostic> {
+pub(crate) fn check_after(model: &Model, found: Vec<Diagnostic>) -> Vec<Diagnostic> {
     let mut found = joined(model, found, true);
     order::sort(model, &mut found);
     found

@@ -8,7 +8,7 @@ use typelift_promote::ElementType;
 
 use super::Check;
 use crate::base::span::Span;
-use crate::findings::{About, Code, Diagnostic, Remedy};
+use crate::findings::{About, Code, Diagnostic, Fix, FixAction};
 use crate::model::graph::{Direction, Graph, Layer, LayerId, OutputPort};
 use crate::model::shape::Shape;
 use crate::text::xml;
@@ -175,7 +175,7 @@ impl<'a> Check<'a> {
         let lint = self.lint(Code::StalePort, layer, message).at(span, label);
         let lint = lint.about(About::Port { direction, at });
         let lint = lint.help("correct the port; OpenVINO itself does not read it");
-        Diagnostic { remedy: Some(Remedy::RefreshPorts), ..lint }
+        lint.help(Fix::untried(FixAction::RefreshPorts))
     }
 }
 

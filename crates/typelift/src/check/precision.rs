@@ -2,24 +2,15 @@
 
 use typelift_promote::ElementType;
 
-use crate::findings::{Code, Diagnostic, Remedy, Severity};
+use crate::findings::{Code, Diagnostic, Fix, FixAction, Severity};
 use crate::model::graph::Model;
 use crate::precision::{Risk, RiskRule, risks};
 use crate::text::xml;
 
 /// What would go wrong in a model that was [inferred](crate::infer()), if it computed in f16 or bf16 in place of f32 and f64,
 /// or in i32 in place of i64: a warning for each [risk](risks), in the order of the file.
-///
-/// # Examples
-/// ```
-/// use typelift::promote::ElementType;
-/// let mut model = typelift::Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
-/// assert_eq!(typelift::infer(&mut model), []);
-/// assert_eq!(typelift::check_precision(&model, ElementType::F16), []);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 #[must_use]
-pub fn check_precision(model: &Model, to: ElementType) -> Vec<Diagnostic> {
+pub(crate) fn check_precision(model: &Model, to: ElementType) -> Vec<Diagnostic> {
     let mut found: Vec<_> = risks(model, to).into_iter().map(|risk| finding(model, risk, to)).collect();
     found.sort_by_key(|diagnostic| diagnostic.labels.first().map(|label| label.span.start));
     found
@@ -52,5 +43,5 @@ fn finding(model: &Model, risk: Risk, to: ElementType) -> Diagnostic {
     };
     let span = xml::locate(model.source(), span, "layer", "name");
     let finding = Diagnostic { layer: Some(layer), ..Diagnostic::new(code, message) }.at(span, detail);
-    Diagnostic { severity: Severity::Warning, remedy: Some(Remedy::Keep(keep)), ..finding }
+    Diagnostic { severity: Severity::Warning, ..finding }.help(Fix::untried(FixAction::Keep(keep)))
 }

@@ -5,7 +5,7 @@ use rustc_hash::FxHashSet;
 use typelift_promote::ElementType;
 
 use crate::base::span::Span;
-use crate::findings::{Code, Diagnostic, Help, LayerRef, Remedy};
+use crate::findings::{Code, Diagnostic, Fix, FixAction, LayerRef};
 use crate::model::graph::{Graph, IrVersion, Layer, Model, Place, Start};
 use crate::ops::{self, Feature, Operation, Release, Requirement, Requirements};
 use crate::text::xml;
@@ -13,19 +13,8 @@ use crate::text::xml;
 /// Everything in a model that an OpenVINO release does not read, as errors in the order of the file: the version of the
 /// format, operations, values of attributes, element types, and how the text states ports and where it starts; bodies
 /// included.
-///
-/// # Examples
-/// ```
-/// # let model = typelift::Model::from_xml(r#"<net name="n" version="11"><layers/></net>"#)?;
-/// let found: Vec<_> = typelift::check_target(&model, "2021.4".parse().unwrap()).iter().map(ToString::to_string).collect();
-/// assert_eq!(found, [
-///     "error[newer-than-target]: a model as short as this needs OpenVINO 2024.5, and the target is 2021.4",
-///     "error[newer-than-target]: version 11 of the format needs OpenVINO 2022.1, and the target is 2021.4",
-/// ]);
-/// # Ok::<(), typelift::Diagnostics>(())
-/// ```
 #[must_use]
-pub fn check_target(model: &Model, target: Release) -> Vec<Diagnostic> {
+pub(crate) fn check_target(model: &Model, target: Release) -> Vec<Diagnostic> {
     let mut found = unread(model, target);
     found.extend(opening(model, target));
     found.extend(ports(model, target));
@@ -93,7 +82,7 @@ fn odd_opening(model: &Model, target: Release) -> Option<(&'static str, Span)> {
 
 fn opening(model: &Model, target: Release) -> Option<Diagnostic> {
     let (what, tag) = odd_opening(model, target).filter(|_| long_tag(model, target).is_none())?;
-    Some(Diagnostic { remedy: Some(Remedy::Retarget), ..unrecognized(what, tag, target) })
+    Some(unrecognized(what, tag, target).help(Fix::untried(FixAction::Retarget)))
 }
 
 /// Something beside its layers for which a model needs a release.
@@ -144,7 +133,7 @@ fn ports(model: &Model, target: Release) -> Vec<Diagnostic> {
             let Some((what, needed)) = port(model, layer, target) else { continue };
             let span = xml::locate(model.source(), layer.span().unwrap_or_default(), "layer", "name");
             let mut error = refusal(&format!("{what} of `{}`", layer.name()), needed, target).at(span, "");
-            error.remedy = Some(Remedy::Retarget);
+            error.fixes.push(Fix::untried(FixAction::Retarget));
             error.layer = Some(LayerRef::of(&place, layer));
             found.push(error);
         }
@@ -198,10 +187,10 @@ fn of_layer(model: &Model, layer: &Layer, place: &Place, requirement: Requiremen
     let mut diagnostic = refusal(&what, release, target).at(span, format!("`{}` needs it", layer.name()));
     diagnostic.layer = Some(LayerRef::of(place, layer));
     if matches!(feature, Feature::Operation { .. }) {
-        diagnostic.help.extend(older(layer, target).map(Help::from));
+        diagnostic.fixes.extend(older(layer, target).map(Fix::from));
     }
     if feature == Feature::OpenShape && !layer.outputs().is_empty() {
-        diagnostic.help.push("give the input a fixed shape".into());
+        diagnostic.fixes.push("give the input a fixed shape".into());
     }
     diagnostic
 }

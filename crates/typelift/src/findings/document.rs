@@ -2,7 +2,7 @@
 
 use serde::{Serialize, Serializer};
 
-use super::{Code, Diagnostic, Diagnostics, LayerRef, Proof, Related, Severity};
+use super::{Code, Diagnostic, Diagnostics, LayerRef, Proof, Related, Severity, Voice};
 use crate::base::span::{Lines, Span};
 
 /// The findings of a file as a document: what `typelift check --format json` prints, and what the Python package reads.
@@ -27,34 +27,16 @@ pub struct Document<'a> {
 }
 
 impl<'a> Document<'a> {
-    /// With what the findings themselves say can be done.
+    /// With fixes in words that name no command.
     pub fn new(diagnostics: &'a Diagnostics) -> Self {
-        Self::with(diagnostics, |_, diagnostic| Advice::of(diagnostic))
+        Self::with(diagnostics, Voice::Plain)
     }
 
-    /// With what a program says can be done about each finding, which it is given with its position in the list.
-    pub fn with(diagnostics: &'a Diagnostics, advise: impl Fn(usize, &Diagnostic) -> Advice) -> Self {
+    /// With fixes in the words of an audience.
+    pub fn with(diagnostics: &'a Diagnostics, voice: Voice<'_>) -> Self {
         let lines = Lines::new(diagnostics.source.clone());
-        let entry = |(at, diagnostic)| Entry::new(&lines, diagnostic, advise(at, diagnostic));
-        let diagnostics_of_file = diagnostics.list.iter().enumerate().map(entry).collect();
+        let diagnostics_of_file = diagnostics.list.iter().map(|it| Entry::new(&lines, it, voice)).collect();
         Self { file: &diagnostics.file, count: Count::of(diagnostics), diagnostics: diagnostics_of_file }
-    }
-}
-
-/// What can be done about a finding, in words.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Advice {
-    /// Sentences without a full stop.
-    pub help: Vec<String>,
-    /// A command that fixes it now.
-    pub command: Option<String>,
-}
-
-impl Advice {
-    /// What the finding itself says: its help, and its remedy in words.
-    pub fn of(diagnostic: &Diagnostic) -> Self {
-        let remedy = diagnostic.remedy.as_ref().and_then(super::Remedy::help);
-        Self { help: diagnostic.help.iter().map(ToString::to_string).chain(remedy).collect(), command: None }
     }
 }
 
@@ -161,7 +143,7 @@ fn as_words<S: Serializer>(related: &Related, serializer: S) -> Result<S::Ok, S:
 }
 
 impl<'a> Entry<'a> {
-    fn new(lines: &Lines, diagnostic: &'a Diagnostic, advice: Advice) -> Self {
+    fn new(lines: &Lines, diagnostic: &'a Diagnostic, voice: Voice<'_>) -> Self {
         let region = Region::of(lines, diagnostic);
         let edits = diagnostic.edits().unwrap_or_default().iter();
         let labels = diagnostic.labels.iter();
@@ -184,8 +166,8 @@ impl<'a> Entry<'a> {
             related: related.collect(),
             notes: &diagnostic.notes,
             victims: &diagnostic.victims,
-            help: advice.help,
-            fix: advice.command,
+            help: voice.help(diagnostic),
+            fix: voice.command(diagnostic),
             proof: diagnostic.proof(),
             edits: edits.map(|edit| Replacement { region: Region::new(lines, edit.span), text: &edit.text }).collect(),
         }

@@ -1,11 +1,10 @@
 //! What is wrong or odd about a model, as data: a stable code, a sentence, the place, the rule and the remedy.
 
 mod about;
-mod command;
 mod document;
 mod edit;
+mod fix;
 mod formats;
-mod help;
 mod key;
 #[cfg(test)]
 mod tests;
@@ -22,14 +21,13 @@ use crate::model::graph::{Layer, LayerId, Place};
 use crate::model::shape::Shape;
 
 pub use about::About;
-pub use command::{Command, Effect};
-pub use document::{Advice, Count, Document};
-pub use edit::{Mend, Proof, TextEdit};
+pub use document::{Count, Document};
+pub use edit::TextEdit;
+pub use fix::{Applicability, Fix, FixAction, Owner, Proof, Rules};
 pub use formats::{Format, Frame};
-pub use help::{Help, Owner};
 pub use key::{Comparison, FindingKey, Known, Subject};
 pub(crate) use words::list;
-pub use words::{grouped, reason, shell_word};
+pub use words::{Voice, grouped, reason, shell_command, shell_word};
 
 /// How bad it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -307,41 +305,6 @@ pub struct Related {
     pub role: Option<&'static str>,
 }
 
-/// What a program that works on the file can do about a diagnostic. Whether it succeeds depends on the model, so a program that
-/// offers a remedy tries it first.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Remedy {
-    /// Inserting Converts so that element types agree ([`infer_aligned`](crate::infer_aligned)).
-    Align,
-    /// Writing the file with the types and shapes that inference finds.
-    RefreshPorts,
-    /// Aligning by other promotion rules, each of which gives the inputs a type.
-    OtherRules(Vec<OtherRules>),
-    /// Writing the model for the release that was asked for ([`retarget`](crate::Model::retarget)).
-    Retarget,
-    /// Converting an input after its Parameter instead of giving all that follows its type
-    /// ([`convert_input`](crate::Model::convert_input)).
-    ConvertInput,
-    /// Letting layers keep their types where the model gets others: their paths, as
-    /// [`KeepPattern`](crate::precision::KeepPattern) takes them.
-    Keep(Vec<String>),
-}
-
-/// Promotion rules under which inputs would get a type that they do not get now.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct OtherRules {
-    /// The name of the rule set.
-    pub rules: &'static str,
-    /// The setting of the rule set that is needed, if it is the one that is used now.
-    pub setting: Option<&'static str>,
-    /// Whether several inputs would get the type.
-    pub several: bool,
-    /// The type that they would get.
-    pub element_type: ElementType,
-}
-
 /// One error, warning or note about a model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -364,10 +327,8 @@ pub struct Diagnostic {
     pub notes: Vec<String>,
     /// The layers that do not accept what this one gives, where that is how the mistake shows.
     pub victims: Vec<LayerRef>,
-    /// What the author of the file can do.
-    pub help: Vec<Help>,
-    /// What a program can do.
-    pub remedy: Option<Remedy>,
+    /// What can be done, the likeliest first.
+    pub fixes: Vec<Fix>,
 }
 
 impl Diagnostic {
@@ -383,8 +344,7 @@ impl Diagnostic {
             related: Vec::new(),
             notes: Vec::new(),
             victims: Vec::new(),
-            help: Vec::new(),
-            remedy: None,
+            fixes: Vec::new(),
         }
     }
 
@@ -410,27 +370,6 @@ impl Diagnostic {
     pub fn about(mut self, about: About) -> Self {
         self.about = Box::new(about);
         self
-    }
-
-    /// The same, with something that can be done.
-    #[must_use]
-    pub fn help(mut self, help: impl Into<Help>) -> Self {
-        self.help.reserve_exact(1);
-        self.help.push(help.into());
-        self
-    }
-
-    /// The edits of the text that mend it, if that is certain.
-    pub fn edits(&self) -> Option<&[TextEdit]> {
-        self.help.iter().find_map(|help| match help {
-            Help::Mend(mend) if mend.certain => Some(&mend.edits[..]),
-            _ => None,
-        })
-    }
-
-    /// The proof that the edits are what was meant.
-    pub fn proof(&self) -> Option<&Proof> {
-        self.help.iter().find_map(|help| if let Help::Mend(mend) = help { mend.proof.as_ref() } else { None })
     }
 
     /// Whether OpenVINO refuses the model for it.

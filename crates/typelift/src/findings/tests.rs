@@ -5,8 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::{Diagnostic, Help, words};
-use crate::{Weights, check_after, infer, xml};
+use super::{Diagnostic, FixAction, words};
+use crate::{Checking, Weights};
 
 #[test]
 fn other_words_change_no_finding() {
@@ -34,18 +34,14 @@ fn compare_garbled() {
 fn data(found: &Diagnostic) -> String {
     let spans: Vec<_> = found.labels.iter().map(|label| label.span).collect();
     let related: Vec<_> = found.related.iter().map(|it| (&it.layer, it.element_type, &it.shape)).collect();
-    let help: Vec<_> = found.help.iter().filter(|help| !matches!(help, Help::Advice(_))).collect();
-    let Diagnostic { severity, code, about, layer, victims, remedy, .. } = found;
-    format!("{severity:?} {code:?} {about:?} {layer:?} {spans:?} {related:?} {victims:?} {help:?} {remedy:?}")
+    let fixes: Vec<_> = found.fixes.iter().filter(|fix| !matches!(fix.action, FixAction::Advise(_))).collect();
+    let Diagnostic { severity, code, about, layer, victims, .. } = found;
+    format!("{severity:?} {code:?} {about:?} {layer:?} {spans:?} {related:?} {victims:?} {fixes:?}")
 }
 
 fn findings(text: &Arc<String>, bin: Option<&[u8]>) -> Vec<Diagnostic> {
-    let reading = xml::parse(text.clone());
-    let mut found = reading.diagnostics;
-    let Some(mut model) = reading.model else { return found };
-    model.set_weights(bin.map_or_else(Weights::none, |bytes| Weights::from_bytes(bytes.to_vec())));
-    found.append(&mut infer(&mut model));
-    check_after(&model, found)
+    let weights = bin.map_or_else(Weights::none, |bytes| Weights::from_bytes(bytes.to_vec()));
+    Checking::default().run(text, &weights).findings
 }
 
 #[test]

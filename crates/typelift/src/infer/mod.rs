@@ -26,7 +26,7 @@ pub(crate) use self::suggest::{are_as_declared, candidates, value_as_declared, w
 use self::value::{Evaluator, Values};
 
 use crate::base::progress::{each, poll};
-use crate::findings::{Code, Diagnostic, LayerRef, Related, Remedy};
+use crate::findings::{Code, Diagnostic, Fix, FixAction, LayerRef, Related};
 use crate::model::graph::{Body, Graph, Input, IrVersion, Layer, LayerId, Model, Output, OutputPort, Place, Start};
 use crate::model::shape::TensorType;
 use crate::model::weights::Weights;
@@ -565,6 +565,16 @@ impl Surroundings for Walk<'_> {
     }
 }
 
+/// Infers a model that was read with these findings, and adds the findings of inference.
+///
+/// Where reading found errors, layers can lack inputs because of them, so missing inputs are not reported again.
+pub fn infer_read(model: &mut Model, found: &mut Vec<Diagnostic>) {
+    let is_damaged = found.iter().any(Diagnostic::is_error);
+    let mut inferred = infer(model);
+    inferred.retain(|it| !(is_damaged && it.code == Code::WrongInputCount));
+    found.append(&mut inferred);
+}
+
 /// Creates the diagnostic of a layer's fault, with its position, its tensors and their producers.
 #[cold]
 pub(crate) fn diagnose(source: &Arc<String>, place: &Place, graph: &Graph, id: LayerId, fault: &Fault) -> Diagnostic {
@@ -600,12 +610,12 @@ pub(crate) fn diagnose(source: &Arc<String>, place: &Place, graph: &Graph, id: L
             role: None,
         });
     }
-    diagnostic.remedy = match fault.code {
-        _ if !fault.other_rules.is_empty() => Some(Remedy::OtherRules(fault.other_rules.to_vec())),
-        Code::TypeMismatch | Code::UnsupportedType => Some(Remedy::Align),
-        _ => None,
-    };
-    diagnostic.help.extend(fault.help.as_deref().cloned());
+    diagnostic.fixes.extend(fault.help.as_deref().cloned());
+    match fault.code {
+        _ if !fault.other_rules.is_empty() => diagnostic.fixes.extend(fault.other_rules.iter().cloned()),
+        Code::TypeMismatch | Code::UnsupportedType => diagnostic.fixes.push(Fix::untried(FixAction::Align)),
+        _ => {}
+    }
     diagnostic
 }
 

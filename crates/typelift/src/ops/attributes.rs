@@ -9,7 +9,7 @@ use typelift_promote::ElementType;
 use super::{Fault, Operation};
 use crate::base::foreign;
 use crate::base::number::{float_prefix, integer_prefix, plain_integers, whole};
-use crate::findings::{About, Code, Help, Owner, list};
+use crate::findings::{About, Code, Fix, Owner, list};
 use crate::model::graph::{Attribute, Layer};
 use crate::model::shape::Shape;
 
@@ -534,8 +534,8 @@ impl<'a> Attributes<'a> {
                 let near = self.layer.attributes.iter().map(|attribute| attribute.name.as_str());
                 let near = near.clone().find(|near| foreign::attribute(near, [name].into_iter()).is_some());
                 let help = match near {
-                    Some(near) => Help::Advice(format!("write `{name}` for `{near}` in its <data>")),
-                    None => Help::add(missing.iter().copied(), Owner::Data),
+                    Some(near) => format!("write `{name}` for `{near}` in its <data>").into(),
+                    None => Fix::add(missing.iter().copied(), Owner::Data),
                 };
                 let written = near.map(str::to_owned);
                 let about = About::missing("data", missing.into_iter().map(Into::into).collect(), written);

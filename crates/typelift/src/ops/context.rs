@@ -12,7 +12,7 @@ use typelift_promote::ElementType;
 
 use super::evaluate::Bounds;
 use super::{AttributeValues, Attributes, Operation, is_constant};
-use crate::findings::{About, Code, Help, OtherRules};
+use crate::findings::{About, Code, Fix};
 use crate::model::graph::{Body, Graph, Input, Layer, LayerId, Output, OutputPort};
 use crate::model::shape::{Dim, Oddity, ParseShapeError, Shape, TensorType};
 use crate::model::weights::Weights;
@@ -34,9 +34,9 @@ pub(crate) struct Fault {
     /// The rule that is violated, if the message does not state it.
     pub(crate) rule: Option<Box<str>>,
     /// The suggested fix.
-    pub(crate) help: Option<Box<Help>>,
+    pub(crate) help: Option<Box<Fix>>,
     /// Promotion rules that accept the inputs.
-    pub(crate) other_rules: Box<[OtherRules]>,
+    pub(crate) other_rules: Box<[Fix]>,
     /// The type that the operation requires for the first of `inputs`, if there is a single one.
     pub(crate) wants: Option<ElementType>,
     /// The subject, if `inputs` and `attribute` do not name it.
@@ -153,7 +153,7 @@ impl Fault {
     }
 
     /// Sets the suggested fix.
-    pub(crate) fn help(mut self, help: impl Into<Help>) -> Self {
+    pub(crate) fn help(mut self, help: impl Into<Fix>) -> Self {
         self.help = Some(Box::new(help.into()));
         self
     }

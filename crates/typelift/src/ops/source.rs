@@ -7,7 +7,7 @@ use super::common::index_type;
 use super::evaluate::{Bounds, Evaluate, Evaluation};
 use super::{Attr, AttrKind, Context, Fault, LayerKind, Operation, Spread};
 use crate::base::number;
-use crate::findings::{About, Code, Help, Owner};
+use crate::findings::{About, Code, Fix, Owner};
 use crate::model::shape::{Dim, Shape};
 use crate::model::weights::{Weights, byte_size, stored_size};
 use crate::ops::values::array::Array;
@@ -42,7 +42,7 @@ fn parameter(cx: &mut Context) -> Result<(), Fault> {
     if cx.layer.attributes().is_empty() {
         return Err(Fault::other(Code::MissingAttribute, "a Parameter needs its <data> with shape and element_type")
             .concerning(About::missing("data", vec!["shape".into(), "element_type".into()], None))
-            .help(Help::add(["shape", "element_type"], Owner::NewData)));
+            .help(Fix::add(["shape", "element_type"], Owner::NewData)));
     }
     let element_type = cx.type_attribute("element_type")?;
     let mut shape = cx.partial_shape("shape")?;
@@ -51,7 +51,7 @@ fn parameter(cx: &mut Context) -> Result<(), Fault> {
             let message = format!("a Parameter without `{attribute}` is {becomes}");
             let lint = Fault::other(Code::IncompleteParameter, message);
             let lint = lint.concerning(About::missing("data", vec![attribute.into()], None));
-            cx.lint(lint.help(Help::add([attribute], Owner::Data)));
+            cx.lint(lint.help(Fix::add([attribute], Owner::Data)));
         }
     }
     let mut element_type = element_type;

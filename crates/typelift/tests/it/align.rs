@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use crate::common::{self, Net, nets};
 use proptest::prelude::*;
-use typelift::findings::Remedy;
+use typelift::findings::Voice;
 use typelift::passes::{Action, Change, LOWER_WITHOUT_NOOPS, run};
 use typelift::promote::openvino::Options;
 use typelift::promote::{ElementType, RuleSet};
@@ -29,13 +29,7 @@ fn repaired(model: &mut Model, rules: RuleSet) -> Result<String, String> {
             [d.to_string()]
                 .into_iter()
                 .chain(d.related.iter().map(ToString::to_string).chain(d.notes.clone()).map(|n| format!("  {n}")))
-                .chain(
-                    d.help
-                        .iter()
-                        .map(ToString::to_string)
-                        .chain(d.remedy.as_ref().and_then(Remedy::help))
-                        .map(|h| format!("  {h}")),
-                )
+                .chain(Voice::Plain.help(d).into_iter().map(|h| format!("  {h}")))
         });
         return Err(lines.collect::<Vec<_>>().join("\n"));
     }
@@ -512,7 +506,7 @@ proptest! {
         for error in &errors {
             prop_assert!(error.layer.is_some() && !error.labels.is_empty(), "no place: {error}");
             let shapes = [Code::ShapeMismatch, Code::InvalidValue].contains(&error.code);
-            prop_assert!(shapes || !error.help.is_empty() || error.remedy.is_some(), "no remedy: {error}");
+            prop_assert!(shapes || !error.fixes.is_empty(), "no remedy: {error}");
         }
         if errors.is_empty() {
             let left: Vec<_> = infer(&mut model).into_iter().filter(|d| d.is_error()).collect();

@@ -86,7 +86,7 @@ fn what_is_said_of_each() {
             for note in diagnostic.related.iter().map(ToString::to_string).chain(diagnostic.notes.clone()) {
                 text += &format!("    note: {note}\n");
             }
-            for help in &diagnostic.help {
+            for help in &diagnostic.fixes {
                 text += &format!("    help: {help}\n");
             }
         }

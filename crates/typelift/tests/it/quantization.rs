@@ -110,7 +110,7 @@ fn models_are_quantized_as_by_nncf() {
             let mut model = open(name);
             let plan = QuantizationPlan::of(&model, &job.options.settings(), &Kept::default());
             if job.refused {
-                assert!(plan.unwrap_err().iter().all(|it| !it.help.is_empty()), "{what}");
+                assert!(plan.unwrap_err().iter().all(|it| !it.fixes.is_empty()), "{what}");
                 refused += 1;
                 continue;
             }

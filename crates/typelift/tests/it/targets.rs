@@ -135,12 +135,12 @@ fn a_text_opens_as_older_releases_recognize_it() {
         let xml = format!("{before}<net name=\"n\" version=\"11\">{layers}</net>\n");
         let mut model = Model::from_xml(xml.clone()).unwrap();
         assert_eq!(typelift::infer(&mut model), []);
-        let found = typelift::check_target(&model, target.parse().unwrap());
+        let found = crate::common::newer_than(&model, target.parse().unwrap());
         model.retarget(target.parse().unwrap()).unwrap();
         let text = write(&model, WriteOptions::default());
         assert_eq!(text == xml, found.is_empty(), "{found:?}");
         let again = Model::from_xml(text.clone()).unwrap();
-        assert_eq!(typelift::check_target(&again, target.parse().unwrap()), []);
+        assert_eq!(crate::common::newer_than(&again, target.parse().unwrap()), []);
         (text, found.into_iter().map(|found| found.message).collect::<Vec<_>>())
     };
     let (text, found) = written("", "2024.4");
@@ -167,7 +167,7 @@ fn ports_of_version_10_with_open_dims_are_found() {
         <edge from-layer="1" from-port="1" to-layer="2" to-port="0"/></edges></net>"#;
     let mut model = Model::from_xml(xml).unwrap();
     let _ = typelift::infer(&mut model);
-    let found = typelift::check_target(&model, "2021.4".parse().unwrap());
+    let found = crate::common::newer_than(&model, "2021.4".parse().unwrap());
     let found: Vec<_> = found.into_iter().map(|found| found.message).collect();
     let expected = [
         "a dim of -1 in a port of `y` needs OpenVINO 2022.1, and the target is 2021.4",

@@ -4,6 +4,8 @@
 //! revisions of the operation, names that are spelled nearly so, tensors that nothing uses. Each is applied to the text in
 //! memory, which is read, inferred and checked again.
 
+mod actions;
+mod checking;
 mod fitting;
 mod proof;
 mod reading;
@@ -21,12 +23,16 @@ use std::sync::Arc;
 use rustc_hash::FxHashSet;
 use typelift_promote::ElementType;
 
+pub use self::actions::try_actions;
+pub use self::checking::{Checked, Checking, NeedForWeights};
 use self::proof::{Case, Change};
 use self::site::{Candidate, Evidence, Site};
 use self::trial::Soundness;
 pub(crate) use self::trial::examine;
 use crate::base::span::Span;
-use crate::findings::{About, Code, Diagnostic, FindingKey, Help, Label, Mend, Proof, Severity, TextEdit};
+use crate::findings::{
+    About, Applicability, Code, Diagnostic, FindingKey, Fix, FixAction, Label, Proof, Severity, TextEdit,
+};
 use crate::model::graph::{Direction, Graph, Model, OutputPort};
 use crate::model::weights::Weights;
 
@@ -51,7 +57,7 @@ const NAMED: usize = 4;
 /// One is certain if with it the finding is gone, nothing new is wrong, no port deviates from what the file declares that did
 /// not before, and nothing else that was tried does as well. Otherwise several are named as possibilities, or none. The
 /// effort is bounded, however large the model is.
-pub fn mend(model: &Model, found: &mut Vec<Diagnostic>) {
+pub(crate) fn offer_edits(model: &Model, found: &mut Vec<Diagnostic>) {
     if let Some(mut mender) = Mender::new(model, found, &mut effort(&model.source)) {
         mender.mend(found);
     }
@@ -84,7 +90,7 @@ fn join(found: &mut [Diagnostic], at: usize, fixed: &HashSet<FindingKey>) -> Vec
 
 /// Makes the certain edits of a text, look after look, until none is left; gives the text with them, the findings that they
 /// mended, and those that are left.
-pub fn fix(source: &Arc<String>, weights: &Weights) -> Fixed {
+fn fix(source: &Arc<String>, weights: &Weights) -> Fixed {
     let mut fixed =
         Fixed { text: source.clone(), model: None, mended: Vec::new(), left: Vec::new(), is_unfinished: false };
     let mut rest = LOOKS * effort(source);
@@ -122,19 +128,17 @@ pub fn fix(source: &Arc<String>, weights: &Weights) -> Fixed {
 }
 
 /// A text with what is certain mended.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct Fixed {
+struct Fixed {
     /// The text.
-    pub text: Arc<String>,
+    text: Arc<String>,
     /// The model of the text, as inference leaves it; none where there is none to be made out.
-    pub model: Option<Model>,
+    model: Option<Model>,
     /// What was mended, each at its place in the text that it was found in.
-    pub mended: Vec<Diagnostic>,
+    mended: Vec<Diagnostic>,
     /// What is left.
-    pub left: Vec<Diagnostic>,
+    left: Vec<Diagnostic>,
     /// Whether the effort was spent before all was tried that is tried of a text, so that fixing this text may go on.
-    pub is_unfinished: bool,
+    is_unfinished: bool,
 }
 
 /// Lints of what a file says in two ways.
@@ -188,15 +192,14 @@ fn is_worth_naming(it: &Diagnostic) -> bool {
 }
 
 /// Puts what was found by trying before what was only thought of.
-fn offer(it: &mut Diagnostic, source: &str, mends: Vec<Mend>) {
-    match &mends[..] {
+fn offer(it: &mut Diagnostic, source: &str, tried: Vec<Fix>) {
+    match &tried[..] {
         [] => {}
-        [only] if only.certain => {
-            it.help.retain(|help| !matches!(help, Help::Advice(_) | Help::Add { .. } | Help::AddEdge { .. }));
-            it.help.insert(0, Help::Mend(only.clone()));
+        [only] if only.applicability == Applicability::Safe => {
+            it.replace_help(vec![only.clone()]);
             // Where the edits are elsewhere, that is where the mistake is.
             let line = |span: Span| source.get(..span.start as usize).unwrap_or_default().rfind('\n');
-            for edit in &only.edits {
+            for edit in it.edits().unwrap_or_default().to_vec() {
                 if it.labels.iter().all(|label| line(label.span) != line(edit.span)) {
                     it.labels.push(Label { span: edit.span, message: "the mistake is here".to_owned() });
                 }
@@ -206,8 +209,8 @@ fn offer(it: &mut Diagnostic, source: &str, mends: Vec<Mend>) {
         _ => {
             // Values that were tried say more than the range of an attribute.
             let tells_values = matches!(&*it.about, About::Refusal { attribute: Some(_), .. });
-            it.help.retain(|help| !(tells_values && matches!(help, Help::Advice(_))));
-            it.help.insert(0, Help::OneOf(mends));
+            it.fixes.retain(|fix| !(tells_values && matches!(fix.action, FixAction::Advise(_))));
+            it.fixes.splice(0..0, tried);
         }
     }
 }
@@ -260,7 +263,7 @@ impl<'a> Mender<'a> {
     }
 
     /// Tries all candidates for a finding.
-    fn try_all(&mut self, it: &Diagnostic) -> (Vec<Mend>, HashSet<FindingKey>) {
+    fn try_all(&mut self, it: &Diagnostic) -> (Vec<Fix>, HashSet<FindingKey>) {
         let source = &self.model.source;
         let targets = HashSet::from([it.key()]);
         let mut candidates = self.candidates(it);
@@ -320,7 +323,7 @@ impl<'a> Mender<'a> {
         accepted.truncate(NAMED);
         let home = it.layer.as_ref().and_then(|layer| site::find(self.model, layer)?.1.span());
         let fixed = accepted.first().map(|it| it.after.fixed().clone()).unwrap_or_default();
-        (accepted.into_iter().map(|it| Mend::new(source, home, it.edits, proof.clone())).collect(), fixed)
+        (accepted.into_iter().map(|it| Fix::edit(source, home, it.edits, proof.clone())).collect(), fixed)
     }
 
     /// Returns the proof that the only accepted candidate is what was meant.

@@ -8,7 +8,7 @@ use typelift_promote::ElementType;
 
 use crate::check::{Declared, check_after, faults_after};
 use crate::findings::{Code, Diagnostic, FindingKey, Known, Severity};
-use crate::infer::infer;
+use crate::infer::infer_read;
 use crate::model::graph::{Direction, Graph, Layer, Model, OutputPort};
 use crate::model::weights::Weights;
 use crate::ops::{self, LayerKind};
@@ -110,10 +110,7 @@ fn read(
     }
     let Some(mut model) = reading.model else { return Some((None, found)) };
     model.set_weights(weights.clone());
-    let damaged = found.iter().any(Diagnostic::is_error);
-    let mut inferred = infer(&mut model);
-    inferred.retain(|it| !(damaged && it.code == Code::WrongInputCount));
-    found.append(&mut inferred);
+    infer_read(&mut model, &mut found);
     (!enough(&found)).then_some((Some(model), found))
 }
 

@@ -45,7 +45,7 @@ impl Model {
     ///
     /// # Errors
     /// Every part that the release does not read and that could not be rewritten, as
-    /// [`check_target`](crate::check_target) reports it, with the reason. The model is unchanged.
+    /// [`Checking`](crate::Checking) with a target reports it, with the reason. The model is unchanged.
     ///
     /// # Examples
     /// ```

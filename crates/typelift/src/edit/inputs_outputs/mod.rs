@@ -12,7 +12,7 @@ use typelift_promote::{ElementType, fidelity};
 use crate::base::names::{is_glob, matches_glob};
 use crate::edit::changes::{Action, Change, Changes};
 use crate::edit::indices::Narrowing;
-use crate::findings::{Code, Diagnostic, LayerRef, Remedy};
+use crate::findings::{Code, Diagnostic, Fix, FixAction, LayerRef};
 use crate::model::graph::{
     EditError, Graph, IrVersion, Layer, LayerId, Model, NewLayer, OutputPort, Place, split_names,
 };
@@ -507,7 +507,7 @@ impl Model {
             if found.len() > SHOWN_AT_ENDS + 1 {
                 warning.notes.push(format!("and {} more", found.len() - SHOWN_AT_ENDS - 1));
             }
-            Some(Diagnostic { remedy: Some(Remedy::ConvertInput), ..warning })
+            Some(warning.help(Fix::untried(FixAction::ConvertInput)))
         };
         [warn(&narrower, "is"), warn(&computed, "is computed with")].into_iter().flatten().collect()
     }

@@ -3,11 +3,11 @@
 use std::fmt::Write as _;
 use std::io;
 
-use super::{Advise, Format, Frame};
+use super::{Format, Frame};
 use crate::base::span::Lines;
 use crate::findings::document::Region;
 use crate::findings::words::whole;
-use crate::findings::{Diagnostics, Severity};
+use crate::findings::{Diagnostics, Severity, Voice};
 
 pub(super) const FORMAT: Format = Format {
     name: "github",
@@ -17,12 +17,12 @@ pub(super) const FORMAT: Format = Format {
 };
 
 /// One workflow command for each finding, which shows it at its line of a pull request, with what can be done about it.
-fn page(diagnostics: &Diagnostics, advise: &Advise) -> io::Result<String> {
+fn page(diagnostics: &Diagnostics, voice: Voice<'_>) -> io::Result<String> {
     let data = |text: &str| text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A");
     let property = |text: &str| data(text).replace(':', "%3A").replace(',', "%2C");
     let lines = Lines::new(diagnostics.source.clone());
     let mut text = String::new();
-    for (at, diagnostic) in diagnostics.list.iter().enumerate() {
+    for diagnostic in &diagnostics.list {
         let command = match diagnostic.severity {
             Severity::Note => "notice",
             other => other.name(),
@@ -31,7 +31,7 @@ fn page(diagnostics: &Diagnostics, advise: &Advise) -> io::Result<String> {
         if let Some(Region { line, column, end_line, end_column }) = Region::of(&lines, diagnostic) {
             let _ = write!(text, ",line={line},endLine={end_line},col={column},endColumn={end_column}");
         }
-        let said = whole(&lines, diagnostic, &advise(at, diagnostic));
+        let said = whole(&lines, diagnostic, voice);
         let _ = writeln!(text, ",title={}::{}", property(diagnostic.code.name()), data(said.trim_end()));
     }
     Ok(text)

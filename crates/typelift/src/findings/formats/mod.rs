@@ -6,18 +6,18 @@ mod sarif;
 use std::borrow::Cow;
 use std::io;
 
-use super::{Advice, Diagnostic, Diagnostics};
+use super::{Diagnostics, Voice};
 
 /// A form in which another program takes findings.
 ///
 /// ```
-/// use typelift::{Diagnostics, findings::{Advice, Format}, xml};
+/// use typelift::{Diagnostics, diagnostic::{Format, Voice}, xml};
 ///
 /// let source = std::sync::Arc::new("<net name='n' version='11'><layers><layer/></layers></net>".to_owned());
 /// let list = xml::parse(source.clone()).diagnostics;
 /// let found = Diagnostics { list, ..Diagnostics::new("model.xml", source) };
 /// let sarif = Format::ALL.iter().find(|format| format.name == "sarif").unwrap();
-/// let log: serde_json::Value = serde_json::from_str(&sarif.document(&found, &|_, it| Advice::of(it))?)?;
+/// let log: serde_json::Value = serde_json::from_str(&sarif.document(&found, Voice::Plain)?)?;
 /// assert_eq!(log["runs"][0]["results"][0]["ruleId"], "missing-attribute");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -29,11 +29,8 @@ pub struct Format {
     /// What it is, in a line.
     pub about: &'static str,
     frame: fn() -> io::Result<Frame>,
-    page: fn(&Diagnostics, &Advise) -> io::Result<String>,
+    page: fn(&Diagnostics, Voice<'_>) -> io::Result<String>,
 }
-
-/// What can be done about a finding, which is given with its position in the list.
-type Advise<'a> = dyn Fn(usize, &Diagnostic) -> Advice + 'a;
 
 /// What is around and between the pages of several files in one document.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -62,16 +59,16 @@ impl Format {
     ///
     /// # Errors
     /// Any error of the serializer. None is expected, because findings hold only text and numbers.
-    pub fn page(&self, diagnostics: &Diagnostics, advise: &Advise) -> io::Result<String> {
-        (self.page)(diagnostics, advise)
+    pub fn page(&self, diagnostics: &Diagnostics, voice: Voice<'_>) -> io::Result<String> {
+        (self.page)(diagnostics, voice)
     }
 
     /// The findings of one file as a document.
     ///
     /// # Errors
     /// Any error of the serializer. None is expected, because findings hold only text and numbers.
-    pub fn document(&self, diagnostics: &Diagnostics, advise: &Advise) -> io::Result<String> {
+    pub fn document(&self, diagnostics: &Diagnostics, voice: Voice<'_>) -> io::Result<String> {
         let Frame { open, close, .. } = self.frame()?;
-        Ok(format!("{open}{}{close}", self.page(diagnostics, advise)?))
+        Ok(format!("{open}{}{close}", self.page(diagnostics, voice)?))
     }
 }

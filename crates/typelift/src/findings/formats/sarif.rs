@@ -5,11 +5,11 @@ use std::io;
 
 use serde::Serialize;
 
-use super::{Advise, Format, Frame};
+use super::{Format, Frame};
 use crate::base::span::Lines;
 use crate::findings::document::Region;
 use crate::findings::words::whole;
-use crate::findings::{Advice, Code, Diagnostic, Diagnostics, LayerRef, TextEdit};
+use crate::findings::{Code, Diagnostic, Diagnostics, LayerRef, TextEdit, Voice};
 
 pub(super) const FORMAT: Format = Format { name: "sarif", about: "A SARIF 2.1.0 log for code scanning", frame, page };
 
@@ -33,12 +33,12 @@ fn frame() -> io::Result<Frame> {
 }
 
 /// The findings of a file as results of a log, a line each.
-fn page(diagnostics: &Diagnostics, advise: &Advise) -> io::Result<String> {
+fn page(diagnostics: &Diagnostics, voice: Voice<'_>) -> io::Result<String> {
     let lines = Lines::new(diagnostics.source.clone());
     let uri = uri(&diagnostics.file);
     let mut text = String::new();
     for (at, diagnostic) in diagnostics.list.iter().enumerate() {
-        let result = serde_json::to_string(&Finding::new(&lines, &uri, diagnostic, &advise(at, diagnostic)))?;
+        let result = serde_json::to_string(&Finding::new(&lines, &uri, diagnostic, voice))?;
         let _ = write!(text, "{}\n        {result}", if at > 0 { "," } else { "" });
     }
     Ok(text)
@@ -105,7 +105,7 @@ struct Finding {
 }
 
 impl Finding {
-    fn new(lines: &Lines, uri: &str, diagnostic: &Diagnostic, advice: &Advice) -> Self {
+    fn new(lines: &Lines, uri: &str, diagnostic: &Diagnostic, voice: Voice<'_>) -> Self {
         let related = diagnostic.related.iter().enumerate().map(|(id, related)| Location {
             id: Some(id),
             message: Some(Text { text: related.to_string() }),
@@ -120,7 +120,7 @@ impl Finding {
             fixes: diagnostic.edits().map(|edits| [Fix::new(lines, uri, edits)]),
             level: diagnostic.severity.name(),
             locations: [location],
-            message: Text { text: whole(lines, diagnostic, advice).trim_end().to_owned() },
+            message: Text { text: whole(lines, diagnostic, voice).trim_end().to_owned() },
             related_locations: related.collect(),
             rule_id: diagnostic.code.name(),
             rule_index: Code::ALL.iter().position(|code| *code == diagnostic.code),

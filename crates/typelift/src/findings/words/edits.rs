@@ -1,10 +1,7 @@
 //! Edits of the text in words.
 
-use std::fmt;
-
 use crate::base::span::Span;
-use crate::findings::{Mend, TextEdit};
-
+use crate::findings::TextEdit;
 /// Edits of this text in words, for a finding about the layer at `home`.
 pub(in crate::findings) fn describe_edits(source: &str, home: Option<Span>, edits: &[TextEdit]) -> String {
     if let Some(words) = describe_edge(source, edits) {
@@ -35,12 +32,6 @@ fn describe_edge(source: &str, edits: &[TextEdit]) -> Option<String> {
     let moved: Vec<_> = edits.iter().map(|edit| TextEdit::new(moved(edit), &*edit.text)).collect();
     let becomes = TextEdit::apply(&moved, tag.text(source));
     Some(format!("write {} for {}", shortened(&becomes), shortened(tag.text(source))))
-}
-
-impl fmt::Display for Mend {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.words)
-    }
 }
 
 /// What an edit does: `write axis="0"`, `add <edge …/>`, `remove groups="2"`.

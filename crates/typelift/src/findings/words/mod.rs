@@ -2,15 +2,16 @@
 
 mod commands;
 mod edits;
-mod help;
+mod fixes;
 
 use std::fmt;
 
-use super::{Advice, Code, Count, Diagnostic, Diagnostics, LayerRef, Related, Severity};
+use super::{Code, Count, Diagnostic, Diagnostics, LayerRef, Related, Severity};
 use crate::base::span::Lines;
 
 pub use commands::{reason, shell_word};
 pub(super) use edits::describe_edits;
+pub use fixes::{Voice, shell_command};
 
 impl Severity {
     /// `error`, `warning` or `note`.
@@ -62,13 +63,13 @@ impl fmt::Display for Count {
 }
 
 /// All that a diagnostic says beside its places, one line each, with what can be done about it.
-pub(super) fn whole(lines: &Lines, diagnostic: &Diagnostic, advice: &Advice) -> String {
+pub(super) fn whole(lines: &Lines, diagnostic: &Diagnostic, voice: Voice<'_>) -> String {
     let layer = diagnostic.layer.iter().map(ToString::to_string);
     let related = diagnostic.related.iter().map(|related| {
         let line = lines.line_at(related.span.start);
         format!("{related} (line {line})")
     });
-    let help = advice.help.iter().map(|help| format!("help: {help}"));
+    let help = voice.help(diagnostic).into_iter().map(|help| format!("help: {help}"));
     let message = std::iter::once(diagnostic.message.clone());
     let all = message.chain(layer).chain(related).chain(diagnostic.notes.iter().cloned()).chain(help);
     all.collect::<Vec<_>>().join("\n")

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use smallvec::SmallVec;
 use typelift_promote::{Category, ElementType, Operand, PromotedAs, Refusal, RuleSet};
 
-use crate::findings::{Code, OtherRules, list};
+use crate::findings::{Code, Fix, FixAction, Rules, list};
 use crate::model::graph::{Layer, OutputPort};
 use crate::ops::{Accepts, Fault, Subject, is_constant};
 
@@ -38,11 +38,12 @@ pub(super) fn other_rules(
     rules: &RuleSet,
     several: bool,
     common: impl Fn(&RuleSet) -> Option<ElementType>,
-) -> Vec<OtherRules> {
+) -> Vec<Fix> {
     let laxer = rules.laxer().map(|(setting, laxer)| (Some(setting.name), laxer));
     let others = RuleSet::for_models().filter(|other| other.name() != rules.name()).map(|other| (None, other));
     let found = laxer.chain(others).filter_map(|(setting, other)| {
-        Some(OtherRules { rules: other.name(), setting, several, element_type: common(&other)? })
+        let (rules, to) = (Rules { name: other.name(), setting }, common(&other)?);
+        Some(Fix::untried(FixAction::AlignBy { rules, several, to }))
     });
     found.collect()
 }
@@ -188,7 +189,7 @@ impl Group<'_> {
     }
 
     /// Returns the other rules under which the operation accepts the inputs.
-    pub(super) fn other_rules(&self, rules: &RuleSet) -> Vec<OtherRules> {
+    pub(super) fn other_rules(&self, rules: &RuleSet) -> Vec<Fix> {
         other_rules(rules, self.inputs.len() > 1, |other| Some(self.common_type(other).ok()??.0))
     }
 

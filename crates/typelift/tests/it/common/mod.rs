@@ -4,8 +4,9 @@
 use std::fmt::Write as _;
 
 use proptest::prelude::*;
+use typelift::ops::Release;
 use typelift::promote::ElementType;
-use typelift::{Graph, Model, Weights};
+use typelift::{Diagnostic, Graph, Model, Weights};
 
 /// Builder of a graph. Inputs name layers; among layers with one name the later is used.
 #[derive(Clone, Debug, Default)]
@@ -175,4 +176,12 @@ pub(crate) fn listing(graph: &Graph) -> String {
         format!("{} = {}({}) : {}", layer.name(), layer.ty(), inputs.join(", "), outputs.join(", "))
     });
     lines.collect::<Vec<_>>().join("\n")
+}
+
+/// Returns the findings that say which parts of an inferred model a release does not read.
+pub(crate) fn newer_than(model: &Model, release: Release) -> Vec<Diagnostic> {
+    let checking = typelift::Checking { target: Some(release), ..typelift::Checking::default() };
+    let mut found = checking.check_inferred(model, Vec::new(), false);
+    found.retain(|it| it.code == typelift::Code::NewerThanTarget);
+    found
 }

@@ -101,7 +101,7 @@ impl<'a> Read<'a> {
             let Some(found) = self.diagnostics.get_mut(at) else { continue };
             found.severity = Severity::Error;
             if let Some(id) = ids.first() {
-                found.help = vec![format!("give one of them the id {id}, which edges name and no layer has").into()];
+                found.fixes = vec![format!("give one of them the id {id}, which edges name and no layer has").into()];
             }
         }
     }
@@ -306,7 +306,7 @@ impl<'a> Read<'a> {
             if matches!(*found.about, About::Missing { written: Some(_), .. }) {
                 return;
             }
-            found.help = vec![format!("write id=\"{id}\", which edges name and no layer has").into()];
+            found.fixes = vec![format!("write id=\"{id}\", which edges name and no layer has").into()];
         }
     }
 

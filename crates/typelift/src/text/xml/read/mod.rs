@@ -20,7 +20,7 @@ use crate::base::names::nearest;
 use crate::base::number::whole;
 use crate::base::progress::Stage;
 use crate::base::span::Span;
-use crate::findings::{About, Code, Diagnostic, Help, LayerRef, Owner};
+use crate::findings::{About, Code, Diagnostic, Fix, LayerRef, Owner};
 use crate::model::graph::{
     AttributeList, Demands, Graph, InputPort, IrVersion, Layer, LayerId, Model, OperationName, OutputPort, Place, Text,
 };
@@ -485,8 +485,8 @@ impl<'a> Read<'a> {
         };
         let near = written.into_iter().find(is_meant);
         let help = match near {
-            Some(near) => Help::Advice(format!("write `{name}` for `{near}`")),
-            None => Help::add([name], Owner::Element(element.name().to_owned())),
+            Some(near) => format!("write `{name}` for `{near}`").into(),
+            None => Fix::add([name], Owner::Element(element.name().to_owned())),
         };
         let about = About::missing(element.name(), vec![name.to_owned().into()], near.map(str::to_owned));
         let refusal = refusal.about(about);

@@ -1,0 +1,104 @@
+//! FixActions on the whole model, each tried in memory before it is offered.
+
+use std::collections::HashSet;
+
+use typelift_promote::{ElementType, RuleSet, openvino};
+
+use crate::findings::{Applicability, Code, Diagnostic, Fix, FixAction, Known, LayerRef, Rules};
+use crate::infer::infer;
+use crate::model::graph::{LayerId, Model, Place};
+use crate::promotion::passes::{self, Align, Change, infer_aligned};
+
+/// Tries the conversions that findings of an inferred model ask for, and adds those that fix them.
+///
+/// The model can also be one that was only read.
+pub fn try_actions(model: &Model, found: &mut [Diagnostic]) {
+    if !found.iter().any(Diagnostic::is_error) {
+        let refresh = |fix: &&mut Fix| fix.action == FixAction::RefreshPorts;
+        for fix in found.iter_mut().flat_map(|it| &mut it.fixes).filter(refresh) {
+            fix.applicability = Applicability::Possible;
+        }
+    }
+    let mut left: Vec<_> = (0..found.len()).filter(|&at| asks_for_types(&found[at])).collect();
+    if left.is_empty() {
+        return;
+    }
+    // What reading found stays, whatever is aligned.
+    let unread = found.iter().any(|it| it.is_error() && it.actions().next().is_none() && it.layer.is_none());
+    let known = Known::errors(&infer(&mut model.clone()));
+    for (rules, align) in conversions() {
+        if left.is_empty() {
+            break;
+        }
+        let Some(trial) = Trial::new(align, model, &known) else { continue };
+        left.retain(|&at| {
+            let Some(inserts) = trial.inserted_for(&found[at]) else { return true };
+            let succeeds = !unread && trial.errors.is_empty();
+            let action = FixAction::Convert { rules, inserts, succeeds };
+            found[at].fixes.push(Fix::possible(action));
+            false
+        });
+    }
+}
+
+fn asks_for_types(it: &Diagnostic) -> bool {
+    it.actions().any(|fix| match fix.action {
+        FixAction::Align => true,
+        FixAction::AlignBy { .. } => matches!(it.code, Code::TypeMismatch | Code::UnsupportedType),
+        _ => false,
+    })
+}
+
+/// The conversions to try, the one that changes least first.
+fn conversions() -> impl Iterator<Item = (Option<Rules>, Align)> {
+    let unsafely = openvino::Options { promote_unsafe: true, ..openvino::Options::default() };
+    let setting = Rules { name: "openvino", setting: Some("promote-unsafe") };
+    let declared = [(None, Align::default()), (Some(setting), Align::Declared(unsafely))];
+    let others = RuleSet::for_models().filter(|rules| rules.name() != "openvino");
+    let others = others.map(|rules| (Some(Rules { name: rules.name(), setting: None }), Align::Rules(rules)));
+    declared.into_iter().chain(others)
+}
+
+/// The result of a conversion.
+struct Trial<'a> {
+    model: Model,
+    errors: Vec<Diagnostic>,
+    /// The errors before.
+    known: &'a Known,
+    inserted: HashSet<(Place, LayerId)>,
+    changes: Vec<Change>,
+}
+
+impl<'a> Trial<'a> {
+    fn new(align: Align, model: &Model, known: &'a Known) -> Option<Self> {
+        let mut model = model.clone();
+        let (mut errors, changes) = infer_aligned(&mut model, align).ok()?;
+        let inserted = changes.iter().filter(|change| change.action == passes::Action::Inserted);
+        let inserted = inserted.map(|change| (change.layer.place.clone(), change.layer.id)).collect();
+        errors.retain(Diagnostic::is_error);
+        Some(Self { model, errors, known, inserted, changes })
+    }
+
+    /// Returns the types of the new Converts before the layers of a finding; `None` if the finding is not fixed.
+    fn inserted_for(&self, it: &Diagnostic) -> Option<Vec<(ElementType, ElementType)>> {
+        let layers: Vec<_> =
+            if it.victims.is_empty() { it.layer.iter().collect() } else { it.victims.iter().collect() };
+        let remains = |error: &Diagnostic| {
+            error.code == it.code && error.layer.as_ref().is_some_and(|layer| layers.contains(&layer))
+        };
+        if layers.is_empty() || self.errors.iter().any(remains) || !self.known.compare(&self.errors).new.is_empty() {
+            return None;
+        }
+        Some(layers.iter().flat_map(|layer| self.converts_before(layer)).collect())
+    }
+
+    /// The types of the new Converts that feed a layer.
+    fn converts_before(&self, layer: &LayerRef) -> Vec<(ElementType, ElementType)> {
+        let Some(graph) = self.model.graph_at(&layer.place) else { return Vec::new() };
+        let producers = graph.producers(layer.id).into_iter().flatten();
+        let producers = producers.map(|output| (layer.place.clone(), output.layer));
+        let new: Vec<_> = producers.filter(|producer| self.inserted.contains(producer)).collect();
+        let of = |change: &&Change| new.contains(&(change.layer.place.clone(), change.layer.id));
+        self.changes.iter().filter(of).map(|change| (change.from, change.to)).collect()
+    }
+}

@@ -1,0 +1,145 @@
+//! The check of a model, from its settings to its findings.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use typelift_promote::ElementType;
+
+use super::{Fixed, fix, offer_edits, try_actions};
+use crate::check::{check_after, check_precision, check_target};
+use crate::findings::{Code, Diagnostic, Fix, FixAction, Severity};
+use crate::infer::infer_read;
+use crate::model::graph::Model;
+use crate::model::weights::Weights;
+use crate::ops::Release;
+use crate::text::xml;
+
+/// Settings of a check. [`run`](Self::run) reads, infers and checks a text.
+///
+/// The program, the page, the Python package and the web page all report what this finds.
+///
+/// ```
+/// use typelift::{Checking, Weights};
+///
+/// let text = r#"<net name="n" version="11"><layers>
+///     <layer id="0" name="x" type="Parameter" version="opset1"><data shape="2" element_type="f16"/>
+///         <output><port id="0" precision="FP32"><dim>2</dim></port></output></layer>
+///     <layer id="1" name="y" type="Result" version="opset1"><input><port id="0"/></input></layer>
+/// </layers><edges><edge from-layer="0" from-port="0" to-layer="1" to-port="0"/></edges></net>"#;
+/// let checked = Checking::default().run(&text.to_owned().into(), &Weights::none());
+/// assert_eq!(checked.findings[0].to_string(), "warning[stale-port]: output 0 of `x` declares f32[2], and is f16[2]");
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+#[allow(clippy::exhaustive_structs, reason = "settings are written with `..Checking::default()`")]
+pub struct Checking {
+    /// The OpenVINO release that must read the model. Everything that it does not read is an error.
+    pub target: Option<Release>,
+    /// The element type that the model might compute in: f16, bf16 or i32. What would go wrong then is a warning.
+    pub precision: Option<ElementType>,
+    /// How bad it is if a model with constants has no weights file.
+    pub weights: NeedForWeights,
+    /// True if safe fixes are made in the text.
+    pub fix: bool,
+}
+
+/// How bad it is if a model with constants has no weights file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum NeedForWeights {
+    /// An error: OpenVINO refuses the model.
+    #[default]
+    Required,
+    /// A warning: the weights are kept apart from the text.
+    Optional,
+    /// A warning: this file most likely has them.
+    Elsewhere(PathBuf),
+}
+
+impl NeedForWeights {
+    /// The need of the `.xml` at a path. Several models can share one `.bin`: `bert.lowered.xml` and `bert.bin`.
+    #[must_use]
+    pub fn of(file: &Path) -> Self {
+        let stem = file.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+        let parents = stem.match_indices('.').map(|(at, _)| file.with_file_name(format!("{}.bin", &stem[..at])));
+        parents.rev().find(|bin| bin.is_file()).map_or(Self::Required, Self::Elsewhere)
+    }
+}
+
+/// The result of a check.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Checked {
+    /// The inferred model; `None` if the text is not a model at all.
+    pub model: Option<Model>,
+    /// The findings: errors, then warnings, then notes, each with causes before consequences.
+    pub findings: Vec<Diagnostic>,
+    /// The text that the findings point into. If fixes are made, it is the fixed text.
+    pub text: Arc<String>,
+    /// The findings that were fixed, in order. Each points into the text that the fixes before it made.
+    pub fixed: Vec<Diagnostic>,
+    /// True if the budget was spent before all fixes were tried, so that another run may fix more.
+    pub is_unfinished: bool,
+}
+
+impl Checking {
+    /// Reads, infers and checks a text, and fixes it if that is set.
+    #[must_use]
+    pub fn run(&self, source: &Arc<String>, weights: &Weights) -> Checked {
+        let reading = xml::parse(source.clone());
+        let model = reading.model.map(|mut model| {
+            model.set_weights(weights.clone());
+            model
+        });
+        self.check_read(model, reading.diagnostics, source.clone())
+    }
+
+    /// Infers and checks a model that was read from a text with these findings, and fixes the text if that is set.
+    #[must_use]
+    pub fn check_read(&self, mut model: Option<Model>, mut found: Vec<Diagnostic>, text: Arc<String>) -> Checked {
+        if let (true, Some(model)) = (self.fix, &model) {
+            let Fixed { text, model, mended, mut left, is_unfinished } = fix(&text, model.weights());
+            self.complete(model.as_ref(), &mut left);
+            return Checked { model, findings: left, text, fixed: mended, is_unfinished };
+        }
+        if let Some(model) = &mut model {
+            infer_read(model, &mut found);
+        }
+        let findings = match &model {
+            Some(model) => self.check_inferred(model, found, true),
+            None => found,
+        };
+        Checked { model, findings, text, fixed: Vec::new(), is_unfinished: false }
+    }
+
+    /// Checks a model that was read and inferred with these findings. Nothing is fixed.
+    ///
+    /// Edits of the text are only tried if the model `is_as_read`: after a change, the text is not that of the model.
+    #[must_use]
+    pub fn check_inferred(&self, model: &Model, found: Vec<Diagnostic>, is_as_read: bool) -> Vec<Diagnostic> {
+        let mut found = check_after(model, found);
+        if is_as_read {
+            offer_edits(model, &mut found);
+        }
+        self.complete(Some(model), &mut found);
+        found
+    }
+
+    /// Adds what depends on the settings, and tries conversions.
+    fn complete(&self, model: Option<&Model>, found: &mut Vec<Diagnostic>) {
+        let Some(model) = model else { return };
+        found.extend(self.target.into_iter().flat_map(|target| check_target(model, target)));
+        if let Some(to) = self.precision {
+            found.retain(|it| it.code != Code::BeyondI32);
+            found.extend(check_precision(model, to));
+        }
+        for it in found.iter_mut().filter(|it| it.code == Code::MissingWeights) {
+            match &self.weights {
+                NeedForWeights::Required => it.severity = Severity::Error,
+                NeedForWeights::Optional => {}
+                NeedForWeights::Elsewhere(bin) => it.fixes.push(Fix::untried(FixAction::ReadWeights(bin.clone()))),
+            }
+        }
+        found.sort_by_key(|it| std::cmp::Reverse(it.severity));
+        try_actions(model, found);
+    }
+}
