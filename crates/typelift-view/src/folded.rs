@@ -6,7 +6,7 @@
 
 use std::io;
 
-use rustc_hash::FxHashMap;
+use foldhash::HashMap;
 use serde::Serialize;
 use serde::ser::Error as _;
 use serde_json::Error;
@@ -19,7 +19,7 @@ const LEAST: usize = 6;
 #[derive(Default)]
 struct Folding {
     /// The reference of each string.
-    places: FxHashMap<String, String>,
+    places: HashMap<String, String>,
     /// The items of the list of strings.
     list: String,
     /// The last string of the list.

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
+use foldhash::{HashMap, HashSet};
 use serde::{Serialize, Serializer};
 use typelift::findings::LayerRef;
 use typelift::graph::{LayerMap, Place};

@@ -7,6 +7,7 @@
 
 pub(crate) mod file;
 pub(crate) mod foreign;
+pub(crate) mod hash;
 pub(crate) mod name_pattern;
 pub(crate) mod names;
 pub(crate) mod number;

@@ -4,7 +4,7 @@
 use std::iter::Peekable;
 use std::str::Chars;
 
-use rustc_hash::FxHashSet;
+use crate::base::hash::HashSet;
 
 /// Letters that end a part of a name.
 const BORDERS: [char; 3] = ['.', '/', ':'];
@@ -77,7 +77,7 @@ impl NamePattern {
             return (self.text == name).then(Vec::new);
         }
         let name: Vec<_> = name.chars().collect();
-        let mut fit = Fit { pieces: &self.pieces, name: &name, known, parts: Vec::new(), dead: FxHashSet::default() };
+        let mut fit = Fit { pieces: &self.pieces, name: &name, known, parts: Vec::new(), dead: HashSet::default() };
         fit.fits(0, 0).then_some(fit.parts)
     }
 
@@ -148,7 +148,7 @@ struct Fit<'a> {
     known: &'a dyn Fn(&str) -> Option<String>,
     parts: Vec<String>,
     /// Places from which the rest does not fit.
-    dead: FxHashSet<(usize, usize)>,
+    dead: HashSet<(usize, usize)>,
 }
 
 impl Fit<'_> {

@@ -18,13 +18,13 @@ pub(crate) use target::{repeated_names, unread};
 use std::collections::BTreeMap;
 use std::hash::Hash;
 
-use rustc_hash::{FxHashMap, FxHashSet};
 use typelift_promote::ElementType;
 
 use self::constants::Constant;
 use self::order::Errors;
 use self::target::Beside;
 use crate::base::foreign;
+use crate::base::hash::{HashMap, HashSet};
 use crate::base::progress::poll;
 use crate::base::span::Span;
 use crate::findings::{About, Code, Diagnostic, LayerRef, Severity};
@@ -203,7 +203,7 @@ impl<'a> Check<'a> {
         self.find_duplicate_tensor_names(graph);
         self.find_unreachable_layers(graph);
         self.find_bare_brackets(graph);
-        let unknown = if known { self.find_stale_ports(graph) } else { FxHashSet::default() };
+        let unknown = if known { self.find_stale_ports(graph) } else { HashSet::default() };
         let requirements = Requirements::new(graph);
         for layer in graph.unordered() {
             poll();
@@ -270,7 +270,7 @@ impl<'a> Check<'a> {
 
     fn find_duplicate_tensor_names(&mut self, graph: &Graph) {
         let mut names = Vec::new();
-        let mut given = FxHashMap::<_, Vec<String>>::default();
+        let mut given = HashMap::<_, Vec<String>>::default();
         for layer in graph.layers() {
             let Some(names) = &layer.output_names else { continue };
             let producer = graph.producers(layer.id()).into_iter().next().flatten();
@@ -346,7 +346,7 @@ impl<'a> Check<'a> {
         if graph.unordered().any(|layer| layer.broken) {
             return;
         }
-        let mut reached = FxHashSet::default();
+        let mut reached = HashSet::default();
         let kept = graph.unordered().filter(|layer| is_kept(layer)).map(Layer::id);
         mark_upstream(graph, kept, &mut reached);
         let unreached: Vec<_> = graph.unordered().filter(|layer| !reached.contains(&layer.id())).collect();
@@ -574,7 +574,7 @@ fn is_kept(layer: &Layer) -> bool {
 }
 
 /// Marks layers and all that leads to them, and returns how many of them were not marked before.
-fn mark_upstream(graph: &Graph, from: impl IntoIterator<Item = LayerId>, marked: &mut FxHashSet<LayerId>) -> usize {
+fn mark_upstream(graph: &Graph, from: impl IntoIterator<Item = LayerId>, marked: &mut HashSet<LayerId>) -> usize {
     let mut pending: Vec<_> = from.into_iter().collect();
     let before = marked.len();
     while let Some(id) = pending.pop() {
@@ -588,10 +588,10 @@ fn mark_upstream(graph: &Graph, from: impl IntoIterator<Item = LayerId>, marked:
 /// The values of each key that has several, in their order, the keys in the order of their first.
 fn repeated<K: Eq + Hash + Copy, V>(pairs: impl Iterator<Item = (K, V)>) -> impl Iterator<Item = Vec<V>> {
     let pairs: Vec<_> = pairs.collect();
-    let mut seen = FxHashSet::default();
+    let mut seen = HashSet::default();
     // Nearly every key is there once.
-    let several: FxHashSet<K> = pairs.iter().map(|(key, _)| *key).filter(|key| !seen.insert(*key)).collect();
-    let mut index = FxHashMap::<K, usize>::default();
+    let several: HashSet<K> = pairs.iter().map(|(key, _)| *key).filter(|key| !seen.insert(*key)).collect();
+    let mut index = HashMap::<K, usize>::default();
     let mut groups = Vec::<Vec<V>>::new();
     for (key, value) in pairs.into_iter().filter(|(key, _)| several.contains(key)) {
         let at = *index.entry(key).or_insert(groups.len());

@@ -2,11 +2,11 @@
 
 use std::fmt;
 
-use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use typelift_promote::ElementType;
 
 use super::Check;
+use crate::base::hash::{HashMap, HashSet};
 use crate::base::span::Span;
 use crate::findings::{About, Code, Diagnostic, Fix, FixAction};
 use crate::model::graph::{Direction, Graph, Layer, LayerId, OutputPort};
@@ -79,10 +79,10 @@ impl<'a> Check<'a> {
     /// Compares what ports declare with the tensors. What follows from a tensor that is not as declared is most likely not
     /// as declared either, and counted only; what follows from a layer of which nothing is known, which may be because it
     /// has an error, is not compared. Gives the layers of which nothing is known.
-    pub(super) fn find_stale_ports(&mut self, graph: &Graph) -> FxHashSet<LayerId> {
-        let Ok(order) = graph.topological_order() else { return FxHashSet::default() };
+    pub(super) fn find_stale_ports(&mut self, graph: &Graph) -> HashSet<LayerId> {
+        let Ok(order) = graph.topological_order() else { return HashSet::default() };
         // Of the layers that are not sound.
-        let mut unsound = FxHashMap::<LayerId, Soundness>::default();
+        let mut unsound = HashMap::<LayerId, Soundness>::default();
         let mut stale = Vec::<(Diagnostic, usize)>::new();
         for id in order {
             let Some(layer) = graph.layer(id) else { continue };

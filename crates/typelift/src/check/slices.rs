@@ -1,8 +1,7 @@
 //! How a Loop or TensorIterator takes its tensors apart: slices that do not fit, and Parameters that nothing feeds.
 
-use rustc_hash::FxHashMap;
-
 use super::Check;
+use crate::base::hash::HashMap;
 use crate::findings::Code;
 use crate::model::graph::{Body, Direction, Layer, LayerId, OutputPort, PortMapEntry};
 use crate::model::shape::Shape;
@@ -111,7 +110,7 @@ impl<'a> Check<'a> {
 
     /// Looks for Parameters of a body that nothing feeds, or several inputs.
     pub(super) fn check_fed_parameters(&mut self, layer: &'a Layer, body: &'a Body) {
-        let mut entries = FxHashMap::<LayerId, usize>::default();
+        let mut entries = HashMap::<LayerId, usize>::default();
         for entry in body.port_map().iter().filter(|entry| entry.direction == Direction::Input) {
             *entries.entry(entry.internal_layer_id).or_default() += 1;
         }

@@ -1,9 +1,8 @@
 //! What a release of OpenVINO does not read of a model.
 
-use rustc_hash::FxHashSet;
-
 use typelift_promote::ElementType;
 
+use crate::base::hash::HashSet;
 use crate::base::span::Span;
 use crate::findings::{Code, Diagnostic, Fix, FixAction, LayerRef};
 use crate::model::graph::{Graph, IrVersion, Layer, Model, Place, Start};
@@ -159,7 +158,7 @@ fn port(model: &Model, layer: &Layer, target: Release) -> Option<(&'static str, 
 
 /// Layers that have the name of an earlier one. Results do not count.
 pub(crate) fn repeated_names(graph: &Graph) -> Vec<&Layer> {
-    let mut names = FxHashSet::default();
+    let mut names = HashSet::default();
     let named = graph.layers().filter(|layer| layer.start() != Some(Start::Result));
     named.filter(|layer| !names.insert(layer.name())).collect()
 }

@@ -4,10 +4,10 @@ pub mod retarget;
 
 use std::collections::BTreeSet;
 
-use rustc_hash::FxHashSet;
 use thiserror::Error;
 use typelift_promote::ElementType;
 
+use crate::base::hash::HashSet;
 use crate::convert::retarget::Retargeted;
 use crate::edit::inputs_outputs::{End, InterfaceError, Reshaped, trace_changes};
 use crate::edit::precision_marks::Spelling;
@@ -456,7 +456,7 @@ fn is_retyped(change: &Change) -> bool {
 
 /// Adds the inputs and outputs with another type to the changes, if they are not listed yet.
 fn note_retyped(mut retyped: Vec<Change>, changes: &mut Vec<Change>) {
-    let known: FxHashSet<_> = changes.iter().filter(|it| is_retyped(it)).map(|it| it.layer.id).collect();
+    let known: HashSet<_> = changes.iter().filter(|it| is_retyped(it)).map(|it| it.layer.id).collect();
     retyped.retain(|it| !known.contains(&it.layer.id));
     changes.append(&mut retyped);
 }

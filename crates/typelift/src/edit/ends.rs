@@ -1,9 +1,8 @@
 //! Edits that change the inputs and outputs of a model.
 
-use rustc_hash::FxHashSet;
-
 use super::Edit;
 use super::refuse::check_names;
+use crate::base::hash::HashSet;
 use crate::model::graph::{EditError, Layer, LayerId, NewLayer, Output, split_names};
 use crate::ops::LayerKind;
 
@@ -92,7 +91,7 @@ impl Edit<'_> {
         let others = uses.filter(|&layer| !self.is(layer, LayerKind::Result)).collect();
         self.attempt(|edit| {
             let dead = edit.following(others);
-            let sources: FxHashSet<_> = dead.iter().flat_map(|&id| edit.producers(id)).flatten().collect();
+            let sources: HashSet<_> = dead.iter().flat_map(|&id| edit.producers(id)).flatten().collect();
             let result = edit.end_at(tensor, None)?;
             edit.remove_all(&dead)?;
             let left = sources.into_iter().map(|output| output.layer);
@@ -175,10 +174,10 @@ impl Edit<'_> {
 
     /// Returns these layers and everything that leads to them. For variables that are read there, this includes the
     /// layers that write them.
-    pub(super) fn leading_to(&self, mut pending: Vec<LayerId>) -> FxHashSet<LayerId> {
-        let mut found = FxHashSet::default();
+    pub(super) fn leading_to(&self, mut pending: Vec<LayerId>) -> HashSet<LayerId> {
+        let mut found = HashSet::default();
         let mut writers: Vec<_> = self.layers().filter(|layer| self.is(layer.id(), LayerKind::Assign)).collect();
-        let mut read = FxHashSet::default();
+        let mut read = HashSet::default();
         while let Some(id) = pending.pop() {
             if !found.insert(id) {
                 continue;
@@ -195,7 +194,7 @@ impl Edit<'_> {
 
     /// Returns these layers and everything computed from them.
     fn following(&self, mut pending: Vec<LayerId>) -> Vec<LayerId> {
-        let mut seen = FxHashSet::default();
+        let mut seen = HashSet::default();
         let mut found = Vec::new();
         while let Some(id) = pending.pop() {
             if seen.insert(id) {

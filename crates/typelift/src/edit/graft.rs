@@ -1,13 +1,12 @@
 //! Edits that copy layers from another graph: that of another model, or of a body.
 
-use std::collections::HashMap;
+use std::collections;
 use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 
-use rustc_hash::{FxHashMap, FxHashSet};
-
 use super::Edit;
+use crate::base::hash::{HashMap, HashSet};
 use crate::model::graph::{Direction, EditError, Graph, Layer, LayerId, Model, Output, join_names, split_names};
 use crate::model::weights::{Content, Weights};
 use crate::ops::{self, LayerKind};
@@ -43,18 +42,18 @@ impl Edit<'_> {
         other: &Model,
         feeds: &[(LayerId, Output)],
         prefix: &str,
-    ) -> Result<HashMap<LayerId, LayerId>, EditError> {
+    ) -> Result<collections::HashMap<LayerId, LayerId>, EditError> {
         if self.version != other.version() {
             let (own, theirs) = (self.version, other.version());
             return Err(EditError::Other(format!("this model is IR of version {own}, the other one of {theirs}")));
         }
-        let feeds: FxHashMap<_, _> = feeds.iter().copied().collect();
+        let feeds: HashMap<_, _> = feeds.iter().copied().collect();
         feeds.iter().try_for_each(|(&input, &tensor)| self.check_fed(other, input, tensor))?;
         let fed = feeds.keys().copied().collect();
         self.check_names(other.graph(), &fed, prefix)?;
         self.attempt(|edit| {
             let mut names = edit.graph.unordered().map(|layer| layer.name().to_owned()).collect();
-            let mut bytes = Bytes { weights: other.weights(), known: FxHashMap::default() };
+            let mut bytes = Bytes { weights: other.weights(), known: HashMap::default() };
             edit.take_over(other.graph(), &feeds, &fed, &mut |edit, layer| {
                 layer.name = unused(format!("{prefix}{}", layer.name()), &mut names).into();
                 with_prefix(layer, prefix);
@@ -104,7 +103,7 @@ impl Edit<'_> {
             return Err(refused("it may run its body more than once; an If does not"));
         }
         let (inside, ties) = (body.graph().clone(), body.port_map().to_vec());
-        let (mut feeds, mut ends) = (FxHashMap::default(), Vec::new());
+        let (mut feeds, mut ends) = (HashMap::default(), Vec::new());
         for tie in ties {
             let id = tie.internal_layer_id;
             match tie.direction {
@@ -125,7 +124,7 @@ impl Edit<'_> {
         let left_out = feeds.keys().copied().chain(ends.iter().map(|(id, ..)| *id)).collect();
         self.attempt(|edit| {
             let mut names = edit.graph.unordered().map(|layer| layer.name().to_owned()).collect();
-            let taken = tensor_names(edit.graph, &FxHashSet::default());
+            let taken = tensor_names(edit.graph, &HashSet::default());
             let moved = edit.take_over(&inside, &feeds, &left_out, &mut |_, layer| {
                 layer.name = unused(layer.name().to_owned(), &mut names).into();
                 without_names(layer, &taken);
@@ -158,11 +157,11 @@ impl Edit<'_> {
     fn take_over(
         &mut self,
         from: &Graph,
-        feeds: &FxHashMap<LayerId, Output>,
-        left_out: &FxHashSet<LayerId>,
+        feeds: &HashMap<LayerId, Output>,
+        left_out: &HashSet<LayerId>,
         adapt: &mut dyn FnMut(&mut Self, &mut Layer) -> Result<(), EditError>,
-    ) -> Result<HashMap<LayerId, LayerId>, EditError> {
-        let mut moved = HashMap::new();
+    ) -> Result<collections::HashMap<LayerId, LayerId>, EditError> {
+        let mut moved = collections::HashMap::new();
         for layer in from.layers().filter(|layer| !left_out.contains(&layer.id())) {
             let mut copy = layer.clone();
             adapt(self, &mut copy)?;
@@ -197,8 +196,8 @@ impl Edit<'_> {
     }
 
     /// Refuses names of inputs, outputs, tensors and variables that both graphs have.
-    fn check_names(&self, other: &Graph, left_out: &FxHashSet<LayerId>, prefix: &str) -> Result<(), EditError> {
-        let own = called(self.graph, &FxHashSet::default());
+    fn check_names(&self, other: &Graph, left_out: &HashSet<LayerId>, prefix: &str) -> Result<(), EditError> {
+        let own = called(self.graph, &HashSet::default());
         let theirs = called(other, left_out).into_iter().map(|name| format!("{prefix}{name}"));
         let mut names: Vec<_> = theirs.filter(|name| own.contains(name)).collect();
         names.sort_unstable();
@@ -210,7 +209,7 @@ impl Edit<'_> {
 struct Bytes<'w> {
     weights: &'w Weights,
     /// Their new offsets, by offset and length.
-    known: FxHashMap<(u64, u64), u64>,
+    known: HashMap<(u64, u64), u64>,
 }
 
 impl Bytes<'_> {
@@ -259,7 +258,7 @@ impl Content for Elsewhere {
 }
 
 /// Returns the name, or the first one with a number after it that is free, and marks it as taken.
-fn unused(name: String, taken: &mut FxHashSet<String>) -> String {
+fn unused(name: String, taken: &mut HashSet<String>) -> String {
     let numbered = (2_u64..).map(|number| format!("{name}_{number}"));
     let free = std::iter::once(name.clone()).chain(numbered).find(|name| !taken.contains(name)).unwrap_or(name);
     taken.insert(free.clone());
@@ -285,7 +284,7 @@ fn with_prefix(layer: &mut Layer, prefix: &str) {
 }
 
 /// Removes the names of a layer's tensors that other tensors have.
-fn without_names(layer: &mut Layer, taken: &FxHashSet<String>) {
+fn without_names(layer: &mut Layer, taken: &HashSet<String>) {
     for port in &mut layer.outputs {
         let mut names = port.names();
         names.retain(|name| !taken.contains(name));
@@ -293,13 +292,13 @@ fn without_names(layer: &mut Layer, taken: &FxHashSet<String>) {
     }
 }
 
-fn tensor_names(graph: &Graph, left_out: &FxHashSet<LayerId>) -> FxHashSet<String> {
+fn tensor_names(graph: &Graph, left_out: &HashSet<LayerId>) -> HashSet<String> {
     let layers = graph.unordered().filter(|layer| !left_out.contains(&layer.id()));
     layers.flat_map(|layer| layer.outputs()).flat_map(|port| port.names()).collect()
 }
 
 /// Returns the public names in a graph: those of tensors, inputs, outputs and variables.
-fn called(graph: &Graph, left_out: &FxHashSet<LayerId>) -> FxHashSet<String> {
+fn called(graph: &Graph, left_out: &HashSet<LayerId>) -> HashSet<String> {
     let mut found = tensor_names(graph, left_out);
     for layer in graph.unordered().filter(|layer| !left_out.contains(&layer.id())) {
         found.extend(layer.output_names().map(split_names).unwrap_or_default());

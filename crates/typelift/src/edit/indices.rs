@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use rustc_hash::FxHashSet;
 use typelift_promote::{ElementType, Kind};
 
+use crate::base::hash::HashSet;
 use crate::findings::list;
 use crate::model::graph::{Graph, Layer, LayerId, Model, Output};
 use crate::model::weights::Weights;
@@ -45,7 +45,7 @@ impl Model {
 /// Follows the values of a tensor to their uses.
 fn uses(graph: &Graph, weights: &Weights, tensor: Output, to: ElementType) -> Narrowing {
     let mut safe = Vec::new();
-    let (mut pending, mut seen) = (vec![tensor], FxHashSet::default());
+    let (mut pending, mut seen) = (vec![tensor], HashSet::default());
     while let Some(tensor) = pending.pop() {
         for input in graph.consumers(tensor).filter(|input| seen.insert(*input)).collect::<Vec<_>>() {
             let Some(layer) = graph.layer(input.layer) else { continue };

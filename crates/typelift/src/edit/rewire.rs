@@ -1,8 +1,7 @@
 //! Edits that rewire a graph: other tensors for consumers, other inputs and outputs, and another order of them.
 
-use rustc_hash::FxHashSet;
-
 use super::Edit;
+use crate::base::hash::HashSet;
 use crate::model::graph::{EditError, Layer, LayerId, Output};
 use crate::ops::LayerKind;
 
@@ -26,7 +25,7 @@ impl Edit<'_> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn redirect(&mut self, old: Output, new: Output) -> Result<Vec<LayerId>, EditError> {
-        self.redirect_but(old, new, &FxHashSet::default())
+        self.redirect_but(old, new, &HashSet::default())
     }
 
     /// As [`redirect`](Self::redirect), but these layers keep `old` too.
@@ -34,7 +33,7 @@ impl Edit<'_> {
         &mut self,
         old: Output,
         new: Output,
-        kept: &FxHashSet<LayerId>,
+        kept: &HashSet<LayerId>,
     ) -> Result<Vec<LayerId>, EditError> {
         self.graph.check_compatible(old, new)?;
         let computed_from = self.computed_from(new.layer);
@@ -55,8 +54,8 @@ impl Edit<'_> {
     }
 
     /// A layer and all that it is computed from.
-    fn computed_from(&self, layer: LayerId) -> FxHashSet<LayerId> {
-        let (mut found, mut pending) = (FxHashSet::default(), vec![layer]);
+    fn computed_from(&self, layer: LayerId) -> HashSet<LayerId> {
+        let (mut found, mut pending) = (HashSet::default(), vec![layer]);
         while let Some(id) = pending.pop() {
             if found.insert(id) {
                 pending.extend(self.producers(id).into_iter().flatten().map(|source| source.layer));
@@ -154,7 +153,7 @@ impl Edit<'_> {
     }
 
     fn check_ends(&self, ends: &[LayerId], kind: LayerKind) -> Result<(), EditError> {
-        let mut seen = FxHashSet::default();
+        let mut seen = HashSet::default();
         for &id in ends {
             let layer = self.checked(id)?;
             if !self.is(id, kind) {

@@ -3,12 +3,12 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
 
-use rustc_hash::FxHashMap as HashMap;
 use serde::{Serialize, Serializer};
 use smallvec::SmallVec;
 use thiserror::Error;
 use typelift_promote::ElementType;
 
+use crate::base::hash::HashMap;
 use crate::base::span::Lines;
 use crate::findings::{LayerRef, list};
 use crate::infer::Probe;

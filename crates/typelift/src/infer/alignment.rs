@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-use rustc_hash::FxHashMap as HashMap;
 use smallvec::SmallVec;
 use typelift_promote::ElementType;
 
+use crate::base::hash::HashMap;
 use crate::model::graph::LayerId;
 
 /// The target types of inputs, by the layers of one graph.

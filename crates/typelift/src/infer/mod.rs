@@ -10,11 +10,10 @@ mod value;
 mod version_10;
 mod weights;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use rustc_hash::FxHashSet;
 use typelift_promote::ElementType;
 
 pub(crate) use self::alignment::{Alignment, Alignments};
@@ -25,6 +24,7 @@ use self::scope::{Run, Scope};
 pub(crate) use self::suggest::{are_as_declared, candidates, value_as_declared, with_value};
 use self::value::{Evaluator, Values};
 
+use crate::base::hash::{HashMap, HashSet};
 use crate::base::progress::{each, poll};
 use crate::findings::{Code, Diagnostic, Fix, FixAction, LayerRef, Related};
 use crate::model::graph::{Body, Graph, Input, IrVersion, Layer, LayerId, Model, Output, OutputPort, Place, Start};
@@ -63,7 +63,7 @@ pub fn infer(model: &mut Model) -> Vec<Diagnostic> {
 /// Infers types and shapes again after a ConvertPromoteTypes was removed and its values became known. Marks the layers
 /// whose ports change.
 pub(crate) fn refine(model: &mut Model) {
-    let stale: FxHashSet<_> = model.graph.unordered().filter(|layer| layer.lacks_values).map(Layer::id).collect();
+    let stale: HashSet<_> = model.graph.unordered().filter(|layer| layer.lacks_values).map(Layer::id).collect();
     if !stale.is_empty() {
         let mut walk = Walk::new(model, None);
         walk.scope.stale = Some(stale);
@@ -132,7 +132,7 @@ impl<'a> Walk<'a> {
             trusts_ports: false,
             scope: Scope::default(),
             outer: Vec::new(),
-            variables: HashMap::new(),
+            variables: HashMap::default(),
             runs: BTreeMap::new(),
             undecided: Vec::new(),
             allowance: MIN_ALLOWANCE.saturating_add(source.len()),
@@ -625,7 +625,7 @@ fn creation_order(graph: &Graph) -> Vec<LayerId> {
     let starts = graph.layers().filter_map(|layer| Some((layer.id, layer.start()?)));
     let (parameters, sinks): (Vec<_>, Vec<_>) = starts.partition(|start| start.1 == Start::Parameter);
     let mut order: Vec<LayerId> = parameters.into_iter().map(|(id, _)| id).collect();
-    let mut seen: FxHashSet<LayerId> = order.iter().copied().collect();
+    let mut seen: HashSet<LayerId> = order.iter().copied().collect();
     for (sink, _) in sinks {
         let mut pending = vec![(sink, false)];
         while let Some((id, expanded)) = pending.pop() {

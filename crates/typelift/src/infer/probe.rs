@@ -1,10 +1,10 @@
 //! Runs single rules, without inference over a graph.
 
-use std::collections::HashMap;
 use std::rc::Rc;
 
 use super::check_input_count;
 use super::value::{Evaluator, Values};
+use crate::base::hash::HashMap;
 use crate::model::graph::{Graph, Layer, LayerId, Output, OutputPort};
 use crate::model::shape::TensorType;
 use crate::model::weights::Weights;
@@ -25,7 +25,7 @@ impl Probe {
     /// Creates a probe for one graph of a model with these weights.
     pub(crate) fn new(weights: &Weights) -> Self {
         let evaluator = Evaluator::new(weights);
-        Self { evaluator, values: Values::default(), variables: HashMap::new(), iterations: None }
+        Self { evaluator, values: Values::default(), variables: HashMap::default(), iterations: None }
     }
 
     /// Runs the rule of a layer without bodies on its own inputs and attributes.

@@ -1,10 +1,7 @@
 //! State of inference for the current graph and the surrounding ones.
 
-use std::collections::HashSet;
-
-use rustc_hash::FxHashSet;
-
 use super::value::Values;
+use crate::base::hash::HashSet;
 use crate::findings::Diagnostic;
 use crate::model::graph::{Body, Graph, Layer, LayerId, Place};
 use crate::ops::Given;
@@ -21,17 +18,17 @@ pub(super) struct Scope {
     /// The types and shapes of its Parameters.
     pub(super) given: Given,
     /// The layers to infer, if only a part of a typed graph is inferred anew.
-    pub(super) stale: Option<FxHashSet<LayerId>>,
+    pub(super) stale: Option<HashSet<LayerId>>,
     /// The values found so far.
     pub(super) values: Values,
     /// The findings in the graph, without its bodies.
     pub(super) diagnostics: Vec<Diagnostic>,
     /// The layers that OpenVINO's reader keeps, computed on demand.
-    pub(super) read: Option<FxHashSet<LayerId>>,
+    pub(super) read: Option<HashSet<LayerId>>,
     /// The variables that have a ReadValue.
     pub(super) readable: HashSet<String>,
     /// The layers that have an error or depend on one that has.
-    pub(super) doubtful: FxHashSet<LayerId>,
+    pub(super) doubtful: HashSet<LayerId>,
 }
 
 impl Scope {

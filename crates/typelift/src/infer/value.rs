@@ -7,11 +7,11 @@
 
 use std::rc::Rc;
 
-use rustc_hash::FxHashMap as HashMap;
 use smallvec::SmallVec;
 use typelift_promote::ElementType;
 
 use super::alignment::Alignments;
+use crate::base::hash::HashMap;
 use crate::model::graph::{AttributeList, Graph, Layer, LayerId, Output, OutputPort};
 use crate::model::shape::Shape;
 use crate::model::weights::Weights;

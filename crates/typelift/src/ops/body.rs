@@ -1,12 +1,11 @@
 //! Operations with bodies: If, Loop, TensorIterator.
 
-use std::collections::{HashMap, HashSet};
-
 use typelift_promote::ElementType;
 
 use super::common::{check_rank, normalize_axis};
 use super::evaluate::Bounds;
 use super::{BodyInput, Context, Fault, Given, LayerKind, Operation, kind};
+use crate::base::hash::{HashMap, HashSet};
 use crate::findings::Code;
 use crate::model::graph::{Body, Direction, Graph, Layer, LayerId, Output, OutputPort, PortMapEntry};
 use crate::model::shape::{Dim, Shape, TensorType};
@@ -260,7 +259,7 @@ const SHOWN: usize = 8;
 fn leading_to_results(graph: &Graph) -> HashSet<LayerId> {
     let results = graph.unordered().filter(|layer| kind(layer) == LayerKind::Result);
     let mut pending: Vec<_> = results.map(Layer::id).collect();
-    let mut used = HashSet::new();
+    let mut used = HashSet::default();
     while let Some(id) = pending.pop() {
         if used.insert(id) {
             pending.extend(graph.sources(id));
@@ -358,7 +357,7 @@ impl Joints {
 
     /// Refuses a Result that feeds two outputs.
     fn check_distinct_results(&self, cx: &Context) -> Result<(), Fault> {
-        let mut seen = HashSet::new();
+        let mut seen = HashSet::default();
         match self.outputs.iter().find(|exit| !seen.insert(exit.result)) {
             Some(exit) => {
                 let name = cx.bodies[self.body].name();

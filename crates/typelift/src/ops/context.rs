@@ -1,17 +1,16 @@
 //! Context in which an operation's rule runs, and the result of the rule.
 
-use std::collections::HashMap;
 use std::ops::{Deref, Range};
 use std::rc::Rc;
 use std::sync::LazyLock;
 
-use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use thiserror::Error;
 use typelift_promote::ElementType;
 
 use super::evaluate::Bounds;
 use super::{AttributeValues, Attributes, Operation, is_constant};
+use crate::base::hash::HashMap;
 use crate::findings::{About, Code, Fix};
 use crate::model::graph::{Body, Graph, Input, Layer, LayerId, Output, OutputPort};
 use crate::model::shape::{Dim, Oddity, ParseShapeError, Shape, TensorType};
@@ -172,7 +171,7 @@ pub(crate) struct BodyInput {
 pub(crate) type Outputs = SmallVec<[TensorType; 2]>;
 
 /// The Parameters of a body whose types and shapes come from outside.
-pub(crate) type Given = FxHashMap<LayerId, BodyInput>;
+pub(crate) type Given = HashMap<LayerId, BodyInput>;
 
 /// Services that the rule of an operation needs from the surrounding graph.
 ///

@@ -1,13 +1,13 @@
 //! A test double for the surroundings of a layer, which tests a rule alone. Its inputs are types, shapes and, if the
 //! rule reads them, values. No model is read.
 
-use std::collections::HashMap;
 use std::rc::Rc;
 
 use typelift_promote::ElementType;
 
 use super::evaluate::Bounds;
 use super::{AttributeValues, Fault, Finding, Outputs, Subject, Surroundings};
+use crate::base::hash::HashMap;
 use crate::ops::values::array::Array;
 
 use crate::model::graph::{Graph, InputPort, Layer, LayerId, Output, OutputPort};

@@ -70,10 +70,10 @@ pub use release::{Feature, Release, Requirement, Requirements, UnknownRelease};
 pub(crate) use stranger::{Stranger, describe_stranger, is_own_opset};
 pub use typelift_promote::PromotedAs;
 
-use rustc_hash::FxHashMap;
 use typelift_promote::ElementType;
 
 use self::evaluate::Evaluate;
+use crate::base::hash::HashMap;
 use crate::model::graph::Layer;
 
 /// The rows of every family.
@@ -604,8 +604,8 @@ fn opset_number(text: &str) -> Option<u8> {
 
 /// Returns every revision of the operation that a file spells `ty`.
 pub(crate) fn revisions(ty: &str) -> &'static [&'static Operation] {
-    static BY_NAME: LazyLock<FxHashMap<&str, Vec<&'static Operation>>> = LazyLock::new(|| {
-        let mut by_name = FxHashMap::<_, Vec<_>>::default();
+    static BY_NAME: LazyLock<HashMap<&str, Vec<&'static Operation>>> = LazyLock::new(|| {
+        let mut by_name = HashMap::<_, Vec<_>>::default();
         for row in all() {
             by_name.entry(row.name).or_default().push(row);
             if let Some(&(spelling, _)) = SPELLINGS.iter().find(|(_, name)| *name == row.name) {

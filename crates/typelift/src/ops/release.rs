@@ -6,13 +6,13 @@
 use std::fmt;
 use std::str::FromStr;
 
-use rustc_hash::FxHashSet;
 use serde::{Serialize, Serializer};
 use smallvec::SmallVec;
 use thiserror::Error;
 use typelift_promote::ElementType;
 
 use super::{LayerKind, Operation};
+use crate::base::hash::HashSet;
 use crate::model::graph::{Attribute, Graph, IrVersion, Layer, OutputPort, Start};
 use crate::model::shape::Shape;
 
@@ -305,7 +305,7 @@ impl fmt::Display for Feature<'_> {
 pub struct Requirements<'a> {
     graph: &'a Graph,
     /// The variables that have an Assign.
-    assigned: FxHashSet<Option<&'a str>>,
+    assigned: HashSet<Option<&'a str>>,
 }
 
 impl<'a> Requirements<'a> {

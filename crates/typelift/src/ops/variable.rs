@@ -1,10 +1,9 @@
 //! Variables, which keep a tensor between inferences: ReadValue, Assign.
 
-use std::collections::HashSet;
-
 use typelift_promote::ElementType;
 
 use super::{Attr, AttrKind, Context, Fault, LayerKind, Operation};
+use crate::base::hash::HashSet;
 use crate::findings::Code;
 use crate::model::graph::OutputPort;
 use crate::model::shape::TensorType;
@@ -113,7 +112,7 @@ fn unknown(name: &str) -> Fault {
 /// OpenVINO's: inputs before their users, from the first input on.
 fn read_before(cx: &mut Context, name: &str) -> Result<Option<TensorType>, Fault> {
     let mut last = None;
-    let mut seen = HashSet::new();
+    let mut seen = HashSet::default();
     let mut pending = vec![(cx.layer.id, false)];
     while let Some((id, expanded)) = pending.pop() {
         if !expanded {

@@ -4,9 +4,8 @@
 //! f16, ranges of floating-point numbers, and marked layers. From there the decision propagates, first to consumers and
 //! then to producers, through the operations whose rows permit it. Layers after a FakeQuantize are not kept.
 
-use rustc_hash::FxHashSet as HashSet;
-
 use super::look::{self, Look, is_float};
+use crate::base::hash::HashSet;
 use crate::edit::precision_marks::Marks;
 use crate::model::graph::{Layer, LayerId, Model, Place};
 use crate::ops::{self, Spread};

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 use thiserror::Error;
 
 use super::{automatic, shape_paths};
+use crate::base::hash::{HashMap, HashSet};
 use crate::base::names::{is_glob, matches_glob, near};
 use crate::model::graph::{Graph, Layer, LayerId, Model, Place};
 use crate::ops::{self, LayerKind, Operation};

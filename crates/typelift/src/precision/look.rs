@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
-use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 use typelift_promote::ElementType;
 
+use crate::base::hash::{HashMap, HashSet};
 use crate::model::graph::{Graph, IrVersion, Layer, LayerId, Model, OutputPort};
 use crate::model::weights::Weights;
 use crate::ops::values::conversion::Stored;

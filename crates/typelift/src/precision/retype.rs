@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 use typelift_promote::ElementType;
 
 use super::RetypingPlan;
 use super::apply::store;
 use super::types::{Border, GraphPlan};
+use crate::base::hash::{HashMap, HashSet};
 use crate::edit::Edit;
 use crate::model::graph::{EditError, IrVersion, Layer, LayerId, Model, NewLayer, Output};
 use crate::model::weights::Weights;

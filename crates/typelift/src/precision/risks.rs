@@ -3,12 +3,12 @@
 use std::fmt;
 use std::rc::Rc;
 
-use rustc_hash::FxHashSet as HashSet;
 use serde::ser::SerializeStruct as _;
 use serde::{Serialize, Serializer};
 use typelift_promote::ElementType;
 
 use super::look::{self, Look, is_float};
+use crate::base::hash::HashSet;
 use crate::base::span::Span;
 use crate::findings::LayerRef;
 use crate::infer::Probe;

@@ -2,8 +2,7 @@
 
 use std::collections::VecDeque;
 
-use rustc_hash::FxHashSet as HashSet;
-
+use crate::base::hash::HashSet;
 use crate::model::graph::{Graph, Layer, LayerId, Model, Place, Start};
 use crate::ops;
 

@@ -1,11 +1,11 @@
 //! Type changes of a whole model: the new input and output types of each layer.
 
-use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 use smallvec::SmallVec;
 use typelift_promote::{ElementType, fidelity};
 
 use super::plan::{Action, Constant, Plan, Reason};
 use super::{Kept, TypeMap};
+use crate::base::hash::{HashMap, HashSet};
 use crate::edit::precision_marks::Marks;
 use crate::infer::Probe;
 use crate::model::graph::{Graph, Input, Layer, LayerId, Model, Output, OutputPort, Place};

@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 
-use rustc_hash::{FxHashMap, FxHashSet};
 use typelift_promote::ElementType;
 
 use super::build::{Added, Build, Matched};
@@ -10,6 +9,7 @@ use super::matching::{self, Bindings, Bound, Look, Subject};
 use super::roots::Limits;
 use super::term::{LayerTerm, Name, Side, TermKind};
 use super::{Match, New, Pattern, Replacement, Report, RewriteError, Right, Rule, Site, known, normal, pieces, values};
+use crate::base::hash::{HashMap, HashSet};
 use crate::base::progress::each;
 use crate::edit::Edit;
 use crate::edit::precision_marks::Marks;
@@ -77,7 +77,7 @@ impl Model {
 /// The rules by the operations of their roots.
 pub(super) struct Index<'r> {
     rules: &'r [Rule],
-    by_operation: FxHashMap<&'r str, Vec<usize>>,
+    by_operation: HashMap<&'r str, Vec<usize>>,
     same: Option<usize>,
     known: Option<usize>,
     branch: Option<usize>,
@@ -86,7 +86,7 @@ pub(super) struct Index<'r> {
 
 impl<'r> Index<'r> {
     pub(super) fn new(rules: &'r [Rule], is_possible: impl Fn(&Pattern) -> bool) -> Self {
-        let mut by_operation = FxHashMap::<_, Vec<_>>::default();
+        let mut by_operation = HashMap::<_, Vec<_>>::default();
         for (at, rule) in rules.iter().enumerate().filter(|(_, rule)| is_possible(&rule.pattern)) {
             let mut operations = root_operations(&rule.pattern);
             operations.sort_unstable();
@@ -185,14 +185,14 @@ pub(super) fn root_of(pattern: &Pattern) -> Option<&LayerTerm> {
 }
 
 /// Whether a pattern can match in a model that has these operations.
-fn is_possible(pattern: &Pattern, present: &FxHashSet<&str>) -> bool {
+fn is_possible(pattern: &Pattern, present: &HashSet<&str>) -> bool {
     let is_present = |any: &Vec<&str>| any.iter().any(|name| present.contains(name));
     let mut roots = pattern.side.roots.iter();
     roots.len() > 0 && roots.all(|&root| operations(pattern, root).iter().all(is_present))
 }
 
 /// The operations that a model has.
-fn present(model: &Model) -> FxHashSet<&str> {
+fn present(model: &Model) -> HashSet<&str> {
     model.walk().flat_map(|(_, graph)| graph.unordered()).map(operation_of).collect()
 }
 
@@ -321,18 +321,18 @@ fn apply_all(
 #[derive(Default)]
 struct Memory {
     /// How many times over a layer was made from what rules made.
-    generations: FxHashMap<(Place, LayerId), u32>,
+    generations: HashMap<(Place, LayerId), u32>,
     /// The layers at which a rule, by its position, is not tried again.
-    settled: FxHashSet<(Place, LayerId, usize)>,
+    settled: HashSet<(Place, LayerId, usize)>,
     /// Those that gave way to the name of an output, until the graph changes.
-    gave_way: FxHashSet<(Place, LayerId, usize)>,
+    gave_way: HashSet<(Place, LayerId, usize)>,
     /// The limits that the last sweep reached.
     limits: Limits,
 }
 
 impl Memory {
     fn is_settled(&self, place: &Place, id: LayerId, rule: usize) -> bool {
-        let has = |set: &FxHashSet<_>| !set.is_empty() && set.contains(&(place.clone(), id, rule));
+        let has = |set: &HashSet<_>| !set.is_empty() && set.contains(&(place.clone(), id, rule));
         has(&self.settled) || has(&self.gave_way)
     }
 }
@@ -411,12 +411,12 @@ fn same_layers(
     (graph, version): (&Graph, IrVersion),
     order: &[LayerId],
     rule: usize,
-    taken: &mut FxHashSet<LayerId>,
+    taken: &mut HashSet<LayerId>,
     is_settled: impl Fn(LayerId) -> bool,
 ) -> Vec<Found> {
     // Of each computation, the layers that stay, with the marks of all that they stand for.
-    let mut first = FxHashMap::<_, Vec<(LayerId, Marks)>>::default();
-    let mut stands_for = FxHashMap::<LayerId, LayerId>::default();
+    let mut first = HashMap::<_, Vec<(LayerId, Marks)>>::default();
+    let mut stands_for = HashMap::<LayerId, LayerId>::default();
     let mut found = Vec::new();
     for layer in order.iter().filter_map(|&id| graph.layer(id)) {
         let row = layer.operation();
@@ -641,7 +641,7 @@ impl Before {
             return false;
         }
         let mut pending: VecDeque<_> = self.sources.iter().copied().zip(sources).collect();
-        let mut seen = FxHashSet::default();
+        let mut seen = HashSet::default();
         while let Some(pair) = pending.pop_front() {
             if pair.0 == pair.1 || !seen.insert(pair) {
                 continue;

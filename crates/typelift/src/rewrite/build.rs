@@ -1,6 +1,5 @@
 //! Putting the right side of a rule into a graph.
 
-use rustc_hash::FxHashMap;
 use typelift_promote::ElementType;
 
 use super::constant::default_type;
@@ -9,6 +8,7 @@ use super::matching::{Bound, same_value, self_describe};
 use super::parse::rows_of;
 use super::term::{AttributeTerm, AttributeValue, Function, LayerName, LayerTerm, Name, Rest, Side, TermKind};
 use super::values;
+use crate::base::hash::HashMap;
 use crate::edit::Edit;
 use crate::model::graph::{EditError, Layer, LayerId, NewLayer, Output};
 use crate::model::shape::Shape;
@@ -40,7 +40,7 @@ pub(super) struct Build<'b, 'm> {
 }
 
 /// The constants that a sweep adds to a graph: element type, dims and bytes of each, and its tensor.
-pub(super) type Added = FxHashMap<(ElementType, Vec<i64>, Vec<u8>), Output>;
+pub(super) type Added = HashMap<(ElementType, Vec<i64>, Vec<u8>), Output>;
 
 /// A layer that a term of the pattern matched.
 pub(super) struct Matched<'b> {

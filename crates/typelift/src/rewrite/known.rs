@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use rustc_hash::FxHashSet;
 use typelift_promote::ElementType;
 
 use super::apply::{Found, OnRefusal, Placed, swap};
 use super::build::Added;
 use super::matching::{Bindings, Bound};
 use super::values;
+use crate::base::hash::HashSet;
 use crate::edit::Edit;
 use crate::edit::precision_marks::Marks;
 use crate::infer::Probe;
@@ -24,13 +24,13 @@ pub(super) fn layers(
     model: &Model,
     graph: &Graph,
     rule: usize,
-    taken: &mut FxHashSet<LayerId>,
+    taken: &mut HashSet<LayerId>,
     is_settled: impl Fn(LayerId) -> bool,
 ) -> Vec<Found> {
     let Ok(order) = graph.topological_order() else { return Vec::new() };
     let quantized = quantized(graph, &order);
     let mut probe = Probe::new(model.weights());
-    let mut folded = FxHashSet::default();
+    let mut folded = HashSet::default();
     let mut found = Vec::new();
     for layer in order.iter().rev().filter_map(|&id| graph.layer(id)) {
         let id = layer.id();
@@ -62,7 +62,7 @@ pub(super) fn choices(
     model: &Model,
     graph: &Graph,
     rule: usize,
-    taken: &mut FxHashSet<LayerId>,
+    taken: &mut HashSet<LayerId>,
     is_settled: impl Fn(LayerId) -> bool,
 ) -> Vec<Found> {
     let mut probe = Probe::new(model.weights());
@@ -101,9 +101,9 @@ pub(super) fn choose(edit: &mut Edit<'_>, bound: &Bindings, root: LayerId) -> Re
 
 /// The layers that make weights of values of few bits. Plugins compute with those as they are stored, so OpenVINO leaves the
 /// layers too.
-fn quantized(graph: &Graph, order: &[LayerId]) -> FxHashSet<LayerId> {
-    let mut found = FxHashSet::default();
-    let mut others = FxHashSet::default();
+fn quantized(graph: &Graph, order: &[LayerId]) -> HashSet<LayerId> {
+    let mut found = HashSet::default();
+    let mut others = HashSet::default();
     for layer in order.iter().filter_map(|&id| graph.layer(id)) {
         let feeds = graph.feeds(layer.id());
         let is_made = |feed: &Option<(&Layer, usize)>| {

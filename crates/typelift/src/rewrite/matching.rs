@@ -6,7 +6,6 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use compact_str::CompactString;
-use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::{SmallVec, smallvec};
 
 use super::evaluate::{Evaluator, Lack};
@@ -15,6 +14,7 @@ use super::parse::rows_of;
 use super::pattern::Pattern;
 use super::term::{AttributeTerm, AttributeValue, Branch, LayerTerm, Link, Name, Rest, Setting, Side, Term, TermKind};
 use super::values::{self, MOST_COMPUTED};
+use crate::base::hash::{HashMap, HashSet};
 use crate::model::graph::{Graph, Layer, LayerId, Output};
 use crate::model::weights::Weights;
 use crate::ops::values::array::{self, Array};
@@ -84,15 +84,15 @@ pub(super) struct Subject<'a> {
     /// The layers, each after those that feed it.
     order: OnceCell<Vec<LayerId>>,
     /// The place of each layer in that order.
-    positions: OnceCell<FxHashMap<LayerId, usize>>,
+    positions: OnceCell<HashMap<LayerId, usize>>,
     /// Layers that are computed from constants alone.
-    derived: OnceCell<FxHashSet<LayerId>>,
+    derived: OnceCell<HashSet<LayerId>>,
     /// The values of small constants.
-    constants: RefCell<FxHashMap<Output, Option<Arc<Array>>>>,
+    constants: RefCell<HashMap<Output, Option<Arc<Array>>>>,
     /// The layers of matches that were found before.
-    pub(super) taken: RefCell<FxHashSet<LayerId>>,
+    pub(super) taken: RefCell<HashSet<LayerId>>,
     /// The layers that a link leads to from a tensor, by their positions in the order of computation.
-    pub(super) downstream: RefCell<FxHashMap<(Link, Output), BTreeMap<usize, LayerId>>>,
+    pub(super) downstream: RefCell<HashMap<(Link, Output), BTreeMap<usize, LayerId>>>,
     /// The limit that the last search reached.
     pub(super) limit: RefCell<Option<String>>,
 }
@@ -144,14 +144,14 @@ impl<'a> Subject<'a> {
         self.order.get_or_init(|| self.graph.topological_order().unwrap_or_default())
     }
 
-    pub(super) fn positions(&self) -> &FxHashMap<LayerId, usize> {
+    pub(super) fn positions(&self) -> &HashMap<LayerId, usize> {
         self.positions.get_or_init(|| self.order().iter().enumerate().map(|(at, &layer)| (layer, at)).collect())
     }
 
     /// Layers other than constants whose values are known from constants: conversions of any size, the rest if small.
-    fn derived(&self) -> &FxHashSet<LayerId> {
+    fn derived(&self) -> &HashSet<LayerId> {
         self.derived.get_or_init(|| {
-            let mut found = FxHashSet::default();
+            let mut found = HashSet::default();
             for &id in self.order() {
                 let Some(layer) = self.graph.layer(id) else { continue };
                 if layer.inputs().is_empty() || ops::kind(layer) == LayerKind::Constant || !values::computes(layer) {

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use rustc_hash::FxHashSet;
 use typelift_promote::ElementType;
 
 use super::apply::{Found, OnRefusal, Placed, operation_of, swap};
 use super::build::{self, Added};
 use super::matching::{Bindings, Bound};
 use super::values;
+use crate::base::hash::HashSet;
 use crate::edit::Edit;
 use crate::model::graph::{EditError, Graph, Layer, LayerId, Model, NewLayer, Output};
 use crate::model::weights::Weights;
@@ -20,7 +20,7 @@ pub(super) fn groups(
     model: &Model,
     graph: &Graph,
     rule: usize,
-    taken: &mut FxHashSet<LayerId>,
+    taken: &mut HashSet<LayerId>,
     is_settled: impl Fn(LayerId) -> bool,
 ) -> Vec<Found> {
     let mut by_axis = BTreeMap::<(Output, usize), BTreeMap<usize, (usize, LayerId)>>::new();

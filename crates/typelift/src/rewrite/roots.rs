@@ -3,12 +3,11 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-use rustc_hash::FxHashSet;
-
 use super::apply::operation_of;
 use super::matching::{Bindings, Bound, MOST_STEPS, Search, Subject, self_describe};
 use super::term::Link;
 use super::{Rule, Skipped};
+use crate::base::hash::HashSet;
 use crate::findings::LayerRef;
 use crate::model::graph::{Layer, LayerId, Output};
 
@@ -80,7 +79,7 @@ impl Subject<'_> {
 
     fn find_downstream(&self, link: &Link, tensor: Output) -> Vec<LayerId> {
         let mut found = Vec::new();
-        let mut seen = FxHashSet::default();
+        let mut seen = HashSet::default();
         found.extend(self.graph.consumers(tensor).map(|input| input.layer).filter(|&layer| seen.insert(layer)));
         let mut from = 0;
         for _ in 1..link.depth {
@@ -138,7 +137,7 @@ impl Search<'_> {
         let position = |layer| subject.positions().get(&layer).copied().unwrap_or_default();
         let first = roots.iter().map(|&root| position(root)).min().unwrap_or_default();
         let mut pending: Vec<_> = self.bound.layers.iter().map(|&(layer, _)| layer).collect();
-        let mut seen: FxHashSet<_> = pending.iter().copied().collect();
+        let mut seen: HashSet<_> = pending.iter().copied().collect();
         while let Some(layer) = pending.pop() {
             for source in subject.graph.producers(layer).into_iter().flatten().map(|source| source.layer) {
                 let is_outside = self.bound.layers.iter().all(|&(inside, _)| inside != source);

@@ -1,8 +1,7 @@
 //! Constants as values: what a tensor holds that is computed from constants alone.
 
-use rustc_hash::FxHashMap;
-
 use super::matching::self_describe;
+use crate::base::hash::HashMap;
 use crate::model::graph::{Graph, Layer, Output};
 use crate::model::weights::Weights;
 use crate::ops::evaluate::{Bounds, Evaluation};
@@ -54,7 +53,7 @@ fn find(graph: &Graph, weights: &Weights, tensor: Output, depth: usize) -> Optio
 /// # Errors
 /// The layer at which that is not possible.
 pub(super) fn computed(graph: &Graph, weights: &Weights, tensor: Output) -> Result<Array, String> {
-    let mut known = FxHashMap::default();
+    let mut known = HashMap::default();
     compute(graph, weights, tensor, &mut known)?;
     known.remove(&tensor).and_then(|bounds| bounds.exact().cloned()).ok_or_else(|| "it has no values".to_owned())
 }
@@ -63,7 +62,7 @@ fn compute(
     graph: &Graph,
     weights: &Weights,
     tensor: Output,
-    known: &mut FxHashMap<Output, Bounds>,
+    known: &mut HashMap<Output, Bounds>,
 ) -> Result<(), String> {
     if known.contains_key(&tensor) {
         return Ok(());

@@ -17,10 +17,8 @@ mod whole;
 mod wiring;
 mod words;
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
-use rustc_hash::FxHashSet;
 use typelift_promote::ElementType;
 
 pub use self::actions::try_actions;
@@ -29,6 +27,7 @@ use self::proof::{Case, Change};
 use self::site::{Candidate, Evidence, Site};
 use self::trial::Soundness;
 pub(crate) use self::trial::examine;
+use crate::base::hash::HashSet;
 use crate::base::span::Span;
 use crate::findings::{
     About, Applicability, Code, Diagnostic, FindingKey, Fix, FixAction, Label, Proof, Severity, TextEdit,
@@ -245,7 +244,7 @@ impl<'a> Mender<'a> {
     /// Adds remedies until the budget is spent.
     fn mend(&mut self, found: &mut Vec<Diagnostic>) {
         let places: Vec<_> = (0..found.len()).filter(|&at| is_mendable(&found[at])).take(FINDINGS).collect();
-        let mut gone = HashSet::new();
+        let mut gone = HashSet::default();
         for at in places {
             if gone.contains(&at) {
                 continue;
@@ -265,7 +264,7 @@ impl<'a> Mender<'a> {
     /// Tries all candidates for a finding.
     fn try_all(&mut self, it: &Diagnostic) -> (Vec<Fix>, HashSet<FindingKey>) {
         let source = &self.model.source;
-        let targets = HashSet::from([it.key()]);
+        let targets = HashSet::from_iter([it.key()]);
         let mut candidates = self.candidates(it);
         // Of what is as likely, what is written where the finding points comes first.
         let points = |edit: &TextEdit| {
@@ -274,7 +273,7 @@ impl<'a> Mender<'a> {
         candidates.sort_by_key(|candidate| (candidate.evidence, !candidate.edits.iter().any(points)));
         // How many of the best are shown if none is certain; two show that none is.
         let most = if is_worth_naming(it) { NAMED } else { 2 };
-        let mut seen = FxHashSet::default();
+        let mut seen = HashSet::default();
         let mut accepted = Vec::<Accepted>::new();
         let mut complete = true;
         for (trials, Candidate { edits, evidence, change }) in candidates.into_iter().enumerate() {

@@ -1,11 +1,10 @@
 //! What a text amounts to: read, inferred and checked in memory.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
-use rustc_hash::FxHashSet;
 use typelift_promote::ElementType;
 
+use crate::base::hash::HashSet;
 use crate::check::{Declared, check_after, faults_after};
 use crate::findings::{Code, Diagnostic, FindingKey, Known, Severity};
 use crate::infer::infer_read;
@@ -82,9 +81,9 @@ impl Wiring {
 #[derive(Default)]
 struct Ports {
     /// Those whose tensor is not what they declare.
-    deviating: FxHashSet<Port>,
+    deviating: HashSet<Port>,
     /// Those of whose tensor nothing is known, although they declare it.
-    unknown: FxHashSet<Port>,
+    unknown: HashSet<Port>,
 }
 
 /// What reading, inference and checks find in a text.
@@ -124,7 +123,7 @@ impl Soundness {
         let findings = Known::new(found, Severity::Warning);
         let has_errors = found.iter().any(Diagnostic::is_error);
         let wiring = model.map(|model| Wiring::new(model, found)).unwrap_or_default();
-        Self { findings, has_errors, ports, fixed: HashSet::new(), wiring }
+        Self { findings, has_errors, ports, fixed: HashSet::default(), wiring }
     }
 
     /// True if nothing about ids, edges and ports is wrong, ids have no gap, and every layer has a consumer.
@@ -158,7 +157,7 @@ impl Soundness {
             return None;
         }
         let fixed = compared.gone();
-        Some(Self { fixed, ..Self::of(model.as_ref(), &found, ports) })
+        Some(Self { fixed: fixed.into_iter().collect(), ..Self::of(model.as_ref(), &found, ports) })
     }
 
     pub(super) fn has_errors(&self) -> bool {

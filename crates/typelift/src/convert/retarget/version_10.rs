@@ -1,7 +1,6 @@
 //! Version 10 of the format, and the parts that it cannot hold.
 
-use rustc_hash::FxHashSet;
-
+use crate::base::hash::HashSet;
 use crate::findings::{Code, Diagnostic, LayerRef};
 use crate::model::graph::{Graph, Input, IrVersion, Layer, LayerId, Model, NewLayer, Output, OutputPort, Place, Start};
 use crate::text::xml;
@@ -68,7 +67,7 @@ fn separate_outputs(model: &mut Model) {
 fn output_names(model: &mut Model) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     let ports = model.graph.layers().flat_map(Layer::outputs);
-    let mut taken: FxHashSet<String> = ports.flat_map(OutputPort::names).collect();
+    let mut taken: HashSet<String> = ports.flat_map(OutputPort::names).collect();
     for (result, tensor) in results(&model.graph) {
         let Some(layer) = model.graph.layer(result) else { continue };
         let Some(names) = layer.output_names().map(crate::model::graph::split_names) else { continue };

@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use super::matching::{Pairs, matched};
 use super::side::{Feed, Side, outer_port};
 use super::story::whole_blocks;
 use super::{BlockChange, Change, ChangeKind, Consequence, Diff, ValueChange, ValueError, values};
+use crate::base::hash::{HashMap, HashSet};
 use crate::base::progress::each;
 use crate::base::span::Lines;
 use crate::edit::precision_marks::Marks;
@@ -95,7 +95,7 @@ impl<'a> Comparison<'a> {
         let pairs = matched(&before, &after);
         let unmatched = |side: &Side<'_>, pairs: &[Option<usize>]| {
             let unmatched = pairs.iter().enumerate().filter(|(_, pair)| pair.is_none());
-            unmatched.map(|(at, _)| side.layers[at].id()).collect::<FxHashSet<_>>()
+            unmatched.map(|(at, _)| side.layers[at].id()).collect::<HashSet<_>>()
         };
         let (removed, added) = (unmatched(&before, &pairs.of_before), unmatched(&after, &pairs.of_after));
         self.graphs((before, after, pairs), Place::default(), SmallVec::new(), None);
@@ -604,7 +604,7 @@ fn entries<'a>(
     (layer, body, side): (&Layer, &Body, &Side<'a>),
     shown_as: impl Fn(usize) -> &'a Layer,
 ) -> BTreeSet<String> {
-    let by_id: FxHashMap<_, _> = side.layers.iter().enumerate().map(|(at, layer)| (layer.id(), at)).collect();
+    let by_id: HashMap<_, _> = side.layers.iter().enumerate().map(|(at, layer)| (layer.id(), at)).collect();
     let inner = |id: LayerId| by_id.get(&id).map_or("-", |&at| shown_as(at).name());
     let entry = |entry: &PortMapEntry| {
         let outer = outer_port(layer, entry).map_or("-".to_owned(), |port| port.to_string());

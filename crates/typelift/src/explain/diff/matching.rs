@@ -2,10 +2,10 @@
 
 use std::hash::Hash;
 
-use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use super::side::{Side, hash_of};
+use crate::base::hash::{HashMap, HashSet};
 
 /// The layers of two graphs that are the same, each by its number in the other.
 pub(super) struct Pairs {
@@ -109,7 +109,7 @@ impl Matching<'_, '_> {
         let Some((before, after)) = &self.labels else { return false };
         let free = |labels: &[u64], pairs: &[Option<usize>]| {
             let free = labels.iter().zip(pairs).filter(|(_, pair)| pair.is_none());
-            free.map(|(label, _)| *label).collect::<FxHashSet<_>>()
+            free.map(|(label, _)| *label).collect::<HashSet<_>>()
         };
         !free(before, &self.pairs.of_before).is_disjoint(&free(after, &self.pairs.of_after))
     }
@@ -124,7 +124,7 @@ impl Matching<'_, '_> {
         };
         let keys_before = keys(self.before, labels_before, &|at| self.pairs.of_before[at]);
         let keys_after = keys(self.after, labels_after, &|at| self.pairs.of_after[at].map(|_| at));
-        let mut groups = FxHashMap::<_, (Vec<usize>, Vec<usize>)>::default();
+        let mut groups = HashMap::<_, (Vec<usize>, Vec<usize>)>::default();
         for at in (0..self.before.len()).filter(|&at| self.pairs.of_before[at].is_none()) {
             groups.entry(keys_before[at]).or_default().0.push(at);
         }
@@ -140,7 +140,7 @@ impl Matching<'_, '_> {
 
     /// Matches layers that look alike: those with the same name first.
     fn put_group(&mut self, a: &[usize], b: &[usize]) {
-        let mut by_name = FxHashMap::<&str, Vec<usize>>::default();
+        let mut by_name = HashMap::<&str, Vec<usize>>::default();
         for &at in b.iter().rev() {
             by_name.entry(self.after.layers[at].name()).or_default().push(at);
         }
@@ -171,7 +171,7 @@ impl Matching<'_, '_> {
                     found.push((a, b));
                 }
             }
-            let mut users = FxHashMap::<_, (Vec<usize>, Vec<usize>)>::default();
+            let mut users = HashMap::<_, (Vec<usize>, Vec<usize>)>::default();
             for use_ in before.uses[a].iter().filter(|use_| self.pairs.of_before[use_.layer].is_none()) {
                 let key = (use_.output, use_.input, self.label(0, use_.layer, strict));
                 users.entry(key).or_default().0.push(use_.layer);
@@ -212,8 +212,8 @@ fn by_name(before: &Side<'_>, after: &Side<'_>) -> Vec<(usize, usize)> {
 }
 
 /// The layers whose name nobody else has.
-fn unique<'a>(side: &Side<'a>) -> FxHashMap<&'a str, usize> {
-    let mut names = FxHashMap::<&str, Option<usize>>::default();
+fn unique<'a>(side: &Side<'a>) -> HashMap<&'a str, usize> {
+    let mut names = HashMap::<&str, Option<usize>>::default();
     for (at, layer) in side.layers.iter().enumerate() {
         names.entry(layer.name()).and_modify(|at| *at = None).or_insert(Some(at));
     }

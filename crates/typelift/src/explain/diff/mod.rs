@@ -9,10 +9,10 @@ mod values;
 
 use std::sync::Arc;
 
-use rustc_hash::FxHashSet;
 use serde::ser::SerializeStruct as _;
 use serde::{Serialize, Serializer};
 
+use crate::base::hash::HashSet;
 use crate::findings::LayerRef;
 use crate::infer::infer;
 use crate::model::graph::{Layer, LayerId, Model};
@@ -34,7 +34,7 @@ pub struct Diff {
     /// Blocks of which one model has every layer and the other none, in the models' own graphs.
     pub blocks: Vec<BlockChange>,
     /// The layers of these blocks, with `true` for added ones.
-    whole: FxHashSet<(bool, LayerId)>,
+    whole: HashSet<(bool, LayerId)>,
 }
 
 /// A block that was added or removed whole.

@@ -2,9 +2,9 @@
 
 use std::hash::{Hash, Hasher};
 
-use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 use smallvec::SmallVec;
 
+use crate::base::hash::{HashMap, HashSet, hasher};
 use crate::edit::precision_marks::Marks;
 use crate::model::graph::{Body, Direction, Graph, IrVersion, Layer, LayerId, Model, PortMapEntry};
 use crate::model::shape::Shape;
@@ -34,11 +34,11 @@ pub(super) struct Side<'a> {
     /// Whether a layer leads to a Result or an Assign.
     pub(super) alive: Vec<bool>,
     /// What ties the Parameters and Results of a body to the layer around it; of a model, their order.
-    pub(super) roles: FxHashMap<usize, u64>,
+    pub(super) roles: HashMap<usize, u64>,
     /// Whether it is the graph of a body.
     pub(super) in_body: bool,
     /// The constants of which Convert layers give the values: each Convert stands for the constant.
-    stored: FxHashMap<usize, &'a Layer>,
+    stored: HashMap<usize, &'a Layer>,
 }
 
 impl<'a> Side<'a> {
@@ -46,9 +46,9 @@ impl<'a> Side<'a> {
         // A graph with a cycle has no order; that of the file does as well as any.
         let mut order = graph.topological_order().unwrap_or_else(|_| graph.layers().map(Layer::id).collect());
         let compressed = compressed(graph, model.version());
-        let storage: FxHashSet<LayerId> = compressed.values().map(|constant| constant.id()).collect();
+        let storage: HashSet<LayerId> = compressed.values().map(|constant| constant.id()).collect();
         order.retain(|id| !storage.contains(id));
-        let place: FxHashMap<LayerId, usize> = order.iter().enumerate().map(|(at, &id)| (id, at)).collect();
+        let place: HashMap<LayerId, usize> = order.iter().enumerate().map(|(at, &id)| (id, at)).collect();
         let layers: Vec<&Layer> = order.iter().filter_map(|&id| graph.layer(id)).collect();
         let feed = |feed: Option<(&Layer, usize)>| feed.map(|(layer, port)| (place[&layer.id()], port));
         let feeds_of = |&id: &LayerId| match compressed.get(&id) {
@@ -64,7 +64,7 @@ impl<'a> Side<'a> {
                 }
             }
         }
-        let stored: FxHashMap<usize, &Layer> = compressed.iter().map(|(id, layer)| (place[id], *layer)).collect();
+        let stored: HashMap<usize, &Layer> = compressed.iter().map(|(id, layer)| (place[id], *layer)).collect();
         let layer_of = |(at, layer): (usize, &&'a Layer)| stored.get(&at).copied().unwrap_or(*layer);
         let operations = layers.iter().enumerate().map(|it| layer_of(it).operation()).collect();
         let mut side = Self {
@@ -72,7 +72,7 @@ impl<'a> Side<'a> {
             stored,
             operations,
             alive: Vec::new(),
-            roles: FxHashMap::default(),
+            roles: HashMap::default(),
             in_body: within.is_some(),
             layers,
             feeds,
@@ -132,11 +132,11 @@ impl<'a> Side<'a> {
         alive
     }
 
-    fn find_roles(&self, within: Option<(&Layer, &Body)>) -> FxHashMap<usize, u64> {
-        let mut roles = FxHashMap::default();
+    fn find_roles(&self, within: Option<(&Layer, &Body)>) -> HashMap<usize, u64> {
+        let mut roles = HashMap::default();
         match within {
             Some((layer, body)) => {
-                let by_id: FxHashMap<LayerId, usize> =
+                let by_id: HashMap<LayerId, usize> =
                     self.layers.iter().enumerate().map(|(at, layer)| (layer.id(), at)).collect();
                 for entry in body.port_map() {
                     if let Some(&at) = by_id.get(&entry.internal_layer_id) {
@@ -150,7 +150,7 @@ impl<'a> Side<'a> {
             None => {
                 let mut ends: Vec<usize> = (0..self.len()).filter(|&at| self.layers[at].start().is_some()).collect();
                 ends.sort_by_key(|&at| self.layers[at].span());
-                let mut counts = FxHashMap::<&str, u64>::default();
+                let mut counts = HashMap::<&str, u64>::default();
                 for at in ends {
                     let count = counts.entry(self.operation(at)).or_default();
                     roles.insert(at, *count + 1);
@@ -182,7 +182,7 @@ impl<'a> Side<'a> {
 
     /// A hash of what a layer does with its inputs.
     pub(super) fn label(&self, at: usize) -> u64 {
-        let mut hasher = FxHasher::default();
+        let mut hasher = hasher();
         self.operation(at).hash(&mut hasher);
         self.roles.get(&at).hash(&mut hasher);
         let layer = self.layers[at];
@@ -212,8 +212,8 @@ impl<'a> Side<'a> {
 }
 
 /// The Convert layers that undo the compression of a constant which nothing else takes, each with the constant.
-fn compressed(graph: &Graph, version: IrVersion) -> FxHashMap<LayerId, &Layer> {
-    let mut found = FxHashMap::default();
+fn compressed(graph: &Graph, version: IrVersion) -> HashMap<LayerId, &Layer> {
+    let mut found = HashMap::default();
     for constant in graph.unordered().filter(|layer| ops::is_constant(layer)) {
         let users = graph.users(constant.id()).filter_map(|id| graph.layer(id));
         let undoes =
@@ -236,7 +236,7 @@ pub(super) fn outer_port(layer: &Layer, entry: &PortMapEntry) -> Option<usize> {
 }
 
 pub(super) fn hash_of(value: &impl Hash) -> u64 {
-    let mut hasher = FxHasher::default();
+    let mut hasher = hasher();
     value.hash(&mut hasher);
     hasher.finish()
 }

@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use rustc_hash::FxHashSet;
-
 use super::{BlockChange, Change, ChangeKind, Diff, alike, ranges};
+use crate::base::hash::HashSet;
 use crate::explain::map::{parts, roles};
 use crate::explain::stats::Census;
 use crate::findings::grouped;
@@ -15,7 +14,7 @@ use crate::model::graph::{Graph, LayerId, Model};
 const MOST: usize = 5;
 
 /// Finds the blocks by name that one model has and the other has not: those whose every layer is in `gone`.
-pub(super) fn whole_blocks(kind: ChangeKind, model: &Model, gone: &FxHashSet<LayerId>) -> Vec<BlockChange> {
+pub(super) fn whole_blocks(kind: ChangeKind, model: &Model, gone: &HashSet<LayerId>) -> Vec<BlockChange> {
     if gone.is_empty() {
         return Vec::new();
     }

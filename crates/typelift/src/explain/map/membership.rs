@@ -11,9 +11,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rustc_hash::FxHashMap;
-
 use super::parts::LEAST;
+use crate::base::hash::HashMap;
 use crate::model::graph::{Graph, Layer, LayerId, LayerMap, numbered_prefix};
 
 /// A block by name.
@@ -32,7 +31,7 @@ pub(super) struct Membership {
     pub(super) blocks: Vec<Block>,
     /// Before each block, and after the last one, the places in the order of layers of no block.
     pub(super) gaps: Vec<Vec<usize>>,
-    by_name: FxHashMap<String, usize>,
+    by_name: HashMap<String, usize>,
 }
 
 /// The blocks that a layer without a block reaches through others without one: the first and the last.
@@ -97,11 +96,11 @@ fn blocks(order: &[&Layer]) -> Vec<Block> {
     let mut families = BTreeMap::<&str, usize>::new();
     places.keys().for_each(|name| *families.entry(stem(name)).or_default() += 1);
     families.retain(|_, siblings| *siblings > 1);
-    let number: FxHashMap<&str, usize> = families.into_keys().enumerate().map(|(at, stem)| (stem, at)).collect();
+    let number: HashMap<&str, usize> = families.into_keys().enumerate().map(|(at, stem)| (stem, at)).collect();
     let siblings = places.into_iter().filter_map(|(name, places)| Some((*number.get(stem(name))?, name, places)));
     let mut found: Vec<_> = siblings.map(|(family, name, places)| (places[places.len() / 2], family, name)).collect();
     // Families stay together, at the place of their first block.
-    let mut first = FxHashMap::<usize, usize>::default();
+    let mut first = HashMap::<usize, usize>::default();
     for &(place, family, _) in &found {
         first.entry(family).and_modify(|known| *known = place.min(*known)).or_insert(place);
     }
@@ -111,7 +110,7 @@ fn blocks(order: &[&Layer]) -> Vec<Block> {
 
 /// Returns the first and the last sibling of each block.
 fn siblings(blocks: &[Block]) -> Vec<(usize, usize)> {
-    let mut families = FxHashMap::<usize, (usize, usize)>::default();
+    let mut families = HashMap::<usize, (usize, usize)>::default();
     for (at, block) in blocks.iter().enumerate() {
         families.entry(block.family).and_modify(|known| known.1 = at).or_insert((at, at));
     }

@@ -6,12 +6,12 @@ mod paths;
 mod roles;
 mod value;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
-use rustc_hash::FxHashMap;
 use serde::{Serialize, Serializer};
 use typelift_promote::{ElementType, Fidelity};
 
+use crate::base::hash::HashMap;
 use crate::edit::precision_marks::Marks;
 use crate::explain::stats::{Census, TypeCount, Weight, by_size, counted, map_of};
 use crate::findings::{Diagnostic, Severity};
@@ -134,7 +134,7 @@ pub(crate) fn parts(graph: &Graph, roles: &LayerMap<Role>) -> Vec<Part> {
 type Findings = HashMap<Place, HashMap<LayerId, (usize, usize)>>;
 
 fn findings(found: &[Diagnostic]) -> Findings {
-    let mut counts = Findings::new();
+    let mut counts = Findings::default();
     for diagnostic in found {
         let Some(layer) = &diagnostic.layer else { continue };
         let count = counts.entry(layer.place.clone()).or_default().entry(layer.id).or_default();
@@ -164,7 +164,7 @@ struct Building<'a> {
 impl<'a> Building<'a> {
     /// The parts of each graph of the model, and which of them use each range of the weights.
     fn shared_ranges(&self) -> Shared<'a> {
-        let mut shared = Shared { graphs: Vec::new(), ranges: FxHashMap::default() };
+        let mut shared = Shared { graphs: Vec::new(), ranges: HashMap::default() };
         let mut count = 0;
         for (place, graph) in self.model.walk() {
             let roles = roles(graph);
@@ -261,7 +261,7 @@ impl<'a> Building<'a> {
 /// The parts of all graphs, and the ranges of the weights that they use: the one part that does, or `None` for several.
 struct Shared<'a> {
     graphs: Vec<(Place, &'a Graph, LayerMap<Role>, parts::Parts)>,
-    ranges: FxHashMap<Range, Option<usize>>,
+    ranges: HashMap<Range, Option<usize>>,
 }
 
 fn by_bytes(weights: BTreeMap<ElementType, Weight>) -> Vec<Weight> {
@@ -352,7 +352,7 @@ impl Row {
 
 /// Says where blocks differ from the others of their family, and joins neighbours that are alike.
 fn fold(rows: Vec<(Option<Family>, Row)>) -> Vec<Row> {
-    let mut families = HashMap::<&Family, Vec<(&Row, usize)>>::new();
+    let mut families = HashMap::<&Family, Vec<(&Row, usize)>>::default();
     for (family, row) in &rows {
         let Some(kinds) = family.as_ref().map(|family| families.entry(family).or_default()) else { continue };
         match kinds.iter_mut().find(|(kind, _)| kind.is_like(row)) {

@@ -1,9 +1,8 @@
 //! The parts of a graph in the order of its data: blocks that repeat, found by names and by structure, and what is between them.
 
-use rustc_hash::{FxHashMap, FxHashSet};
-
 use super::membership::Membership;
 use super::roles::{Role, in_order};
+use crate::base::hash::{HashMap, HashSet};
 use crate::model::graph::{Graph, Layer, LayerId, LayerMap};
 use crate::ops::{self, LayerKind};
 
@@ -81,7 +80,7 @@ fn name(mut pieces: Vec<Piece>) -> Vec<Part> {
 /// Gives constants and shape computations to the block of their name, or else to the part that uses them.
 fn hand_out(graph: &Graph, roles: &LayerMap<Role>, named: &Membership, mut parts: Vec<Part>) -> Parts {
     let mut part_of = LayerMap::<Option<usize>>::new(graph);
-    let mut part_by_name = FxHashMap::default();
+    let mut part_by_name = HashMap::default();
     for (at, part) in parts.iter().enumerate() {
         for &id in &part.layers {
             part_of.insert(id, Some(at));
@@ -90,7 +89,7 @@ fn hand_out(graph: &Graph, roles: &LayerMap<Role>, named: &Membership, mut parts
     }
     let (mut shared, mut unused) = (Vec::new(), Vec::new());
     for layer in in_order(graph).into_iter().rev().filter(|layer| roles.get(layer.id()) != Some(&Role::Data)) {
-        let users: FxHashSet<Option<usize>> =
+        let users: HashSet<Option<usize>> =
             graph.users(layer.id()).filter_map(|user| part_of.get(user).copied()).collect();
         let by_name = named.block_of_name(layer.name()).and_then(|block| part_by_name.get(&block.name).copied());
         let first = users.iter().copied().flatten().min();
@@ -244,7 +243,7 @@ fn upwards<'a>(graph: &'a Graph, roles: &LayerMap<Role>, ends: &[&'a Layer]) -> 
 
 /// A number for each kind of item.
 fn numbered(items: &[(&str, usize)]) -> Vec<u32> {
-    let mut numbers = FxHashMap::default();
+    let mut numbers = HashMap::default();
     let number = |item| {
         let next = u32::try_from(numbers.len()).unwrap_or(u32::MAX);
         *numbers.entry(item).or_insert(next)

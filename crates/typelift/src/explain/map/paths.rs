@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use rustc_hash::FxHashMap;
 use serde::{Serialize, Serializer};
 use typelift_promote::{ElementType, Kind};
 
 use super::roles::Role;
+use crate::base::hash::HashMap;
 use crate::explain::stats::{Census, by_size};
 use crate::model::graph::{Graph, Layer, LayerId, LayerMap, OutputPort};
 use crate::ops::{self, LayerKind};
@@ -34,7 +34,7 @@ fn names_of<S: Serializer>(types: &[ElementType], serializer: S) -> Result<S::Ok
 
 /// The paths of the weights that these layers use.
 pub(super) fn of(graph: &Graph, roles: &LayerMap<Role>, layers: &[LayerId]) -> Vec<WeightPath> {
-    let mut main = Main { graph, sources: FxHashMap::default() };
+    let mut main = Main { graph, sources: HashMap::default() };
     let mut paths = BTreeMap::<(Vec<ElementType>, &str), (usize, u64)>::new();
     for layer in layers.iter().filter_map(|&id| graph.layer(id)) {
         if roles.get(layer.id()) != Some(&Role::Data) {
@@ -77,7 +77,7 @@ pub(super) fn values(layer: &Layer) -> u64 {
 pub(crate) struct Main<'a> {
     pub(crate) graph: &'a Graph,
     /// For each layer the size of that constant, and the layer before.
-    pub(crate) sources: FxHashMap<LayerId, (u64, Option<LayerId>)>,
+    pub(crate) sources: HashMap<LayerId, (u64, Option<LayerId>)>,
 }
 
 impl<'a> Main<'a> {

@@ -1,14 +1,14 @@
 //! The ways of values from where they are stored to where they are used.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 
-use rustc_hash::FxHashMap;
 use serde::{Serialize, Serializer};
 use typelift_promote::{ElementType, Fidelity, Loss, fidelity};
 
 use super::paths::{Main, is_weight, values};
 use super::roles::{Role, in_order, roles};
 use super::{losses, name_of};
+use crate::base::hash::{HashMap, HashSet};
 use crate::base::span::Lines;
 use crate::explain::why::{self, NameError};
 use crate::findings::LayerRef;
@@ -141,7 +141,7 @@ pub struct Ways<'a> {
     graph: &'a Graph,
     roles: LayerMap<Role>,
     /// For each layer the tensor that the value of its outputs comes from.
-    before: FxHashMap<LayerId, Output>,
+    before: HashMap<LayerId, Output>,
 }
 
 /// What a value comes from, a better one first: the nearest matrix of weights, the largest vector, the nearest Parameter.
@@ -168,9 +168,9 @@ impl<'a> Ways<'a> {
     /// Finds them, in time that grows with the size of the graph.
     #[must_use]
     pub fn new(graph: &'a Graph) -> Self {
-        let mut ways = Self { graph, roles: roles(graph), before: FxHashMap::default() };
-        let mut main = Main { graph, sources: FxHashMap::default() };
-        let mut sources = FxHashMap::<LayerId, Source>::default();
+        let mut ways = Self { graph, roles: roles(graph), before: HashMap::default() };
+        let mut main = Main { graph, sources: HashMap::default() };
+        let mut sources = HashMap::<LayerId, Source>::default();
         for layer in in_order(graph) {
             let role = ways.role(layer.id());
             let feeds = graph.feeds(layer.id());

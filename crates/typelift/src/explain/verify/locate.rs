@@ -1,6 +1,5 @@
 //! The search for the layer at which two models begin to differ.
 
-use rustc_hash::{FxHashMap, FxHashSet};
 use typelift_promote::ElementType;
 
 use super::compare::Difference;
@@ -10,6 +9,7 @@ use super::narrow::Ranged;
 use super::runner::{Runner, Setting};
 use super::session::Session;
 use super::tolerance::Tolerance;
+use crate::base::hash::{HashMap, HashSet};
 use crate::explain::diff;
 use crate::explain::map::{Role, roles};
 use crate::model::graph::{Graph, LayerId, Model, NewLayer, Output};
@@ -51,7 +51,7 @@ pub(super) struct Start {
     /// True if inputs of the layer agree and its output does not; otherwise the error grows most there.
     pub(super) is_clear: bool,
     /// The layers of A and of B between the start and the nearest tensors that both have, constants included.
-    pub(super) around: [FxHashSet<LayerId>; 2],
+    pub(super) around: [HashSet<LayerId>; 2],
 }
 
 /// Two models whose inner tensors are compared.
@@ -114,7 +114,7 @@ impl Search<'_> {
     /// Returns the tensors that both models have and that are worth comparing, in the order of A.
     fn targets(&self) -> Vec<Target> {
         let [a, b] = self.models.map(Model::graph);
-        let pairs: FxHashMap<LayerId, LayerId> =
+        let pairs: HashMap<LayerId, LayerId> =
             diff::matched_layers(self.models[0], self.models[1]).into_iter().collect();
         let roles = [roles(a), roles(b)];
         let is_worth = |graph: &Graph, side: usize, id: LayerId, port: usize| {
@@ -140,8 +140,8 @@ impl Search<'_> {
     }
 
     /// Finds the start of the difference among the compared tensors; `None` if no tensor differs.
-    pub(super) fn start(&self, located: &Located, changed: &dyn Fn(&[FxHashSet<LayerId>; 2]) -> bool) -> Option<Start> {
-        let mut errors = [FxHashMap::default(), FxHashMap::default()];
+    pub(super) fn start(&self, located: &Located, changed: &dyn Fn(&[HashSet<LayerId>; 2]) -> bool) -> Option<Start> {
+        let mut errors = [HashMap::default(), HashMap::default()];
         for (target, difference) in located.targets.iter().zip(&located.differences) {
             errors[0].insert(target.a, difference);
             errors[1].insert(target.b, difference);
@@ -183,7 +183,7 @@ impl Search<'_> {
             let target = located.targets.iter().position(|target| target.a == from_a || target.b == from_b);
             let agrees =
                 target.is_none_or(|at| located.differences[at].size() <= noise || located.targets[at].b != from_b);
-            let around = [FxHashSet::from_iter([result_a]), FxHashSet::from_iter([result_b])];
+            let around = [HashSet::from_iter([result_a]), HashSet::from_iter([result_b])];
             agrees.then_some(Start { a: result_a, b: result_b, difference: None, is_clear: true, around })
         })
     }
@@ -194,12 +194,12 @@ struct Inputs {
     /// The largest of their differences.
     largest: f64,
     /// The layer itself, and the layers between it and them.
-    around: FxHashSet<LayerId>,
+    around: HashSet<LayerId>,
 }
 
 impl Inputs {
-    fn of(graph: &Graph, layer: LayerId, errors: &FxHashMap<Output, &Difference>) -> Self {
-        let mut found = Self { largest: 0.0, around: FxHashSet::default() };
+    fn of(graph: &Graph, layer: LayerId, errors: &HashMap<Output, &Difference>) -> Self {
+        let mut found = Self { largest: 0.0, around: HashSet::default() };
         let mut pending = vec![layer];
         while let Some(id) = pending.pop() {
             if !found.around.insert(id) {
@@ -245,7 +245,7 @@ fn exposed(model: &Model, tensors: impl Iterator<Item = Output>) -> Result<(Mode
         };
         tensors.map(|tensor| graph.add(NewLayer::new("Result", "opset1").named(&name()), &[tensor])).collect()
     })?;
-    let places: FxHashMap<LayerId, usize> = model.outputs().enumerate().map(|(at, layer)| (layer.id(), at)).collect();
+    let places: HashMap<LayerId, usize> = model.outputs().enumerate().map(|(at, layer)| (layer.id(), at)).collect();
     let places = results.iter().map(|id| places.get(id).copied().unwrap_or(usize::MAX)).collect();
     Ok((model, places))
 }

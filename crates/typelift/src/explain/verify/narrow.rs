@@ -3,9 +3,9 @@
 //! OpenVINO's CPU plugin keeps f16 values in f32, so a value beyond 65504 stays finite there and overflows on other devices. A
 //! model with [`with_range`] computes infinity instead, on any device.
 
-use rustc_hash::FxHashMap;
 use typelift_promote::ElementType;
 
+use crate::base::hash::HashMap;
 use crate::edit::Edit;
 use crate::edit::F16;
 use crate::explain::map::{Role, roles};
@@ -19,13 +19,13 @@ const LARGEST: f32 = 65504.0;
 pub(super) struct Ranged {
     pub(super) model: Model,
     /// For each such tensor of the model's own graph, the tensor with the range.
-    pub(super) tensors: FxHashMap<Output, Output>,
+    pub(super) tensors: HashMap<Output, Output>,
 }
 
 impl Ranged {
     /// Returns a model as it is.
     pub(super) fn plain(model: &Model) -> Self {
-        Self { model: model.clone(), tensors: FxHashMap::default() }
+        Self { model: model.clone(), tensors: HashMap::default() }
     }
 
     /// Returns the tensor that has the values of this one.
@@ -59,7 +59,7 @@ fn narrow(graph: &Graph) -> Vec<Output> {
 pub(super) fn with_range(model: &Model) -> Result<Ranged, EditError> {
     let mut ranged = Ranged::plain(model);
     ranged.tensors = ranged.model.edit(|graph| {
-        let mut tensors = FxHashMap::default();
+        let mut tensors = HashMap::default();
         // The model's own graph comes last.
         graph.everywhere(&mut |graph| {
             tensors = narrow(graph)

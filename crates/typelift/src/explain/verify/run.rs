@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use rustc_hash::FxHashSet;
 use typelift_promote::ElementType;
 
 use super::compare::{Difference, is_finite};
@@ -17,6 +16,7 @@ use super::report::{First, Growth, OutputReport, Report, SampleReport};
 use super::runner::{RunError, Runner, Runtime, Setting};
 use super::session::{Outputs, Session};
 use super::tolerance::{self, Tolerance};
+use crate::base::hash::HashSet;
 use crate::edit::inputs_outputs::End;
 use crate::explain::diff::{self, Change, ChangeKind};
 use crate::findings::LayerRef;
@@ -392,7 +392,7 @@ impl Work<'_> {
             return Ok((None, blocks));
         }
         let changes = diff::diff(self.models[0], self.models[1]).changes;
-        let is_changed = |around: &[FxHashSet<LayerId>; 2]| changes.iter().any(|change| is_at(change, around));
+        let is_changed = |around: &[HashSet<LayerId>; 2]| changes.iter().any(|change| is_at(change, around));
         let start = search.start(&located, &is_changed).or_else(|| search.moved_output(&located, failing));
         if start.is_none() {
             self.notes.push("the difference disappears when inner tensors are exposed: it comes from the way the device fuses layers".to_owned());
@@ -440,7 +440,7 @@ impl Work<'_> {
 }
 
 /// True if a change is at one of these layers of A or of B, or in a body of one.
-fn is_at(change: &Change, [in_a, in_b]: &[FxHashSet<LayerId>; 2]) -> bool {
+fn is_at(change: &Change, [in_a, in_b]: &[HashSet<LayerId>; 2]) -> bool {
     let id = change.layer.place.steps().first().map_or(change.layer.id, |&(owner, _)| owner);
     match change.kind {
         ChangeKind::Names => false,

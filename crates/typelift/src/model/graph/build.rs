@@ -1,11 +1,10 @@
 //! Building a graph from text: layers first, then the edges between them. There is no batch of edits during this time.
 
-use std::collections::HashSet;
-
 use petgraph::stable_graph::{EdgeReference, NodeIndex};
 use petgraph::visit::{EdgeRef, IntoEdgeReferences};
 
 use super::{Graph, Input, Layer, LayerId, Output, Wire};
+use crate::base::hash::HashSet;
 use crate::base::span::Span;
 
 impl Graph {

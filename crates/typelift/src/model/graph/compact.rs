@@ -3,9 +3,9 @@
 use std::io;
 
 use compact_str::format_compact;
-use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{Graph, Layer, Model};
+use crate::base::hash::{HashMap, HashSet};
 use crate::base::number;
 use crate::model::weights::{Ranges, Weights};
 
@@ -43,7 +43,7 @@ impl Model {
 
     /// Returns the model with other weights, in which each range begins at its start.
     fn laid_out(&self, ranges: &Ranges, (weights, starts): (Weights, Vec<u64>)) -> Self {
-        let places: FxHashMap<_, _> = ranges.all().iter().copied().zip(starts).collect();
+        let places: HashMap<_, _> = ranges.all().iter().copied().zip(starts).collect();
         let length = weights.len().unwrap_or(0);
         let mut model = Self { weights, ..self.clone() };
         // A constant without bytes is anywhere within the weights.
@@ -56,7 +56,7 @@ impl Model {
 
     /// Returns the different ranges of bytes that the constants use.
     fn ranges(&self) -> Vec<Range> {
-        let (mut ranges, mut known) = (Vec::new(), FxHashSet::default());
+        let (mut ranges, mut known) = (Vec::new(), HashSet::default());
         self.graph.each_range(&mut |range| {
             if known.insert(range) {
                 ranges.push(range);

@@ -8,10 +8,10 @@ use std::collections::BTreeSet;
 use petgraph::Direction::{Incoming, Outgoing};
 use petgraph::stable_graph::{EdgeIndex, EdgeReference, NodeIndex};
 use petgraph::visit::{EdgeRef, IntoEdgeReferences};
-use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::layer::Joints;
 use super::{BackEdge, Body, EditError, Graph, Input, Layer, LayerId, Output, PortMapEntry, Text, Wire};
+use crate::base::hash::{HashMap, HashSet};
 use crate::base::span::Span;
 
 /// Change recorded in the journal.
@@ -237,7 +237,7 @@ impl Graph {
             return wires.for_each(|(from, to)| self.feed_one(from, to));
         }
         // The edges of a layer with many inputs are scanned once for all of these.
-        let mut old = FxHashMap::default();
+        let mut old = HashMap::default();
         for (from, to) in wires {
             if old.is_empty() {
                 old.extend(self.live_edges(to.0).map(|edge| (edge.weight().to_port, edge.id())));
@@ -331,7 +331,7 @@ impl Graph {
             Some((self.start(edge)?, edge))
         };
         let mut homeless: Vec<_> = records.iter().filter_map(homeless).collect();
-        let starts: FxHashSet<_> = homeless.iter().map(|(start, _)| *start).collect();
+        let starts: HashSet<_> = homeless.iter().map(|(start, _)| *start).collect();
         let place = |edge: EdgeIndex| {
             let span = self.storage.edge_weight(edge)?.span?;
             let start = self.start(edge).filter(|start| starts.contains(start))?;

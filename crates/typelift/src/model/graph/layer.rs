@@ -5,12 +5,12 @@ use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
 use compact_str::{CompactString, format_compact};
-use rustc_hash::FxHashSet;
 use serde::Serialize;
 use smallvec::SmallVec;
 use typelift_promote::ElementType;
 
 use super::{Graph, LayerId, Text};
+use crate::base::hash::HashSet;
 use crate::base::number;
 use crate::base::span::Span;
 use crate::model::shape::{Shape, TensorType};
@@ -160,7 +160,7 @@ impl Layer {
     /// Returns labels for more ports, in order: those above the largest, or the smallest unused ones if that overflows.
     pub(super) fn free_labels(&self) -> impl Iterator<Item = u64> + use<> {
         let labels = self.inputs.iter().map(|port| port.id).chain(self.outputs.iter().map(|port| port.id));
-        let (mut taken, mut start) = (FxHashSet::default(), 0);
+        let (mut taken, mut start) = (HashSet::default(), 0);
         match labels.clone().max() {
             Some(largest) if largest < LayerId::LARGEST => start = largest + 1,
             Some(_) => taken = labels.collect(),

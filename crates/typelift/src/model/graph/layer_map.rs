@@ -1,15 +1,14 @@
 //! A map from the layers of a graph to values.
 
-use rustc_hash::FxHashMap;
-
 use super::{Graph, LayerId};
+use crate::base::hash::HashMap;
 
 /// A map from the layers of a graph to values, by id. Files number their layers from zero, so most entries are in an
 /// array. For a million layers this is several times as fast as a hash map.
 #[derive(Clone, Debug)]
 pub struct LayerMap<T> {
     first: Vec<Option<T>>,
-    others: FxHashMap<LayerId, T>,
+    others: HashMap<LayerId, T>,
 }
 
 impl<T> LayerMap<T> {
@@ -17,7 +16,7 @@ impl<T> LayerMap<T> {
     #[must_use]
     pub fn new(graph: &Graph) -> Self {
         let first = std::iter::repeat_with(|| None).take(graph.len() + graph.len() / 2).collect();
-        Self { first, others: FxHashMap::default() }
+        Self { first, others: HashMap::default() }
     }
 
     /// Inserts a value for a layer, and returns the former one.

@@ -1,11 +1,9 @@
 //! Index of names, for finding many layers.
 
-use std::hash::{BuildHasher, BuildHasherDefault};
-
-use rustc_hash::{FxHashMap, FxHasher};
 use smallvec::SmallVec;
 
 use super::{FindError, Graph, Layer, LayerId, Model, Output, Place};
+use crate::base::hash::{self, HashMap};
 
 /// Names of the layers and tensors of a model's own graph. A lookup takes constant time, while [`Model::find`] searches
 /// the graph.
@@ -22,13 +20,9 @@ use super::{FindError, Graph, Layer, LayerId, Model, Output, Place};
 pub struct Names {
     /// The layers that have or had a name with this hash, for themselves or for a tensor. Each candidate is checked
     /// again.
-    layers: FxHashMap<u64, SmallVec<[LayerId; 1]>>,
+    layers: HashMap<u64, SmallVec<[LayerId; 1]>>,
     /// The length of the batch's journal that the index has seen.
     seen: usize,
-}
-
-fn hash(name: &str) -> u64 {
-    BuildHasherDefault::<FxHasher>::default().hash_one(name)
 }
 
 impl Names {
@@ -52,7 +46,7 @@ impl Names {
         let of_tensors = layer.outputs.iter().filter_map(|port| port.names.as_deref());
         let of_tensors: SmallVec<[_; 1]> = of_tensors.flat_map(super::split_names).collect();
         for name in of_tensors.iter().map(String::as_str).chain([&*layer.name]) {
-            let known = self.layers.entry(hash(name)).or_default();
+            let known = self.layers.entry(hash::of(name)).or_default();
             if !known.contains(&layer.id) {
                 known.push(layer.id);
             }
@@ -61,7 +55,7 @@ impl Names {
 
     /// Returns the layers that may have a name.
     fn candidates<'g>(&self, graph: &'g Graph, name: &str) -> impl Iterator<Item = &'g Layer> {
-        self.layers.get(&hash(name)).into_iter().flatten().filter_map(|&id| graph.layer(id))
+        self.layers.get(&hash::of(name)).into_iter().flatten().filter_map(|&id| graph.layer(id))
     }
 
     /// Returns the result of [`Model::find`] in the indexed model.

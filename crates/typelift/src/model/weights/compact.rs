@@ -3,9 +3,8 @@
 use std::hash::Hasher;
 use std::io;
 
-use rustc_hash::{FxHashMap, FxHasher};
-
 use super::Weights;
+use crate::base::hash::{HashMap, hasher};
 
 /// For each range, an offset and a length, the position of the first one with equal bytes.
 ///
@@ -14,7 +13,7 @@ use super::Weights;
 /// # Errors
 /// Bytes are not there.
 pub(super) fn first_equal(weights: &Weights, ranges: &[(u64, u64)]) -> io::Result<Vec<usize>> {
-    let mut by_length: FxHashMap<u64, Vec<usize>> = FxHashMap::default();
+    let mut by_length: HashMap<u64, Vec<usize>> = HashMap::default();
     for (at, &(_, length)) in ranges.iter().enumerate() {
         by_length.entry(length).or_default().push(at);
     }
@@ -31,9 +30,9 @@ pub(super) fn first_equal(weights: &Weights, ranges: &[(u64, u64)]) -> io::Resul
 /// Ranges of one length, all different.
 #[derive(Default)]
 struct Known {
-    by_offset: FxHashMap<u64, usize>,
-    by_sample: FxHashMap<u64, Vec<usize>>,
-    hashes: FxHashMap<usize, u64>,
+    by_offset: HashMap<u64, usize>,
+    by_sample: HashMap<u64, Vec<usize>>,
+    hashes: HashMap<usize, u64>,
 }
 
 impl Known {
@@ -71,7 +70,7 @@ fn sample(weights: &Weights, offset: u64, length: u64) -> io::Result<u64> {
     if length <= PIECE * PIECES {
         return hash(weights, offset, length);
     }
-    let mut hasher = FxHasher::default();
+    let mut hasher = hasher();
     for piece in 0..PIECES {
         let start = (length - PIECE) / (PIECES - 1) * piece;
         weights.each_piece(offset + start, PIECE, &mut |bytes| {
@@ -83,7 +82,7 @@ fn sample(weights: &Weights, offset: u64, length: u64) -> io::Result<u64> {
 }
 
 fn hash(weights: &Weights, offset: u64, length: u64) -> io::Result<u64> {
-    let mut hasher = FxHasher::default();
+    let mut hasher = hasher();
     weights.each_piece(offset, length, &mut |bytes| {
         hasher.write(bytes);
         Ok(())

@@ -6,16 +6,15 @@ mod kept;
 use std::cmp::Reverse;
 use std::fmt;
 use std::fs::{self, File};
-use std::hash::{BuildHasher, BuildHasherDefault};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use rustc_hash::{FxHashMap, FxHasher};
 use typelift_promote::ElementType;
 
 use crate::base::file::{FileId, Stamp};
+use crate::base::hash::{self, HashMap};
 use crate::base::parallel::share;
 use crate::base::progress::{Stage, each};
 
@@ -186,7 +185,7 @@ struct Tail {
     /// The bytes of those that are stored.
     bytes: Arc<Vec<u8>>,
     /// The stored pieces with a hash.
-    known: Arc<FxHashMap<u64, Vec<usize>>>,
+    known: Arc<HashMap<u64, Vec<usize>>>,
 }
 
 /// One constant that was added.
@@ -227,7 +226,7 @@ impl Tail {
 
     /// Adds bytes, or finds equal ones that were added before; gives their position.
     fn add(&mut self, bytes: &[u8]) -> u64 {
-        let hash = BuildHasherDefault::<FxHasher>::default().hash_one(bytes);
+        let hash = hash::of(bytes);
         let known = self.known.get(&hash).into_iter().flatten();
         let is_equal = |piece: &&Piece| matches!(&piece.source, Source::Stored(range) if self.bytes.get(range.clone()) == Some(bytes));
         if let Some(piece) = known.filter_map(|&at| self.pieces.get(at)).find(is_equal) {

@@ -3,8 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
-
+use crate::base::hash::{HashMap, HashSet};
 use crate::model::graph::{Graph, Layer, LayerId};
 use crate::ops::{self, LayerKind};
 

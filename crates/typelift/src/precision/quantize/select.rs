@@ -1,11 +1,11 @@
 //! The constants that are weights of a layer, by nncf's rules.
 
-use rustc_hash::FxHashSet as HashSet;
 use typelift_promote::ElementType;
 
 use super::grid::Grid;
 use super::mode::Group;
 use super::order::Order;
+use crate::base::hash::HashSet;
 use crate::model::graph::{Graph, Layer, LayerId, Output};
 use crate::ops;
 use crate::ops::values::conversion::Stored;

@@ -1,10 +1,10 @@
 //! Insertion of Converts that give inputs one element type.
 
-use rustc_hash::FxHashSet as HashSet;
 use typelift_promote::{ElementType, RuleSet, openvino};
 
 use super::conversions::{Conversions, mark_decompression};
 use super::{Action, Change, Changes, PassError, remove_unused};
+use crate::base::hash::HashSet;
 use crate::edit::Edit;
 use crate::findings::Diagnostic;
 use crate::infer::{self, Alignments};

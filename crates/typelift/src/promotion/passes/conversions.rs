@@ -1,8 +1,8 @@
 //! Tensors of a graph that hold the same values because one is a conversion of the other.
 
-use rustc_hash::FxHashMap as HashMap;
 use typelift_promote::{ElementType, Loss, fidelity};
 
+use crate::base::hash::HashMap;
 use crate::edit::Edit;
 use crate::edit::precision_marks::Marks;
 use crate::model::graph::{EditError, Graph, LayerId, Output};

@@ -1,10 +1,10 @@
 //! Removal of Converts whose values another tensor holds.
 
-use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 use typelift_promote::ElementType;
 
 use super::conversions::Conversions;
 use super::{Action, Changes, OneGraph, remove_unused};
+use crate::base::hash::{HashMap, HashSet};
 use crate::edit::Edit;
 use crate::edit::precision_marks::Marks;
 use crate::model::graph::{EditError, Graph, Layer, LayerId, Output, OutputPort};

@@ -1,13 +1,13 @@
 //! Replacement of each ConvertPromoteTypes by Converts.
 
 use compact_str::ToCompactString;
-use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 use smallvec::SmallVec;
 use typelift_promote::ElementType;
 
 use super::conversions::mark_decompression;
 use super::eliminate_converts::{feeds_a_result, is_convert, names_a_result};
 use super::{Action, Changes, OneGraph, remove_unused};
+use crate::base::hash::{HashMap, HashSet};
 use crate::edit::Edit;
 use crate::model::graph::{AttributeList, EditError, Graph, Input, Layer, LayerId, NewLayer, Output, OutputPort};
 use crate::ops::{self, LayerKind, kind};

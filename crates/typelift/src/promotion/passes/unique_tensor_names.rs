@@ -1,8 +1,7 @@
 //! Renaming of tensors so that names are unique in a graph.
 
-use rustc_hash::FxHashSet as HashSet;
-
 use super::Changes;
+use crate::base::hash::HashSet;
 use crate::edit::Edit;
 use crate::model::graph::{EditError, Layer, split_names};
 

@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use rustc_hash::{FxHashMap, FxHashSet};
 use typelift_promote::ElementType;
 
 use super::names::{self, renamed};
+use crate::base::hash::{HashMap, HashSet};
 use crate::base::names::is_glob;
 use crate::edit::Edit;
 use crate::model::graph::{EditError, LayerId, Model, Output};
@@ -23,8 +23,8 @@ use crate::rewrite::values;
 /// The tensors that `let` gave a name, and the layers that were added for them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Lets {
-    pub(super) tensors: FxHashMap<String, Output>,
-    pub(super) added: FxHashSet<LayerId>,
+    pub(super) tensors: HashMap<String, Output>,
+    pub(super) added: HashSet<LayerId>,
 }
 
 impl Lets {

@@ -3,7 +3,6 @@
 use std::mem::replace;
 use std::ops::Range;
 
-use rustc_hash::FxHashMap as HashMap;
 use smallvec::SmallVec;
 use typelift_promote::ElementType;
 
@@ -12,6 +11,7 @@ use super::in_order::print_in_order;
 use super::locate::{declared_dims, declares, locate, matches_dims};
 use super::tokens::{Element, Fatal, Tokens, decode, encode};
 use super::{DECLARATION, OPENING, WriteOptions, is_worth_two_threads};
+use crate::base::hash::HashMap;
 use crate::base::number::integer_prefix;
 use crate::base::span::Span;
 use crate::model::graph::{Body, Demands, Graph, Layer, LayerId, Model, OutputPort};

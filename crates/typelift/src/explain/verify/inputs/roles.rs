@@ -1,7 +1,6 @@
 //! The use that a model makes of the values of an input: indices, masks, positions, counts.
 
-use rustc_hash::FxHashSet;
-
+use crate::base::hash::HashSet;
 use crate::model::graph::{Direction, Graph, Layer, Model, Output};
 use crate::ops::LayerKind;
 use crate::weights::Weights;
@@ -39,7 +38,7 @@ impl Role {
 pub(super) fn roles(model: &Model) -> Vec<Role> {
     let of = |layer: &Layer| {
         let name = layer.name().to_ascii_lowercase();
-        let mut search = Search { weights: model.weights(), role: Role::default(), seen: FxHashSet::default() };
+        let mut search = Search { weights: model.weights(), role: Role::default(), seen: HashSet::default() };
         search.uses(model.graph(), layer.id().output(0), 0);
         let mut role = search.role;
         role.is_mask |= name.contains("mask") && role.limit.is_none_or(|limit| limit > 1);
@@ -78,7 +77,7 @@ const MOVES: [&str; 22] = [
 struct Search<'a> {
     weights: &'a Weights,
     role: Role,
-    seen: FxHashSet<(*const Graph, Output)>,
+    seen: HashSet<(*const Graph, Output)>,
 }
 
 impl Search<'_> {

@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 use std::iter;
 
-use rustc_hash::FxHashSet;
-
+use crate::base::hash::HashSet;
 use crate::edit::inputs_outputs::End;
 use crate::explain::verify::pairing::{Pair, ids};
 use crate::infer::infer;
@@ -117,7 +116,7 @@ impl<'m> Sizing<'m> {
     /// Filters assignments: those that inference accepts, first without and then with tensors that are empty.
     fn accepted(&self, attempts: impl Iterator<Item = Vec<i64>>) -> impl Iterator<Item = Shapes> {
         let ranks = if self.declared.iter().any(|shape| shape.dims().is_none()) { &RANKS[..] } else { &RANKS[..1] };
-        let mut seen = FxHashSet::default();
+        let mut seen = HashSet::default();
         let shapes = attempts
             .flat_map(move |lengths| ranks.iter().map(move |rank| self.shapes(&lengths, rank)).collect::<Vec<_>>());
         let mut tried = shapes.filter(move |shapes| seen.insert(shapes.clone())).take(MOST_TRIED);

@@ -2,12 +2,12 @@
 
 use std::rc::Rc;
 
-use rustc_hash::FxHashSet as HashSet;
 use typelift_promote::ElementType;
 
 use super::Search;
 use super::scope::{Scope, describe};
 use super::ties::wider;
+use crate::base::hash::HashSet;
 use crate::findings::Code;
 use crate::infer;
 use crate::model::graph::{Input, Layer, Output, OutputPort};

@@ -11,12 +11,12 @@ mod ties;
 
 use std::collections::BTreeMap;
 
-use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 use typelift_promote::ElementType;
 
 use self::decide::{Case, Verdict};
 use self::scope::{Demand, Scope, Tie, describe};
 use self::ties::wider;
+use crate::base::hash::{HashMap, HashSet};
 use crate::findings::{Diagnostic, list};
 use crate::infer::Alignments;
 use crate::model::graph::{Direction, Input, Layer, LayerId, Model, Output, Place};

@@ -2,10 +2,10 @@
 
 use std::rc::Rc;
 
-use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 use typelift_promote::{ElementType, fidelity};
 
 use super::type_attributes;
+use crate::base::hash::{HashMap, HashSet};
 use crate::findings::list;
 use crate::infer::Probe;
 use crate::model::graph::{Graph, Input, Layer, LayerId, Model, Output, Place};

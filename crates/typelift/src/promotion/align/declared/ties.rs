@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 use typelift_promote::{ElementType, Operand, openvino};
 
 use super::Search;
 use super::scope::{Scope, Tie, describe};
+use crate::base::hash::{HashMap, HashSet};
 use crate::model::graph::{Input, Layer, Output};
 
 impl Search<'_> {

@@ -1,12 +1,13 @@
 //! Edges, and errors in the connections of layers.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::BTreeMap;
 use std::mem::take;
 
 use smallvec::SmallVec;
 
 use super::super::tokens::Element;
 use super::{Fatal, Read, SHOWN};
+use crate::base::hash::{HashMap, HashSet};
 use crate::findings::{About, Code, Diagnostic, LayerRef, Severity};
 // As OpenVINO does, the reader decides by the type text alone which layers are dropped.
 use crate::base::span::Span;
@@ -410,7 +411,7 @@ impl PortIndex {
             return ports.iter().position(|port| id_of(port) == id);
         }
         let table = self.tables.entry((layer, input)).or_insert_with(|| {
-            let mut table = HashMap::new();
+            let mut table = HashMap::default();
             for (at, port) in ports.iter().enumerate() {
                 table.entry(id_of(port)).or_insert(at);
             }

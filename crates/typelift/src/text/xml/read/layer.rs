@@ -1,6 +1,5 @@
 //! Layers: their attributes, ports, bodies, and the connections of bodies.
 
-use std::collections::{HashMap, HashSet};
 use std::mem::replace;
 use std::sync::Arc;
 
@@ -10,6 +9,7 @@ use typelift_promote::ElementType;
 use super::super::tokens::{Element, Tokens, decode};
 use super::{Fatal, Last, MAX_DEPTH, Read, SHOWN};
 use crate::base::foreign;
+use crate::base::hash::{HashMap, HashSet};
 use crate::base::number::integer_prefix;
 use crate::base::span::Span;
 use crate::findings::{About, Code, Diagnostic};
@@ -123,8 +123,8 @@ impl<'a> Read<'a> {
         has_data: bool,
     ) -> Result<(), Fatal> {
         let (reported, start) = (self.diagnostics.len(), self.tokens.position());
-        let mut port_maps = HashMap::new();
-        let mut body_names = HashSet::new();
+        let mut port_maps = HashMap::default();
+        let mut body_names = HashSet::default();
         let mut back_edges = None;
         let mut bodies = Vec::new();
         // The first element of each kind counts.
@@ -217,8 +217,8 @@ impl<'a> Read<'a> {
         let reported = self.diagnostics.len();
         // Most layers have few attributes, and comparing all of them is fastest.
         const FEW: usize = 16;
-        let mut seen = HashSet::new();
-        let mut repeated = HashSet::new();
+        let mut seen = HashSet::default();
+        let mut repeated = HashSet::default();
         let mut attributes = SmallVec::<[Attribute; 4]>::new();
         for attribute in Tokens::attributes(element) {
             let (name, value) = attribute?;

@@ -5,17 +5,16 @@ mod layer;
 mod metadata;
 
 use std::borrow::Cow;
-use std::collections::HashSet;
 use std::mem::take;
 use std::sync::Arc;
 
 use memchr::memmem::Finder;
-use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 pub(crate) use self::metadata::metadata_attribute;
 use super::locate::locate;
 use super::tokens::{Element, Fatal, Tokens, decode, plain_number};
+use crate::base::hash::{HashMap, HashSet};
 use crate::base::names::nearest;
 use crate::base::number::whole;
 use crate::base::progress::Stage;
@@ -74,7 +73,7 @@ struct Read<'a> {
     tokens: Tokens<'a>,
     diagnostics: Vec<Diagnostic>,
     /// The number of reports of each code.
-    counts: FxHashMap<Code, usize>,
+    counts: HashMap<Code, usize>,
     /// The graph being read.
     place: Place,
     version: IrVersion,
@@ -95,10 +94,10 @@ struct Read<'a> {
     /// The text after the `<data>` of layers, if it contains nothing but ports.
     known_rests: Known<'a, Ports>,
     /// The index in `last` of each operation, by type and version.
-    operations: FxHashMap<(&'a str, &'a str), usize>,
+    operations: HashMap<(&'a str, &'a str), usize>,
     last: Vec<Last<'a>>,
     /// The values of `<data>` tags.
-    known_data: FxHashMap<&'a str, AttributeList>,
+    known_data: HashMap<&'a str, AttributeList>,
 }
 
 /// The inputs and outputs of a layer.
@@ -116,7 +115,7 @@ struct Last<'a> {
 /// much faster than parsing it.
 struct Known<'a, T> {
     end_tag: Finder<'static>,
-    entries: FxHashMap<&'a str, T>,
+    entries: HashMap<&'a str, T>,
 }
 
 impl<'a, T: Clone> Known<'a, T> {
@@ -124,7 +123,7 @@ impl<'a, T: Clone> Known<'a, T> {
     const MAX_BYTES: usize = 1 << 10;
 
     fn new(end_tag: &'static str) -> Self {
-        Self { end_tag: Finder::new(end_tag), entries: FxHashMap::default() }
+        Self { end_tag: Finder::new(end_tag), entries: HashMap::default() }
     }
 
     /// Skips the content of `element` if it is cached, and returns its value.
@@ -170,21 +169,21 @@ impl<'a> Read<'a> {
             stage: Stage::new("read", source.len() as u64),
             tokens: Tokens::new(source, span),
             diagnostics: Vec::new(),
-            counts: FxHashMap::default(),
+            counts: HashMap::default(),
             place: Place::default(),
             version: IrVersion::V11,
             damaged: false,
             lost: Vec::new(),
             repeated: Vec::new(),
             unnamed: Vec::new(),
-            dropped: HashSet::new(),
+            dropped: HashSet::default(),
             created: None,
             known_ports: Known::new("</port>"),
             known_inputs: Known::new("</input>"),
             known_rests: Known::new("</layer>"),
-            operations: FxHashMap::default(),
+            operations: HashMap::default(),
             last: Vec::new(),
-            known_data: FxHashMap::default(),
+            known_data: HashMap::default(),
         }
     }
 
