@@ -207,8 +207,8 @@ impl NoAnswer {
             Self::Shapes(_) => Some("give shapes whose dims are equal or 1, axis by axis from the last".to_owned()),
             Self::Refused(refusal) if refusal.code() == "arity" => rules.operation(operation).map(arity),
             Self::Refused(_) => {
-                let remedy = rules.remedy(operation, &question.operands)?;
-                Some(rules.describe_remedy(remedy).to_string())
+                let suggestion = rules.suggestion(operation, &question.operands)?;
+                Some(rules.describe_suggestion(suggestion).to_string())
             }
         }
     }

@@ -212,7 +212,7 @@ impl Args {
             None => {}
         }
         if script.edits_interface() {
-            diagnostics.list = model.baked();
+            diagnostics.list = model.hard_coded_shapes();
             page.said += &render::text(diagnostics, Voice::Shell(None), Show::Briefly);
         }
         page.said += &non_finite(&file, &report.applied);

@@ -33,13 +33,13 @@ mod fidelity;
 mod operand;
 mod operation;
 mod refusal;
-mod remedy;
 mod rule_set;
 mod rules;
 #[cfg(feature = "serde")]
 mod serialize;
 mod sets;
 mod spelling;
+mod suggestion;
 
 pub use broadcast::Clash;
 pub use derivation::Step;
@@ -49,11 +49,11 @@ pub use fidelity::{Fidelity, Loss, fidelity};
 pub use operand::{Category, Operand, Operands, Promotion};
 pub use operation::{Operation, ShapeRule};
 pub use refusal::{Reason, Refusal, System};
-pub use remedy::Remedy;
 pub use rule_set::OperandError;
 pub use rules::{PromotedAs, Rules, Setting};
 pub use sets::*;
 pub use spelling::Spelling;
+pub use suggestion::Suggestion;
 
 /// Examples of the README, which run as tests.
 #[cfg(doctest)]

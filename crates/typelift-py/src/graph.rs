@@ -333,9 +333,9 @@ impl Graph {
         self.edit(py, move |edit| first_of(new, |new| edit.add(new, &inputs)).map(|id| id.0))
     }
 
-    fn morph(&self, py: Python<'_>, id: u64, kind: Kind, inputs: Vec<Tensor>) -> PyResult<()> {
+    fn replace_in_place(&self, py: Python<'_>, id: u64, kind: Kind, inputs: Vec<Tensor>) -> PyResult<()> {
         let (new, inputs) = (new_layers(kind).map_err(|failure| failure.raise(py))?, outputs(inputs));
-        self.edit(py, move |edit| first_of(new, |new| edit.morph(LayerId(id), new, &inputs)))
+        self.edit(py, move |edit| first_of(new, |new| edit.replace_in_place(LayerId(id), new, &inputs)))
     }
 
     fn insert_after(&self, py: Python<'_>, of: Tensor, kind: Kind, others: Vec<Tensor>) -> PyResult<u64> {
@@ -412,8 +412,8 @@ impl Graph {
         })
     }
 
-    fn tap(&self, py: Python<'_>, of: Tensor, name: Option<String>) -> PyResult<u64> {
-        self.edit(py, move |edit| edit.tap(output(of), name.as_deref()).map(|id| id.0))
+    fn expose(&self, py: Python<'_>, of: Tensor, name: Option<String>) -> PyResult<u64> {
+        self.edit(py, move |edit| edit.expose(output(of), name.as_deref()).map(|id| id.0))
     }
 
     fn cut(&self, py: Python<'_>, of: Tensor) -> PyResult<u64> {
@@ -429,7 +429,7 @@ impl Graph {
     }
 
     /// Inlines another model, and returns the new id of each of its layers.
-    fn graft(
+    fn inline_model(
         &self,
         py: Python<'_>,
         other: &Bound<'_, Model>,
@@ -442,7 +442,7 @@ impl Graph {
             Ok((input, output(tensor)))
         });
         let feeds = found.collect::<Result<Vec<_>, Failure>>().map_err(|failure| failure.raise(py))?;
-        let moved = self.edit(py, move |edit| edit.graft(&other.model, &feeds, &prefix))?;
+        let moved = self.edit(py, move |edit| edit.inline_model(&other.model, &feeds, &prefix))?;
         Ok(moved.into_iter().map(|(old, new)| (old.0, new.0)).collect())
     }
 

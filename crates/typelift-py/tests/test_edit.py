@@ -41,7 +41,7 @@ def test_cut_at_an_inner_tensor() -> None:
 def test_a_further_output() -> None:
     edited = model()
     with edited.edit() as graph:
-        graph.tap("y", "hidden")
+        graph.expose("y", "hidden")
     assert len(again(edited).outputs) == 2 and "hidden" in edited.outputs
 
 
@@ -105,7 +105,7 @@ def test_a_constant_if() -> None:
 def test_another_operation_and_its_attributes() -> None:
     edited = model()
     with edited.edit() as graph:
-        graph.morph("z", "Clamp", "y", min=0, max=6)
+        graph.replace_in_place("z", "Clamp", "y", min=0, max=6)
         graph["z"].attributes["max"] = 8
         graph["z"].rt_info["origin"] = "test"
     clamp = again(edited)["z"]

@@ -97,7 +97,7 @@ def test_a_function_is_given_lists_and_several_roots() -> None:
 
 def test_the_root_stays_where_a_function_returns_it() -> None:
     def clamp(match: Match, graph: Graph) -> object:
-        graph.morph(match.root, "Clamp", match["x"], min=0, max=6)
+        graph.replace_in_place(match.root, "Clamp", match["x"], min=0, max=6)
         match.root.rt_info["origin"] = "mine"
         return match.root
 
@@ -183,7 +183,7 @@ def test_a_pass_is_run_in_bodies_too_and_whole_or_not_at_all() -> None:
     def soften(graph: Graph) -> None:
         seen.append(len(graph))
         for layer in [layer for layer in graph if layer.type == "ReLU"]:
-            graph.morph(layer, "Elu", layer.inputs[0], alpha=1)  # type: ignore[arg-type]
+            graph.replace_in_place(layer, "Elu", layer.inputs[0], alpha=1)  # type: ignore[arg-type]
 
     model = typelift.from_text(BODIES)
     model.run(typelift.Pass(soften))

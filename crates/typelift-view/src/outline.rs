@@ -68,7 +68,7 @@ pub(crate) fn scene(graph: &Graph, title: String) -> Scene<'_> {
         let port = graph.output(from).filter(|_| start != end && seen.insert((start, end)))?;
         Some(Edge { from: start, to: end, element_type: port.element_type().name(), shape: String::new(), input: 0 })
     });
-    scene::placed(title, None, nodes, edges.collect(), &mut scene::Known::default())
+    scene::placed(title, None, nodes, edges.collect(), &mut scene::Placements::default())
 }
 
 /// Returns the box of a run of layers; `start` is the position of its first layer in the order.

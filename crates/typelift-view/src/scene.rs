@@ -377,7 +377,7 @@ impl<'a, 'm> Boxes<'a, 'm> {
                 parts[0].1.push(Edge { from, to, ..arrow });
             }
         }
-        let (mut scenes, mut known) = (Vec::new(), Known::default());
+        let (mut scenes, mut known) = (Vec::new(), Placements::default());
         for (at, (nodes, edges)) in parts.into_iter().enumerate() {
             let (title, parent) = if at == 0 {
                 (title.clone(), parent)
@@ -573,7 +573,7 @@ pub(crate) fn of_block<'a>(name: &str, layers: usize, scene: usize) -> Node<'a> 
 
 /// Cache of placements. The key is the sizes of boxes, bit by bit, and the arrows between them, so that equal blocks
 /// are placed once and look alike.
-pub(crate) type Known = HashMap<(Vec<[u64; 2]>, Vec<(usize, usize)>), Vec<(f64, f64)>>;
+pub(crate) type Placements = HashMap<(Vec<[u64; 2]>, Vec<(usize, usize)>), Vec<(f64, f64)>>;
 
 /// Places the boxes of a scene. Arrows that would cross most of it become stubs.
 pub(crate) fn placed<'a>(
@@ -581,7 +581,7 @@ pub(crate) fn placed<'a>(
     parent: Option<usize>,
     mut nodes: Vec<Node<'a>>,
     edges: Vec<Edge>,
-    known: &mut Known,
+    known: &mut Placements,
 ) -> Scene<'a> {
     let pairs: Vec<(usize, usize)> = edges.iter().map(|edge| (edge.from, edge.to)).collect();
     let ranks = ranks(nodes.len(), &pairs);

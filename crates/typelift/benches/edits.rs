@@ -82,7 +82,7 @@ fn relus(graph: &Edit) -> Vec<LayerId> {
 fn edit_chain(graph: &mut Edit, each: usize) -> Edited {
     for layers in relus(graph).chunks_exact(4).take(each) {
         let source = graph.producers(layers[0])[0].ok_or(EditError::NoLayer(layers[0]))?;
-        graph.morph(layers[0], NewLayer::new("Elu", "opset1").with_attribute("alpha", 1), &[source])?;
+        graph.replace_in_place(layers[0], NewLayer::new("Elu", "opset1").with_attribute("alpha", 1), &[source])?;
         graph.insert_after(layers[1].output(0), NewLayer::new("Sigmoid", "opset1"), &[])?;
         graph.replace_uses(layers[2].output(0), layers[1].output(0))?;
         graph.remove(layers[2])?;
@@ -97,7 +97,7 @@ fn edit_uses(graph: &mut Edit, each: usize) -> Edited {
     for layers in all.chunks_exact(2).cycle().take(each) {
         let new = if graph.layer(layers[0]).is_some_and(|layer| layer.ty() == "ReLU") { "Elu" } else { "ReLU" };
         let new = NewLayer::new(new, "opset1").with_attribute("alpha", 1);
-        graph.morph(layers[0], new, &[hub])?;
+        graph.replace_in_place(layers[0], new, &[hub])?;
         let inserted = graph.insert_before(layers[1].input(0), NewLayer::new("Sigmoid", "opset1"), &[])?;
         graph.connect(hub, layers[1].input(0))?;
         graph.remove(inserted)?;

@@ -13,7 +13,7 @@ fn fuse(graph: &mut Edit<'_>) -> Result<(), EditError> {
         for (x, other) in [(left, right), (right, left)] {
             let is_sigmoid = graph.layer(other.layer).is_some_and(|layer| layer.ty() == "Sigmoid");
             if is_sigmoid && graph.producers(other.layer).first() == Some(&Some(x)) {
-                graph.morph(product, NewLayer::new("Swish", "opset4"), &[x])?;
+                graph.replace_in_place(product, NewLayer::new("Swish", "opset4"), &[x])?;
                 graph.remove_unused([other.layer])?;
                 break;
             }

@@ -64,7 +64,7 @@
 //!
 //! [`Model::edit`] runs a batch of edits: all are made, or none if one fails or if layers would form a cycle. [`Edit`]
 //! is the graph in its current state, with the methods that change it. New layers get types and shapes by the rules of
-//! their operations, and are refused if OpenVINO would refuse them. `morph` replaces a layer in place: it keeps its id,
+//! their operations, and are refused if OpenVINO would refuse them. `replace_in_place` replaces a layer in place: it keeps its id,
 //! its name, its consumers and its position in the file.
 //!
 //! ```
@@ -74,7 +74,7 @@
 //! // x * 2 becomes x + x, the ReLU goes, and the model ends in a Softmax.
 //! model.edit(|graph| {
 //!     let (x, scaled, y) = (graph.tensor("x")?, graph.tensor("scaled")?, graph.tensor("y")?);
-//!     graph.morph(scaled.layer, NewLayer::new("Add", "opset1"), &[x, x])?;
+//!     graph.replace_in_place(scaled.layer, NewLayer::new("Add", "opset1"), &[x, x])?;
 //!     graph.replace_uses(y, scaled)?;
 //!     graph.remove_unused([y.layer, graph.find("scale")?])?;
 //!     graph.insert_after(scaled, NewLayer::new("Softmax", "opset8").with_attribute("axis", -1), &[])

@@ -122,13 +122,13 @@ pub fn trace(a: Operand, b: Operand, options: &Options, trace: &mut dyn FnMut(St
 /// Change after which [`promote`] accepts the operands.
 ///
 /// ```
-/// use typelift_promote::{ElementType::*, Operand, openvino::{Options, remedy}};
+/// use typelift_promote::{ElementType::*, Operand, openvino::{Options, suggestion}};
 /// assert_eq!(
-///     remedy(Operand::dimensioned(U64), Operand::dimensioned(I32), &Options::default()).to_string(),
+///     suggestion(Operand::dimensioned(U64), Operand::dimensioned(I32), &Options::default()).to_string(),
 ///     "promote_unsafe=\"true\" allows it; the result would be f32 (u64_integer_promotion_target)"
 /// );
 /// ```
-pub fn remedy(a: Operand, b: Operand, options: &Options) -> impl fmt::Display {
+pub fn suggestion(a: Operand, b: Operand, options: &Options) -> impl fmt::Display {
     let types = [a.element_type, b.element_type];
     let Answer { result, objection, .. } = unrestricted(a, b, options);
     match types.into_iter().find(|&ty| !is_supported(ty)) {

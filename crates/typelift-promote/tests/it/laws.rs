@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use typelift_promote::ElementType::{self, *};
 use typelift_promote::numpy::can_cast;
 use typelift_promote::pytorch::{Options, result_type};
-use typelift_promote::{Category, Operand, Promotion, Refusal, Remedy, RuleSet, openvino};
+use typelift_promote::{Category, Operand, Promotion, Refusal, RuleSet, Suggestion, openvino};
 
 /// Returns every rule set with every setting that changes its answers.
 fn rule_sets() -> Vec<RuleSet> {
@@ -122,16 +122,21 @@ fn promote_unsafe_refuses_only_types_that_are_not_taken_and_keeps_every_safe_ans
 }
 
 /// Returns the answer after a suggested change.
-fn followed(rules: &RuleSet, operation: &str, operands: &[Operand], remedy: Remedy) -> Result<Promotion, Refusal> {
+fn followed(
+    rules: &RuleSet,
+    operation: &str,
+    operands: &[Operand],
+    suggestion: Suggestion,
+) -> Result<Promotion, Refusal> {
     let (mut rules, mut operation, mut operands) = (*rules, operation, operands.to_vec());
-    match remedy {
-        Remedy::Flag { name, .. } => assert!(rules.set(name, "")),
-        Remedy::Operation(other) => operation = other,
-        Remedy::Tensor { operand, to } => operands[operand] = Operand::zero_dim(to),
-        Remedy::Rank { operand, is_zero: true } => operands[operand].category = Category::ZeroDim,
-        Remedy::Rank { operand, is_zero: false } => operands[operand].category = Category::Dimensioned,
-        Remedy::Convert { operand, to } => operands[operand].element_type = to,
-        Remedy::ConvertAll(to) => {
+    match suggestion {
+        Suggestion::Flag { name, .. } => assert!(rules.set(name, "")),
+        Suggestion::Operation(other) => operation = other,
+        Suggestion::Tensor { operand, to } => operands[operand] = Operand::zero_dim(to),
+        Suggestion::Rank { operand, is_zero: true } => operands[operand].category = Category::ZeroDim,
+        Suggestion::Rank { operand, is_zero: false } => operands[operand].category = Category::Dimensioned,
+        Suggestion::Convert { operand, to } => operands[operand].element_type = to,
+        Suggestion::ConvertAll(to) => {
             for operand in &mut operands {
                 let category = if operand.is_number() { Category::Dimensioned } else { operand.category };
                 *operand = Operand { element_type: to, category };
@@ -156,17 +161,17 @@ fn every_remedy_works_when_followed() {
                     continue;
                 }
                 refused += 1;
-                match rules.remedy(operation.name, &[a, b]) {
-                    Some(remedy) => {
-                        let answer = followed(&rules, operation.name, &[a, b], remedy);
-                        assert!(answer.is_ok(), "{} {} {a:?} {b:?} {remedy:?}", rules.name(), operation.name);
+                match rules.suggestion(operation.name, &[a, b]) {
+                    Some(suggestion) => {
+                        let answer = followed(&rules, operation.name, &[a, b], suggestion);
+                        assert!(answer.is_ok(), "{} {} {a:?} {b:?} {suggestion:?}", rules.name(), operation.name);
                     }
                     None => without += 1,
                 }
             }
         }
     }
-    assert!(refused > 10_000 && without * 20 < refused, "{without} of {refused} have no remedy");
+    assert!(refused > 10_000 && without * 20 < refused, "{without} of {refused} have no suggestion");
 }
 
 #[test]

@@ -38,6 +38,6 @@ fn refusals_dims_and_losses_are_texts() {
     assert_eq!(value["message"], refusal.to_string());
     assert_eq!(to_value([Dim::ANY, Dim::fixed(3), Dim::between(1, 5)]).unwrap(), json!(["?", "3", "1..5"]));
     assert_eq!(to_value(fidelity(ElementType::I64, ElementType::F16)).unwrap(), json!("rounds, overflows"));
-    let remedy = openvino.remedy("add", &operands).unwrap();
-    assert_eq!(to_value(remedy).unwrap(), json!({"flag": {"name": "promote-unsafe", "result": "f16"}}));
+    let suggestion = openvino.suggestion("add", &operands).unwrap();
+    assert_eq!(to_value(suggestion).unwrap(), json!({"flag": {"name": "promote-unsafe", "result": "f16"}}));
 }

@@ -99,7 +99,7 @@ class _Attributes(MutableMapping[str, Any]):
         self._graph._native.set_attribute(self._id, name, _text(value))
 
     def __delitem__(self, name: str) -> None:
-        raise TypeError(f"an attribute is not taken away; morph the layer without `{name}`")
+        raise TypeError(f"an attribute is not taken away; replace_in_place the layer without `{name}`")
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._all())
@@ -357,7 +357,7 @@ class Graph:
         ... ''')
         >>> with model.edit() as graph:
         ...     then = graph.body("y", "then_body")
-        ...     then.morph("b", "Relu", "a")
+        ...     then.replace_in_place("b", "Relu", "a")
         <GraphLayer 1 'b': Relu>
         >>> model["y/then_body/b"].type
         'Relu'
@@ -431,7 +431,7 @@ class Graph:
         """
         return GraphLayer(self, self._native.add(self._kind(type, version, name, attributes), self._tensors(inputs)))
 
-    def morph(
+    def replace_in_place(
         self,
         layer: Union[GraphLayer, str, int],
         type: str,
@@ -448,7 +448,7 @@ class Graph:
                 consumers do not accept.
         """
         id = self._layer(layer)
-        self._native.morph(id, self._kind(type, version, name, attributes), self._tensors(inputs))
+        self._native.replace_in_place(id, self._kind(type, version, name, attributes), self._tensors(inputs))
         return GraphLayer(self, id)
 
     def insert_after(
@@ -538,9 +538,9 @@ class Graph:
         wanted = stored if type is None else element_type(type)
         return self._native.constant(id, stored, wanted, dims, data, name)
 
-    def tap(self, tensor: TensorLike, name: Optional[str] = None) -> GraphLayer:
+    def expose(self, tensor: TensorLike, name: Optional[str] = None) -> GraphLayer:
         """Adds an output for a tensor, keeps the other outputs, and returns the Result."""
-        return GraphLayer(self, self._native.tap(self._tensor(tensor), name))
+        return GraphLayer(self, self._native.expose(self._tensor(tensor), name))
 
     def cut(self, tensor: TensorLike) -> GraphLayer:
         """Makes a tensor an output of the model, and removes the layers after it. Returns the Result."""
@@ -557,7 +557,7 @@ class Graph:
         """Replaces an If by one of its bodies, regardless of its condition. 0 is the body for true."""
         self._native.inline(self._layer(layer), body)
 
-    def graft(self, other: Model, feeds: Optional[Mapping[str, TensorLike]] = None, *, prefix: str = "") -> None:
+    def inline_model(self, other: Model, feeds: Optional[Mapping[str, TensorLike]] = None, *, prefix: str = "") -> None:
         """Inlines another model, including its bodies and the bytes of its constants.
 
         Args:
@@ -569,7 +569,7 @@ class Graph:
             ValueError: An input does not accept a tensor, or both models have tensors, inputs or outputs of one name.
         """
         pairs = [(name, self._tensor(tensor)) for name, tensor in (feeds or {}).items()]
-        self._native.graft(other._native, pairs, prefix)
+        self._native.inline_model(other._native, pairs, prefix)
 
     def infer(self) -> None:
         """Infers the types and shapes of all tensors. The end of the batch does this too."""

@@ -138,7 +138,7 @@ class Rule:
     ... ''')
     >>> def older(match, graph):
     ...     axis = int(match.attributes["a"]) % match["x"].shape.rank
-    ...     return graph.morph(match.root, "Softmax-1", match["x"], axis=axis)
+    ...     return graph.replace_in_place(match.root, "Softmax-1", match["x"], axis=axis)
     >>> rule = typelift.Rule("Softmax-8(x) {axis=$a}", when=lambda match: match["x"].shape.rank is not None, to=older)
     >>> len(model.rewrite(rule)), model["y"].version, model["y"].attributes["axis"]
     (1, 'opset1', '1')
@@ -227,7 +227,7 @@ class Pass:
     >>> @typelift.Pass
     ... def soften(graph):
     ...     for layer in [layer for layer in graph if layer.type == "ReLU"]:
-    ...         graph.morph(layer, "Elu", *layer.inputs, alpha=0.5)
+    ...         graph.replace_in_place(layer, "Elu", *layer.inputs, alpha=0.5)
     >>> model.run(soften)
     >>> model["y"].type
     'Elu'

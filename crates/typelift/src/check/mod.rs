@@ -122,7 +122,7 @@ pub fn unknown_operations(model: &Model) -> Vec<Diagnostic> {
             continue;
         }
         check.place = place;
-        graph.layers().for_each(|layer| check.note_stranger(layer));
+        graph.layers().for_each(|layer| check.note_unknown(layer));
     }
     check.report_unknown_operations(Severity::Warning);
     check.diagnostics
@@ -151,7 +151,7 @@ struct Check<'a> {
     diagnostics: Vec<Diagnostic>,
     constants: Vec<Constant<'a>>,
     /// The layers of each operation and version that OpenVINO does not have, by name and version.
-    strangers: BTreeMap<(&'a str, &'a str), Vec<Located<'a>>>,
+    unknown_operations: BTreeMap<(&'a str, &'a str), Vec<Located<'a>>>,
     newest: Option<Newest<'a>>,
     /// Whether a constant does not say where its bytes are.
     has_misplaced_constants: bool,
@@ -172,7 +172,7 @@ impl<'a> Check<'a> {
             place: Place::default(),
             diagnostics: Vec::new(),
             constants: Vec::new(),
-            strangers: BTreeMap::new(),
+            unknown_operations: BTreeMap::new(),
             newest: None,
             has_misplaced_constants: false,
             weights: &model.weights,
@@ -215,7 +215,7 @@ impl<'a> Check<'a> {
                     self.check_operation(layer, operation);
                     self.check_behavior(graph, layer, operation);
                 }
-                None => self.note_stranger(layer),
+                None => self.note_unknown(layer),
             }
             for (at, body) in layer.bodies().iter().enumerate() {
                 let inside = self.place.inside(layer, at, body.name());
@@ -227,11 +227,11 @@ impl<'a> Check<'a> {
     }
 
     /// Records a layer of an operation that OpenVINO does not have. One without type or version was reported when it was read.
-    fn note_stranger(&mut self, layer: &'a Layer) {
+    fn note_unknown(&mut self, layer: &'a Layer) {
         let unknown = layer.operation().is_none();
         if unknown && !layer.ty().is_empty() && !layer.version().is_empty() {
             let place = self.place(layer);
-            self.strangers.entry((layer.ty(), layer.version())).or_default().push(place);
+            self.unknown_operations.entry((layer.ty(), layer.version())).or_default().push(place);
         }
     }
 
@@ -410,16 +410,16 @@ impl<'a> Check<'a> {
     /// One finding for each operation and version that OpenVINO does not have: a warning where an extension can bring it, and
     /// as `severe` as asked where the version is one of OpenVINO's own sets.
     fn report_unknown_operations(&mut self, severe: Severity) {
-        for ((ty, version), places) in std::mem::take(&mut self.strangers) {
+        for ((ty, version), places) in std::mem::take(&mut self.unknown_operations) {
             let Some(Located { layer, reference }) = places.first() else { continue };
-            let stranger = ops::describe_stranger(ty, version);
+            let unknown = ops::describe_unknown(ty, version);
             // The others are errors, which inference reports.
-            if stranger.code != Code::UnknownOperation {
+            if unknown.code != Code::UnknownOperation {
                 continue;
             }
-            let lint = Diagnostic::new(stranger.code, stranger.message);
+            let lint = Diagnostic::new(unknown.code, unknown.message);
             let mut lint = Diagnostic { layer: Some(reference.clone()), ..lint };
-            let span = self.locate(layer, "layer", stranger.attribute);
+            let span = self.locate(layer, "layer", unknown.attribute);
             if ops::is_own_opset(version) {
                 lint.severity = severe;
             }
@@ -431,7 +431,7 @@ impl<'a> Check<'a> {
             if places.len() > 1 {
                 lint = lint.note(format!("{} similar layers", places.len()));
             }
-            self.diagnostics.push(lint.help(stranger.help));
+            self.diagnostics.push(lint.help(unknown.help));
         }
     }
 

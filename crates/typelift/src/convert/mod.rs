@@ -216,7 +216,7 @@ impl Conversion {
         let reshaped = if self.set_shapes.is_empty() { Vec::new() } else { model.reshaped_since(&interface) };
         if !self.set_types.is_empty() || !self.set_shapes.is_empty() {
             found.extend(model.narrowed());
-            found.extend(model.baked());
+            found.extend(model.hard_coded_shapes());
         }
         let promotions_after = promotions(model.graph());
         Ok(Converted {

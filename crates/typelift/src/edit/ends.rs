@@ -19,12 +19,12 @@ impl Edit<'_> {
     /// # use typelift::Model;
     /// # let mut model = Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
     /// let scaled = model.graph().tensor("scaled")?;
-    /// let result = model.edit(|graph| graph.tap(scaled, Some("features")))?;
+    /// let result = model.edit(|graph| graph.expose(scaled, Some("features")))?;
     /// assert_eq!(model.find_output("features")?, result);
     /// assert_eq!(model.outputs().count(), 2);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn tap(&mut self, tensor: Output, name: Option<&str>) -> Result<LayerId, EditError> {
+    pub fn expose(&mut self, tensor: Output, name: Option<&str>) -> Result<LayerId, EditError> {
         check_names(name.as_slice())?;
         self.attempt(|edit| {
             if let Some(name) = name

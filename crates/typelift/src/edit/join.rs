@@ -10,13 +10,13 @@ impl Model {
     /// Appends another model to this one. Each joint connects an output, or any other tensor, of this model to an input
     /// of the other one, both by name. Outputs that feed an input are no longer outputs; other inputs and outputs are
     /// kept. Without joints, equal names are connected or, if there are none, the only output and the only input.
-    /// Names, bodies, constants and metadata are copied as by [`Edit::graft`](crate::Edit::graft). Metadata of the
+    /// Names, bodies, constants and metadata are copied as by [`Edit::inline_model`](crate::Edit::inline_model). Metadata of the
     /// model is added where this one has none. A model of IR version 10 and one of 11 give one of 11. Types and shapes
     /// are those of both models until [`infer`](crate::infer()) updates them. Returns the new id of each layer of the
     /// other model.
     ///
     /// # Errors
-    /// [`InterfaceError`] if there is no such output or input, and the errors of [`Edit::graft`](crate::Edit::graft).
+    /// [`InterfaceError`] if there is no such output or input, and the errors of [`Edit::inline_model`](crate::Edit::inline_model).
     /// Nothing is changed then.
     ///
     /// # Examples
@@ -58,7 +58,7 @@ impl Model {
             let is_end = |id: &LayerId| edit.layer(*id).is_some_and(|layer| ops::kind(layer) == LayerKind::Result);
             let ends: BTreeSet<_> = tensors.filter(is_end).collect();
             edit.remove_all(&ends.into_iter().collect::<Vec<_>>())?;
-            edit.graft(other, &feeds, prefix)
+            edit.inline_model(other, &feeds, prefix)
         })?;
         self.add_rt_info(other);
         Ok(moved)

@@ -4,8 +4,8 @@ mod batch;
 pub(crate) mod changes;
 mod element;
 mod ends;
-mod graft;
 pub(crate) mod indices;
+mod inline;
 pub mod inputs_outputs;
 mod join;
 mod metadata;
@@ -72,7 +72,7 @@ impl Model {
     /// </layers><edges><edge from-layer="0" from-port="0" to-layer="1" to-port="0"/></edges></net>"#)?;
     /// let y = model.graph().find("y")?;
     /// model.edit(|graph| {
-    ///     graph.morph(y, NewLayer::new("Elu", "opset1").with_attribute("alpha", 0.5), &[graph.find("x")?.output(0)])
+    ///     graph.replace_in_place(y, NewLayer::new("Elu", "opset1").with_attribute("alpha", 0.5), &[graph.find("x")?.output(0)])
     /// })?;
     /// assert_eq!(model.graph().layer(y).unwrap().ty(), "Elu");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -276,7 +276,7 @@ impl Edit<'_> {
     /// if the operation accepts them; otherwise [`infer`](crate::infer()) reports the reason.
     ///
     /// # Errors
-    /// [`EditError::NoLayer`], and the errors of [`morph`](Self::morph) for a Result or Parameter.
+    /// [`EditError::NoLayer`], and the errors of [`replace_in_place`](Self::replace_in_place) for a Result or Parameter.
     ///
     /// # Examples
     /// ```

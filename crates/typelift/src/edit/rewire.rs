@@ -76,7 +76,7 @@ impl Edit<'_> {
     /// # let mut model = Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
     /// let (y, scaled) = (model.find_output("y")?, model.graph().tensor("scaled")?);
     /// model.edit(|graph| {
-    ///     graph.tap(scaled, None)?;
+    ///     graph.expose(scaled, None)?;
     ///     graph.remove_outputs(&[y])
     /// })?;
     /// assert!(model.graph().find("relu").is_err());

@@ -216,7 +216,7 @@ impl Edit<'_> {
                 edit.set_names(parameter.output(0), names)?;
             }
             let given = if given == read.output(0) { parameter.output(0) } else { given };
-            edit.tap(given, Some(present))?;
+            edit.expose(given, Some(present))?;
             edit.remove_unused(before.into_iter().flatten().map(|source| source.layer).filter(|id| *id != read))?;
             Ok(())
         })
@@ -278,7 +278,7 @@ impl Edit<'_> {
                 first => first.copied(),
             };
             let written = edit.read_value(variable, &new);
-            edit.morph(read, written, first.as_slice())?;
+            edit.replace_in_place(read, written, first.as_slice())?;
             if new.element_type == old.element_type {
                 return Ok(());
             }

@@ -81,12 +81,12 @@ impl Edit<'_> {
     /// # let mut model = Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
     /// let relu = model.graph().find("relu")?;
     /// let scaled = model.graph().tensor("scaled")?;
-    /// model.edit(|graph| graph.morph(relu, NewLayer::new("Elu", "opset1").with_attribute("alpha", 0.5), &[scaled]))?;
+    /// model.edit(|graph| graph.replace_in_place(relu, NewLayer::new("Elu", "opset1").with_attribute("alpha", 0.5), &[scaled]))?;
     /// let text = typelift::xml::write(&model, Default::default());
     /// assert!(text.contains(r#"<layer id="3" name="relu" type="Elu" version="opset1">"#));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn morph(&mut self, id: LayerId, new: NewLayer, inputs: &[Output]) -> Result<(), EditError> {
+    pub fn replace_in_place(&mut self, id: LayerId, new: NewLayer, inputs: &[Output]) -> Result<(), EditError> {
         self.attempt(|edit| {
             let old = edit.graph.checked(id)?;
             if !new.bodies.is_empty() {
@@ -276,7 +276,7 @@ impl Edit<'_> {
     /// ```
     pub fn set_constant(&mut self, id: LayerId, ty: ElementType, dims: &[i64], bytes: &[u8]) -> Result<(), EditError> {
         let constant = self.constant_layer(ty, dims, bytes)?;
-        self.morph(id, constant, &[])
+        self.replace_in_place(id, constant, &[])
     }
 
     fn constant_layer(&mut self, ty: ElementType, dims: &[i64], bytes: &[u8]) -> Result<NewLayer, EditError> {

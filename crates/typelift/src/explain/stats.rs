@@ -1,4 +1,4 @@
-//! What a model consists of, counted: its weights, tensors and operations by element type.
+//! Statistics of a model: its weights, tensors and operations by element type.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::model::shape::Shape;
 use crate::model::weights::stored_size;
 use crate::ops::{self, LayerKind};
 
-/// What a model consists of, its bodies included.
+/// Statistics of a model, including its bodies.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Stats {
@@ -18,53 +18,53 @@ pub struct Stats {
     pub name: String,
     /// The version of the format.
     pub version: u8,
-    /// How many layers there are.
+    /// The number of layers.
     pub layers: usize,
-    /// How many bodies there are.
+    /// The number of bodies.
     pub bodies: usize,
     /// The inputs of the model, in order.
     pub inputs: Vec<Tensor>,
     /// The outputs of the model, in order.
     pub outputs: Vec<Tensor>,
-    /// The bytes of all constants, those that constants share counted once.
+    /// The bytes of all constants. Bytes that constants share count once.
     pub weight_bytes: u64,
     /// The constants by element type, the most bytes first.
     pub weights: Vec<Weight>,
-    /// Constants that are stored narrower than they are computed with: each of their users is a Convert to a wider float.
-    /// OpenVINO calls this decompression. The most bytes first.
+    /// Constants that are stored in a narrower type than they are computed with: all their consumers are Converts to a
+    /// wider float. OpenVINO calls this decompression. The most bytes first.
     pub decompressed: Vec<Decompressed>,
-    /// How many tensors there are of each element type, constants apart, the most first.
+    /// The number of tensors by element type, without constants, the most frequent first.
     #[serde(serialize_with = "map_of")]
     pub tensors: Vec<TypeCount>,
     /// The operations, the most frequent first.
     pub operations: Vec<OperationCount>,
 }
 
-/// An input or an output of the model.
+/// Input or output of the model.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Tensor {
     /// The name of its tensor, or of its layer if the tensor has none.
     pub name: String,
-    /// Its element type.
+    /// The element type.
     #[serde(serialize_with = "name_of")]
     pub element_type: ElementType,
-    /// Its shape.
+    /// The shape.
     pub shape: Shape,
 }
 
-/// The constants of one element type.
+/// Constants of one element type.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Weight {
     /// The element type.
     #[serde(serialize_with = "name_of")]
     pub element_type: ElementType,
-    /// How many constants there are.
+    /// The number of constants.
     pub constants: usize,
-    /// How many values they have, those that constants share counted once.
+    /// The number of their values. Values that constants share count once.
     pub values: u64,
-    /// How many bytes they take, those that constants share counted once.
+    /// Their size in bytes. Bytes that constants share count once.
     pub bytes: u64,
 }
 
@@ -72,38 +72,38 @@ pub struct Weight {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Decompressed {
-    /// How they are stored.
+    /// The element type in which they are stored.
     #[serde(serialize_with = "name_of")]
     pub from: ElementType,
-    /// What they are computed with.
+    /// The element type in which they are computed with.
     #[serde(serialize_with = "name_of")]
     pub to: ElementType,
-    /// How many constants there are.
+    /// The number of constants.
     pub constants: usize,
-    /// How many bytes they take, those that constants share counted once.
+    /// Their size in bytes. Bytes that constants share count once.
     pub bytes: u64,
 }
 
-/// How many tensors have an element type.
+/// The number of tensors of an element type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TypeCount {
     /// The element type.
     pub element_type: ElementType,
-    /// How many.
+    /// The count.
     pub count: usize,
 }
 
-/// How many layers have an operation.
+/// The number of layers of an operation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct OperationCount {
     /// The operation as the file spells it.
     #[serde(rename = "type")]
     pub ty: String,
-    /// How many.
+    /// The count.
     pub count: usize,
-    /// How many of them have a first output of each element type, the most first.
+    /// The number of layers by the element type of their first output, the most frequent type first.
     #[serde(serialize_with = "map_of")]
     pub element_types: Vec<TypeCount>,
 }
@@ -116,7 +116,7 @@ pub(crate) fn map_of<S: Serializer>(counts: &[TypeCount], serializer: S) -> Resu
     serializer.collect_map(counts.iter().map(|of| (of.element_type.name(), of.count)))
 }
 
-/// Counts what an inferred model consists of. Weights are not read.
+/// Computes the statistics of an inferred model. Weights are not read.
 ///
 /// # Examples
 /// ```
@@ -157,7 +157,7 @@ pub fn stats(model: &Model) -> Stats {
     }
 }
 
-/// An output is called by its Result's name for it, else by that of the tensor.
+/// Returns an input or output. An output has the name that its Result gives it, or else that of the tensor.
 fn end(layer: &Layer, port: Option<&OutputPort>) -> Tensor {
     let own = layer.output_names().and_then(|names| crate::model::graph::split_names(names).into_iter().next());
     let name = own.or_else(|| port?.names().into_iter().next());
@@ -177,7 +177,7 @@ pub(crate) fn counted(types: BTreeMap<ElementType, usize>) -> Vec<TypeCount> {
     by_size(types.into_iter().map(|(element_type, count)| TypeCount { element_type, count }), |of| of.count)
 }
 
-/// The largest first, those of one size in their order.
+/// Sorts by size, the largest first; equal ones keep their order.
 pub(crate) fn by_size<T, S: Ord>(items: impl Iterator<Item = T>, size: impl Fn(&T) -> S) -> Vec<T> {
     let mut items: Vec<T> = items.collect();
     items.sort_by_key(|item| std::cmp::Reverse(size(item)));
@@ -223,18 +223,18 @@ impl Counting {
 /// Counts of constants, with shared bytes counted once.
 #[derive(Default)]
 pub(crate) struct Census {
-    /// The bytes of the weights that were counted: where each range ends, by its start. They do not touch.
+    /// The counted bytes of the weights: the end of each range, by its start. Ranges do not touch.
     covered: BTreeMap<i64, i64>,
 }
 
 impl Census {
-    /// Where a constant has its bytes in the weights: their place and how many they are.
+    /// Returns offset and size of a constant's bytes in the weights.
     pub(crate) fn range(layer: &Layer) -> Option<(i64, i64)> {
         let number = |name| i64::try_from(layer.byte_count(name)?).ok();
         Some((number("offset")?, number("size")?))
     }
 
-    /// How many bytes a constant takes.
+    /// Returns the size of a constant in bytes.
     pub(crate) fn size(layer: &Layer) -> u64 {
         let stored = || {
             let port = layer.outputs().first()?;
@@ -243,7 +243,8 @@ impl Census {
         Self::range(layer).and_then(|(_, size)| u64::try_from(size).ok()).or_else(stored).unwrap_or(0)
     }
 
-    /// Adds a constant to those of its element type; what is no constant is left out. Gives its bytes that are new.
+    /// Counts a constant for its element type, and ignores other layers. Returns its bytes that were not counted
+    /// before.
     pub(crate) fn add(&mut self, layer: &Layer, weights: &mut BTreeMap<ElementType, Weight>) -> u64 {
         let Some(port) = layer.outputs().first().filter(|_| ops::kind(layer) == LayerKind::Constant) else { return 0 };
         let bytes = match Self::range(layer) {
@@ -259,7 +260,7 @@ impl Census {
         bytes
     }
 
-    /// Takes in a range of bytes; gives how many of them are new.
+    /// Adds a range of bytes, and returns the number of new ones.
     fn cover(&mut self, start: i64, end: i64) -> u64 {
         let (mut from, mut to, mut known) = (start, end, 0);
         while let Some((&start, &end)) = self.covered.range(..=to).next_back().filter(|(_, end)| **end >= from) {
@@ -274,7 +275,7 @@ impl Census {
     }
 }
 
-/// The wider float that every user of a constant converts it to.
+/// Returns the wider float to which all consumers convert a constant.
 fn widened(graph: &Graph, constant: &Layer, from: ElementType) -> Option<ElementType> {
     let mut to = None;
     for user in graph.users(constant.id()) {

@@ -1,4 +1,4 @@
-//! How the element type of a tensor came to be.
+//! Explanation of a tensor's element type.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
@@ -17,23 +17,24 @@ use crate::model::shape::Shape;
 pub use crate::ops::Setting;
 use crate::ops::{self, Attr, AttributeValues, LayerKind, OTHER_TYPES, Operation, Subject, kind, setting};
 
-/// Where an element type comes from: a step for each tensor that affects it, the tensor asked for first.
+/// Derivation of an element type: a step for each tensor that influences it, beginning with the tensor itself.
 ///
-/// Steps are shared: a tensor that affects the type in several ways is one step. So there are never more steps than tensors.
+/// Steps are shared: a tensor that influences the type in several ways is one step. So there are at most as many steps
+/// as tensors.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Derivation {
-    /// The tensor asked for, then those that decide its type, nearer ones first.
+    /// The tensor itself, then those that decide its type, nearer ones first.
     pub steps: Vec<Step>,
 }
 
 impl Derivation {
-    /// The steps where the type is decided: Parameters, constants, attributes, operations with one type.
+    /// Iterates over the steps that decide the type: Parameters, constants, attributes, operations with one type.
     pub fn sources(&self) -> impl Iterator<Item = &Step> {
         self.steps.iter().filter(|step| step.is_source())
     }
 
-    /// Those of them that a step comes from, by its place among the steps; the step itself where nothing else decides it.
+    /// Returns the sources of the step at this index; the step itself if nothing else decides it.
     pub fn sources_of(&self, step: usize) -> impl Iterator<Item = &Step> {
         let (mut seen, mut pending) = (BTreeSet::new(), vec![step]);
         while let Some(next) = pending.pop() {
@@ -45,34 +46,34 @@ impl Derivation {
     }
 }
 
-/// Why one tensor has its element type.
+/// Explanation of one tensor's element type.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Step {
     /// The layer that produces the tensor.
     pub layer: LayerRef,
-    /// Its operation, as the file spells it.
+    /// The operation, as the file spells it.
     pub operation: String,
-    /// What kind of layer it is.
+    /// The role of the layer.
     #[serde(skip)]
     pub kind: LayerKind,
-    /// Which of its outputs the tensor is.
+    /// The output of the layer.
     pub output: usize,
-    /// The line of the file; `None` for a layer that was added.
+    /// The line of the file; `None` for an added layer.
     pub line: Option<usize>,
     /// The element type.
     #[serde(serialize_with = "name")]
     pub element_type: ElementType,
     /// The shape, as far as it is known.
     pub shape: Shape,
-    /// What decides the type.
+    /// The rule that decides the type.
     pub rule: Rule,
-    /// The tensors that affect it.
+    /// The tensors that influence it.
     pub from: Vec<Premise>,
 }
 
 impl Step {
-    /// Whether something is decided here: no input affects the type, or attributes do too.
+    /// True if the type is decided here: no input influences it, or attributes do too.
     #[must_use]
     pub fn is_source(&self) -> bool {
         self.from.is_empty() || matches!(&self.rule, Rule::Promotion { attributes, .. } if !attributes.is_empty())
@@ -83,16 +84,16 @@ fn name<S: Serializer>(ty: &ElementType, serializer: S) -> Result<S::Ok, S::Erro
     serializer.serialize_str(ty.name())
 }
 
-/// A tensor that affects the type of another.
+/// A tensor that influences the type of another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Premise {
-    /// The input by which it enters the layer; `None` for the Result of a body.
+    /// The input of the layer that it feeds; `None` for the Result of a body.
     pub input: Option<usize>,
-    /// Its place among the steps of the derivation.
+    /// The index of its step in the derivation.
     pub step: usize,
 }
 
-/// What decides an element type.
+/// Rule that decides an element type.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
 #[non_exhaustive]
@@ -101,12 +102,12 @@ pub enum Rule {
     Attribute(Setting),
     /// The type of one input.
     Input {
-        /// Which.
+        /// The position.
         input: usize,
     },
-    /// The one type that these inputs must have.
+    /// The common type of these inputs.
     Common {
-        /// Which.
+        /// The position.
         inputs: Vec<usize>,
     },
     /// The promotion of two inputs, step by step.
@@ -116,22 +117,22 @@ pub enum Rule {
         /// The attributes without which the result would differ or be refused.
         attributes: Vec<Setting>,
     },
-    /// The operation gives this type, whatever it takes.
+    /// The operation always gives this type.
     Fixed,
-    /// It is a Parameter of a body, and has the type of what goes in.
+    /// The layer is a Parameter of a body, and has the type of its input.
     Given,
-    /// It is an output of a body.
+    /// The layer has bodies, and the output has the type of their Results.
     Body,
-    /// The file declares it, and nothing is known of the operation.
+    /// The file declares it, because the operation is unknown.
     Declared,
-    /// The operation refuses its inputs, so that the type is not known.
+    /// The operation refuses its inputs, so the type is unknown.
     Refused {
         /// The reason.
         message: String,
     },
 }
 
-/// A clause: `attribute destination_type="f32"`, `the type of input 0`.
+/// Formats a clause: `attribute destination_type="f32"`, `the type of input 0`.
 impl fmt::Display for Rule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -154,7 +155,7 @@ impl fmt::Display for Rule {
     }
 }
 
-/// Why a name is not that of one tensor.
+/// Reason why a name is not that of one tensor.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum NameError {
@@ -168,7 +169,7 @@ pub enum NameError {
         name: String,
         /// The layer.
         layer: LayerId,
-        /// How many outputs it has.
+        /// The number of its outputs.
         outputs: usize,
     },
     /// Several tensors have this name.
@@ -176,22 +177,23 @@ pub enum NameError {
     Ambiguous {
         /// The name that was asked for.
         name: String,
-        /// Each tensor, as it can be asked for: `If_36/then_body/4.0`.
+        /// Each tensor under its unambiguous name: `If_36/then_body/4.0`.
         tensors: Vec<String>,
     },
 }
 
-/// Says how a tensor of an inferred model got its element type: from the Parameters, constants and attributes that decide
-/// it, through each rule that was applied.
+/// Explains the element type of a tensor in an inferred model: from the Parameters, constants and attributes that
+/// decide it, through each rule that was applied.
 ///
-/// `name` is that of a tensor, or the name or id of a layer: its first output is meant then, or the input of a Result.
-/// `split.1` and `7.1` are output 1 of a layer. `loop/body/x` is `x` in the body `body` of the layer `loop`; a name without
-/// its path is looked for in bodies where the model's own graph does not have it.
+/// `name` is the name of a tensor, or the name or id of a layer. A layer stands for its first output, or for the input
+/// of a Result. `split.1` and `7.1` are output 1 of a layer. `loop/body/x` is `x` in the body `body` of the layer
+/// `loop`. A name that the model's own graph lacks is searched in bodies.
 ///
-/// What decides is found by experiment: the rule of each operation is asked again with inputs and attributes of other types.
+/// The influence of inputs and attributes is found by experiment: the rule of each operation is run again with other
+/// types.
 ///
 /// # Errors
-/// [`NameError`] where nothing has that name, or several tensors have it.
+/// [`NameError`] if nothing has that name, or several tensors have it.
 ///
 /// # Examples
 /// ```
@@ -214,15 +216,15 @@ pub fn why(model: &Model, name: &str) -> Result<Derivation, NameError> {
     Ok(search.derive())
 }
 
-/// The one tensor that goes by a name, as [`why`] takes it, and the graph that it is in.
+/// Returns the tensor with a name, as [`why`] accepts it, and the place of its graph.
 pub(crate) fn locate(model: &Model, name: &str) -> Result<(Place, Output), NameError> {
     let search = Search::new(model);
     let (scope, tensor) = search.find(name)?;
     Ok((search.scopes[scope].place.clone(), tensor))
 }
 
-/// Explains the element types of all tensors of an inferred model at once, those of bodies included: a step for each, in
-/// the order of the graph.
+/// Explains the element types of all tensors of an inferred model at once, including bodies: a step for each, in the
+/// order of the graph.
 ///
 /// # Examples
 /// ```
@@ -245,7 +247,7 @@ pub fn why_all(model: &Model) -> Derivation {
     search.derive()
 }
 
-/// The tensors of a graph that go by a name: those of layers with this name or id, and those that have it among theirs.
+/// Returns the tensors of a graph with a name: those of layers with this name or id, and those with this tensor name.
 fn named(graph: &Graph, name: &str) -> BTreeSet<Output> {
     let id = name.parse().ok().map(LayerId);
     let mut found = BTreeSet::new();
@@ -260,7 +262,7 @@ fn named(graph: &Graph, name: &str) -> BTreeSet<Output> {
     found
 }
 
-/// The first output of a layer, or the input of a Result.
+/// Returns the first output of a layer, or the input of a Result.
 fn main_tensor(graph: &Graph, layer: &Layer) -> Option<Output> {
     if kind(layer) == LayerKind::Result || layer.outputs().is_empty() {
         graph.producer(layer.id().input(0))
@@ -269,10 +271,11 @@ fn main_tensor(graph: &Graph, layer: &Layer) -> Option<Output> {
     }
 }
 
-/// The outputs that `7.1` or `split.1` are in a graph: an id comes before a name, so that each tensor can be asked for.
+/// Returns the outputs that `7.1` or `split.1` stand for in a graph. Ids come before names, so that each tensor can be
+/// named.
 ///
 /// # Errors
-/// There is such a layer, and it has fewer outputs.
+/// The layer exists, and has fewer outputs.
 fn numbered(graph: &Graph, name: &str) -> Result<BTreeSet<Output>, NameError> {
     let number = || name.rsplit_once('.').and_then(|(layer, port)| Some((layer, port.parse::<usize>().ok()?)));
     let Some((layer, port)) = number() else { return Ok(BTreeSet::new()) };
@@ -291,7 +294,7 @@ fn numbered(graph: &Graph, name: &str) -> Result<BTreeSet<Output>, NameError> {
     }
 }
 
-/// The way into a body: the scope around it, its layer, and its position among the bodies of the layer.
+/// An entrance to a body: the surrounding scope, the layer, and the position among the bodies of the layer.
 type Door = (usize, LayerId, usize);
 
 /// A graph of the model.
@@ -301,21 +304,21 @@ struct Scope<'a> {
     place: Place,
     /// `None` for the model itself.
     door: Option<Door>,
-    /// Asks the rules of its layers.
+    /// Runs the rules of its layers.
     probe: Probe,
 }
 
 struct Search<'a> {
     scopes: Vec<Scope<'a>>,
-    /// The scope that each door leads to.
+    /// The scope behind each entrance.
     doors: HashMap<Door, usize>,
-    /// The step of each tensor that was reached.
+    /// The step of each visited tensor.
     indices: HashMap<(usize, Output), usize>,
-    /// Those whose steps are not made yet, in the order of the steps.
+    /// Tensors whose steps are not created yet, in the order of the steps.
     waiting: VecDeque<(usize, Output)>,
     model: &'a Model,
     lines: Lines,
-    /// What the rule of the layer at hand gives.
+    /// The results of the current layer's rule.
     answers: Option<((usize, LayerId), Answers)>,
 }
 
@@ -339,7 +342,7 @@ impl<'a> Search<'a> {
         search
     }
 
-    /// The steps of the tensors that were visited, and of those that decide their types.
+    /// Creates the steps of the visited tensors, and of those that decide their types.
     fn derive(mut self) -> Derivation {
         let mut steps = Vec::new();
         while let Some((scope, tensor)) = self.waiting.pop_front() {
@@ -348,7 +351,7 @@ impl<'a> Search<'a> {
         Derivation { steps }
     }
 
-    /// Adds the bodies in the first scope, and theirs.
+    /// Adds the bodies in the first scope, and nested ones.
     fn open(&mut self) {
         let mut next = 0;
         while let Some(Scope { graph, place, .. }) = self.scopes.get(next) {
@@ -366,11 +369,11 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// The one tensor of that name, and its scope.
+    /// Returns the only tensor of that name, and its scope.
     fn find(&self, name: &str) -> Result<(usize, Output), NameError> {
         let scopes = || self.scopes.iter().enumerate();
         let mut found: Vec<(usize, Output)> = Vec::new();
-        // By its path first.
+        // A name with a path is searched first.
         let inside = scopes().filter_map(|(at, scope)| match scope.place.path() {
             "" => Some((at, scope.graph, name)),
             path => Some((at, scope.graph, name.strip_prefix(path)?.strip_prefix('/')?)),
@@ -388,7 +391,7 @@ impl<'a> Search<'a> {
                 }
             }
         }
-        // Without a path, an id says too little.
+        // Without a path, an id is too ambiguous.
         if found.is_empty() && name.parse::<u64>().is_err() {
             found.extend(scopes().flat_map(|(at, scope)| named(scope.graph, name).into_iter().map(move |it| (at, it))));
         }
@@ -402,12 +405,12 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// `If_36/then_body/4.0`: the way to ask for a tensor that no other shares.
+    /// Returns an unambiguous name of a tensor: `If_36/then_body/4.0`.
     fn spelled(&self, scope: usize, tensor: Output) -> String {
         self.scopes[scope].place.path_to(format_args!("{}.{}", tensor.layer, tensor.port))
     }
 
-    /// A tensor as a source of another; `None` where there is no such tensor.
+    /// Records a tensor as a source of another; `None` if there is no such tensor.
     fn visit(&mut self, input: Option<usize>, scope: usize, tensor: Output) -> Option<Premise> {
         self.scopes[scope].graph.output(tensor)?;
         let next = self.indices.len();
@@ -418,7 +421,7 @@ impl<'a> Search<'a> {
         Some(Premise { input, step })
     }
 
-    /// The step of a tensor that was visited.
+    /// Creates the step of a visited tensor.
     fn step(&mut self, scope: usize, tensor: Output) -> Option<Step> {
         let graph = self.scopes[scope].graph;
         let layer = graph.layer(tensor.layer)?;
@@ -437,7 +440,7 @@ impl<'a> Search<'a> {
         })
     }
 
-    /// What decides the type of an output, and the tensors that affect it.
+    /// Returns the rule that decides the type of an output, and the tensors that influence it.
     fn decide(&mut self, scope: usize, layer: &'a Layer, port: usize) -> (Rule, Vec<Premise>) {
         let graph = self.scopes[scope].graph;
         let Some(operation) = layer.operation() else { return (Rule::Declared, Vec::new()) };
@@ -458,7 +461,7 @@ impl<'a> Search<'a> {
         (rule, tensors.filter_map(|(input, tensor)| self.visit(Some(input), scope, tensor)).collect())
     }
 
-    /// What decides the type of an output by the rule of its operation, and which inputs affect it.
+    /// Finds by experiment which inputs and attributes decide the type of an output.
     fn ask(&mut self, scope: usize, layer: &Layer, operation: &'static Operation, port: usize) -> (Rule, Vec<usize>) {
         let Scope { graph, probe, .. } = &mut self.scopes[scope];
         let ports = graph.tensors(layer.id());
@@ -469,7 +472,7 @@ impl<'a> Search<'a> {
             return (Rule::Promotion { steps, attributes }, vec![0, 1]);
         }
         let known = layer.outputs().get(port).map_or(ElementType::Dynamic, OutputPort::element_type);
-        // A layer can have many outputs, and its rule answers for all of them.
+        // A layer can have many outputs, and one run of its rule serves all of them.
         if self.answers.as_ref().is_none_or(|(of, _)| *of != (scope, layer.id())) {
             let answers = Trial { graph, probe, operation, layer, ports: &ports }.answers();
             self.answers = Some(((scope, layer.id()), answers));
@@ -478,14 +481,14 @@ impl<'a> Search<'a> {
         let of_port = |types: &Types| types.get(port).copied().unwrap_or(ElementType::Dynamic);
         let found = match &answers.as_it_is {
             Ok(types) => of_port(types),
-            // A rule that looks at more than its layer, such as that of Assign, is not asked as it was.
+            // A rule that needs more than its layer, such as that of Assign, gives no comparable result.
             Err(_) if known != ElementType::Dynamic => match ports.first() {
                 Some(first) if first.element_type() == known => return (Rule::Input { input: 0 }, vec![0]),
                 _ => return (Rule::Fixed, Vec::new()),
             },
             Err(message) => return (Rule::Refused { message: message.clone() }, (0..ports.len()).collect()),
         };
-        // Where an attribute must agree with an input, as that of ReadValue, every other value is refused.
+        // If an attribute must agree with an input, as that of ReadValue, every other value is refused.
         let decides = |(setting, other): &&(Setting, Option<Types>)| match other {
             Some(types) => of_port(types) != found,
             None => setting.value == found.name(),
@@ -504,8 +507,8 @@ impl<'a> Search<'a> {
         (rule, deciding)
     }
 
-    /// The tensor that is given to a Parameter of a body, with the scope it is in and the input by which it comes.
-    /// TensorIterator leaves the types of its Parameters alone.
+    /// Returns the tensor that feeds a Parameter of a body, with its scope and the input of the layer. TensorIterator
+    /// does not change the types of its Parameters.
     fn given(&self, scope: usize, parameter: LayerId) -> Option<(usize, usize, Output)> {
         let (outside, owner, at) = self.scopes[scope].door?;
         let graph = self.scopes[outside].graph;
@@ -516,7 +519,7 @@ impl<'a> Search<'a> {
         Some((outside, input, graph.producers(owner).get(input).copied().flatten()?))
     }
 
-    /// What the Results of the bodies of a layer take that become one of its outputs.
+    /// Returns the inputs of the bodies' Results that feed an output of the layer.
     fn results(&mut self, scope: usize, layer: &Layer, port: usize) -> Vec<Premise> {
         let bodies = layer.bodies().iter().enumerate();
         let sources = bodies.filter_map(|(at, body)| {
@@ -529,19 +532,19 @@ impl<'a> Search<'a> {
     }
 }
 
-/// The types of the outputs of a layer.
+/// The types of a layer's outputs.
 type Types = SmallVec<[ElementType; 4]>;
 
-/// What the rule of an operation gives for a layer as it is and otherwise; `None` where it refuses every other.
+/// Results of an operation's rule for a layer as it is and with changes; `None` for changes that are all refused.
 struct Answers {
     as_it_is: Result<Types, String>,
-    /// For each attribute that is a type, what another value gives.
+    /// For each type attribute, the result with another value.
     by_attribute: Vec<(Setting, Option<Types>)>,
-    /// For inputs whose types go together, what another type gives.
+    /// For inputs that change together, the result with another type.
     by_inputs: Vec<(Vec<usize>, Option<Types>)>,
 }
 
-/// Asks the rule of an operation what types it gives, with its layer and its inputs as they are or otherwise.
+/// Runner for the rule of an operation, with a layer and its inputs as they are or changed.
 struct Trial<'a, 'p> {
     graph: &'a Graph,
     probe: &'p mut Probe,
@@ -560,18 +563,18 @@ impl Trial<'_, '_> {
         }
     }
 
-    /// The attribute that says the one type that the rule gives, so that there is nothing to try. Not that of a ReadValue: what
-    /// is tried of one stays with its variable, and tells other rules its type.
+    /// Returns the attribute that names the only result type, for which no experiment is needed. ReadValue is excluded:
+    /// an experiment would store a type in its variable and affect other rules.
     fn sole_attribute(&self, given: &Result<Types, String>) -> Option<Setting> {
         let Ok([given]) = given.as_deref() else { return None };
         let mut attributes = self.operation.output_type_attributes().map(|attribute| setting(self.layer, attribute));
         attributes.find(|setting| setting.value == given.name() && kind(self.layer) != LayerKind::ReadValue)
     }
 
-    /// The types that the rule gives.
+    /// Returns the result types of the rule.
     ///
     /// # Errors
-    /// Why the operation refuses the layer.
+    /// A layer that the operation refuses, with the reason.
     fn types(&mut self, layer: &Layer, values: &AttributeValues, ports: &[&OutputPort]) -> Result<Types, String> {
         let Self { graph, operation, .. } = *self;
         let subject = Subject { graph, layer, operation, values, given: None };
@@ -597,7 +600,7 @@ impl Trial<'_, '_> {
     fn by_inputs(&mut self, values: &AttributeValues) -> Vec<(Vec<usize>, Option<Types>)> {
         let ports = self.ports;
         let types: Vec<_> = ports.iter().map(|port| port.element_type()).collect();
-        // What says a shape has no part in the type.
+        // Inputs that are shapes do not influence the type.
         let shaping = self.operation.shaping_inputs();
         let groups = self.operation.input_groups(&types).into_iter();
         let groups = groups.filter(|group| group.iter().any(|input| !shaping.contains(input)));

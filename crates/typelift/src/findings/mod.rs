@@ -215,7 +215,7 @@ codes! {
     /// A mark that keeps the precision of a layer means nothing to the release that was asked for.
     LostMark "lost-mark" Warning;
     /// A Reshape has a constant shape that was written for other lengths than those that come in.
-    BakedShape "baked-shape" Warning;
+    HardCodedShape "hard-coded-shape" Warning;
 
     /// Operations without an inference rule keep what the file declares.
     DeclaredOutputs "declared-outputs" Note;

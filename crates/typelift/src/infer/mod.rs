@@ -32,7 +32,8 @@ use crate::model::shape::TensorType;
 use crate::model::weights::Weights;
 use crate::ops::evaluate::Bounds;
 use crate::ops::{
-    self, AttributeValues, Fault, Finding, Given, LayerKind, Operation, Outputs, Spot, Stranger, Subject, Surroundings,
+    self, AttributeValues, Fault, Finding, Given, LayerKind, Operation, Outputs, Spot, Subject, Surroundings,
+    UnknownOperation,
 };
 use crate::text::xml;
 
@@ -236,7 +237,7 @@ impl<'a> Walk<'a> {
         let (operation, mut bodies) = (layer.operation(), std::mem::take(&mut layer.bodies));
         let has_bodies = !bodies.is_empty();
         if operation.is_none() {
-            self.note_stranger(graph, id);
+            self.note_unknown(graph, id);
             if !has_bodies {
                 return;
             }
@@ -274,10 +275,10 @@ impl<'a> Walk<'a> {
     }
 
     /// Records a layer with an unknown operation.
-    fn note_stranger(&mut self, graph: &Graph, id: LayerId) {
+    fn note_unknown(&mut self, graph: &Graph, id: LayerId) {
         let Some(layer) = graph.layer(id).filter(|_| !self.scope.is_given) else { return };
         // A missing type or version was reported when the file was read.
-        if !layer.ty().is_empty() && !layer.version().is_empty() && !self.report_stranger(graph, id) {
+        if !layer.ty().is_empty() && !layer.version().is_empty() && !self.report_unknown(graph, id) {
             let operation = format!("{} ({})", layer.ty(), layer.version());
             let layer = (self.scope.place.clone(), id);
             self.declared.entry(operation).or_default().insert(layer);
@@ -414,9 +415,9 @@ impl<'a> Walk<'a> {
 
     /// Reports a layer whose operation OpenVINO has under another version or name. Returns true if it is one.
     #[cold]
-    fn report_stranger(&mut self, graph: &Graph, id: LayerId) -> bool {
+    fn report_unknown(&mut self, graph: &Graph, id: LayerId) -> bool {
         let Some(layer) = graph.layer(id) else { return false };
-        let Stranger { code, attribute, message, help } = ops::describe_stranger(layer.ty(), layer.version());
+        let UnknownOperation { code, attribute, message, help } = ops::describe_unknown(layer.ty(), layer.version());
         if code == Code::UnknownOperation || !layer.outputs.is_empty() && !self.is_read(graph, id) {
             return false;
         }

@@ -81,7 +81,7 @@ impl Walk<'_> {
     fn apply_leniently(&mut self, subject: &Subject, first: Fault) -> Option<Outputs> {
         let tensors = subject.graph.tensors(subject.layer.id);
         let mut inputs: SmallVec<[OutputPort; 4]> = tensors.into_iter().cloned().collect();
-        let first = self.report_with_remedy(subject, &inputs, first);
+        let first = self.report_with_fix(subject, &inputs, first);
         let found = self.scope.diagnostics.len();
         let mut faults = vec![first];
         let mut reported = 0;
@@ -100,7 +100,7 @@ impl Walk<'_> {
                 Err(next) => next,
             };
             if !faults.iter().any(|known| is_echo(known, &next)) {
-                let next = self.report_with_remedy(subject, &inputs, next);
+                let next = self.report_with_fix(subject, &inputs, next);
                 reported = self.scope.diagnostics.len() - found;
                 faults.push(next);
             }
@@ -109,7 +109,7 @@ impl Walk<'_> {
     }
 
     /// Reports a fault. For shapes and values it adds a tested fix.
-    fn report_with_remedy(&mut self, subject: &Subject, inputs: &[OutputPort], mut fault: Fault) -> Fault {
+    fn report_with_fix(&mut self, subject: &Subject, inputs: &[OutputPort], mut fault: Fault) -> Fault {
         let (graph, id) = (subject.graph, subject.layer.id);
         let tries = [Code::ShapeMismatch, Code::InvalidValue].contains(&fault.code);
         if tries && fault.help.is_none() && self.is_read(graph, id) && !self.follows_from_error(graph, id, &fault) {

@@ -57,7 +57,7 @@ fn convert_promote_types(cx: &mut Context) -> Result<(), Fault> {
     let common = openvino::promote(left, right, &options).map_err(|refusal| {
         Fault { inputs: [0, 1].into_iter().collect(), ..Fault::other(Code::NoCommonType, refusal.to_string()) }
             .rule("these inputs cannot be promoted")
-            .help(openvino::remedy(left, right, &options).to_string())
+            .help(openvino::suggestion(left, right, &options).to_string())
     })?;
     if let Some(quirk) = openvino::quirk(left, right, &options) {
         cx.lint(Fault {

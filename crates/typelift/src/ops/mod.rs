@@ -48,8 +48,8 @@ mod search;
 mod segment;
 mod slice;
 mod source;
-mod stranger;
 mod text;
+mod unknown;
 pub mod values;
 mod variable;
 
@@ -67,8 +67,8 @@ pub(crate) use kind::{is_constant, is_own, is_promotion};
 pub use promotion::Setting;
 pub(crate) use promotion::{OTHER_TYPES, PromotionRule, promotion_rule, setting, write_deciding};
 pub use release::{Feature, Release, Requirement, Requirements, UnknownRelease};
-pub(crate) use stranger::{Stranger, describe_stranger, is_own_opset};
 pub use typelift_promote::PromotedAs;
+pub(crate) use unknown::{UnknownOperation, describe_unknown, is_own_opset};
 
 use typelift_promote::ElementType;
 

@@ -4,7 +4,7 @@
 //! f16, ranges of floating-point numbers, and marked layers. From there the decision propagates, first to consumers and
 //! then to producers, through the operations whose rows permit it. Layers after a FakeQuantize are not kept.
 
-use super::look::{self, Look, is_float};
+use super::view::{self, GraphView, is_float};
 use crate::base::hash::HashSet;
 use crate::edit::precision_marks::Marks;
 use crate::model::graph::{Layer, LayerId, Model, Place};
@@ -15,16 +15,16 @@ const SMALLEST_NORMAL: f64 = 1.0 / (1 << 14) as f64;
 
 /// Returns the layers of each graph of a typed model.
 pub(super) fn find(model: &Model) -> Vec<(Place, HashSet<LayerId>)> {
-    let lowered = look::lowered(model);
+    let lowered = view::lowered(model);
     let found = lowered.walk().map(|(place, graph)| {
-        let mut layers = Look::new(&lowered, graph).sensitive();
+        let mut layers = GraphView::new(&lowered, graph).sensitive();
         layers.retain(|&layer| model.graph_at(&place).is_some_and(|graph| graph.layer(layer).is_some()));
         (place, layers)
     });
     found.filter(|(_, layers)| !layers.is_empty()).collect()
 }
 
-impl Look<'_> {
+impl GraphView<'_> {
     /// Returns the layers that are kept.
     fn sensitive(&self) -> HashSet<LayerId> {
         let mut kept = self.ranges();

@@ -25,7 +25,6 @@ mod compress;
 mod constant;
 mod decompress;
 mod keep;
-mod look;
 mod map;
 mod mark;
 mod optimized;
@@ -36,6 +35,7 @@ mod risks;
 mod shape_paths;
 mod storage;
 mod types;
+mod view;
 
 pub use self::compress::{Compression, Like};
 pub use self::keep::{KeepError, KeepPattern, Kept};

@@ -7,7 +7,7 @@ use serde::ser::SerializeStruct as _;
 use serde::{Serialize, Serializer};
 use typelift_promote::ElementType;
 
-use super::look::{self, Look, is_float};
+use super::view::{self, GraphView, is_float};
 use crate::base::hash::HashSet;
 use crate::base::span::Span;
 use crate::findings::LayerRef;
@@ -106,7 +106,7 @@ pub fn risks(model: &Model, to: ElementType) -> Vec<Risk> {
     if to == ElementType::I32 && !can_be_beyond_i32(model) {
         return Vec::new();
     }
-    let (mut risks, lowered) = (Vec::new(), look::lowered(model));
+    let (mut risks, lowered) = (Vec::new(), view::lowered(model));
     for (place, graph) in lowered.walk() {
         let mut search = Search::new(&lowered, graph, to);
         match to {
@@ -131,9 +131,9 @@ pub fn risks(model: &Model, to: ElementType) -> Vec<Risk> {
 /// which reveals only values computed from a promotion. A graph with a cycle is not checked.
 fn can_be_beyond_i32(model: &Model) -> bool {
     model.walk().any(|(_, graph)| {
-        let graph = look::past_idle_promotions(graph);
+        let graph = view::past_idle_promotions(graph);
         let mut search = Search::new(model, &graph, ElementType::I32);
-        let order = search.look.order.clone();
+        let order = search.view.order.clone();
         let is_beyond = order.iter().any(|&id| search.beyond_i32(id).is_some());
         is_beyond || search.probe.values.lacks_promoted || order.len() < graph.len()
     })
@@ -148,7 +148,7 @@ struct Found {
 }
 
 struct Search<'a> {
-    look: Look<'a>,
+    view: GraphView<'a>,
     probe: Probe,
     to: ElementType,
     found: Vec<Found>,
@@ -161,11 +161,11 @@ const BOUNDING: &[&str] = &["Sin", "Cos", "Tanh", "Sigmoid", "Softmax", "LogSoft
 
 impl<'a> Search<'a> {
     fn new(model: &'a Model, graph: &'a Graph, to: ElementType) -> Self {
-        Self { look: Look::new(model, graph), probe: Probe::new(model.weights()), to, found: Vec::new() }
+        Self { view: GraphView::new(model, graph), probe: Probe::new(model.weights()), to, found: Vec::new() }
     }
 
     fn in_f16(&mut self) {
-        for id in self.look.order.clone() {
+        for id in self.view.order.clone() {
             self.epsilon(id);
             self.exponent(id);
             self.square(id);
@@ -178,7 +178,7 @@ impl<'a> Search<'a> {
     /// Finds the risks that also exist in a type with the range of f32.
     fn in_short_floats(&mut self) {
         let small = self.small_integers();
-        for id in self.look.order.clone() {
+        for id in self.view.order.clone() {
             self.count(id);
             self.index(id, &small);
         }
@@ -186,9 +186,9 @@ impl<'a> Search<'a> {
 
     /// Returns the integers in Converts that the type represents exactly.
     fn small_integers(&mut self) -> HashSet<Output> {
-        let converts = self.look.graph.unordered().filter(|layer| ops::kind(layer) == LayerKind::Convert);
-        let tensors: Vec<_> = converts.filter_map(|layer| self.look.graph.producer(layer.id().input(0))).collect();
-        let (last, graph) = (self.last_integer(), self.look.graph);
+        let converts = self.view.graph.unordered().filter(|layer| ops::kind(layer) == LayerKind::Convert);
+        let tensors: Vec<_> = converts.filter_map(|layer| self.view.graph.producer(layer.id().input(0))).collect();
+        let (last, graph) = (self.last_integer(), self.view.graph);
         let within = |values: &Array| values.to_floats().iter().all(|value| value.abs() <= last);
         let is_small = |tensor: &Output| {
             let ty = graph.output(*tensor).map_or(ElementType::Dynamic, OutputPort::element_type);
@@ -210,35 +210,35 @@ impl<'a> Search<'a> {
     /// Reports an epsilon that f16 cannot represent, added or used as a maximum before a division, a negative power or
     /// a logarithm.
     fn epsilon(&mut self, id: LayerId) {
-        let look = &self.look;
+        let view = &self.view;
         let is_negative = |values: Vec<f64>| values.iter().all(|&value| value < 0.0);
-        let base = if look.is_of(id, &["Divide"]) {
-            look.source(id, 1)
-        } else if look.is_of(id, &["Log"]) {
-            look.source(id, 0)
-        } else if look.is_of(id, &["Power"]) {
-            let exponent = look.source(id, 1).and_then(|exponent| look.constant(exponent));
-            look.source(id, 0).filter(|_| exponent.is_some_and(is_negative))
+        let base = if view.is_of(id, &["Divide"]) {
+            view.source(id, 1)
+        } else if view.is_of(id, &["Log"]) {
+            view.source(id, 0)
+        } else if view.is_of(id, &["Power"]) {
+            let exponent = view.source(id, 1).and_then(|exponent| view.constant(exponent));
+            view.source(id, 0).filter(|_| exponent.is_some_and(is_negative))
         } else {
             None
         };
-        let Some(base) = base.filter(|&base| takes_floats(look, base)) else { return };
+        let Some(base) = base.filter(|&base| takes_floats(view, base)) else { return };
         let mut keep = vec![id];
-        let sum = if look.is_of(base, &["Sqrt"]) {
+        let sum = if view.is_of(base, &["Sqrt"]) {
             keep.push(base);
-            look.source(base, 0)
+            view.source(base, 0)
         } else {
             Some(base)
         };
-        let Some(sum) = sum.filter(|&sum| look.is_of(sum, &["Add", "Maximum"])) else { return };
+        let Some(sum) = sum.filter(|&sum| view.is_of(sum, &["Add", "Maximum"])) else { return };
         keep.push(sum);
         let smallest = |input| {
-            let values = look.constant(look.source(sum, input)?)?;
+            let values = view.constant(view.source(sum, input)?)?;
             values.into_iter().filter(|&value| value > 0.0).reduce(f64::min)
         };
         let Some(epsilon) = [0, 1].into_iter().filter_map(smallest).next() else { return };
         let (least, normal) = (2_f64.powi(-25), 2_f64.powi(-14));
-        let name = name(look.graph, sum);
+        let name = name(view.graph, sum);
         let written = epsilon as f32;
         let detail = match epsilon {
             epsilon if epsilon <= least => format!("{written:e} in `{name}` becomes 0 in f16"),
@@ -252,50 +252,50 @@ impl<'a> Search<'a> {
 
     /// Reports an Exp whose results are summed, unless the maximum of its input was subtracted before.
     fn exponent(&mut self, id: LayerId) {
-        let look = &self.look;
-        if !look.is_of(id, &["Exp"]) || !takes_floats(look, id) || self.is_shifted(id) {
+        let view = &self.view;
+        if !view.is_of(id, &["Exp"]) || !takes_floats(view, id) || self.is_shifted(id) {
             return;
         }
         let keep = self.downstream(&[id], SCALING);
-        let sum = keep.iter().copied().find(|&layer| look.is_of(layer, &["ReduceSum", "ReduceMean"]));
+        let sum = keep.iter().copied().find(|&layer| view.is_of(layer, &["ReduceSum", "ReduceMean"]));
         if let Some(sum) = sum {
             let detail =
-                format!("`{}` sums up its results, of which f16 has none for more than 11.09", name(look.graph, sum));
+                format!("`{}` sums up its results, of which f16 has none for more than 11.09", name(view.graph, sum));
             self.add(RiskRule::ExponentOverflow, id, detail, keep);
         }
     }
 
     /// True if the largest value was subtracted from the input of an Exp.
     fn is_shifted(&self, exp: LayerId) -> bool {
-        let mut pending: Vec<_> = self.look.source(exp, 0).into_iter().collect();
-        let subtract = pending.pop().filter(|&source| self.look.is_of(source, &["Subtract"]));
-        let mut subtrahend = subtract.and_then(|subtract| self.look.source(subtract, 1));
+        let mut pending: Vec<_> = self.view.source(exp, 0).into_iter().collect();
+        let subtract = pending.pop().filter(|&source| self.view.is_of(source, &["Subtract"]));
+        let mut subtrahend = subtract.and_then(|subtract| self.view.source(subtract, 1));
         while let Some(id) = subtrahend {
-            if self.look.is_of(id, &["ReduceMax"]) {
+            if self.view.is_of(id, &["ReduceMax"]) {
                 return true;
             }
-            let passes = self.look.is_of(id, &["Reshape", "Unsqueeze", "Squeeze", "Broadcast"]);
-            subtrahend = self.look.source(id, 0).filter(|_| passes);
+            let passes = self.view.is_of(id, &["Reshape", "Unsqueeze", "Squeeze", "Broadcast"]);
+            subtrahend = self.view.source(id, 0).filter(|_| passes);
         }
         false
     }
 
     /// Reports a sum or mean of squares.
     fn square(&mut self, id: LayerId) {
-        let look = &self.look;
-        if !look.is_of(id, &["ReduceSum", "ReduceMean"]) || !takes_floats(look, id) {
+        let view = &self.view;
+        if !view.is_of(id, &["ReduceSum", "ReduceMean"]) || !takes_floats(view, id) {
             return;
         }
-        let Some(square) = look.source(id, 0) else { return };
+        let Some(square) = view.source(id, 0) else { return };
         let is_two =
-            || look.source(square, 1).and_then(|exponent| look.constant(exponent)).is_some_and(|it| it == [2.0]);
-        let squares = look.is_of(square, &["SquaredDifference"])
-            || look.is_of(square, &["Multiply"])
-                && look.graph.producer(square.input(0)) == look.graph.producer(square.input(1))
-            || look.is_of(square, &["Power"]) && is_two();
+            || view.source(square, 1).and_then(|exponent| view.constant(exponent)).is_some_and(|it| it == [2.0]);
+        let squares = view.is_of(square, &["SquaredDifference"])
+            || view.is_of(square, &["Multiply"])
+                && view.graph.producer(square.input(0)) == view.graph.producer(square.input(1))
+            || view.is_of(square, &["Power"]) && is_two();
         if squares {
             let detail =
-                format!("`{}` makes squares, of which f16 has none for more than 255.9", name(look.graph, square));
+                format!("`{}` makes squares, of which f16 has none for more than 255.9", name(view.graph, square));
             let keep = [vec![square], self.downstream(&[id], SCALING)].concat();
             self.add(RiskRule::SquareOverflow, id, detail, keep);
         }
@@ -304,26 +304,26 @@ impl<'a> Search<'a> {
     /// Reports sums of two tensors that both contain numbers beyond half of f16's range.
     fn masks(&mut self) {
         const HALF: f64 = 32752.0;
-        let look = &self.look;
+        let view = &self.view;
         let passes = |id: LayerId| {
-            look.spreads(id, Spread::Quantized)
-                || look.is_of(id, &["Add", "Subtract", "Multiply", "Select", "Gather", "Convert", "Minimum"])
+            view.spreads(id, Spread::Quantized)
+                || view.is_of(id, &["Add", "Subtract", "Multiply", "Select", "Gather", "Convert", "Minimum"])
         };
         // Constants that lead to no sum, such as weights, are not read.
         let mut summed = HashSet::<LayerId>::default();
-        for &id in look.order.iter().rev().filter(|&&id| passes(id)) {
-            if look.is_of(id, &["Add"]) || summed.contains(&id) {
-                summed.extend(look.float_sources(id));
+        for &id in view.order.iter().rev().filter(|&&id| passes(id)) {
+            if view.is_of(id, &["Add"]) || summed.contains(&id) {
+                summed.extend(view.float_sources(id));
             }
         }
         let (mut masks, mut sums) = (HashSet::<LayerId>::default(), Vec::new());
-        for &id in &look.order {
-            let masked = look.float_sources(id).filter(|source| masks.contains(source)).count();
-            if masked == 2 && look.is_of(id, &["Add"]) {
+        for &id in &view.order {
+            let masked = view.float_sources(id).filter(|source| masks.contains(source)).count();
+            if masked == 2 && view.is_of(id, &["Add"]) {
                 sums.push(id);
             }
-            let is_large = || summed.contains(&id) && look.value(id, |value| value < -HALF).is_some();
-            if masked > 0 && passes(id) || look.layer(id).is_some_and(ops::is_constant) && is_large() {
+            let is_large = || summed.contains(&id) && view.value(id, |value| value < -HALF).is_some();
+            if masked > 0 && passes(id) || view.layer(id).is_some_and(ops::is_constant) && is_large() {
                 masks.insert(id);
             }
         }
@@ -336,20 +336,20 @@ impl<'a> Search<'a> {
 
     /// Reports a Convert of integers that are known to exceed f16's range.
     fn integer(&mut self, id: LayerId) {
-        let look = &self.look;
-        let converts = look.layer(id).is_some_and(|layer| ops::kind(layer) == LayerKind::Convert && is_float(layer, 0));
-        let Some(tensor) = look.graph.producer(id.input(0)).filter(|_| converts && !takes_floats(look, id)) else {
+        let view = &self.view;
+        let converts = view.layer(id).is_some_and(|layer| ops::kind(layer) == LayerKind::Convert && is_float(layer, 0));
+        let Some(tensor) = view.graph.producer(id.input(0)).filter(|_| converts && !takes_floats(view, id)) else {
             return;
         };
         let is_beyond = |value: f64| value.abs() > LARGEST && ENDS.iter().all(|&end| end as f64 != value);
-        let large = if look.layer(tensor.layer).is_some_and(ops::is_constant) {
-            look.value(tensor.layer, is_beyond)
+        let large = if view.layer(tensor.layer).is_some_and(ops::is_constant) {
+            view.value(tensor.layer, is_beyond)
         } else {
-            let bounds = self.probe.bounds(look.graph, tensor).filter(|bounds| bounds.is_exact());
+            let bounds = self.probe.bounds(view.graph, tensor).filter(|bounds| bounds.is_exact());
             bounds.and_then(|bounds| bounds.lower.to_floats().iter().copied().find(|&value| is_beyond(value)))
         };
         if let Some(large) = large {
-            let detail = format!("`{}` holds {large}, and f16 ends at {LARGEST}", name(look.graph, tensor.layer));
+            let detail = format!("`{}` holds {large}, and f16 ends at {LARGEST}", name(view.graph, tensor.layer));
             let keep = self.downstream(&[id], SCALING);
             self.add(RiskRule::IntegerOverflow, id, detail, keep);
         }
@@ -357,16 +357,16 @@ impl<'a> Search<'a> {
 
     /// Reports a range or a running sum with more numbers than the type can distinguish.
     fn count(&mut self, id: LayerId) {
-        let look = &self.look;
-        let Some(layer) = look.layer(id).filter(|layer| is_float(layer, 0)) else { return };
+        let view = &self.view;
+        let Some(layer) = view.layer(id).filter(|layer| is_float(layer, 0)) else { return };
         let last = self.last_integer();
         let number = |input: usize| {
-            look.source(id, input).and_then(|source| look.constant(source)).and_then(|it| it.first().copied())
+            view.source(id, input).and_then(|source| view.constant(source)).and_then(|it| it.first().copied())
         };
-        let is_short = if look.is_of(id, &["Range"]) {
+        let is_short = if view.is_of(id, &["Range"]) {
             let ends = [number(0), number(1), number(2)];
             ends.iter().all(|end| end.is_some_and(|end| end.abs() <= last && end.fract() == 0.0))
-        } else if look.is_of(id, &["CumSum"]) {
+        } else if view.is_of(id, &["CumSum"]) {
             let axis = number(1).filter(|axis| axis.fract() == 0.0).map(|axis| axis as i64);
             axis.and_then(|axis| length(&layer.outputs()[0], axis)).is_some_and(|length| length as f64 <= last)
         } else {
@@ -382,32 +382,32 @@ impl<'a> Search<'a> {
     /// Reports a Convert to integers of values that were computed from integers, or that include integers which the
     /// type cannot represent.
     fn index(&mut self, id: LayerId, small: &HashSet<Output>) {
-        let look = &self.look;
-        let Some(layer) = look.layer(id).filter(|layer| ops::kind(layer) == LayerKind::Convert) else { return };
+        let view = &self.view;
+        let Some(layer) = view.layer(id).filter(|layer| ops::kind(layer) == LayerKind::Convert) else { return };
         let is_integer = layer.outputs().first().is_some_and(|port| port.element_type().is_integer());
-        if !is_integer || !takes_floats(look, id) {
+        if !is_integer || !takes_floats(view, id) {
             return;
         }
         let (mut pending, mut seen, mut origin) =
-            (look.float_sources(id).collect::<Vec<_>>(), HashSet::default(), None);
+            (view.float_sources(id).collect::<Vec<_>>(), HashSet::default(), None);
         while let Some(source) = pending.pop().filter(|_| seen.len() < FARTHEST) {
-            let Some(layer) = look.layer(source).filter(|_| seen.insert(source)) else { continue };
-            let feeds: Vec<_> = look.float_sources(source).collect();
+            let Some(layer) = view.layer(source).filter(|_| seen.insert(source)) else { continue };
+            let feeds: Vec<_> = view.float_sources(source).collect();
             if ops::is_constant(layer) {
-                let lost = look.value(source, |value| value.fract() == 0.0 && array::round(self.to, value) != value);
+                let lost = view.value(source, |value| value.fract() == 0.0 && array::round(self.to, value) != value);
                 origin = origin.or_else(|| lost.map(|lost| format!("`{}` holds {lost}", layer.name())));
             } else if ops::kind(layer) == LayerKind::Convert && feeds.is_empty() {
-                let is_small = look.graph.producer(source.input(0)).is_some_and(|tensor| small.contains(&tensor));
+                let is_small = view.graph.producer(source.input(0)).is_some_and(|tensor| small.contains(&tensor));
                 origin = origin.or_else(|| (!is_small).then(|| format!("`{}` makes them of integers", layer.name())));
-            } else if look.spreads(source, Spread::Kept) || look.spreads(source, Spread::Quantized) {
+            } else if view.spreads(source, Spread::Kept) || view.spreads(source, Spread::Quantized) {
                 pending.extend(feeds);
             }
         }
         if let Some(origin) = origin {
             let detail = format!("{} has not every integer beyond {}, and {origin}", self.to, self.last_integer());
             let on_the_way =
-                |id: &&LayerId| seen.contains(id) && look.layer(**id).is_some_and(|it| !ops::is_constant(it));
-            let keep = look.order.iter().filter(on_the_way).copied().chain([id]).collect();
+                |id: &&LayerId| seen.contains(id) && view.layer(**id).is_some_and(|it| !ops::is_constant(it));
+            let keep = view.order.iter().filter(on_the_way).copied().chain([id]).collect();
             self.add(RiskRule::IndexRounded, id, detail, keep);
         }
     }
@@ -415,9 +415,9 @@ impl<'a> Search<'a> {
     /// Reports known values that i32 cannot represent, where they first appear. [`ENDS`] are excluded.
     fn in_i32(&mut self) {
         let mut beyond = HashSet::default();
-        for id in self.look.order.clone() {
+        for id in self.view.order.clone() {
             let Some(value) = self.beyond_i32(id).filter(|_| beyond.insert(id)) else { continue };
-            if self.look.graph.sources(id).any(|source| beyond.contains(&source)) {
+            if self.view.graph.sources(id).any(|source| beyond.contains(&source)) {
                 continue;
             }
             let detail = format!("it is {value}, which i32 does not have");
@@ -432,35 +432,35 @@ impl<'a> Search<'a> {
         let is_long = |port: &OutputPort| port.element_type() == ElementType::I64;
         // A promotion has no values.
         let holds = |layer: &&Layer| !ops::is_promotion(layer) && layer.outputs().first().is_some_and(is_long);
-        let layer = self.look.layer(id).filter(holds)?;
+        let layer = self.view.layer(id).filter(holds)?;
         let is_beyond = |value: &i64| i32::try_from(*value).is_err() && !ENDS.contains(value);
         if ops::is_constant(layer) {
-            return self.look.value(id, |value| is_beyond(&(value as i64))).map(|value| value as i64);
+            return self.view.value(id, |value| is_beyond(&(value as i64))).map(|value| value as i64);
         }
-        let bounds = self.probe.bounds(self.look.graph, tensor).filter(|bounds| bounds.is_exact())?;
+        let bounds = self.probe.bounds(self.view.graph, tensor).filter(|bounds| bounds.is_exact())?;
         bounds.lower.to_integers().iter().copied().find(is_beyond)
     }
 
     /// Returns these layers and their consumers through operations that work element by element, move values or sum
     /// them. The walk stops at the first operation in `last`, and at outputs of the model.
     fn downstream(&self, from: &[LayerId], last: &[&str]) -> Vec<LayerId> {
-        let look = &self.look;
+        let view = &self.view;
         let (mut pending, mut seen) = (from.to_vec(), HashSet::default());
         while let Some(id) = pending.pop() {
-            let Some(layer) = look.layer(id) else { continue };
-            if seen.len() == FARTHEST || !seen.insert(id) || look.is_of(id, last) {
+            let Some(layer) = view.layer(id) else { continue };
+            if seen.len() == FARTHEST || !seen.insert(id) || view.is_of(id, last) {
                 continue;
             }
             let goes_on = |user: &LayerId| {
-                look.spreads(*user, Spread::Kept)
-                    || look.spreads(*user, Spread::Quantized)
-                    || look.is_of(*user, last)
-                    || look.is_of(*user, &["Gather", "Select", "Result"])
+                view.spreads(*user, Spread::Kept)
+                    || view.spreads(*user, Spread::Quantized)
+                    || view.is_of(*user, last)
+                    || view.is_of(*user, &["Gather", "Select", "Result"])
             };
             let keeps_type = layer.outputs().iter().any(|port| self.changes(port.element_type()));
-            pending.extend(look.graph.users(id).filter(goes_on).filter(|_| keeps_type));
+            pending.extend(view.graph.users(id).filter(goes_on).filter(|_| keeps_type));
         }
-        look.order.iter().copied().filter(|id| seen.contains(id)).collect()
+        view.order.iter().copied().filter(|id| seen.contains(id)).collect()
     }
 
     /// True if values of a type would be computed in the other one.
@@ -480,8 +480,8 @@ const ENDS: [i64; 4] = [i64::MIN, i64::MAX, i32::MIN as i64, i32::MAX as i64];
 /// The largest number of layers that one risk lists.
 const FARTHEST: usize = 64;
 
-fn takes_floats(look: &Look, id: LayerId) -> bool {
-    look.float_sources(id).next().is_some()
+fn takes_floats(view: &GraphView, id: LayerId) -> bool {
+    view.float_sources(id).next().is_some()
 }
 
 fn name(graph: &Graph, id: LayerId) -> &str {

@@ -753,7 +753,7 @@ fn replace(
                 _ if roots > 1 => {
                     return Err(EditError::Other(format!("the pattern has {roots} roots: give a tensor for each")));
                 }
-                Replacement::Layer(new, inputs) => edit.morph(root, *new, &inputs).map(|()| true)?,
+                Replacement::Layer(new, inputs) => edit.replace_in_place(root, *new, &inputs).map(|()| true)?,
                 Replacement::Tensor(tensor) => swap(edit, root.output(0), tensor, refusal).map(|()| false)?,
             };
             Ok(Placed { added, root_stays, edited, non_finite: 0 })

@@ -103,7 +103,7 @@ impl Build<'_, '_> {
             return self.build_tensor(term, expected).map(Some);
         }
         let ready = self.ready(layer, expected, true)?;
-        self.first_of(ready, |edit, new, inputs| edit.morph(root, new, inputs)).map(|()| None)
+        self.first_of(ready, |edit, new, inputs| edit.replace_in_place(root, new, inputs)).map(|()| None)
     }
 
     /// The tensors of all roots. A layer among them is one of its own: it gives an output of the model its name.

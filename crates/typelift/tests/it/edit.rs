@@ -178,7 +178,7 @@ fn a_port_map_is_edited_in_its_place() {
     model
         .edit(|graph| {
             let inputs = [condition.output(0), LayerId(1).output(0), LayerId(1).output(0)];
-            graph.morph(choice, NewLayer::new("If", "opset8"), &inputs)?;
+            graph.replace_in_place(choice, NewLayer::new("If", "opset8"), &inputs)?;
             for at in 0..2 {
                 let mut body = graph.body(choice, at)?;
                 let more = NewLayer::new("Parameter", "opset1").with_attribute("shape", "2");
@@ -211,7 +211,7 @@ fn what_a_port_map_names_stays() {
     let choice = LayerId(2);
     let refused = [
         model.edit(|graph| graph.body(choice, 0)?.remove(LayerId(2))),
-        model.edit(|graph| graph.morph(choice, NewLayer::new("If", "opset8"), &[LayerId(0).output(0)])),
+        model.edit(|graph| graph.replace_in_place(choice, NewLayer::new("If", "opset8"), &[LayerId(0).output(0)])),
         model.edit(|graph| graph.set_port_map(choice, 0, vec![PortMapEntry::input(1, LayerId(1))], Vec::new())),
         model.edit(|graph| graph.set_port_map(choice, 0, vec![PortMapEntry::input(2, LayerId(0))], Vec::new())),
     ];
@@ -219,7 +219,8 @@ fn what_a_port_map_names_stays() {
         assert!(matches!(refused, Err(EditError::Joined { .. })), "{refused:?}");
     }
     let bodies = NewLayer::new("If", "opset8").with_body("then_body");
-    let refused = model.edit(|graph| graph.morph(choice, bodies, &[LayerId(0).output(0), LayerId(1).output(0)]));
+    let refused =
+        model.edit(|graph| graph.replace_in_place(choice, bodies, &[LayerId(0).output(0), LayerId(1).output(0)]));
     assert_eq!(refused, Err(EditError::HasBodies(choice)));
     assert_eq!(write(&model, WriteOptions::default()), before);
 }
@@ -307,9 +308,15 @@ fn what_openvino_cannot_run_is_not_made() {
     let (x, y, n, r) = (id("x"), id("y"), id("n"), id("r"));
     let result = || NewLayer::new("Result", "opset1");
     let refusals: [(Refused, &str); 8] = [
-        (|graph, [x, y, ..], result| graph.morph(y, result, &[x.output(0)]), "`y` feeds layer 2 `z`; add a Result"),
+        (
+            |graph, [x, y, ..], result| graph.replace_in_place(y, result, &[x.output(0)]),
+            "`y` feeds layer 2 `z`; add a Result",
+        ),
         (|graph, [_, y, ..], _| graph.set_operation(y, "Result", "opset1"), "`y` feeds layer 2 `z`"),
-        (|graph, [x, _, n, _], result| graph.morph(n, result, &[x.output(0)]), "`n` makes the tensor `scores`"),
+        (
+            |graph, [x, _, n, _], result| graph.replace_in_place(n, result, &[x.output(0)]),
+            "`n` makes the tensor `scores`",
+        ),
         (|graph, [.., r], _| graph.set_operation(r, "Relu", "opset1"), "`r` is an output of its graph"),
         (|graph, [_, y, _, r], _| graph.connect(r.output(0), y.input(0)), "`r` cannot feed another layer"),
         (|graph, [_, y, _, r], _| graph.connect_all([(r.output(0), y.input(0))]), "`r` cannot feed another layer"),
@@ -343,7 +350,7 @@ fn a_layer_keeps_lacking_what_its_file_lacks() {
     assert!(infer(&mut model).is_empty());
     let (x, y, z) = ["x", "y", "z"].map(|name| model.graph().find(name).unwrap()).into();
     let elu = || NewLayer::new("Elu", "opset1");
-    model.edit(|graph| graph.morph(y, elu(), &[x.output(0)])).unwrap();
-    let error = model.edit(|graph| graph.morph(z, elu(), &[y.output(0)])).unwrap_err();
+    model.edit(|graph| graph.replace_in_place(y, elu(), &[x.output(0)])).unwrap();
+    let error = model.edit(|graph| graph.replace_in_place(z, elu(), &[y.output(0)])).unwrap_err();
     assert!(error.to_string().contains("requires `alpha`"), "{error}");
 }

@@ -60,13 +60,13 @@ fn an_input_that_the_piece_does_not_use_is_refused() {
 fn a_tap_is_one_more_output_and_the_only_one_of_its_tensor() {
     let mut model = read(STATE);
     let sum = model.graph().tensor("sum").unwrap();
-    let first = model.edit(|graph| graph.tap(sum, None)).unwrap();
-    let second = model.edit(|graph| graph.tap(sum, Some("more"))).unwrap();
+    let first = model.edit(|graph| graph.expose(sum, None)).unwrap();
+    let second = model.edit(|graph| graph.expose(sum, Some("more"))).unwrap();
     assert_eq!(first, second);
     let model = again(&model);
     assert_eq!(model.outputs().count(), 3);
     assert_eq!(model.find_output("more"), model.find_output("features"));
-    let taken = model.clone().edit(|graph| graph.tap(graph.tensor("b")?, Some("features")));
+    let taken = model.clone().edit(|graph| graph.expose(graph.tensor("b")?, Some("features")));
     assert!(matches!(taken, Err(EditError::NameTaken { .. })), "{taken:?}");
 }
 

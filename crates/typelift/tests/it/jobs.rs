@@ -104,7 +104,7 @@ fn a_model_is_cut_and_its_weights_with_it() {
 #[test]
 fn an_inner_tensor_becomes_a_further_output() {
     let mut model = read(BLOCK);
-    model.edit(|edit| edit.tap(edit.tensor("hidden")?, Some("features"))).unwrap();
+    model.edit(|edit| edit.expose(edit.tensor("hidden")?, Some("features"))).unwrap();
     assert!(model.find_output("features").is_ok() && model.find_output("logits").is_ok());
 }
 

@@ -74,7 +74,7 @@ fn fuse() {
             let Some(sigmoid) = fed_by(graph, product, 1, "Sigmoid") else { continue };
             let x = graph.producers(sigmoid.layer)[0].unwrap();
             if graph.producers(product)[0] == Some(x) {
-                graph.morph(product, NewLayer::new("Swish", "opset4"), &[x])?;
+                graph.replace_in_place(product, NewLayer::new("Swish", "opset4"), &[x])?;
                 graph.remove_unused([sigmoid.layer])?;
             }
         }
@@ -91,7 +91,7 @@ fn replace_a_constant() {
             let Some(values) = graph.numbers(divisor) else { continue };
             let inverse: Vec<f32> = values.iter().map(|value| 1.0 / *value as f32).collect();
             let inverse = graph.constant_of(&[inverse.len() as i64], &inverse)?;
-            graph.morph(quotient, NewLayer::new("Multiply", "opset1"), &[x, inverse])?;
+            graph.replace_in_place(quotient, NewLayer::new("Multiply", "opset1"), &[x, inverse])?;
             graph.remove_unused([divisor.layer])?;
         }
         Ok(())
@@ -186,7 +186,7 @@ fn hswish() {
                 holds.then_some((x?, graph.producers(quotient)))
             };
             let Some((x, old)) = inner() else { continue };
-            graph.morph(quotient, NewLayer::new("HSwish", "opset4"), &[x])?;
+            graph.replace_in_place(quotient, NewLayer::new("HSwish", "opset4"), &[x])?;
             graph.remove_unused(old.into_iter().flatten().map(|old| old.layer))?;
         }
         Ok(())
@@ -203,7 +203,7 @@ fn bodies() {
                 let [Some(x), Some(y)] = body.producers(product)[..] else { continue };
                 if x == y {
                     let two = body.constant_of(&[], &[2_f32])?;
-                    body.morph(product, NewLayer::new("Power", "opset1"), &[x, two])?;
+                    body.replace_in_place(product, NewLayer::new("Power", "opset1"), &[x, two])?;
                 }
             }
         }

@@ -80,8 +80,8 @@ fn edit(graph: &mut Edit, verb: u8, [first, second, third]: [&Index; 3]) -> Resu
     let is_own = |id| ["Parameter", "Result"].contains(&graph.layer(id).unwrap().ty());
     let unary = || NewLayer::new("Elu", "opset1").with_attribute("alpha", 0.5);
     match verb {
-        0 if !is_own(id) => graph.morph(id, unary(), &[a]),
-        1 if !is_own(id) => graph.morph(id, NewLayer::new("Multiply", "opset1"), &[a, b]),
+        0 if !is_own(id) => graph.replace_in_place(id, unary(), &[a]),
+        1 if !is_own(id) => graph.replace_in_place(id, NewLayer::new("Multiply", "opset1"), &[a, b]),
         2 => graph.insert_after(a, unary(), &[]).map(|_| ()),
         3 => graph.insert_after(a, NewLayer::new("Maximum", "opset1"), &[b]).map(|_| ()),
         4 => graph.insert_before(id.input(0), NewLayer::new("Abs", "opset1"), &[]).map(|_| ()),
@@ -98,7 +98,7 @@ fn edit(graph: &mut Edit, verb: u8, [first, second, third]: [&Index; 3]) -> Resu
         12 if third.index(4) == 0 => graph.cut(a).map(|_| ()),
         13 => graph.constant_of(&[2], &[1_f32, third.index(3) as f32]).map(|_| ()),
         14 => graph.constant(ElementType::F32, &[3], &[0; 8]).map(|_| ()),
-        15 if !is_own(id) => graph.morph(id, NewLayer::new("MatMul", "opset1"), &[a]),
+        15 if !is_own(id) => graph.replace_in_place(id, NewLayer::new("MatMul", "opset1"), &[a]),
         16 => graph.add(NewLayer::new("Power", "opset1"), &[a, b]).map(|_| ()),
         _ => graph.set_name(id, "again"),
     }

@@ -85,7 +85,7 @@ fn retarget(model: &mut Model, target: Release) -> Result<Retargeted, Vec<Diagno
         done.found.extend(version_10::write(model));
         done.format = Some(model.version);
     }
-    demand(model, target);
+    constrain_text(model, target);
     let mut errors: Vec<_> = crate::infer(model).into_iter().filter(Diagnostic::is_error).collect();
     errors.extend(check::unread(model, target));
     if errors.is_empty() {
@@ -199,10 +199,10 @@ fn known_version(layer: &Layer, target: Release) -> Option<String> {
 }
 
 /// Sets the constraints of the release on the text.
-fn demand(model: &mut Model, target: Release) {
-    model.demands.port_types |= target < Release::WITH_OPEN_TYPES;
-    model.demands.fixed_dims |= model.version == IrVersion::V10 && target < Release::WITH_OPEN_SHAPES;
-    model.demands.opening |= target < Release::WITH_ANY_OPENING;
+fn constrain_text(model: &mut Model, target: Release) {
+    model.constraints.port_types |= target < Release::WITH_OPEN_TYPES;
+    model.constraints.fixed_dims |= model.version == IrVersion::V10 && target < Release::WITH_OPEN_SHAPES;
+    model.constraints.opening |= target < Release::WITH_ANY_OPENING;
 }
 
 /// Adds the reason why its layer could not be rewritten to an error.

@@ -1,6 +1,6 @@
 //! Inputs and outputs of a model: its Parameters and Results, found by name and changed in type and shape.
 
-mod baked;
+mod hard_coded;
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;

@@ -1,4 +1,4 @@
-//! Changes that are alike in many places, such as in each block of a model.
+//! Equal changes in many places, such as in each block of a model.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -9,18 +9,17 @@ use crate::model::graph::numbered_prefix;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Alike<'a> {
-    /// What each of them changes, without the names and shapes that differ from block to block:
-    /// `Convert {destination_type=f16} : f16`.
+    /// A description without the names and shapes that differ between blocks: `Convert {destination_type=f16} : f16`.
     pub what: String,
-    /// The changes, in their order; one at least.
+    /// The changes in their order, at least one.
     pub changes: Vec<&'a Change>,
-    /// The family of the blocks they are in, `layers.`; empty outside of blocks.
+    /// The family of their blocks, `layers.`; empty outside of blocks.
     pub family: String,
-    /// How many are in each block, by the number of the block.
+    /// The number of changes in each block, by the number of the block.
     pub blocks: BTreeMap<u64, usize>,
 }
 
-/// Changes, those that are alike together, in the order of the first of each.
+/// Groups equal changes, in the order of the first of each.
 ///
 /// # Examples
 /// ```
@@ -53,20 +52,20 @@ pub fn alike<'a>(changes: impl IntoIterator<Item = &'a Change>) -> Vec<Alike<'a>
 }
 
 impl Alike<'_> {
-    /// The blocks they are in, `layers.0–5, 7`; empty outside of blocks.
+    /// Returns the blocks, `layers.0–5, 7`; empty outside of blocks.
     #[must_use]
     pub fn range(&self) -> String {
         if self.blocks.is_empty() { String::new() } else { self.family.clone() + &ranges(self.blocks.keys().copied()) }
     }
 
-    /// How many are in each block, where they are in several and in each the same number.
+    /// Returns the number of changes in each block, if there are several blocks with the same number.
     #[must_use]
     pub fn in_each(&self) -> Option<usize> {
         let first = self.blocks.values().next()?;
         (self.blocks.len() > 1 && self.blocks.values().all(|count| count == first)).then_some(*first)
     }
 
-    /// How often they occur, and where: `2 in each of layers.0–31`, `5 in layers.0, 2–4`, `12`.
+    /// Describes the number and the places: `2 in each of layers.0–31`, `5 in layers.0, 2–4`, `12`.
     #[must_use]
     pub fn places(&self) -> String {
         let (range, count) = (self.range(), self.changes.len());
@@ -79,7 +78,7 @@ impl Alike<'_> {
     }
 }
 
-/// The block that a change is in, `layers.` and 12 for `model.layers.12.mlp/Add`.
+/// Returns the block of a change, `layers.` and 12 for `model.layers.12.mlp/Add`.
 fn block(change: &Change) -> Option<(&str, u64)> {
     let prefix = numbered_prefix(&change.path)?;
     let family = prefix.trim_end_matches(|c: char| c.is_ascii_digit());
@@ -88,7 +87,7 @@ fn block(change: &Change) -> Option<(&str, u64)> {
     Some((&family[name..], number))
 }
 
-/// What changed, without names and shapes.
+/// Describes a change without names and shapes.
 fn what(change: &Change) -> String {
     let side = |side: &Option<String>| without_shapes(side.as_deref().unwrap_or("none"));
     let operation = &change.operation;
@@ -98,7 +97,7 @@ fn what(change: &Change) -> String {
             let line = change.after.as_ref().or(change.before.as_ref()).map_or("", String::as_str);
             let (call, types) = line.rsplit_once(" : ").unwrap_or((line, ""));
             let attributes = call.rfind(" {").filter(|_| call.ends_with('}')).map_or("", |start| &call[start..]);
-            // Of a constant the values differ.
+            // The values of a constant differ between blocks.
             let types = without_shapes(types.split(" = ").next().unwrap_or_default());
             let colon = if types.is_empty() { "" } else { " : " };
             format!("{operation}{attributes}{colon}{types}")
@@ -119,7 +118,7 @@ fn what(change: &Change) -> String {
     }
 }
 
-/// `f32, i64` of `f32[2,?], i64[]`.
+/// Returns `f32, i64` for `f32[2,?], i64[]`.
 fn without_shapes(types: &str) -> String {
     let mut depth = 0_usize;
     let keep = |c: &char| {
@@ -131,7 +130,7 @@ fn without_shapes(types: &str) -> String {
     types.chars().filter(keep).collect()
 }
 
-/// `0–3, 5` of rising numbers.
+/// Formats increasing numbers as `0–3, 5`.
 pub(super) fn ranges(numbers: impl Iterator<Item = u64>) -> String {
     let mut ranges: Vec<(u64, u64)> = Vec::new();
     for number in numbers {

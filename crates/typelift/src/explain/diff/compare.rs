@@ -1,4 +1,4 @@
-//! Walks through two matched graphs and records what differs, causes before what follows from them.
+//! Comparison of two matched graphs: records differences, causes before their consequences.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,39 +19,39 @@ use crate::ops::{self, Operation};
 /// The number of a change.
 type Cause = usize;
 
-/// A comparison under way.
+/// State of a comparison.
 pub(super) struct Comparison<'a> {
     before: &'a Model,
     after: &'a Model,
     lines: [Lines; 2],
-    /// With the places in the second model, body by body, by which they are sorted in the end.
+    /// The changes, with positions in the second model, body by body, by which they are sorted at the end.
     changes: Vec<(SmallVec<[usize; 4]>, Change)>,
     unread: usize,
 }
 
-/// Two graphs, and what is known of their layers so far.
+/// Two graphs, and the facts about their layers so far.
 struct Scope<'a> {
     before: Side<'a>,
     after: Side<'a>,
     pairs: Pairs,
-    /// Where the graphs are, in the second model.
+    /// The place of the graphs in the second model.
     place: Place,
     rank: SmallVec<[usize; 4]>,
-    /// What changed what comes into the body.
+    /// The change that affects each input of the body.
     outer: Option<Cause>,
-    /// What changed the layers that were removed.
+    /// The change that covers each removed layer.
     removed: Vec<Option<Cause>>,
-    /// What changed the outputs of each layer of the second graph.
+    /// The change that affects the outputs of each layer of the second graph.
     causes: Vec<Option<Cause>>,
     /// The layers of the second graph whose outputs have another type or shape.
     retyped: Vec<bool>,
-    /// What differs because of something further down a loop.
+    /// The layers affected by a later layer through a back edge.
     deferred: Vec<(usize, Consequence)>,
     /// The first change in the graph.
     first: Option<Cause>,
 }
 
-/// What differs about a layer.
+/// Difference of a layer.
 struct Difference {
     kind: ChangeKind,
     subject: Option<String>,
@@ -115,7 +115,7 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// Compares two graphs; gives the first change in them.
+    /// Compares two graphs, and returns the first change in them.
     fn graphs(
         &mut self,
         (before, after, pairs): (Side<'a>, Side<'a>, Pairs),
@@ -186,7 +186,7 @@ impl<'a> Comparison<'a> {
         scope.first = scope.first.or(scope.causes.iter().flatten().copied().next());
     }
 
-    /// A constant that only serves an added or removed layer is shown with it.
+    /// Shows a constant that only feeds an added or removed layer inside that layer.
     fn fold(
         &mut self,
         cause: Option<Cause>,
@@ -262,7 +262,7 @@ impl<'a> Comparison<'a> {
         cause
     }
 
-    /// Lists what follows from a change. From most follows one thing, which needs no room for more.
+    /// Adds a consequence to a change. Most changes have one, so little memory is reserved.
     fn follow(&mut self, cause: Cause, consequence: Consequence) {
         let follows = &mut self.changes[cause].1.follows;
         if follows.is_empty() {
@@ -271,7 +271,7 @@ impl<'a> Comparison<'a> {
         follows.push(consequence);
     }
 
-    /// Records a difference that follows from a change, or is one itself.
+    /// Records a difference as a consequence of a change, or as a change of its own.
     fn explain(&mut self, scope: &mut Scope<'a>, b: usize, cause: Option<Cause>, difference: Difference) -> Cause {
         match cause {
             Some(cause) => {
@@ -289,7 +289,7 @@ impl<'a> Comparison<'a> {
         let is_same = operations[0] == operations[1];
         let mut found = Vec::new();
         if !is_same {
-            // The revision matters where nothing else differs.
+            // The revision is shown only if nothing else differs.
             let names = (scope.before.operation(a), scope.after.operation(b));
             found.push(if names.0 == names.1 {
                 Difference::new(ChangeKind::Operation, &operations[0], &operations[1])
@@ -311,7 +311,7 @@ impl<'a> Comparison<'a> {
         let cause = own.or(inherited);
         let cause = self.compare_outputs(scope, a, b, cause);
         scope.causes[b] = cause;
-        // Of a compressed constant the layer that holds it has the names of the tensor.
+        // For a compressed constant, the layer that holds it has the names of the tensor.
         let is_compressed = scope.before.is_compressed(a) || scope.after.is_compressed(b);
         let [old, new] = [scope.before.layers[a], scope.after.layers[b]];
         if let Some(difference) = names(old, new).filter(|_| !is_compressed || old.name() != new.name()) {
@@ -319,7 +319,7 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// Compares what the metadata of two layers says about precision.
+    /// Compares the precision marks of two layers.
     fn compare_marks(&self, scope: &Scope<'_>, a: usize, b: usize) -> Option<Difference> {
         let before = Marks::of(scope.before.holder(a), self.before.version());
         let after = Marks::of(scope.after.holder(b), self.after.version());
@@ -354,7 +354,7 @@ impl<'a> Comparison<'a> {
             (Some(before), Some(after)) if differs || !is_stored_alike => values::compare((old, before), (new, after)),
             _ => None,
         };
-        // The same constant, stored in another type: it differs by precision alone.
+        // The constant is the same, stored in another type: it differs only in precision.
         let precision = |values: Option<ValueChange>| {
             let is_other = !is_stored_alike && before.shape() == after.shape();
             values.filter(|_| is_other).map(|values| values.error())
@@ -382,7 +382,7 @@ impl<'a> Comparison<'a> {
         found
     }
 
-    /// Compares what feeds a layer. Where that is a layer that was added or removed, nothing else changed.
+    /// Compares the producers of a layer. If a producer was added or removed, only that is a change.
     fn inputs(
         &mut self,
         scope: &mut Scope<'a>,
@@ -452,7 +452,7 @@ impl<'a> Comparison<'a> {
         own
     }
 
-    /// Compares the types and shapes of the outputs; gives the cause of what differs there.
+    /// Compares the types and shapes of the outputs, and returns the cause of their difference.
     fn compare_outputs(
         &mut self,
         scope: &mut Scope<'a>,
@@ -486,7 +486,7 @@ impl<'a> Comparison<'a> {
         for difference in found {
             let known = cause.or(cause_of_entry);
             if known.is_none() && scope.after.in_body {
-                // By way of a back edge it can follow from what the walk has yet to reach.
+                // Through a back edge, the cause may be a layer that is compared later.
                 let path = scope.place.path_to(new.name());
                 scope.deferred.push((b, difference.follows(path)));
                 continue;
@@ -498,7 +498,7 @@ impl<'a> Comparison<'a> {
     }
 }
 
-/// What changed what a layer computes from: that of an input of another type or shape if there is one.
+/// Returns the change that affects the inputs of a layer, preferably an input of another type or shape.
 fn inherited(scope: &Scope<'_>, a: usize, b: usize) -> Option<Cause> {
     let of_after = |retyped: bool| {
         let feeds = scope.after.feeds[b].iter().flatten();
@@ -508,7 +508,7 @@ fn inherited(scope: &Scope<'_>, a: usize, b: usize) -> Option<Cause> {
     of_after(true).or_else(|| of_after(false)).or_else(of_before)
 }
 
-/// An operation as people call it; its operation set where only that says which revision it is.
+/// Formats an operation, with its operation set only if that is needed to tell the revisions apart.
 fn operation(side: &Side<'_>, at: usize) -> String {
     let layer = side.layers[at];
     match side.operations[at] {
@@ -520,7 +520,7 @@ fn operation(side: &Side<'_>, at: usize) -> String {
     }
 }
 
-/// `x`, or `x.1` where the layer has more than one output; `-` for none.
+/// Formats `x`, or `x.1` if the layer has more than one output; `-` for none.
 fn tensor(side: &Side<'_>, feed: Feed) -> String {
     match feed {
         None => "-".to_owned(),
@@ -529,7 +529,7 @@ fn tensor(side: &Side<'_>, feed: Feed) -> String {
     }
 }
 
-/// A layer that only one model has: `Convert(x) {destination_type=f32} : f32[2]`.
+/// Formats a layer that only one model has: `Convert(x) {destination_type=f32} : f32[2]`.
 fn expression(side: &Side<'_>, at: usize) -> String {
     let layer = side.layers[at];
     let mut text = layer.ty().to_owned();
@@ -582,7 +582,7 @@ fn attributes(scope: &Scope<'_>, a: usize, b: usize) -> Vec<Difference> {
     found
 }
 
-/// How a body is connected: the entries of its port map and its back edges that only one model has.
+/// Returns the connections of a body that only one model has: entries of its port map and back edges.
 fn wiring(before: (&Layer, &Body, &Side<'_>), after: (&Layer, &Body, &Side<'_>), pairs: &Pairs) -> Vec<Difference> {
     let in_after = |at: usize| pairs.of_before[at].map_or(before.2.layers[at], |b| after.2.layers[b]);
     let (old, new) = (entries(before, in_after), entries(after, |at| after.2.layers[at]));
@@ -599,7 +599,7 @@ fn wiring(before: (&Layer, &Body, &Side<'_>), after: (&Layer, &Body, &Side<'_>),
     }
 }
 
-/// What ties a body to its layer, as text: `input 1 to x`, `y to output 0`, `y back to x`.
+/// Formats the connections of a body: `input 1 to x`, `y to output 0`, `y back to x`.
 fn entries<'a>(
     (layer, body, side): (&Layer, &Body, &Side<'a>),
     shown_as: impl Fn(usize) -> &'a Layer,
@@ -624,7 +624,7 @@ fn entries<'a>(
     body.port_map().iter().map(entry).chain(back).collect()
 }
 
-/// What differs between the names of two layers and of their tensors.
+/// Returns the difference between the names of two layers and of their tensors.
 fn names(before: &Layer, after: &Layer) -> Option<Difference> {
     let tensors = |layer: &Layer| -> Vec<Vec<String>> {
         let sorted = |mut names: Vec<String>| {

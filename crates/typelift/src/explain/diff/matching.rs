@@ -1,4 +1,4 @@
-//! Which layer of one graph is which layer of the other.
+//! Matching of the layers of two graphs.
 
 use std::hash::Hash;
 
@@ -7,14 +7,13 @@ use smallvec::SmallVec;
 use super::side::{Side, hash_of};
 use crate::base::hash::{HashMap, HashSet};
 
-/// The layers of two graphs that are the same, each by its number in the other.
+/// The matched layers of two graphs, each by its number in the other.
 pub(super) struct Pairs {
     pub(super) of_before: Vec<Option<usize>>,
     pub(super) of_after: Vec<Option<usize>>,
 }
 
-/// Matches by name where names are unique and the operation is the same, then by what layers compute from and lead to, then
-/// by name alone.
+/// Matches layers: by name if names are unique and operations agree, then by inputs and consumers, then by name alone.
 pub(super) fn matched(before: &Side<'_>, after: &Side<'_>) -> Pairs {
     let pairs = Pairs { of_before: vec![None; before.len()], of_after: vec![None; after.len()] };
     let mut matching = Matching { before, after, labels: None, pairs };
@@ -36,15 +35,15 @@ pub(super) fn matched(before: &Side<'_>, after: &Side<'_>) -> Pairs {
 struct Matching<'s, 'a> {
     before: &'s Side<'a>,
     after: &'s Side<'a>,
-    /// Hashes of what each layer does with its inputs, once they are needed.
+    /// Hashes of the layers' own computation, created on demand.
     labels: Option<(Vec<u64>, Vec<u64>)>,
     pairs: Pairs,
 }
 
-/// Which layers of equal hash are matched.
+/// Selection among layers of equal hash.
 #[derive(Clone, Copy, PartialEq)]
 enum Among {
-    /// Only where each graph has one.
+    /// Only if each graph has exactly one.
     One,
     /// As many as both graphs have: by name, then in the order of the graph.
     All,
@@ -75,7 +74,7 @@ impl Matching<'_, '_> {
         };
         let before = labels(self.before, &self.pairs.of_before);
         self.labels = Some((before, labels(self.after, &self.pairs.of_after)));
-        // Each round follows from new anchors; real models need two or three.
+        // Each round uses the matches of the one before; real models need two or three.
         for _ in 0..8 {
             if !self.has_alike() {
                 break;
@@ -96,7 +95,7 @@ impl Matching<'_, '_> {
             self.by_hash(true, false, Among::All);
             self.spread(false);
         }
-        // What is left takes another's place, whatever it does.
+        // A remaining layer is matched by its position, regardless of its operation.
         let place =
             |side: &Side<'_>, at: usize| if side.feeds[at].is_empty() { hash_of(&side.operation(at)) } else { 0 };
         let places = |side: &Side<'_>| (0..side.len()).map(|at| place(side, at)).collect();
@@ -104,7 +103,7 @@ impl Matching<'_, '_> {
         self.by_hash(true, true, Among::One);
     }
 
-    /// Whether layers of both graphs that are not matched have the same label.
+    /// True if unmatched layers of both graphs have the same label.
     fn has_alike(&self) -> bool {
         let Some((before, after)) = &self.labels else { return false };
         let free = |labels: &[u64], pairs: &[Option<usize>]| {
@@ -114,7 +113,7 @@ impl Matching<'_, '_> {
         !free(before, &self.pairs.of_before).is_disjoint(&free(after, &self.pairs.of_after))
     }
 
-    /// Matches layers with the same label and the same hash of all that they compute from, or lead to.
+    /// Matches layers with the same label and the same hash of everything before them, or after them.
     fn by_hash(&mut self, from: bool, to: bool, among: Among) {
         let Some((labels_before, labels_after)) = &self.labels else { return };
         let keys = |side: &Side<'_>, labels: &[u64], token: &dyn Fn(usize) -> Option<usize>| -> Vec<(u64, u64)> {
@@ -138,7 +137,7 @@ impl Matching<'_, '_> {
         }
     }
 
-    /// Matches layers that look alike: those with the same name first.
+    /// Matches layers with equal hashes, those with the same name first.
     fn put_group(&mut self, a: &[usize], b: &[usize]) {
         let mut by_name = HashMap::<&str, Vec<usize>>::default();
         for &at in b.iter().rev() {
@@ -156,8 +155,8 @@ impl Matching<'_, '_> {
         }
     }
 
-    /// Matches what feeds and what uses matched layers at the same ports: layers that do the same, or only with the same
-    /// operation.
+    /// Matches producers and consumers of matched layers at the same ports, if they are equal or, unless `strict`, have
+    /// the same operation.
     fn spread(&mut self, strict: bool) {
         let mut pending: Vec<(usize, usize)> =
             self.pairs.of_before.iter().enumerate().filter_map(|(a, b)| Some((a, (*b)?))).collect();
@@ -205,13 +204,13 @@ impl Matching<'_, '_> {
     }
 }
 
-/// The layers that have one name, which nobody else has.
+/// Returns the layers with equal names that are unique in both graphs.
 fn by_name(before: &Side<'_>, after: &Side<'_>) -> Vec<(usize, usize)> {
     let (names, others) = (unique(before), unique(after));
     names.into_iter().filter_map(|(name, a)| Some((a, *others.get(name)?))).collect()
 }
 
-/// The layers whose name nobody else has.
+/// Returns the layers whose name is unique.
 fn unique<'a>(side: &Side<'a>) -> HashMap<&'a str, usize> {
     let mut names = HashMap::<&str, Option<usize>>::default();
     for (at, layer) in side.layers.iter().enumerate() {
@@ -220,12 +219,12 @@ fn unique<'a>(side: &Side<'a>) -> HashMap<&'a str, usize> {
     names.into_iter().filter_map(|(name, at)| Some((name, at?))).collect()
 }
 
-/// A hash of a layer's neighbour: a matched one by what it is matched with.
+/// Returns a hash of a layer's neighbour; a matched neighbour is identified by its match.
 fn neighbour(token: Option<usize>, hash: u64, ports: impl Hash) -> u64 {
     hash_of(&(token, if token.is_some() { 0 } else { hash }, ports))
 }
 
-/// Hashes of layers and all that they compute from.
+/// Returns hashes of layers and everything before them.
 fn forward(side: &Side<'_>, labels: &[u64], token: &dyn Fn(usize) -> Option<usize>) -> Vec<u64> {
     let mut hashes = labels.to_vec();
     for at in 0..side.len() {
@@ -236,7 +235,7 @@ fn forward(side: &Side<'_>, labels: &[u64], token: &dyn Fn(usize) -> Option<usiz
     hashes
 }
 
-/// Hashes of layers and all that they lead to.
+/// Returns hashes of layers and everything after them.
 fn backward(side: &Side<'_>, labels: &[u64], token: &dyn Fn(usize) -> Option<usize>) -> Vec<u64> {
     let mut hashes = labels.to_vec();
     for at in (0..side.len()).rev() {

@@ -1,4 +1,4 @@
-//! What differs in meaning between two models, as data.
+//! Differences in meaning between two models, as data.
 
 mod alike;
 mod compare;
@@ -23,13 +23,13 @@ use alike::ranges;
 pub use alike::{Alike, alike};
 pub use values::{ValueChange, ValueError};
 
-/// What differs in meaning between two models.
+/// Differences in meaning between two models.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Diff {
-    /// What differs by itself, in the order of the second model.
+    /// The changes, in the order of the second model.
     pub changes: Vec<Change>,
-    /// How many constants were compared by type and shape only, because the weights of one model do not have them.
+    /// The number of constants that were compared by type and shape only, because the weights of one model are missing.
     pub unread: usize,
     /// Blocks of which one model has every layer and the other none, in the models' own graphs.
     pub blocks: Vec<BlockChange>,
@@ -52,7 +52,7 @@ pub struct BlockChange {
 }
 
 impl Diff {
-    /// Whether the models mean the same and call everything by the same names.
+    /// True if the models have the same meaning and use the same names.
     #[must_use]
     pub fn is_same(&self) -> bool {
         self.changes.is_empty()
@@ -70,7 +70,7 @@ impl Serialize for Diff {
     }
 }
 
-/// What kind of difference it is.
+/// The kind of difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ChangeKind {
@@ -80,7 +80,7 @@ pub enum ChangeKind {
     Removed,
     /// Another operation, or another revision of it.
     Operation,
-    /// An attribute, or how a body is connected.
+    /// An attribute, or the connections of a body.
     Attribute,
     /// The element type of an output.
     Type,
@@ -90,7 +90,7 @@ pub enum ChangeKind {
     Input,
     /// The bytes of a constant.
     Constant,
-    /// What its metadata says of the precision in which it is computed.
+    /// The precision marks.
     Mark,
     /// The name of a layer or of its tensors.
     Names,
@@ -111,7 +111,7 @@ impl ChangeKind {
         Self::Names,
     ];
 
-    /// Its name in JSON and on the command line: `added`.
+    /// Returns the name in JSON and on the command line: `added`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -135,29 +135,29 @@ impl Serialize for ChangeKind {
     }
 }
 
-/// A difference that does not follow from another one.
+/// A difference that is not a consequence of another one.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Change {
-    /// What kind of difference it is.
+    /// The kind of difference.
     pub kind: ChangeKind,
-    /// The layer, as the second model has it; a removed one as the first model has it.
+    /// The layer in the second model; a removed layer in the first model.
     pub layer: LayerRef,
-    /// Its name after the bodies around it: `loop/body/x`, as [`Model::find`] takes it.
+    /// The name after those of the surrounding bodies: `loop/body/x`, for [`Model::find`].
     pub path: String,
-    /// Its operation as the file spells it.
+    /// The operation, as the file spells it.
     pub operation: String,
-    /// The attribute, the input or the output that differs, where there is a choice: `axis`, `input 1`.
+    /// The attribute, the input or the output that differs, if there are several: `axis`, `input 1`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
-    /// What the first model has; `None` if there is nothing.
+    /// The value in the first model; `None` if there is none.
     pub before: Option<String>,
-    /// What the second model has; `None` if there is nothing.
+    /// The value in the second model; `None` if there is none.
     pub after: Option<String>,
-    /// What differs among the values of a constant, where they are numbers of one shape.
+    /// The difference of a constant's values, if they are numbers of one shape.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub values: Option<ValueChange>,
-    /// How far the values of a constant are off that is stored in another type, compared as they are used.
+    /// The error of a constant's values that are stored in another type, compared as they are used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<ValueError>,
     /// The line of the layer in the first file.
@@ -166,36 +166,35 @@ pub struct Change {
     /// The line of the layer in the second file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after_line: Option<usize>,
-    /// What else differs only because of this change, in the order of the graph.
+    /// The consequences of this change, in the order of the graph.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub follows: Vec<Consequence>,
 }
 
-/// A difference that follows from a [`Change`].
+/// Consequence of a [`Change`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Consequence {
-    /// What kind of difference it is.
+    /// The kind of difference.
     pub kind: ChangeKind,
     /// The path of the layer.
     pub path: String,
-    /// The input or the output that differs, where there is a choice.
+    /// The input or the output that differs, if there are several.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
-    /// What the first model has; `None` if there is nothing.
+    /// The value in the first model; `None` if there is none.
     pub before: Option<String>,
-    /// What the second model has; `None` if there is nothing.
+    /// The value in the second model; `None` if there is none.
     pub after: Option<String>,
 }
 
 /// Compares two inferred models.
 ///
-/// Ids, the order of layers and edges, the numbers of ports, the layout of the file and `rt_info` do not count, except for
-/// [marks](crate::precision_marks) that keep a precision; neither do
-/// layers that lead to no Result and that only one model has, which OpenVINO drops when it reads a file. Layers are matched by
-/// name where it is unique in both graphs, else by their operation and what they compute from and lead to. Types and shapes
-/// are those that inference found; where one model has constants and no weights, both are compared as if neither had any.
-/// What differs only because of an earlier change is listed with that change.
+/// Ignored are ids, the order of layers and edges, the numbers of ports, the layout of the file and `rt_info`, except
+/// for [precision marks](crate::precision_marks). Layers that lead to no Result and that only one model has are ignored
+/// too, because OpenVINO drops them. Layers are matched by name if it is unique in both graphs, else by their operation
+/// and their neighbours. Types and shapes are the inferred ones. If one model has constants and no weights, both are
+/// compared as if neither had any. A consequence of an earlier change is listed with that change.
 ///
 /// The time is linear in the size of both models.
 ///
@@ -249,18 +248,18 @@ pub fn matched_layers(before: &Model, after: &Model) -> Vec<(LayerId, LayerId)> 
     pairs.map(|(a, b)| (before.layers[a].id(), after.layers[b].id())).collect()
 }
 
-/// Whether a model has constants, and nothing of their values.
+/// True if a model has constants whose values are missing.
 fn lacks_weights(model: &Model) -> bool {
     let is_constant = |layer: &Layer| kind(layer) == LayerKind::Constant;
     model.weights().len().is_none() && model.walk().any(|(_, graph)| graph.layers().any(is_constant))
 }
 
-/// The model as it is read and inferred where its weights are not there: what shapes follow from values would differ from a
-/// model that has none. It is read anew, because inference took the place of what its ports declare.
+/// Returns the model as inferred without its weights. Shapes that depend on values would otherwise differ from a model
+/// without weights. It is read again, because inference has replaced its declared ports.
 fn without_weights(model: &Model) -> Option<Model> {
     let text = xml::write(model, WriteOptions::default());
     let mut model = xml::parse(Arc::new(text)).model?;
-    // What is wrong with the model was found when it was inferred with them.
+    // Errors were reported when the model was inferred with its weights.
     let _found_before = infer(&mut model);
     Some(model)
 }

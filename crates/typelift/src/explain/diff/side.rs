@@ -1,4 +1,4 @@
-//! One of the two graphs, laid out for comparison: layers by their place in a topological order.
+//! One of the two graphs, prepared for comparison: layers by their position in a topological order.
 
 use std::hash::{Hash, Hasher};
 
@@ -23,27 +23,27 @@ pub(super) struct Use {
     pub(super) input: u32,
 }
 
-/// A graph whose layers are numbered so that each comes after those that feed it.
+/// A graph whose layers are numbered so that each comes after its producers.
 pub(super) struct Side<'a> {
     pub(super) weights: &'a Weights,
     pub(super) layers: Vec<&'a Layer>,
     pub(super) operations: Vec<Option<&'static Operation>>,
     pub(super) feeds: Vec<SmallVec<[Feed; 3]>>,
-    /// Most layers have one use, which lies in the vector then.
+    /// Most layers have one use, which is stored inline.
     pub(super) uses: Vec<SmallVec<[Use; 1]>>,
-    /// Whether a layer leads to a Result or an Assign.
+    /// True if a layer leads to a Result or an Assign.
     pub(super) alive: Vec<bool>,
-    /// What ties the Parameters and Results of a body to the layer around it; of a model, their order.
+    /// The connections of a body's Parameters and Results; for a model, their order.
     pub(super) roles: HashMap<usize, u64>,
-    /// Whether it is the graph of a body.
+    /// True for the graph of a body.
     pub(super) in_body: bool,
-    /// The constants of which Convert layers give the values: each Convert stands for the constant.
+    /// The constants whose values Converts restore: each Convert stands for the constant.
     stored: HashMap<usize, &'a Layer>,
 }
 
 impl<'a> Side<'a> {
     pub(super) fn new(graph: &'a Graph, model: &'a Model, within: Option<(&Layer, &Body)>) -> Self {
-        // A graph with a cycle has no order; that of the file does as well as any.
+        // A graph with a cycle has no topological order; the order of the file is used.
         let mut order = graph.topological_order().unwrap_or_else(|_| graph.layers().map(Layer::id).collect());
         let compressed = compressed(graph, model.version());
         let storage: HashSet<LayerId> = compressed.values().map(|constant| constant.id()).collect();
@@ -87,7 +87,7 @@ impl<'a> Side<'a> {
         self.layers.len()
     }
 
-    /// The operation, whatever its revision, as layers are matched by it.
+    /// Returns the operation without its revision, by which layers are matched.
     pub(super) fn operation(&self, at: usize) -> &'a str {
         match self.operations[at] {
             Some(operation) => operation.name(),
@@ -95,12 +95,12 @@ impl<'a> Side<'a> {
         }
     }
 
-    /// The layer that holds the values of a constant, and its marks.
+    /// Returns the layer that holds the values of a constant, and its marks.
     pub(super) fn holder(&self, at: usize) -> &'a Layer {
         self.stored.get(&at).copied().unwrap_or(self.layers[at])
     }
 
-    /// Whether a constant is stored in another type than that in which it is used.
+    /// True if a constant is stored in another type than that in which it is used.
     pub(super) fn is_compressed(&self, at: usize) -> bool {
         self.stored.contains_key(&at)
     }
@@ -113,7 +113,7 @@ impl<'a> Side<'a> {
         self.operations[at].is_some_and(|operation| operation.layer_kind() == LayerKind::Parameter)
     }
 
-    /// Whether every value that it computes from is a constant.
+    /// Returns for each layer whether it is computed from constants alone.
     pub(super) fn find_folded(&self) -> Vec<bool> {
         let mut folded = vec![false; self.len()];
         for at in 0..self.len() {
@@ -141,7 +141,7 @@ impl<'a> Side<'a> {
                 for entry in body.port_map() {
                     if let Some(&at) = by_id.get(&entry.internal_layer_id) {
                         let outer = (entry.direction == Direction::Input, outer_port(layer, entry), entry.purpose());
-                        // A Result can leave by several ports; their order in the file does not count.
+                        // A Result can leave by several ports; their order in the file is ignored.
                         let role: &mut u64 = roles.entry(at).or_default();
                         *role = role.wrapping_add(hash_of(&outer));
                     }
@@ -161,15 +161,15 @@ impl<'a> Side<'a> {
         roles
     }
 
-    /// The text of an attribute as OpenVINO understands it, so that texts that mean the same compare equal; its default where
-    /// the file has none.
+    /// Returns the text of an attribute in a normal form, so that texts with the same meaning compare equal; the
+    /// default if the file has none.
     pub(super) fn meaning(&self, at: usize, name: &str, written: Option<&str>) -> Option<String> {
         let attr = self.operations[at].and_then(|operation| operation.attribute(name));
         let text = written.or_else(|| attr.and_then(|attr| attr.default))?;
         Some(attr.map_or_else(|| text.to_owned(), |attr| meaning_as(attr.kind, text)))
     }
 
-    /// The attributes that say what a layer does, as they are written.
+    /// Iterates over the attributes that affect the computation of a layer, as they are written.
     pub(super) fn attributes(&self, at: usize) -> impl Iterator<Item = (&'a str, &'a str)> + use<'a> {
         let skipped: &[&str] = match self.operations[at].map(Operation::layer_kind) {
             Some(LayerKind::Constant) => &["offset", "size", "element_type", "shape"],
@@ -180,7 +180,7 @@ impl<'a> Side<'a> {
         attributes.filter(move |(name, _)| !skipped.contains(name))
     }
 
-    /// A hash of what a layer does with its inputs.
+    /// Returns a hash of the layer's own computation.
     pub(super) fn label(&self, at: usize) -> u64 {
         let mut hasher = hasher();
         self.operation(at).hash(&mut hasher);
@@ -211,7 +211,7 @@ impl<'a> Side<'a> {
     }
 }
 
-/// The Convert layers that undo the compression of a constant which nothing else takes, each with the constant.
+/// Returns the Converts that decompress a constant without other consumers, each with the constant.
 fn compressed(graph: &Graph, version: IrVersion) -> HashMap<LayerId, &Layer> {
     let mut found = HashMap::default();
     for constant in graph.unordered().filter(|layer| ops::is_constant(layer)) {
@@ -226,7 +226,7 @@ fn compressed(graph: &Graph, version: IrVersion) -> HashMap<LayerId, &Layer> {
     found
 }
 
-/// The position of the port of the layer around a body that an entry of the port map names.
+/// Returns the position of the outer layer's port that an entry of the port map names.
 pub(super) fn outer_port(layer: &Layer, entry: &PortMapEntry) -> Option<usize> {
     let is_it = |id: u64| i64::try_from(id) == Ok(entry.external_port_id);
     match entry.direction {

@@ -1,4 +1,4 @@
-//! The values of constants, compared.
+//! Comparison of constants' values.
 
 use std::fmt;
 
@@ -12,32 +12,32 @@ use crate::model::weights::{Weights, byte_size, stored_size};
 use crate::ops::values::array::{Array, Data};
 use crate::ops::values::conversion::CHUNK;
 
-/// What differs between the values of two constants of one shape.
+/// Difference between the values of two constants of one shape.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct ValueChange {
-    /// How many values differ.
+    /// The number of values that differ.
     pub changed: u64,
-    /// How many there are.
+    /// The number of values.
     pub of: u64,
-    /// The largest difference, those to infinite and undefined values apart.
+    /// The largest absolute difference, without infinite and undefined values.
     pub largest: f64,
-    /// The largest difference in relation to the first value, which is not zero.
+    /// The largest relative difference of a value that is not zero.
     #[serde(skip)]
     pub relative: f64,
 }
 
-/// How far the values of a constant are off in another type.
+/// Error of a constant's values in another type.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct ValueError {
-    /// The largest difference, those to infinite and undefined values apart.
+    /// The largest absolute difference, without infinite and undefined values.
     pub max_absolute: f64,
     /// The largest relative error of a value that is not zero.
     pub max_relative: f64,
 }
 
-/// `worst relative 4.88e-4`, or `exact`
+/// Formats as `worst relative 4.88e-4`, or `exact`.
 impl fmt::Display for ValueError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.max_absolute == 0.0 {
@@ -48,7 +48,7 @@ impl fmt::Display for ValueError {
     }
 }
 
-/// `3 of 1,024 values, at most 0.01`
+/// Formats as `3 of 1,024 values, at most 0.01`.
 impl fmt::Display for ValueChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let values = if self.of == 1 { "value" } else { "values" };
@@ -63,7 +63,7 @@ fn short(number: f64) -> String {
     if (1e-4..1e7).contains(&rounded) { rounded.to_string() } else { format!("{rounded:e}") }
 }
 
-/// The bytes of a constant; `None` if the weights do not have them.
+/// Returns the bytes of a constant; `None` if they are missing.
 pub(super) fn bytes_of(constant: &Layer, weights: &Weights) -> Option<Vec<u8>> {
     if let Some(text) = constant.attribute("value") {
         return Some(text.as_bytes().to_vec());
@@ -72,7 +72,7 @@ pub(super) fn bytes_of(constant: &Layer, weights: &Weights) -> Option<Vec<u8>> {
     weights.read(number("offset")?, usize::try_from(number("size")?).ok()?)
 }
 
-/// The values of a constant as text, where they are few: ` = [1, 2]`.
+/// Formats the values of a small constant: ` = [1, 2]`.
 pub(super) fn shown(constant: &Layer, weights: &Weights) -> String {
     const FEW: u64 = 8;
     let count = constant.outputs().first().and_then(|port| port.shape().element_count());
@@ -83,8 +83,8 @@ pub(super) fn shown(constant: &Layer, weights: &Weights) -> String {
     })
 }
 
-/// What differs between the values of two constants with as many of them, from their bytes; `None` where these are not
-/// numbers.
+/// Returns the difference between the values of two constants with equally many, from their bytes; `None` if they are
+/// not numbers.
 pub(super) fn compare(before: (&Layer, &[u8]), after: (&Layer, &[u8])) -> Option<ValueChange> {
     let (a, b) = (before.0.outputs().first()?, after.0.outputs().first()?);
     let of = a.shape().element_count().filter(|&count| Some(count) == b.shape().element_count())?;
@@ -107,7 +107,7 @@ pub(super) fn compare(before: (&Layer, &[u8]), after: (&Layer, &[u8])) -> Option
 }
 
 impl ValueChange {
-    /// How far values are off.
+    /// Returns the error of the values.
     pub(super) fn error(&self) -> ValueError {
         ValueError { max_absolute: self.largest, max_relative: self.relative }
     }

@@ -1,4 +1,5 @@
-//! Where a model keeps which precision: its parts in the order of the data, with what each stores, computes in and can lose.
+//! Precision map: the parts of a model in the order of the data, with the types that each stores and computes in, and
+//! its possible losses.
 
 mod membership;
 mod parts;
@@ -23,46 +24,46 @@ pub use paths::WeightPath;
 pub use roles::{Role, roles};
 pub use value::{ValuePath, ValueStep, Ways};
 
-/// Where a model keeps which precision.
+/// Map of the types that each part of a model stores and computes in.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct PrecisionMap {
-    /// A row for each block, or for neighbours that are alike, and for what is between blocks, in the order of the data.
+    /// A row for each block or group of equal neighbours, and for the layers between blocks, in the order of the data.
     pub rows: Vec<Row>,
 }
 
-/// A block of a model, or neighbours that are alike. Counts are of all of them together.
+/// A block of a model, or equal neighbouring blocks. Counts are totals.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Row {
-    /// What it is called: `model.layers.0–31`.
+    /// The name: `model.layers.0–31`.
     pub name: String,
-    /// The bodies around it, outermost first: `loop/body`; empty in the model's own graph.
+    /// The surrounding bodies, outermost first: `loop/body`; empty in the model's own graph.
     pub path: String,
-    /// How many blocks are in this row.
+    /// The number of blocks in this row.
     pub blocks: usize,
-    /// How many layers they have.
+    /// The number of their layers.
     pub layers: usize,
-    /// Their constants by the element type they are stored in, the most bytes first. What constants share counts once in the
-    /// whole map: a last row has what several parts use.
+    /// Their constants by stored element type, the most bytes first. Shared bytes count once in the whole map: a last
+    /// row has those that several parts use.
     pub weights: Vec<Weight>,
-    /// The ways of weights from where they are stored to what uses them, the most bytes first.
+    /// The data paths of weights, the most bytes first.
     pub paths: Vec<WeightPath>,
-    /// How many tensors they compute of each element type, the most first. Constants do not count, nor what is computed from
-    /// them alone, nor shapes.
+    /// The number of tensors computed in each element type, the most frequent first. Constants, tensors computed from
+    /// constants alone, and shapes are not counted.
     #[serde(serialize_with = "map_of")]
     pub computed: Vec<TypeCount>,
     /// The Converts that can lose something.
     pub lossy: Vec<Lossy>,
-    /// How many layers have a [mark](crate::precision_marks) that keeps their precision.
+    /// The number of layers with a [precision mark](crate::precision_marks).
     pub marks: usize,
-    /// How many errors were found in them.
+    /// The number of errors in them.
     pub errors: usize,
-    /// How many warnings were found in them.
+    /// The number of warnings in them.
     pub warnings: usize,
-    /// In what it differs from most blocks of its kind: `u8 1,024 bytes, not 512`. Empty where it does not.
+    /// The differences from most blocks of its kind: `u8 1,024 bytes, not 512`. Empty if there are none.
     pub differs: Vec<String>,
-    /// The parts that are in this row.
+    /// The parts in this row.
     #[serde(skip)]
     pub parts: Vec<Part>,
     /// The graph of the parts.
@@ -73,15 +74,15 @@ pub struct Row {
 /// Lossy Converts with the same source and destination type.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Lossy {
-    /// The element type they convert from.
+    /// The source type.
     #[serde(serialize_with = "name_of")]
     pub from: ElementType,
-    /// The element type they convert to.
+    /// The destination type.
     #[serde(serialize_with = "name_of")]
     pub to: ElementType,
-    /// How many they are.
+    /// Returns the number of bytes.
     pub count: usize,
-    /// What they can lose.
+    /// The possible loss.
     #[serde(serialize_with = "losses")]
     pub loses: Fidelity,
 }
@@ -95,10 +96,10 @@ pub(crate) fn losses<S: Serializer>(fidelity: &Fidelity, serializer: S) -> Resul
 }
 
 impl PrecisionMap {
-    /// The map of an inferred model, with what was found in it. Weights are not read.
+    /// Creates the map of an inferred model with its findings. Weights are not read.
     ///
-    /// A block is a run of layers whose names begin alike up to a number, `model.layers.0`, or that has the same operations in
-    /// the same order as its neighbours. Types do not count for that, so that blocks can be compared by them.
+    /// A block is a run of layers that share the start of their names up to a number, `model.layers.0`, or that has the
+    /// same operations in the same order as its neighbours. Types are ignored, so that blocks can be compared by them.
     ///
     /// # Examples
     /// ```
@@ -118,7 +119,7 @@ impl PrecisionMap {
         Self { rows: fold(building.rows) }
     }
 
-    /// The bytes of all constants, those that constants share counted once.
+    /// The bytes of all constants. Bytes that constants share count once.
     #[must_use]
     pub fn weight_bytes(&self) -> u64 {
         self.rows.iter().flat_map(|row| &row.weights).map(|weight| weight.bytes).sum()
@@ -147,7 +148,7 @@ fn findings(found: &[Diagnostic]) -> Findings {
     counts
 }
 
-/// Blocks of one kind: the graph that they are in, and a number.
+/// A family of blocks: the graph that contains them, and a number.
 type Family = (Place, usize);
 
 /// The bytes of a constant in the weights.
@@ -157,12 +158,12 @@ struct Building<'a> {
     model: &'a Model,
     found: Findings,
     census: Census,
-    /// With the family of each.
+    /// The rows, with the family of each.
     rows: Vec<(Option<Family>, Row)>,
 }
 
 impl<'a> Building<'a> {
-    /// The parts of each graph of the model, and which of them use each range of the weights.
+    /// Finds the parts of each graph of the model, and the parts that use each range of the weights.
     fn shared_ranges(&self) -> Shared<'a> {
         let mut shared = Shared { graphs: Vec::new(), ranges: HashMap::default() };
         let mut count = 0;
@@ -213,7 +214,7 @@ impl<'a> Building<'a> {
         }
     }
 
-    /// A row for what is stored for no single part.
+    /// Adds a row for constants that belong to no single part.
     fn rest(&mut self, name: &str, layers: &[(&Graph, LayerId)]) {
         let mut weights = BTreeMap::new();
         for layer in layers.iter().filter_map(|&(graph, id)| graph.layer(id)) {
@@ -226,7 +227,7 @@ impl<'a> Building<'a> {
         }
     }
 
-    /// What a part of a graph has, of its constants these alone.
+    /// Returns the row of a part of a graph, with only its `own` constants.
     fn row(&mut self, place: &Place, graph: &Graph, part: &Part, roles: &LayerMap<Role>, own: &[LayerId]) -> Row {
         let mut row = Row::new(place, part);
         let (mut weights, mut computed, mut lossy) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
@@ -258,7 +259,7 @@ impl<'a> Building<'a> {
     }
 }
 
-/// The parts of all graphs, and the ranges of the weights that they use: the one part that does, or `None` for several.
+/// The parts of all graphs, and the part that uses each range of the weights; `None` for several parts.
 struct Shared<'a> {
     graphs: Vec<(Place, &'a Graph, LayerMap<Role>, parts::Parts)>,
     ranges: HashMap<Range, Option<usize>>,
@@ -288,7 +289,7 @@ impl Row {
         }
     }
 
-    /// Whether two blocks are shown as one.
+    /// True if two blocks are shown as one row.
     fn is_like(&self, other: &Self) -> bool {
         let counts = |row: &Self| (row.layers, row.marks, row.errors, row.warnings);
         counts(self) == counts(other)
@@ -296,7 +297,7 @@ impl Row {
                 == (&other.weights, &other.paths, &other.computed, &other.lossy)
     }
 
-    /// In what it differs from another block of its kind.
+    /// Describes the differences from another block of its kind.
     fn differences(&self, usual: &Self) -> Vec<String> {
         let mut differences = Vec::new();
         let mut compare = |own: BTreeMap<String, u64>, usual: BTreeMap<String, u64>, what: &str| {
@@ -328,7 +329,7 @@ impl Row {
         differences
     }
 
-    /// Takes in the next block, which is like it.
+    /// Adds the next block, which is equal.
     fn extend(&mut self, next: Self) {
         for (weight, more) in self.weights.iter_mut().zip(&next.weights) {
             weight.constants += more.constants;
@@ -350,7 +351,7 @@ impl Row {
     }
 }
 
-/// Says where blocks differ from the others of their family, and joins neighbours that are alike.
+/// Describes how blocks differ from others of their family, and merges equal neighbours.
 fn fold(rows: Vec<(Option<Family>, Row)>) -> Vec<Row> {
     let mut families = HashMap::<&Family, Vec<(&Row, usize)>>::default();
     for (family, row) in &rows {
@@ -360,7 +361,7 @@ fn fold(rows: Vec<(Option<Family>, Row)>) -> Vec<Row> {
             None => kinds.push((row, 1)),
         }
     }
-    // The most frequent kind is the usual one, the first of those that are equally frequent.
+    // The most frequent form is the usual one; among equally frequent ones the first.
     let most =
         |kinds: &Vec<(&Row, usize)>| kinds.iter().rev().max_by_key(|(_, count)| *count).map(|&(row, _)| row.clone());
     let usual: HashMap<Family, Row> =

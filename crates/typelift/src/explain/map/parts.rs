@@ -1,4 +1,5 @@
-//! The parts of a graph in the order of its data: blocks that repeat, found by names and by structure, and what is between them.
+//! Parts of a graph in the order of its data: repeated blocks, found by names and by structure, and the layers between
+//! them.
 
 use super::membership::Membership;
 use super::roles::{Role, in_order};
@@ -6,29 +7,29 @@ use crate::base::hash::{HashMap, HashSet};
 use crate::model::graph::{Graph, Layer, LayerId, LayerMap};
 use crate::ops::{self, LayerKind};
 
-/// The fewest layers that are a block, and of one that occurs only twice.
+/// The smallest number of layers of a block, and of a block that occurs only twice.
 pub(super) const LEAST: usize = 4;
 const LEAST_OF_TWO: usize = 8;
-/// Limit on the comparisons that look for what repeats in a run of layers.
+/// Limit on the comparisons that search for repetitions in a run of layers.
 const COMPARISONS: usize = 50_000_000;
 
-/// A part of a graph: a block that repeats, or the layers between two.
+/// A part of a graph: a repeated block, or the layers between two blocks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// What it is called: `model.layers.0`, `block 3`, or `before model.layers.0`.
+    /// The name: `model.layers.0`, `block 3`, or `before model.layers.0`.
     pub name: String,
-    /// The blocks that it is one of, by a number; `None` for what is between blocks.
+    /// The number of its family of blocks; `None` for layers between blocks.
     pub family: Option<usize>,
-    /// Its layers, data in order first.
+    /// The layers, in the order of the data.
     pub layers: Vec<LayerId>,
 }
 
-/// The parts of a graph, and what belongs to no single one.
+/// The parts of a graph, and the constants that belong to no single one.
 pub(super) struct Parts {
     pub(super) parts: Vec<Part>,
-    /// What is stored for several parts.
+    /// The constants that several parts use.
     pub(super) shared: Vec<LayerId>,
-    /// What is stored for no layer.
+    /// The constants that no layer uses.
     pub(super) unused: Vec<LayerId>,
 }
 
@@ -108,10 +109,10 @@ fn hand_out(graph: &Graph, roles: &LayerMap<Role>, named: &Membership, mut parts
     Parts { parts, shared, unused }
 }
 
-/// The layers that compute data, each after those that feed it, a block after the other.
+/// The layers that compute data, each after its producers, one block after the other.
 struct Flow<'a> {
     order: Vec<&'a Layer>,
-    /// How many tensors go from before each place to it or past it.
+    /// The number of tensors that cross each position.
     crossing: Vec<usize>,
 }
 
@@ -119,11 +120,11 @@ impl<'a> Flow<'a> {
     fn new(graph: &'a Graph, roles: &LayerMap<Role>) -> Self {
         let computed = |layer: &&Layer| roles.get(layer.id()) != Some(&Role::Stored);
         let mut ends: Vec<&Layer> = graph.layers().filter(computed).collect();
-        // Results before what only Assigns need, and what nothing needs.
+        // Results come before layers that only Assigns need, and unused layers.
         ends.sort_by_key(|layer| ops::kind(layer) != LayerKind::Result);
         let mut order = upwards(graph, roles, &ends);
         let mut uses = Self::uses(graph, &order);
-        // What is used far and wide, such as a mask, comes before the blocks that use it.
+        // A widely used tensor, such as a mask, comes before the blocks that use it.
         let reach = |&(at, first, last, count): &(usize, usize, usize, usize)| {
             (count > 1 && (last - first) * 4 >= order.len()).then_some((last - first, at))
         };
@@ -150,7 +151,8 @@ impl<'a> Flow<'a> {
         Self { order, crossing }
     }
 
-    /// For each layer of an order that has users in it: its place, those of its first and last user, and how many there are.
+    /// Returns for each layer with consumers in an order: its position, those of its first and last consumer, and their
+    /// number.
     fn uses(graph: &Graph, order: &[&Layer]) -> Vec<(usize, usize, usize, usize)> {
         let mut places = LayerMap::new(graph);
         for (at, layer) in order.iter().enumerate() {
@@ -219,7 +221,7 @@ struct Run {
     family: usize,
 }
 
-/// Layers that are not stored, each after those that feed it, as far as these ends lead upwards, one after the other.
+/// Returns layers that are not stored, each after its producers, upwards from these ends, one after the other.
 fn upwards<'a>(graph: &'a Graph, roles: &LayerMap<Role>, ends: &[&'a Layer]) -> Vec<&'a Layer> {
     let mut seen = LayerMap::new(graph);
     let (mut order, mut pending) = (Vec::new(), Vec::new());
@@ -241,7 +243,7 @@ fn upwards<'a>(graph: &'a Graph, roles: &LayerMap<Role>, ends: &[&'a Layer]) -> 
     order
 }
 
-/// A number for each kind of item.
+/// Assigns a number to each kind of item.
 fn numbered(items: &[(&str, usize)]) -> Vec<u32> {
     let mut numbers = HashMap::default();
     let number = |item| {
@@ -251,7 +253,7 @@ fn numbered(items: &[(&str, usize)]) -> Vec<u32> {
     items.iter().map(number).collect()
 }
 
-/// For each place, where it ends that one token comes again and again.
+/// Returns for each position the end of the run of equal tokens.
 fn same_until(tokens: &[u32]) -> Vec<usize> {
     let mut ends: Vec<usize> = (1..=tokens.len()).collect();
     for at in (1..tokens.len()).rev() {
@@ -262,7 +264,7 @@ fn same_until(tokens: &[u32]) -> Vec<usize> {
     ends
 }
 
-/// A stretch in which everything occurs again after a period.
+/// A range in which everything recurs after a period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Repeat {
     start: usize,
@@ -271,14 +273,14 @@ struct Repeat {
 }
 
 impl Repeat {
-    /// The one with the most whole blocks, of those the one with the smallest.
+    /// Finds the repetition with the most complete blocks; among equal ones that with the smallest period.
     fn find(tokens: &[u32]) -> Option<Self> {
         let longest = (tokens.len() / 2).min(COMPARISONS / tokens.len().max(1));
         let same = same_until(tokens);
         let mut best: Option<Self> = None;
         for period in LEAST..=longest {
             let is_alike = |at: usize| tokens[at] == tokens[at + period];
-            // What is long enough has a place that is a multiple of the period.
+            // A range that is long enough contains a multiple of the period.
             let mut at = 0;
             while at < tokens.len() - period {
                 if !is_alike(at) {
@@ -286,7 +288,7 @@ impl Repeat {
                     continue;
                 }
                 let start = (0..at).rev().find(|&before| !is_alike(before)).map_or(0, |before| before + 1);
-                // Where one token goes on for longer than that, all is alike.
+                // If one token recurs for longer than that, all tokens are equal.
                 while at < tokens.len() - period && is_alike(at) {
                     at = same[at].saturating_sub(period).max(at + 1);
                 }
@@ -305,7 +307,7 @@ impl Repeat {
         self.length / self.period * self.period
     }
 
-    /// Whether it is not made of something shorter that is no block, and occurs often enough for its size.
+    /// True if it is not a repetition of something shorter, and occurs often enough for its size.
     fn is_block(&self, tokens: &[u32]) -> bool {
         let block = &tokens[self.start..self.start + self.period];
         let is_made_of = |part: usize| self.period.is_multiple_of(part) && block[part..] == block[..self.period - part];
@@ -319,14 +321,14 @@ mod tests {
 
     #[test]
     fn what_repeats_is_found_with_its_period() {
-        // Two items before, three blocks of five, and the first two items of a fourth one.
+        // The tokens are two items, three blocks of five, and the first two items of a fourth block.
         let tokens = [9, 8, 0, 1, 2, 3, 1, 0, 1, 2, 3, 1, 0, 1, 2, 3, 1, 0, 1, 7];
         assert_eq!(Repeat::find(&tokens), Some(Repeat { start: 2, length: 17, period: 5 }));
-        // Of pairs that repeat four are no block.
+        // A repetition of pairs is not a block.
         assert_eq!(Repeat::find(&[0, 1].repeat(20)), None);
         assert_eq!(Repeat::find(&[0, 1, 2, 3, 0, 1, 2, 3]), None);
         assert_eq!(Repeat::find(&[]), None);
-        // Blocks that begin and end with one token again and again, after more of it; and nothing but that.
+        // Blocks that begin and end with runs of one token, after more of it; and only that token.
         let block = [0, 0, 0, 0, 0, 0, 1, 2, 0, 0];
         let tokens = [&[0; 9][..], &block.repeat(3)].concat();
         assert_eq!(Repeat::find(&tokens), Some(Repeat { start: 7, length: 32, period: 10 }));

@@ -1,4 +1,4 @@
-//! The ways of weights from where they are stored to what uses them.
+//! Data paths of weights, from their constant to their consumer.
 
 use std::collections::BTreeMap;
 
@@ -11,20 +11,20 @@ use crate::explain::stats::{Census, by_size};
 use crate::model::graph::{Graph, Layer, LayerId, LayerMap, OutputPort};
 use crate::ops::{self, LayerKind};
 
-/// A constant of integers with fewer values is a setting of what uses it, not a weight.
+/// A constant of integers with fewer values is a setting of its consumer, not a weight.
 const FEW: u64 = 256;
 
-/// A way that weights take from where they are stored to what uses them: `10 × u4 → f16 → f32 → MatMul`.
+/// Data path of weights from their constant to their consumer: `10 × u4 → f16 → f32 → MatMul`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct WeightPath {
-    /// The element types on the way, the stored one first.
+    /// The element types along the path, the stored type first.
     #[serde(serialize_with = "names_of")]
     pub types: Vec<ElementType>,
     /// The operation that uses the weights.
     pub operation: String,
-    /// How many weights take it.
+    /// The number of weights with this path.
     pub constants: usize,
-    /// How many bytes they take where they are stored. Those that several layers use count for each.
+    /// Their stored size in bytes. Weights that several layers use count for each.
     pub bytes: u64,
 }
 
@@ -32,7 +32,7 @@ fn names_of<S: Serializer>(types: &[ElementType], serializer: S) -> Result<S::Ok
     serializer.collect_seq(types.iter().map(|ty| ty.name()))
 }
 
-/// The paths of the weights that these layers use.
+/// Returns the data paths of the weights that these layers use.
 pub(super) fn of(graph: &Graph, roles: &LayerMap<Role>, layers: &[LayerId]) -> Vec<WeightPath> {
     let mut main = Main { graph, sources: HashMap::default() };
     let mut paths = BTreeMap::<(Vec<ElementType>, &str), (usize, u64)>::new();
@@ -64,7 +64,7 @@ pub(super) fn of(graph: &Graph, roles: &LayerMap<Role>, layers: &[LayerId]) -> V
     by_size(paths.into_iter().map(path), |path| path.bytes)
 }
 
-/// Whether a constant with this many values, used as this type, is a weight and no setting of what uses it.
+/// True if a constant with this many values, used in this type, is a weight and not a setting of its consumer.
 pub(super) fn is_weight(values: u64, used: ElementType) -> bool {
     values >= FEW || used.kind() == Kind::Float && values > 1
 }
@@ -73,15 +73,15 @@ pub(super) fn values(layer: &Layer) -> u64 {
     layer.outputs().first().and_then(|port| port.shape().element_count()).unwrap_or(0)
 }
 
-/// What is stored for a layer that computes from constants: the largest of those constants, by way of the input it comes by.
+/// The largest constant from which each layer is computed, if it is computed from constants alone.
 pub(crate) struct Main<'a> {
     pub(crate) graph: &'a Graph,
-    /// For each layer the size of that constant, and the layer before.
+    /// The size of that constant for each layer, and the preceding layer.
     pub(crate) sources: HashMap<LayerId, (u64, Option<LayerId>)>,
 }
 
 impl<'a> Main<'a> {
-    /// The layers from that constant to this one, which computes from constants alone.
+    /// Returns the layers from that constant to this one, which is computed from constants alone.
     pub(crate) fn chain(&mut self, layer: &'a Layer) -> Vec<&'a Layer> {
         self.visit(layer);
         let mut chain = vec![layer];
@@ -94,13 +94,13 @@ impl<'a> Main<'a> {
         chain
     }
 
-    /// The layer before this one on the way from that constant.
+    /// Returns the layer before this one on the path from that constant.
     pub(super) fn before(&mut self, layer: &'a Layer) -> Option<LayerId> {
         self.visit(layer);
         self.sources.get(&layer.id())?.1
     }
 
-    /// That constant.
+    /// Returns that constant.
     pub(super) fn root(&mut self, layer: &'a Layer) -> Option<&'a Layer> {
         self.chain(layer).into_iter().next()
     }
@@ -120,7 +120,7 @@ impl<'a> Main<'a> {
                 let best = known.rev().max_by_key(|(size, _)| *size);
                 self.sources.insert(layer.id(), best.map_or((0, None), |(size, before)| (size, Some(before))));
             } else {
-                // Until it is done it has no source, so that a cycle ends.
+                // A layer in progress has no source, so that a cycle ends.
                 self.sources.insert(layer.id(), (0, None));
                 pending.push((layer, true));
                 pending.extend(producers.map(|producer| (producer, false)));

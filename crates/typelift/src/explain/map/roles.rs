@@ -1,15 +1,15 @@
-//! What layers do in a graph: hold what is stored, compute shapes, or compute data.
+//! Roles of layers in a graph: constants, shape computations, or data.
 
 use crate::model::graph::{Graph, Layer, LayerMap};
 use crate::ops::{self, LayerKind};
 
-/// The most values of a tensor that counts as a shape.
+/// The largest number of values of a tensor that counts as a shape.
 const SHAPE: u64 = 64;
 
-/// What a layer does in its graph.
+/// Role of a layer in its graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Role {
-    /// Holds a constant, or computes from constants alone: what decompresses weights.
+    /// A constant, or a computation from constants alone, such as decompression of weights.
     Stored,
     /// A computation of a few numbers from shapes and constants alone.
     Shape,
@@ -17,7 +17,7 @@ pub enum Role {
     Data,
 }
 
-/// The roles of all layers of a graph.
+/// Returns the roles of all layers of a graph.
 ///
 /// # Examples
 /// ```
@@ -38,7 +38,7 @@ pub fn roles(graph: &Graph) -> LayerMap<Role> {
     roles
 }
 
-/// Every layer after those that feed it; in the order of the file where layers form a cycle.
+/// Returns every layer after its producers; in the order of the file if layers form a cycle.
 pub(super) fn in_order(graph: &Graph) -> Vec<&Layer> {
     match graph.topological_order() {
         Ok(order) => order.into_iter().filter_map(|id| graph.layer(id)).collect(),

@@ -1,4 +1,4 @@
-//! The ways of values from where they are stored to where they are used.
+//! Data paths of values, from where they are stored to where they are used.
 
 use std::collections::BTreeSet;
 
@@ -16,42 +16,42 @@ use crate::model::graph::{Graph, Layer, LayerId, LayerMap, Model, Output};
 use crate::model::shape::Shape;
 use crate::ops::{self, LayerKind};
 
-/// The way of a value from where it is stored to where it is used, in one graph of the model.
+/// Data path of a value from its constant to its use, in one graph of the model.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct ValuePath {
-    /// What is stored, or the Parameter that brings it, then each layer on the way.
+    /// The constant or Parameter, then each layer on the path.
     #[serde(rename = "path")]
     pub steps: Vec<ValueStep>,
-    /// What the Converts on the way can lose, all together.
+    /// The combined losses of the Converts on the path.
     #[serde(serialize_with = "names")]
     pub loses: Vec<Loss>,
-    /// Which of the steps is the tensor that was asked for.
+    /// The index of the requested tensor's step.
     pub asked: usize,
-    /// How many other inputs take the tensor that was asked for, or what is stored or converted on the way on from it.
+    /// The number of other inputs that use the requested tensor, or a stored or converted tensor after it.
     pub other_uses: usize,
 }
 
-/// A tensor on the way of a value, with the layer that makes it.
+/// A tensor on the path, with the layer that produces it.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct ValueStep {
     /// The layer.
     pub layer: LayerRef,
-    /// Its operation, as the file spells it.
+    /// The operation, as the file spells it.
     pub operation: String,
-    /// Which of its outputs the tensor is.
+    /// The output of the layer.
     pub output: usize,
-    /// The line of the file; `None` for a layer that was added.
+    /// The line of the file; `None` for an added layer.
     pub line: Option<usize>,
     /// The element type.
     #[serde(serialize_with = "name_of")]
     pub element_type: ElementType,
     /// The shape, as far as it is known.
     pub shape: Shape,
-    /// Whether the layer is a Convert, ConvertLike or ConvertPromoteTypes.
+    /// True if the layer is a Convert, ConvertLike or ConvertPromoteTypes.
     pub converts: bool,
-    /// What it can lose of the value if it converts between types that are known.
+    /// The possible loss of a conversion between known types.
     #[serde(serialize_with = "optional_losses")]
     pub loses: Option<Fidelity>,
 }
@@ -69,15 +69,16 @@ fn optional_losses<S: Serializer>(loses: &Option<Fidelity>, serializer: S) -> Re
 }
 
 impl ValuePath {
-    /// The way of a value in an inferred model. `name` is that of a layer or a tensor, as [`why`](crate::why()) takes it.
+    /// Returns the data path of a value in an inferred model. `name` is that of a layer or a tensor, as
+    /// [`why`](crate::why()) accepts it.
     ///
-    /// A weight, or what is computed from constants alone, comes from the largest of those constants. Any other tensor comes on
-    /// the shortest way from the nearest matrix of weights; without one, from the largest vector of weights; without weights,
-    /// from the nearest Parameter. From the tensor the way goes on to the first layer that computes with it, and through the
-    /// Converts after that. A way does not leave its body.
+    /// The path of a weight, or of a tensor computed from constants alone, begins at the largest of those constants.
+    /// Any other path begins at the nearest matrix of weights; without one, at the largest vector of weights; without
+    /// weights, at the nearest Parameter. From the tensor the path continues to the first layer that computes with it,
+    /// and through the Converts after that layer. A path stays within its body.
     ///
     /// # Errors
-    /// [`NameError`] where nothing has that name, or several tensors have it.
+    /// [`NameError`] if nothing has that name, or several tensors have it.
     ///
     /// # Examples
     /// ```
@@ -124,7 +125,7 @@ impl ValuePath {
     }
 }
 
-/// The ways of all values of a graph, as [`ValuePath`] has that of one.
+/// The data paths of all values of a graph.
 ///
 /// # Examples
 /// ```
@@ -140,11 +141,11 @@ impl ValuePath {
 pub struct Ways<'a> {
     graph: &'a Graph,
     roles: LayerMap<Role>,
-    /// For each layer the tensor that the value of its outputs comes from.
+    /// The preceding tensor of each layer's outputs.
     before: HashMap<LayerId, Output>,
 }
 
-/// What a value comes from, a better one first: the nearest matrix of weights, the largest vector, the nearest Parameter.
+/// Source of a value, a better one first: the nearest matrix of weights, the largest vector, the nearest Parameter.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Source {
     Parameter { near: std::cmp::Reverse<usize> },
@@ -153,7 +154,7 @@ enum Source {
 }
 
 impl Source {
-    /// The same from a layer further on.
+    /// Returns the source as seen from a layer further on.
     fn further(self) -> Self {
         let add = |near: std::cmp::Reverse<usize>| std::cmp::Reverse(near.0 + 1);
         match self {
@@ -165,7 +166,7 @@ impl Source {
 }
 
 impl<'a> Ways<'a> {
-    /// Finds them, in time that grows with the size of the graph.
+    /// Computes them in time that grows linearly with the size of the graph.
     #[must_use]
     pub fn new(graph: &'a Graph) -> Self {
         let mut ways = Self { graph, roles: roles(graph), before: HashMap::default() };
@@ -189,7 +190,7 @@ impl<'a> Ways<'a> {
                         };
                         Some((Some(source?), from))
                     });
-                    // Of equal ones the first.
+                    // Among equal ones the first is used.
                     known.rev().max_by_key(|(source, _)| *source)
                 }
             };
@@ -203,20 +204,20 @@ impl<'a> Ways<'a> {
         ways
     }
 
-    /// What a layer does in the graph.
+    /// Returns the role of a layer.
     #[must_use]
     pub fn role(&self, layer: LayerId) -> Option<Role> {
         self.roles.get(layer).copied()
     }
 
-    /// The tensor that the value of a tensor comes from; `None` where it begins.
+    /// Returns the tensor before a tensor on its path; `None` at the start.
     #[must_use]
     pub fn before(&self, tensor: Output) -> Option<Output> {
         self.before.get(&tensor.layer).copied()
     }
 
-    /// The first tensor that is computed from a tensor, of one that is not stored what a Convert makes before others; `None` if only
-    /// Results take it.
+    /// Returns the first tensor computed from a tensor; Converts come first unless the tensor is stored. `None` if only
+    /// Results use it.
     #[must_use]
     pub fn next(&self, tensor: Output) -> Option<Output> {
         let users = || {
@@ -227,13 +228,13 @@ impl<'a> Ways<'a> {
         Some(users().find(converts).or_else(|| users().next())?.id().output(0))
     }
 
-    /// Whether a tensor is stored, or computed from constants alone.
+    /// True if a tensor is stored, or computed from constants alone.
     #[must_use]
     pub fn is_stored(&self, tensor: Output) -> bool {
         self.role(tensor.layer) == Some(Role::Stored)
     }
 
-    /// What a constant is worth that comes to this tensor, which is used; `None` if it is a setting.
+    /// Returns the source that a constant is for this used tensor; `None` if it is a setting.
     fn worth(&self, constant: &Layer, used: Output) -> Option<Source> {
         let shape = constant.outputs().first()?.shape();
         let is_matrix =
@@ -247,8 +248,8 @@ impl<'a> Ways<'a> {
         })
     }
 
-    /// Follows the last tensor to the first layer that computes with it, and through the Converts after that. How many inputs
-    /// take the value elsewhere.
+    /// Extends the path to the first layer that computes with the last tensor, and through the Converts after it.
+    /// Returns the number of inputs that use the value elsewhere.
     fn onwards(&self, tensors: &mut Vec<Output>) -> usize {
         let mut seen: HashSet<LayerId> = tensors.iter().map(|tensor| tensor.layer).collect();
         let (mut other_uses, mut is_used) = (0, false);

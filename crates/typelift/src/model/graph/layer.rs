@@ -291,7 +291,7 @@ impl From<List> for AttributeList {
 }
 
 /// Description of a layer to [`add`](crate::Edit::add) to a graph, or of an operation that
-/// [replaces](crate::Edit::morph) that of a layer.
+/// [replaces](crate::Edit::replace_in_place) that of a layer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NewLayer {
     pub(crate) operation_name: Arc<OperationName>,

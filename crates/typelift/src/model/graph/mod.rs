@@ -31,7 +31,7 @@ pub use find::FindError;
 pub use layer::{Attribute, BackEdge, Body, Direction, InputPort, Layer, NewLayer, OutputPort, PortMapEntry, Start};
 pub(crate) use layer::{AttributeList, Joints, OperationName, join_names, split_names};
 pub use layer_map::LayerMap;
-pub(crate) use model::Demands;
+pub(crate) use model::OutputConstraints;
 pub use model::{IrVersion, Model, UnknownVersion};
 pub use names::{Names, numbered_prefix};
 pub use place::{ParsePlaceError, Place};

@@ -40,7 +40,7 @@ impl IrVersion {
     }
 }
 
-impl Demands {
+impl OutputConstraints {
     /// Returns the dimensions that a port of this shape has in the text; `None` if it has none.
     pub(crate) fn dims(self, shape: &Shape) -> Option<&[Dim]> {
         shape.dims().filter(|_| !self.fixed_dims || shape.is_static())
@@ -90,12 +90,12 @@ pub struct Model {
     /// Children of the root other than layers, edges and `rt_info`.
     pub(crate) extras: Vec<Span>,
     /// Output constraints of the target release.
-    pub(crate) demands: Demands,
+    pub(crate) constraints: OutputConstraints,
 }
 
 /// Constraints that older readers put on the text of a model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Demands {
+pub(crate) struct OutputConstraints {
     /// Every port declares its type; none is open.
     pub(crate) port_types: bool,
     /// No port has an open dimension. A port of an open shape is written without dimensions.

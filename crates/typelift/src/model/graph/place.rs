@@ -22,12 +22,12 @@ use super::{Graph, Layer, LayerId};
 #[derive(Clone, Debug, Default)]
 pub struct Place {
     /// `None` in the model's own graph. Every finding has a place, so copies share it.
-    way: Option<Arc<Way>>,
+    inner: Option<Arc<Steps>>,
 }
 
 /// Layers and bodies that lead to a graph.
 #[derive(Debug)]
-struct Way {
+struct Steps {
     steps: Vec<(LayerId, usize)>,
     /// The names of the steps, or ids if only these were given. Two places are equal if their steps are.
     path: String,
@@ -46,14 +46,14 @@ impl Place {
     }
 
     fn step(&self, step: (LayerId, usize), name: fmt::Arguments<'_>) -> Self {
-        let way = Way { steps: [self.steps(), &[step]].concat(), path: self.path_to(name) };
-        Self { way: Some(Arc::new(way)) }
+        let inner = Steps { steps: [self.steps(), &[step]].concat(), path: self.path_to(name) };
+        Self { inner: Some(Arc::new(inner)) }
     }
 
     /// True for the model's own graph.
     #[must_use]
     pub fn is_model(&self) -> bool {
-        self.way.is_none()
+        self.inner.is_none()
     }
 
     /// True if it is in a body of this layer of the graph at `outer`, at any depth.
@@ -65,14 +65,14 @@ impl Place {
     /// Returns the surrounding layers, outermost first, each with the position of the body among its bodies.
     #[must_use]
     pub fn steps(&self) -> &[(LayerId, usize)] {
-        self.way.as_deref().map_or(&[], |way| &way.steps)
+        self.inner.as_deref().map_or(&[], |inner| &inner.steps)
     }
 
     /// Returns the names of the surrounding layers and bodies, outermost first: `loop/body`. It is empty for the
     /// model's own graph, and has ids if the place was created from ids. Names repeat, so two places can have one path.
     #[must_use]
     pub fn path(&self) -> &str {
-        self.way.as_deref().map_or("", |way| &way.path)
+        self.inner.as_deref().map_or("", |inner| &inner.path)
     }
 
     /// Returns the path of a layer in the graph: `loop/body/add`.

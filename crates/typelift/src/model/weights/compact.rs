@@ -1,4 +1,4 @@
-//! Ranges of bytes that are equal.
+//! Ranges of equal bytes.
 
 use std::hash::Hasher;
 use std::io;
@@ -6,12 +6,13 @@ use std::io;
 use super::Weights;
 use crate::base::hash::{HashMap, hasher};
 
-/// For each range, an offset and a length, the position of the first one with equal bytes.
+/// Returns for each range, an offset and a length, the position of the first one with equal bytes.
 ///
-/// Few bytes of each are looked at first. Those that are alike there are hashed whole, and those of one hash are compared.
+/// A few bytes of each are compared first. Ranges that agree there are hashed completely, and those with equal hashes
+/// are compared.
 ///
 /// # Errors
-/// Bytes are not there.
+/// Bytes that are missing.
 pub(super) fn first_equal(weights: &Weights, ranges: &[(u64, u64)]) -> io::Result<Vec<usize>> {
     let mut by_length: HashMap<u64, Vec<usize>> = HashMap::default();
     for (at, &(_, length)) in ranges.iter().enumerate() {
@@ -27,7 +28,7 @@ pub(super) fn first_equal(weights: &Weights, ranges: &[(u64, u64)]) -> io::Resul
     Ok(first)
 }
 
-/// Ranges of one length, all different.
+/// Distinct ranges of one length.
 #[derive(Default)]
 struct Known {
     by_offset: HashMap<u64, usize>,
@@ -36,7 +37,7 @@ struct Known {
 }
 
 impl Known {
-    /// The range with the bytes of this one; if there is none, this one is known from now on.
+    /// Returns the known range with the bytes of this one. If there is none, adds this one.
     fn find(&mut self, weights: &Weights, ranges: &[(u64, u64)], at: usize) -> io::Result<Option<usize>> {
         let (offset, length) = ranges[at];
         if let Some(&known) = self.by_offset.get(&offset) {
@@ -63,7 +64,7 @@ impl Known {
     }
 }
 
-/// A hash of a few of the bytes, at both ends and between.
+/// Returns a hash of a few of the bytes, at both ends and between.
 fn sample(weights: &Weights, offset: u64, length: u64) -> io::Result<u64> {
     const PIECE: u64 = 1 << 8;
     const PIECES: u64 = 16;
@@ -94,7 +95,7 @@ fn are_equal(weights: &Weights, [a, b]: [u64; 2], length: u64) -> io::Result<boo
     const PIECE: u64 = 1 << 20;
     for start in (0..length).step_by(PIECE as usize) {
         let count = (length - start).min(PIECE) as usize;
-        // One look at a time: a second one inside of it could wait for the first for ever.
+        // The reads are not nested: an inner one could wait for the outer one forever.
         let same = weights.read(a + start, count).and_then(|a| weights.with(b + start, count, |b| a == b));
         if !same.ok_or(io::ErrorKind::UnexpectedEof)? {
             return Ok(false);
@@ -112,7 +113,7 @@ mod tests {
     #[test]
     fn equal_bytes_are_there_once_and_each_constant_is_aligned_without_gaps() {
         let mut bytes: Vec<u8> = (0..30_000_u32).flat_map(u32::to_le_bytes).collect();
-        // Alike in what is looked at first, and different between.
+        // The ranges agree in the bytes that are compared first, and differ between.
         bytes.copy_within(0..40_000, 40_000);
         bytes[40_000 + 2_600] ^= 1;
         bytes.copy_within(0..40_000, 80_000);

@@ -1,4 +1,4 @@
-//! The bytes of constants: what the `.bin` has, which is never read whole, and after it what was added.
+//! Bytes of constants: those of the `.bin`, which is never read completely, followed by added ones.
 
 mod compact;
 mod kept;
@@ -18,9 +18,9 @@ use crate::base::hash::{self, HashMap};
 use crate::base::parallel::share;
 use crate::base::progress::{Stage, each};
 
-/// Where the bytes of a model's constants are: a base, in a file or in memory, and a tail of those that were added.
+/// Bytes of a model's constants: a base, in a file or in memory, and a tail of added constants.
 ///
-/// Constants are named by their position. What the base has keeps its position whatever is added.
+/// Constants are identified by their offset. Offsets in the base never change.
 ///
 /// ```
 /// # use typelift::Weights;
@@ -38,7 +38,7 @@ pub struct Weights {
 
 #[derive(Clone, Default)]
 enum Base {
-    /// Nowhere: types and shapes are known all the same, values are not.
+    /// There are no weights: types and shapes are known, values are not.
     #[default]
     None,
     File(Arc<Bin>),
@@ -46,20 +46,20 @@ enum Base {
     Laid(Arc<Layout>),
 }
 
-/// Something that keeps bytes in memory.
+/// An object that keeps bytes in memory.
 type Owner = Arc<dyn AsRef<[u8]> + Send + Sync>;
 
 /// Bytes of other weights in another order.
 struct Layout {
     of: Weights,
-    /// Without gaps, in order.
+    /// In order, without gaps.
     parts: Vec<Part>,
 }
 
-/// Some bytes of other weights.
+/// Range of bytes of other weights.
 #[derive(Clone, Copy)]
 struct Part {
-    /// Where they begin here.
+    /// The start of the range here.
     start: u64,
     /// Where they are there; `None` for zeros.
     offset: Option<u64>,
@@ -84,7 +84,7 @@ impl Layout {
         self.parts.last().map_or(0, |part| part.start + part.length)
     }
 
-    /// Where the bytes of a range are in the other weights; `None` where they are not all in one part.
+    /// Returns the offset of a range in the other weights; `None` if it is not within one part.
     fn find(&self, range: Range<u64>) -> Option<u64> {
         let at = self.parts.partition_point(|part| part.start <= range.start).checked_sub(1)?;
         let part = self.parts.get(at)?;
@@ -92,7 +92,7 @@ impl Layout {
         Some(offset + (range.start - part.start))
     }
 
-    /// Shows the bytes of a range to `look`, in order, a piece at a time.
+    /// Passes the bytes of a range to `look`, in order, a piece at a time.
     fn read(&self, range: Range<u64>, look: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
         let first = self.parts.partition_point(|part| part.start + part.length <= range.start);
         let parts = self.parts[first..].iter().take_while(|part| part.start < range.end);
@@ -119,7 +119,7 @@ impl Layout {
         copy(&source.file, length, new).map(|()| length)
     }
 
-    /// Writes all bytes to a new file. Each thread gathers a block of them and puts it in its place.
+    /// Writes all bytes to a new file. Each thread collects a block and writes it to its position.
     fn write_to(&self, new: &mut File, on_one_thread: bool) -> io::Result<()> {
         let (length, size) = (self.len(), CHUNK as u64);
         let copied = self.copy_base(new)?;
@@ -145,15 +145,15 @@ struct Bin {
     file: File,
     path: PathBuf,
     length: u64,
-    /// What it was like when it was opened.
+    /// The state of the file when it was opened.
     stamp: Stamp,
     window: Mutex<Window>,
 }
 
-/// The parts of a file around the last small constants that were read: the next one is most often near one of them.
+/// Parts of a file around the last small constants that were read: the next one is usually near one of them.
 #[derive(Default)]
 struct Window {
-    /// Whole pages of the file, each in the place that its number has in a round.
+    /// Whole pages of the file, indexed by their number modulo the length.
     pages: [Page; Window::PAGES],
 }
 
@@ -168,37 +168,37 @@ impl Window {
     const PAGE: u64 = 4 << 10;
 }
 
-/// Bytes that are made when they are read, always the same ones.
+/// Lazily computed, deterministic bytes.
 pub(crate) trait Content: Send + Sync {
-    /// How many they are.
+    /// Returns the number of bytes.
     fn len(&self) -> u64;
 
-    /// Shows the bytes of a range to `look`, in order, a part at a time.
+    /// Passes the bytes of a range to `look`, in order, a part at a time.
     fn read(&self, range: Range<u64>, look: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> io::Result<()>;
 }
 
-/// What was added after the base. Equal constants are stored once.
+/// Constants added after the base. Equal constants are stored once.
 #[derive(Clone, Default)]
 struct Tail {
     /// In order, each at a multiple of [`ALIGNMENT`] from the start of the tail.
     pieces: Arc<Vec<Piece>>,
-    /// The bytes of those that are stored.
+    /// The bytes of stored pieces.
     bytes: Arc<Vec<u8>>,
-    /// The stored pieces with a hash.
+    /// The stored pieces by hash.
     known: Arc<HashMap<u64, Vec<usize>>>,
 }
 
-/// One constant that was added.
+/// An added constant.
 #[derive(Clone)]
 struct Piece {
-    /// Where it begins in the tail.
+    /// The offset in the tail.
     start: u64,
     source: Source,
 }
 
 #[derive(Clone)]
 enum Source {
-    /// A part of the stored bytes.
+    /// A range of the stored bytes.
     Stored(Range<usize>),
     Made(Arc<dyn Content>),
 }
@@ -224,7 +224,7 @@ impl Tail {
         start
     }
 
-    /// Adds bytes, or finds equal ones that were added before; gives their position.
+    /// Adds bytes, or finds equal ones that were added before. Returns their offset.
     fn add(&mut self, bytes: &[u8]) -> u64 {
         let hash = hash::of(bytes);
         let known = self.known.get(&hash).into_iter().flatten();
@@ -240,7 +240,7 @@ impl Tail {
         self.push(Source::Stored(range))
     }
 
-    /// Removes what was added since it was this long.
+    /// Removes everything that was added since the tail had this length.
     fn shorten(&mut self, length: u64) {
         let pieces = Arc::make_mut(&mut self.pieces);
         pieces.truncate(pieces.partition_point(|piece| piece.start < length));
@@ -256,7 +256,7 @@ impl Tail {
         });
     }
 
-    /// What `look` makes of a range of bytes; `None` where they are not all in one piece.
+    /// Calls `look` with a range of bytes; `None` if they are not within one piece.
     fn with<T>(&self, range: Range<u64>, look: impl FnOnce(&[u8]) -> T) -> Option<T> {
         let (source, within) = self.find(range)?;
         match source {
@@ -272,7 +272,7 @@ impl Tail {
         }
     }
 
-    /// Shows the bytes of a range to `look`, in order, a part at a time; `None` where they are not all in one piece.
+    /// Passes the bytes of a range to `look`, in order, a part at a time; `None` if they are not within one piece.
     fn read(&self, range: Range<u64>, look: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> Option<io::Result<()>> {
         let (source, within) = self.find(range)?;
         match source {
@@ -281,7 +281,7 @@ impl Tail {
         }
     }
 
-    /// What holds the bytes of a range, and where they are in it; `None` where they are not all in one piece.
+    /// Returns the source of a range, and its position there; `None` if it is not within one piece.
     fn find(&self, range: Range<u64>) -> Option<(&Source, Range<u64>)> {
         let at = self.pieces.partition_point(|piece| piece.start <= range.start).checked_sub(1)?;
         let piece = self.pieces.get(at).filter(|piece| range.end <= piece.end())?;
@@ -292,7 +292,7 @@ impl Tail {
         self.bytes.get(stored.start + within.start as usize..stored.start + within.end as usize)
     }
 
-    /// Writes all of it, each piece at its place.
+    /// Writes everything, each piece at its offset.
     fn write_to(&self, write: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
         let mut end = 0;
         for piece in each("write", self.pieces.iter()) {
@@ -307,22 +307,22 @@ impl Tail {
     }
 }
 
-/// Constants that are added begin at a multiple of this: a cache line, and what every element type asks for.
+/// Added constants begin at a multiple of this: a cache line, sufficient for every element type.
 const ALIGNMENT: u64 = 64;
 
 impl Weights {
-    /// No weights: types and shapes are known all the same, values are not.
+    /// Creates empty weights: types and shapes are known, values are not.
     #[must_use]
     pub fn none() -> Self {
         Self::default()
     }
 
-    /// Weights in memory.
+    /// Creates weights in memory.
     pub fn from_bytes(bytes: impl Into<Arc<[u8]>>) -> Self {
         Self::from_owner(bytes.into())
     }
 
-    /// Weights in memory that something else keeps, so that they are not copied.
+    /// Creates weights from memory that another object owns, without a copy.
     ///
     /// ```
     /// # use typelift::Weights;
@@ -333,7 +333,8 @@ impl Weights {
         Self { base: Base::Memory(Arc::new(bytes)), ..Self::default() }
     }
 
-    /// The same, and only one thread at a time works on them. Otherwise long constants are shared out.
+    /// Does the same, for memory that only one thread at a time may use. Otherwise long constants are shared by
+    /// threads.
     ///
     /// # Examples
     /// ```
@@ -349,18 +350,18 @@ impl Weights {
         self.on_one_thread
     }
 
-    /// Opens the `.bin` of the same name beside a model's `.xml`; [`none`](Self::none) where there is none.
+    /// Opens the `.bin` of the same name next to a model's `.xml`; [`none`](Self::none) if there is none.
     ///
     /// # Errors
-    /// There is one that cannot be opened.
+    /// A file that exists and cannot be opened.
     pub fn beside(xml: &Path) -> io::Result<Self> {
         Self::open(&xml.with_extension("bin"))
     }
 
-    /// Opens a weights file; [`none`](Self::none) where it does not exist.
+    /// Opens a weights file; [`none`](Self::none) if it does not exist.
     ///
     /// # Errors
-    /// It exists and cannot be opened, or is not a regular file: to read from a pipe could take for ever.
+    /// A file that exists and cannot be opened, or is not a regular file: reading from a pipe could block forever.
     pub fn open(path: &Path) -> io::Result<Self> {
         let open = || {
             if !fs::metadata(path)?.is_file() {
@@ -377,7 +378,7 @@ impl Weights {
         }
     }
 
-    /// The number of bytes; `None` where there are no weights.
+    /// Returns the number of bytes; `None` without weights.
     #[must_use]
     pub fn len(&self) -> Option<u64> {
         match (self.base_len(), self.len_of_tail()) {
@@ -388,19 +389,19 @@ impl Weights {
         }
     }
 
-    /// Whether there are no bytes.
+    /// True if there are no bytes.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len().unwrap_or(0) == 0
     }
 
-    /// Reads `length` bytes at `offset`; `None` where they are not all there.
+    /// Reads `length` bytes at `offset`; `None` if some are missing.
     #[must_use]
     pub fn read(&self, offset: u64, length: usize) -> Option<Vec<u8>> {
         self.with(offset, length, <[u8]>::to_vec)
     }
 
-    /// What `look` makes of `length` bytes at `offset`; `None` where they are not all there.
+    /// Calls `look` with `length` bytes at `offset`; `None` if some are missing.
     pub(crate) fn with<T>(&self, offset: u64, length: usize, look: impl FnOnce(&[u8]) -> T) -> Option<T> {
         let end = offset.checked_add(length as u64)?;
         let base = self.base_len().unwrap_or(0);
@@ -419,10 +420,10 @@ impl Weights {
         }
     }
 
-    /// All bytes, in one piece.
+    /// Returns all bytes in one piece.
     ///
     /// # Errors
-    /// The file that they are in cannot be read.
+    /// A file that cannot be read.
     ///
     /// # Examples
     /// ```
@@ -437,10 +438,10 @@ impl Weights {
         Ok(bytes)
     }
 
-    /// Writes all bytes to a slice that is as long as they are.
+    /// Writes all bytes to a slice of their length.
     ///
     /// # Errors
-    /// The file that they are in cannot be read, or the slice is shorter.
+    /// A file that cannot be read, or a slice that is too short.
     ///
     /// # Examples
     /// ```
@@ -468,8 +469,7 @@ impl Weights {
         Ok(())
     }
 
-    /// The file that has the first bytes, those that were there before any was added, and how many these are. A position in it
-    /// is a position in the weights.
+    /// Returns the file of the base and its length. An offset in the file is an offset in the weights.
     #[must_use]
     pub fn file(&self) -> Option<(&File, u64)> {
         match &self.base {
@@ -478,7 +478,7 @@ impl Weights {
         }
     }
 
-    /// The first bytes, those that were there before any was added, where they are in memory.
+    /// Returns the bytes of the base, if they are in memory.
     ///
     /// # Examples
     /// ```
@@ -493,17 +493,17 @@ impl Weights {
         }
     }
 
-    /// Adds bytes after all others, or finds equal ones that were added before; gives their position.
+    /// Appends bytes, or finds equal ones that were added before. Returns their offset.
     pub(crate) fn add(&mut self, bytes: &[u8]) -> u64 {
         self.start_of_tail() + self.tail.add(bytes)
     }
 
-    /// Adds bytes that are made when they are read; gives their position.
+    /// Appends bytes that are computed when they are read. Returns their offset.
     pub(crate) fn add_made(&mut self, content: Arc<dyn Content>) -> u64 {
         self.start_of_tail() + self.tail.push(Source::Made(content))
     }
 
-    /// Shows `length` bytes at `offset` to `look`, in order, a piece at a time.
+    /// Passes `length` bytes at `offset` to `look`, in order, a piece at a time.
     pub(crate) fn each_piece(
         &self,
         offset: u64,
@@ -523,7 +523,7 @@ impl Weights {
     /// Finds which of the ranges that constants use, each an offset and a length, have equal bytes.
     ///
     /// # Errors
-    /// Bytes are not there.
+    /// Bytes that are missing.
     pub(crate) fn ranges(&self, all: Vec<(u64, u64)>) -> io::Result<Ranges> {
         let end = self.len().unwrap_or(0);
         if all.iter().any(|&(offset, length)| offset.checked_add(length).is_none_or(|it| it > end)) {
@@ -574,32 +574,32 @@ impl Weights {
         }
     }
 
-    /// The path of the file that they are in.
+    /// Returns the path of their file.
     pub(crate) fn path(&self) -> Option<&Path> {
         self.source().map(|source| source.path.as_path())
     }
 
-    /// Whether there are bytes that the file does not have.
+    /// True if there are bytes that the file lacks.
     pub(crate) fn has_added(&self) -> bool {
         self.len_of_tail() > 0 || matches!(self.base, Base::Laid(_))
     }
 
-    /// Whether the file that they are in is the one at `path`, and has all of them.
+    /// True if their file is the one at `path`, and contains all of them.
     pub(crate) fn is_file_at(&self, path: &Path) -> bool {
         !self.has_added() && self.source().is_some_and(|source| FileId::is_at(&source.file, path))
     }
 
-    /// Whether nobody has written to the file since it was opened.
+    /// True if nobody has written to the file since it was opened.
     pub(crate) fn is_unchanged(&self) -> bool {
         self.source().is_none_or(|source| Stamp::of(&source.file).is_ok_and(|stamp| stamp == source.stamp))
     }
 
-    /// Whether the file is unchanged, and still where it was opened.
+    /// True if the file is unchanged, and still at its path.
     pub(crate) fn is_in_place(&self) -> bool {
         self.source().is_none_or(|source| source.stamp.holds_at(&source.path))
     }
 
-    /// Writes all bytes to a new file, which shares blocks with the one that they are in where the file system can.
+    /// Writes all bytes to a new file, which shares blocks with the old one if the file system can.
     pub(crate) fn write_to(&self, new: &mut File) -> io::Result<()> {
         match &self.base {
             Base::None => {}
@@ -637,7 +637,7 @@ impl Weights {
         self.tail.len()
     }
 
-    /// Removes what was added since the tail was this long.
+    /// Removes everything that was added since the tail had this length.
     pub(crate) fn shorten_tail(&mut self, length: u64) {
         if length < self.len_of_tail() {
             self.tail.shorten(length);
@@ -689,7 +689,7 @@ fn zeros(count: u64, look: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> io::Resul
     Ok(())
 }
 
-/// As much is copied at a time.
+/// The number of bytes that are copied at a time.
 const CHUNK: usize = 1 << 20;
 
 /// Copies the first bytes of a file whose cursor others may use.
@@ -707,7 +707,7 @@ fn copy(from: &File, length: u64, to: &mut File) -> io::Result<()> {
     Ok(())
 }
 
-/// Has the system copy, which can share blocks instead; returns how far it came.
+/// Lets the system copy, which can share blocks instead. Returns the number of copied bytes.
 #[cfg(target_os = "linux")]
 fn copy_in_system(from: &File, length: u64, to: &File, stage: &Stage) -> u64 {
     let mut done = 0;
@@ -715,7 +715,7 @@ fn copy_in_system(from: &File, length: u64, to: &File, stage: &Stage) -> u64 {
         let wanted = usize::try_from(length - done).unwrap_or(usize::MAX).min(1 << 28);
         match rustix::fs::copy_file_range(from, Some(&mut done), to, None, wanted) {
             Ok(1..) => stage.at(done),
-            // The bytes that follow are read and written, and what is wrong with them comes out then.
+            // The remaining bytes are copied by reading and writing, which reports any error.
             Ok(0) | Err(_) => break,
         }
     }
@@ -774,13 +774,13 @@ fn read_exact_at(file: &File, mut bytes: &mut [u8], mut offset: u64) -> io::Resu
 fn read_exact_at(_file: &File, _bytes: &mut [u8], _offset: u64) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
-/// How many bytes OpenVINO wants `count` values to have in a weights file.
+/// Returns the number of bytes that OpenVINO requires for `count` values in a weights file.
 pub(crate) fn byte_size(element_type: ElementType, count: u64) -> Option<u128> {
     let bits = u128::from(count).checked_mul(element_type.bits().into())?;
     Some(bits.div_ceil(8))
 }
 
-/// How many bytes `count` values take: those of 3 and 6 bits come in groups of 3 bytes.
+/// Returns the number of bytes of `count` values: those of 3 and 6 bits are stored in groups of 3 bytes.
 pub(crate) fn stored_size(element_type: ElementType, count: u64) -> Option<u128> {
     let size = byte_size(element_type, count)?;
     Some(if [3, 6].contains(&element_type.bits()) { size.next_multiple_of(3) } else { size })

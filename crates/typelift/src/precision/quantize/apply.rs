@@ -81,7 +81,7 @@ impl Quantizer<'_, '_> {
         let tensor_names = self.graph.output(old).map(OutputPort::names).unwrap_or_default();
 
         let new = self.parts.constant(self.graph, Part::Codes, &codes);
-        self.graph.morph(constant.layer, new, &[])?;
+        self.graph.replace_in_place(constant.layer, new, &[])?;
         let mut value = self.convert(old, ElementType::F16)?;
         if mode.has_zero_points() {
             let zeros = self.part(Part::ZeroPoints, &scales, "zero_point")?;

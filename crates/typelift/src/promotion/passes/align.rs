@@ -10,7 +10,7 @@ use crate::findings::Diagnostic;
 use crate::infer::{self, Alignments};
 use crate::model::graph::{EditError, Graph, Input, Layer, LayerId, Model, NewLayer, Output, OutputPort, Place};
 use crate::ops::{self, LayerKind, kind};
-use crate::promotion::align::declared::{self, Correction, Known, Repair};
+use crate::promotion::align::declared::{self, Correction, Overrides, Repair};
 use crate::promotion::align::{self, Retyped, Wanted};
 
 /// Target type of inputs that must agree in element type and do not.
@@ -117,7 +117,7 @@ fn align_as_declared(
         return Ok(diagnostics);
     }
     let changed = retyped_inputs(model);
-    let Repair { alignments, corrections, refusals, .. } = declared::find(model, &Known { changed, relaxed });
+    let Repair { alignments, corrections, refusals, .. } = declared::find(model, &Overrides { changed, relaxed });
     if !refusals.is_empty() {
         let is_refused = |found: &Diagnostic| refusals.iter().any(|refusal| refusal.layer == found.layer);
         diagnostics.retain(|found| !is_refused(found));

@@ -12,12 +12,12 @@ use crate::ops::{LayerKind, kind};
 
 /// A pass that removes Converts whose output another tensor can replace.
 pub(super) struct Elimination {
-    which: Which,
+    selection: Selection,
 }
 
 /// Selection of Converts to remove.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Which {
+enum Selection {
     /// Converts to the type that their input already has.
     Noops,
     /// The same, except those after a layer of several outputs. The producer of a model's output then gets the name of
@@ -29,15 +29,15 @@ enum Which {
 
 impl Elimination {
     pub(super) fn noops() -> Self {
-        Self { which: Which::Noops }
+        Self { selection: Selection::Noops }
     }
 
     pub(super) fn noops_of_singles() -> Self {
-        Self { which: Which::NoopsOfSingles }
+        Self { selection: Selection::NoopsOfSingles }
     }
 
     pub(super) fn chains() -> Self {
-        Self { which: Which::Chains }
+        Self { selection: Selection::Chains }
     }
 }
 
@@ -45,10 +45,10 @@ impl OneGraph for Elimination {
     fn concerns(&self, graph: &Graph, layer: &Layer) -> bool {
         let is_single = || graph.sources(layer.id()).filter_map(|id| graph.layer(id)).all(|it| it.outputs().len() == 1);
         kind(layer) == LayerKind::Convert
-            && match self.which {
-                Which::Noops => is_noop(graph, layer),
-                Which::NoopsOfSingles => is_noop(graph, layer) && is_single(),
-                Which::Chains => true,
+            && match self.selection {
+                Selection::Noops => is_noop(graph, layer),
+                Selection::NoopsOfSingles => is_noop(graph, layer) && is_single(),
+                Selection::Chains => true,
             }
     }
 
@@ -58,7 +58,7 @@ impl OneGraph for Elimination {
         mut found: Vec<LayerId>,
         changes: &mut Changes,
     ) -> Result<(), EditError> {
-        while rewrite(graph, found, changes, self.which)? {
+        while rewrite(graph, found, changes, self.selection)? {
             let concerned = graph.unordered().filter(|layer| self.concerns(graph, layer));
             found = concerned.map(Layer::id).collect();
         }
@@ -89,17 +89,20 @@ fn rewrite(
     graph: &mut Edit<'_>,
     converts: Vec<LayerId>,
     changes: &mut Changes,
-    which: Which,
+    selection: Selection,
 ) -> Result<bool, EditError> {
-    let chains = which == Which::Chains;
+    let chains = selection == Selection::Chains;
     let Savings { replaced, moved, gone } = savings(graph, converts, changes, chains);
     if gone.is_empty() && moved.is_empty() {
         return Ok(false);
     }
     let mut unused = Vec::new();
     let mut wires = Vec::new();
-    let results: HashSet<_> =
-        gone.iter().copied().filter(|made| which == Which::NoopsOfSingles && feeds_a_result(graph, *made)).collect();
+    let results: HashSet<_> = gone
+        .iter()
+        .copied()
+        .filter(|made| selection == Selection::NoopsOfSingles && feeds_a_result(graph, *made))
+        .collect();
     for (from, to) in graph.wires() {
         let made = to.layer.output(0);
         if replaced.contains_key(&made) {
@@ -184,7 +187,7 @@ pub(super) fn names_a_result(graph: &Graph, output: Output, origin: LayerId) -> 
     feeds_a_result(graph, output) && (is_parameter() || has_other_uses())
 }
 
-/// True if a model output uses it, which keeps its own tensor for its names.
+/// True if a model output uses it, selection keeps its own tensor for its names.
 pub(super) fn feeds_a_result(graph: &Graph, output: Output) -> bool {
     let mut users = graph.consumers(output).filter_map(|input| graph.layer(input.layer));
     users.any(|layer| kind(layer) == LayerKind::Result)

@@ -64,7 +64,7 @@ impl Pass {
     ///     let relus = graph.layers().filter(|layer| layer.ty() == "ReLU").map(|layer| layer.id());
     ///     for relu in relus.collect::<Vec<_>>() {
     ///         let inputs: Vec<_> = graph.producers(relu).into_iter().flatten().collect();
-    ///         graph.morph(relu, with.clone(), &inputs)?;
+    ///         graph.replace_in_place(relu, with.clone(), &inputs)?;
     ///     }
     ///     Ok(())
     /// }

@@ -112,7 +112,7 @@ fn tap(model: &mut Model, name: &str, new: Option<&str>) -> Result<(), String> {
     for (tensor, found) in tensors(model, name)? {
         let new = new.map(|new| if found == name { Ok(new.to_owned()) } else { renamed(name, new, &found) });
         let new = new.transpose()?;
-        model.edit(|edit| edit.tap(tensor, new.as_deref())).map_err(text_of)?;
+        model.edit(|edit| edit.expose(tensor, new.as_deref())).map_err(text_of)?;
     }
     Ok(())
 }

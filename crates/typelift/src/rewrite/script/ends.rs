@@ -34,7 +34,7 @@ pub(super) fn add_output(model: &mut Model, lets: &Lets, name: &str, value: &For
     let value = value.resolve(model, lets, None)?;
     let added = model.edit(|edit| {
         let tensor = value.build(edit, None)?;
-        edit.tap(tensor, Some(name))
+        edit.expose(tensor, Some(name))
     });
     added.map(drop).map_err(text_of)
 }

@@ -1,11 +1,11 @@
-//! What a file has besides its bytes, carried over to the one that takes its place.
+//! Attributes of a file other than its bytes, transferred to its replacement.
 
 use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 
-/// Gives `new` the permissions, and where the system allows it the owner and the extended attributes, of the file at `old`;
-/// nothing where there is none.
+/// Copies the permissions of the file at `old` to `new`, and where the system allows it the owner and the extended
+/// attributes. Does nothing if there is no such file.
 pub(super) fn keep(old: &Path, new: &File) -> io::Result<()> {
     let Ok(found) = fs::metadata(old) else { return Ok(()) };
     #[cfg(unix)]
@@ -17,7 +17,7 @@ pub(super) fn keep(old: &Path, new: &File) -> io::Result<()> {
     new.set_permissions(found.permissions())
 }
 
-/// Owner and permissions. A group that the file cannot be given leaves its rights to nobody.
+/// Copies owner and permissions. If the group cannot be set, its permissions are withdrawn.
 #[cfg(unix)]
 fn own(old: &fs::Metadata, new: &File) -> io::Result<()> {
     use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
@@ -29,7 +29,7 @@ fn own(old: &fs::Metadata, new: &File) -> io::Result<()> {
     new.set_permissions(fs::Permissions::from_mode(mode))
 }
 
-/// Extended attributes. Those that only the system may set, and file systems without any, are passed over.
+/// Copies extended attributes. Those that only the system may set are skipped, as are file systems without any.
 #[cfg(unix)]
 fn copy_extended(old: &Path, new: &File) {
     use xattr::FileExt;

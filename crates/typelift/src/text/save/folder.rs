@@ -1,5 +1,5 @@
-//! The directory in which files are made, reached through a descriptor: what somebody puts in its place, or a link in it, leads
-//! nowhere.
+//! The directory in which files are prepared, accessed through a descriptor. Replacing it, or a link in it, cannot
+//! redirect the access.
 
 use std::fs::File;
 use std::io;
@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use rustix::fs::{self, AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat};
 use rustix::process::geteuid;
 
-/// What tells this user's directory from those of others.
+/// Returns the part of the name that distinguishes this user's directory.
 pub(super) fn user() -> String {
     geteuid().as_raw().to_string()
 }
@@ -23,7 +23,7 @@ pub(super) struct Folder {
 }
 
 impl Folder {
-    /// Opens a directory, or makes it, so that nobody else may look into it. Whether it was made.
+    /// Opens or creates a directory that no other user can read. The flag is true if it was created.
     pub(super) fn make(path: &Path) -> io::Result<(Self, bool)> {
         loop {
             let made = match fs::mkdir(path, Mode::RWXU) {
@@ -37,10 +37,10 @@ impl Folder {
         }
     }
 
-    /// Opens a directory; `None` where there is none.
+    /// Opens a directory; `None` if there is none.
     ///
     /// # Errors
-    /// What is there is a link, no directory, or another user's.
+    /// A link, something other than a directory, or another user's directory.
     pub(super) fn open(path: &Path) -> io::Result<Option<Self>> {
         Self::find(path, false)
     }
@@ -62,7 +62,7 @@ impl Folder {
         }
     }
 
-    /// Whether a file that this user makes gets the owner of the directory, as on file systems that know only one user.
+    /// True if files that this user creates get the owner of the directory, as on file systems with only one user.
     fn gives_its_owner(&self) -> io::Result<bool> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let name = format!("{}-{}.probe", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
@@ -71,10 +71,10 @@ impl Folder {
         Ok(fs::fstat(&probe)?.st_uid == self.owner)
     }
 
-    /// Opens the file that is locked, and where it is `made`, creates it.
+    /// Opens the lock file. If `made` is true, creates it.
     ///
     /// # Errors
-    /// What is there is not a regular file of this user with one name.
+    /// Something other than a regular file of this user with one name.
     pub(super) fn lock(&self, name: &str, made: bool) -> io::Result<File> {
         let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let flags = if made { flags | OFlags::CREATE } else { flags };
@@ -92,7 +92,7 @@ impl Folder {
         }
     }
 
-    /// Whether an open file is still the one of this name.
+    /// True if an open file is still the one with this name.
     pub(super) fn is_at(&self, name: &str, file: &File) -> bool {
         let id = |found: Stat| (found.st_dev, found.st_ino);
         fs::fstat(file).is_ok_and(|open| self.stat(name).is_some_and(|found| id(found) == id(open)))
@@ -104,12 +104,12 @@ impl Folder {
         Ok(fs::openat(&self.descriptor, name, flags, Mode::from_raw_mode(0o666))?.into())
     }
 
-    /// Whether anything has this name.
+    /// True if anything has this name.
     pub(super) fn has(&self, name: &str) -> bool {
         self.stat(name).is_some()
     }
 
-    /// Whether a file of this user has this name.
+    /// True if a file of this user has this name.
     pub(super) fn has_file(&self, name: &str) -> bool {
         self.stat(name).is_some_and(|found| is_file(&found) && found.st_uid == self.owner)
     }
@@ -118,7 +118,7 @@ impl Folder {
         fs::statat(&self.descriptor, name, AtFlags::SYMLINK_NOFOLLOW).ok()
     }
 
-    /// Moves a file out of the directory, over what is there.
+    /// Moves a file out of the directory, replacing the destination.
     pub(super) fn give(&self, name: &str, to: &Path) -> io::Result<()> {
         Ok(fs::renameat(&self.descriptor, name, CWD, to)?)
     }
@@ -128,7 +128,7 @@ impl Folder {
         Ok(fs::renameat(CWD, from, &self.descriptor, name)?)
     }
 
-    /// Makes a hard link to a file, or a symbolic one to another file system.
+    /// Creates a hard link to a file, or a symbolic one across file systems.
     pub(super) fn link(&self, from: &Path, name: &str) -> io::Result<()> {
         fs::linkat(CWD, from, &self.descriptor, name, AtFlags::empty())
             .or_else(|_| fs::symlinkat(from, &self.descriptor, name))
@@ -140,7 +140,7 @@ impl Folder {
         Ok(fs::unlinkat(&self.descriptor, name, AtFlags::empty())?)
     }
 
-    /// The names in the directory.
+    /// Returns the names in the directory.
     pub(super) fn names(&self) -> io::Result<Vec<String>> {
         let entries = Dir::read_from(&self.descriptor)?.flatten();
         Ok(entries.filter_map(|entry| entry.file_name().to_str().ok().map(str::to_owned)).collect())
@@ -151,7 +151,7 @@ impl Folder {
         Ok(fs::fsync(&self.descriptor)?)
     }
 
-    /// Where the directory is.
+    /// Returns the path of the directory.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }

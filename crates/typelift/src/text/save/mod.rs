@@ -45,7 +45,7 @@ pub use crate::base::file::{FileId, Stamp};
 use stage::{Pair, Single};
 pub use stage::{interrupt, on_wait};
 
-/// How a model gets its `.bin`.
+/// Way in which a model gets its `.bin`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum WeightsMode {
@@ -53,23 +53,23 @@ pub enum WeightsMode {
     /// their offsets, unless [`Compact`](Self::Compact) saves at least 64 KiB or 1 %.
     #[default]
     Copy,
-    /// A hard link, or a symbolic one to another file system. The model must not have constants of its own.
+    /// A hard link, or a symbolic one across file systems. The model must have no added constants.
     Link,
-    /// Not at all: a `.bin` that is there stays.
+    /// Not at all: an existing `.bin` is kept.
     None,
     /// A file that holds what the constants use and nothing else, equal bytes once.
     Compact,
 }
 
-/// How to save a model.
+/// Options for saving a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SaveOptions {
-    /// How the graph is printed.
+    /// The format of the graph.
     pub text: WriteOptions,
-    /// How the model gets its `.bin`.
+    /// The way in which the model gets its `.bin`.
     pub weights: WeightsMode,
-    /// Whether the model goes where it was read from: then its `.bin` stays unless constants were added to it.
+    /// True if the model replaces the file that it was read from: its `.bin` is then kept, unless constants were added.
     pub in_place: bool,
     /// Largest size of the new weights, in sizes of those that the model was read with and of the values that were added to
     /// it. Constants that overlap there need bytes of their own once their type is changed.
@@ -87,8 +87,8 @@ const MAX_GROWTH: u64 = 16;
 /// Size of weights, in bytes, that is never too large.
 const ALWAYS_ALLOWED: u64 = 1 << 20;
 
-/// Why a model was not saved. Nothing was replaced, unless an [`Io`](Self::Io) error says that the disk failed between
-/// the two files; then [`recover`] completes the pair.
+/// Reason why a model was not saved. Nothing was replaced, with one exception: an [`Io`](Self::Io) error between the
+/// two files, after which [`recover`] completes the pair.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SaveError {
@@ -97,19 +97,19 @@ pub enum SaveError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// The path is the one of the weights.
+    /// The path is that of the weights.
     #[error("cannot write `{}`: the name of a graph does not end in .bin", .0.display())]
     NamedAsWeights(PathBuf),
-    /// There is something at the path that is not a file.
+    /// Something other than a file is at the path.
     #[error("cannot write `{}`: it is not a regular file", .0.display())]
     NotAFile(PathBuf),
-    /// The model has constants, and their bytes are not known.
+    /// The model has constants whose bytes are unknown.
     #[error("{}", .0.message)]
     MissingWeights(Box<Diagnostic>),
-    /// Constants were added to the model, which need a `.bin` of its own.
+    /// Constants were added to the model, which therefore needs its own `.bin`.
     #[error("constants were added to the model, so its .bin cannot be left out, nor be a link to the original")]
     AddedConstants,
     /// The new weights would be much larger than the old ones.
@@ -122,7 +122,7 @@ pub enum SaveError {
         /// Size of the new ones.
         after: u64,
     },
-    /// The weights are not what they were when the model was read.
+    /// The weights have changed since the model was read.
     #[error("`{}` was changed or replaced after the model was read", .0.display())]
     WeightsChanged(PathBuf),
 }
@@ -140,11 +140,12 @@ impl Model {
     /// Nothing is written through a symbolic link. A link at one of the two paths is replaced by a file, and the file it leads
     /// to stays as it is.
     ///
-    /// What nobody changed is copied from the text that the model was read from. Both files are written whole and replaced
-    /// together; a run that is killed between the two is completed by the next [`save`](Self::save) or [`recover`].
+    /// Unchanged parts are copied from the text that the model was read from. Both files are written completely and
+    /// replaced together. If a run is killed between the two, the next [`save`](Self::save) or [`recover`] completes
+    /// the pair.
     ///
     /// # Errors
-    /// [`SaveError`]; an old pair is still there then.
+    /// [`SaveError`]; the old pair still exists then.
     ///
     /// # Examples
     /// ```
@@ -163,7 +164,7 @@ impl Model {
     /// If no constants came or went, the `.bin` stays byte for byte.
     ///
     /// # Errors
-    /// [`SaveError`]; an old pair is still there then.
+    /// [`SaveError`]; the old pair still exists then.
     pub fn save_with(&self, path: impl AsRef<Path>, options: SaveOptions) -> Result<(), SaveError> {
         let path = path.as_ref();
         let has_changed = self.weights.has_added() || self.weights.len().is_some() && self.has_lost_constants();
@@ -184,7 +185,8 @@ impl Model {
         let destination = Destination::new(path)?;
         stage::recover(destination.xml).map_err(SaveError::io(path))?;
         let weights = self.weights_to_write(&destination, options)?;
-        // A file that stays as it is keeps its time. Only one as long as the source is worth printing the model for.
+        // An unchanged file keeps its modification time. The model is printed for comparison only if the file has the
+        // length of the source.
         let source = self.source().as_bytes();
         let is_as_long = || fs::metadata(destination.xml).is_ok_and(|old| old.len() == source.len() as u64);
         let is_source = || fs::read(destination.xml).is_ok_and(|old| old == source);
@@ -201,7 +203,7 @@ impl Model {
         pair.replace().map_err(SaveError::io(destination.xml))
     }
 
-    /// Whether the `.bin` is to be written.
+    /// True if the `.bin` must be written.
     fn weights_to_write(&self, destination: &Destination<'_>, options: SaveOptions) -> Result<bool, SaveError> {
         let added = self.weights.has_added();
         if added && matches!(options.weights, WeightsMode::Link | WeightsMode::None) {
@@ -239,7 +241,7 @@ impl Model {
         }
     }
 
-    /// Fails where the weights are not what they were when the model was read.
+    /// Fails if the weights have changed since the model was read.
     fn weights_as_read(&self, are_so: impl Fn(&Weights) -> bool) -> Result<(), SaveError> {
         match self.weights.path() {
             Some(path) if !are_so(&self.weights) => Err(SaveError::WeightsChanged(path.to_owned())),
@@ -248,24 +250,24 @@ impl Model {
     }
 }
 
-/// Completes a pair whose replacement was killed between its two files, and removes what else a killed run has left of it.
-/// Whether there was something to complete.
+/// Completes a pair whose replacement was killed between its two files, and removes other remains of killed runs.
+/// Returns true if a pair was completed.
 ///
-/// Where the weights are the new ones, the new graph is put beside them, and otherwise the old one is put back. Saving to `path`
-/// does it first. For whoever is about to write there: a reader asks [`is_half_written`].
+/// If the weights are new, the new graph is put next to them; otherwise the old graph is restored. Saving to `path`
+/// does this first. Call it before writing; a reader calls [`is_half_written`].
 ///
 /// # Errors
-/// Those of the system, and where what lies there is not of a run of this user.
+/// An error of the system, or remains that do not belong to a run of this user.
 pub fn recover(path: &Path) -> io::Result<bool> {
     stage::recover(path)
 }
 
-/// Whether a pair is one that a killed run has left without its `.xml`, so that [`recover`] completes it. Writes nothing.
+/// True if a killed run has left the pair without its `.xml`, so that [`recover`] completes it. Writes nothing.
 ///
-/// Where another process is replacing the pair at this moment, it waits until that is done.
+/// If another process is replacing the pair, waits until it has finished.
 ///
 /// # Errors
-/// As for [`recover`].
+/// The errors of [`recover`].
 ///
 /// # Examples
 /// ```
@@ -281,7 +283,7 @@ pub fn is_half_written(path: &Path) -> io::Result<bool> {
 /// old one. A symbolic link is replaced too, and the file it leads to stays as it is.
 ///
 /// # Errors
-/// What `write` returns, and those of the system; an old file is still there then.
+/// The error of `write`, or of the system; the old file still exists then.
 ///
 /// # Examples
 /// ```
@@ -323,8 +325,8 @@ impl<'a> Destination<'a> {
     }
 }
 
-/// The refusal to save a model with a constant whose bytes are not known, which names the first of them; `None` where there is
-/// nothing to refuse.
+/// Returns the refusal to save a model with a constant whose bytes are unknown, which names the first of them; `None`
+/// if there is none.
 #[must_use]
 pub fn missing_weights(model: &Model) -> Option<Diagnostic> {
     if model.weights().len().is_some() {
@@ -344,7 +346,7 @@ pub fn missing_weights(model: &Model) -> Option<Diagnostic> {
     None
 }
 
-/// Whether a layer is a constant with bytes in the weights.
+/// True for a constant with bytes in the weights.
 fn is_stored(layer: &Layer) -> bool {
     let is_constant = || {
         let operation = layer.operation();

@@ -1,10 +1,10 @@
-//! The directory in which files are made, where the system has no descriptors of directories.
+//! The directory in which files are prepared, for systems without descriptors of directories.
 
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// What tells this user's directory from those of others: it is known to the system alone.
+/// Returns the part of the name that distinguishes this user's directory; only the system knows it.
 pub(super) fn user() -> String {
     "user".to_owned()
 }
@@ -15,7 +15,7 @@ pub(super) struct Folder {
 }
 
 impl Folder {
-    /// Opens a directory, or makes it. Whether it was made.
+    /// Opens or creates a directory. The flag is true if it was created.
     pub(super) fn make(path: &Path) -> io::Result<(Self, bool)> {
         let made = match fs::create_dir(path) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => false,
@@ -24,10 +24,10 @@ impl Folder {
         Ok((Self { path: path.to_owned() }, made))
     }
 
-    /// Opens a directory; `None` where there is none.
+    /// Opens a directory; `None` if there is none.
     ///
     /// # Errors
-    /// What is there is a link or no directory.
+    /// A link, or something other than a directory.
     pub(super) fn open(path: &Path) -> io::Result<Option<Self>> {
         match fs::symlink_metadata(path) {
             Ok(found) if found.is_dir() => Ok(Some(Self { path: path.to_owned() })),
@@ -37,12 +37,12 @@ impl Folder {
         }
     }
 
-    /// Opens the file that is locked, and where it is `made`, creates it.
+    /// Opens the lock file. If `made` is true, creates it.
     pub(super) fn lock(&self, name: &str, made: bool) -> io::Result<File> {
         File::options().read(true).write(true).create(made).truncate(false).open(self.path.join(name))
     }
 
-    /// Whether an open file is still the one of this name.
+    /// True if an open file is still the one with this name.
     pub(super) fn is_at(&self, name: &str, _file: &File) -> bool {
         self.has(name)
     }
@@ -52,17 +52,17 @@ impl Folder {
         File::create_new(self.path.join(name))
     }
 
-    /// Whether anything has this name.
+    /// True if anything has this name.
     pub(super) fn has(&self, name: &str) -> bool {
         fs::symlink_metadata(self.path.join(name)).is_ok()
     }
 
-    /// Whether a file has this name.
+    /// True if a file has this name.
     pub(super) fn has_file(&self, name: &str) -> bool {
         fs::symlink_metadata(self.path.join(name)).is_ok_and(|found| found.is_file())
     }
 
-    /// Moves a file out of the directory, over what is there.
+    /// Moves a file out of the directory, replacing the destination.
     pub(super) fn give(&self, name: &str, to: &Path) -> io::Result<()> {
         fs::rename(self.path.join(name), to)
     }
@@ -72,7 +72,7 @@ impl Folder {
         fs::rename(from, self.path.join(name))
     }
 
-    /// Makes a hard link to a file.
+    /// Creates a hard link to a file.
     pub(super) fn link(&self, from: &Path, name: &str) -> io::Result<()> {
         fs::hard_link(from, self.path.join(name))
     }
@@ -82,17 +82,17 @@ impl Folder {
         fs::remove_file(self.path.join(name))
     }
 
-    /// The names in the directory.
+    /// Returns the names in the directory.
     pub(super) fn names(&self) -> io::Result<Vec<String>> {
         Ok(fs::read_dir(&self.path)?.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect())
     }
 
-    /// Waits until the names in the directory are on the disk, where the system can.
+    /// Waits until the names in the directory are on the disk, if the system can.
     pub(super) fn sync(&self) -> io::Result<()> {
         Ok(())
     }
 
-    /// Where the directory is.
+    /// Returns the path of the directory.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }

@@ -1,8 +1,9 @@
-//! What takes the place of files is made beside them, in the directory `.typelift-USER.tmp`, under names that begin with a hash of
-//! the name of the file.
+//! Replacements of files are prepared next to them, in the directory `.typelift-USER.tmp`, under names that begin with
+//! a hash of the file's name.
 //!
-//! `HASH.lock` is locked as long as its process runs, so that the next run knows what was left behind. What a pair has tells how far
-//! it came, because `HASH.bin` is there before `HASH.xml`, and both are whole before the old graph becomes `HASH.old`.
+//! `HASH.lock` is locked while its process runs, so that the next run recognizes remains. The existing files show how
+//! far a run came: `HASH.bin` is created before `HASH.xml`, and both are complete before the old graph becomes
+//! `HASH.old`.
 
 use std::collections::HashSet;
 use std::fs::{self, File, TryLockError};
@@ -16,25 +17,26 @@ use crate::base::file::directory;
 
 /// The new graph of a pair.
 const GRAPH: &str = "xml";
-/// Its new weights.
+/// The new weights of a pair.
 const WEIGHTS: &str = "bin";
 /// The graph that is replaced.
 const OLD: &str = "old";
-/// What takes the place of one file.
+/// Replacement of one file.
 const NEW: &str = "new";
 const LOCK: &str = "lock";
-/// What a place can have, in the order in which it is removed.
+/// The files of a place, in the order of removal.
 const ENDINGS: [&str; 4] = [GRAPH, WEIGHTS, OLD, NEW];
 
-/// Whether saves are to end. Whoever begins one, replaces files or cleans up holds it to read, so that many can at a time.
+/// True if saves must end. Every save holds it for reading while it begins, replaces files or cleans up, so that many
+/// can run at a time.
 static INTERRUPTED: RwLock<bool> = RwLock::new(false);
 
-/// What this process is writing.
+/// Files that this process is writing.
 #[derive(Default)]
 struct Running {
     /// The directory and the hash of each place.
     places: HashSet<(PathBuf, String)>,
-    /// Directories that were searched for what killed runs have left.
+    /// Directories that were searched for remains of killed runs.
     swept: HashSet<PathBuf>,
 }
 
@@ -46,13 +48,14 @@ fn running() -> MutexGuard<'static, Running> {
 
 static ON_WAIT: OnceLock<fn(&Path)> = OnceLock::new();
 
-/// Has `tell` called with the path of a file before this process waits for another one that is writing it. The first call counts.
+/// Registers a function that is called with the path of a file before this process waits for another one that is
+/// writing it. The first registration is used.
 pub fn on_wait(tell: fn(&Path)) {
     let _first = ON_WAIT.set(tell);
 }
 
-/// Removes what unfinished saves of this process have written so far, and lets no other begin or finish; one that is
-/// replacing files at this moment is waited for. For handlers of signals that end the process.
+/// Removes the files of unfinished saves of this process, and prevents others from beginning or finishing. A save that
+/// is replacing files finishes first. For handlers of signals that end the process.
 pub fn interrupt() {
     *INTERRUPTED.write().unwrap_or_else(PoisonError::into_inner) = true;
     for (path, hash) in running().places.drain() {
@@ -62,25 +65,25 @@ pub fn interrupt() {
     }
 }
 
-/// Keeps [`interrupt`] away until what is returned is dropped.
+/// Blocks [`interrupt`] until the result is dropped.
 fn uninterrupted() -> io::Result<RwLockReadGuard<'static, bool>> {
     let interrupted = INTERRUPTED.read().unwrap_or_else(PoisonError::into_inner);
     if *interrupted { Err(io::ErrorKind::Interrupted.into()) } else { Ok(interrupted) }
 }
 
-/// Where what replaces one file is made; nobody else is at it while its lock is held.
+/// Place where the replacement of one file is prepared; its lock excludes other processes.
 struct Place {
     folder: Folder,
     hash: String,
-    /// What it may have, in the order in which it is removed: the graph of a pair goes before its weights.
+    /// The files that it may have, in the order of removal: the graph of a pair before its weights.
     has: Vec<&'static str>,
-    /// Whether it stays when this process is done with it: the next run needs it.
+    /// True if it is kept after this process, because the next run needs it.
     stays: bool,
     _lock: File,
 }
 
 impl Place {
-    /// The place of a file; waits where another process has it.
+    /// Returns the place of a file; waits if another process has it.
     fn new(file: &Path) -> io::Result<Self> {
         loop {
             if let Some(place) = Self::try_new(file)? {
@@ -89,7 +92,7 @@ impl Place {
         }
     }
 
-    /// `None` where another process had the place, or removed the directory.
+    /// Returns `None` if another process had the place, or removed the directory.
     fn try_new(file: &Path) -> io::Result<Option<Self>> {
         let uninterrupted = uninterrupted()?;
         step()?;
@@ -114,7 +117,7 @@ impl Place {
         Ok(None)
     }
 
-    /// The place that a killed run has left of a file, once no process is at it; `None` where there is none.
+    /// Returns the place that a killed run has left for a file, once no process uses it; `None` if there is none.
     fn left(folder: Folder, file: &Path) -> io::Result<Option<Self>> {
         let hash = hash(file);
         let Some(lock) = absent(folder.lock(&name(&hash, LOCK), false))? else { return Ok(None) };
@@ -122,7 +125,7 @@ impl Place {
             wait(&lock, file)?;
         }
         let is_there = folder.is_at(&name(&hash, LOCK), &lock);
-        // Only a place that is there is dropped: another thread may have the next one of this name.
+        // Only an existing place is dropped: another thread may have the next one of this name.
         Ok(is_there.then(|| Self { folder, hash, has: ENDINGS.to_vec(), stays: true, _lock: lock }))
     }
 
@@ -130,7 +133,7 @@ impl Place {
         name(&self.hash, ending)
     }
 
-    /// Makes a file; where one is replaced, it is on the disk then, and has what that one has.
+    /// Creates a file. If it replaces another one, it is synced and gets that file's attributes.
     fn make(
         &mut self,
         ending: &'static str,
@@ -149,7 +152,7 @@ impl Place {
         Ok(())
     }
 
-    /// Moves a file out of the place, over what is there.
+    /// Moves a file out of the place, replacing the destination.
     fn give(&mut self, ending: &str, to: &Path) -> io::Result<()> {
         step()?;
         self.folder.give(&self.name(ending), to)?;
@@ -157,20 +160,20 @@ impl Place {
         Ok(())
     }
 
-    /// Removes what a killed run has left, but for the lock.
+    /// Removes the remains of a killed run, except the lock.
     fn clear(&mut self) -> io::Result<()> {
         remove(&self.folder, &self.hash, &self.has)?;
         self.has.clear();
         Ok(())
     }
 
-    /// Removes what there is, and the directory where nothing else is in it.
+    /// Removes the files, and the directory if nothing else is in it.
     fn vacate(&self) -> io::Result<()> {
         vacate(&self.folder, &self.hash, &self.has)
     }
 
-    /// What a killed run had still to put in the place of a graph: the new one where the weights are new, else the old one.
-    /// `None` where that is there.
+    /// Returns the graph that a killed run still had to put in place: the new one if the weights are new, else the old
+    /// one. `None` if the graph exists.
     fn left_to_do(&self, xml: &Path) -> Option<&'static str> {
         if fs::symlink_metadata(xml).is_ok() {
             return None;
@@ -179,7 +182,7 @@ impl Place {
         self.folder.has_file(&self.name(ending)).then_some(ending)
     }
 
-    /// Does what a killed run had still to do. Whether there was anything.
+    /// Completes the work of a killed run. Returns true if there was any.
     fn settle(&mut self, xml: &Path) -> io::Result<bool> {
         let Some(ending) = self.left_to_do(xml) else { return Ok(false) };
         self.give(ending, xml)?;
@@ -194,32 +197,32 @@ impl Drop for Place {
         let _interrupted_or_not = INTERRUPTED.read();
         let is_own = running().places.remove(&(self.folder.path().to_owned(), self.hash.clone()));
         if is_own && !self.stays {
-            // What cannot be removed now is removed by the next run.
+            // Files that cannot be removed now are removed by the next run.
             let _left = self.vacate();
         }
     }
 }
 
-/// What takes the place of one file.
+/// Replacement of one file.
 pub(super) struct Single {
     place: Place,
     replaces: bool,
 }
 
 impl Single {
-    /// Begins to replace a file; waits where another process does.
+    /// Begins to replace a file; waits if another process is replacing it.
     pub(super) fn new(file: &Path) -> io::Result<Self> {
         let mut place = Place::new(file)?;
         place.clear()?;
         Ok(Self { place, replaces: file.exists() })
     }
 
-    /// Makes what is to take the place of the file.
+    /// Writes the replacement of the file.
     pub(super) fn write(&mut self, file: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
         self.place.make(NEW, self.replaces.then_some(file), write)
     }
 
-    /// Puts it there.
+    /// Moves the replacement to its destination.
     pub(super) fn replace(mut self, file: &Path) -> io::Result<()> {
         let _uninterrupted = uninterrupted()?;
         self.place.give(NEW, file)?;
@@ -227,17 +230,18 @@ impl Single {
     }
 }
 
-/// What takes the place of a graph and its weights.
+/// Replacement of a graph and its weights.
 pub(super) struct Pair<'a> {
     xml: &'a Path,
     bin: &'a Path,
     place: Place,
-    /// Whether a file is there whose place is taken, so that what takes it must be on the disk first.
+    /// True if an existing file is replaced, so that the replacement must be synced first.
     replaces: bool,
 }
 
 impl<'a> Pair<'a> {
-    /// Begins to replace a pair; waits where another process does. Completes or removes what a killed run has left of it.
+    /// Begins to replace a pair; waits if another process is replacing it. Completes or removes the remains of a killed
+    /// run.
     pub(super) fn new(xml: &'a Path, bin: &'a Path) -> io::Result<Self> {
         let mut place = Place::new(xml)?;
         place.settle(xml)?;
@@ -245,30 +249,30 @@ impl<'a> Pair<'a> {
         Ok(Self { xml, bin, place, replaces: xml.exists() || bin.exists() })
     }
 
-    /// Makes the weights, which come first.
+    /// Writes the weights, which come first.
     pub(super) fn write_weights(&mut self, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
         self.place.make(WEIGHTS, self.replaces.then_some(self.bin), write)
     }
 
-    /// Makes the weights a link to the file `from`: a hard one, or a symbolic one to another file system.
+    /// Makes the weights a link to the file `from`: a hard one, or a symbolic one across file systems.
     pub(super) fn link_weights(&mut self, from: &Path) -> io::Result<()> {
         step()?;
         self.place.has.insert(0, WEIGHTS);
         self.place.folder.link(&fs::canonicalize(from)?, &self.place.name(WEIGHTS))
     }
 
-    /// Makes the graph.
+    /// Writes the graph.
     pub(super) fn write_graph(&mut self, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
         self.place.make(GRAPH, self.replaces.then_some(self.xml), write)
     }
 
-    /// Puts both in their places.
+    /// Moves both to their destinations.
     pub(super) fn replace(mut self) -> io::Result<()> {
         let _uninterrupted = uninterrupted()?;
         self.sync_all()?;
         let had_old = self.take_old()?;
         if let Err(error) = self.replace_weights(had_old) {
-            // The old weights are still there, and so the old graph goes back to them.
+            // The old weights still exist, so the old graph is restored.
             let is_back = !had_old || self.place.give(OLD, self.xml).is_ok();
             self.place.stays = !is_back;
             return Err(error);
@@ -300,7 +304,7 @@ impl<'a> Pair<'a> {
         }
     }
 
-    /// Puts the weights in their place, once it is certain that the old graph is gone from its own.
+    /// Moves the weights to their destination, once the removal of the old graph is certain.
     fn replace_weights(&mut self, had_old: bool) -> io::Result<()> {
         if had_old {
             sync(directory(self.xml))?;
@@ -308,7 +312,7 @@ impl<'a> Pair<'a> {
         self.place.give(WEIGHTS, self.bin)
     }
 
-    /// Waits until the names of what was made are on the disk.
+    /// Waits until the names of the prepared files are on the disk.
     fn sync_all(&self) -> io::Result<()> {
         step()?;
         if !self.replaces {
@@ -351,7 +355,7 @@ fn remove(folder: &Folder, hash: &str, endings: &[&str]) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes a place that has these files, and the directory where nothing else is in it.
+/// Removes a place that has these files, and the directory if nothing else is in it.
 fn vacate(folder: &Folder, hash: &str, endings: &[&str]) -> io::Result<()> {
     remove(folder, hash, endings)?;
     remove(folder, hash, &[LOCK])?;
@@ -366,7 +370,7 @@ fn remove_empty(folder: &Folder) -> io::Result<()> {
     }
 }
 
-/// `None` where nothing is there.
+/// Returns `None` if nothing is there.
 fn absent<T>(result: io::Result<T>) -> io::Result<Option<T>> {
     match result {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -374,8 +378,8 @@ fn absent<T>(result: io::Result<T>) -> io::Result<Option<T>> {
     }
 }
 
-/// Removes what killed runs have left of other files, once in the life of this process, and the directory where it is empty then.
-/// Whether it was the time to do it. What cannot be removed harms nobody.
+/// Removes remains of other files from killed runs, once per process, and the directory if it is empty then. Returns
+/// true if it did so now. Files that cannot be removed are harmless.
 fn sweep(folder: &Folder) -> bool {
     if !running().swept.insert(folder.path().to_owned()) {
         return false;
@@ -395,7 +399,7 @@ pub(super) fn forget_sweeps() {
     running().swept.clear();
 }
 
-/// Removes a place whose process is gone, unless a pair waits for it.
+/// Removes a place whose process has ended, unless a pair waits for it.
 fn remove_abandoned(folder: &Folder, hash: &str) -> io::Result<()> {
     let lock = folder.lock(&name(hash, LOCK), false)?;
     let is_abandoned = lock.try_lock().is_ok() && folder.is_at(&name(hash, LOCK), &lock);
@@ -404,8 +408,8 @@ fn remove_abandoned(folder: &Folder, hash: &str) -> io::Result<()> {
     if is_abandoned && !is_awaited { vacate(folder, hash, &ENDINGS) } else { Ok(()) }
 }
 
-/// Whether another process holds a lock; takes it where none does. Some file systems have no locks: two runs that write one model
-/// at a time are not kept apart there.
+/// True if another process holds a lock; otherwise takes the lock. On file systems without locks, two runs that write
+/// one model at a time are not separated.
 fn is_locked(lock: &File) -> io::Result<bool> {
     match lock.try_lock() {
         Ok(()) => Ok(false),
@@ -422,12 +426,12 @@ fn wait(lock: &File, file: &Path) -> io::Result<()> {
     lock.lock().or_else(unsupported)
 }
 
-/// The directory in which what replaces a file is made.
+/// Returns the directory in which the replacement of a file is prepared.
 pub(super) fn folder_of(file: &Path) -> PathBuf {
     directory(file).join(format!(".typelift-{}.tmp", folder::user()))
 }
 
-/// FNV-1a of the name of a file: the same in every release, and as short for the longest name that a file can have.
+/// Returns the FNV-1a hash of a file's name: the same in every release, and short for any name.
 pub(super) fn hash(file: &Path) -> String {
     let bytes = file.file_name().unwrap_or_default().as_encoded_bytes();
     let hash = bytes
@@ -447,13 +451,13 @@ fn unsupported(error: io::Error) -> io::Result<()> {
     }
 }
 
-/// Waits until a directory is on the disk, where the system can.
+/// Waits until a directory is on the disk, if the system can.
 fn sync(directory: &Path) -> io::Result<()> {
     step()?;
     if cfg!(unix) { File::open(directory)?.sync_all().or_else(unsupported) } else { Ok(()) }
 }
 
-/// Where tests let the process die or the disk fail; see `tests`.
+/// A point at which tests let the process die or the disk fail; see `tests`.
 fn step() -> io::Result<()> {
     #[cfg(test)]
     super::tests::step()?;

@@ -7,13 +7,13 @@ use typelift_promote::ElementType;
 use super::DECLARATION;
 use super::locate::{declared_dims, rt_info_in};
 use super::tokens::{decode, encode, is_name};
-use crate::model::graph::{Body, Demands, Direction, Graph, InputPort, Layer, Model, Wire};
+use crate::model::graph::{Body, Direction, Graph, InputPort, Layer, Model, OutputConstraints, Wire};
 use crate::model::shape::Shape;
 
 /// Prints the whole model.
 pub(super) fn model(model: &Model) -> String {
     let out = String::with_capacity(model.source.len());
-    let mut printer = Printer::new(&model.source, Layout::CANONICAL, model.demands, out);
+    let mut printer = Printer::new(&model.source, Layout::CANONICAL, model.constraints, out);
     printer.out.push_str(DECLARATION);
     printer.out.push_str("<net");
     if let Some(name) = &model.name {
@@ -59,12 +59,12 @@ pub(super) struct Printer<'a> {
     unit: &'a str,
     /// The text before an element here: a line end and the indentation.
     line_start: String,
-    demands: Demands,
+    constraints: OutputConstraints,
 }
 
 impl<'a> Printer<'a> {
-    pub(super) fn new(source: &'a str, layout: Layout<'a>, demands: Demands, out: String) -> Self {
-        let mut printer = Self { source, out, unit: "", line_start: String::new(), demands };
+    pub(super) fn new(source: &'a str, layout: Layout<'a>, constraints: OutputConstraints, out: String) -> Self {
+        let mut printer = Self { source, out, unit: "", line_start: String::new(), constraints };
         printer.begin(layout);
         printer
     }
@@ -273,7 +273,7 @@ impl<'a> Printer<'a> {
 
     /// Prints one `<dim>` per line; nothing for a scalar or a dynamic rank.
     pub(super) fn dims(&mut self, shape: &Shape) {
-        for dim in self.demands.dims(shape).unwrap_or_default() {
+        for dim in self.constraints.dims(shape).unwrap_or_default() {
             self.open("dim>");
             self.out.push_str(itoa::Buffer::new().format(dim.value().unwrap_or(-1)));
             self.close("dim");

@@ -240,7 +240,7 @@ pub fn write(model: &Model, options: WriteOptions) -> String {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn write_to<E>(model: &Model, options: WriteOptions, mut sink: impl FnMut(&str) -> Result<(), E>) -> Result<(), E> {
-    let mut held = model.demands.opening.then(String::new);
+    let mut held = model.constraints.opening.then(String::new);
     let (stage, mut written) = (Stage::new("write", model.source.len() as u64), 0);
     let mut hand = |piece: &str| {
         written += piece.len();

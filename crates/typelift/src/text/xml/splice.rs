@@ -14,7 +14,7 @@ use super::{DECLARATION, OPENING, WriteOptions, is_worth_two_threads};
 use crate::base::hash::HashMap;
 use crate::base::number::integer_prefix;
 use crate::base::span::Span;
-use crate::model::graph::{Body, Demands, Graph, Layer, LayerId, Model, OutputPort};
+use crate::model::graph::{Body, Graph, Layer, LayerId, Model, OutputConstraints, OutputPort};
 use crate::model::shape::Shape;
 
 /// Chunk size of the source in bytes.
@@ -194,7 +194,7 @@ type Written<'e> = SmallVec<[Option<(&'e str, &'e str)>; 8]>;
 
 struct Splice<'a> {
     refresh_ports: bool,
-    demands: Demands,
+    constraints: OutputConstraints,
     source: &'a str,
     /// The replacements: a span of the source, and a range of the printed text. They are unordered and do not overlap.
     edits: Vec<(Span, Range<usize>)>,
@@ -203,17 +203,17 @@ struct Splice<'a> {
 
 impl<'a> Splice<'a> {
     fn new(model: &'a Model, refresh_ports: bool) -> Self {
-        let (source, demands) = (model.source.as_str(), model.demands);
-        let refresh_ports = refresh_ports || demands.port_types || demands.fixed_dims;
-        let printer = Printer::new(source, Layout::INLINE, demands, String::new());
-        Self { refresh_ports, demands, source, edits: Vec::new(), printer }
+        let (source, constraints) = (model.source.as_str(), model.constraints);
+        let refresh_ports = refresh_ports || constraints.port_types || constraints.fixed_dims;
+        let printer = Printer::new(source, Layout::INLINE, constraints, String::new());
+        Self { refresh_ports, constraints, source, edits: Vec::new(), printer }
     }
 
     /// Appends a chunk of the source to `out`, with its changes.
     fn print(mut self, model: &Model, part: &Part, out: &mut String) {
         if part.span.start == 0 {
             self.version(model);
-            if self.demands.opening {
+            if self.constraints.opening {
                 self.bring_forward(model.graph.span.unwrap_or_default());
             }
         }
@@ -586,7 +586,7 @@ impl<'a> Splice<'a> {
         let ends = |rest: &str| rest.trim_ascii_start().starts_with("</");
         !text.is_empty()
             && tokens.ahead(port).strip_prefix(text).is_some_and(ends)
-            && self.demands == Demands::default()
+            && self.constraints == OutputConstraints::default()
             && declares(self.source, declared, content, output)
     }
 
@@ -617,7 +617,7 @@ impl<'a> Splice<'a> {
         }
         let declared = declared_dims(self.source, tokens.content_of(port));
         let is_tag = tokens.span_since(port) == port.tag_span;
-        let shape = self.demands.dims(&output.shape);
+        let shape = self.constraints.dims(&output.shape);
         let agrees = if shape.is_some() { matches_dims(&declared, &output.shape) } else { dims.is_empty() };
         let new = metadata.flatten();
         if let Some(new) = new.filter(|_| agrees || !is_tag) {

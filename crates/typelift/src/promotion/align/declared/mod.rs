@@ -48,7 +48,7 @@ pub(crate) struct Correction {
 
 /// Facts that override declared ports.
 #[derive(Default)]
-pub(crate) struct Known {
+pub(crate) struct Overrides {
     /// Inputs of the model whose type was changed, so that the declared types after them are out of date.
     pub(crate) changed: Vec<LayerId>,
     /// Layers that accepted inputs of any types and have the output types that they declare.
@@ -57,7 +57,7 @@ pub(crate) struct Known {
 
 /// Finds the changes that an inferred model needs. Ports that are out of date are ignored: those of layers for which
 /// following the inputs needs fewer edits, and contradicts fewer constants and Converts.
-pub(crate) fn find(model: &Model, known: &Known) -> Repair {
+pub(crate) fn find(model: &Model, known: &Overrides) -> Repair {
     let (mut best, _) = Search::new(model, known, Stale::default()).run();
     if best.contradictions < 2 || !known.changed.is_empty() || !known.relaxed.is_empty() {
         return best;
@@ -114,7 +114,7 @@ fn type_attributes(layer: Option<&Layer>) -> impl Iterator<Item = &'static ops::
 struct Search<'a> {
     scopes: Vec<Scope<'a>>,
     model: &'a Model,
-    known: &'a Known,
+    known: &'a Overrides,
     stale: Stale,
     /// Layers whose outputs differ from their ports, although nothing was decided about their inputs.
     differing: Vec<Member>,
@@ -124,7 +124,7 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    fn new(model: &'a Model, known: &'a Known, stale: Stale) -> Self {
+    fn new(model: &'a Model, known: &'a Overrides, stale: Stale) -> Self {
         let mut scopes = vec![Scope::new(model, &model.graph, Place::default())];
         let mut next = 0;
         while let Some(scope) = scopes.get(next) {

@@ -1,4 +1,4 @@
-//! Saving, interrupted at each of its steps: by a kill, and by a disk that fails once or from then on.
+//! Saving, interrupted at each of its steps: by a kill, and by a disk that fails once or permanently.
 #![allow(clippy::panic, clippy::unwrap_used, reason = "tests fail by panicking")]
 
 use std::cell::Cell;
@@ -19,17 +19,17 @@ enum Fault {
     FailFromThen,
 }
 
-/// After how many steps another process does what, in which folder.
+/// The number of steps after which another process does something in a folder.
 type Other = (usize, fn(PathBuf), PathBuf);
 
 thread_local! {
-    /// What is to happen, after this number of steps.
+    /// The event after this number of steps.
     static FAULT: Cell<Option<(usize, Fault)>> = const { Cell::new(None) };
-    /// What another process does.
+    /// The action of another process.
     static OTHER: Cell<Option<Other>> = const { Cell::new(None) };
 }
 
-/// Called before whatever changes the disk.
+/// Called before every change of the disk.
 pub(super) fn step() -> io::Result<()> {
     match OTHER.take() {
         Some((0, other, folder)) => std::thread::spawn(move || other(folder)).join().unwrap(),
@@ -62,7 +62,7 @@ fn model() -> Model {
     model
 }
 
-/// What is at `out.xml` and `out.bin` of a folder.
+/// Returns the content of `out.xml` and `out.bin` in a folder.
 fn pair(folder: &Path) -> [Option<String>; 2] {
     ["out.xml", "out.bin"].map(|name| fs::read_to_string(folder.join(name)).ok())
 }
@@ -71,7 +71,7 @@ fn new_pair() -> [Option<String>; 2] {
     [Some(CONSTANT.to_owned()), Some("new".to_owned())]
 }
 
-/// A folder with these old files.
+/// Returns a folder with these old files.
 fn folder(old: &[&str]) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     for name in old {
@@ -84,13 +84,13 @@ fn entries(folder: &Path) -> BTreeSet<PathBuf> {
     fs::read_dir(folder).unwrap().map(|entry| PathBuf::from(entry.unwrap().file_name())).collect()
 }
 
-/// Neither half is old beside a new one.
+/// Checks that no old half is next to a new one.
 fn assert_not_mixed(before: &[Option<String>; 2], after: &[Option<String>; 2]) {
     let whole = after == before || *after == new_pair();
     assert!(whole || after[0].is_none(), "{after:?}");
 }
 
-/// What a run left without a graph becomes the pair whose weights are there.
+/// Checks that a pair without a graph is completed to match its weights.
 fn assert_completed(folder: &Path, before: &[Option<String>; 2], left: &[Option<String>; 2]) {
     let path = folder.join("out.xml");
     assert!(is_half_written(&path).unwrap());
@@ -135,7 +135,7 @@ fn a_disk_that_fails_at_any_step_mixes_nothing() {
     }
 }
 
-/// Does one thing in a process of its own, which dies after this number of steps. Whether it died.
+/// Runs an action in a separate process, which dies after this number of steps. Returns true if it died.
 fn dies(action: &str, steps: usize, folder: &Path) -> bool {
     let mut child = Command::new(env::current_exe().unwrap());
     child.args(["--exact", "text::save::tests::child", "--test-threads=1"]).current_dir(folder);
@@ -145,7 +145,7 @@ fn dies(action: &str, steps: usize, folder: &Path) -> bool {
     !finished
 }
 
-/// What [`dies`] does; nothing in an ordinary run.
+/// The action of [`dies`]; nothing in an ordinary run.
 #[test]
 fn child() {
     let Ok(task) = env::var("TYPELIFT_SAVE_TEST") else { return };
@@ -169,7 +169,7 @@ fn a_kill_at_any_step_mixes_nothing_and_the_next_run_completes_the_pair() {
             assert_not_mixed(&before, &after);
             let was_missing = after[0].is_none() && before[0].is_some();
             assert_eq!(was_missing, before[0].is_some() && is_half_written(&folder.path().join("out.xml")).unwrap());
-            // What completes it may be killed too.
+            // The completion may be killed too.
             for steps in 0..if was_missing { usize::MAX } else { 3 } {
                 let died = dies("recover", steps, folder.path());
                 assert_not_mixed(&before, &pair(folder.path()));
@@ -190,7 +190,7 @@ fn a_kill_at_any_step_mixes_nothing_and_the_next_run_completes_the_pair() {
     }
 }
 
-/// The graph alone, whose weights stay.
+/// Saves the graph alone and keeps its weights.
 fn save_graph(folder: &Path) -> Result<(), SaveError> {
     let options = SaveOptions { weights: WeightsMode::None, ..SaveOptions::default() };
     model().save_with(folder.join("out.xml"), options)
@@ -261,7 +261,7 @@ fn what_a_killed_run_left_goes_and_what_a_running_one_has_stays() {
     assert_eq!(entries(path).len(), 4, "{:?}", entries(path));
 }
 
-/// Another pair that a kill left without its graph is not thrown away.
+/// Another pair that a kill left without its graph is kept.
 #[test]
 fn what_another_pair_needs_stays() {
     let mut found = 0;
@@ -287,7 +287,7 @@ fn what_another_pair_needs_stays() {
     assert!(found > 2);
 }
 
-/// At each step of a run another one, of another model in the same folder, runs from its begin to its end.
+/// At each step of a run, another one saves another model in the same folder.
 #[test]
 fn runs_that_write_other_models_into_one_folder_leave_each_other_alone() {
     for old in BEFORE {
@@ -342,7 +342,7 @@ fn weights_in_a_file_are_copied_left_or_linked_and_never_of_another_file() {
     let link = SaveOptions { weights: WeightsMode::Link, ..SaveOptions::default() };
     model.save_with(path.join("link.xml"), link).unwrap();
     assert_eq!(FileId::of(&path.join("link.bin")), FileId::of(&path.join("in.bin")));
-    // Put in its place by somebody else while the model was worked on: the open file is copied, not the one there now.
+    // Somebody replaced the file while the model was open: the open file is copied, not the new one.
     fs::write(path.join("else"), "else").unwrap();
     fs::rename(path.join("else"), path.join("in.bin")).unwrap();
     model.save(path.join("out.xml")).unwrap();
@@ -352,7 +352,7 @@ fn weights_in_a_file_are_copied_left_or_linked_and_never_of_another_file() {
         let refused = model.save_with(path.join("in.xml"), options);
         assert!(matches!(refused, Err(SaveError::WeightsChanged(_))), "{refused:?}");
     }
-    // Written to: what was read of it before need not be what is there now.
+    // Somebody wrote to the file, so the values read before may be out of date.
     let model = Model::open(path.join("in.xml")).unwrap();
     fs::write(path.join("in.bin"), "longer").unwrap();
     assert!(matches!(model.save(path.join("out.xml")), Err(SaveError::WeightsChanged(_))));

@@ -1,11 +1,11 @@
-//! What somebody else put where a run makes its files: nothing outside of the pair changes.
+//! Files planted where a run prepares its own: nothing outside of the pair changes.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::{MetadataExt, chown, symlink};
 
 use super::*;
 
-/// A folder with a model, `home` beside it, and what was planted there.
+/// A folder with a model, `home` next to it, and the planted files.
 struct Planted {
     root: TempDir,
 }
@@ -63,7 +63,7 @@ impl Planted {
         self.stage().join(self.name(ending))
     }
 
-    /// A stage as a killed run leaves it, with the files of these endings.
+    /// Creates the place of a killed run, with files of these endings.
     fn stage_with(&self, endings: &[&str]) {
         fs::create_dir(self.stage()).unwrap();
         for ending in endings {
@@ -71,7 +71,7 @@ impl Planted {
         }
     }
 
-    /// Reads and writes beside what was planted.
+    /// Reads and writes next to the planted files.
     fn attack(&self, what: &str) {
         let home = tree(&self.root.path().join("home"));
         let models = tree(&self.root.path().join("models"));
@@ -108,7 +108,7 @@ fn a_stage_that_is_no_directory_of_this_user_harms_nothing() {
                 "file" => fs::write(planted.stage(), "attacker").unwrap(),
                 _ => {
                     planted.stage_with(&["lock", "xml", "bin", "old"]);
-                    // Only root can give a directory away.
+                    // Only root can change the owner of a directory.
                     if chown(planted.stage(), Some(12_345), None).is_err() {
                         continue;
                     }
@@ -145,7 +145,7 @@ fn a_lock_that_is_no_file_of_this_user_harms_nothing() {
     }
 }
 
-/// What a lock says counts for nothing.
+/// The content of a lock is ignored.
 #[test]
 fn a_lock_that_names_other_files_harms_nothing() {
     for old in OLDS {
@@ -190,7 +190,7 @@ fn links_among_what_a_run_left_harm_nothing() {
     }
 }
 
-/// The weights of a pair that is completed stay what they are, even where they are a link.
+/// Completing a pair does not change its weights, even if they are a link.
 #[test]
 fn weights_that_link_to_another_file_are_not_touched_by_what_completes_a_pair() {
     for endings in [&["lock", "xml", "bin"][..], &["lock", "xml"], &["lock", "old", "bin", "xml"]] {

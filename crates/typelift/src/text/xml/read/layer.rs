@@ -39,7 +39,7 @@ impl<'a> Read<'a> {
     pub(super) fn layer(&mut self, element: &Element<'a>, take: impl FnOnce(Layer)) -> Result<(), Fatal> {
         let (mut layer, last) = self.layer_tag(element)?;
         let has_data = self.leading_data(element, &mut layer, last)?;
-        if let Some((inputs, outputs)) = self.known_rests.pass(&mut self.tokens, element)? {
+        if let Some((inputs, outputs)) = self.parsed_rests.pass(&mut self.tokens, element)? {
             (layer.inputs, layer.outputs) = (inputs, outputs);
         } else {
             self.layer_children(element, &mut layer, last, has_data)?;
@@ -162,7 +162,7 @@ impl<'a> Read<'a> {
             && self.diagnostics.len() == reported
         {
             let rest = Span::new(start, self.tokens.content_of(element).end as usize);
-            self.known_rests.add(rest, self.source, (layer.inputs.clone(), layer.outputs.clone()));
+            self.parsed_rests.add(rest, self.source, (layer.inputs.clone(), layer.outputs.clone()));
         }
         for body in &mut bodies {
             body.port_map = port_maps.remove(&Body::port_map_name(&body.name)).unwrap_or_default();
@@ -210,7 +210,7 @@ impl<'a> Read<'a> {
 
     fn data(&mut self, element: &Element<'a>, layer: &mut Layer, last: usize) -> Result<(), Fatal> {
         let text = element.tag_span.text(self.source);
-        if let Some(attributes) = self.known_data.get(text) {
+        if let Some(attributes) = self.parsed_data.get(text) {
             layer.attributes = attributes.clone();
             return self.no_children(element);
         }
@@ -239,15 +239,15 @@ impl<'a> Read<'a> {
             let Last { data, attributes, .. } = &mut self.last[last];
             *data = self.tokens.span_since(element).text(self.source);
             *attributes = layer.attributes.clone();
-            if self.known_data.len() < MOST_DATA {
-                self.known_data.insert(text, layer.attributes.clone());
+            if self.parsed_data.len() < MOST_DATA {
+                self.parsed_data.insert(text, layer.attributes.clone());
             }
         }
         Ok(())
     }
 
     fn inputs(&mut self, element: &Element<'a>, layer: &Layer) -> Result<Arc<[InputPort]>, Fatal> {
-        if let Some(ports) = self.known_inputs.pass(&mut self.tokens, element)? {
+        if let Some(ports) = self.parsed_inputs.pass(&mut self.tokens, element)? {
             return Ok(ports);
         }
         let reported = self.diagnostics.len();
@@ -257,7 +257,7 @@ impl<'a> Read<'a> {
         }
         let ports: Arc<[_]> = ports.iter().cloned().collect();
         if self.diagnostics.len() == reported {
-            self.known_inputs.add(self.tokens.content_of(element), self.source, ports.clone());
+            self.parsed_inputs.add(self.tokens.content_of(element), self.source, ports.clone());
         }
         Ok(ports)
     }
@@ -328,7 +328,7 @@ impl<'a> Read<'a> {
 
     /// Reads the children of a port: the declared shape, and the position of its metadata.
     fn port_content(&mut self, port: &Element<'a>) -> Result<(Shape, Option<Span>), Fatal> {
-        if let Some(shape) = self.known_ports.pass(&mut self.tokens, port)? {
+        if let Some(shape) = self.parsed_ports.pass(&mut self.tokens, port)? {
             return Ok((shape, None));
         }
         let reported = self.diagnostics.len();
@@ -345,7 +345,7 @@ impl<'a> Read<'a> {
         let shape: Shape = if dims.is_empty() { Shape::dynamic() } else { dims.into_iter().collect() };
         // A text with a lint is not cached, so that the lint is reported each time.
         if self.diagnostics.len() == reported && rt_info.is_none() {
-            self.known_ports.add(self.tokens.content_of(port), self.source, shape.clone());
+            self.parsed_ports.add(self.tokens.content_of(port), self.source, shape.clone());
         }
         Ok((shape, rt_info))
     }

@@ -21,7 +21,8 @@ use crate::base::progress::Stage;
 use crate::base::span::Span;
 use crate::findings::{About, Code, Diagnostic, Fix, LayerRef, Owner};
 use crate::model::graph::{
-    AttributeList, Demands, Graph, InputPort, IrVersion, Layer, LayerId, Model, OperationName, OutputPort, Place, Text,
+    AttributeList, Graph, InputPort, IrVersion, Layer, LayerId, Model, OperationName, OutputConstraints, OutputPort,
+    Place, Text,
 };
 use crate::model::shape::Shape;
 use crate::model::weights::Weights;
@@ -89,15 +90,15 @@ struct Read<'a> {
     dropped: HashSet<LayerId>,
     /// The layers of that graph that OpenVINO creates, computed on demand.
     created: Option<HashSet<LayerId>>,
-    known_ports: Known<'a, Shape>,
-    known_inputs: Known<'a, Arc<[InputPort]>>,
+    parsed_ports: Parsed<'a, Shape>,
+    parsed_inputs: Parsed<'a, Arc<[InputPort]>>,
     /// The text after the `<data>` of layers, if it contains nothing but ports.
-    known_rests: Known<'a, Ports>,
+    parsed_rests: Parsed<'a, Ports>,
     /// The index in `last` of each operation, by type and version.
     operations: HashMap<(&'a str, &'a str), usize>,
     last: Vec<Last<'a>>,
     /// The values of `<data>` tags.
-    known_data: HashMap<&'a str, AttributeList>,
+    parsed_data: HashMap<&'a str, AttributeList>,
 }
 
 /// The inputs and outputs of a layer.
@@ -113,12 +114,12 @@ struct Last<'a> {
 
 /// Cache of parsed elements of one kind, by their text. Almost every port repeats another one, and comparing text is
 /// much faster than parsing it.
-struct Known<'a, T> {
+struct Parsed<'a, T> {
     end_tag: Finder<'static>,
     entries: HashMap<&'a str, T>,
 }
 
-impl<'a, T: Clone> Known<'a, T> {
+impl<'a, T: Clone> Parsed<'a, T> {
     const MAX_ENTRIES: usize = 1 << 10;
     const MAX_BYTES: usize = 1 << 10;
 
@@ -178,12 +179,12 @@ impl<'a> Read<'a> {
             unnamed: Vec::new(),
             dropped: HashSet::default(),
             created: None,
-            known_ports: Known::new("</port>"),
-            known_inputs: Known::new("</input>"),
-            known_rests: Known::new("</layer>"),
+            parsed_ports: Parsed::new("</port>"),
+            parsed_inputs: Parsed::new("</input>"),
+            parsed_rests: Parsed::new("</layer>"),
             operations: HashMap::default(),
             last: Vec::new(),
-            known_data: HashMap::default(),
+            parsed_data: HashMap::default(),
         }
     }
 
@@ -209,7 +210,7 @@ impl<'a> Read<'a> {
             version,
             source: Arc::default(),
             extras: Vec::new(),
-            demands: Demands::default(),
+            constraints: OutputConstraints::default(),
         };
         self.graph(&root, &mut model.graph, Some(&mut model.extras))?;
         if model.graph.rt_info.is_some() {

@@ -7,7 +7,7 @@ use crate::{Category, ElementType, Operand, Reason, RuleSet, Spelling, fidelity}
 /// Change after which the rule set has an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "kebab-case"))]
-pub enum Remedy {
+pub enum Suggestion {
     /// Set a flag of the rule set.
     Flag {
         /// The name of the flag.
@@ -72,10 +72,10 @@ impl RuleSet {
     /// use typelift_promote::RuleSet;
     /// let rules = RuleSet::from_name("paddle").unwrap();
     /// let operands = ["i32[2]", "1.5"].map(|text| rules.operand(text).unwrap());
-    /// let remedy = rules.remedy("add", &operands).unwrap();
-    /// assert_eq!(rules.describe_remedy(remedy).to_string(), "`operator +` accepts these operands");
+    /// let suggestion = rules.suggestion("add", &operands).unwrap();
+    /// assert_eq!(rules.describe_suggestion(suggestion).to_string(), "`operator +` accepts these operands");
     /// ```
-    pub fn remedy(&self, operation: &str, operands: &[Operand]) -> Option<Remedy> {
+    pub fn suggestion(&self, operation: &str, operands: &[Operand]) -> Option<Suggestion> {
         self.operation(operation).filter(|row| row.takes(operands.len()))?;
         self.flag(operation, operands)
             .or_else(|| self.other_operation(operation, operands))
@@ -85,36 +85,36 @@ impl RuleSet {
                     let change = |_, operand| as_tensor(operand, ty);
                     with(operands, change, |all| self.promote(operation, all).is_ok())
                 };
-                [ElementType::F32, ElementType::I64].into_iter().find(works).map(Remedy::ConvertAll)
+                [ElementType::F32, ElementType::I64].into_iter().find(works).map(Suggestion::ConvertAll)
             })
     }
 
-    fn flag(&self, operation: &str, operands: &[Operand]) -> Option<Remedy> {
+    fn flag(&self, operation: &str, operands: &[Operand]) -> Option<Suggestion> {
         self.settings().iter().filter(|setting| setting.is_laxer).find_map(|setting| {
             let mut laxer = *self;
             laxer.set(setting.name, "");
             let result = laxer.promote(operation, operands).ok()?.result;
-            Some(Remedy::Flag { name: setting.name, result })
+            Some(Suggestion::Flag { name: setting.name, result })
         })
     }
 
-    fn other_operation(&self, operation: &str, operands: &[Operand]) -> Option<Remedy> {
+    fn other_operation(&self, operation: &str, operands: &[Operand]) -> Option<Suggestion> {
         let operator = OPERATORS.iter().find(|(_, functions)| functions.contains(&operation)).map(|row| row.0);
         let others = [operation.strip_suffix('_'), operator].into_iter().flatten();
         let mut others = others.filter_map(|name| self.operation(name));
-        others.find(|other| self.promote(other.name, operands).is_ok()).map(|other| Remedy::Operation(other.name))
+        others.find(|other| self.promote(other.name, operands).is_ok()).map(|other| Suggestion::Operation(other.name))
     }
 
     /// Searches a change of one operand. Changes of its category are tried before its type, and types that hold its
     /// values before others.
-    fn other_operand(&self, operation: &str, operands: &[Operand]) -> Option<Remedy> {
+    fn other_operand(&self, operation: &str, operands: &[Operand]) -> Option<Suggestion> {
         let accepts = |at: usize, changed: Operand| {
             let change = |place, operand| if place == at { changed } else { operand };
             with(operands, change, |all| self.promote(operation, all).is_ok())
         };
         let number = |(at, operand): (usize, &Operand)| {
             let to = number_type(*operand)?;
-            accepts(at, Operand::zero_dim(to)).then_some(Remedy::Tensor { operand: at, to })
+            accepts(at, Operand::zero_dim(to)).then_some(Suggestion::Tensor { operand: at, to })
         };
         let refusal = self.promote(operation, operands).err()?;
         let is_about_rank = [Reason::RANK, Reason::UNKNOWN_RANK].contains(&refusal.reason);
@@ -124,7 +124,7 @@ impl RuleSet {
                 category != operand.category && accepts(at, Operand { category, ..*operand })
             };
             let (_, is_zero) = ranks.into_iter().filter(|_| is_about_rank && !operand.is_number()).find(fits)?;
-            Some(Remedy::Rank { operand: at, is_zero })
+            Some(Suggestion::Rank { operand: at, is_zero })
         };
         let convert = |exactly: bool| {
             let others = || operands.iter().map(|other| other.element_type).chain(self.types());
@@ -134,7 +134,7 @@ impl RuleSet {
                         && (!exactly || fidelity(operand.element_type, to).is_some_and(|lost| lost.is_exact()))
                 };
                 let to = others().filter(holds).find(|&to| accepts(at, Operand { element_type: to, ..*operand }))?;
-                Some(Remedy::Convert { operand: at, to })
+                Some(Suggestion::Convert { operand: at, to })
             })
         };
         let each = || operands.iter().enumerate();
@@ -142,8 +142,8 @@ impl RuleSet {
     }
 
     /// Describes a change as a clause.
-    pub fn describe_remedy(&self, remedy: Remedy) -> impl fmt::Display {
-        Described { remedy, spelling: self.spelling() }
+    pub fn describe_suggestion(&self, suggestion: Suggestion) -> impl fmt::Display {
+        Described { suggestion, spelling: self.spelling() }
     }
 }
 
@@ -178,27 +178,27 @@ fn number_type(operand: Operand) -> Option<ElementType> {
 }
 
 struct Described {
-    remedy: Remedy,
+    suggestion: Suggestion,
     spelling: Spelling,
 }
 
 impl fmt::Display for Described {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = |ty| self.spelling.name(ty);
-        match self.remedy {
-            Remedy::Flag { name: flag, result } => {
+        match self.suggestion {
+            Suggestion::Flag { name: flag, result } => {
                 write!(f, "--{flag} allows it; the result would be {}", name(result))
             }
-            Remedy::Operation(other) => write!(f, "`{other}` accepts these operands"),
-            Remedy::Tensor { operand, to } => {
+            Suggestion::Operation(other) => write!(f, "`{other}` accepts these operands"),
+            Suggestion::Tensor { operand, to } => {
                 write!(f, "give a tensor, such as {}[], as operand {}", name(to), operand + 1)
             }
-            Remedy::Rank { operand, is_zero: true } => write!(f, "give operand {} rank 0", operand + 1),
-            Remedy::Rank { operand, is_zero: false } => {
+            Suggestion::Rank { operand, is_zero: true } => write!(f, "give operand {} rank 0", operand + 1),
+            Suggestion::Rank { operand, is_zero: false } => {
                 write!(f, "give operand {} a known rank of 1 or more", operand + 1)
             }
-            Remedy::Convert { operand, to } => write!(f, "convert operand {} to {}", operand + 1, name(to)),
-            Remedy::ConvertAll(to) => write!(f, "convert the operands to tensors of {}", name(to)),
+            Suggestion::Convert { operand, to } => write!(f, "convert operand {} to {}", operand + 1, name(to)),
+            Suggestion::ConvertAll(to) => write!(f, "convert the operands to tensors of {}", name(to)),
         }
     }
 }

@@ -33,11 +33,11 @@ impl Edit<'_> {
     /// ")?;
     /// let y = model.graph().tensor("y")?;
     /// let features = head.find_input("features")?;
-    /// model.edit(|graph| graph.graft(&head, &[(features, y)], "head/"))?;
+    /// model.edit(|graph| graph.inline_model(&head, &[(features, y)], "head/"))?;
     /// assert_eq!(model.graph().tensor("head/scores").is_ok(), true);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn graft(
+    pub fn inline_model(
         &mut self,
         other: &Model,
         feeds: &[(LayerId, Output)],

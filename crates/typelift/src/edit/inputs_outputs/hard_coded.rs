@@ -31,11 +31,11 @@ impl Model {
     /// model.set_weights(Weights::from_bytes([1_i64, 4].map(i64::to_le_bytes).concat()));
     /// model.set_inputs(&[], &[("x".to_owned(), "?,4".parse()?)])?;
     /// assert!(infer(&mut model).is_empty());
-    /// assert_eq!(model.baked()[0].message, "`y` always gives [1, 4], and what comes in is [?,4] now");
+    /// assert_eq!(model.hard_coded_shapes()[0].message, "`y` always gives [1, 4], and what comes in is [?,4] now");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
-    pub fn baked(&self) -> Vec<Diagnostic> {
+    pub fn hard_coded_shapes(&self) -> Vec<Diagnostic> {
         let is_reshape = |layer: &&Layer| layer.operation().is_some_and(|row| row.name() == "Reshape");
         self.graph.layers().filter(is_reshape).filter_map(|layer| self.baked_in(layer)).collect()
     }
@@ -53,7 +53,7 @@ impl Model {
         let message = format!("`{}` always gives {lengths:?}, and what comes in is {incoming} now", layer.name());
         let place = locate(&self.source, layer.span().unwrap_or_default(), "layer", "name");
         let label = format!("the file has a shape for it in which axis {axis} is {}", lengths[axis]);
-        let found = Diagnostic::new(Code::BakedShape, message).at(place, label);
+        let found = Diagnostic::new(Code::HardCodedShape, message).at(place, label);
         let found = Diagnostic { layer: Some(LayerRef::of(&Place::default(), layer)), ..found };
         Some(found.help(match freed {
             Some(freed) => {

@@ -5,7 +5,7 @@ use crate::base::{foreign, names};
 use crate::findings::Code;
 
 /// Description of an unknown operation.
-pub(crate) struct Stranger {
+pub(crate) struct UnknownOperation {
     /// The severity: an error if OpenVINO has the operation under another version or name, so that no extension is
     /// meant.
     pub(crate) code: Code,
@@ -21,13 +21,13 @@ const EXTENSION: &str = "load the extension that provides it; without one, OpenV
 const OWN_SET: &str = "write an operation that OpenVINO has; if an extension brings this one, write the version that the extension gives it";
 
 /// Describes an operation that is missing in the operation set of its layer.
-pub(crate) fn describe_stranger(ty: &str, version: &str) -> Stranger {
+pub(crate) fn describe_unknown(ty: &str, version: &str) -> UnknownOperation {
     let opset = version.strip_prefix("opset").and_then(|number| number.parse::<u8>().ok());
     let mut sets: Vec<_> = revisions(ty).iter().flat_map(|row| row.opsets()).collect();
     sets.sort_unstable();
     match (opset, sets.first(), sets.last()) {
         (Some(opset), Some(first), Some(last)) => known_elsewhere(ty, opset, [*first, *last], &sets),
-        (None, Some(first), Some(_)) if is_misspelt(version) || is_foreign(version) => Stranger {
+        (None, Some(first), Some(_)) if is_misspelt(version) || is_foreign(version) => UnknownOperation {
             code: Code::WrongOpset,
             attribute: "version",
             message: format!("`{version}` is not an operation set: they are opset1 to opset{LAST_OPSET}"),
@@ -36,7 +36,7 @@ pub(crate) fn describe_stranger(ty: &str, version: &str) -> Stranger {
                 number_in(version).filter(|it| sets.contains(it)).unwrap_or(*first)
             ),
         },
-        (None, _, Some(last)) => Stranger {
+        (None, _, Some(last)) => UnknownOperation {
             code: Code::UnknownOperation,
             attribute: "version",
             message: format!("`{ty}` of `{version}` is not one of OpenVINO's own operations"),
@@ -58,7 +58,7 @@ fn number_in(version: &str) -> Option<u8> {
 }
 
 /// Describes an operation that other operation sets have.
-fn known_elsewhere(ty: &str, opset: u8, [first, last]: [u8; 2], sets: &[u8]) -> Stranger {
+fn known_elsewhere(ty: &str, opset: u8, [first, last]: [u8; 2], sets: &[u8]) -> UnknownOperation {
     let message = match opset {
         opset if opset > LAST_OPSET || opset == 0 => {
             format!("opset{opset} does not exist: the newest operation set is opset{LAST_OPSET}")
@@ -68,7 +68,7 @@ fn known_elsewhere(ty: &str, opset: u8, [first, last]: [u8; 2], sets: &[u8]) -> 
     };
     let set = sets.iter().find(|set| **set > opset).copied().unwrap_or(last);
     let help = format!("write version=\"opset{set}\"");
-    Stranger { code: Code::WrongOpset, attribute: "version", message, help }
+    UnknownOperation { code: Code::WrongOpset, attribute: "version", message, help }
 }
 
 /// True if another program uses this version for its own operations.
@@ -79,21 +79,26 @@ fn is_foreign(version: &str) -> bool {
 }
 
 /// Describes an operation that no operation set has.
-fn misnamed(ty: &str, version: &str, opset: Option<u8>) -> Stranger {
+fn misnamed(ty: &str, version: &str, opset: Option<u8>) -> UnknownOperation {
     let is_own = opset.is_some() || is_foreign(version);
     let message = match opset {
         Some(_) => format!("OpenVINO does not have an operation `{ty}`"),
         None => format!("`{ty}` of `{version}` is not one of OpenVINO's own operations"),
     };
     if !is_own {
-        return Stranger { code: Code::UnknownOperation, attribute: "type", message, help: EXTENSION.to_owned() };
+        return UnknownOperation {
+            code: Code::UnknownOperation,
+            attribute: "type",
+            message,
+            help: EXTENSION.to_owned(),
+        };
     }
     let names: Vec<_> = all().map(Operation::name).collect();
     let (code, help) = match foreign::operation(ty, &names) {
         Some((meant, difference)) => (Code::MisnamedOperation, what_to_write(meant, difference)),
         None => (Code::UnknownOperation, OWN_SET.to_owned()),
     };
-    Stranger { code, attribute: "type", message, help }
+    UnknownOperation { code, attribute: "type", message, help }
 }
 
 /// Explains how to spell an operation here; empty if it has no replacement.

@@ -54,7 +54,7 @@ pub(super) fn past_idle_promotions(graph: &Graph) -> Cow<'_, Graph> {
 }
 
 /// A graph, with the values of its constants.
-pub(super) struct Look<'a> {
+pub(super) struct GraphView<'a> {
     pub(super) graph: &'a Graph,
     pub(super) weights: &'a Weights,
     pub(super) version: IrVersion,
@@ -62,7 +62,7 @@ pub(super) struct Look<'a> {
     pub(super) order: Vec<LayerId>,
 }
 
-impl<'a> Look<'a> {
+impl<'a> GraphView<'a> {
     pub(super) fn new(model: &'a Model, graph: &'a Graph) -> Self {
         let order = graph.topological_order().unwrap_or_default();
         Self { graph, weights: model.weights(), version: model.version(), order }
