@@ -1,4 +1,4 @@
-//! Text in columns, and numbers as people read them.
+//! Text in columns, and numbers for reading.
 
 use anstyle::Style;
 use typelift::findings::grouped;
@@ -9,17 +9,17 @@ use crate::fit;
 /// The space between two columns.
 const GAP: usize = 2;
 
-/// The least width of a column whose words go to the next line.
+/// The smallest width of a column whose words are wrapped.
 const LEAST: usize = 12;
 
-/// Which side of its column a text is at.
+/// Alignment of a text in its column.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Side {
     Left,
     Right,
 }
 
-/// Lines of text in columns, as wide as their widest text; what is not there is empty.
+/// Lines of text in columns, as wide as their widest text; missing cells are empty.
 pub(crate) struct Columns<const N: usize> {
     sides: [Side; N],
     rows: Vec<(Style, [String; N])>,
@@ -35,13 +35,13 @@ impl<const N: usize> Columns<N> {
         self.rows.push((style, row));
     }
 
-    /// The lines, each with an end of line.
+    /// Returns the lines, each with a line end.
     pub(crate) fn print(&self) -> String {
         self.lines().collect()
     }
 
-    /// What [`Self::print`] gives, a row at a time. Where rows do not fit the terminal, their words go to the next line of their
-    /// column.
+    /// Returns the text of [`Self::print`], a row at a time. If rows do not fit the terminal, words are wrapped within
+    /// their column.
     pub(crate) fn lines(&self) -> impl Iterator<Item = String> {
         let widths = self.widths();
         self.rows.iter().map(move |(style, row)| {
@@ -66,7 +66,8 @@ impl<const N: usize> Columns<N> {
         })
     }
 
-    /// How wide each column is. On a terminal that is too narrow the left-aligned ones after the first share what is left.
+    /// Returns the width of each column. On a narrow terminal, the left-aligned columns after the first share the
+    /// remaining width.
     fn widths(&self) -> [usize; N] {
         let width = |at: usize| self.rows.iter().map(|(_, row)| row[at].width()).max().unwrap_or(0);
         let mut widths: [usize; N] = std::array::from_fn(width);
@@ -87,7 +88,7 @@ impl<const N: usize> Columns<N> {
     }
 }
 
-/// A number with what it counts: `1 layer`, `1,024 layers`.
+/// Formats a number and a noun: `1 layer`, `1,024 layers`.
 pub(crate) fn count(number: usize, what: &str) -> String {
     match number {
         1 => format!("1 {what}"),

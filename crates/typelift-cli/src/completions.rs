@@ -1,4 +1,4 @@
-//! `typelift completions` and `typelift man`: what shells and `man` ask about the program.
+//! `typelift completions` and `typelift man`: data for shells and `man`.
 
 use std::path::PathBuf;
 
@@ -28,7 +28,7 @@ pub(crate) fn run(args: &Args, mut program: Command, terminal: &mut Terminal) ->
     Ok(Status::Done)
 }
 
-/// Write the man pages of the program and its verbs into a directory
+/// Write the man pages of the program and its commands into a directory
 #[derive(clap::Args)]
 pub(crate) struct ManArgs {
     /// The directory, which must exist

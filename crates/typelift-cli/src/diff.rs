@@ -1,4 +1,4 @@
-//! `typelift diff`: what differs in meaning between two models.
+//! `typelift diff`: shows differences in meaning between two models.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -22,20 +22,20 @@ use crate::render::{self, Show};
 use crate::status::Status;
 use crate::terminal::{Format, Page, Terminal};
 
-/// How many renamed layers are listed.
+/// The number of renamed layers that are listed.
 const NAMES_LISTED: usize = 8;
-/// How many kinds of consequences are listed below a change.
+/// The number of kinds of consequences that are listed below a change.
 const CONSEQUENCES_LISTED: usize = 4;
 /// The most changes that are listed without a story before them.
 const LEAST_TOLD: usize = 5;
-/// The fewest changes that are one line.
+/// The smallest number of equal changes that share a line.
 const LEAST_ALIKE: usize = 3;
 
-/// Show what differs in meaning between two models
+/// Show the differences in meaning between two models
 ///
-/// Ids, the order of layers, port numbers and the layout of the file are ignored. Layers are matched by name, else by what
-/// they compute from and lead to. Types and shapes are the inferred ones. What only follows from a change is folded under it,
-/// and changes that are alike, such as in each block of a model, are one line.
+/// Ids, the order of layers, port numbers and the layout of the file are ignored. Layers are matched by name, else by
+/// their neighbours. Types and shapes are the inferred ones. Consequences of a change are listed under it, and equal
+/// changes, such as in each block of a model, are one line.
 ///
 /// Exits with status 0 if nothing differs, and 1 if something does.
 #[derive(clap::Args)]
@@ -56,18 +56,18 @@ pub(crate) struct Args {
     /// Kinds of changes to ignore
     #[arg(long, value_parser = kinds(), value_name = "KIND", value_delimiter = ',')]
     ignore: Vec<ChangeKind>,
-    /// List every change, consequence and renamed layer, not only one of those that are alike
+    /// List every change, consequence and renamed layer, without grouping
     #[arg(long)]
     all: bool,
 }
 
-/// Reads the name of a kind of changes.
+/// Parses the name of a kind of changes.
 fn kinds() -> impl TypedValueParser<Value = ChangeKind> {
     PossibleValuesParser::new(ChangeKind::ALL.map(ChangeKind::name))
         .try_map(|name| ChangeKind::ALL.into_iter().find(|kind| kind.name() == name).ok_or("unknown"))
 }
 
-/// What differs between two models, as JSON has it.
+/// Differences between two models, as JSON.
 #[derive(Serialize)]
 struct Document<'a> {
     files: [&'a String; 2],
@@ -124,8 +124,8 @@ const REMOVED: Style = AnsiColor::Red.on_default();
 const CHANGED: Style = AnsiColor::Yellow.on_default();
 const FAINT: Style = Style::new().dimmed();
 
-/// What differs: each change with what follows from it, those that are alike in one line; where that is more than a screen, what
-/// is added, removed and changed in which blocks.
+/// Formats the differences: each change with its consequences, equal ones on one line. If that exceeds a screen, it
+/// lists what was added, removed and changed in which blocks.
 pub(crate) fn text(diff: &Diff, before: &Path, after: &Path, all: bool, names: &ShortNames) -> String {
     let mut head = String::new();
     if !diff.is_same() {
@@ -188,10 +188,10 @@ fn listed(diff: &Diff, all: bool) -> String {
     text
 }
 
-/// What was added, removed and changed, a line for all that is in the same blocks: the places with the most changes, in as
-/// many lines as there is room for.
+/// Lists what was added, removed and changed, with one line for all changes in the same blocks. The places with the
+/// most changes come first, as many as fit.
 fn outlined(diff: &Diff, room: usize, names: &ShortNames) -> String {
-    /// How many lines an entry may take.
+    /// The number of lines that an entry may take.
     const MOST: usize = 2;
     let is_named = |change: &&Change| change.kind == ChangeKind::Names;
     let is_stored = |change: &&Change| change.error.is_some();
@@ -210,7 +210,7 @@ fn outlined(diff: &Diff, room: usize, names: &ShortNames) -> String {
     if renamed > 0 {
         let _ = writeln!(foot, "{FAINT}{} other names{FAINT:#}", counted(renamed, "layer has", "layers have"));
     }
-    // What is in the same blocks, with one sign.
+    // The changes in the same blocks, with one sign.
     let mut entries: Vec<(String, char, Style, Vec<Alike<'_>>)> = Vec::new();
     for alike in alike(changes) {
         let Some(first) = alike.changes.first() else { continue };
@@ -230,7 +230,7 @@ fn outlined(diff: &Diff, room: usize, names: &ShortNames) -> String {
     let lines = |text: &str| names.fit(text).lines().count();
     let mut by_size: Vec<usize> = (0..entries.len()).collect();
     by_size.sort_by_key(|&at| std::cmp::Reverse(size(&entries[at].3)));
-    // One line is for what is left out.
+    // One line is reserved for the omitted entries.
     let most = room.saturating_sub(lines(&text) + lines(&foot) + 1) / if fit::columns().is_some() { MOST } else { 1 };
     let left_out: usize = by_size.iter().skip(most).map(|&at| size(&entries[at].3)).sum();
     let mut shown: Vec<usize> = by_size.into_iter().take(most).collect();
@@ -257,13 +257,13 @@ fn outlined(diff: &Diff, room: usize, names: &ShortNames) -> String {
     text + &foot + &format!("{FAINT}{rest}`--all` lists every change{FAINT:#}\n")
 }
 
-/// `1 layer has`, `2 layers have`
+/// Formats `1 layer has`, `2 layers have`.
 fn counted(number: usize, one: &str, many: &str) -> String {
     if number == 1 { format!("1 {one}") } else { format!("{} {many}", grouped(number as u64)) }
 }
 
-/// A line for all constants that are in another type, or stored in one: `~ 41 constants are f16 of f32, worst relative 4.88e-4
-/// in w`.
+/// Formats all constants with another type or storage on one line: `~ 41 constants are f16 of f32, worst relative
+/// 4.88e-4 in w`.
 fn precision(changes: &[&Change]) -> String {
     let ty = |text: &Option<String>| text.as_deref().and_then(|text| text.split('[').next()).unwrap_or("").to_owned();
     let mut alike = BTreeMap::<_, Vec<&Change>>::new();
@@ -285,7 +285,7 @@ fn precision(changes: &[&Change]) -> String {
     alike.into_iter().map(line).collect()
 }
 
-/// `+ Convert {destination_type=f16} : f16, 2 in each of layers.0–31: the first is layers.0.mlp/Convert_1`
+/// Formats `+ Convert {destination_type=f16} : f16, 2 in each of layers.0–31: the first is layers.0.mlp/Convert_1`.
 fn many_alike(alike: &Alike<'_>) -> String {
     let Some(first) = alike.changes.first() else { return String::new() };
     let (sign, style) = sign(first.kind);
@@ -294,7 +294,7 @@ fn many_alike(alike: &Alike<'_>) -> String {
     text + &with_them(&alike.changes)
 }
 
-/// A line for what follows from several changes.
+/// Formats a line for the consequences of several changes.
 fn with_them(changes: &[&Change]) -> String {
     let follows: Vec<&Consequence> = changes.iter().flat_map(|change| &change.follows).collect();
     match layers(&follows) {
@@ -311,7 +311,7 @@ fn sign(kind: ChangeKind) -> (char, Style) {
     }
 }
 
-/// `~ sum (Add 3, line 12): input 1: x -> y`
+/// Formats `~ sum (Add 3, line 12): input 1: x -> y`.
 pub(crate) fn headline(change: &Change) -> String {
     let (sign, style) = sign(change.kind);
     let path = Clean(&change.path);
@@ -343,7 +343,7 @@ pub(crate) fn headline(change: &Change) -> String {
     format!("{style}{sign} {path}{style:#} {FAINT}{place}{FAINT:#}: {what}")
 }
 
-/// What follows from a change, alike ones counted: `and 31 layers after it are f64`.
+/// Formats the consequences of a change, with equal ones counted: `and 31 layers after it are f64`.
 fn consequences(change: &Change, all: bool, text: &mut String) {
     if all {
         for Consequence { kind, path, subject, before, after, .. } in &change.follows {
@@ -390,12 +390,12 @@ fn consequences(change: &Change, all: bool, text: &mut String) {
     }
 }
 
-/// The number of layers that some consequences are about.
+/// Returns the number of layers among consequences.
 fn layers(follows: &[&Consequence]) -> usize {
     follows.iter().map(|follow| follow.path.as_str()).collect::<std::collections::HashSet<_>>().len()
 }
 
-/// `4 changes: 1 added, 3 attributes`
+/// Formats `4 changes: 1 added, 3 attributes`.
 fn summary(diff: &Diff) -> String {
     let parts = ChangeKind::ALL.into_iter().filter_map(|kind| {
         let number = diff.changes.iter().filter(|change| change.kind == kind).count();

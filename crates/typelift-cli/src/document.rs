@@ -1,11 +1,12 @@
-//! JSON documents as the program writes them.
+//! JSON documents of the program.
 
 use serde::Serialize;
 
-/// The version of the form of JSON documents. It rises when a name goes or changes its meaning; names can come at any time.
+/// The version of the JSON format. It increases when a name is removed or changes its meaning; names can be added at
+/// any time.
 const FORMAT: u32 = 1;
 
-/// A JSON document that says which form it has.
+/// A JSON document with its format version.
 #[derive(Serialize)]
 pub(crate) struct Versioned<'a, T> {
     format: u32,
@@ -19,7 +20,7 @@ impl<'a, T> Versioned<'a, T> {
     }
 }
 
-/// A document and the end of its last line.
+/// Returns a document and a line end.
 pub(crate) fn text(document: &impl Serialize) -> serde_json::Result<String> {
     serde_json::to_string_pretty(&Versioned::new(document)).map(|text| text + "\n")
 }

@@ -1,4 +1,4 @@
-//! Graphs for Graphviz: boxes coloured by element type, conversions marked, and a legend.
+//! Graphs for Graphviz: boxes coloured by element type, marked conversions, and a legend.
 
 use std::collections::BTreeSet;
 use std::fmt::{Display, Write as _};
@@ -15,12 +15,12 @@ use crate::selection::Selection;
 const KEEPS: &str = "#17803d";
 const LOSES: &str = "#b3001b";
 
-/// The layers that are shown as a graph for Graphviz.
+/// Returns the selected layers as a graph for Graphviz.
 pub(crate) fn print(model: &Model, selection: &Selection<'_>) -> String {
     let mut drawing = Drawing { model, selection, types: BTreeSet::new(), converts: [false; 2], out: String::new() };
     drawing.write_graph(selection.graph, "", 1);
     let mut out = format!("digraph {} {{\n", quoted(model.name()));
-    // Limits on its search, without which Graphviz does not finish graphs of a thousand layers.
+    // Graphviz needs these limits to finish graphs of a thousand layers.
     out += "  graph [nslimit=2, nslimit1=2, mclimit=0.5]\n";
     out += "  node [shape=box, style=\"rounded,filled\", fontname=\"Helvetica\", fontsize=10]\n";
     out += "  edge [fontname=\"Helvetica\", fontsize=9]\n";
@@ -32,13 +32,13 @@ struct Drawing<'a> {
     selection: &'a Selection<'a>,
     /// The element types in it.
     types: BTreeSet<ElementType>,
-    /// Whether there are conversions that keep every value, and some that can lose one.
+    /// True if there are conversions that keep every value, and some that can lose one.
     converts: [bool; 2],
     out: String,
 }
 
 impl Drawing<'_> {
-    /// The nodes and edges of a graph, and its bodies as clusters. `scope` sets its nodes apart from those of other graphs.
+    /// Writes the nodes and edges of a graph, and its bodies as clusters. `scope` makes its nodes unique among graphs.
     fn write_graph(&mut self, graph: &Graph, scope: &str, depth: usize) {
         let indent = "  ".repeat(depth);
         let node = |id: LayerId| format!("\"{scope}{id}\"");
@@ -51,7 +51,7 @@ impl Drawing<'_> {
                 if !self.selection.shows(graph, source) {
                     continue;
                 }
-                // Ports have numbers where there is a choice.
+                // Ports are numbered if there are several.
                 let mut attributes = Vec::new();
                 if source.outputs().len() > 1 {
                     attributes.push(format!("taillabel=\"{}\"", feed.port));
@@ -70,7 +70,7 @@ impl Drawing<'_> {
         }
     }
 
-    /// A layer as a box: its name, operation, constants and types, more as a tooltip.
+    /// Writes a layer as a box: its name, operation, constants and types, and more in a tooltip.
     fn write_node(&mut self, graph: &Graph, layer: &Layer, node: &str) {
         let ty = layer.outputs().first().map(|port| port.element_type());
         self.types.extend(ty);
@@ -125,7 +125,7 @@ impl Drawing<'_> {
         }
     }
 
-    /// The colours and borders that occur, as one node.
+    /// Returns a node with the colours and borders that occur.
     fn legend(&self) -> String {
         let types = self.types.iter().map(|&ty| format!("<td bgcolor=\"{}\">{ty}</td>", color(Some(ty))));
         let borders = [(KEEPS, "keeps every value"), (LOSES, "can lose values")].into_iter().zip(self.converts);
@@ -141,7 +141,7 @@ impl Drawing<'_> {
     }
 }
 
-/// One hue a kind of type, darker for wider ones.
+/// Returns a hue for each kind of type, darker for wider ones.
 fn color(ty: Option<ElementType>) -> &'static str {
     let Some(ty) = ty else { return "#ffffff" };
     match (ty.kind(), ty.bits()) {
@@ -163,7 +163,7 @@ fn color(ty: Option<ElementType>) -> &'static str {
     }
 }
 
-/// A text in Graphviz's quotes; line breaks are kept.
+/// Quotes a text for Graphviz; line breaks are kept.
 fn quoted(text: impl Display) -> String {
     let mut out = String::from("\"");
     for c in text.to_string().chars() {

@@ -1,4 +1,4 @@
-//! `typelift explain`: what a finding means.
+//! `typelift explain`: describes a finding.
 
 use typelift::Code;
 
@@ -10,9 +10,10 @@ use crate::terminal::Terminal;
 /// The page with a section for each code.
 const PAGE: &str = include_str!("../diagnostics.md");
 
-/// Explain a finding, with an example that is wrong and one that is right
+/// Explain a finding, with a wrong and a right example
 ///
-/// Prints the section of docs/diagnostics.md on a code, the word in brackets of a finding. Without a code, lists them all.
+/// Prints the section of docs/diagnostics.md for a code, the word in brackets of a finding. Without a code, lists them
+/// all.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   typelift explain stale-port
@@ -28,7 +29,7 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
     Ok(Status::Done)
 }
 
-/// What a code means or, without one, a line on each.
+/// Returns the description of a code; without one, a line for each.
 pub(crate) fn text(code: Option<Code>) -> String {
     match code {
         Some(code) => section(code).unwrap_or_default().to_owned() + "\n",
@@ -36,7 +37,7 @@ pub(crate) fn text(code: Option<Code>) -> String {
     }
 }
 
-/// The section of the page on a code, with its heading.
+/// Returns the section of the page for a code, with its heading.
 fn section(code: Code) -> Option<&'static str> {
     let start = PAGE.find(&format!("\n## {code}\n"))? + 1;
     let rest = PAGE.get(start..)?;
@@ -44,10 +45,10 @@ fn section(code: Code) -> Option<&'static str> {
     rest.get(..end).map(str::trim_end)
 }
 
-/// The code of this name.
+/// Returns the code of this name.
 ///
 /// # Errors
-/// No code has this name; the message names the nearest.
+/// A name that no code has; the message suggests the most similar one.
 pub(crate) fn find_code(text: &str) -> Result<Code, String> {
     let named = Code::ALL.iter().copied().find(|code| code.name() == text);
     named.ok_or_else(|| {

@@ -1,4 +1,4 @@
-//! The files that a run reads and writes: nothing is written over what is read, and no two things to one file.
+//! Files that a run reads and writes: no input is overwritten, and no file is written twice.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
@@ -12,15 +12,15 @@ use crate::failure::Failure;
 use crate::input::{Input, is_stdout};
 use crate::output::{Destination, OutputArgs, Target, check_ending, directory, is_stream, refused};
 
-/// Every file that a verb names.
+/// Every file that a command names.
 #[derive(Default)]
 pub(crate) struct Run<'a> {
     pub(crate) models: &'a [Input],
     /// Files of rules, and those that their statements read.
     pub(crate) rules: &'a [PathBuf],
-    /// Where the models go.
+    /// The destination of the models.
     pub(crate) output: Option<&'a OutputArgs>,
-    /// What else is written, and what it is.
+    /// A further output and its description.
     pub(crate) document: Option<(&'a Path, &'static str)>,
 }
 
@@ -30,18 +30,18 @@ const RULES: &str = "rules are read from it, or use it";
 
 const ANOTHER: &str = "give another file";
 
-/// The files that a run reads and writes, and for what.
+/// The files that a run reads and writes, with their purpose.
 #[derive(Default)]
 struct Files {
     read: HashMap<FileId, &'static str>,
     written: HashMap<FileId, &'static str>,
-    /// What is written, in order, and whether its directory is made for it.
+    /// The files to write, in order; the flag is true if the directory is created for it.
     paths: Vec<(PathBuf, bool)>,
 }
 
 impl Run<'_> {
-    /// Fails where the run would write over what it reads, or two things to one file, or where it could not write at all. Nothing
-    /// is written by then.
+    /// Fails if the run would overwrite an input, write one file twice, or could not write at all. Nothing has been
+    /// written at this point.
     pub(crate) fn check(&self) -> Result<(), Failure> {
         let document = self.document.filter(|(path, _)| !is_stdout(path) && !is_stream(path));
         if self.output.is_none_or(|output| !output.is_given()) && document.is_none() {
@@ -62,7 +62,7 @@ impl Run<'_> {
         files.paths.iter().try_for_each(|(path, made)| check_writable(path, *made, &mut directories))
     }
 
-    /// What is read, and for what.
+    /// Returns the files that are read, with their purpose.
     fn read(&self) -> HashMap<FileId, &'static str> {
         let mut read = HashMap::new();
         for weights in self.models.iter().filter_map(Input::weights) {
@@ -94,8 +94,8 @@ impl Files {
         let weights = path.with_extension("bin");
         let id = FileId::of(&weights);
         let own = input.weights().filter(|own| self.read.contains_key(&id) && FileId::of(own) == id);
-        // Where constants come or go, other weights take the place of those that this model is read with. Another name of the file
-        // keeps them.
+        // If constants are added or removed, new weights replace those of this model. Another name of the file keeps
+        // the old ones.
         let is_place =
             |own: &PathBuf| fs::canonicalize(own).is_ok_and(|own| fs::canonicalize(&weights).is_ok_and(|it| it == own));
         let is_new = matches!(place.weights, WeightsMode::Copy | WeightsMode::Compact);
@@ -106,7 +106,7 @@ impl Files {
         self.add_as(id, &weights, "the weights", own.is_some().then_some(WEIGHTS), made)
     }
 
-    /// Something to be written, to a file from which nothing is read, or only what is its `own`.
+    /// Adds a file to write. It must not be an input, except its `own`.
     fn add(&mut self, path: &Path, what: &'static str, own: Option<&'static str>, made: bool) -> Result<(), Failure> {
         self.add_as(FileId::of(path), path, what, own, made)
     }
@@ -134,7 +134,7 @@ fn taken(path: &Path, what: &str, reason: &str) -> Failure {
     Failure::new(format!("cannot write {what} to `{}`: {reason}", path.display()))
 }
 
-/// Fails for a file of several names, of which only one would get the new model.
+/// Fails for a file of several names, only one of which would get the new model.
 fn check_names(path: &Path) -> Result<(), Failure> {
     #[cfg(unix)]
     if let Ok(found) = fs::metadata(path) {
@@ -148,12 +148,12 @@ fn check_names(path: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Fails where a file, or one beside it, could not be written. Its directory may be missing where it is `made`.
+/// Fails if a file, or one next to it, could not be written. With `made` its directory may be missing.
 fn check_writable(path: &Path, made: bool, known: &mut HashSet<PathBuf>) -> Result<(), Failure> {
     match fs::metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => return Err(Failure::io("write", path, &error)),
-        // To open a pipe would wait for its reader.
+        // Opening a pipe would wait for its reader.
         Ok(found) if !found.is_file() && !found.is_dir() => return Err(refused(path, "it is not a regular file")),
         // A link is replaced, so the file it leads to need not be writable.
         Ok(found) if found.is_file() && path.is_symlink() => {}
@@ -167,7 +167,7 @@ fn check_writable(path: &Path, made: bool, known: &mut HashSet<PathBuf>) -> Resu
     }
     while known.insert(directory.to_owned()) {
         if directory.exists() {
-            // A file without a name: nobody sees it.
+            // The file has no name, so nobody sees it.
             tempfile::tempfile_in(directory).map_err(|error| Failure::io("write to", directory, &error))?;
             break;
         }

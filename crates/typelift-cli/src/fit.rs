@@ -1,4 +1,4 @@
-//! Text that fits the terminal: long names lose their middle where they stay unique, and words go to the next line.
+//! Text that fits the terminal: long names lose their middle if they stay unique, and words are wrapped.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -9,30 +9,30 @@ use typelift::Model;
 use typelift::graph::numbered_prefix;
 use unicode_width::UnicodeWidthStr;
 
-/// What lines are fitted to at least.
+/// The smallest width to which lines are fitted.
 const NARROWEST: usize = 60;
-/// How far the rest of a line is indented below its start.
+/// The indentation of the rest of a line below its start.
 const HANG: usize = 4;
-/// The fewest columns to put words in.
+/// The smallest number of columns for wrapped words.
 const LEAST_ROOM: usize = 24;
-/// How many columns a short form must save.
+/// The number of columns that a short form must save.
 const WORTH: usize = 4;
 
-/// The columns to fit text to, none where it goes to a file or a program; and whether names keep their length.
+/// The columns to fit text to, `None` for a file or a program; and true if names keep their length.
 static LAYOUT: OnceLock<(Option<usize>, bool)> = OnceLock::new();
 
-/// Fits what is printed from now on to these columns, if any, with names as they are if they are asked for in full.
+/// Fits all further output to these columns, if any; with `full_names` names are not shortened.
 pub(crate) fn lay_out(columns: Option<usize>, full_names: bool) {
     // Set once, by the terminal.
     let _set = LAYOUT.set((columns.map(|columns| columns.max(NARROWEST)), full_names));
 }
 
-/// How many columns a line may have, where it goes to a terminal.
+/// Returns the width of a line on a terminal.
 pub(crate) fn columns() -> Option<usize> {
     LAYOUT.get().and_then(|layout| layout.0)
 }
 
-/// How many columns a line may have.
+/// Returns the width of a line.
 pub(crate) fn width() -> usize {
     columns().unwrap_or(DEFAULT_TERM_WIDTH)
 }
@@ -41,18 +41,18 @@ fn keeps_names() -> bool {
     LAYOUT.get().is_some_and(|layout| layout.1)
 }
 
-/// The columns that a text takes, without its colours.
+/// Returns the columns that a text takes, without its colours.
 pub(crate) fn shown_width(text: &str) -> usize {
     if text.contains('\u{1b}') { anstream::adapter::strip_str(text).to_string().width() } else { text.width() }
 }
 
-/// A text in lines that fit after `indent` columns, broken between words only.
+/// Wraps a text to the width after `indent` columns, between words only.
 pub(crate) fn wrapped(text: &str, indent: usize) -> String {
     let Some(columns) = columns() else { return text.to_owned() };
     broken(text, columns.saturating_sub(indent), 0)
 }
 
-/// A line whose words go to the next line at this indent where it does not fit, or not so far in where that leaves no room.
+/// Wraps a line with this hanging indentation, or a smaller one if the terminal is too narrow.
 pub(crate) fn hanging(line: &str, indent: usize) -> String {
     match columns() {
         Some(columns) if shown_width(line) > columns => {
@@ -62,7 +62,7 @@ pub(crate) fn hanging(line: &str, indent: usize) -> String {
     }
 }
 
-/// A line in as many as it takes, each but the first after this indent.
+/// Breaks a line into several, all but the first with this indentation.
 pub(crate) fn broken(line: &str, room: usize, indent: usize) -> String {
     let mut text = String::new();
     let mut used = 0;
@@ -85,16 +85,16 @@ pub(crate) fn broken(line: &str, room: usize, indent: usize) -> String {
     text
 }
 
-/// The names of models, and what they are called where there is little room.
+/// Names in models, with their short forms.
 #[derive(Default)]
 pub(crate) struct ShortNames {
     names: HashSet<String>,
-    /// The short form of each name that has one of its own.
+    /// The unique short forms of names.
     short: OnceLock<HashMap<String, String>>,
 }
 
 impl ShortNames {
-    /// Those of the layers and tensors of models.
+    /// Collects the names of layers and tensors in models.
     pub(crate) fn of<'a>(models: impl IntoIterator<Item = &'a Model>) -> Self {
         let mut names = HashSet::new();
         // Without a terminal no name is shortened.
@@ -110,7 +110,7 @@ impl ShortNames {
         Self { names, short: OnceLock::new() }
     }
 
-    /// Those in the text of a file.
+    /// Collects the names in the text of a file.
     pub(crate) fn in_source(source: &str) -> Self {
         let mut names = HashSet::new();
         if columns().is_some() && !keeps_names() {
@@ -134,12 +134,12 @@ impl ShortNames {
         short.get(name).map(String::as_str)
     }
 
-    /// A name in at most this many columns, if it stays unique so; else as short as it does.
+    /// Shortens a name to at most this many columns if it stays unique; else as far as it does.
     pub(crate) fn within(&self, name: &str, room: usize) -> String {
         if name.width() <= room { name.to_owned() } else { self.cut(name, room) }
     }
 
-    /// The short form of a name, in at most this many columns if it stays unique so.
+    /// Returns the short form of a name, in at most this many columns if it stays unique.
     fn cut(&self, name: &str, room: usize) -> String {
         if !self.names.contains(name) {
             return name.to_owned();
@@ -150,12 +150,13 @@ impl ShortNames {
         }
         let letters: Vec<char> = short.chars().collect();
         let kept = room.saturating_sub(1);
-        // More of the end than of the start where that tells it apart from the others, else as much of the start as that takes.
+        // The end gets more space than the start if that makes the name unique, else the start gets as much as is
+        // needed.
         let mut ways = (kept / 3..=kept).step_by(4);
         ways.find_map(|start| self.without_middle(&letters, start, kept - start)).unwrap_or_else(|| short.to_owned())
     }
 
-    /// The start and the end of a name, if no other name has both.
+    /// Returns the start and the end of a name, if no other name shares both.
     fn without_middle(&self, name: &[char], start: usize, end: usize) -> Option<String> {
         let first: String = name.get(..start)?.iter().collect();
         let last: String = name.get(name.len().checked_sub(end)?..)?.iter().collect();
@@ -164,7 +165,7 @@ impl ShortNames {
         self.names.iter().filter(is_like).nth(1).is_none().then(|| format!("{first}…{last}"))
     }
 
-    /// A line with its names shortened.
+    /// Shortens the names in a line.
     fn shortened<'t>(&self, line: &'t str, room: usize) -> Cow<'t, str> {
         if self.names.is_empty() {
             return line.into();
@@ -174,7 +175,7 @@ impl ShortNames {
         while let Some(start) = rest.find(|c: char| !is_between(c)) {
             text.push_str(&rest[..start]);
             rest = &rest[start..];
-            // The end of the code of a colour is a letter.
+            // The code of a colour ends in a letter.
             if text.ends_with("\u{1b}[") {
                 let end = rest.find('m').map_or(rest.len(), |end| end + 1);
                 text.push_str(&rest[..end]);
@@ -190,7 +191,7 @@ impl ShortNames {
         text.into()
     }
 
-    /// A word, shortened if it is a name, or an output of a layer, `split.1`.
+    /// Shortens a word if it is a name, or an output of a layer, `split.1`.
     fn word(&self, word: &str, room: usize) -> String {
         let bare = word.trim_end_matches([':', ';']);
         let after = &word[bare.len()..];
@@ -205,7 +206,7 @@ impl ShortNames {
         }
     }
 
-    /// A message in lines that fit after `indent` columns, with shorter names where it is too wide for one.
+    /// Wraps a message after `indent` columns, with shorter names if it is too wide for one line.
     pub(crate) fn message(&self, text: &str, indent: usize) -> String {
         match columns() {
             Some(columns) if text.width() + indent > columns => {
@@ -215,7 +216,7 @@ impl ShortNames {
         }
     }
 
-    /// A text whose lines fit: names are shortened where a line is too wide, then words go to the next line.
+    /// Fits the lines of a text: names are shortened if a line is too wide, then words are wrapped.
     pub(crate) fn fit(&self, text: &str) -> String {
         let Some(columns) = columns() else { return text.to_owned() };
         let mut fitted = String::with_capacity(text.len());
@@ -240,8 +241,7 @@ impl ShortNames {
     }
 }
 
-/// The names of blocks without what is around them, `…layers.0–31`, as far as they stay different so and text goes to a
-/// terminal.
+/// Shortens the names of blocks to `…layers.0–31`, if they stay different and are printed on a terminal.
 pub(crate) fn blocks(names: Vec<String>) -> Vec<String> {
     if columns().is_none() || keeps_names() {
         return names;
@@ -255,15 +255,15 @@ pub(crate) fn blocks(names: Vec<String>) -> Vec<String> {
     if different.len() == names.iter().collect::<HashSet<_>>().len() { short } else { names }
 }
 
-/// What is between words.
+/// True for characters between words.
 fn is_between(c: char) -> bool {
     matches!(c, ' ' | '`' | '(' | ')' | ',' | '"' | '[' | '\u{1b}')
 }
 
-/// A name that begins at the block it is in, `…layers.0.self_attn/cat/Concat_2`, or with its last parts; `None` if that saves
+/// Returns a name from its block on, `…layers.0.self_attn/cat/Concat_2`, or its last parts; `None` if that saves
 /// nothing.
 fn short_form(name: &str) -> Option<String> {
-    /// How many parts of a name that is in no block stay.
+    /// The number of parts of a name outside of blocks that are kept.
     const PARTS: usize = 3;
     let start = match numbered_prefix(name) {
         Some(block) => {

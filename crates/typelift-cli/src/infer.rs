@@ -1,4 +1,4 @@
-//! `typelift infer`: the types and shapes of every tensor.
+//! `typelift infer`: prints the types and shapes of every tensor.
 
 use crate::batch::{ARRAY, Inputs, PARAGRAPHS};
 use crate::failure::Failure;
@@ -11,14 +11,14 @@ use crate::status::Status;
 use crate::terminal::{self, Format, Page, Terminal};
 use typelift::findings::Voice;
 
-/// Find the element type and the shape of every tensor
+/// Infer the element type and the shape of every tensor
 ///
-/// They follow from Parameters, constants and attributes alone; what the ports of the file declare is used only for
-/// unknown operations. With -o, writes the file with its ports filled in.
+/// Types and shapes are computed from Parameters, constants and attributes alone; the ports of the file are used only
+/// for unknown operations. With -o, writes the file with its ports filled in.
 ///
 /// Several models are processed in parallel and reported in order. A directory means every .xml below it; files that
-/// are not IR are named and skipped. JSON is then an array of documents that name their files, and OUT is a directory
-/// in which each model keeps its path. The exit status is the worst of all.
+/// are not IR are named and skipped. The JSON output is then an array of documents that name their files, and OUT is a
+/// directory in which each model keeps its path. The exit status is the worst of all.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   typelift infer model.xml

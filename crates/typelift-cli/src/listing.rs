@@ -11,10 +11,10 @@ use typelift::{Graph, Layer, LayerId, Model, Output};
 
 use crate::selection::Selection;
 
-/// How many lines text output shows without `--all`: a screen.
+/// The number of lines that text output shows without `--all`: a screen.
 pub(crate) const MOST_LINES: usize = 24;
 
-/// A name as one line shows it: what would move the cursor or break the line is escaped.
+/// A name on one line: control characters and line breaks are escaped.
 pub(crate) struct Clean<'a>(pub(crate) &'a str);
 
 impl Display for Clean<'_> {
@@ -29,13 +29,13 @@ impl Display for Clean<'_> {
     }
 }
 
-/// The types and shapes of a layer's outputs: `f32[1,?], i64[]`.
+/// Formats the types and shapes of a layer's outputs: `f32[1,?], i64[]`.
 fn outputs(layer: &Layer) -> String {
     let outputs = layer.outputs().iter().map(|port| format!("{}{}", port.element_type(), port.shape()));
     outputs.collect::<Vec<_>>().join(", ")
 }
 
-/// One line a layer that has outputs: the bodies it is in, its name, the types.
+/// Returns one line per layer with outputs: the surrounding bodies, its name, the types.
 pub(crate) fn types_text(graph: &Graph) -> String {
     fn list(graph: &Graph, path: &str, out: &mut String) {
         for layer in graph.layers() {
@@ -52,7 +52,7 @@ pub(crate) fn types_text(graph: &Graph) -> String {
     out
 }
 
-/// The types and shapes in a model, as JSON has them: members in the order of their names.
+/// Types and shapes in a model as JSON, with members in the order of their names.
 #[derive(Serialize)]
 pub(crate) struct Types<'a> {
     file: &'a str,
@@ -70,7 +70,7 @@ struct Typed<'a> {
     ty: &'a str,
 }
 
-/// A layer as JSON has it.
+/// A layer as JSON.
 #[derive(Serialize)]
 pub(crate) struct Entry<'a> {
     id: LayerId,
@@ -85,7 +85,7 @@ pub(crate) struct Entry<'a> {
     bodies: Map<'a, Vec<Entry<'a>>>,
 }
 
-/// The output that feeds an input: the layer that has it, and its position.
+/// The output that feeds an input: its layer and its position.
 #[derive(Serialize)]
 struct Feed {
     id: LayerId,
@@ -129,13 +129,13 @@ pub(crate) struct Document<'a> {
     layers: Vec<Entry<'a>>,
 }
 
-/// What is shown of a model, with all it has.
+/// Returns the selected layers of a model with all details.
 pub(crate) fn model<'a>(file: &'a str, model: &'a Model, selection: &'a Selection<'a>) -> Document<'a> {
     let layers = entries(selection.graph, selection);
     Document { file, name: model.name(), version: model.version().number(), layers }
 }
 
-/// The layers of a graph with their types and shapes.
+/// Returns the layers of a graph with their types and shapes.
 pub(crate) fn types<'a>(file: &'a str, graph: &'a Graph) -> Types<'a> {
     Types { file, layers: typed(graph) }
 }
@@ -178,7 +178,7 @@ fn entry<'a>(graph: &'a Graph, layer: &'a Layer, selection: &'a Selection<'a>) -
     }
 }
 
-/// The output of a layer with where it is: `` `sum` (Add 3, line 12) ``
+/// Formats the output of a layer with its position: `` `sum` (Add 3, line 12) ``.
 pub(crate) fn at(layer: &LayerRef, operation: &str, output: usize, line: Option<usize>) -> String {
     let mut text = format!("`{}`", Clean(&layer.name));
     if output > 0 {
@@ -194,15 +194,15 @@ pub(crate) fn at(layer: &LayerRef, operation: &str, output: usize, line: Option<
     text + ")"
 }
 
-/// What a Convert, ConvertLike or ConvertPromoteTypes does.
+/// Source and destination types of a Convert, ConvertLike or ConvertPromoteTypes.
 pub(crate) struct Conversion {
     /// The types of its inputs, each once: `f16`, `f16, f64`.
     pub(crate) from: String,
-    /// What it can lose; empty if it keeps every value.
+    /// The possible loss; empty if it keeps every value.
     pub(crate) lost: String,
 }
 
-/// The conversion that a layer is; `None` if it is not one.
+/// Returns the conversion of a layer; `None` for other layers.
 pub(crate) fn conversion(graph: &Graph, layer: &Layer) -> Option<Conversion> {
     let found = ops::conversion(graph, layer)?;
     let lost = found.lossy().next().map_or(String::new(), |(_, lost)| lost.to_string());

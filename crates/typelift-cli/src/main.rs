@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-/// With the allocator of musl itself, a conversion takes longer than with glibc.
+/// With musl's own allocator, a conversion takes longer than with glibc.
 #[cfg(target_env = "musl")]
 #[global_allocator]
 static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;

@@ -1,4 +1,4 @@
-//! Where models go: which files a run will write, and that it can and may.
+//! Destinations of models: which files a run will write, and checks that it can and may.
 
 use std::convert::Infallible;
 use std::fs::{self, File};
@@ -18,7 +18,7 @@ use crate::input::{Input, is_stdout};
 use crate::interrupt::uninterrupted;
 use crate::terminal::{Page, Terminal};
 
-/// Where the model goes.
+/// Destination of the model.
 #[derive(clap::Args)]
 pub(crate) struct OutputArgs {
     /// Write the model to this file, whose name ends in .xml, or - for standard output. A name without an ending or with
@@ -28,18 +28,18 @@ pub(crate) struct OutputArgs {
     /// Replace IN. Where IN or its .bin is a symbolic link, the link is replaced
     #[arg(long, conflicts_with = "output")]
     pub(crate) in_place: bool,
-    /// Print the whole file again with the elements, order and indentation of OpenVINO's serializer, without comments
-    /// and unknown elements; the values of attributes stay as they are
+    /// Write the whole file anew with the elements, order and indentation of OpenVINO's serializer, without comments
+    /// and unknown elements; the values of attributes are unchanged
     #[arg(long)]
     pub(crate) canonical: bool,
-    /// How OUT gets its .bin
+    /// Way in which OUT gets its .bin
     #[arg(long, value_enum, default_value_t = Weights::Copy)]
     weights: Weights,
     /// Refuse to write a .bin that is more than this many times as large as the one of IN. Constants that overlap in IN
     /// may need bytes of their own. A .bin of up to 1 MB is always written
     #[arg(long, value_name = "TIMES", default_value_t = 16)]
     max_growth: u64,
-    /// Whether `output` is a directory, once somebody asked.
+    /// True if `output` is a directory, computed on demand.
     #[arg(skip)]
     is_directory: OnceLock<bool>,
 }
@@ -49,9 +49,9 @@ enum Weights {
     /// A copy, which shares its blocks with the original if the file system can. If constants are added or removed, the
     /// others keep their offsets, unless compacting saves at least 1 % or 64 KB
     Copy,
-    /// A hard link, or a symbolic one to another file system: never write to either through another program
+    /// A hard link, or a symbolic one across file systems: do not modify either file through another program
     Link,
-    /// Not at all
+    /// No .bin
     None,
     /// A file with the bytes that constants use and no others, equal bytes once
     Compact,
@@ -68,12 +68,12 @@ impl From<Weights> for WeightsMode {
     }
 }
 
-/// What has fewer bytes is written in milliseconds.
+/// Fewer bytes than this are written within milliseconds.
 const SHORT: u64 = 1 << 20;
-/// How long the reader of a pipe may take to come.
+/// The time that a pipe may wait for its reader.
 const READER_COMES: Duration = Duration::from_secs(2);
 
-/// A place to write to.
+/// Something to write to.
 pub(crate) enum Target {
     Stdout,
     /// A pipe or device, written to directly.
@@ -81,7 +81,7 @@ pub(crate) enum Target {
     File(Destination),
 }
 
-/// A file to write a model to.
+/// A file for a model.
 pub(crate) struct Destination {
     pub(crate) path: PathBuf,
     pub(crate) in_place: bool,
@@ -90,14 +90,14 @@ pub(crate) struct Destination {
     max_growth: u64,
     /// The weights of the input.
     bin: Option<PathBuf>,
-    /// The file of the input, and what it is like before it is read; `None` for standard input, and where there is none.
+    /// The file of the input, and its state before it is read; `None` for standard input, and if it does not exist.
     source: Option<(PathBuf, Stamp)>,
-    /// Whether it is one of several models.
+    /// True for a model in a batch.
     is_member: bool,
 }
 
 impl OutputArgs {
-    /// Whether there is a place to write to.
+    /// True if there is a destination.
     pub(crate) fn is_given(&self) -> bool {
         self.in_place || self.output.is_some()
     }
@@ -106,17 +106,17 @@ impl OutputArgs {
         self.output.as_deref().is_some_and(is_stdout)
     }
 
-    /// The directory that models go to; `None` where they go to a file or stay in place.
+    /// Returns the directory of the models; `None` if they go to a file or stay in place.
     pub(crate) fn directory(&self) -> Option<&Path> {
         self.output.as_deref().filter(|path| *self.is_directory.get_or_init(|| is_directory(path)))
     }
 
-    /// How the text of a model is written.
+    /// Returns the options for the text of a model.
     pub(crate) fn text(&self, input: &Input, refresh_ports: bool) -> WriteOptions {
         WriteOptions { canonical: self.canonical, refresh_ports, on_one_thread: input.on_one_thread }
     }
 
-    /// Where a model goes.
+    /// Returns the destination of a model.
     fn path(&self, input: &Input) -> Option<PathBuf> {
         match (&self.output, &input.member) {
             (Some(directory), Some(member)) => Some(directory.join(&member.place)),
@@ -130,12 +130,12 @@ impl OutputArgs {
     }
 }
 
-/// Whether a path is that of the root, as `$OUT/` is where nobody set the variable.
+/// True for the root directory, as in `$OUT/` with an unset variable.
 fn is_root(path: &Path) -> bool {
     path.has_root() && path.parent().is_none()
 }
 
-/// Whether a path is one of a directory, which need not be there yet.
+/// True for the path of a directory, which need not exist.
 fn is_directory(path: &Path) -> bool {
     let bytes = path.as_os_str().as_encoded_bytes();
     let named_so =
@@ -144,7 +144,7 @@ fn is_directory(path: &Path) -> bool {
 }
 
 impl Target {
-    /// Where the model goes. One that is written over is completed first, where a killed run has left it half written.
+    /// Opens the destination. Recovers an interrupted earlier write first.
     pub(crate) fn new(args: &OutputArgs, input: &Input) -> Result<Option<Self>, Failure> {
         let target = Self::plan(args, input)?;
         match &target {
@@ -156,7 +156,7 @@ impl Target {
         }
     }
 
-    /// Where the model will go.
+    /// Returns the destination, without opening it.
     pub(crate) fn plan(args: &OutputArgs, input: &Input) -> Result<Option<Self>, Failure> {
         if args.in_place && input.is_stdin() {
             return Err(Failure::new("standard input cannot be written in place").help("give -o OUT.xml, or -o -"));
@@ -190,7 +190,7 @@ impl Target {
         })))
     }
 
-    /// What keeps the model from being written: weights that are needed and missing.
+    /// Returns the reason why the model cannot be written: weights that are needed and missing.
     pub(crate) fn objection(&self, model: &Model, input: &Input) -> Option<Diagnostic> {
         match self {
             Self::File(place) if !place.in_place && place.weights != WeightsMode::None => {
@@ -206,7 +206,7 @@ impl Target {
         }
     }
 
-    /// Writes a model, and its weights with it.
+    /// Writes a model and its weights.
     pub(crate) fn write(&self, model: &Model, options: WriteOptions, page: &mut Page) -> Result<(), Failure> {
         match self {
             Self::Stdout => {
@@ -234,7 +234,7 @@ impl Target {
 }
 
 impl Destination {
-    /// Says that the weights beside a graph that was written without its own are not known to be of this model.
+    /// Returns a note for a graph that was written without its weights next to a .bin that may belong to another model.
     fn weights_beside(&self, model: &Model) -> Option<String> {
         let beside = self.path.with_extension("bin");
         let needs_weights = !model.weights().is_empty() || save::missing_weights(model).is_some();
@@ -279,7 +279,7 @@ impl Destination {
         let weights = if is_written { model.weights().len().unwrap_or(0) } else { 0 };
         let short = !self.is_member && model.source().len() as u64 + weights < SHORT;
         uninterrupted(short, || {
-            // To make a directory that is there locks out all others who write beside it.
+            // Calling `create_dir` for an existing directory would lock out others that write next to it.
             if !directory(path).is_dir() {
                 fs::create_dir_all(directory(path)).map_err(|error| Failure::io("write", path, &error))?;
             }
@@ -320,7 +320,7 @@ pub(crate) fn check_ending(path: &Path, ending: &str, what: &str) -> Result<(), 
     Err(refused(path, &reason).help(format!("give `{}`", path.with_extension(ending).display())))
 }
 
-/// Writes the reports of models, documents of JSON: of several an array.
+/// Writes the reports of models as JSON, an array for several.
 pub(crate) fn write_reports(
     path: &Path,
     reports: Vec<String>,
@@ -331,16 +331,16 @@ pub(crate) fn write_reports(
     if is_stdout(path) { terminal.print(&text) } else { write_report(path, &text) }
 }
 
-/// Writes a report that takes the place of an old one as a whole.
+/// Writes a report, replacing an old one as a whole.
 pub(crate) fn write_report(path: &Path, report: &str) -> Result<(), Failure> {
     if is_stream(path) {
-        // A pipe takes as long as its reader.
+        // Writing to a pipe takes as long as its reader.
         return open_stream(path)?.write_all(report.as_bytes()).map_err(|error| Failure::io("write", path, &error));
     }
     uninterrupted((report.len() as u64) < SHORT, || replace(path, report))
 }
 
-/// Opens a pipe or device. What reads from a pipe may be started a moment later.
+/// Opens a pipe or device. The reader of a pipe may start a moment later.
 fn open_stream(path: &Path) -> Result<File, Failure> {
     let begin = Instant::now();
     loop {
@@ -359,7 +359,7 @@ fn open_stream(path: &Path) -> Result<File, Failure> {
 #[cfg(unix)]
 fn open_now(path: &Path) -> io::Result<File> {
     use rustix::fs::{Mode, OFlags, fcntl_setfl, open};
-    // Without this flag a pipe is opened once it has a reader, and with it, it is not written to as a whole.
+    // Without this flag the call blocks until the pipe has a reader; with it, writes can be partial.
     let file = open(path, OFlags::WRONLY | OFlags::APPEND | OFlags::CLOEXEC | OFlags::NONBLOCK, Mode::empty())?;
     fcntl_setfl(&file, OFlags::APPEND)?;
     Ok(file.into())
@@ -391,10 +391,10 @@ fn replace(path: &Path, report: &str) -> Result<(), Failure> {
     written.map_err(|error| Failure::io("write", path, &error))
 }
 
-/// Removes an old report, which is not one of this run.
+/// Removes an old report that does not belong to this run.
 pub(crate) fn forget_report(path: &Path) {
     if fs::metadata(path).is_ok_and(|found| found.is_file()) {
-        // It was found to be writable; where it cannot be removed all the same, the exit status says what happened.
+        // The path was checked to be writable. If the removal fails nevertheless, the exit status tells the result.
         let _stays = fs::remove_file(path);
     }
 }
@@ -407,7 +407,7 @@ pub(crate) fn directory(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Whether two paths lead to one file or directory.
+/// True if two paths lead to one file or directory.
 pub(crate) fn same_file(a: &Path, b: &Path) -> bool {
     FileId::of(a) == FileId::of(b)
 }

@@ -1,4 +1,4 @@
-//! A panic is a fault of this program: it is reported as one of the model that it was met at, and other models go on.
+//! Panics are bugs of this program: each is reported for the model at which it occurred, and other models continue.
 
 use std::any::Any;
 use std::ffi::OsString;
@@ -8,23 +8,23 @@ use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
 use crate::failure::Failure;
 
-/// What is known of this run and its panics.
+/// State of this run and its panics.
 struct Known {
     command: String,
-    /// The message and the place of each panic that was not reported yet.
+    /// The message and the position of each panic that was not reported yet.
     panics: Vec<(String, String)>,
 }
 
 static KNOWN: Mutex<Known> = Mutex::new(Known { command: String::new(), panics: Vec::new() });
 
-/// As much of a command is worth sending.
+/// The part of a command that a bug report needs, in characters.
 const COMMAND: usize = 400;
 
 fn known() -> MutexGuard<'static, Known> {
     KNOWN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Keeps panics for [`catch`] instead of printing them, unless somebody wants backtraces.
+/// Collects panics for [`catch`] instead of printing them, unless backtraces are enabled.
 pub(crate) fn expect(arguments: &[OsString]) {
     let words: Vec<_> = arguments.iter().skip(1).map(|word| word.to_string_lossy()).collect();
     let mut command = format!("typelift {}", words.join(" "));
@@ -45,7 +45,7 @@ pub(crate) fn expect(arguments: &[OsString]) {
     });
 }
 
-/// Does `work`, on a model if it is one; a panic fails it as any other reason does.
+/// Calls `work`, possibly for a model; a panic becomes a failure.
 pub(crate) fn catch<T>(model: Option<&Path>, work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
     panic::catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|payload| Err(failure(model, payload.as_ref())))
 }

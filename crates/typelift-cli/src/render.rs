@@ -1,4 +1,4 @@
-//! Diagnostics as text, the way rustc shows them; failures in the same manner.
+//! Diagnostics as text in rustc's style, and failures in the same style.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -12,14 +12,14 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::fit::{self, ShortNames};
 
-/// How many errors of one kind are shown before the others are folded.
+/// The number of errors of one kind that are shown before the others are folded.
 const ERRORS_OF_EACH: usize = 10;
-/// How many warnings or notes of one kind are shown; more are folded into the first.
+/// The number of warnings or notes of one kind that are shown; more are folded into the first.
 const WARNINGS_OF_EACH: usize = 3;
-/// How many layers are listed of those that were folded.
+/// The number of folded layers that are listed.
 const LISTED: usize = 8;
 
-/// Source lines up to this many bytes are shown whole, of longer ones the part around what is pointed at.
+/// Source lines up to this many bytes are shown whole; longer ones are cut around the marked part.
 const WHOLE_LINE: usize = 200;
 const BEFORE_SPAN: usize = 60;
 /// The columns before notes and source text.
@@ -28,18 +28,18 @@ const BEFORE_TEXT: usize = 15;
 const BAR: usize = 3;
 const AFTER_START: usize = 120;
 
-/// Which diagnostics to print.
+/// Selection of the diagnostics to print.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Show {
     /// Each one.
     All,
-    /// All of them, repeated ones folded into the first.
+    /// All of them, with repeated ones folded into the first.
     Folded,
-    /// Errors, what is lost or may not load, and other warnings only where there are few and no errors.
+    /// Errors, losses and loading problems; other warnings only if they are few and there are no errors.
     Briefly,
 }
 
-/// Diagnostics in colours, and what was not shown.
+/// Formats diagnostics in colours, and the number of those not shown.
 pub(crate) fn text(diagnostics: &Diagnostics, voice: Voice<'_>, show: Show) -> String {
     let mut text = String::new();
     let count = Count::of(diagnostics);
@@ -81,12 +81,12 @@ pub(crate) fn text(diagnostics: &Diagnostics, voice: Voice<'_>, show: Show) -> S
     text
 }
 
-/// Whether a warning is about values that are lost, or about what OpenVINO may not load.
+/// True for a warning about lost values, or about parts that OpenVINO may not load.
 fn is_essential(diagnostic: &Diagnostic) -> bool {
     [Code::LossyConversion, Code::UnknownOperation].contains(&diagnostic.code)
 }
 
-/// How many diagnostics of a kind are shown where there are `count`.
+/// Returns the number of diagnostics of a kind to show, of `count` in all.
 fn room_for(diagnostic: &Diagnostic, count: usize) -> usize {
     match diagnostic.severity {
         Severity::Error => ERRORS_OF_EACH,
@@ -95,7 +95,7 @@ fn room_for(diagnostic: &Diagnostic, count: usize) -> usize {
     }
 }
 
-/// A note on diagnostics that are not shown.
+/// Returns a note on diagnostics that are not shown.
 fn fold(hidden: &[&Diagnostic], file: &str) -> Option<String> {
     let code = hidden.first()?.code;
     let layers = hidden.iter().filter_map(|diagnostic| diagnostic.layer.as_ref());
@@ -107,7 +107,7 @@ fn fold(hidden: &[&Diagnostic], file: &str) -> Option<String> {
     Some(format!("{} more of {code}{at}; `typelift check --all {file}` shows them", hidden.len()))
 }
 
-/// One diagnostic with the source it points at, and an empty line.
+/// Formats one diagnostic with its source, and an empty line.
 fn render(
     (file, lines, names): (&str, &Lines, &ShortNames),
     diagnostic: &Diagnostic,
@@ -143,18 +143,18 @@ fn render(
     let group = group.elements(layer.into_iter().chain(related).chain(notes).chain(help).chain(folded));
     let renderer = fit::columns().map_or(Renderer::styled(), |columns| Renderer::styled().term_width(columns));
     let text = renderer.render(&[group]);
-    // The renderer puts an empty "::: " above a source whose path it was given apart from the text.
+    // The renderer prints an empty "::: " above a source whose path was given separately.
     let is_empty_path = |line: &&str| anstream::adapter::strip_str(line).to_string().trim() == ":::";
     let lines: Vec<_> = text.lines().filter(|line| !is_empty_path(line)).collect();
     lines.join("\n") + "\n\n"
 }
 
-/// A note or a help as it is printed.
+/// Formats a note or a help.
 fn told(text: &str, names: &ShortNames) -> String {
     names.message(&normalize_untrusted_str(text), BEFORE_TEXT)
 }
 
-/// Whether the line that is pointed at says which layer it is.
+/// True if the marked line names the layer.
 fn shows(lines: &Lines, diagnostic: &Diagnostic, layer: &LayerRef) -> bool {
     let Some(label) = diagnostic.labels.first().filter(|_| layer.place.is_model()) else { return false };
     let line = lines.line(lines.line_at(label.span.start));
@@ -174,11 +174,11 @@ fn describe(layer: &LayerRef) -> String {
 /// A few lines of the source, or the middle of a long one.
 struct Excerpt<'a> {
     text: String,
-    /// Where its first byte is.
+    /// The position of its first byte.
     line: usize,
-    /// Where the first thing pointed at is, if the renderer cannot find it in the text.
+    /// The position of the first marked part, if the renderer cannot compute it.
     column: Option<usize>,
-    /// The part of the text that each label points at.
+    /// The part of the text that each label marks.
     labels: Vec<(Range<usize>, &'a Label, AnnotationKind)>,
 }
 
@@ -198,7 +198,7 @@ impl<'a> Excerpt<'a> {
     }
 }
 
-/// The parts of the source that labels point at, that of the first one first; lines close together are one part.
+/// Returns the parts of the source with labels, that of the first label first; close lines are one part.
 fn excerpts<'a>(lines: &Lines, labels: &'a [Label]) -> Vec<Excerpt<'a>> {
     let last = labels.iter().map(|label| lines.line_at(label.span.start)).max().unwrap_or_default();
     let room = fit::columns().map_or(usize::MAX, |columns| columns - last.to_string().len() - BAR);
@@ -208,7 +208,7 @@ fn excerpts<'a>(lines: &Lines, labels: &'a [Label]) -> Vec<Excerpt<'a>> {
         let (number, column) = lines.line_column(label.span.start);
         let line = lines.line(number);
         let text = line.text(lines.source());
-        // A span over several lines is shown by its first.
+        // A span over several lines is shown by its first line.
         let start = (label.span.start.saturating_sub(line.start) as usize).min(text.len());
         let end = (label.span.end.saturating_sub(line.start) as usize).clamp(start, text.len());
         if text.len() > WHOLE_LINE || is_beyond(room, text, &(start..end), label) {
@@ -228,33 +228,33 @@ fn excerpts<'a>(lines: &Lines, labels: &'a [Label]) -> Vec<Excerpt<'a>> {
     excerpts
 }
 
-/// Whether a line and what is said below the part that is pointed at go beyond what there is room for.
+/// True if a line and the message below its marked part exceed the width.
 fn is_beyond(room: usize, text: &str, pointed: &Range<usize>, label: &Label) -> bool {
     let said = columns_of(&text[..pointed.end]) + usize::from(pointed.is_empty()) + said_width(label);
     said.max(columns_of(text)) > room
 }
 
-/// The columns of a text, in which the renderer prints a tab as four.
+/// Returns the columns of a text, in which the renderer prints a tab as four.
 fn columns_of(text: &str) -> usize {
     text.split('\t').map(|part| part.width() + 4).sum::<usize>() - 4
 }
 
-/// Whether a label takes so much of a terminal's line that it becomes a note.
+/// True if a label takes so much of a line that it becomes a note.
 fn is_long(label: &Label) -> bool {
     fit::columns().is_some_and(|columns| label.message.width() > columns * 5 / 8)
 }
 
-/// The columns that a label takes after what it points at.
+/// Returns the columns that a label takes after the marked part.
 fn said_width(label: &Label) -> usize {
     if is_long(label) { 0 } else { label.message.width() + 1 }
 }
 
-/// The part of a line around what is pointed at, and where that is in it.
+/// Cuts a line around the marked part, and returns the new position of that part.
 fn cut(text: &str, pointed: Range<usize>, label: &Label, room: usize) -> (String, Range<usize>) {
     const DOTS: &str = "...";
     let is_blank = |end: usize| text[..end].trim_start().is_empty();
     let room = room.min(BEFORE_SPAN + AFTER_START + 2 * DOTS.len()) - 2 * DOTS.len();
-    // What is said comes after what is pointed at, and has to fit too.
+    // The message follows the marked part, and has to fit too.
     let said = if fit::columns().is_some() { said_width(label) } else { 0 };
     let shown = pointed.len().min(AFTER_START).min(room.saturating_sub(said)).max(1);
     let before = BEFORE_SPAN.min(room.saturating_sub(said + shown));
@@ -268,7 +268,7 @@ fn cut(text: &str, pointed: Range<usize>, label: &Label, room: usize) -> (String
     (text, pointed.start - from + head.len()..end - from + head.len())
 }
 
-/// Why something was not done, in colours.
+/// Formats an error in colours.
 pub(crate) fn error(code: Option<&str>, message: &str, remarks: impl Iterator<Item = Remark>) -> String {
     let title = Level::ERROR.primary_title(message);
     let title = match code {
@@ -282,7 +282,7 @@ pub(crate) fn error(code: Option<&str>, message: &str, remarks: impl Iterator<It
     Renderer::styled().render(&[Group::with_title(title).elements(messages)]) + "\n"
 }
 
-/// What goes with an error.
+/// A remark below an error.
 pub(crate) enum Remark {
     Note(String),
     Help(String),

@@ -1,5 +1,5 @@
-//! What the verbs say about a model that is in memory, without a terminal: for packages that bring the program to another
-//! language. Text has no colours.
+//! Results of commands for a model in memory, without a terminal, for packages in other languages. The text has no
+//! colours.
 
 use std::fmt;
 use std::path::Path;
@@ -25,12 +25,12 @@ pub use typelift_view::Before;
 
 pub use crate::selection::SelectionArgs;
 
-/// Why a report cannot be made, with what to do about it.
+/// Reason why a report cannot be created, with a suggestion.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReportError {
-    /// What is wrong, one sentence without a full stop.
+    /// The problem in one sentence, without a full stop.
     pub message: String,
-    /// What can be done.
+    /// The suggested fix.
     pub help: Option<String>,
 }
 
@@ -62,25 +62,25 @@ pub fn findings_json(diagnostics: &Diagnostics, file: Option<&Path>) -> Result<S
     json(&Document::with(diagnostics, Voice::Shell(file)))
 }
 
-/// Diagnostics with the source that they point at, as `check --all` prints them.
+/// Formats diagnostics with their source, as `check --all` does.
 #[must_use]
 pub fn findings_text(diagnostics: &Diagnostics) -> String {
     strip_str(&render::text(diagnostics, Voice::Shell(None), Show::All)).to_string()
 }
 
-/// What differs between two models, as `diff` prints it.
+/// Formats the differences between two models, as `diff` does.
 #[must_use]
 pub fn diff_text(diff: &Diff, before: &Path, after: &Path, all: bool) -> String {
     strip_str(&diff::text(diff, before, after, all, &ShortNames::default())).to_string()
 }
 
-/// How an element type came to be, as `why` prints it.
+/// Formats the explanation of an element type, as `why` does.
 #[must_use]
 pub fn why_text(derivation: &Derivation, all: bool) -> String {
     why::text(derivation, all, &ShortNames::default())
 }
 
-/// What a conversion did to a model: as `convert --dry-run` prints it, and as `convert --report` writes it.
+/// Formats the changes of a conversion: as `convert --dry-run` prints them, and as `convert --report` writes them.
 ///
 /// # Errors
 /// [`ReportError`] if it cannot be printed as JSON.
@@ -92,18 +92,18 @@ pub fn conversion(file: &str, converted: &Converted, model: &Model) -> Result<(S
     Ok((format!("{plan}{totals}\n"), json(&plan)?))
 }
 
-/// The warnings of a conversion: values of constants that are lost.
+/// Returns the warnings of a conversion: lost values of constants.
 #[must_use]
 pub fn losses(converted: &Converted, model: &Model) -> Vec<Diagnostic> {
     Plan::new("", converted.changes.clone()).warnings(model).collect()
 }
 
-/// The common type of operands, as `promote --explain --format json` prints it. Settings are the options of a rule set
-/// with their values, which are empty for those that have none.
+/// Returns the common type of operands, as `promote --explain --format json` prints it. Settings are options of a rule
+/// set with their values, which are empty for flags.
 ///
 /// # Errors
-/// [`ReportError`] if the operands, the operation, the rule set or a setting are not known. Operands without a common type are
-/// an answer.
+/// [`ReportError`] if the operands, the operation, the rule set or a setting is unknown. Operands without a common type
+/// are an answer.
 pub fn promotion(
     operands: &[&str],
     rules: &str,
@@ -113,11 +113,11 @@ pub fn promotion(
     Ok(promote::json(operands, rules, operation, settings)?)
 }
 
-/// The common types of all pairs of types, as `promote --table` prints them: tables with their titles, whose first row and
-/// column name the types. Settings are those of [`promotion`].
+/// Returns the common types of all pairs of types, as `promote --table` prints them: tables with titles, whose first
+/// row and column name the types. Settings are those of [`promotion`].
 ///
 /// # Errors
-/// [`ReportError`] if the rule set, the operation or a setting are not known.
+/// [`ReportError`] if the rule set, the operation or a setting is unknown.
 pub fn promotion_tables(
     rules: &str,
     operation: &str,
@@ -142,29 +142,29 @@ pub fn page(
     Ok(view::draw(model, file.unwrap_or(Path::new("-")), before, found, most_bytes)?)
 }
 
-/// The layers of an inferred model, as `show` prints them for scripts.
+/// Returns the layers of an inferred model, as `show` prints them for scripts.
 ///
 /// # Errors
-/// [`ReportError`] if no layer has a name or an operation that is asked for.
+/// [`ReportError`] if a requested name or operation does not exist.
 pub fn listing(model: &Model, shown: &SelectionArgs) -> Result<String, ReportError> {
     Ok(show::text(model, &shown.find(model)?))
 }
 
-/// The layers of an inferred model as a graph for Graphviz, as `show --format dot` prints them.
+/// Returns the layers of an inferred model as a graph for Graphviz, as `show --format dot` prints them.
 ///
 /// # Errors
-/// As [`listing`].
+/// The errors of [`listing`].
 pub fn dot(model: &Model, shown: &SelectionArgs) -> Result<String, ReportError> {
     Ok(dot::print(model, &shown.find(model)?))
 }
 
-/// What a model consists of and where it keeps which precision, as `stats` prints it.
+/// Formats the statistics and the precision map of a model, as `stats` does.
 #[must_use]
 pub fn stats_text(file: &str, stats: &Stats, map: &PrecisionMap) -> String {
     strip_str(&stats::text(file, stats, &map.rows)).to_string()
 }
 
-/// What a finding means, as `explain` prints it; without its code, a line on each.
+/// Returns the description of a finding, as `explain` prints it; without its code, a line on each.
 ///
 /// # Errors
 /// [`ReportError`] if no finding has this code.
@@ -173,7 +173,7 @@ pub fn explanation(code: Option<&str>) -> Result<String, ReportError> {
     Ok(explain::text(code))
 }
 
-/// The layer or tensor whose name is closest to one that a model does not have.
+/// Returns the layer or tensor with the name that is most similar to an unknown one.
 #[must_use]
 pub fn nearest_name(model: &Model, name: &str) -> Option<String> {
     input::nearest_name(model, name)

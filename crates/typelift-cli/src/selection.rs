@@ -1,4 +1,4 @@
-//! Which layers of a model are shown.
+//! Selection of the layers that are shown.
 
 use std::collections::HashSet;
 
@@ -10,37 +10,37 @@ use crate::failure::Failure;
 use crate::input;
 use crate::nearest::nearest;
 
-/// Which layers to show.
+/// Selection of layers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, clap::Args)]
 pub struct SelectionArgs {
     /// Show a layer and its neighbours: a name, an id, or `loop/body/x` for a layer in a body
     #[arg(long, value_name = "NAME")]
     pub around: Option<String>,
-    /// How many layers before and after the one of --around
+    /// Number of layers before and after the one of --around
     #[arg(long, value_name = "N", default_value_t = 2, requires = "around")]
     pub depth: usize,
     /// Show only layers of these operations, such as Convert
     #[arg(long, value_name = "TYPE", value_delimiter = ',')]
     pub only: Vec<String>,
-    /// Show constants where they are used instead of on their own: Add(0, 1.5)
+    /// Show constants inside their consumers instead of on their own lines: Add(0, 1.5)
     #[arg(long)]
     pub fold_constants: bool,
 }
 
-/// The layers of a model that are shown.
+/// The selected layers of a model.
 pub(crate) struct Selection<'a> {
     /// The graph where the listing begins.
     pub(crate) graph: &'a Graph,
-    /// Those of its layers that are near the one asked for; bodies are not opened then.
+    /// The layers near the requested one; bodies are not opened then.
     near: Option<HashSet<LayerId>>,
-    /// Their operations; all if empty.
+    /// The operations; all if empty.
     only: Vec<String>,
-    /// Whether constants are shown where they are used.
+    /// True if constants are shown inside their consumers.
     pub(crate) folds: bool,
 }
 
 impl SelectionArgs {
-    /// What is asked for, in this model.
+    /// Finds the selection in this model.
     ///
     /// # Errors
     /// [`Failure`] if no layer has the name or the operation, or several have the name.
@@ -60,17 +60,17 @@ impl SelectionArgs {
 }
 
 impl<'a> Selection<'a> {
-    /// Every layer.
+    /// Selects every layer.
     pub(crate) fn all(graph: &'a Graph) -> Self {
         Self { graph, near: None, only: Vec::new(), folds: false }
     }
 
-    /// Whether all layers are shown as they are.
+    /// True if all layers are shown unchanged.
     pub(crate) fn is_all(&self) -> bool {
         self.near.is_none() && self.only.is_empty() && !self.folds
     }
 
-    /// The layers of a graph that are shown, for themselves or for what is in their bodies.
+    /// Iterates over the selected layers of a graph, including those with selected layers in their bodies.
     pub(crate) fn layers<'g>(&'g self, graph: &'g Graph) -> impl Iterator<Item = &'g Layer> {
         graph.layers().filter(move |layer| self.shows(graph, layer))
     }
@@ -82,7 +82,7 @@ impl<'a> Selection<'a> {
         self.is_wanted(layer) || layer.bodies().iter().any(|body| self.opens(body))
     }
 
-    /// Whether a body has layers that are shown.
+    /// True if a body has selected layers.
     pub(crate) fn opens(&self, body: &Body) -> bool {
         if self.near.is_some() {
             return false;
@@ -97,7 +97,7 @@ impl<'a> Selection<'a> {
         self.only.is_empty()
     }
 
-    /// Whether a layer is a constant that is shown where it is used.
+    /// True for a constant that is shown inside its consumer.
     fn is_folded(&self, graph: &Graph, layer: &Layer) -> bool {
         self.folds && ops::kind(layer) == LayerKind::Constant && graph.users(layer.id()).next().is_some()
     }
@@ -107,13 +107,13 @@ impl<'a> Selection<'a> {
     }
 }
 
-/// Whether a layer has an operation of this name, in the spelling of the file or of OpenVINO.
+/// True if a layer has an operation of this name, in the spelling of the file or of OpenVINO.
 fn is_operation(layer: &Layer, ty: &str) -> bool {
     let canonical = layer.operation().map(ops::Operation::name);
     layer.ty().eq_ignore_ascii_case(ty) || canonical.is_some_and(|name| name.eq_ignore_ascii_case(ty))
 }
 
-/// A layer with those from which at most `depth` steps lead to it, and those to which it leads.
+/// Returns a layer with all layers at most `depth` steps before or after it.
 fn near(graph: &Graph, id: LayerId, depth: usize) -> HashSet<LayerId> {
     let before = |id: LayerId| graph.producers(id).into_iter().flatten().map(|Output { layer, .. }| layer).collect();
     let after = |id: LayerId| graph.users(id).collect();
@@ -134,7 +134,7 @@ fn within(id: LayerId, depth: usize, next: impl Fn(LayerId) -> Vec<LayerId>) -> 
     found
 }
 
-/// The layer with a name, which can be in a body if only one layer has it.
+/// Returns the layer with a name, which can be in a body if only one layer has it.
 fn find(model: &Model, name: &str) -> Result<(Place, LayerId), Failure> {
     let error = match model.find(name) {
         Ok(found) => return Ok(found),
@@ -157,7 +157,7 @@ fn find(model: &Model, name: &str) -> Result<(Place, LayerId), Failure> {
     }
 }
 
-/// The paths of the layers in bodies with a name.
+/// Returns the paths of the layers in bodies with a name.
 fn in_bodies(model: &Model, name: &str) -> Vec<String> {
     let (mut found, mut pending) = (Vec::new(), vec![(String::new(), model.graph())]);
     while let Some((path, graph)) = pending.pop() {

@@ -1,4 +1,4 @@
-//! `typelift show`: the graph for reading.
+//! `typelift show`: prints the graph for reading.
 
 use std::fmt::Write as _;
 
@@ -19,17 +19,17 @@ use crate::status::Status;
 use crate::terminal::{Page, Terminal};
 use crate::{dot, listing};
 
-/// Columns are at most this wide; what is longer pushes the rest of its line. Where a line goes to a terminal that is narrower
-/// than that, they share it.
+/// The largest width of a column; longer text shifts the rest of its line. On a narrower terminal the columns share the
+/// width.
 const WIDEST: usize = 48;
 const LEAST: usize = 20;
 
 /// Print the graph for reading
 ///
-/// One line a layer: `3 sum = Add(0, 2) : f32[1,?,3..5]`, its id and name, the operation with the layers that feed it
-/// (`4.1` is the second output of layer 4) and the attributes that are not at their defaults, and the types and shapes of
-/// its outputs, as inferred. Small constants have their values; bodies are indented under their layers. Rules are written
-/// in the same notation. On a terminal the lines are in columns and colours.
+/// Each layer is one line, such as `3 sum = Add(0, 2) : f32[1,?,3..5]`. It has the id and name, the operation with its
+/// inputs (`4.1` is the second output of layer 4), the attributes that are not at their defaults, and the inferred
+/// types and shapes of the outputs. Small constants show their values; bodies are indented under their layers. Rules
+/// use the same notation. On a terminal the lines are in columns and colours.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   typelift show model.xml
@@ -48,9 +48,9 @@ pub(crate) struct Args {
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Format {
-    /// One line a layer
+    /// One line per layer
     Text,
-    /// One JSON document
+    /// A single JSON document
     Json,
     /// A picture for Graphviz
     Dot,
@@ -94,14 +94,14 @@ struct Rows<'a> {
     rows: Vec<Row>,
 }
 
-/// One line with its indent.
+/// One line with its indentation.
 enum Row {
     Layer(usize, Line, Style, Style),
-    /// What is above the lines of a body.
+    /// The line above a body.
     Body(usize, String),
 }
 
-/// The listing of the layers that are shown, for scripts.
+/// Returns the listing of the selected layers, for scripts.
 pub(crate) fn text(model: &Model, selection: &Selection<'_>) -> String {
     Rows::new(model, selection).lines()
 }
@@ -131,7 +131,7 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// For scripts: the notation as it is.
+    /// Returns the plain notation, for scripts.
     fn lines(&self) -> String {
         let mut text = String::new();
         for row in &self.rows {
@@ -143,7 +143,7 @@ impl<'a> Rows<'a> {
         text
     }
 
-    /// For people: names, operations and types in columns, with colours.
+    /// Returns names, operations and types in columns, with colours, for reading.
     fn columns(&mut self) -> String {
         let most = fit::columns().map_or(WIDEST, |columns| (columns * 2 / 5).clamp(LEAST, WIDEST));
         let is_wide =
@@ -193,20 +193,20 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// The width of the operation with its arguments and attributes.
+/// Returns the width of the operation with its arguments and attributes.
 fn call_width(line: &Line) -> usize {
     let gap = usize::from(!line.attributes.is_empty());
     line.operation.width() + line.arguments.width() + gap + line.attributes.width()
 }
 
-/// The width of the whole line.
+/// Returns the width of the whole line.
 fn line_width(line: &Line) -> usize {
     line.id.to_string().len() + line.name.width() + call_width(line) + line.outputs.width() + 7
 }
 
 const FAINT: Style = Style::new().dimmed();
 
-/// Conversions are marked, those that can lose something more.
+/// Returns a style that marks conversions, more strongly if they can lose something.
 fn emphasis(graph: &Graph, layer: &Layer) -> Style {
     match listing::conversion(graph, layer) {
         None => Style::new().bold(),
@@ -215,7 +215,7 @@ fn emphasis(graph: &Graph, layer: &Layer) -> Style {
     }
 }
 
-/// One colour a kind of element type.
+/// Returns a colour for each kind of element type.
 fn color(ty: ElementType) -> Style {
     let color = match ty.kind() {
         Kind::Float => AnsiColor::Blue,

@@ -1,6 +1,6 @@
-//! How runs end.
+//! Exit statuses.
 
-/// How a run ended, the worst last.
+/// Result of a run, the worst last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Status {
     Done,
@@ -15,7 +15,7 @@ impl Status {
         if faulty { Self::Faulty } else { Self::Done }
     }
 
-    /// As whoever started the program sees it.
+    /// Returns the exit status.
     pub(crate) fn code(self) -> u8 {
         match self {
             Self::Done => 0,

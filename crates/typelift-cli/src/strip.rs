@@ -1,4 +1,4 @@
-//! The way of a value as a strip, from where it is stored to where it is used.
+//! Data path of a value as text, from where it is stored to where it is used.
 
 use std::fmt::Write as _;
 
@@ -9,12 +9,13 @@ use crate::columns::count;
 use crate::fit::{self, ShortNames};
 use crate::listing::{Clean, MOST_LINES, at};
 
-/// One line where it fits, else a line a step, of which the first and the last are on a screen; then what can be lost.
+/// Formats the path on one line if it fits. Otherwise each step is a line, and the first and last ones are on a screen.
+/// The possible losses follow.
 pub(crate) fn text(path: &ValuePath, all: bool, names: &ShortNames) -> String {
     let strip = strip(path);
     let mut lines = if all || strip.width() > fit::width() { steps(path) } else { vec![strip] };
     lines.iter_mut().for_each(|line| *line = names.fit(line));
-    // A screen has the losses, the other uses, and what is left out.
+    // The other lines of a screen show the losses, the other uses, and the number of omitted steps.
     let most = MOST_LINES - 3;
     let length = |lines: &[String]| lines.iter().map(|line| line.lines().count()).sum::<usize>();
     if !all && length(&lines) > most {
@@ -33,11 +34,11 @@ pub(crate) fn text(path: &ValuePath, all: bool, names: &ShortNames) -> String {
     lines.join("\n") + "\n"
 }
 
-/// What the Converts on the way can lose, all together.
+/// Returns the combined losses of the Converts on the path.
 fn losses(path: &ValuePath) -> String {
     let losses: Vec<&str> = path.loses.iter().map(|loss| loss.name()).collect();
     let converts = || path.steps.iter().filter(|step| step.converts);
-    // Between types of which one is not known.
+    // These Converts have an unknown type.
     let unknown = converts().filter(|step| step.loses.is_none()).count();
     let known = match &losses[..] {
         [] if converts().count() == 0 => return "no Convert on the way".to_owned(),
@@ -52,7 +53,7 @@ fn losses(path: &ValuePath) -> String {
     }
 }
 
-/// `` f16[2,2] `w` → Convert f32 (exact) → MatMul f32[?,2] `mm` ``
+/// Formats `` f16[2,2] `w` → Convert f32 (exact) → MatMul f32[?,2] `mm` ``.
 fn strip(path: &ValuePath) -> String {
     let mut text = String::new();
     for (at, step) in path.steps.iter().enumerate() {
@@ -72,13 +73,13 @@ fn strip(path: &ValuePath) -> String {
     text
 }
 
-/// What a Convert loses; `None` of another layer.
+/// Returns the loss of a Convert; `None` for other layers.
 fn lost(step: &ValueStep) -> Option<String> {
     let known = || step.loses.map_or_else(|| "of an unknown type".to_owned(), |loses| loses.to_string());
     step.converts.then(known)
 }
 
-/// `` → f32[2,2] `w_f32` (Convert 2, line 23): exact ``
+/// Formats `` → f32[2,2] `w_f32` (Convert 2, line 23): exact ``.
 fn steps(path: &ValuePath) -> Vec<String> {
     let line = |(number, step): (usize, &ValueStep)| {
         let arrow = if number == 0 { "" } else { "→ " };

@@ -1,4 +1,4 @@
-//! Texts that people write, which are short: what has no end is an error.
+//! Texts written by people, which are short: endless input is an error.
 
 use std::fs::File;
 use std::io::{BufRead, Read};
@@ -10,7 +10,7 @@ use crate::failure::Failure;
 const LONGEST_TEXT: u64 = 16 << 20;
 const LONGEST_LINE: u64 = 64 << 10;
 
-/// The text of a file that people write. A device without end is an error.
+/// Reads a file written by people. An endless device is an error.
 pub(crate) fn read(path: &Path) -> Result<String, Failure> {
     let mut text = String::new();
     let read = File::open(path).and_then(|file| file.take(LONGEST_TEXT + 1).read_to_string(&mut text));
@@ -25,7 +25,7 @@ pub(crate) fn read(path: &Path) -> Result<String, Failure> {
     Ok(text)
 }
 
-/// The lines of a text; one that is too long is an error.
+/// Iterates over the lines of a text; one that is too long is an error.
 pub(crate) fn lines(mut text: impl BufRead) -> impl Iterator<Item = Result<String, Failure>> {
     let mut number = 0;
     std::iter::from_fn(move || {
