@@ -43,8 +43,8 @@ use crate::terminal::{self, Page, Terminal};
 /// input means every .xml below it, and each keeps its path; files that are not IR are named and skipped. A model that is
 /// refused does not stop the others, and the exit status is the worst of all.
 #[derive(clap::Args)]
-#[command(group(ArgGroup::new("keepable").args(["types", "compress", "quantize", "mark_keeps"]).multiple(true)))]
-#[command(group(ArgGroup::new("auditable").args(["types", "compress", "decompress", "quantize"]).multiple(true)))]
+#[command(group(ArgGroup::new("keepable").args(["types", "compress", "quantize", "dequantize", "mark_keeps"]).multiple(true)))]
+#[command(group(ArgGroup::new("auditable").args(["types", "compress", "decompress", "quantize", "dequantize"]).multiple(true)))]
 #[command(after_help = "Examples:
   typelift convert model.xml -o out.xml
   typelift convert --in-place model.xml

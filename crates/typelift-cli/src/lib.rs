@@ -28,6 +28,7 @@ mod plan;
 mod precision;
 mod promote;
 mod quantize;
+mod ran;
 mod render;
 pub mod report;
 mod rewrite;

@@ -185,7 +185,7 @@ impl Plan {
         let target = self.target.as_ref().map(count);
         // Those that are converted are among the changes.
         let is_stored = |constant: &&precision::Constant| {
-            [precision::Action::Compress, precision::Action::Decompress].contains(&constant.action)
+            !matches!(constant.action, precision::Action::Convert | precision::Action::Keep(_))
         };
         let stored = self.precision.iter().flat_map(|stored| &stored.constants).filter(is_stored).count();
         let quantized = self.quantized.as_ref().map_or(0, |plan| plan.changed().count());

@@ -24,6 +24,11 @@ pub(crate) struct StorageArgs {
     /// Store constants that were compressed in the type in which they are used: all, or with =f16 or =bf16 those of this type
     #[arg(long, value_name = "TYPE", value_parser = half(), num_args = 0..=1, require_equals = true)]
     decompress: Option<Option<ElementType>>,
+    /// Store the values of quantized constants: in the type in which they are used, or with =f16 in f16 with a Convert. Undoes
+    /// --quantize, but for what that lost
+    #[arg(long, value_name = "TYPE", value_parser = float(), num_args = 0..=1, require_equals = true,
+        conflicts_with_all = ["compress", "decompress"])]
+    dequantize: Option<Option<ElementType>>,
     /// Whose rules say which constants --compress leaves alone: those of this OpenVINO release, or none but that all values
     /// must be in range
     #[arg(long, value_name = "RULES", value_parser = like(), default_value = "2026.4", requires = "compress")]
@@ -40,6 +45,10 @@ fn half() -> impl TypedValueParser<Value = ElementType> {
     PossibleValuesParser::new(["f16", "bf16"]).try_map(|name| ElementType::from_name(&name).ok_or("unknown"))
 }
 
+fn float() -> impl TypedValueParser<Value = ElementType> {
+    PossibleValuesParser::new(["f16", "f32"]).try_map(|name| ElementType::from_name(&name).ok_or("unknown"))
+}
+
 fn like() -> impl TypedValueParser<Value = Like> {
     let rules = |name: String| LIKE.into_iter().find(|(known, _)| *known == name).map(|(_, like)| like);
     PossibleValuesParser::new(LIKE.map(|(name, _)| name)).try_map(move |name| rules(name).ok_or("unknown"))
@@ -53,6 +62,9 @@ fn relative_error(text: &str) -> Result<f64, String> {
 impl StorageArgs {
     /// How constants are to be stored; `None` if they stay as they are.
     pub(crate) fn storage(&self) -> Option<Storage> {
+        if let Some(to) = self.dequantize {
+            return Some(Storage::Dequantize(to));
+        }
         match (self.compress, self.decompress) {
             (Some(to), _) => Some(Storage::Compress { to, like: self.like }),
             (None, Some(None)) => Some(Storage::Decompress(vec![ElementType::F16, ElementType::Bf16])),

@@ -18,7 +18,7 @@ use crate::precision::short;
 pub(crate) struct QuantizeArgs {
     /// Store weights as codes of 4 or 8 bits with scales, as nncf's compress_weights does it without data: int8_asym, int8_sym,
     /// int4_asym, int4_sym, nf4, fp4, mxfp4. @FILE reads a plan that --write-plan wrote
-    #[arg(long, value_name = "MODE|@FILE", value_parser = parse_request, conflicts_with_all = ["compress", "decompress", "types"])]
+    #[arg(long, value_name = "MODE|@FILE", value_parser = parse_request, conflicts_with_all = ["compress", "decompress", "dequantize", "types"])]
     quantize: Option<Wanted>,
     /// Number of values of a channel that share a scale, or -1 for whole channels. The default is 128
     #[arg(long, value_name = "N", requires = "quantize", allow_negative_numbers = true)]

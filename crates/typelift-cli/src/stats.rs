@@ -2,6 +2,7 @@
 
 use anstyle::Style;
 use serde::Serialize;
+use typelift::execution::Ran;
 use typelift::findings::{Voice, grouped};
 use typelift::map::{PrecisionMap, Row, WeightPath};
 use typelift::stats::{Stats, Tensor, TypeCount};
@@ -13,6 +14,7 @@ use crate::findings;
 use crate::fit;
 use crate::input::Input;
 use crate::listing::Clean;
+use crate::ran::{self, RanArgs};
 use crate::render::{self, Show};
 use crate::status::Status;
 use crate::terminal::{self, Format, Page, Terminal};
@@ -35,6 +37,8 @@ pub(crate) struct Args {
     /// Output format
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
+    #[command(flatten)]
+    ran: RanArgs,
 }
 
 /// What a model consists of, as JSON has it.
@@ -44,6 +48,9 @@ struct Document<'a> {
     #[serde(flatten)]
     stats: &'a Stats,
     map: &'a [Row],
+    /// What a plugin ran: of several files the first one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ran: Option<&'a Ran>,
 }
 
 pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failure> {
@@ -71,10 +78,15 @@ impl Args {
         match (self.format, &loaded.model) {
             (_, Some(model)) => {
                 let (stats, map) = (typelift::stats(model), PrecisionMap::new(model, &loaded.diagnostics.list).rows);
+                let runs = self.ran.ran.iter().map(|path| ran::read(model, path)).collect::<Result<Vec<_>, _>>()?;
                 page.printed = match self.format {
-                    Format::Json => terminal::json(&Document { file, stats: &stats, map: &map })?,
+                    Format::Json => terminal::json(&Document { file, stats: &stats, map: &map, ran: runs.first() })?,
                     Format::Text => text(file, &stats, &map),
                 };
+                if self.format == Format::Text {
+                    page.printed.extend(runs.iter().map(|run| ran::text(file, run)));
+                    page.printed.extend(runs.windows(2).map(|pair| ran::compared(&pair[0], &pair[1])));
+                }
             }
             (Format::Json, None) => page.printed = findings::refused(&loaded.diagnostics)?,
             (Format::Text, None) => {}
@@ -97,7 +109,13 @@ pub(crate) fn text(file: &str, stats: &Stats, map: &[Row]) -> String {
     if stats.bodies > 0 {
         text += &format!(" in the graph and {}", count(stats.bodies, "body"));
     }
-    text + "\n" + &ends(stats) + &weights(stats) + &decompressed(stats) + &precision(map) + &operations(stats)
+    text + "\n"
+        + &ends(stats)
+        + &weights(stats)
+        + &decompressed(stats)
+        + &schemes(stats)
+        + &precision(map)
+        + &operations(stats)
 }
 
 /// The width of the names of blocks.
@@ -220,6 +238,24 @@ fn decompressed(stats: &Stats) -> String {
         columns.push(PLAIN, [from, to, constants, bytes, share(found.bytes, stats)]);
     }
     "\n".to_owned() + &columns.print()
+}
+
+/// The ways in which constants are quantized, and the number of quantized activations.
+fn schemes(stats: &Stats) -> String {
+    let mut text = String::new();
+    if !stats.schemes.is_empty() {
+        let mut columns = Columns::new([Side::Left, Side::Right, Side::Right, Side::Right]);
+        columns.push(HEAD, ["quantized", "constants", "bytes", ""].map(str::to_owned));
+        for found in &stats.schemes {
+            let (constants, bytes) = (grouped(found.constants as u64), grouped(found.bytes));
+            columns.push(PLAIN, [found.scheme.to_string(), constants, bytes, share(found.bytes, stats)]);
+        }
+        text += &format!("\n{}", columns.print());
+    }
+    if stats.quantized_activations > 0 {
+        text += &format!("{} with an 8-bit FakeQuantize\n", count(stats.quantized_activations, "activation"));
+    }
+    text
 }
 
 fn operations(stats: &Stats) -> String {

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 use typelift::Model;
+use typelift::execution::RanLayer;
 use typelift::findings::Voice;
 use typelift::map::ValuePath;
 use typelift::ops::LayerKind;
@@ -16,6 +17,7 @@ use crate::findings;
 use crate::fit::ShortNames;
 use crate::input::{self, Input};
 use crate::listing::{Clean, MOST_LINES, at};
+use crate::ran::{self, RanArgs};
 use crate::render::{self, Show};
 use crate::status::Status;
 use crate::strip;
@@ -55,6 +57,8 @@ pub(crate) struct Args {
     /// Text, or one JSON document
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
+    #[command(flatten)]
+    ran: RanArgs,
 }
 
 /// Why a tensor has its type, or the way of its value, as JSON has it.
@@ -63,6 +67,9 @@ struct Document<'a, A> {
     file: &'a str,
     #[serde(flatten)]
     answer: &'a A,
+    /// What became of the layer in the first run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ran: Option<&'a RanLayer>,
 }
 
 pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failure> {
@@ -82,12 +89,20 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
     let names = ShortNames::of([model]);
     let unnamed = |error| unnamed(model, &args.name, &error);
     let file = &diagnostics.file;
+    let runs = args.ran.ran.iter().map(|path| ran::read(model, path)).collect::<Result<Vec<_>, _>>()?;
+    let became = |layer: Option<&str>| {
+        let of_layer = |run| layer.and_then(|layer| ran::of_layer(run, layer));
+        let text: String = runs.iter().filter_map(of_layer).collect();
+        (runs.first().zip(layer).and_then(|(run, layer)| run.layer(layer)), text)
+    };
     let printed = if args.path {
         let path = ValuePath::new(model, &args.name).map_err(unnamed)?;
-        answer(args.format, file, &path, |path| strip::text(path, args.all, &names))?
+        let became = became(path.steps.get(path.asked).map(|step| step.layer.name.as_str()));
+        answer(args.format, file, (&path, became), |path| strip::text(path, args.all, &names))?
     } else {
         let derivation = typelift::why(model, &args.name).map_err(unnamed)?;
-        answer(args.format, file, &derivation, |derivation| text(derivation, args.all, &names))?
+        let became = became(derivation.steps.first().map(|step| step.layer.name.as_str()));
+        answer(args.format, file, (&derivation, became), |derivation| text(derivation, args.all, &names))?
     };
     terminal.print(&printed)?;
     Ok(Status::of(diagnostics.has_errors()))
@@ -97,12 +112,12 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
 fn answer<A: Serialize>(
     format: Format,
     file: &str,
-    answer: &A,
+    (answer, (ran, became)): (&A, (Option<&RanLayer>, String)),
     text: impl Fn(&A) -> String,
 ) -> Result<String, Failure> {
     match format {
-        Format::Json => terminal::json(&Document { file, answer }),
-        Format::Text => Ok(text(answer)),
+        Format::Json => terminal::json(&Document { file, answer, ran }),
+        Format::Text => Ok(text(answer) + &became),
     }
 }
 

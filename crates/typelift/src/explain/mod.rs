@@ -7,6 +7,7 @@
 //! asked for it, and the attribute that decided.
 
 pub mod diff;
+pub mod execution;
 pub mod map;
 pub mod stats;
 pub mod verify;

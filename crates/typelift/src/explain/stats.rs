@@ -1,14 +1,15 @@
 //! Statistics of a model: its weights, tensors and operations by element type.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Serialize, Serializer};
 use typelift_promote::{ElementType, Kind};
 
 use crate::model::graph::{Graph, Layer, Model, OutputPort};
 use crate::model::shape::Shape;
-use crate::model::weights::stored_size;
+use crate::model::weights::{Weights, stored_size};
 use crate::ops::{self, LayerKind};
+use crate::precision::schemes::{self, Scheme};
 
 /// Statistics of a model, including its bodies.
 #[derive(Clone, Debug, Serialize)]
@@ -33,6 +34,10 @@ pub struct Stats {
     /// Constants that are stored in a narrower type than they are computed with: all their consumers are Converts to a
     /// wider float. OpenVINO calls this decompression. The most bytes first.
     pub decompressed: Vec<Decompressed>,
+    /// The constants that are stored as codes with scales, the most bytes first.
+    pub schemes: Vec<SchemeCount>,
+    /// The number of tensors that a FakeQuantize with 255 or 256 levels quantizes, constants apart.
+    pub quantized_activations: usize,
     /// The number of tensors by element type, without constants, the most frequent first.
     #[serde(serialize_with = "map_of")]
     pub tensors: Vec<TypeCount>,
@@ -84,6 +89,23 @@ pub struct Decompressed {
     pub bytes: u64,
 }
 
+/// Constants that are quantized in the same way.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct SchemeCount {
+    /// The way in which they are stored: `int4 asymmetric, groups of 128`.
+    #[serde(serialize_with = "text_of")]
+    pub scheme: Scheme,
+    /// The number of constants.
+    pub constants: usize,
+    /// The bytes of their codes.
+    pub bytes: u64,
+}
+
+fn text_of<S: Serializer>(scheme: &Scheme, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(scheme)
+}
+
 /// The number of tensors of an element type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -116,7 +138,7 @@ pub(crate) fn map_of<S: Serializer>(counts: &[TypeCount], serializer: S) -> Resu
     serializer.collect_map(counts.iter().map(|of| (of.element_type.name(), of.count)))
 }
 
-/// Computes the statistics of an inferred model. Weights are not read.
+/// Computes the statistics of an inferred model. Of the weights only scales and zero points are read.
 ///
 /// # Examples
 /// ```
@@ -132,6 +154,7 @@ pub fn stats(model: &Model) -> Stats {
     let mut count = Counting::default();
     let mut pending = vec![model.graph()];
     while let Some(graph) = pending.pop() {
+        count.add_schemes(graph, model.weights());
         for layer in graph.layers() {
             count.add(graph, layer);
             pending.extend(layer.bodies().iter().map(|body| body.graph()));
@@ -152,6 +175,8 @@ pub fn stats(model: &Model) -> Stats {
         weight_bytes: count.weights.values().map(|weight| weight.bytes).sum(),
         weights: by_size(count.weights.into_values(), |weight| weight.bytes),
         decompressed: by_size(count.decompressed.into_values(), |weight| weight.bytes),
+        schemes: by_size(count.schemes.into_values(), |scheme| scheme.bytes),
+        quantized_activations: count.quantized_activations,
         tensors: counted(count.tensors),
         operations: by_size(count.operations.into_iter().map(operation), |operation| operation.count),
     }
@@ -190,11 +215,33 @@ struct Counting {
     census: Census,
     weights: BTreeMap<ElementType, Weight>,
     decompressed: BTreeMap<(ElementType, ElementType), Decompressed>,
+    schemes: BTreeMap<Scheme, SchemeCount>,
+    quantized_activations: usize,
     tensors: BTreeMap<ElementType, usize>,
     operations: BTreeMap<String, BTreeMap<Option<ElementType>, usize>>,
 }
 
 impl Counting {
+    /// Counts the constants of a graph that are stored as codes, and the tensors that are quantized.
+    fn add_schemes(&mut self, graph: &Graph, weights: &Weights) {
+        let mut known = BTreeSet::new();
+        for quantized in schemes::find(graph, weights) {
+            let Some(codes) = graph.layer(quantized.codes).filter(|_| known.insert(quantized.codes)) else { continue };
+            let scheme = quantized.scheme;
+            let empty = || SchemeCount { scheme, constants: 0, bytes: 0 };
+            let count = self.schemes.entry(scheme).or_insert_with(empty);
+            count.constants += 1;
+            count.bytes += Census::size(codes);
+        }
+        let is_8_bit = |layer: &&Layer| {
+            let levels = layer.attribute("levels").map(str::trim);
+            let is_stored =
+                || graph.feeds(layer.id()).first().copied().flatten().is_none_or(|(it, _)| ops::is_constant(it));
+            layer.ty() == "FakeQuantize" && matches!(levels, Some("255" | "256")) && !is_stored()
+        };
+        self.quantized_activations += graph.layers().filter(is_8_bit).count();
+    }
+
     fn add(&mut self, graph: &Graph, layer: &Layer) {
         let first = layer.outputs().first().map(OutputPort::element_type);
         *self.operations.entry(layer.ty().to_owned()).or_default().entry(first).or_default() += 1;

@@ -176,6 +176,8 @@ codes! {
     LossyConversion "lossy-conversion" Warning;
     /// The weights of a layer cannot be quantized as asked.
     CannotQuantize "cannot-quantize" Error;
+    /// The file says what a device ran for a model, and is not a model.
+    ExecutionGraph "execution-graph" Error;
     /// The promotion cannot be decided before run time, so the operation stays.
     UndecidedPromotion "undecided-promotion" Warning;
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use typelift_promote::ElementType;
 
+use super::dequantize;
 use super::plan::{Action, Plan};
 use crate::edit::Edit;
 use crate::edit::precision_marks::Marks;
@@ -30,14 +31,15 @@ impl Plan {
             model.keep_names()?;
         }
         model.edit(|graph| {
-            for constant in self.changed() {
+            dequantize::apply(graph, self, &weights)?;
+            for constant in self.changed().filter(|constant| constant.action != Action::Dequantize) {
                 let mut graph = graph.at(&constant.place)?;
                 let values = Values::of(&graph, constant.layer, constant.to, &weights)?;
                 match constant.action {
                     Action::Compress => compress(&mut graph, values, constant.from)?,
                     Action::Decompress => decompress(&mut graph, values, version)?,
                     Action::Convert => store(&mut graph, values.layer, values.converted)?,
-                    Action::Keep(_) => {}
+                    Action::Dequantize | Action::Keep(_) => {}
                 }
             }
             for layer in &self.marked {

@@ -71,6 +71,8 @@ pub enum Action {
     Convert,
     /// Store it in the type of its Convert with the mark `decompression`, and remove that Convert.
     Decompress,
+    /// The values that codes stand for are stored, and the layers that computed them are removed.
+    Dequantize,
     /// Keep it unchanged.
     Keep(Reason),
 }
@@ -89,6 +91,7 @@ impl Action {
             Self::Compress => "compress",
             Self::Convert => "convert",
             Self::Decompress => "decompress",
+            Self::Dequantize => "dequantize",
             Self::Keep(_) => "keep",
         }
     }

@@ -22,6 +22,8 @@ pub enum Storage {
     },
     /// Store compressed constants of these types in the type in which they are used: [`Plan::decompress`].
     Decompress(Vec<ElementType>),
+    /// Store the values of quantized constants in this type, or in the one in which they are used: [`Plan::dequantize`].
+    Dequantize(Option<ElementType>),
 }
 
 impl Storage {
@@ -31,6 +33,7 @@ impl Storage {
         match self {
             Self::Compress { to, like } => Plan::compress(model, &Compression { to: *to, like: *like, kept }),
             Self::Decompress(types) => Plan::decompress(model, types),
+            Self::Dequantize(to) => Plan::dequantize(model, *to, &kept),
         }
     }
 }

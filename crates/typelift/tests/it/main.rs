@@ -34,6 +34,7 @@ mod damage;
 mod diagnostics;
 mod edit;
 mod ends;
+mod execution;
 mod hostile;
 mod jobs;
 mod library;

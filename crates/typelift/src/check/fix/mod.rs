@@ -173,6 +173,7 @@ fn is_mendable(it: &Diagnostic) -> bool {
             | Code::UnreferencedWeights
             | Code::LossyConversion
             | Code::CannotQuantize
+            | Code::ExecutionGraph
             | Code::LossySafePromotion
             | Code::UndecidedPromotion
             | Code::DuplicateLayerName

@@ -3,6 +3,7 @@
 //! [`parse`] records the position of each layer in the text. [`write()`] copies unchanged parts and prints the rest.
 
 mod canonical;
+mod execution;
 mod in_order;
 mod locate;
 mod metadata;
@@ -18,6 +19,7 @@ use std::string::FromUtf8Error;
 use std::sync::Arc;
 use std::thread;
 
+pub(crate) use execution::is_execution;
 pub(crate) use locate::{
     Tag, declared_dims, declares, locate, locate_back_edge, locate_joint, locate_joint_with, locate_port, matches_dims,
     means, tags,

@@ -12,6 +12,7 @@ use memchr::memmem::Finder;
 use smallvec::SmallVec;
 
 pub(crate) use self::metadata::metadata_attribute;
+use super::execution;
 use super::locate::locate;
 use super::tokens::{Element, Fatal, Tokens, decode, plain_number};
 use crate::base::hash::{HashMap, HashSet};
@@ -52,6 +53,9 @@ pub fn parse(source: Arc<String>) -> Reading {
     let whole = Span::new(0, source.len());
     if whole.end == u32::MAX {
         let refusal = Diagnostic::new(Code::NotAnIr, "the text is 4 GiB or longer, and no IR is");
+        return Reading { model: None, diagnostics: vec![refusal] };
+    }
+    if let Some(refusal) = execution::refusal(&source) {
         return Reading { model: None, diagnostics: vec![refusal] };
     }
     let mut read = Read::new(&source, whole);

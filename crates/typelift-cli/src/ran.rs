@@ -1,0 +1,230 @@
+//! What a plugin ran for a model: `--ran`.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use anstyle::Style;
+use typelift::Model;
+use typelift::execution::{Became, Execution, Ran, StoredWeights};
+use typelift::findings::{Voice, grouped, reason};
+use typelift::promote::ElementType;
+
+use crate::columns::{Columns, Side};
+use crate::failure::Failure;
+use crate::listing::Clean;
+use crate::render::{self, Show};
+
+const HEAD: Style = Style::new().bold();
+const PLAIN: Style = Style::new();
+
+/// How many names are listed.
+const NAMES: usize = 4;
+
+#[derive(Clone, clap::Args)]
+pub(crate) struct RanArgs {
+    /// Execution graph that a plugin of OpenVINO wrote for the model, with get_runtime_model() or benchmark_app
+    /// -exec_graph_path. Says in which types layers were computed, what was fused, and what became of weights
+    #[arg(long, value_name = "EXEC.xml")]
+    pub(crate) ran: Vec<PathBuf>,
+}
+
+/// Reads an execution graph and matches it with its model.
+pub(crate) fn read(model: &Model, path: &Path) -> Result<Ran, Failure> {
+    let source = std::fs::read_to_string(path);
+    let source =
+        source.map_err(|error| Failure::new(format!("cannot read `{}`: {}", path.display(), reason(&error))))?;
+    let execution = Execution::read(path, source).map_err(|refused| {
+        Failure::new(render::text(&refused, Voice::Shell(None), Show::Briefly).trim_end().to_owned())
+    })?;
+    Ran::of(model, &execution).map_err(|reason| {
+        Failure::new(format!("`{}`: {reason}", path.display())).help("give the execution graph of this very model")
+    })
+}
+
+/// What a plugin ran, as tables.
+pub(crate) fn text(file: &str, ran: &Ran) -> String {
+    let Ran { layers, counts, .. } = ran;
+    let executed: usize = counts.exec.values().sum();
+    let constants = counts.exec.get("Const").copied().unwrap_or(0);
+    let mut text = format!(
+        "\n{HEAD}{}{HEAD:#}: {} layers, of which a plugin made {} executed ones, {constants} of them constants\n",
+        Clean(file),
+        grouped(layers.len() as u64),
+        grouped(executed as u64),
+    );
+    text += &(became(ran) + &computed(ran) + &kernels(ran) + &added(ran) + &stored(ran));
+    text + "note: the file cannot show data that is quantized on the fly, or layers inside Subgraphs and bodies\n"
+}
+
+/// The number of layers by what became of them.
+fn became(ran: &Ran) -> String {
+    let mut columns = Columns::new([Side::Left, Side::Right, Side::Left]);
+    columns.push(HEAD, ["became", "layers", ""].map(str::to_owned));
+    let words = [
+        (Became::Ran, "ran under its own name"),
+        (Became::Fused, "fused into another, which lists it"),
+        (Became::Inside, "went into another, by its place between named layers"),
+        (Became::Spread, "went into several, by its place"),
+        (Became::Folded, "computed when the model was compiled"),
+        (Became::Gone, "left no trace"),
+    ];
+    for (became, words) in words {
+        let layers: Vec<_> = ran.layers.iter().filter(|layer| layer.became == became).collect();
+        if !layers.is_empty() {
+            let mut types = BTreeMap::<&str, usize>::new();
+            layers.iter().for_each(|layer| *types.entry(&layer.ty).or_default() += 1);
+            columns.push(PLAIN, [words.to_owned(), grouped(layers.len() as u64), most(types)]);
+        }
+    }
+    let ends = [Became::Constant, Became::Input, Became::Output];
+    let ends = ran.layers.iter().filter(|layer| ends.contains(&layer.became)).count();
+    columns.push(PLAIN, ["constants, inputs and outputs".to_owned(), grouped(ends as u64), String::new()]);
+    format!("\n{}", columns.print())
+}
+
+/// The most frequent words, with their numbers: `MatMul 60, Add 2`.
+fn most(counts: BTreeMap<&str, usize>) -> String {
+    let mut counts: Vec<_> = counts.into_iter().collect();
+    counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let shown: Vec<_> = counts.iter().take(NAMES).map(|(word, count)| format!("{} {count}", Clean(word))).collect();
+    shown.join(", ") + if counts.len() > NAMES { ", …" } else { "" }
+}
+
+/// The types in which layers were computed, next to those that the model declares.
+fn computed(ran: &Ran) -> String {
+    let mut pairs = BTreeMap::<(&str, &str), BTreeMap<&str, usize>>::new();
+    for layer in ran.layers.iter().filter(|layer| matches!(layer.became, Became::Ran | Became::Fused)) {
+        let computed = layer.exec_gives.as_ref().and_then(|gives| gives.first());
+        if let (Some(declared), Some(computed)) = (layer.gives.first(), computed) {
+            *pairs.entry((declared, computed)).or_default().entry(&layer.ty).or_default() += 1;
+        }
+    }
+    let mut columns = Columns::new([Side::Left, Side::Left, Side::Right, Side::Left]);
+    columns.push(HEAD, ["declared", "computed", "results", ""].map(str::to_owned));
+    for ((declared, computed), types) in pairs {
+        let count: usize = types.values().sum();
+        columns.push(PLAIN, [declared.to_owned(), computed.to_owned(), grouped(count as u64), most(types)]);
+    }
+    format!("\n{}", columns.print())
+}
+
+fn kernels(ran: &Ran) -> String {
+    let mut columns = Columns::new([Side::Right, Side::Right, Side::Left]);
+    columns.push(HEAD, ["time", "share", "kernels"].map(str::to_owned));
+    let measured = ran.kernels.iter().filter(|kernel| kernel.us > 0);
+    for kernel in measured {
+        let share = kernel.us as f64 * 100.0 / ran.counts.us.max(1) as f64;
+        let name = format!("{} {} × {}", kernel.count, Clean(&kernel.ty), Clean(&kernel.precision));
+        columns.push(PLAIN, [format!("{} µs", grouped(kernel.us)), format!("{share:.0} %"), name]);
+    }
+    match ran.counts.us {
+        0 => "\nno times: the plugin did not measure, or ran no inference\n".to_owned(),
+        us => format!(
+            "\n{}{} µs in all, a mean over an unknown number of inferences, without layers that ran once\n",
+            columns.print(),
+            grouped(us)
+        ),
+    }
+}
+
+/// The Converts and Reorders that the plugin added.
+fn added(ran: &Ran) -> String {
+    let mut kinds = BTreeMap::<String, usize>::new();
+    for layer in &ran.added {
+        let types = |types: &[&str]| types.first().copied().unwrap_or("nothing").to_owned();
+        *kinds.entry(format!("{} {} → {}", Clean(&layer.ty), types(&layer.from), types(&layer.to))).or_default() += 1;
+    }
+    let kinds: Vec<_> = kinds.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
+    if kinds.is_empty() { String::new() } else { format!("added by the plugin: {}\n", kinds.join(", ")) }
+}
+
+/// The bytes that values of a type take.
+fn bytes(elements: u64, ty: &str) -> u64 {
+    let bits = ElementType::from_name(ty).map_or(0, |ty| u64::from(ty.bits()));
+    (elements * bits).div_ceil(8)
+}
+
+/// The types in which constants of few bits are stored and used.
+fn stored(ran: &Ran) -> String {
+    let mut groups = BTreeMap::<(&str, &str), Vec<&StoredWeights>>::new();
+    for weights in &ran.stored {
+        groups.entry((weights.stored_as, weights.used_as.unwrap_or("?"))).or_default().push(weights);
+    }
+    if groups.is_empty() {
+        return String::new();
+    }
+    let mut columns = Columns::new([Side::Left, Side::Left, Side::Right, Side::Right, Side::Left]);
+    let heading = ["stored", "used as", "constants", "bytes in the file → in memory", ""];
+    columns.push(HEAD, heading.map(str::to_owned));
+    for ((from, to), weights) in groups {
+        let sum = |ty: &str| grouped(weights.iter().map(|it| bytes(it.elements, ty)).sum());
+        let memory = if to == "?" { "not known".to_owned() } else { sum(to) };
+        let names: Vec<_> = weights.iter().take(NAMES).map(|it| Clean(&it.user).to_string()).collect();
+        let names = if from == to { String::new() } else { names.join(", ") };
+        let number = grouped(weights.len() as u64);
+        columns.push(PLAIN, [from.to_owned(), to.to_owned(), number, format!("{} → {memory}", sum(from)), names]);
+    }
+    format!("\n{}", columns.print())
+}
+
+/// What became of one layer, in lines.
+pub(crate) fn of_layer(ran: &Ran, name: &str) -> Option<String> {
+    let layer = ran.layer(name)?;
+    let exec = match &layer.exec {
+        Some(typelift::execution::Led::To(exec)) => format!("`{}`", Clean(exec)),
+        Some(typelift::execution::Led::ToAll(all)) => format!("{} executed layers", all.len()),
+        None => "nothing".to_owned(),
+        Some(_) => String::new(),
+    };
+    let kind = layer.exec_type.as_deref().unwrap_or_default();
+    let precision = layer.precision.as_deref().unwrap_or("a type that the file does not state");
+    let mut text = match layer.became {
+        Became::Ran => format!("ran as {kind} {exec} in {precision}"),
+        Became::Fused => format!("was fused into {kind} {exec}, which lists it and computes in {precision}"),
+        Became::Inside => format!("has no trace of its own; all ways from it lead into {kind} {exec}"),
+        Became::Spread => format!("has no trace of its own; ways from it lead into {exec}"),
+        Became::Folded => format!("was computed when the model was compiled, to a constant of {precision}"),
+        became => format!("is {} of the executed graph", became.name()),
+    };
+    if let Some(gives) = layer.exec_gives.as_ref().filter(|gives| !gives.is_empty() && **gives != layer.gives) {
+        let _ = write!(text, ", and gives {}", gives.join(", "));
+    }
+    let mut text = format!("`{}` ({}) {text}\n", Clean(&layer.name), Clean(&layer.ty));
+    for weights in ran.stored.iter().filter(|weights| weights.user == layer.name) {
+        let (constant, from) = (Clean(&weights.constant), weights.stored_as);
+        let from_bytes = grouped(bytes(weights.elements, from));
+        let _ = match weights.used_as {
+            Some(to) if to == from => writeln!(text, "  weights `{constant}`: kept as {from}, {from_bytes} bytes"),
+            Some(to) => {
+                let to_bytes = grouped(bytes(weights.elements, to));
+                writeln!(text, "  weights `{constant}`: {from} unfolded to {to}, {from_bytes} → {to_bytes} bytes")
+            }
+            None => writeln!(text, "  weights `{constant}`: no name leads to where they arrive"),
+        };
+    }
+    Some(text)
+}
+
+/// The layers that two runs computed in different types.
+pub(crate) fn compared(first: &Ran, second: &Ran) -> String {
+    let computed = |ran: &Ran, name: &str| ran.layer(name).and_then(|it| it.precision.clone());
+    let mut pairs = BTreeMap::<(String, String), Vec<&str>>::new();
+    for layer in first.layers.iter().filter(|layer| layer.became == Became::Ran) {
+        if let (Some(a), Some(b)) = (layer.precision.clone(), computed(second, &layer.name))
+            && a != b
+        {
+            pairs.entry((a, b)).or_default().push(&layer.name);
+        }
+    }
+    if pairs.is_empty() {
+        return "\nboth runs computed each layer in the same type\n".to_owned();
+    }
+    let mut columns = Columns::new([Side::Left, Side::Left, Side::Right, Side::Left]);
+    columns.push(HEAD, ["first", "second", "layers", ""].map(str::to_owned));
+    for ((a, b), layers) in pairs {
+        let names: Vec<_> = layers.iter().take(NAMES).map(|name| Clean(name).to_string()).collect();
+        columns.push(PLAIN, [a, b, grouped(layers.len() as u64), names.join(", ")]);
+    }
+    format!("\n{}{} µs → {} µs\n", columns.print(), grouped(first.counts.us), grouped(second.counts.us))
+}

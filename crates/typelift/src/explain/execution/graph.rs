@@ -1,0 +1,142 @@
+//! Execution graphs, read from their files.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::base::hash::HashMap;
+
+use crate::findings::{Code, Diagnostic, Diagnostics};
+use crate::model::graph::{Graph, Layer};
+use crate::text::xml;
+
+/// A layer that a plugin executed.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Executed {
+    /// Its name.
+    pub name: String,
+    /// Its kind: `FullyConnected`, `Reorder`.
+    pub ty: String,
+    /// The names of layers of the model that it lists, joined with commas.
+    pub listed: String,
+    /// The precision that the file states, which for some layers is that of their weights.
+    pub runtime_precision: String,
+    /// The kernel: `brgemm_avx512_bf16`.
+    pub primitive: String,
+    /// The mean time in microseconds, if it was measured.
+    pub us: Option<u64>,
+    /// The element types of its inputs.
+    pub inputs: Vec<&'static str>,
+    /// The element types of its outputs.
+    pub outputs: Vec<&'static str>,
+    /// The dimensions of its outputs.
+    pub shapes: Vec<Vec<i64>>,
+    /// The layer that feeds each input.
+    pub(super) feeds: Vec<Option<usize>>,
+    /// True if all that feeds it is constant, so that it ran once, when the model was compiled.
+    pub is_constant: bool,
+}
+
+/// What a plugin ran for a model, as it wrote it.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Execution {
+    /// The layers, in the order of the file.
+    pub layers: Vec<Executed>,
+}
+
+impl Execution {
+    /// Reads an execution graph from a text. `file` names it in findings.
+    ///
+    /// # Errors
+    /// The findings, if the text is not an execution graph.
+    pub fn read(file: &Path, source: String) -> Result<Self, Diagnostics> {
+        let mut refused = Diagnostics::new(file, Arc::new(source));
+        if !xml::is_execution(&refused.source) {
+            let message = "this is not an execution graph: its layers have no execOrder, or are those of a model";
+            let help = "write one with `ov.serialize(compiled.get_runtime_model(), PATH)`";
+            refused.list = vec![Diagnostic::new(Code::NotAnIr, message).help(help)];
+            return Err(refused);
+        }
+        // The reader of models asks each layer for an operation set. No operation of this one is known.
+        let source = refused.source.replace("<layer ", "<layer version=\"execution\" ");
+        let reading = xml::parse(Arc::new(source));
+        let is_error = |found: &&Diagnostic| found.is_error() && found.code != Code::MissingWeights;
+        match (reading.model, reading.diagnostics.iter().find(is_error)) {
+            (Some(model), None) => Ok(Self::of(model.graph())),
+            (_, error) => {
+                refused.list = error.cloned().into_iter().collect();
+                Err(refused)
+            }
+        }
+    }
+
+    fn of(graph: &Graph) -> Self {
+        let places: HashMap<_, _> = graph.layers().enumerate().map(|(at, layer)| (layer.id(), at)).collect();
+        let executed = |layer: &Layer| {
+            let feeds = graph.producers(layer.id()).into_iter();
+            Executed::of(graph, layer, feeds.map(|feed| places.get(&feed?.layer).copied()).collect())
+        };
+        let mut layers: Vec<_> = graph.layers().map(executed).collect();
+        let order = graph.topological_order().unwrap_or_default();
+        for at in order.iter().filter_map(|id| places.get(id).copied()) {
+            let Executed { ty, feeds, .. } = &layers[at];
+            let is_sink = ["Output", "MemoryOutput"].contains(&ty.as_str());
+            let mut known = feeds.iter().flatten().peekable();
+            let is_fed = known.peek().is_some();
+            let from_constants = is_fed && !is_sink && known.all(|&feed| layers[feed].is_constant);
+            layers[at].is_constant = ty == "Const" || from_constants;
+        }
+        Self { layers }
+    }
+}
+
+impl Executed {
+    fn of(graph: &Graph, layer: &Layer, feeds: Vec<Option<usize>>) -> Self {
+        let text = |name| layer.attribute(name).unwrap_or_default().to_owned();
+        let tensors = graph.feeds(layer.id()).into_iter().map(|feed| {
+            let (producer, port) = feed?;
+            producer.outputs().get(port)
+        });
+        let outputs = layer.outputs();
+        Self {
+            name: layer.name().to_owned(),
+            ty: layer.ty().to_owned(),
+            listed: text("originalLayersNames"),
+            runtime_precision: text("runtimePrecision"),
+            primitive: text("primitiveType"),
+            us: layer.attribute("execTimeMcs").and_then(|time| time.parse().ok()),
+            inputs: tensors.map(|port| port.map_or("dynamic", |port| port.element_type().name())).collect(),
+            outputs: outputs.iter().map(|port| port.element_type().name()).collect(),
+            shapes: outputs.iter().map(|port| port.shape().to_static().unwrap_or_default()).collect(),
+            feeds,
+            is_constant: false,
+        }
+    }
+
+    /// The type in which it computes: for layers with weights that of its first input, because the file states that of the
+    /// weights.
+    #[must_use]
+    pub fn precision(&self) -> &str {
+        const WITH_WEIGHTS: [&str; 8] = [
+            "FullyConnected",
+            "Convolution",
+            "Deconvolution",
+            "MatMul",
+            "GatherMatmul",
+            "RNNSeq",
+            "RNNCell",
+            "ScaledDotProductAttention",
+        ];
+        match self.inputs.first() {
+            Some(first) if WITH_WEIGHTS.contains(&self.ty.as_str()) => first,
+            _ => &self.runtime_precision,
+        }
+    }
+
+    /// The time in microseconds that an inference spends in it.
+    #[must_use]
+    pub fn time(&self) -> Option<u64> {
+        self.us.filter(|_| !self.is_constant)
+    }
+}

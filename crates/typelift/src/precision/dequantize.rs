@@ -1,0 +1,117 @@
+//! Plain values in place of quantized constants.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use typelift_promote::ElementType;
+
+use super::Kept;
+use super::plan::{Action, Constant, Loss, Plan};
+use super::schemes::{self, Dequantized, QuantizedConstant, Values};
+use crate::edit::Edit;
+use crate::edit::precision_marks::Marks;
+use crate::model::graph::{EditError, Graph, LayerId, Model, NewLayer, Place};
+use crate::model::weights::{Content as _, Weights};
+
+impl Plan {
+    /// The plan that stores the values of quantized constants as they are computed: `(code - zero point) * scale` in f32,
+    /// then in the type in which they are used, or in `to`. Types and shapes must be [inferred](crate::infer()).
+    #[must_use]
+    pub fn dequantize(model: &Model, to: Option<ElementType>, kept: &Kept) -> Self {
+        let mut constants = Vec::new();
+        for (place, graph) in model.walk() {
+            for quantized in schemes::find(graph, model.weights()) {
+                let Some(layer) = graph.layer(quantized.codes) else { continue };
+                let used = graph.output(quantized.value).map(|port| port.element_type());
+                let Some(to) = to.or(used).filter(|&to| Dequantized::takes(to)) else { continue };
+                let is_kept = quantized.layers.iter().chain([&layer.id()]).any(|&id| kept.covers(&place, id));
+                let known = |it: &Constant| it.layer == layer.id() && it.place == place;
+                let is_new = !constants.iter().any(known);
+                if let Some(mut constant) = Constant::of(&place, graph, layer, to).filter(|_| is_new && !is_kept) {
+                    constant.action = Action::Dequantize;
+                    constant.loss = Loss { n: constant.loss.n, ..Loss::default() };
+                    constants.push(constant);
+                }
+            }
+        }
+        Self { constants, ..Self::default() }
+    }
+}
+
+/// Makes the edits of a plan for quantized constants.
+pub(super) fn apply(graph: &mut Edit<'_>, plan: &Plan, weights: &Arc<Weights>) -> Result<(), EditError> {
+    let mut places: BTreeMap<&Place, BTreeMap<LayerId, ElementType>> = BTreeMap::new();
+    for constant in plan.changed().filter(|constant| constant.action == Action::Dequantize) {
+        places.entry(&constant.place).or_default().insert(constant.layer, constant.to);
+    }
+    for (place, constants) in places {
+        let mut graph = graph.at(place)?;
+        for quantized in schemes::find(&graph, weights) {
+            if let Some(&to) = constants.get(&quantized.codes) {
+                replace(&mut graph, &quantized, to, weights)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Feeds what uses the values from a constant, and removes the layers that computed them. The layer of the codes becomes that
+/// constant if nothing else uses it.
+fn replace(
+    graph: &mut Edit<'_>,
+    quantized: &QuantizedConstant,
+    to: ElementType,
+    weights: &Arc<Weights>,
+) -> Result<(), EditError> {
+    let (codes, old) = (quantized.codes, quantized.value);
+    let used = graph.output(old).map_or(to, |port| port.element_type());
+    let consumers: Vec<_> = graph.consumers(old).collect();
+    let feed = |graph: &mut Edit<'_>, from| graph.connect_all(consumers.iter().map(|&input| (from, input)));
+    let new = content(graph, quantized, to, weights)?;
+    let name = name(graph, quantized);
+    let is_free = graph.users(codes).all(|user| quantized.layers.contains(&user));
+    let constant = if is_free { codes } else { graph.add(new.clone(), &[])? };
+    feed(graph, constant.output(0))?;
+    graph.move_names(old, constant.output(0))?;
+    graph.remove_unused([old.layer])?;
+    let name = if is_free {
+        graph.replace_in_place(codes, new, &[])?;
+        name
+    } else {
+        graph.unused_name(name)
+    };
+    if to == used {
+        return graph.set_name(constant, &name);
+    }
+    graph.set_name(constant, &format!("{name}_compressed"))?;
+    let convert = graph.add(NewLayer::convert(used).named(&name), &[constant.output(0)])?;
+    graph.set_marks(convert, &Marks::decompression())?;
+    feed(graph, convert.output(0))?;
+    graph.move_names(constant.output(0), convert.output(0))
+}
+
+/// A constant with the values.
+fn content(
+    graph: &mut Edit<'_>,
+    quantized: &QuantizedConstant,
+    to: ElementType,
+    weights: &Arc<Weights>,
+) -> Result<NewLayer, EditError> {
+    let values = Values::of(quantized, graph, weights).ok_or(EditError::NoWeights)?;
+    let made = Dequantized { values: Arc::new(values), to };
+    let shape = graph.output(quantized.value).and_then(|port| port.shape().to_static()).ok_or(EditError::NoWeights)?;
+    let shape = shape.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let size = made.len();
+    Ok(NewLayer::new("Const", "opset1")
+        .with_attribute("element_type", to.name())
+        .with_attribute("shape", shape)
+        .with_attribute("offset", graph.add_made_bytes(Arc::new(made)))
+        .with_attribute("size", size))
+}
+
+/// The name of the constant before it was quantized: that of a marked Convert at its end, or that of its codes.
+fn name(graph: &Graph, quantized: &QuantizedConstant) -> String {
+    let last = graph.layer(quantized.value.layer).filter(|layer| schemes::is_convert(layer));
+    let marked = last.filter(|layer| layer.rt_info("decompression").is_some());
+    marked.or(graph.layer(quantized.codes)).map(|layer| layer.name().to_owned()).unwrap_or_default()
+}

@@ -1,0 +1,264 @@
+//! Constants that are stored as codes with scales, recognized in one place whatever tool wrote them.
+//!
+//! A scheme is `(codes - zero point) * scale`, with Converts, a Reshape or a Transpose around it. nncf, ONNX QuantizeLinear, GPTQ
+//! and AWQ imports all come to this. A code book is a Gather from a small table in place of the codes.
+
+mod operand;
+mod values;
+
+use std::fmt;
+
+use crate::base::hash::HashSet;
+use typelift_promote::{ElementType, Kind};
+
+use self::operand::Operand;
+pub(crate) use self::values::{Dequantized, Values};
+use crate::model::graph::{Graph, Layer, LayerId, Output};
+use crate::model::weights::Weights;
+use crate::ops::{self, LayerKind};
+
+/// The values that share a scale.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Sharing {
+    /// All values of the constant.
+    Tensor,
+    /// All values of a channel.
+    Channel,
+    /// This many values of a channel.
+    Group(u64),
+    /// None: each value has a scale of its own.
+    Value,
+}
+
+/// The way in which a constant is stored as codes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub struct Scheme {
+    /// The element type of the codes.
+    pub element_type: ElementType,
+    /// True if a zero point other than the middle of the range is stored.
+    pub has_zero_point: bool,
+    /// True if codes are places in a table of values.
+    pub has_code_book: bool,
+    /// The values that share a scale.
+    pub sharing: Sharing,
+}
+
+/// ``int4 asymmetric, groups of 128``, `nf4, per channel`
+impl fmt::Display for Scheme {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ty = self.element_type;
+        match (ty.is_integer(), self.has_code_book) {
+            (_, true) => write!(f, "code book of {} entries", 1_u64 << ty.bits().min(16))?,
+            (true, _) => {
+                let symmetry = if self.has_zero_point { "asymmetric" } else { "symmetric" };
+                write!(f, "int{} {symmetry}", ty.bits())?;
+            }
+            (false, _) => write!(f, "{ty}")?,
+        }
+        match self.sharing {
+            Sharing::Tensor => f.write_str(", per tensor"),
+            Sharing::Channel => f.write_str(", per channel"),
+            Sharing::Group(size) => write!(f, ", groups of {size}"),
+            Sharing::Value => f.write_str(", a scale per value"),
+        }
+    }
+}
+
+/// A constant that is stored as codes, with the layers that compute its values.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct QuantizedConstant {
+    /// The layer that holds the codes.
+    pub codes: LayerId,
+    /// The tensor of the values.
+    pub value: Output,
+    /// The layers from the codes to the values, without constants.
+    pub layers: Vec<LayerId>,
+    /// The way in which the values are stored.
+    pub scheme: Scheme,
+    pub(super) zero: Option<Operand>,
+    pub(super) scale: Operand,
+    pub(super) book: Option<Vec<f32>>,
+    /// The dimensions of the codes where they are scaled.
+    pub(super) dims: Vec<usize>,
+    /// The order of axes of a Transpose after the scale.
+    pub(super) order: Option<Vec<usize>>,
+}
+
+/// Finds the constants of a graph that are stored as codes, in the order of the file. Types and shapes must be inferred.
+///
+/// # Examples
+/// ```
+/// use typelift::precision::schemes;
+/// # let model = typelift::Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
+/// assert!(schemes::find(model.graph(), model.weights()).is_empty());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use]
+pub fn find(graph: &Graph, weights: &Weights) -> Vec<QuantizedConstant> {
+    let multiplies = graph.layers().filter(|layer| name(layer) == "Multiply");
+    multiplies.filter_map(|layer| recognize(graph, weights, layer.id())).collect()
+}
+
+fn name(layer: &Layer) -> &'static str {
+    layer.operation().map_or("", |operation| operation.name())
+}
+
+/// The layer that feeds an input, if that has a single output.
+fn source(graph: &Graph, id: LayerId, input: usize) -> Option<&Layer> {
+    graph.layer(graph.producer(id.input(input))?.layer)
+}
+
+/// Element types of codes.
+fn is_code(ty: ElementType) -> bool {
+    ty.bits() <= 8 && ty != ElementType::Boolean && ty != ElementType::F8E8M0 && ty != ElementType::Dynamic
+}
+
+/// The codes on the way to a scale.
+struct Codes<'g> {
+    constant: &'g Layer,
+    layers: Vec<LayerId>,
+    zero: Option<LayerId>,
+    book: Option<LayerId>,
+    /// The dimensions of the values that are scaled.
+    dims: Vec<usize>,
+}
+
+impl<'g> Codes<'g> {
+    /// Follows the way back from an input of a Multiply to codes.
+    fn find(graph: &'g Graph, multiply: LayerId, input: usize) -> Option<Self> {
+        let mut at = source(graph, multiply, input)?;
+        let dims = dims_of(at)?;
+        let (mut layers, mut zero, mut book) = (Vec::new(), None, None);
+        loop {
+            if ops::is_constant(at) {
+                let ty = at.outputs().first()?.element_type();
+                let is_known = !layers.is_empty() && is_code(ty);
+                layers.reverse();
+                return is_known.then_some(Self { constant: at, layers, zero, book, dims });
+            }
+            layers.push(at.id());
+            at = match name(at) {
+                "Convert" => source(graph, at.id(), 0)?,
+                "Subtract" if zero.is_none() && book.is_none() => {
+                    zero = Some(source(graph, at.id(), 1)?.id());
+                    source(graph, at.id(), 0)?
+                }
+                "Gather" if zero.is_none() && book.is_none() => {
+                    book = Some(source(graph, at.id(), 0)?.id());
+                    source(graph, at.id(), 1)?
+                }
+                _ => return None,
+            };
+        }
+    }
+}
+
+fn dims_of(layer: &Layer) -> Option<Vec<usize>> {
+    let dims = layer.outputs().first()?.shape().to_static()?;
+    dims.into_iter().map(|dim| usize::try_from(dim).ok()).collect()
+}
+
+/// The constant that a Multiply gives the values of.
+fn recognize(graph: &Graph, weights: &Weights, multiply: LayerId) -> Option<QuantizedConstant> {
+    let side = |input| {
+        let codes = Codes::find(graph, multiply, input)?;
+        let scale = Operand::of(graph, weights, multiply, 1 - input)?;
+        scale.fits(&codes.dims).then_some((codes, scale))
+    };
+    let mut found: Vec<_> = [0, 1].into_iter().filter_map(side).collect();
+    found.sort_by_key(|(codes, _)| std::cmp::Reverse(codes.dims.iter().product::<usize>()));
+    let (codes, scale) = found.into_iter().next()?;
+    let zero = match codes.zero {
+        Some(zero) => Some(Operand::at(graph, weights, zero)?).filter(|zero| zero.fits(&codes.dims)),
+        None => None,
+    };
+    if zero.is_none() && codes.zero.is_some() {
+        return None;
+    }
+    let book = match codes.book {
+        Some(book) => Some(Operand::at(graph, weights, book)?.into_values()),
+        None => None,
+    };
+    let ty = codes.constant.outputs().first()?.element_type();
+    let middle = if ty.kind() == Kind::Unsigned { 2_f32.powi(ty.bits().cast_signed() - 1) } else { 0.0 };
+    let scheme = Scheme {
+        element_type: ty,
+        has_zero_point: zero.as_ref().is_some_and(|zero| zero.values().iter().any(|&value| value != middle)),
+        has_code_book: book.is_some(),
+        sharing: scale.sharing(&codes.dims),
+    };
+    let mut found = QuantizedConstant {
+        codes: codes.constant.id(),
+        value: multiply.output(0),
+        layers: codes.layers.into_iter().chain([multiply]).collect(),
+        scheme,
+        zero,
+        scale,
+        book,
+        dims: codes.dims,
+        order: None,
+    };
+    found.follow(graph, weights);
+    // An axis of its own for groups is joined with that of their number.
+    let has_reshape = found.layers.iter().filter_map(|&id| graph.layer(id)).any(|layer| name(layer) == "Reshape");
+    if matches!(found.scheme.sharing, Sharing::Group(_)) && !has_reshape {
+        found.scheme.sharing = Sharing::Channel;
+    }
+    Some(found)
+}
+
+impl QuantizedConstant {
+    /// Follows the value through the layers that only change its shape or its type.
+    fn follow(&mut self, graph: &Graph, weights: &Weights) {
+        let mut seen: HashSet<LayerId> = self.layers.iter().copied().collect();
+        loop {
+            let mut users = graph.consumers(self.value);
+            let (Some(input), None) = (users.next(), users.next()) else { return };
+            let Some(layer) = graph.layer(input.layer).filter(|layer| input.port == 0 && seen.insert(layer.id()))
+            else {
+                return;
+            };
+            let is_same_count = || {
+                let count = |layer: &Layer| layer.outputs().first().and_then(|port| port.shape().element_count());
+                count(layer) == Some(self.dims.iter().product::<usize>() as u64)
+            };
+            let follows = match name(layer) {
+                "Convert" => layer.outputs().first().is_some_and(|port| port.element_type().is_float()),
+                "Reshape" | "Unsqueeze" | "Squeeze" => self.order.is_none() && is_same_count(),
+                "Transpose" => {
+                    let order = Operand::of(graph, weights, layer.id(), 1);
+                    let is_flat = graph.output(self.value).and_then(|port| port.shape().to_static()).map(|it| it.len());
+                    let order = order.filter(|_| self.order.is_none() && is_flat == Some(self.dims.len()));
+                    self.order = order.map(|order| order.values().iter().map(|&axis| axis as usize).collect());
+                    self.order.is_some()
+                }
+                _ => false,
+            };
+            if !follows {
+                return;
+            }
+            self.layers.push(layer.id());
+            self.value = layer.id().output(0);
+        }
+    }
+
+    /// The name of the constant: that of the layer that holds the codes.
+    #[must_use]
+    pub fn name<'g>(&self, graph: &'g Graph) -> &'g str {
+        graph.layer(self.codes).map_or("", Layer::name)
+    }
+
+    /// The values with which the model computes: `(code - zero point) * scale` in f32. `None` where they cannot be read.
+    #[must_use]
+    pub fn values(&self, graph: &Graph, weights: &Weights) -> Option<Vec<f32>> {
+        Values::of(self, graph, weights)?.all()
+    }
+}
+
+/// True if a layer only converts.
+pub(crate) fn is_convert(layer: &Layer) -> bool {
+    ops::kind(layer) == LayerKind::Convert
+}

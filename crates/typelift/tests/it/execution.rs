@@ -1,0 +1,75 @@
+//! Execution graphs of OpenVINO's CPU plugin, matched with their models: `testdata/oracle/execution`.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use typelift::execution::{Execution, Ran};
+use typelift::{Code, Model};
+
+const PAIRS: [&str; 4] = ["weights_ways", "types_ways", "comma_names", "folded_and_fused"];
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/oracle/execution")
+}
+
+fn execution(name: &str) -> Execution {
+    let path = folder().join(format!("{name}.exec.xml"));
+    Execution::read(&path, std::fs::read_to_string(&path).unwrap()).unwrap()
+}
+
+fn model(name: &str) -> Model {
+    Model::open(folder().join(format!("{name}.xml"))).unwrap()
+}
+
+/// A list without times, sorted.
+fn facts(document: &Value, list: &str) -> Vec<String> {
+    let mut facts: Vec<_> = document[list]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|fact| {
+            let mut fact = fact.as_object().unwrap().clone();
+            fact.remove("us");
+            Value::Object(fact).to_string()
+        })
+        .collect();
+    facts.sort();
+    facts
+}
+
+/// Every layer is matched, every type is read, and all weights are found as the recorded truth has them.
+#[test]
+fn layers_are_matched_with_what_ran() {
+    for name in PAIRS {
+        let truth: Value =
+            serde_json::from_str(&std::fs::read_to_string(folder().join(format!("{name}.json"))).unwrap()).unwrap();
+        let ran = serde_json::to_value(Ran::of(&model(name), &execution(name)).unwrap()).unwrap();
+        for list in ["layers", "weights", "stored", "added"] {
+            assert_eq!(facts(&ran, list), facts(&truth, list), "{name}: {list}");
+        }
+        assert_eq!(ran["counts"]["ir"], truth["counts"]["ir"], "{name}");
+        assert_eq!(ran["counts"]["exec"], truth["counts"]["exec"], "{name}");
+    }
+}
+
+/// An execution graph of another model is refused, whatever names the two share.
+#[test]
+fn a_pair_that_does_not_belong_together_is_refused() {
+    for (a, b) in [("weights_ways", "types_ways"), ("comma_names", "folded_and_fused")] {
+        let reason = Ran::of(&model(a), &execution(b)).unwrap_err();
+        assert!(reason.contains("not of this model"), "{reason}");
+    }
+}
+
+/// An execution graph that is given as a model is one finding, and a model that is given as one is refused.
+#[test]
+fn a_graph_of_the_wrong_kind_is_one_finding() {
+    let text = std::fs::read_to_string(folder().join("types_ways.exec.xml")).unwrap();
+    let reading = typelift::xml::parse(std::sync::Arc::new(text));
+    let codes: Vec<_> = reading.diagnostics.iter().map(|it| it.code).collect();
+    assert_eq!(codes, [Code::ExecutionGraph]);
+    let path = folder().join("types_ways.xml");
+    let refused = Execution::read(&path, std::fs::read_to_string(&path).unwrap()).unwrap_err();
+    assert_eq!(refused.list.len(), 1);
+}
