@@ -43,7 +43,7 @@ pub(crate) struct Inputs {
     /// The model's .xml, or - for standard input; several models, or directories with .xml files below them
     #[arg(value_name = "IN.xml", required = true)]
     paths: Vec<PathBuf>,
-    /// The model's weights, if they are not in the .bin beside it
+    /// The model's weights, if they are not in the .bin next to it
     #[arg(long, value_name = "FILE")]
     bin: Option<PathBuf>,
     /// Number of models to work on in parallel; 1 is one thread, even for a large model [default: the number of cores]
@@ -94,7 +94,7 @@ impl Inputs {
         }
         if self.bin.is_some() {
             return Err(Failure::new("--bin is for one model, and there are several")
-                .help("leave it out, and the weights of each are looked for beside it"));
+                .help("leave it out, and the weights of each are looked for next to it"));
         }
         let directory = output.and_then(|output| output.output.as_deref());
         if let Some(path) = directory {

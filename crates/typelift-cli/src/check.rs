@@ -281,10 +281,10 @@ impl Args {
             text = TextEdit::apply(edits, &text);
         }
         if fixed.mended.is_empty() {
-            page.said += &format!("{name}: no edit is certain\n");
+            page.said += &format!("{name}: no edit is safe to make\n");
         }
         if fixed.is_unfinished {
-            page.said += &format!("{name}: not all was tried in one run: --fix of the result may mend more\n");
+            page.said += &format!("{name}: one run does not try everything: run --fix on the result again\n");
         }
         if let Some((model, target)) = written {
             target.write(model, self.output.text(input, false), page)?;

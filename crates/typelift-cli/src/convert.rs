@@ -152,7 +152,7 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
         let unchanged = totals.iter().filter(|totals| totals.change_nothing()).count();
         let counts = [
             (totals.len() - unchanged, if args.writes_nothing() { "to convert" } else { "converted" }),
-            (unchanged, "with nothing to convert"),
+            (unchanged, "with no pair to convert"),
             (conversions.done.len() - totals.len(), "refused"),
         ];
         let all: Totals = totals.into_iter().sum();
@@ -304,12 +304,13 @@ fn parse_keep(text: &str) -> Result<Vec<KeepPattern>, String> {
 fn failure(model: &Model, error: &ConvertError) -> Failure {
     match error {
         ConvertError::Interface(error) => input::refused_name(model, error),
-        ConvertError::IllTyped(_) => Failure::new(error.to_string())
-            .help("keep the layers that this is about, with those that compute their shapes: --keep NAME"),
+        ConvertError::IllTyped(_) => {
+            Failure::new(error.to_string()).help("keep these layers, with those that compute their shapes: --keep NAME")
+        }
         ConvertError::Edit(error) => Failure::new(error.to_string()),
         ConvertError::Keep(error) => Failure::new(format!("--keep {error}")),
         error => {
-            Failure::new(error.to_string()).help("this is a fault of typelift, not of the model; nothing was written")
+            Failure::new(error.to_string()).help("this is a bug in typelift, not in the model; nothing was written")
         }
     }
 }

@@ -21,7 +21,7 @@ pub(crate) struct Input {
     /// The model's .xml, or - for standard input
     #[arg(value_name = "IN.xml")]
     pub(crate) file: PathBuf,
-    /// The model's weights, if they are not in the .bin beside it
+    /// The model's weights, if they are not in the .bin next to it
     #[arg(long, value_name = "FILE")]
     pub(crate) bin: Option<PathBuf>,
     /// What is known of it where it is one of several.
@@ -218,9 +218,9 @@ impl Input {
             let xml = path.with_extension("xml");
             let failure = Failure::new(format!("`{}` holds weights, not a graph", path.display())).of(path);
             return Err(if xml.is_file() {
-                failure.help(format!("give `{}`; its weights are found beside it", xml.display()))
+                failure.help(format!("give `{}`; its weights are found next to it", xml.display()))
             } else {
-                failure.help("give the .xml of the model; its weights are found beside it")
+                failure.help("give the .xml of the model; its weights are found next to it")
             });
         }
         let read = || {

@@ -193,7 +193,7 @@ impl Args {
         match &target {
             Some(Target::Stdout | Target::Stream(_)) if model.weights().len() != before => {
                 return Err(Failure::new("the rewritten model has new constants, and a stream takes only its graph")
-                    .help("give -o OUT.xml, and they are written beside it"));
+                    .help("give -o OUT.xml, and they are written next to it"));
             }
             Some(target) => {
                 let options = self.output.text(input, script.edits_interface());

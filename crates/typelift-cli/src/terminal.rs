@@ -117,7 +117,7 @@ fn columns() -> Option<usize> {
 /// Says what a run waits for, so that it does not seem to hang.
 pub(crate) fn say_waiting(file: &Path) {
     expect_to_wait();
-    let _ = writeln!(io::stderr(), "waiting for another run, which is writing `{}`", file.display());
+    let _ = writeln!(io::stderr(), "waiting for another run that is writing `{}`", file.display());
 }
 
 /// What is to be printed for one model, kept until it is its turn.

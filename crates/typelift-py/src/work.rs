@@ -128,7 +128,7 @@ fn run_and<T: Send + 'static>(
     }
     waited?;
     let done = answered.try_recv();
-    done.map_err(|_| Failure::Fault("the work ended with a panic, which is a fault of typelift".to_owned()))
+    done.map_err(|_| Failure::Fault("the work ended with a panic, which is a bug in typelift".to_owned()))
         .and_then(|done| done)
         .map_err(|failure| failure.raise(py))
 }

@@ -344,7 +344,7 @@ fn a_model_with_errors_leaves_what_was_there() {
     assert_eq!(entries(path), ["model.bin", "model.xml", "out.xml"]);
 }
 
-/// Returns a folder with a tree of models under `in`: two to convert, one with nothing to convert, one with errors, and
+/// Returns a folder with a tree of models under `in`: two to convert, one with no pair to convert, one with errors, and
 /// XML of another kind.
 fn tree() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
@@ -378,7 +378,7 @@ fn a_directory_is_converted_as_each_of_its_models_alone() {
         assert_eq!(converted, (alone.status == 0).then(|| fs::read(path.join("alone.xml")).unwrap()), "{file}");
     }
     said += "in/b/pom.xml: the root element is <project>, not <net>; skipped\n\
-             5 files: 2 converted, 1 with nothing to convert, 1 refused, 1 skipped; 301 ConvertPromoteTypes replaced, \
+             5 files: 2 converted, 1 with no pair to convert, 1 refused, 1 skipped; 301 ConvertPromoteTypes replaced, \
              2 Converts inserted\n";
     assert_eq!(all.stderr, said);
     assert_eq!(entries(&path.join("out/new")), ["a.bin", "a.xml", "b"]);

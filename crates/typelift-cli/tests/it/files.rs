@@ -256,7 +256,7 @@ mod unix {
         let mut said = BufReader::new(child.stderr.take().unwrap());
         let mut line = String::new();
         said.read_line(&mut line).unwrap();
-        assert_eq!(line, "waiting for another run, which is writing `out.xml`\n");
+        assert_eq!(line, "waiting for another run that is writing `out.xml`\n");
         assert!(!path.join("out.xml").exists() && child.try_wait().unwrap().is_none());
         drop(lock);
         assert!(child.wait().unwrap().success());

@@ -91,7 +91,7 @@ fn what_is_not_certain_stays_as_it_is() {
     let path = folder.path();
     let before = fs::read(path.join("model.xml")).unwrap();
     let run = run(path, &["check", "--fix", "--in-place", "model.xml"]);
-    assert!(run.stderr.contains("no edit is certain"), "{}", run.stderr);
+    assert!(run.stderr.contains("no edit is safe to make"), "{}", run.stderr);
     assert_eq!(fs::read(path.join("model.xml")).unwrap(), before);
 }
 

@@ -254,7 +254,7 @@ enum Makes {
 impl Makes {
     fn apply(self, ty: ElementType, trace: Trace) -> ElementType {
         match (self, ty) {
-            (Self::Numbers, Boolean) => change(ty, I32, "the function does numbers, and not booleans", trace),
+            (Self::Numbers, Boolean) => change(ty, I32, "the function takes numbers, and no booleans", trace),
             (Self::Floats, I64 | U64) => change(ty, F64, FLOATS_ONLY, trace),
             (Self::Floats, I2 | U2) => ty,
             (Self::Floats, _) if ty == Boolean || ty.is_integer() => change(ty, F32, FLOATS_ONLY, trace),
@@ -263,7 +263,7 @@ impl Makes {
     }
 }
 
-const FLOATS_ONLY: &str = "the function does floating-point numbers: 64-bit integers become f64, others f32";
+const FLOATS_ONLY: &str = "the function computes in floating point: 64-bit integers become f64, others f32";
 
 /// Condition under which a result stays weakly typed.
 #[derive(Clone, Copy, PartialEq)]

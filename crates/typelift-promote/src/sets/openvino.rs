@@ -46,7 +46,7 @@ const NO_COMMON_FLOAT: Reason = unsafe_only!("no-common-float", "neither holds t
 const INTEGER_TO_FLOAT: Reason =
     unsafe_only!("integer-to-float", "the floating-point type has less than twice the bits of the integer");
 const UNSIGNED_TO_SIGNED: Reason =
-    unsafe_only!("unsigned-to-signed", "no signed integer as narrow as the wider of them holds both");
+    unsafe_only!("unsigned-to-signed", "no signed type of the wider one's width holds both");
 const WIDE_SCALAR: Reason =
     unsafe_only!("wide-scalar", "the scalar's type is too wide for the type of the other input");
 const NUMBER: Reason = Reason::new("not-a-tensor", "OpenVINO's rules have tensors only, no Python numbers");

@@ -75,7 +75,7 @@ fn lattice(a: ElementType, b: ElementType) -> Result<(ElementType, &'static str)
 }
 
 const HIGHER_KIND: &str = "the higher kind wins: boolean, integer, floating point, complex";
-const SAME_KIND: &str = "a number or 0-D tensor of no higher kind does not change the type of the tensor beside it";
+const SAME_KIND: &str = "a number or 0-D tensor of no higher kind does not change the type of the other tensor";
 
 fn refuse<T>(reason: Reason, a: ElementType, b: ElementType) -> Result<T> {
     Err(SYSTEM.refuse(reason, a, b))
@@ -432,7 +432,7 @@ fn elementwise_c64(a: Operand, b: Operand, trace: Trace) -> Result<ElementType> 
     let number = find(|operand| operand.is_number() && is_complex(operand.element_type));
     match (zero_dim, number) {
         (Some(tensor), Some(number)) => {
-            let rule = "a complex number beside a 0-D tensor stays c64";
+            let rule = "a complex number with a 0-D tensor stays c64";
             Ok(meet((C64, rule), tensor, number_type(number), trace))
         }
         _ => elementwise(a, b, trace),

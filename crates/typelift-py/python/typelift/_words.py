@@ -34,8 +34,8 @@ def for_python(text: str) -> str:
 
     >>> for_python("`typelift convert --align pytorch a.xml -o fixed.xml` inserts 1 Convert")
     "`model.convert(align='pytorch')` inserts 1 Convert"
-    >>> for_python("`typelift convert --types` with `--keep a --keep 'b c'` leaves them out of it")
-    "`model.convert(types=…)` with `keep=['a', 'b c']` leaves them out of it"
+    >>> for_python("`typelift convert --types` with `--keep a --keep 'b c'` keeps their types")
+    "`model.convert(types=…)` with `keep=['a', 'b c']` keeps their types"
     >>> for_python("`--input-type` takes the type and computes what the file does")
     '`input_types` takes the type and computes what the file does'
     >>> for_python("--mode is not an option of the openvino rules")

@@ -128,7 +128,7 @@ impl<'a> Check<'a> {
             }
             None => lint.at(
                 xml::locate(self.source, model.graph.span.unwrap_or_default(), "net", ""),
-                "the weights begin with bytes of no constant",
+                "the weights begin with bytes that belong to no constant",
             ),
         };
         let list: Vec<_> = holes.iter().take(PLACES).map(|hole| format!("{} to {}", hole.start, hole.end)).collect();
@@ -145,9 +145,9 @@ impl<'a> Check<'a> {
         };
         let message = format!("the model has {count} and no weights");
         let lint = Diagnostic { layer: Some(reference.clone()), ..Diagnostic::new(Code::MissingWeights, message) };
-        let lint = lint.at(self.locate(layer, "data", "offset"), "its bytes are not there");
+        let lint = lint.at(self.locate(layer, "data", "offset"), "its bytes are missing");
         self.diagnostics.push(
-            lint.help("put the .bin beside the .xml; shapes that are computed from constants are unknown without it"),
+            lint.help("put the .bin next to the .xml; shapes that are computed from constants are unknown without it"),
         );
     }
 }

@@ -57,7 +57,7 @@ impl<'a> Check<'a> {
             let declared = layer.outputs().first().and_then(|port| port.declared);
             let (label, help) = match (name, assumed) {
                 ("destination_type", _) => (
-                    "OpenVINO reads it, but cannot run a conversion to no type".to_owned(),
+                    "OpenVINO reads it, but cannot run a conversion without a destination type".to_owned(),
                     match declared.filter(|&ty| ty != ElementType::Dynamic) {
                         Some(ty) => format!("add destination_type=\"{ty}\", the type its port declares").into(),
                         None => "add destination_type=\"f32\", \"f16\", \"i64\" or another element type".into(),

@@ -359,8 +359,8 @@ impl<'a> Check<'a> {
             let mut lint = self.lint(Code::UnreachableLayer, layer, message);
             lint = lint.at(self.locate(layer, "layer", "name"), "nothing uses its outputs");
             if more > 0 {
-                let layers = if more == 1 { "layer that feeds" } else { "layers that feed" };
-                lint = lint.note(format!("with it go {more} {layers} nothing else"));
+                let layers = if more == 1 { "more layer that feeds" } else { "more layers that feed" };
+                lint = lint.note(format!("{more} {layers} nothing else are dropped too"));
             }
             self.diagnostics.push(lint.help("add a Result for its output, or remove it"));
         }

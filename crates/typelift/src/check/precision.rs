@@ -26,7 +26,7 @@ fn finding(model: &Model, risk: Risk, to: ElementType) -> Diagnostic {
     let Risk { rule, layer, detail, keep, span } = risk;
     let name = &layer.name;
     let (code, message) = match rule {
-        RiskRule::EpsilonLost => (Code::EpsilonLost, format!("what keeps `{name}` off zero is lost in {to}")),
+        RiskRule::EpsilonLost => (Code::EpsilonLost, format!("what keeps `{name}` away from zero is lost in {to}")),
         RiskRule::ExponentOverflow => (Code::ExponentOverflow, format!("the results of `{name}` can overflow {to}")),
         RiskRule::SquareOverflow => {
             (Code::SquareOverflow, format!("the squares that go into `{name}` can overflow {to}"))
@@ -35,10 +35,12 @@ fn finding(model: &Model, risk: Risk, to: ElementType) -> Diagnostic {
         RiskRule::IntegerOverflow => {
             (Code::IntegerOverflow, format!("the integers that `{name}` converts overflow {to}"))
         }
-        RiskRule::IndexRounded => (Code::IndexRounded, format!("`{name}` makes integers of what {to} rounds")),
-        RiskRule::CountRounded => (Code::CountRounded, format!("`{name}` counts further than {to} does")),
+        RiskRule::IndexRounded => (Code::IndexRounded, format!("`{name}` makes integers from values that {to} rounds")),
+        RiskRule::CountRounded => {
+            (Code::CountRounded, format!("`{name}` counts beyond the integers that {to} represents"))
+        }
         RiskRule::BeyondI32 => {
-            (Code::BeyondI32, format!("`{name}` is beyond i32, in which OpenVINO's CPU plugin computes i64"))
+            (Code::BeyondI32, format!("`{name}` has values beyond i32, and OpenVINO's CPU plugin computes i64 as i32"))
         }
     };
     let span = xml::locate(model.source(), span, "layer", "name");

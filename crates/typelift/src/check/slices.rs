@@ -126,7 +126,7 @@ impl<'a> Check<'a> {
             let (fault, help) = match entries.get(&id) {
                 None if is_used => ("is not connected", "add an <input> for it to the port map"),
                 Some(2..) => {
-                    ("is fed by several inputs, of which one counts", "give each <input> a Parameter of its own")
+                    ("is fed by several inputs, and OpenVINO uses one", "give each <input> a Parameter of its own")
                 }
                 _ => continue,
             };

@@ -38,7 +38,7 @@ impl Edit<'_> {
                 let Some(used) = used.or_else(|| Some(format!("makes the tensor `{}`", named()?))) else {
                     return Ok(());
                 };
-                format!("{} {used}; add a Result beside it", describe(layer))
+                format!("{} {used}; add another Result", describe(layer))
             }
             _ => return Ok(()),
         };

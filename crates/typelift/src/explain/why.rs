@@ -147,8 +147,8 @@ impl fmt::Display for Rule {
                 ops::write_deciding(f, attributes)
             }
             Self::Fixed => f.write_str("the operation always gives this type"),
-            Self::Given => f.write_str("what goes into the body here"),
-            Self::Body => f.write_str("what comes out of the body here"),
+            Self::Given => f.write_str("the input of the body"),
+            Self::Body => f.write_str("the output of the body"),
             Self::Declared => f.write_str("the port of the file says so; the operation is not known"),
             Self::Refused { message } => write!(f, "not known, because {message}"),
         }

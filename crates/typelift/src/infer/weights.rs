@@ -73,13 +73,13 @@ impl Walk<'_> {
             ),
             _ if other.is_some() => (
                 format!("the .bin has {length} bytes and is {}, not the weights", other.unwrap_or_default().0),
-                "unpack it, or put the .bin that was written with this .xml beside it",
+                "unpack it, or put the .bin that was written with this .xml next to it",
             ),
             _ => (
                 format!(
                     "the .bin has {length} bytes, and {beyond} of {constants} constants lie beyond its end ({needed} bytes)"
                 ),
-                "the .bin is another model's, or was cut off: put the one that was written with this .xml beside it",
+                "the .bin is another model's, or was cut off: put the one that was written with this .xml next to it",
             ),
         };
         if let Some(first) = tally.first {

@@ -187,7 +187,7 @@ fn loop_(cx: &mut Context) -> Result<(), Fault> {
             match shape.dims_mut().and_then(|dims| dims.first_mut()) {
                 Some(first) => *first = Dim::fixed(0),
                 None => {
-                    return Err(Fault::value(&[1], "this Loop never runs, so it cannot give a scalar then")
+                    return Err(Fault::value(&[1], "this Loop never runs, so it has no value for a scalar")
                         .rule("the outputs of a Loop that never runs are empty"));
                 }
             }

@@ -169,7 +169,7 @@ pub(super) fn common_dim(cx: &Context, what: &str, left: (usize, usize), right: 
     let (a, b) = (input_dim(cx, left.0, left.1), input_dim(cx, right.0, right.1));
     (a & b).ok_or_else(|| {
         let message = format!(
-            "axis {} of input {} and axis {} of input {} of `{}` are both the {what}, and are {a} and {b}",
+            "axis {} of input {} and axis {} of input {} of `{}` must both be the {what}, but are {a} and {b}",
             left.1,
             left.0,
             right.1,

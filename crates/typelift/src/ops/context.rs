@@ -492,7 +492,7 @@ impl<'a> Context<'a> {
             ty => ty.bits() <= 8 && ty.is_float() && ty != T::Nf4,
         };
         if unreadable && (known || self.is_constant(input)) {
-            let message = format!("`{}` reads the values of input {input}, and cannot as {ty}", self.layer.ty());
+            let message = format!("`{}` reads the values of input {input}, and cannot read {ty}", self.layer.ty());
             return Err(Fault::unsupported(input, message).help("make it i64"));
         }
         Ok(())
@@ -521,7 +521,7 @@ impl<'a> Context<'a> {
         });
         match dims.collect() {
             Some(shape) => Ok(Some(shape)),
-            None => Err(Fault::value(&[input], "a value that is to be a dim can be less than zero")),
+            None => Err(Fault::value(&[input], "a value that becomes a dimension can be negative")),
         }
     }
 

@@ -63,7 +63,7 @@ const AXIS: Attr = Attr::new("axis", AttrKind::Int).default("0");
 /// Returns a number as a length.
 fn length(number: i64) -> Result<Dim, Fault> {
     if number < 0 {
-        return Err(Fault::value(&[], format!("{number} is to be a length")));
+        return Err(Fault::value(&[], format!("{number} is not a valid length")));
     }
     Ok(Dim::fixed(number))
 }

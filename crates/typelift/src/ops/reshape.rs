@@ -119,7 +119,7 @@ impl Pattern {
                     Fault::shapes(&[0, 1], message)
                 })?;
             if quotient.out_static == zero && quotient.in_static != zero {
-                let message = format!("-1 beside a dim of 0 leaves no place for the elements of {data}");
+                let message = format!("-1 together with a dim of 0 leaves no place for the elements of {data}");
                 return Err(Fault::shapes(&[0, 1], message));
             }
         }

@@ -349,7 +349,7 @@ impl<'a> Search<'a> {
             bounds.and_then(|bounds| bounds.lower.to_floats().iter().copied().find(|&value| is_beyond(value)))
         };
         if let Some(large) = large {
-            let detail = format!("`{}` holds {large}, and f16 ends at {LARGEST}", name(view.graph, tensor.layer));
+            let detail = format!("`{}` holds {large}; the largest f16 is {LARGEST}", name(view.graph, tensor.layer));
             let keep = self.downstream(&[id], SCALING);
             self.add(RiskRule::IntegerOverflow, id, detail, keep);
         }
@@ -373,7 +373,7 @@ impl<'a> Search<'a> {
             return;
         };
         if !is_short {
-            let detail = format!("{} has no odd numbers beyond {last}, so that steps of 1 get lost", self.to);
+            let detail = format!("{} has no odd numbers beyond {last}, so steps of 1 are lost", self.to);
             let keep = self.downstream(&[id], BOUNDING);
             self.add(RiskRule::CountRounded, id, detail, keep);
         }
@@ -398,13 +398,15 @@ impl<'a> Search<'a> {
                 origin = origin.or_else(|| lost.map(|lost| format!("`{}` holds {lost}", layer.name())));
             } else if ops::kind(layer) == LayerKind::Convert && feeds.is_empty() {
                 let is_small = view.graph.producer(source.input(0)).is_some_and(|tensor| small.contains(&tensor));
-                origin = origin.or_else(|| (!is_small).then(|| format!("`{}` makes them of integers", layer.name())));
+                origin =
+                    origin.or_else(|| (!is_small).then(|| format!("`{}` converts them from integers", layer.name())));
             } else if view.spreads(source, Spread::Kept) || view.spreads(source, Spread::Quantized) {
                 pending.extend(feeds);
             }
         }
         if let Some(origin) = origin {
-            let detail = format!("{} has not every integer beyond {}, and {origin}", self.to, self.last_integer());
+            let detail =
+                format!("{} does not represent every integer beyond {}, and {origin}", self.to, self.last_integer());
             let on_the_way =
                 |id: &&LayerId| seen.contains(id) && view.layer(**id).is_some_and(|it| !ops::is_constant(it));
             let keep = view.order.iter().filter(on_the_way).copied().chain([id]).collect();
@@ -420,7 +422,7 @@ impl<'a> Search<'a> {
             if self.view.graph.sources(id).any(|source| beyond.contains(&source)) {
                 continue;
             }
-            let detail = format!("it is {value}, which i32 does not have");
+            let detail = format!("it is {value}, which i32 does not represent");
             let keep = self.downstream(&[id], &[]);
             self.add(RiskRule::BeyondI32, id, detail, keep);
         }

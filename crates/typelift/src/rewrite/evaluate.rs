@@ -327,7 +327,7 @@ impl Evaluator<'_> {
         };
         match &self.names_bound[*name] {
             Some(Bound::Tensor(tensor)) => {
-                let port = self.graph.output(*tensor).ok_or_else(|| "the layer is gone".to_owned())?;
+                let port = self.graph.output(*tensor).ok_or_else(|| "the layer was removed".to_owned())?;
                 Ok(Known { element_type: port.element_type(), shape: port.shape().clone(), tensor: Some(*tensor) })
             }
             Some(Bound::Values(values)) => {

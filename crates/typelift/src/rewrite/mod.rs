@@ -271,7 +271,7 @@ impl New<'_, '_> {
         let lengths = lengths.map_err(|_| EditError::Other(format!("a dim of {dims:?} is negative")))?;
         let array = Array::floats(ElementType::F64, lengths, values.into()).converted(ty);
         let bytes = array.and_then(|array| array.encode());
-        let bytes = bytes.ok_or_else(|| EditError::Other(format!("a constant of {ty} cannot be made of numbers")))?;
+        let bytes = bytes.ok_or_else(|| EditError::Other(format!("a constant of {ty} cannot be made from numbers")))?;
         self.edit.constant(ty, dims, &bytes)
     }
 }
@@ -450,6 +450,6 @@ fn list(rules: &[String]) -> String {
 
 fn endless(rules: &[String]) -> String {
     let what =
-        if rules.len() == 1 { "never stops: what it makes matches" } else { "never stop: what they make matches" };
+        if rules.len() == 1 { "never stops: it matches its own output" } else { "never stop: what they make matches" };
     format!("{} {what}", list(rules))
 }

@@ -223,7 +223,7 @@ fn what_the_rules_refuse_is_an_error_with_its_remedies() {
         )
     };
     insta::assert_snapshot!(repaired(&mut net().model(), rules("openvino")).unwrap_err(), @r"
-    error[no-common-type]: u64 and i32 have no common type under OpenVINO's safe rules: no signed integer as narrow as the wider of them holds both
+    error[no-common-type]: u64 and i32 have no common type under OpenVINO's safe rules: no signed type of the wider one's width holds both
       input 0 is u64[1,?] from Parameter 0 `ids`
       input 1 is i32[] from Parameter 1 `offset`
       `promote-unsafe` would make them f32, `pytorch` would make them u64

@@ -31,7 +31,7 @@ impl Model {
     /// model.set_weights(Weights::from_bytes([1_i64, 4].map(i64::to_le_bytes).concat()));
     /// model.set_inputs(&[], &[("x".to_owned(), "?,4".parse()?)])?;
     /// assert!(infer(&mut model).is_empty());
-    /// assert_eq!(model.hard_coded_shapes()[0].message, "`y` always gives [1, 4], and what comes in is [?,4] now");
+    /// assert_eq!(model.hard_coded_shapes()[0].message, "`y` has the hard-coded shape [1, 4], but its input is [?,4] now");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
@@ -50,7 +50,8 @@ impl Model {
         let copies = layer.attribute("special_zero") == Some("true");
         let (axis, freed) = freed(&lengths, &was, is, copies)?;
         let incoming = port.shape();
-        let message = format!("`{}` always gives {lengths:?}, and what comes in is {incoming} now", layer.name());
+        let message =
+            format!("`{}` has the hard-coded shape {lengths:?}, but its input is {incoming} now", layer.name());
         let place = locate(&self.source, layer.span().unwrap_or_default(), "layer", "name");
         let label = format!("the file has a shape for it in which axis {axis} is {}", lengths[axis]);
         let found = Diagnostic::new(Code::HardCodedShape, message).at(place, label);

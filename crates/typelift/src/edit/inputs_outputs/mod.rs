@@ -361,11 +361,11 @@ impl Model {
         })?;
         let mut changes = Changes::default();
         if let Some(layer) = self.graph.layer(id) {
-            let reason = format!("the model is to take {element_type} here");
+            let reason = format!("the input gets the type {element_type}");
             changes.add(Action::Retyped, layer, [from, element_type], reason);
         }
         if let Some(layer) = self.graph.layer(convert) {
-            let reason = format!("the model works with {from}, as before");
+            let reason = format!("the model computes in {from}, as before");
             changes.add(Action::Inserted, layer, [element_type, from], reason);
         }
         Ok(self.with_sources(changes))
@@ -404,11 +404,11 @@ impl Model {
         })?;
         let mut changes = Changes::default();
         if let Some(layer) = self.graph.layer(convert) {
-            let reason = format!("the model is to give {element_type} here");
+            let reason = format!("the output gets the type {element_type}");
             changes.add(Action::Inserted, layer, [from, element_type], reason);
         }
         if let Some(layer) = self.graph.layer(id) {
-            let reason = format!("the model is to give {element_type} here");
+            let reason = format!("the output gets the type {element_type}");
             changes.add(Action::Retyped, layer, [from, element_type], reason);
         }
         Ok(self.with_sources(changes))

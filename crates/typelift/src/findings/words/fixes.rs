@@ -73,10 +73,10 @@ impl Voice<'_> {
             }
             (FixAction::Keep(layers), Self::Shell(_)) => {
                 let options: Vec<_> = layers.iter().map(|layer| format!("--keep {}", shell_word(layer))).collect();
-                Some(format!("`typelift convert --types` with `{}` leaves them out of it", options.join(" ")))
+                Some(format!("`typelift convert --types` with `{}` keeps their types", options.join(" ")))
             }
             (FixAction::ReadWeights(bin), Self::Shell(_)) => {
-                Some(format!("`--bin {}` reads the weights that are beside it", bin.display()))
+                Some(format!("`--bin {}` reads the weights next to it", bin.display()))
             }
             _ => Some(fix.to_string()),
         }

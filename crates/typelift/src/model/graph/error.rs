@@ -63,7 +63,7 @@ pub enum EditError {
         reason: String,
     },
     /// The operation has no inference rule, and the new layer does not declare its outputs.
-    #[error("nothing is known of {0}: give its outputs with `with_output`")]
+    #[error("{0} has no inference rule: declare its outputs with `with_output`")]
     NoRule(String),
     /// The length of a constant's bytes does not match its type and shape.
     #[error("a constant of {expected} bytes cannot hold {found}")]
@@ -75,7 +75,7 @@ pub enum EditError {
     },
     /// The weights of a model with constants are missing, so the offset of a new constant is unknown.
     #[error(
-        "the weights of the model are not there, so no constant can be added after them: put the .bin beside the .xml, or \
+        "the weights of the model are not there, so no constant can be added after them: put the .bin next to the .xml, or \
          say which file it is"
     )]
     NoWeights,

@@ -162,7 +162,7 @@ pub struct Graph {
 /// Formats the number of layers and edges. A large graph is listed by [`layers`](Graph::layers).
 impl fmt::Debug for Graph {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Graph({} layers, {} wires)", self.len(), self.storage.edge_count())
+        write!(f, "Graph({} layers, {} edges)", self.len(), self.storage.edge_count())
     }
 }
 

@@ -11,13 +11,13 @@ use super::{Graph, Input, Layer, LayerId, Output};
 #[non_exhaustive]
 pub enum Violation {
     /// An edge starts at an output that its layer does not have.
-    #[error("a wire starts at output {} of layer {}, which has no such port", .0.port, .0.layer)]
+    #[error("an edge starts at output {} of layer {}, which has no such port", .0.port, .0.layer)]
     NoOutput(Output),
     /// An edge ends at an input that its layer does not have.
-    #[error("a wire ends at input {} of layer {}, which has no such port", .0.port, .0.layer)]
+    #[error("an edge ends at input {} of layer {}, which has no such port", .0.port, .0.layer)]
     NoInput(Input),
     /// Two edges end at one input.
-    #[error("two wires end at input {} of layer {}", .0.port, .0.layer)]
+    #[error("two edges end at input {} of layer {}", .0.port, .0.layer)]
     FedTwice(Input),
     /// An input is unconnected while a later one is connected.
     #[error("input {} of layer {} is not connected", .0.port, .0.layer)]

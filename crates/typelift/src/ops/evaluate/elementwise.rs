@@ -59,7 +59,7 @@ pub(crate) fn convert(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Arra
         return None;
     }
     if evaluation.element_type() == ElementType::Dynamic {
-        let message = "a shape is computed by a `Convert` to no element type";
+        let message = "a shape depends on a `Convert` without a destination type";
         return evaluation.refuse(Fault::other(Code::MissingAttribute, message).help("write `destination_type`"));
     }
     converted(inputs.first()?, evaluation.element_type())
@@ -218,7 +218,7 @@ fn quotient(evaluation: &Evaluation, left: &Array, right: &Array) -> Option<Arra
     of_type(left, &[COMMON])?;
     let floor = evaluation.bool("m_pythondiv").ok()?;
     if right.element_type.is_integer() && !right.truths().iter().all(|&truth| truth) {
-        let message = "a shape is computed by dividing an integer by zero";
+        let message = "a shape depends on an integer division by zero";
         return evaluation.refuse(Fault::value(&[1], message).rule("OpenVINO computes it when it reads the model"));
     }
     let ints = |x: i128, y: i128| {

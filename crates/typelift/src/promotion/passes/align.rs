@@ -88,7 +88,7 @@ impl From<RuleSet> for Align {
 /// let (diagnostics, changes) = typelift::infer_aligned(&mut model, Align::default()).unwrap();
 /// assert!(diagnostics.is_empty());
 /// assert_eq!(changes[0].layer.name, "y/sum.1");
-/// assert!(changes[0].reason.ends_with("the file declares f16 for what it makes"));
+/// assert!(changes[0].reason.ends_with("the file declares f16 for its output"));
 ///
 /// let mut model = typelift::Model::from_xml(text)?;
 /// let rules = typelift::promote::RuleSet::from_name("openvino").unwrap();

@@ -325,7 +325,7 @@ impl Parser<'_> {
         let lists = layer.inputs.iter().filter(is_list).count();
         let is_open = layer.optional_inputs > 0 || layer.more_inputs != Rest::None;
         if lists > 0 && is_open && self.mode == Mode::Pattern {
-            let message = "beside a list, no input can be missing, and `...` says no more";
+            let message = "next to a list, no input can be missing, and `...` says no more";
             return Err(self.cursor.error(layer.head.clone(), message));
         }
         let count = layer.inputs.len() - lists;

@@ -121,7 +121,7 @@ fn cut(model: &mut Model, names: &[String]) -> Result<(), String> {
     for name in names {
         for (tensor, found) in tensors(model, name)? {
             if model.graph().output(tensor).is_none() {
-                return Err(format!("`{found}` is computed from another tensor of the list, and went with it"));
+                return Err(format!("`{found}` is computed from another tensor of the list, and was removed with it"));
             }
             model.edit(|edit| edit.cut(tensor)).map_err(text_of)?;
         }

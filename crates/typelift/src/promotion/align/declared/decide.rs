@@ -160,7 +160,7 @@ impl<'a> Search<'a> {
                 let permits = tensors.iter().all(|&tensor| self.scopes[case.scope].permits(tensor, to));
                 let makes = |outputs: Outputs| case.matches(&outputs);
                 if permits && self.ask_with(case, &group, to).is_ok_and(makes) {
-                    let ground = format!("the file declares {to} for what it makes");
+                    let ground = format!("the file declares {to} for its output");
                     return Verdict::Give(Choice { group, to, ground });
                 }
             }
@@ -205,9 +205,9 @@ impl<'a> Search<'a> {
         if let [option] = &options[..] {
             let to = option.to;
             let ground = match case.declared_types().contains(&to) {
-                true => format!("the file declares {to} for what it makes"),
+                true => format!("the file declares {to} for its output"),
                 false if fault.wants == Some(to) => fault.message.to_string(),
-                false => format!("{to} is the one that it takes"),
+                false => format!("it accepts only {to}"),
             };
             return Verdict::Give(Choice { group, to, ground });
         }
@@ -217,7 +217,7 @@ impl<'a> Search<'a> {
         match (forbidden.first(), fitting(Fit::Further, true).first()) {
             (Some(trial), _) => Verdict::Refuse(Choice { group, to: trial.to, ground: String::new() }),
             (None, Some(trial)) => {
-                let ground = format!("{} is the one that it takes", trial.to);
+                let ground = format!("it accepts only {}", trial.to);
                 Verdict::Give(Choice { group, to: trial.to, ground })
             }
             (None, None) => Verdict::Leave,

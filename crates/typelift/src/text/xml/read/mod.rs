@@ -52,7 +52,7 @@ pub struct Reading {
 pub fn parse(source: Arc<String>) -> Reading {
     let whole = Span::new(0, source.len());
     if whole.end == u32::MAX {
-        let refusal = Diagnostic::new(Code::NotAnIr, "the text is 4 GiB or longer, and no IR is");
+        let refusal = Diagnostic::new(Code::NotAnIr, "the text is 4 GiB or longer, which no IR reaches");
         return Reading { model: None, diagnostics: vec![refusal] };
     }
     if let Some(refusal) = execution::refusal(&source) {
@@ -296,7 +296,8 @@ impl<'a> Read<'a> {
             let text = span.text(self.source);
             if let Some(name) = ["meta_data", "quantization_parameters"].into_iter().find(|n| text[1..].starts_with(n))
             {
-                let lint = Diagnostic::new(Code::IgnoredMetadata, format!("<{name}> is ignored beside <rt_info>"));
+                let lint =
+                    Diagnostic::new(Code::IgnoredMetadata, format!("<{name}> is ignored where the file has <rt_info>"));
                 self.report(lint.at(*span, "OpenVINO reads it only if the file has no <rt_info>"));
             }
         }
