@@ -1,5 +1,5 @@
-// What `.ci/view` does with a page that `typelift view` drew, within the page: it uses it as a hand would, and leaves what is
-// wrong in `data-checked` of the body.
+// Tests a page of `typelift view` from within the page, for `.ci/view`. It operates the page like a user, and writes
+// the faults to `data-checked` of the body.
 (async () => {
   const faults = [];
   const expect = (what, holds) => { if (!holds) faults.push(what); };
@@ -47,7 +47,7 @@
     expect("a step of the path is a link", selected !== null);
   }
   follow(null);
-  // Who uses a tensor has it among its inputs, and the other way round.
+  // A consumer of a tensor lists it among its inputs, and the tensor lists its consumers.
   const linked = [...places.values()].filter((node) => !node.layers).every((node) => node.inputs.every((input) => !input.from || !places.has(input.from) || users.get(input.from)?.has(node.path)));
   expect("wires can be followed both ways", linked);
 

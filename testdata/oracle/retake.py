@@ -35,7 +35,7 @@ def with_answer(case, answer):
 
 
 def verdict(case):
-    """What tests compare."""
+    """The fields that tests compare."""
     if not case.get("accepts", case.get("accept")):
         return False
     return [case.get("outputs"), sorted((name, outputs) for name, outputs in case.get("all", {}).items())]

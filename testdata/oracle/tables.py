@@ -21,7 +21,7 @@ def write_table(path, columns, table, legend):
 
 
 def read_table(path):
-    """What `write_table` wrote: (columns, {key: {lhs: [cell, ...]}})."""
+    """Returns the table that `write_table` wrote: (columns, {key: {lhs: [cell, ...]}})."""
     with open(path, encoding="utf-8", newline="") as f:
         rows = csv.reader(line for line in f if not line.startswith("#"))
         columns = next(rows)[2:]

@@ -1,7 +1,7 @@
 """Makes classifier.xml and classifier.bin, the model of docs/tutorial.md: python make.py (openvino 2026.4.1, numpy).
 
-A small classifier as an exporter would leave it: the offset of a norm is an integer, which OpenVINO refuses beside floats, and
-the mask of the scores meets them in a ConvertPromoteTypes.
+Makes a small classifier with two mistakes of an exporter. The offset of a norm is an integer, which OpenVINO refuses
+with floats, and the mask of the scores meets them in a ConvertPromoteTypes.
 """
 
 import re

@@ -1,4 +1,4 @@
-//! What a conversion does to a graph: the Converts that come and go.
+//! Changes that a conversion makes to a graph: added and removed Converts.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt::{self, Display, Formatter, Write as _};
@@ -15,53 +15,53 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::listing::Clean;
 
-/// Every Convert that is there after and was not before, or the other way round.
+/// Every Convert that was added or removed.
 #[derive(Serialize)]
 pub(crate) struct Plan {
     file: String,
     converts: Vec<Entry>,
-    /// The inputs and outputs that have another shape.
+    /// The inputs and outputs with another shape.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     shapes: Vec<Reshaped>,
-    /// What was done for the release that is to read the model.
+    /// The changes for the target release.
     #[serde(skip_serializing_if = "Option::is_none")]
     target: Option<Rewritten>,
-    /// What became of constants that are stored otherwise.
+    /// The constants that are stored differently.
     #[serde(skip_serializing_if = "Option::is_none")]
     precision: Option<Stored>,
-    /// What became of weights that are quantized.
+    /// The plan for quantized weights.
     #[serde(skip_serializing_if = "Option::is_none")]
     quantized: Option<precision::quantize::QuantizationPlan>,
-    /// What can go wrong in the types that the model gets.
+    /// The risks of the model's new types.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     risks: Vec<precision::Risk>,
-    /// The kept layers that got a mark.
+    /// The kept layers that got a precision mark.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     marked: Vec<LayerRef>,
 }
 
-/// What became of constants, and what that comes to.
+/// Changed constants, and their totals.
 #[derive(Serialize)]
 struct Stored {
     totals: precision::PlanTotals,
     constants: Vec<precision::Constant>,
-    /// Those that got a mark, because shapes are computed from them.
+    /// The constants that got a mark, because shapes are computed from them.
     marked: Vec<LayerRef>,
 }
 
-/// The layers that were written otherwise so that a release reads them.
+/// The layers that were rewritten for a release.
 #[derive(Serialize)]
 struct Rewritten {
     applied: Vec<Site>,
     versions: Vec<LayerRef>,
     marks: Vec<LayerRef>,
     names: Vec<LayerRef>,
-    /// The version of the format, where it changed.
+    /// The new version of the format; `None` if it did not change.
     #[serde(skip_serializing_if = "Option::is_none")]
     format: Option<u8>,
 }
 
-/// A change, with the line of the file that has the layer, or its source if it is new.
+/// A change, with the line of the layer in the file, or of its source if it is new.
 #[derive(Serialize)]
 struct Entry {
     #[serde(flatten)]
@@ -69,7 +69,7 @@ struct Entry {
     line: Option<usize>,
 }
 
-/// Which layer of the model a change is about.
+/// Returns the layer of a change.
 fn key(change: &Change) -> (&Place, LayerId) {
     (&change.layer.place, change.layer.id)
 }
@@ -83,7 +83,8 @@ impl std::ops::Deref for Entry {
 }
 
 impl Plan {
-    /// From what passes did one after the other; what one inserted and a later one removed is not a change.
+    /// Creates the plan from the changes of consecutive passes. A Convert that one inserts and a later one removes is
+    /// not a change.
     pub(crate) fn new(file: &str, changes: Vec<Change>) -> Self {
         let is_lasting = {
             let of = |action| changes.iter().filter(move |change| change.action == action).map(key);
@@ -104,7 +105,7 @@ impl Plan {
         }
     }
 
-    /// The same with the lines of the file, which only a report has.
+    /// Adds the lines of the file, which only a report has.
     pub(crate) fn with_lines(mut self, model: &Model) -> Self {
         let lines = typelift::span::Lines::new(model.source().clone());
         for Entry { change, line } in &mut self.converts {
@@ -113,12 +114,12 @@ impl Plan {
         self
     }
 
-    /// The same with the inputs and outputs that have another shape.
+    /// Adds the inputs and outputs with another shape.
     pub(crate) fn with_shapes(self, shapes: Vec<Reshaped>) -> Self {
         Self { shapes, ..self }
     }
 
-    /// The same with what was done for the release that is to read the model.
+    /// Adds the changes for the target release.
     pub(crate) fn for_target(self, done: Option<Retargeted>) -> Self {
         let rewritten = |Retargeted { applied, versions, marks, names, format, .. }| {
             let format = format.map(IrVersion::number);
@@ -127,7 +128,7 @@ impl Plan {
         Self { target: done.map(rewritten), ..self }
     }
 
-    /// The same with what became of constants, what can go wrong, and the kept layers that got a mark.
+    /// Adds the changed constants, the risks, and the newly marked layers.
     pub(crate) fn with_stored(
         self,
         stored: Option<precision::Plan>,
@@ -144,12 +145,12 @@ impl Plan {
         Self { quantized, ..self }
     }
 
-    /// Warnings of constants that do not come out as they went in.
+    /// Iterates over warnings about constants whose values are lost.
     pub(crate) fn warnings(&self, model: &Model) -> impl Iterator<Item = Diagnostic> {
         self.converts.iter().filter_map(|change| change.warning(model))
     }
 
-    /// One line on the constants that are rounded to the precision of their new types, and lose nothing else.
+    /// Returns one line about constants that are only rounded to the precision of their new types.
     pub(crate) fn rounding(&self) -> Option<String> {
         let audits = self.converts.iter().filter_map(|entry| entry.audit());
         let rounded: Vec<_> = audits.filter(|audit| audit.changed() > 0 && audit.lost() == 0).collect();
@@ -162,7 +163,7 @@ impl Plan {
         Some(format!("{constants} rounded to the precision of the new type, by {:.1e} of the value at most", worst))
     }
 
-    /// The outputs of the model that have another type than in the file.
+    /// Returns the outputs of the model whose type differs from the file.
     pub(crate) fn outputs(&self, model: &Model) -> Vec<String> {
         let outputs: HashSet<_> = model.outputs().map(Layer::id).collect();
         let is_output = |entry: &&Entry| {
@@ -173,8 +174,8 @@ impl Plan {
         self.converts.iter().filter(is_output).map(named).collect()
     }
 
-    /// Counts what is done: with the numbers of ConvertPromoteTypes that are replaced, and of those whose type is not known
-    /// before run time.
+    /// Counts the changes. `replaced` and `unknown` are the numbers of ConvertPromoteTypes that are replaced, and that
+    /// have an unknown type.
     pub(crate) fn totals(&self, replaced: usize, unknown: usize) -> Totals {
         let changes = KINDS.map(|(action, ..)| self.converts.iter().filter(|entry| entry.action == action).count());
         let count = |target: &Rewritten| {
@@ -183,7 +184,7 @@ impl Plan {
             [applied.len(), lists[0], lists[1], lists[2], usize::from(format.is_some())]
         };
         let target = self.target.as_ref().map(count);
-        // Those that are converted are among the changes.
+        // Converted constants are among the changes.
         let is_stored = |constant: &&precision::Constant| {
             !matches!(constant.action, precision::Action::Convert | precision::Action::Keep(_))
         };
@@ -201,7 +202,7 @@ impl Plan {
     }
 }
 
-/// Each kind of change, as one of them and more of them are counted.
+/// Each kind of change, with its noun in singular and plural.
 const KINDS: [(Action, &str, &str); 6] = [
     (Action::Inserted, "Convert inserted", "Converts inserted"),
     (Action::Removed, "Convert removed", "Converts removed"),
@@ -211,7 +212,7 @@ const KINDS: [(Action, &str, &str); 6] = [
     (Action::Converted, "constant converted", "constants converted"),
 ];
 
-/// What is done for a release, as one of them and more of them are counted.
+/// Changes for a release, with their nouns in singular and plural.
 const TARGET: [(&str, &str); 5] = [
     ("layer rewritten", "layers rewritten"),
     ("operation set changed", "operation sets changed"),
@@ -220,21 +221,21 @@ const TARGET: [(&str, &str); 5] = [
     ("file made version 10", "files made version 10"),
 ];
 
-/// Constants that are stored in another type, as one of them and more of them are counted.
+/// Constants that are stored in another type, in singular and plural.
 const STORED: (&str, &str) = ("constant stored in another type", "constants stored in another type");
 
-/// Inputs and outputs with another shape, as one of them and more of them are counted.
+/// Inputs and outputs with another shape, in singular and plural.
 const RESHAPED: (&str, &str) = ("input or output reshaped", "inputs and outputs reshaped");
 
-/// Layers that keep their precision when OpenVINO runs the model, as one of them and more of them are counted.
+/// Layers with a new precision mark, in singular and plural.
 const MARKED: (&str, &str) = ("layer marked", "layers marked");
 
-/// How much is done to a model, or to several.
+/// Counts of the changes to one model or several.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Totals {
     replaced: usize,
     unknown: usize,
-    /// Of each kind.
+    /// By kind of change.
     changes: [usize; KINDS.len()],
     /// Inputs and outputs with another shape.
     reshaped: usize,
@@ -242,12 +243,12 @@ pub(crate) struct Totals {
     target: [usize; TARGET.len()],
     /// Constants that are stored in another type.
     stored: usize,
-    /// Layers that got a mark that keeps their precision.
+    /// Layers with a new precision mark.
     marked: usize,
 }
 
 impl Totals {
-    /// Whether the model stays as it is.
+    /// True if the model does not change.
     pub(crate) fn change_nothing(&self) -> bool {
         self.replaced == 0
             && self.changes == [0; KINDS.len()]
@@ -292,7 +293,7 @@ impl Display for Totals {
     }
 }
 
-/// One line for each change, grouped by body; a reason that repeats is printed once.
+/// Formats one line for each change, grouped by body; a repeated reason is printed once.
 impl Display for Plan {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let mut groups = BTreeMap::<&str, Vec<[String; 4]>>::new();

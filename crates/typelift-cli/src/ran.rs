@@ -1,4 +1,4 @@
-//! What a plugin ran for a model: `--ran`.
+//! Shows the graph that a plugin ran for a model: `--ran`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -18,7 +18,7 @@ use crate::render::{self, Show};
 const HEAD: Style = Style::new().bold();
 const PLAIN: Style = Style::new();
 
-/// How many names are listed.
+/// Limit on the names that are listed.
 const NAMES: usize = 4;
 
 #[derive(Clone, clap::Args)]
@@ -42,7 +42,7 @@ pub(crate) fn read(model: &Model, path: &Path) -> Result<Ran, Failure> {
     })
 }
 
-/// What a plugin ran, as tables.
+/// Prints the graph that a plugin ran, as tables.
 pub(crate) fn text(file: &str, ran: &Ran) -> String {
     let Ran { layers, counts, .. } = ran;
     let executed: usize = counts.exec.values().sum();
@@ -168,7 +168,7 @@ fn stored(ran: &Ran) -> String {
     format!("\n{}", columns.print())
 }
 
-/// What became of one layer, in lines.
+/// Prints the result of compilation for one layer, in lines.
 pub(crate) fn of_layer(ran: &Ran, name: &str) -> Option<String> {
     let layer = ran.layer(name)?;
     let exec = match &layer.exec {

@@ -33,7 +33,7 @@ const AFTER_START: usize = 120;
 pub(crate) enum Show {
     /// Each one.
     All,
-    /// All of them, with repeated ones folded into the first.
+    /// The findings, with repeated ones folded into the first.
     Folded,
     /// Errors, losses and loading problems; other warnings only if they are few and there are no errors.
     Briefly,

@@ -1,4 +1,4 @@
-//! `typelift stats`: what a model consists of.
+//! `typelift stats`: prints the statistics of a model.
 
 use anstyle::Style;
 use serde::Serialize;
@@ -19,13 +19,13 @@ use crate::render::{self, Show};
 use crate::status::Status;
 use crate::terminal::{self, Format, Page, Terminal};
 
-/// Count what a model consists of
+/// Print statistics of a model
 ///
-/// Its inputs and outputs with their types, the bytes of its weights by element type, how many of them are stored narrower
-/// than they are computed with, such as f16 after a Convert to f32, and its tensors and operations by element type. Bodies
-/// are included. Types are the inferred ones.
+/// Lists inputs and outputs with their types, the bytes of weights by element type, and the tensors and operations by
+/// element type. Also counts weights that are stored in a narrower type than they are computed with, such as f16 before
+/// a Convert to f32. Bodies are included. Types are the inferred ones.
 ///
-/// Several models are counted in parallel and reported in order. A directory means every .xml file below it.
+/// Several models are processed in parallel and reported in order. A directory means every .xml file below it.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   typelift stats model.xml
@@ -41,14 +41,14 @@ pub(crate) struct Args {
     ran: RanArgs,
 }
 
-/// What a model consists of, as JSON has it.
+/// Statistics of a model, as JSON.
 #[derive(Serialize)]
 struct Document<'a> {
     file: &'a str,
     #[serde(flatten)]
     stats: &'a Stats,
     map: &'a [Row],
-    /// What a plugin ran: of several files the first one.
+    /// The graph that a plugin ran; the first one for several files.
     #[serde(skip_serializing_if = "Option::is_none")]
     ran: Option<&'a Ran>,
 }
@@ -70,7 +70,7 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
 }
 
 impl Args {
-    /// Counts what one model consists of; says whether it has errors.
+    /// Prints the statistics of one model, and returns true if it has errors.
     fn count(&self, input: &Input, page: &mut Page) -> Result<bool, Failure> {
         let loaded = input.load()?;
         page.said = render::text(&loaded.diagnostics, Voice::Shell(None), Show::Briefly);
@@ -121,7 +121,8 @@ pub(crate) fn text(file: &str, stats: &Stats, map: &[Row]) -> String {
 /// The width of the names of blocks.
 const NAME: usize = 34;
 
-/// A line for each row of the map, and after it the ways of its weights, what can be lost, and what is unlike its sisters.
+/// Formats a line for each row of the map, followed by the data paths of its weights, possible losses, and differences
+/// from sibling blocks.
 fn precision(map: &[Row]) -> String {
     let mut columns = Columns::new([Side::Left, Side::Right, Side::Left, Side::Left]);
     columns.push(HEAD, ["blocks", "layers", "stored bytes", "computed tensors"].map(str::to_owned));
@@ -145,12 +146,12 @@ fn precision(map: &[Row]) -> String {
     text
 }
 
-/// The most ways of weights that are shown of a block.
+/// The number of data paths that are shown for a block.
 const MOST_PATHS: usize = 4;
 
 fn notes(row: &Row) -> Vec<String> {
     let types = |path: &WeightPath| path.types.iter().map(ToString::to_string).collect::<Vec<_>>().join(" → ");
-    // A weight that is used as it is stored needs no line.
+    // A weight that is used in its stored type needs no line.
     let changing: Vec<_> = row.paths.iter().filter(|path| path.types.len() > 1).collect();
     let paths = changing.iter().take(MOST_PATHS);
     let mut notes: Vec<_> = paths
@@ -174,7 +175,7 @@ fn notes(row: &Row) -> Vec<String> {
     notes
 }
 
-/// A text of at most this many letters, its middle left out.
+/// Shortens a text to this many characters by removing its middle.
 fn elided(text: &str, most: usize) -> String {
     let letters: Vec<char> = text.chars().collect();
     if letters.len() <= most {
@@ -201,7 +202,7 @@ fn ends(stats: &Stats) -> String {
     "\n".to_owned() + &columns.print()
 }
 
-/// `84.1 %` of the bytes.
+/// Formats the share of bytes: `84.1 %`.
 fn share(bytes: u64, stats: &Stats) -> String {
     format!("{:.1} %", 100.0 * bytes as f64 / stats.weight_bytes.max(1) as f64)
 }
@@ -270,7 +271,7 @@ fn operations(stats: &Stats) -> String {
     "\n".to_owned() + &columns.print()
 }
 
-/// `f32 70, i64 3`
+/// Formats `f32 70, i64 3`.
 fn types(counts: &[TypeCount]) -> String {
     let counts = counts.iter().map(|of| format!("{} {}", of.element_type, grouped(of.count as u64)));
     counts.collect::<Vec<_>>().join(", ")

@@ -38,7 +38,7 @@ pub(crate) fn text(path: &ValuePath, all: bool, names: &ShortNames) -> String {
 fn losses(path: &ValuePath) -> String {
     let losses: Vec<&str> = path.loses.iter().map(|loss| loss.name()).collect();
     let converts = || path.steps.iter().filter(|step| step.converts);
-    // These Converts have an unknown type.
+    // Converts of unknown types.
     let unknown = converts().filter(|step| step.loses.is_none()).count();
     let known = match &losses[..] {
         [] if converts().count() == 0 => return "no Convert on the way".to_owned(),

@@ -1,4 +1,4 @@
-//! `typelift why`: where an element type comes from.
+//! `typelift why`: explains the source of an element type.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -23,16 +23,16 @@ use crate::status::Status;
 use crate::strip;
 use crate::terminal::{self, Format, Terminal};
 
-/// How many sources are named without `--all`, and how many layers that refuse their inputs.
+/// The number of sources, and of layers that refuse their inputs, that are named without `--all`.
 const MOST_SOURCES: usize = 8;
 const MOST_REFUSED: usize = 3;
-/// How deep lines are indented.
+/// The deepest indentation.
 const MOST_INDENT: usize = 16;
 
 /// Explain where a tensor's element type comes from
 ///
-/// First the Parameters, constants and attributes that decide, with their lines in the file, then the way from the tensor back
-/// to them through each rule that was applied. Sources that several tensors share are shown once.
+/// Lists the Parameters, constants and attributes that decide the type, with their lines in the file. The path from the
+/// tensor back to them follows, through each rule that was applied. Sources that several tensors share are shown once.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   typelift why model.xml logits
@@ -43,15 +43,16 @@ const MOST_INDENT: usize = 16;
 pub(crate) struct Args {
     #[command(flatten)]
     input: Input,
-    /// The name of a tensor, or the name or id of a layer, whose first output is meant; `split.1` is another output,
+    /// A tensor name, or the name or id of a layer, which means its first output; `split.1` is another output,
     /// `loop/body/x` is `x` in a body
     #[arg(value_name = "LAYER_OR_TENSOR")]
     name: String,
-    /// Show the way of the value instead, from where it is stored to where it is used, with what each Convert can lose:
-    /// for a weight to the layer that uses it, for any other tensor from the nearest matrix of weights
+    /// Show the data path of the value instead, from where it is stored to where it is used, with the loss of each
+    /// Convert. The path of a weight ends at the layer that uses it; any other path starts at the nearest matrix of
+    /// weights
     #[arg(long)]
     path: bool,
-    /// Show every source and every step, not only what fits on a screen
+    /// Show every source and every step, not only a screen
     #[arg(long)]
     all: bool,
     /// Text, or one JSON document
@@ -61,13 +62,13 @@ pub(crate) struct Args {
     ran: RanArgs,
 }
 
-/// Why a tensor has its type, or the way of its value, as JSON has it.
+/// Explanation of a tensor's type, or its data path, as JSON.
 #[derive(Serialize)]
 struct Document<'a, A> {
     file: &'a str,
     #[serde(flatten)]
     answer: &'a A,
-    /// What became of the layer in the first run.
+    /// The result of compilation for the layer in the first run.
     #[serde(skip_serializing_if = "Option::is_none")]
     ran: Option<&'a RanLayer>,
 }
@@ -108,7 +109,7 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
     Ok(Status::of(diagnostics.has_errors()))
 }
 
-/// An answer in the format asked for.
+/// Prints an answer in the requested format.
 fn answer<A: Serialize>(
     format: Format,
     file: &str,
@@ -121,7 +122,7 @@ fn answer<A: Serialize>(
     }
 }
 
-/// That a name is not that of one tensor, with what to ask for.
+/// Returns the failure for a name that is not that of one tensor, with suggestions.
 fn unnamed(model: &Model, name: &str, error: &NameError) -> Failure {
     let failure = Failure::new(error.to_string());
     match error {
@@ -135,7 +136,7 @@ fn unnamed(model: &Model, name: &str, error: &NameError) -> Failure {
     }
 }
 
-/// The tensor with its rule, the sources that decide, and the way to them as a tree, a line a step.
+/// Formats the tensor with its rule, the sources, and the path to them as a tree, one step per line.
 pub(crate) fn text(derivation: &Derivation, all: bool, names: &ShortNames) -> String {
     let Some(asked) = derivation.steps.first() else { return String::new() };
     let mut text = names.fit(&(explained(asked) + "\n"));
@@ -150,14 +151,15 @@ pub(crate) fn text(derivation: &Derivation, all: bool, names: &ShortNames) -> St
     text
 }
 
-/// What the tensor comes from, and what that does, each step explained once; as many lines as asked for, and one on the rest.
+/// Formats the tree of a tensor's sources, each step explained once, in at most this many lines, and a line for the
+/// rest.
 fn tree(derivation: &Derivation, most: usize, names: &ShortNames) -> String {
     let (mut text, mut lines) = (String::new(), 0);
     let mut shown = HashSet::from([0]);
-    // Steps still to print, with their depth and whether the step above comes from several, last one first.
+    // Steps to print, with their depth and whether the step above has several sources, last one first.
     let below = |depth: usize, step: &Step| {
         let parts = step.from.len() > 1;
-        // A chain stays at its depth; where it parts it goes deeper.
+        // A chain keeps its depth; a branch increases it.
         let depth = depth + usize::from(parts || depth == 0);
         step.from.iter().rev().map(move |&source| (depth, source, parts)).collect::<Vec<_>>()
     };
@@ -190,22 +192,22 @@ fn tree(derivation: &Derivation, most: usize, names: &ShortNames) -> String {
     text
 }
 
-/// `f32[1,?] `sum` (Add 3, line 12): the common type of inputs 0 and 1`
+/// Formats `f32[1,?] `sum` (Add 3, line 12): the common type of inputs 0 and 1`.
 fn explained(step: &Step) -> String {
     format!("{}: {}", headline(step), Clean(&step.rule.to_string()))
 }
 
-/// `f32[1,?] `sum` (Add 3, line 12)`
+/// Formats `f32[1,?] `sum` (Add 3, line 12)`.
 fn headline(step: &Step) -> String {
     format!("{}{} {}", step.element_type, step.shape, place(step))
 }
 
-/// `` `sum` (Add 3, line 12) ``
+/// Formats `` `sum` (Add 3, line 12) ``.
 fn place(step: &Step) -> String {
     at(&step.layer, &step.operation, step.output, step.line)
 }
 
-/// What a source decides by: of a promotion its attributes, as the rest of its rule is on the way.
+/// Formats the decision of a source: for a promotion only its attributes, because its rule is on the path.
 fn decision(step: &Step) -> String {
     match &step.rule {
         Rule::Promotion { attributes, .. } => {
@@ -216,7 +218,7 @@ fn decision(step: &Step) -> String {
     }
 }
 
-/// Who decides in the end; for layers that refuse their inputs, who decides each of those.
+/// Lists the sources that decide; for layers that refuse their inputs, the sources of each.
 fn summary(derivation: &Derivation, all: bool, names: &ShortNames) -> String {
     let refuses = |step: &&Step| matches!(step.rule, Rule::Refused { .. }) && !step.from.is_empty();
     let refused: Vec<&Step> = derivation.steps.iter().filter(refuses).collect();
@@ -232,7 +234,7 @@ fn summary(derivation: &Derivation, all: bool, names: &ShortNames) -> String {
         return format!("decided by {count} {sources}:\n{}", list(most));
     }
     let mut lines = Vec::new();
-    // Each walks over all that is after it, so that there must be few of them.
+    // Each search visits everything after it, so few of them are made.
     for step in refused.iter().take(MOST_REFUSED) {
         lines.push(format!("to change for {}:", place(step)));
         for source in step.from.iter().take(MOST_REFUSED) {
@@ -248,7 +250,7 @@ fn summary(derivation: &Derivation, all: bool, names: &ShortNames) -> String {
     names.fit(&(lines.join("\n") + "\n"))
 }
 
-/// The first of some sources, attributes before inputs before constants: they are what one changes.
+/// Returns the first sources, attributes before inputs before constants, because users can change them in this order.
 fn first<'a>(sources: impl Iterator<Item = &'a Step>, most: usize, show: fn(&Step) -> String) -> Vec<String> {
     let mut sources: Vec<&Step> = sources.collect();
     sources.sort_by_key(|step| match (&step.rule, step.kind) {

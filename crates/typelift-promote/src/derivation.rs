@@ -4,7 +4,7 @@ use core::fmt;
 
 use crate::{ElementType, Spelling};
 
-/// One step of a derivation: the type of an operand changes, or two types are combined.
+/// A step of a derivation: the type of an operand changes, or two types are combined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]

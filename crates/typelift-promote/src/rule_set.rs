@@ -1,4 +1,4 @@
-//! One interface to all rule sets, with the spelling of types and operands that users type.
+//! The common interface of all rule sets, with the spelling of types and operands that users type.
 
 use core::fmt;
 

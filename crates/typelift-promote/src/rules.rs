@@ -12,7 +12,7 @@ use crate::{
 pub enum PromotedAs {
     /// As an addition does.
     Ordinary,
-    /// As true division: PyTorch and Paddle give floating point for integers.
+    /// Like true division: PyTorch and Paddle give floating point for integers.
     Division,
     /// As a difference, which PyTorch refuses for booleans.
     Difference,
@@ -113,7 +113,7 @@ pub trait Rules {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Setting {
-    /// Its name, with words joined by hyphens.
+    /// The name, with words joined by hyphens.
     pub name: &'static str,
     /// The placeholder for its value in help texts; `None` for a flag.
     pub value: Option<&'static str>,

@@ -372,7 +372,7 @@ impl<'a, 'm> Boxes<'a, 'm> {
             }
             let outer = |scene: usize, at: usize| if scene == 0 { at } else { own + scene - 1 };
             let (from, to) = (outer(scene, from), outer(other, to));
-            // One arrow is drawn between two blocks, for any number of tensors.
+            // A single arrow is drawn between two blocks, for any number of tensors.
             if seen.insert((from, to)) {
                 parts[0].1.push(Edge { from, to, ..arrow });
             }

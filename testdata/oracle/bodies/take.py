@@ -106,13 +106,13 @@ class Models:
         return graph.constant(type, dims, [1] * math.prod(dims))
 
     def is_larger(self, graph, tensor, limit):
-        """Whether a tensor has more elements than `limit`: known as soon as its shape is."""
+        """Returns whether a tensor has more elements than `limit`, once its shape is known."""
         shape = graph.add("ShapeOf", 3, {"output_type": "i64"}, [tensor])
         count = graph.add("ReduceProd", 1, {"keep_dims": "false"}, [shape, graph.list(0)])
         return graph.add("Greater", 1, {"auto_broadcast": "numpy"}, [count, graph.number(limit)])
 
     def step(self, graph, values, depth):
-        """One more value, from those there are."""
+        """Adds a value that is computed from the existing ones."""
         tensor, type, dims = self.random.choice(values)
         axis = self.random.randrange(len(dims)) if dims else 0
         steps = ["relu", "relu", "add", "add", "unsqueeze", "convert", "shape", "constant", "variable"]
@@ -185,7 +185,7 @@ class Models:
         return self.random.choice([value for value in values if value[1] == type and self.chance(0.95)] or values)
 
     def whole(self, values):
-        """How a value is put together from slices, or that it is the last one."""
+        """Chooses how slices are joined into a value, or takes the last one."""
         axis = self.random.randrange(max(1, len(values[2])))
         return {"axis": axis, "start": 0, "end": -1, "stride": 1, "part_size": 1} if self.chance(0.7) else {}
 
@@ -326,7 +326,7 @@ class Models:
 
 
 def answer(xml, weights, reply, again=False):
-    """Sends what OpenVINO makes of a model; with `again`, what it does once it has gone through each body once more."""
+    """Sends OpenVINO's answer for a model; with `again`, its answer after a second pass over each body."""
     import numpy
     import openvino
 

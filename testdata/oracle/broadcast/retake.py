@@ -102,7 +102,7 @@ class OpenVino:
         return ["!" if shape.startswith("!") else shape]  # it may give a later reason before an earlier one
 
     def texts(self, text):
-        """What the reader makes of the attribute `shape` of a Parameter, each dimension with both its ends."""
+        """Returns the attribute `shape` of a Parameter as the reader reads it, each dimension with both bounds."""
         xml = f"""<net name="m" version="11"><layers>
             <layer id="0" name="a" type="Parameter" version="opset1"><data shape={quoteattr(json.loads(text))}
             element_type="f32"/><output><port id="0" precision="FP32"/></output></layer>

@@ -1,4 +1,4 @@
-"""One change made at random must show as exactly one change, of the very layer.
+"""Makes one random change and checks that the diff shows exactly one change, of that layer.
 
     mutate.py TYPELIFT MODELS [--cases 500] [--seed 1] [--anonymous] [--keep DIR]
 

@@ -17,7 +17,7 @@ import openvino as ov
 
 
 def with_weights(model, folder):
-    """The model itself, or a link to it beside the weights that it shares with another."""
+    """Copies the model, or links to it next to the weights that it shares with another."""
     weights = [model.with_suffix(".bin"), model.with_name(model.name.split(".ref.")[0].split(".moc.")[0].removesuffix(".xml") + ".bin")]
     weights = next((path for path in weights if path.exists()), None)
     if weights in (None, model.with_suffix(".bin")):

@@ -31,7 +31,7 @@ def case(rules, target, sites=1, shape=(1, 4, 6)):
 
 
 def half(value):
-    """As default exports store constants: f16, widened."""
+    """Constants are f16 and widened, as in default exports."""
     convert = ops.convert(c(value, np.float16), "f32")
     convert.get_rt_info()["decompression_0"] = ""
     return convert
@@ -350,7 +350,7 @@ def split_not_along_that_axis(x):
     return ops.concat([parts.output(0), parts.output(1)], 2)
 
 
-# What does nothing, and what is computed twice
+# Layers that do nothing, and layers that are computed twice
 
 
 @case("no-ops", "-Add")
@@ -392,7 +392,7 @@ def make():
         for at, op in enumerate(model.get_ordered_ops()):
             op.set_friendly_name(op.get_friendly_name() if op is x else f"{op.get_type_name().lower()}_{at}")
         before = count(model, target)
-        # As it is: saving with compression off keeps constants as they were made.
+        # Constants keep their types, because saving with compression off does not change them.
         ov.save_model(model, HERE / f"{name}.xml", compress_to_fp16=False)
         model = ov.Core().read_model(HERE / f"{name}.xml")
         apply_moc_transformations(model, cf=False)

@@ -1,4 +1,4 @@
-"""Whether OpenVINO computes the same before and after the rules that ship, and after their inverses.
+"""Checks that OpenVINO computes the same before and after the shipped rules, and after their inverses.
 
 LIBRARY_MODELS=DIR cargo test -p typelift --test it library     writes the models (and fails while the answers are old)
 python library.py DIR                                           runs them and writes answers.json: for each case the CRC-32
@@ -25,7 +25,7 @@ def inputs(model):
 def run(path):
     core = ov.Core()
     model = core.read_model(path)
-    # As exact as the CPU can: what is compared is the rewrite, not the plugin's choice of a type.
+    # The CPU computes as exactly as it can: the test compares the rewrite, not the plugin's choice of a type.
     compiled = core.compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
     return list(compiled(inputs(model)).values())
 

@@ -1,4 +1,4 @@
-"""What `rewrite --use all` and OpenVINO's common optimizations leave of real models.
+"""Counts the layers that `rewrite --use all` and OpenVINO's common optimizations leave in real models.
 
 python models.py PROGRAM FOLDER [--values]    for every .xml of a folder but OpenVINO's own results (`.ref`, `.moc`): how many
                                               layers that are not made of constants there are, before, after ours and after

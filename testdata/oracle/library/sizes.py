@@ -1,4 +1,4 @@
-"""How long the rules of a family are beside the file of OpenVINO's matchers for it, in characters with comments.
+"""Compares the length of a family's rules with OpenVINO's file of matchers for it, in characters with comments.
 
 python sizes.py    prints the table of `docs/rewriting.md`. The sizes of OpenVINO's files, in
                    `src/common/transformations/src/transformations`, are those of its public repository.

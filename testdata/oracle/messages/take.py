@@ -1,4 +1,5 @@
-"""What OpenVINO says of each file that docs/troubleshooting.md shows. Run it in the root of the repository with the Python that has openvino 2026.4.1."""
+"""Records OpenVINO's message for each file that docs/troubleshooting.md shows. Run it in the root of the repository
+with the Python that has openvino 2026.4.1."""
 
 import json
 import re

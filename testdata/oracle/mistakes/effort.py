@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """effort.py TOOL FOLDER
 
-What trying remedies costs: CPU time of `TOOL check` on every NAME.xml of a folder that has a mistake, beside that on NAME.meant.xml,
-the same model without it, where nothing is tried. `score.py --keep FOLDER` writes such pairs. Each is run three times, and the least
-time counts.
+Measures the cost of trying fixes. It compares the CPU time of `TOOL check` on every NAME.xml of a folder that has a
+mistake with that on NAME.meant.xml, the same model without it, where nothing is tried. `score.py --keep FOLDER` writes
+such pairs. Each runs three times, and the least time counts.
 """
 import glob, os, resource, shutil, statistics, subprocess, sys, tempfile
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """fixed.py TOOL FOLDER [--verbose]
 
-Runs `TOOL check --fix` on every NAME.xml of a folder, with NAME.bin beside it, and asks OpenVINO what it wrote. NAME.meant.xml is
-the text without the mistakes, where that is known; `score.py --keep FOLDER` writes such pairs. It needs openvino (OPENVINO_PYTHON,
-this Python if it is not set).
+Runs `TOOL check --fix` on every NAME.xml of a folder with its NAME.bin, and lets OpenVINO read the result.
+NAME.meant.xml is the text without the mistakes, if it is known; `score.py --keep FOLDER` writes such pairs. It needs
+openvino (OPENVINO_PYTHON, this Python if it is not set).
 
   nothing    no remedy is certain, nothing was written
   meant      OpenVINO reads and compiles what was written, and sees the model that was meant in it
@@ -22,7 +22,7 @@ def lines(path):
 
 
 def is_step(case, fixed, meant):
-    """Whether every line that is new in `fixed` is one of `meant`, and every line that it lost is not."""
+    """Returns whether every new line of `fixed` is one of `meant`, and no line that it lost is."""
     case, fixed, meant = lines(case), lines(fixed), lines(meant)
     return not (fixed - case) - (meant - case) and not (case - fixed) - (case - meant)
 

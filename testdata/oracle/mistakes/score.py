@@ -116,7 +116,7 @@ def numbers(value, rng):
 
 
 def change(text, rng, size):
-    """One mistake: its kind, the new text, and the span of the old one that differs."""
+    """Makes a mistake: its kind, the new text, and the span of the old one that differs."""
     rules = [attribute, attribute, attribute_name, lost_attribute, edge_end, edge_end, edge_gone, port_type, port_dim,
              port_gone, version, operation, offset, identity, port_map, edge_twice]
     rule = rng.choice(rules)
@@ -260,7 +260,7 @@ def run(tool, path):
 
 
 def fix(tool, path):
-    """The file that `check --fix` writes, with the weights beside it."""
+    """Returns the file that `check --fix` writes, with its weights."""
     fixed = os.path.join(os.path.dirname(path), 'fixed.xml')
     for old in (fixed, fixed[:-3] + 'bin'):
         if os.path.exists(old):

@@ -64,7 +64,7 @@ LARGEST = {"f8e4m3": 448, "f8e5m2": 57344, "f16": 65504, "bf16": 3.39e38, "f32":
 
 
 def holds(to, ty):
-    """Whether the range of one type lies within that of another of its category: what the document calls safe."""
+    """Returns whether the range of one type lies within that of another of its category, which the document calls safe."""
     if to in LARGEST:
         return LARGEST[to] >= LARGEST[ty]
     bits, more = int(ty[1:]), int(to[1:])
@@ -93,7 +93,7 @@ def document_table(table):
 
 
 def spelling_table():
-    """Which words an attribute and a port may say for a type."""
+    """Lists the words that an attribute and a port may use for a type."""
     words = [*TYPES, "undefined", *(ty.upper() for ty in TYPES), "UNDEFINED", "Boolean", "Fp32", "fp32", "FP16", "FP32",
              "FP64", "BOOL", "bool", "BIN", "bin", "UNSPECIFIED", "unspecified", "float", "float16", "float32",
              "float64", "double", "half", "int8", "int32", "int64", "uint8", "int8_t", "int32_t", "uint64_t", "char",
@@ -150,7 +150,7 @@ def decoded(constant, ty):
 
 
 def convert_file():
-    """What Convert makes of edge values when openvino folds it."""
+    """Records the results when openvino folds a Convert of edge values."""
     lines = []
     for source, (dtype, values) in EDGES.items():
         for target in TARGETS:

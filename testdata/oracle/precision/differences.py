@@ -29,7 +29,8 @@ from openvino import opset13 as op
 
 
 class Pieces:
-    """What random models are made of: each method that begins with `piece_` makes a tensor [B, S, H] of one of its kind and type."""
+    """Builds random models. Each method that begins with `piece_` makes a tensor [B, S, H] from another of its kind and
+    type."""
 
     def __init__(self, rng):
         self.rng = rng
@@ -151,7 +152,7 @@ def integers(values):
 
 
 def is_computed(piece):
-    """Whether OpenVINO's reference code computes a piece in f32 and in f16, whatever it picks."""
+    """Returns whether OpenVINO's reference code computes a piece in f32 and in f16, for all random choices."""
     def of(kind, seed):
         x = op.parameter([1, 6, 8], kind)
         model = ov.Model([op.result(getattr(Pieces(np.random.default_rng(seed)), piece)(x))], [x], piece)
@@ -277,7 +278,7 @@ def one(typelift, xml, folder, by_layer):
 
 
 def apart(longest, *arguments):
-    """What `one` gives in a process of its own, within so many seconds."""
+    """Runs `one` in a process of its own with a time limit."""
     up, down = os.pipe()
     child = os.fork()
     if child == 0:

@@ -1,4 +1,4 @@
-"""Measures how long the weights of a large model take to become f16, beside a copy and beside OpenVINO.
+"""Measures the time to convert the weights of a large model to f16, compared with a copy and with OpenVINO.
 
     python3 large.py --typelift target/release/typelift [--folder FOLDER] [--rounds 5]
 

@@ -1,10 +1,11 @@
-"""Makes a model for each risk that `typelift check --for` reports, and measures that it is true and that `--keep` mends it.
+"""Makes a model for each risk that `typelift check --for` reports. It measures that the risk is real and that `--keep`
+removes it.
 
     python3 risks.py make FIXTURES        writes FIXTURES/CODE.xml and .bin
     python3 risks.py measure TYPELIFT FIXTURES
 
-Needs the package openvino, 2026.4.1 here. Each model is computed in the types of its file, by OpenVINO's reference code (`Model.evaluate`), as it is,
-with the narrower type, and with that and the layers kept that the finding names.
+Needs the package openvino, 2026.4.1 here. OpenVINO's reference code (`Model.evaluate`) computes each model three times:
+unchanged, with the narrower type, and with that type except in the layers that the finding names.
 """
 import json
 import pathlib
@@ -116,7 +117,7 @@ NOT_COMPUTED = {"count-rounded-sum": "position"}
 
 
 def code(case):
-    """The finding that a case is about."""
+    """Returns the finding of a case."""
     return case.removesuffix("-sum")
 
 

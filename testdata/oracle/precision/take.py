@@ -1,4 +1,4 @@
-"""What OpenVINO 2026.4.1 makes of each model here when it saves it with compress_to_fp16=True.
+"""Records OpenVINO 2026.4.1's result for each model here when it saves it with compress_to_fp16=True.
 
 python take.py     writes answers.json: NAME -> {constants, marks, decompressions, bin}
 

@@ -1,4 +1,4 @@
-"""What nncf 3.4.0 on OpenVINO 2026.4.1 makes of each model here when it quantizes the weights without data.
+"""Records nncf 3.4.0's result for each model here when it quantizes the weights without data, on OpenVINO 2026.4.1.
 
 python take.py     writes answers.json: NAME -> [{options, refused | constants, layers, settings}]
 

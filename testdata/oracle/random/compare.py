@@ -45,7 +45,8 @@ def worker(models, again, connection):
 
 
 def ask_openvino(models, again=False):
-    """What OpenVINO says of each model, by number; None where it crashes or hangs. `again`: as `take.answer`."""
+    """Returns OpenVINO's answer for each model, by number; None if it crashes or hangs. `again` is that of
+    `take.answer`."""
     answers = {}
     while len(answers) < len(models):
         rest = [model for model in models if model[0] not in answers]
@@ -68,7 +69,7 @@ def ask_openvino(models, again=False):
 
 
 def ask_typelift(program, folder):
-    """What typelift infers for each model, by number, and its first error for those that it refuses."""
+    """Returns typelift's result for each model, by number, and its first error for those that it refuses."""
     run = subprocess.run([program, "infer", "--format", "json", "--jobs", "1", folder], capture_output=True, text=True)
     if run.returncode not in (0, 1):
         raise SystemExit(f"typelift infer: {run.stderr[-2000:]}")
@@ -78,7 +79,7 @@ def ask_typelift(program, folder):
 
 
 def tensors(layers, path=""):
-    """What typelift says: (type, shape) of each output, by the path of its layer."""
+    """Returns typelift's (type, shape) of each output, by the path of its layer."""
     found = {}
     for layer in layers:
         name = path + layer["name"]
@@ -107,7 +108,7 @@ def first_difference(theirs, ours, path=""):
 
 
 def difference(answer, error, inferred):
-    """How one graph differs: a class, the operation it is about, and the details; None where it does not."""
+    """Describes how one graph differs: a class, the operation, and the details; None if it does not."""
     if "error" in answer:
         return None if error else ("only OpenVINO refuses", "", answer["error"])
     if error:

@@ -2,9 +2,9 @@
 
 Usage: python graphs.py --seed 1 --number 5897 OUT.xml      (writes OUT.xml and OUT.bin; no OpenVINO needed)
 
-Graph NUMBER of SEED is always the same, whatever was made before it. As a rule a graph is one that OpenVINO accepts: each
-value is kept with its type and with dims that it has where nothing is dynamic, and each step is chosen to fit. A few
-percent of the steps do not, and every eighth graph has something in its text spoiled.
+Graph NUMBER of SEED is always the same, independent of earlier graphs. OpenVINO accepts most graphs: each value has
+known dims where nothing is dynamic, and each step fits. A few percent of the steps do not fit, and every eighth graph
+has a damaged text.
 """
 
 import argparse

@@ -11,7 +11,7 @@ except ImportError:
 core = Core()
 for path in sys.stdin.read().splitlines():
     sys.stdout.flush()
-    # Some releases crash on some files: each is read in a process of its own.
+    # Each file is read in a process of its own, because several releases crash on some files.
     child = os.fork()
     if child == 0:
         try:

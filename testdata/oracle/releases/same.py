@@ -1,4 +1,5 @@
-"""Whether pairs of models compute the same in the installed OpenVINO: `MODEL<tab>OTHER` a line on standard input.
+"""Checks whether pairs of models compute the same in the installed OpenVINO: `MODEL<tab>OTHER` a line on standard
+input.
 
 The inputs are those of `MODEL.io.npz` where that is there, else random ones of the types and shapes of `MODEL`, open dims counting
 as 2. Answers `VERDICT<tab>MODEL<tab>OTHER`; the verdict is `same`, what differs, or `none: WHY` where `MODEL` itself does not run, or
@@ -44,7 +45,7 @@ def difference(at: int, before: np.ndarray, after: np.ndarray) -> str:
 
 
 def recorded(path: Path):
-    """What a model was given when its outputs were recorded."""
+    """The inputs with which the outputs of a model were recorded."""
     data = path.with_suffix(".io.npz")
     if not data.exists():
         return None

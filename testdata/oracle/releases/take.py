@@ -52,7 +52,8 @@ def build(release: Path) -> None:
 
 
 def reads(folder: Path, release: str, files: list[Path], as_is: bool = False) -> dict[Path, str]:
-    """What a release says of each file: `""` if it reads it, else its message. 2021 is asked about version 10 of it, unless `as_is`."""
+    """Returns a release's message for each file, `""` if it reads it. Release 2021 reads version 10 of the file, unless
+    `as_is`."""
     environment = dict(os.environ)
     if release in OLD:
         command = [str(folder / release / "reads")]
@@ -117,7 +118,7 @@ ONE_LAYER = """<?xml version="1.0"?>
 
 
 def element_types(folder: Path) -> None:
-    """Asks for a constant of each element type with a Convert behind it."""
+    """Tests a constant of each element type, followed by a Convert."""
     asked = list(csv.reader(line for line in (HERE / "element_types.csv").open() if not line.startswith("#")))[1:]
     with tempfile.TemporaryDirectory() as scratch:
         files = {}
@@ -210,7 +211,7 @@ def plain(operation: str, attributes: str, inputs: list[list[int]], output: list
     return f'<?xml version="1.0"?>\n<net name="plain" version="11"><layers>{layers}</layers><edges>{edges}</edges></net>'
 
 
-# What an old release may refuse for a reason of its own, the worst first.
+# Patterns that an old release may refuse for reasons of its own, the worst first.
 ODD = [re.compile('element_type="(?!f32|i64|i32)'), re.compile("<dim>-1"), re.compile('shape="[^"]*[?.]'), re.compile('shape=""')]
 
 

@@ -1,8 +1,8 @@
 """Rewrites every model of a directory for some releases and asks the releases, and the newest one, about what was written.
 
-`targets.py TYPELIFT PACKAGES MODELS [RELEASE…]` prints a table: how many models are written for each release, how many of those it
-reads, of how many the values were compared with those of the original, how many compute the same, and how many are refused; then what
-is refused for what. README.md says how to get PACKAGES. Needs openvino and numpy for the values.
+`targets.py TYPELIFT PACKAGES MODELS [RELEASE…]` prints a table with a row for each release. A row counts the models
+that are written, read, compared by values, equal, and refused; the reasons of refusals follow. README.md says how to
+get PACKAGES. Needs openvino and numpy for the values.
 """
 
 import collections
@@ -40,7 +40,7 @@ def main() -> None:
 
 
 def ask(typelift: str, packages: Path, models: dict[Path, Path], target: str):
-    """What became of each model for one release."""
+    """Counts the results of each model for one release."""
     counts, said = collections.Counter(), collections.Counter()
     release = next(release for release in [*take.OLD, *take.NEW] if release.startswith(target + "."))
     with tempfile.TemporaryDirectory() as scratch:
@@ -75,7 +75,7 @@ def ask(typelift: str, packages: Path, models: dict[Path, Path], target: str):
 
 
 def with_weights(model: Path, folder: Path) -> Path | None:
-    """The model where its weights are beside it: `a.b.xml` may have those of `a.xml`, if they have the same size."""
+    """Returns the model next to its weights: `a.b.xml` may use those of `a.xml`, if the size fits."""
     end = max((int(at) + int(size) for at, size in re.findall(r'offset="(\d+)" size="(\d+)"', model.read_text())), default=0)
     stem = model.name.removesuffix(".xml")
     while not (model.parent / f"{stem}.bin").exists() and "." in stem:

@@ -1,6 +1,7 @@
-"""Whether models come back from version 10 with the same types: `version_10.py TYPELIFT MODELS` writes each for 2021.4, has OpenVINO
-read both files, and compares the element types of all layers of one name. Inputs and outputs may differ as `Core.read_model` makes
-them in version 10: f16 as f32, and so on, with a Convert behind an input and before an output.
+"""Checks that models come back from version 10 with the same types. `version_10.py TYPELIFT MODELS` writes each for
+2021.4, lets OpenVINO read both files, and compares the element types of all layers with the same name. Inputs and
+outputs may differ as `Core.read_model` changes them in version 10, for example f16 to f32 with a Convert at the input
+or output.
 """
 
 import collections
@@ -15,8 +16,8 @@ import targets
 
 
 def types(model: ov.Model) -> dict[str, list[set]]:
-    """The types of the outputs of each layer that has a name of its own: of each what it is and, where a Convert is next to an input
-    or output of the model, what it is on the other side of that.
+    """Returns the types of the outputs of each layer with a name of its own. For an output next to a Convert at an
+    input or output of the model, it adds the type on the other side.
     """
     operations = [op for op in model.get_ops() if op.get_type_name() != "Result"]
     names = collections.Counter(op.get_friendly_name() for op in operations)

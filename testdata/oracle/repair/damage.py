@@ -128,7 +128,7 @@ def plain(text):
 
 
 def is_step(original, damaged, fixed):
-    """True if every line that is new is one of the original, and every line that is gone is not."""
+    """True if every new line is one of the original, and every removed line is not."""
     return not (fixed - damaged) - (original - damaged) and not (damaged - fixed) - (damaged - original)
 
 

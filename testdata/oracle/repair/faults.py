@@ -123,7 +123,7 @@ def layers(text):
 
 
 def changes(sound, broken, repaired):
-    """How many Converts are new, and which layers have other types than in the model without the fault."""
+    """Returns the number of new Converts, and the layers whose types differ from the model without the fault."""
     before, was, after = layers(sound), layers(broken), layers(repaired)
     new = sum(len(after[key]) for key in after if key not in was and key[2] == "Convert")
     # The layer with the fault keeps its own type, and no-op Converts go.
@@ -170,7 +170,7 @@ class Sound:
             self.ran_whole = whole, outputs(core.read_model(path), whole)
         except Exception:
             self.ran_whole = None
-        # Those that stand for a ConvertPromoteTypes are no repair.
+        # Converts that replace a ConvertPromoteTypes do not count as a repair.
         out = folder / "sound.xml"
         self.converts = changes(self.text, self.text, out.read_text())[0] if not convert(path, out, options).returncode else 0
 

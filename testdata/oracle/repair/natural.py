@@ -12,7 +12,7 @@ from openvino.op.util import Variable, VariableInfo
 
 
 class Maker:
-    """One random model: `x` is the tensor that the next block continues, of `self.dims`."""
+    """A random model. `x` is the tensor that the next block continues, with `self.dims`."""
 
     def __init__(self, seed):
         self.rng = random.Random(seed)

@@ -133,7 +133,7 @@ def pair_variants(cases, ties, limit):
     for group in tied + floats:
         used = 0
         for case in cases:
-            # What is not known is not guessed.
+            # Unknown types are not guessed.
             if 'element_type="dynamic"' in case["xml"]:
                 continue
             op_layer = next(layer for layer in ET.fromstring(case["xml"]).find("layers") if layer.get("name") == "op")

@@ -59,7 +59,7 @@ def judge(path, made, case, values, options):
         return "not as asked", f"{type_of(port)} {port.get_names()} for {old.get_names()}"
     values = list(values)
     if side == "input":
-        # What the new type holds is what both models get.
+        # Both models get values that the new type can hold.
         whole = np.abs(values[at]) if ty == "u8" else values[at]
         narrow = whole.astype(DTYPES[ty])
         given, values[at] = narrow, narrow.astype(values[at].dtype)
@@ -91,7 +91,7 @@ def main():
         rng = random.Random(f"{options.seed} {path.name}")
         with tempfile.TemporaryDirectory() as folder:
             made, plain = pathlib.Path(folder) / "made.xml", pathlib.Path(folder) / "plain.xml"
-            # Those that stand for a ConvertPromoteTypes are not counted.
+            # Converts that replace a ConvertPromoteTypes are not counted.
             if subprocess.run([options.typelift, "convert", str(path), "-o", str(plain)], capture_output=True).returncode:
                 continue
             for case in asked(core.read_model(path), path.read_text(), rng):

@@ -114,14 +114,14 @@ def make():
 
 def run(path, inputs):
     core = ov.Core()
-    # As written: a plugin may compute f16 as f32, and both models must get the same.
+    # The types are those of the file: a plugin may compute f16 as f32, and both models must get the same.
     model = core.read_model(path)
     compiled = core.compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
     return model, list(compiled(inputs).values())
 
 
 def images(model):
-    """What the preprocessed model is given, and what the one before is."""
+    """Inputs of the preprocessed model, and those of the model before."""
     image = np.random.default_rng(1).integers(0, 256, [1, 2, 2, 3], dtype=np.uint8)
     mean, scale = np.float32([123.675, 116.28, 103.53]), np.float32([58.395, 57.12, 57.375])
     return image, ((image.astype(np.float32) - mean) / scale).transpose(0, 3, 1, 2)

@@ -210,7 +210,7 @@ def bitwise(case):
 def shift(case):
     dims = case.dims(1, 3)
     name, ty = case.any("Left", "Right"), case.any(I32, I64, np.int8, np.uint8, np.int16)
-    # What is shifted out on the left is not the same in the CPU plugin and elsewhere.
+    # Bits shifted out on the left differ between the CPU plugin and other devices.
     limit = 3 if name == "Left" else 100
     case.tensor(case.random.integers(0 if ty == np.uint8 else -limit, limit, dims).astype(ty))
     case.given(case.random.integers(0, 5, dims if case.flag() else []), ty)

@@ -30,7 +30,7 @@ class Case:
         self.converts = {}
 
     def accepts(self, changes):
-        """Whether OpenVINO takes the operation with inputs `{position: type}` changed."""
+        """Returns whether OpenVINO accepts the operation with inputs `{position: type}` changed."""
         from openvino import opset13
         for at, ty in changes.items():
             if (at, ty) not in self.converts:

@@ -97,7 +97,7 @@ def model(name, type, source):
 
 
 def conversion(old, new, seed):
-    """How many values of a constant are not zero as another type."""
+    """Returns the number of values of a constant that are not zero as another type."""
     models, graph = graphs.Graphs(seed), take.Graph()
     value = graph.add("Convert", 1, {"destination_type": new}, [models.ones(graph, old, [3, 1, 2])])
     graph.result(graph.add("NonZero", 3, {"output_type": "i64"}, [value]))

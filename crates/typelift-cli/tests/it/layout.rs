@@ -59,7 +59,7 @@ fn constants_keep_their_offsets_unless_compacting_saves_enough() {
     let expected = [&before[..4000], &[0, 0x64 - 0x64, 0, 0, 0, 0, 0, 0][..], &before[4008..]].concat();
     assert!(after.len() == 8016 && after[..4000] == expected[..4000] && after[4008..] == expected[4008..]);
     assert_eq!(after[4004..4008], [0; 4]);
-    // What grows follows the others, and what it leaves is zero.
+    // Constants that grow move to the end, and their old bytes become zero.
     assert_eq!(convert(path, &["--set-type", "c1=f64"]).status, 0);
     assert_eq!(offsets(path), [0, 8016, 4008, 8008]);
     let after = fs::read(path.join("out.bin")).unwrap();

@@ -212,7 +212,7 @@ enum Takes {
     /// Integers and booleans.
     Whole,
     Integers,
-    /// All except complex numbers.
+    /// Every type except complex numbers.
     Real,
     /// Floats and complex numbers.
     Inexact,

@@ -175,7 +175,7 @@ enum Common {
     Same,
     /// `f64` if either operand is, else `f32`.
     Ldexp,
-    /// As tensors. The type of the difference of both is computed first.
+    /// Like tensors. The type of the difference of both is computed first.
     LogAddExp,
     /// The type of the exponential of the first minus the product of both.
     PoissonNll,
@@ -187,7 +187,7 @@ enum Common {
 #[derive(Clone, Copy, PartialEq)]
 enum Integers {
     Stay,
-    /// All integer types become `f32`.
+    /// Integer types become `f32`.
     Divide,
     /// `i32` and `i64` become `f32`.
     F32,
@@ -371,7 +371,7 @@ impl Rules for Version {
         decide(a, b.or_else(|| operands.iter().nth(1)).unwrap_or(a), trace)
     }
 
-    /// Some operators turn some numbers into a tensor of shape `[1]`.
+    /// Several operators turn some numbers into a tensor of shape `[1]`.
     fn number_dims(&self, operation: &Operation, number: Operand, at: usize) -> &'static [Dim] {
         let is_complex = is_complex(number.element_type);
         let becomes_tensor = match operation.name {

@@ -406,7 +406,7 @@ operations! {
     "mean": 1..1 Other, numbers Nowhere, common OnlyFloat, gives Common;
 }
 
-// Some names are constructed. `div_floor` and `div_trunc` are `div` with a rounding mode. `add_alpha2` and
+// Several names are constructed. `div_floor` and `div_trunc` are `div` with a rounding mode. `add_alpha2` and
 // `add_alpha_float` are `add` with an integer and a fractional `alpha`. `lerp_tensor_weight` is `lerp(a, a, b)`. A
 // trailing underscore means in place.
 

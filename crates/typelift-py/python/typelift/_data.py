@@ -624,7 +624,7 @@ class WeightStats(NamedTuple):
     values: int
     """The number of their values. Values that constants share count once."""
     bytes: int
-    """Their size in bytes. Bytes that constants share count once."""
+    """The size in bytes. Bytes that constants share count once."""
 
 
 class DecompressedStats(NamedTuple):
@@ -638,7 +638,7 @@ class DecompressedStats(NamedTuple):
     constants: int
     """The number of constants."""
     bytes: int
-    """Their size in bytes. Bytes that constants share count once."""
+    """The size in bytes. Bytes that constants share count once."""
 
 
 class OperationStats(NamedTuple):
@@ -662,7 +662,7 @@ class WeightPath(NamedTuple):
     constants: int
     """The number of weights with this path."""
     bytes: int
-    """Their size in bytes, as stored."""
+    """The size in bytes, as stored."""
 
 
 class BlockStats(NamedTuple):
@@ -677,7 +677,7 @@ class BlockStats(NamedTuple):
     layers: int
     """The number of their layers."""
     weights: tuple[WeightStats, ...]
-    """Their constants by stored element type, the most bytes first."""
+    """The constants by stored element type, most bytes first."""
     paths: tuple[WeightPath, ...]
     """The data paths of their weights, the most bytes first."""
     computed: dict[str, int]

@@ -90,9 +90,9 @@ class Match:
     root: GraphLayer
     """The layer at which it matches."""
     tensors: dict[str, MatchTensor]
-    """Its tensors and constants by name."""
+    """The tensors and constants by name."""
     lists: dict[str, tuple[GraphTensor, ...]]
-    """Its lists of tensors, ``xs...``, by name."""
+    """The lists of tensors, ``xs...``, by name."""
     attributes: dict[str, str]
     """The values of its variables, which are named without their ``$``."""
 

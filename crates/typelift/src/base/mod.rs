@@ -2,8 +2,8 @@
 //!
 //! Every other folder of the library may use them. They use nothing but each other.
 //!
-//! Worked example: a reader that meets `shape="2,x"` asks [`number`] for the integer, [`span`] for the line and column of
-//! the `x`, and [`names`] for the word that was meant.
+//! Worked example: a reader finds `shape="2,x"`. It asks [`number`] for the integer, [`span`] for the line and column
+//! of the `x`, and [`names`] for the word that was meant.
 
 pub(crate) mod file;
 pub(crate) mod foreign;

@@ -1,7 +1,8 @@
 //! Joins what one mistake leads to into one finding about it.
 //!
-//! The ports of a file say what its tensors were when it was written. Where a layer refuses a tensor that is not what its
-//! port declares, the mistake is where the two first differ, and every error that leads back there follows from it.
+//! The ports of a file declare the tensors that its author had. If a layer refuses a tensor that differs from its
+//! port's declaration, the root cause is the first layer where the two differ. Every error that leads back to that
+//! layer is a consequence.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -56,7 +57,7 @@ fn remove(found: &mut Vec<Diagnostic>, gone: &HashSet<usize>) {
     found.retain(|_| at.next().is_none_or(|at| !gone.contains(&at)));
 }
 
-/// What was found about a layer by itself.
+/// The findings about one layer, sorted by their part in a mistake.
 #[derive(Default)]
 struct Said {
     has_error: bool,
@@ -66,7 +67,7 @@ struct Said {
     echoes: Vec<usize>,
 }
 
-/// What was found about each layer.
+/// Returns the findings about each layer, sorted by their part in a mistake.
 fn said(found: &[Diagnostic]) -> HashMap<LayerRef, Said> {
     let mut said = HashMap::<LayerRef, Said>::new();
     for (at, it) in found.iter().enumerate() {
@@ -87,10 +88,10 @@ fn said(found: &[Diagnostic]) -> HashMap<LayerRef, Said> {
 /// Limit on the wrong inputs of a layer among which two that are exchanged are looked for.
 const PAIRS: usize = 32;
 
-/// Where a mistake is, what is said of that place, and what to do about it.
+/// The place of a mistake, its description, and the help for it.
 struct Blame {
     span: Span,
-    /// What is there, if it is not that an output is not as declared.
+    /// The description; `None` if an output simply differs from its port's declaration.
     said: Option<String>,
     help: Option<String>,
 }
@@ -102,7 +103,7 @@ struct Origin {
     tensor: Output,
 }
 
-/// What of a tensor an error is about.
+/// The property of a tensor to which an error refers.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Aspect {
     Type,
@@ -110,7 +111,7 @@ enum Aspect {
 }
 
 impl Aspect {
-    /// The aspect that an error about tensors is about; `None` for other errors.
+    /// Returns the property to which an error about tensors refers; `None` for other errors.
     fn of(code: Code) -> Option<Self> {
         match code {
             Code::TypeMismatch | Code::UnsupportedType | Code::NoCommonType => Some(Self::Type),
@@ -126,12 +127,13 @@ struct Causes<'a> {
     known: RefCell<Known>,
 }
 
-/// What was looked up before, so that however many findings lead to a layer, it is looked at once.
+/// Results of earlier searches, so that each layer is searched once for any number of findings.
 #[derive(Default)]
 struct Known {
     /// The tensors that a layer takes which are not what their ports declare.
     deviating: HashMap<(Place, LayerId, Aspect), Rc<[Output]>>,
-    /// Where the first of these, for each layer that takes one, stops being what its port declares.
+    /// The layer output at which the first of these tensors starts to differ from its declaration, for each layer that
+    /// reads one.
     origins: HashMap<(Place, LayerId, Aspect), Output>,
 }
 
@@ -145,7 +147,7 @@ impl<'a> Causes<'a> {
         Some((graph, graph.layer(layer.id)?))
     }
 
-    /// Whether an output is not what its port declares, as far as both are known.
+    /// True if an output differs from its port's declaration, as far as both are known.
     fn deviates(&self, port: &OutputPort, aspect: Aspect) -> bool {
         let declared = Declared::read(self.source, port.declared, port.content);
         let other_type = declared.element_type.is_some_and(|ty| ty != port.element_type())
@@ -154,7 +156,7 @@ impl<'a> Causes<'a> {
         other_type || aspect == Aspect::Any && is_said && !declared.shape().is_compatible(port.shape())
     }
 
-    /// Where the tensors that an error is about stop being what their ports declare.
+    /// Returns the place at which the tensors of an error start to differ from their declarations.
     fn origin(&self, found: &Diagnostic) -> Option<Origin> {
         let aspect = Aspect::of(found.code).filter(|_| found.is_error())?;
         let reference = found.layer.as_ref()?;
@@ -191,7 +193,7 @@ impl<'a> Causes<'a> {
         deviating
     }
 
-    /// Where a tensor that is not what its port declares comes from, going back as long as there are such tensors.
+    /// Follows a tensor that differs from its declaration back to the first one that does.
     fn start(&self, place: &Place, graph: &Graph, mut tensor: Output, aspect: Aspect) -> Output {
         let (mut seen, mut way) = (HashSet::new(), Vec::new());
         while seen.insert(tensor.layer) {
@@ -283,7 +285,7 @@ impl<'a> Causes<'a> {
         value_as_declared(self.model, self.model.graph_at(&origin.place)?, origin.tensor.layer, None)
     }
 
-    /// Adds to an error where the tensor that it is about stopped being what its port declares.
+    /// Adds to an error the place at which its tensor started to differ from its declaration.
     fn explain_one(&self, it: &mut Diagnostic, layer: &Layer, port: &OutputPort, blame: Blame) {
         let declared = Declared::read(self.source, port.declared, port.content);
         let Blame { span, said, help } = blame;
@@ -304,7 +306,7 @@ impl<'a> Causes<'a> {
         }
     }
 
-    /// One finding about a tensor that several layers refuse.
+    /// Creates one finding for a tensor that several layers refuse.
     fn join_victims(
         &self,
         layer: &Layer,
@@ -334,7 +336,7 @@ impl<'a> Causes<'a> {
         joined
     }
 
-    /// Where the type or shape of a layer's output is written, and what to write there so that it is as declared.
+    /// Returns the place that determines the type or shape of a layer's output, and the text to write there.
     fn what_to_write(&self, layer: &Layer, port: &OutputPort) -> Blame {
         let declared = Declared::read(self.source, port.declared, port.content);
         let place = layer.span().unwrap_or_default();
@@ -579,7 +581,7 @@ impl<'a> Causes<'a> {
             tried.insert((reference.place.clone(), reference.id));
             let unused = unused.entry(reference.place.clone()).or_insert_with(|| self.unused(graph));
             let Some(wrong) = self.wrong_input(graph, layer, unused) else {
-                // Where a Convert may be what is missing, the edge may well be right.
+                // The edge may be right if a missing Convert can explain the error.
                 let is_new = |stray: &Blame| it.labels.iter().all(|label| label.span != stray.span);
                 let stray =
                     if it.actions().next().is_none() { self.stray_edge(graph, layer).filter(is_new) } else { None };
@@ -592,7 +594,7 @@ impl<'a> Causes<'a> {
             wrong.explain(it, layer);
             explained.insert((reference.place, reference.id));
         }
-        // What is wrong with a layer beside its inputs follows from them.
+        // The other errors of the layer follow from the wrong input.
         let mut first = HashSet::new();
         found.retain(|it| {
             let Some(layer) = &it.layer else { return true };
@@ -616,7 +618,7 @@ impl<'a> Causes<'a> {
             graph.wires_into(layer.id()).find(|wire| wire.to_port as usize == at).and_then(|wire| wire.span)
         };
         let wrong: Vec<_> = (0..declared.len()).filter(|&at| !fits(at, at)).collect();
-        // Where very many are wrong, that two of them are exchanged is not why.
+        // Two exchanged edges do not explain a large number of wrong inputs.
         let few = &wrong[..wrong.len().min(PAIRS)];
         for &one in few {
             for other in few.iter().copied().filter(|&other| other > one) {
@@ -654,7 +656,7 @@ impl<'a> Causes<'a> {
 /// Tensors that nothing uses, by what their ports declare.
 type Unused<'a> = HashMap<Declared, Vec<(&'a Layer, &'a OutputPort)>>;
 
-/// What is wrong about an input of a layer, going by what its port declares.
+/// The mistake at an input of a layer, judged by the declaration of its port.
 enum Wrong<'a> {
     /// Two edges end at each other's ports.
     Exchanged { inputs: [usize; 2], edges: [Span; 2] },
@@ -791,24 +793,24 @@ fn join_oversized(found: &mut Vec<Diagnostic>) {
     remove(found, &others.iter().copied().collect());
 }
 
-/// Whether a lint says that a port declares something else than there is.
+/// True if a lint says that a port's declaration differs from its tensor.
 fn is_about_port(it: &Diagnostic, wanted: Direction) -> bool {
     matches!(*it.about, About::Port { direction, .. } if direction == wanted && it.code == Code::StalePort)
 }
 
-/// Whether a lint is about an attribute that no other attribute's name is near to.
+/// True if a lint names an attribute that resembles no other attribute.
 fn is_stray_attribute(it: &Diagnostic) -> bool {
     it.code == Code::UnknownAttribute && it.about.meant_attribute().is_none()
 }
 
-/// A victim's place, with what is wrong there.
+/// Returns the place of a consequence, with its message.
 fn label_of(it: &Diagnostic) -> Option<Label> {
     let span = it.labels.first()?.span;
     let layer = it.layer.as_ref()?;
     Some(Label { span, message: format!("layer {} `{}`: {}", layer.id, layer.name, it.message) })
 }
 
-/// Whether the bytes of a constant are those of another type than it says.
+/// True if the bytes of a constant fit another type than the one that it states.
 fn has_bytes_of_another_type(layer: &Layer, port: &OutputPort) -> bool {
     let size = layer.attribute("size").and_then(|text| text.trim().parse::<i64>().ok());
     let dims = port.shape().to_static();

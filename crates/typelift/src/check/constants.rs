@@ -41,7 +41,7 @@ impl<'a> Check<'a> {
             self.report_missing_weights(&constants);
             return;
         };
-        // What does not fit is an error, which inference reports.
+        // Inference reports constants that do not fit as errors.
         if constants.iter().any(|constant| constant.end > length) || self.has_misplaced_constants {
             return;
         }

@@ -47,12 +47,12 @@ impl<'a> Errors<'a> {
         any
     }
 
-    /// Whether a layer has an error or depends on one that has.
+    /// True if a layer has an error or depends on a layer that has one.
     pub(super) fn concern(&self, layer: &LayerRef) -> bool {
         self.faulty.contains(&(&layer.place, layer.id)) || self.depends(layer)
     }
 
-    /// Whether a layer depends on another one with an error.
+    /// True if a layer depends on another one with an error.
     pub(super) fn depends(&self, layer: &LayerRef) -> bool {
         !self.dependent.is_empty() && self.dependent.contains(&(layer.place.clone(), layer.id))
     }
@@ -79,7 +79,7 @@ pub(super) fn sort(model: &Model, found: &mut [Diagnostic]) {
     });
 }
 
-/// What is wrong with the weights as a whole comes first, what another mistake may well lead to last.
+/// Findings about the weights as a whole come first, and probable consequences last.
 fn cause_rank(code: Code) -> u8 {
     use Code as C;
     match code {

@@ -1,4 +1,4 @@
-//! What ports declare beside the tensors that they are.
+//! Compares the declarations of ports with their tensors.
 
 use std::fmt;
 
@@ -13,10 +13,10 @@ use crate::model::graph::{Direction, Graph, Layer, LayerId, OutputPort};
 use crate::model::shape::Shape;
 use crate::text::xml;
 
-/// What the tensors that lead to a layer are, the worst counting.
+/// The worst state of the tensors from which a layer is computed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Soundness {
-    /// As declared.
+    /// Equal to the declaration.
     Sound,
     /// Not as declared, since this diagnostic.
     Stale(usize),
@@ -24,7 +24,7 @@ enum Soundness {
     Unknown,
 }
 
-/// What a port says of its tensor; a type that is not said is `None`.
+/// The declaration of a port. A type that is not declared is `None`.
 #[derive(PartialEq, Eq, Hash)]
 pub(crate) struct Declared {
     pub(crate) element_type: Option<ElementType>,
@@ -37,8 +37,8 @@ impl Declared {
         Self { element_type, dims: xml::declared_dims(source, content) }
     }
 
-    /// Whether it says something else than is true of an output. A port without type and dims says nothing, and where not
-    /// all could be `found`, it may well say more.
+    /// True if the declaration contradicts an output. A port without type and dims contradicts nothing. Unless
+    /// inference `found` everything, a more precise declaration does not contradict either.
     pub(crate) fn contradicts(&self, output: &OutputPort, found: bool) -> bool {
         let not_found = !found && output.element_type() == ElementType::Dynamic;
         let other_type = self.element_type.is_some_and(|ty| ty != output.element_type() && !not_found);
@@ -52,12 +52,13 @@ impl Declared {
         other_type || (!silent && other_dims)
     }
 
-    /// Whether it says what is true of an output, or what the output's own port says, which may be all that is known of it.
+    /// True if the declaration agrees with an output or with the output's own port, which may be the only source for
+    /// it.
     pub(crate) fn is_like(&self, source: &str, output: &OutputPort) -> bool {
         !self.contradicts(output, true) || *self == Self::read(source, output.declared, output.content)
     }
 
-    /// Whether a tensor can be what it says.
+    /// True if a tensor can have the declared type and shape.
     pub(crate) fn fits(&self, output: &OutputPort) -> bool {
         let same_type = self.element_type.is_none_or(|ty| ty == output.element_type());
         same_type && (self.dims.is_empty() || self.shape().is_compatible(output.shape()))
@@ -76,9 +77,9 @@ impl fmt::Display for Declared {
 }
 
 impl<'a> Check<'a> {
-    /// Compares what ports declare with the tensors. What follows from a tensor that is not as declared is most likely not
-    /// as declared either, and counted only; what follows from a layer of which nothing is known, which may be because it
-    /// has an error, is not compared. Gives the layers of which nothing is known.
+    /// Compares the declarations of ports with their tensors. Differences after a tensor that differs are probably
+    /// consequences, and only counted. Layers after a layer with unknown outputs are not compared, because an error may
+    /// be the reason. Returns the layers with unknown outputs.
     pub(super) fn find_stale_ports(&mut self, graph: &Graph) -> HashSet<LayerId> {
         let Ok(order) = graph.topological_order() else { return HashSet::default() };
         // Of the layers that are not sound.
@@ -98,7 +99,7 @@ impl<'a> Check<'a> {
                 soundness = Soundness::Unknown;
             }
             if soundness != Soundness::Unknown {
-                // One diagnostic is enough: the others are counted.
+                // The first stale port is reported, and the others are counted.
                 let ports = self.stale_ports_of(graph, layer);
                 match (soundness, ports.first()) {
                     (_, None) => {}
@@ -133,7 +134,7 @@ impl<'a> Check<'a> {
                 continue;
             };
             let declared = Declared::read(self.source, port.declared, port.content);
-            // Where the output says the same, its own warning is enough.
+            // The warning about the output is enough if both declarations are equal.
             if declared.contradicts(output, self.has_values)
                 && declared != Declared::read(self.source, output.declared, output.content)
             {

@@ -1,4 +1,4 @@
-//! What would go wrong in a narrower type, as findings.
+//! Findings about the values that a narrower type would lose.
 
 use typelift_promote::ElementType;
 
@@ -7,8 +7,8 @@ use crate::model::graph::Model;
 use crate::precision::{Risk, RiskRule, risks};
 use crate::text::xml;
 
-/// What would go wrong in a model that was [inferred](crate::infer()), if it computed in f16 or bf16 in place of f32 and f64,
-/// or in i32 in place of i64: a warning for each [risk](risks), in the order of the file.
+/// Returns the findings for an [inferred](crate::infer()) model that would compute in f16 or bf16 instead of f32 and
+/// f64, or in i32 instead of i64. Each [risk](risks) is a warning, in the order of the file.
 #[must_use]
 pub(crate) fn check_precision(model: &Model, to: ElementType) -> Vec<Diagnostic> {
     let mut found: Vec<_> = risks(model, to).into_iter().map(|risk| finding(model, risk, to)).collect();

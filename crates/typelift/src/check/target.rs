@@ -1,4 +1,4 @@
-//! What a release of OpenVINO does not read of a model.
+//! Finds the parts of a model that an OpenVINO release does not read.
 
 use typelift_promote::ElementType;
 
@@ -9,9 +9,9 @@ use crate::model::graph::{Graph, IrVersion, Layer, Model, Place, Start};
 use crate::ops::{self, Feature, Operation, Release, Requirement, Requirements};
 use crate::text::xml;
 
-/// Everything in a model that an OpenVINO release does not read, as errors in the order of the file: the version of the
-/// format, operations, values of attributes, element types, and how the text states ports and where it starts; bodies
-/// included.
+/// Returns an error for each part of a model that an OpenVINO release does not read, in the order of the file, bodies
+/// included. Parts are the version of the format, operations, attribute values, element types, the text of ports, and
+/// the start of the file.
 #[must_use]
 pub(crate) fn check_target(model: &Model, target: Release) -> Vec<Diagnostic> {
     let mut found = unread(model, target);
@@ -21,7 +21,7 @@ pub(crate) fn check_target(model: &Model, target: Release) -> Vec<Diagnostic> {
     found
 }
 
-/// What a release does not read of a model whose text is yet to be written for it.
+/// Returns the parts of a model that a release does not read, for a model that will be written anew.
 pub(crate) fn unread(model: &Model, target: Release) -> Vec<Diagnostic> {
     let mut found: Vec<_> = long_name(model, target).into_iter().collect();
     let format = Release::of_format(model.version());
@@ -59,7 +59,7 @@ fn unrecognized(what: &str, tag: Span, target: Release) -> Diagnostic {
 
 const LONG_TAG: &str = "a `<net>` tag of this length";
 
-/// A tag for which those bytes have no room.
+/// Returns the root tag if it is longer than those bytes.
 fn long_tag(model: &Model, target: Release) -> Option<Span> {
     root_tag(model, target).filter(|tag| (tag.end - tag.start) as usize > xml::OPENING - xml::DECLARATION.len())
 }
@@ -84,7 +84,7 @@ fn opening(model: &Model, target: Release) -> Option<Diagnostic> {
     Some(unrecognized(what, tag, target).help(Fix::untried(FixAction::Retarget)))
 }
 
-/// Something beside its layers for which a model needs a release.
+/// A part of a model other than its layers that needs a release.
 pub(super) struct Beside {
     pub(super) release: Release,
     pub(super) what: String,
@@ -92,7 +92,8 @@ pub(super) struct Beside {
     pub(super) layer: Option<LayerRef>,
 }
 
-/// What a release that reads all layers of a model does not read of it, and what needs the newest release of that.
+/// Returns the part of a model that a release does not read although it reads all layers; of several, the part that
+/// needs the newest release.
 pub(super) fn beside_layers(model: &Model, release: Release) -> Option<Beside> {
     let opening = || {
         let long = long_tag(model, release).map(|tag| (LONG_TAG, tag));
@@ -194,7 +195,7 @@ fn of_layer(model: &Model, layer: &Layer, place: &Place, requirement: Requiremen
     diagnostic
 }
 
-/// Which operation set has the operation for the target, as the same revision or as an earlier one.
+/// Returns the operation set that has the operation for the target, in the same or an earlier revision.
 fn older(layer: &Layer, target: Release) -> Option<String> {
     let own = layer.operation()?;
     let rows = ops::revisions(layer.ty()).iter();

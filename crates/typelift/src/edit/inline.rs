@@ -66,8 +66,9 @@ impl Edit<'_> {
     /// one for true. Consumers of the outputs use the body's tensors, under the outputs' names.
     ///
     /// # Errors
-    /// [`EditError::NoLayer`], [`EditError::NoBody`]; [`EditError::Joined`] if the layer is not an If, or does not feed
-    /// an input of its body; [`EditError::NamesResult`] if an output would be an input of the model.
+    /// [`EditError::NoLayer`] and [`EditError::NoBody`] for a wrong name. [`EditError::Joined`] if the layer is not an
+    /// If, or does not feed an input of its body. [`EditError::NamesResult`] if an output would be an input of the
+    /// model.
     ///
     /// # Examples
     /// ```
@@ -208,7 +209,7 @@ impl Edit<'_> {
 /// Bytes of the constants of another model.
 struct Bytes<'w> {
     weights: &'w Weights,
-    /// Their new offsets, by offset and length.
+    /// The new offsets, by offset and length.
     known: HashMap<(u64, u64), u64>,
 }
 

@@ -18,8 +18,8 @@ impl Edit<'_> {
         Err(refused(layer, reason))
     }
 
-    /// Refuses three changes of a layer: to a Result while its outputs have uses or names, from a Result to another
-    /// operation, and of a Parameter that a port map names.
+    /// Refuses three changes of a layer. A layer whose outputs have uses or names cannot become a Result, a Result
+    /// cannot become another operation, and a Parameter that a port map names cannot change.
     pub(super) fn check_end(&self, id: LayerId, was: LayerKind) -> Result<(), EditError> {
         let layer = self.graph.checked(id)?;
         let reason = match (was, ops::kind(layer)) {

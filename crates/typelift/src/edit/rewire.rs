@@ -28,7 +28,7 @@ impl Edit<'_> {
         self.redirect_but(old, new, &HashSet::default())
     }
 
-    /// As [`redirect`](Self::redirect), but these layers keep `old` too.
+    /// Like [`redirect`](Self::redirect), but these layers keep `old` too.
     pub(crate) fn redirect_but(
         &mut self,
         old: Output,
@@ -96,7 +96,7 @@ impl Edit<'_> {
             let results = edit.unordered().map(Layer::id).filter(|&id| edit.is(id, LayerKind::Result)).collect();
             let needed = edit.leading_to(results);
             edits(edit)?;
-            // What was never needed is not this edit's to remove.
+            // This edit does not remove layers that were unused before.
             let is_kept = |id: &LayerId| !needed.contains(id) || edit.is(*id, LayerKind::Result);
             let kept = edit.leading_to(edit.unordered().map(Layer::id).filter(is_kept).collect());
             let dead: Vec<_> = edit.layers().map(Layer::id).filter(|id| !kept.contains(id)).collect();

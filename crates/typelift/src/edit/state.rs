@@ -22,8 +22,8 @@ impl Edit<'_> {
     /// Turns inputs and outputs into variables: each Parameter becomes a ReadValue, and each Result an Assign. With `beam`,
     /// a tensor of indices, each variable is gathered by it along axis 0 when it is read.
     ///
-    /// If the first dimension of a variable is unknown, its first value is made of zeros: the first dimension is that of
-    /// `beam`, or of the first other input of which it is unknown too. Axes that a Concat lets grow have length 0.
+    /// A variable whose first dimension is unknown begins as zeros. The first dimension is that of `beam`, or of the
+    /// first other input whose first dimension is unknown too. Axes that a Concat lets grow have length 0.
     ///
     /// # Errors
     /// [`EditError::Other`] if an output does not have the type and shape of its input, or a layer is not an input or output.

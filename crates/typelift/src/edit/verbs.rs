@@ -449,9 +449,9 @@ impl Edit<'_> {
         Ok(())
     }
 
-    /// Renames the layer, tensor, input or output called `old`, under all its names of this kind: `names` of the port,
-    /// `output_names` of a Result, and the Result's own name if it is derived from the tensor's. Afterwards OpenVINO
-    /// finds it by the new name only.
+    /// Renames the layer, tensor, input or output called `old`, under all its names of this kind. These are the `names`
+    /// of the port, the `output_names` of a Result, and the Result's own name if it is derived from the tensor's.
+    /// Afterwards OpenVINO finds it by the new name only.
     ///
     /// # Errors
     /// [`FindError`] if nothing has this name or several things have it; [`EditError::NameTaken`] if another tensor has
@@ -504,8 +504,8 @@ impl Edit<'_> {
         })
     }
 
-    /// Names an unnamed tensor if it is that of the Parameter or Result with this id, or the only one between a layer
-    /// and a Result: users find inputs and outputs by the names of tensors.
+    /// Names an unnamed tensor of the Parameter or Result with this id, or the only one between a layer and a Result.
+    /// Users find inputs and outputs by the names of tensors.
     fn name_end(&mut self, id: LayerId, name: &str) -> Result<(), EditError> {
         let tensor = if self.is(id, LayerKind::Result) { self.producer(id.input(0)) } else { Some(id.output(0)) };
         let is_only = tensor.and_then(|tensor| self.layer(tensor.layer)).is_some_and(|it| it.outputs().len() == 1);

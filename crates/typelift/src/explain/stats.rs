@@ -69,7 +69,7 @@ pub struct Weight {
     pub constants: usize,
     /// The number of their values. Values that constants share count once.
     pub values: u64,
-    /// Their size in bytes. Bytes that constants share count once.
+    /// The size in bytes. Bytes that constants share count once.
     pub bytes: u64,
 }
 
@@ -85,7 +85,7 @@ pub struct Decompressed {
     pub to: ElementType,
     /// The number of constants.
     pub constants: usize,
-    /// Their size in bytes. Bytes that constants share count once.
+    /// The size in bytes. Bytes that constants share count once.
     pub bytes: u64,
 }
 

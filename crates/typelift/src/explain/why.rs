@@ -310,7 +310,7 @@ struct Scope<'a> {
 
 struct Search<'a> {
     scopes: Vec<Scope<'a>>,
-    /// The scope behind each entrance.
+    /// The scope after each entrance.
     doors: HashMap<Door, usize>,
     /// The step of each visited tensor.
     indices: HashMap<(usize, Output), usize>,

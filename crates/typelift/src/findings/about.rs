@@ -1,4 +1,4 @@
-//! What findings are about, as data.
+//! The subject of a finding, as data.
 
 use std::borrow::Cow;
 
@@ -6,7 +6,8 @@ use smallvec::SmallVec;
 
 use crate::model::graph::{Direction, LayerId};
 
-/// What a finding is about beyond its code, its layer and its places. Causes and consequences are joined by it, never by words.
+/// Details of a finding beyond its code, its layer and its places. Causes and consequences are matched by these
+/// details, never by words.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum About {
@@ -21,14 +22,14 @@ pub enum About {
         attributes: Vec<Cow<'static, str>>,
         /// The attribute that the element has and that is most likely the one meant.
         written: Option<String>,
-        /// How many elements more lack the same.
+        /// The number of further elements that lack the same attributes.
         more: usize,
     },
     /// An attribute that the operation requires and the layer does not have.
     Assumed {
         /// The attribute.
         attribute: &'static str,
-        /// What OpenVINO assumes.
+        /// The value that OpenVINO assumes.
         value: &'static str,
     },
     /// An attribute that the operation or element does not have.
@@ -50,27 +51,27 @@ pub enum About {
         /// The attribute.
         attribute: String,
     },
-    /// What a port of the layer declares.
+    /// The declaration of a port.
     Port {
-        /// Whether it is an input or an output.
+        /// The direction of the port.
         direction: Direction,
-        /// Its position.
+        /// The position.
         at: usize,
     },
     /// An edge: layers and ports by the ids that it names.
     Edge {
-        /// Where it starts.
+        /// The start.
         from: (LayerId, u64),
-        /// Where it ends.
+        /// The end.
         to: (LayerId, u64),
     },
-    /// What an operation refuses.
+    /// The refusal of an operation.
     Refusal {
         /// The inputs, by position.
         inputs: SmallVec<[usize; 2]>,
         /// The attribute.
         attribute: Option<&'static str>,
-        /// Whether a list has another length than there are spatial axes.
+        /// True if the length of a list differs from the number of spatial axes.
         counts_axes: bool,
     },
 }
@@ -91,14 +92,14 @@ impl About {
         if let Self::Element { meant, .. } = self { *meant } else { None }
     }
 
-    /// Whether both say that elements of one name lack the same.
+    /// True if both say that elements of one name lack the same attributes.
     pub(crate) fn lacks_as(&self, other: &Self) -> bool {
         let Self::Missing { element, attributes, written, .. } = self else { return false };
         matches!(other, Self::Missing { element: e, attributes: a, written: w, .. }
             if (e, a, w) == (element, attributes, written))
     }
 
-    /// Whether it is about this attribute.
+    /// True if the finding concerns this attribute.
     pub(crate) fn is_about(&self, name: &str) -> bool {
         match self {
             Self::Missing { attributes, .. } => attributes.iter().any(|attribute| attribute == name),

@@ -40,15 +40,15 @@ impl<'a> Document<'a> {
     }
 }
 
-/// How many findings there are of each severity.
+/// The number of findings of each severity.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Count {
-    /// What OpenVINO refuses.
+    /// Errors: OpenVINO refuses the model.
     pub errors: usize,
-    /// What is probably a mistake.
+    /// Warnings: the model probably has a mistake.
     pub warnings: usize,
-    /// What is worth knowing.
+    /// Notes: facts worth knowing.
     pub notes: usize,
 }
 
@@ -70,7 +70,7 @@ impl std::iter::Sum for Count {
     }
 }
 
-/// Where a span begins and ends; lines and columns count from 1, the end is one past the last character.
+/// The start and end of a span. Lines and columns count from 1, and the end is one past the last character.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(super) struct Region {
     pub(super) line: usize,
@@ -85,7 +85,7 @@ impl Region {
         Self { line, column, end_line, end_column }
     }
 
-    /// What a diagnostic points at first.
+    /// Returns the first place of a diagnostic.
     pub(super) fn of(lines: &Lines, diagnostic: &Diagnostic) -> Option<Self> {
         diagnostic.labels.first().map(|label| Self::new(lines, label.span))
     }

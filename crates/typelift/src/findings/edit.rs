@@ -7,7 +7,7 @@ use crate::base::span::Span;
 pub struct TextEdit {
     /// The bytes that go; none where something is only added.
     pub span: Span,
-    /// What takes their place.
+    /// The new text.
     pub text: String,
 }
 

@@ -30,7 +30,7 @@ fn compare_garbled() {
     assert!(count > 100, "only {count} findings say something else");
 }
 
-/// What a finding is but for its words.
+/// Returns the data of a finding without its words.
 fn data(found: &Diagnostic) -> String {
     let spans: Vec<_> = found.labels.iter().map(|label| label.span).collect();
     let related: Vec<_> = found.related.iter().map(|it| (&it.layer, it.element_type, &it.shape)).collect();

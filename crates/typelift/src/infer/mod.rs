@@ -568,7 +568,7 @@ impl Surroundings for Walk<'_> {
 
 /// Infers a model that was read with these findings, and adds the findings of inference.
 ///
-/// Where reading found errors, layers can lack inputs because of them, so missing inputs are not reported again.
+/// Missing inputs are not reported again where reading found errors, because layers can lack inputs for that reason.
 pub fn infer_read(model: &mut Model, found: &mut Vec<Diagnostic>) {
     let is_damaged = found.iter().any(Diagnostic::is_error);
     let mut inferred = infer(model);

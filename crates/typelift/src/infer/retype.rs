@@ -41,8 +41,8 @@ pub(crate) trait Retyper {
     /// Returns how many times Parameters of any bodies got another type so far.
     fn retyped_parameters(&self) -> usize;
 
-    /// Plans one type for each input of a layer and the Parameters that it feeds, if the bodies need it: the layer or a
-    /// body has an error (`is_wrong`), or was aligned. Returns true if any types differed.
+    /// Plans one type for each input of a layer and the Parameters that it feeds, if the bodies need it. They do if the
+    /// layer or a body has an error (`is_wrong`), or was aligned. Returns true if any types differed.
     ///
     /// # Errors
     /// An input and its Parameters that have no common type.
@@ -97,7 +97,7 @@ impl Walk<'_> {
         {
             retyper.prepare(subject, inputs);
         }
-        // One round for the tied inputs, and then one for each input or group.
+        // The first round is for the tied inputs, and one follows for each input or group.
         let mut rounds = inputs.len() + 1;
         let mut found_before = Vec::new();
         loop {

@@ -37,7 +37,7 @@ type States = HashMap<Output, State>;
 /// State of an output's values.
 enum State {
     Unknown,
-    /// They are computed by a ConvertPromoteTypes, which OpenVINO does not evaluate.
+    /// A ConvertPromoteTypes computes the values, and OpenVINO does not evaluate it.
     Withheld,
     /// Every operation that computes them can be evaluated.
     Possible,

@@ -42,7 +42,7 @@ pub(crate) enum AttrKind {
     Float,
     /// Any text.
     Text,
-    /// One of these words, in any case.
+    /// A word of this list, in any case.
     Enum(&'static [&'static str]),
     /// An element type, as attributes spell it.
     Type,

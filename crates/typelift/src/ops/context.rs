@@ -45,7 +45,7 @@ pub(crate) struct Fault {
 /// Location inside the subject of a fault.
 #[derive(Clone, Debug)]
 pub(crate) enum Spot {
-    /// These bytes of the attribute's value.
+    /// The byte range in the attribute's value.
     Bytes(Range<usize>),
     /// The entry of a port map, or the back edge, that names this layer of a body.
     Joint(LayerId),

@@ -187,8 +187,8 @@ pub(super) fn ceil_div(dim: Dim, divisor: i64) -> Dim {
     )
 }
 
-/// Returns the number of spatial axes from any source: the rank of the data, the rank of the filters without `lead`
-/// other axes, the length of the `target` shape, or the attributes.
+/// Returns the number of spatial axes. The sources are the rank of the data, the rank of the filters without `lead`
+/// other axes, the length of the `target` shape, and the attributes.
 fn spatial_axes(cx: &Context, lead: usize, target: Option<usize>) -> Result<Option<usize>, Fault> {
     let ranks = [(0, 2), (1, lead)].into_iter().find_map(|(input, lead)| Some((input, lead, cx.shape(input).rank()?)));
     match ranks {

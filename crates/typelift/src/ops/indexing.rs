@@ -5,13 +5,13 @@ use crate::model::graph::Layer;
 /// Use that a layer makes of an input's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum UseOfValues {
-    /// They become part of the first output, unchanged or converted to another type.
+    /// The values become part of the first output, unchanged or converted to another type.
     Passed,
     /// Only the shape is used.
     Unused,
-    /// They are indices into this input, along that axis.
+    /// The values are indices into this input, along that axis.
     Places { of: usize, axis: Axis },
-    /// They are used in a computation.
+    /// The values are used in a computation.
     Computed,
 }
 

@@ -142,9 +142,8 @@ impl Network {
         Ok(())
     }
 
-    /// Infers a sequence. The inputs are X, the initial states, the lengths of the sequences, W, R and B. Compared with
-    /// a cell there is one more axis: directions in the middle of states and first in W, R and B, and steps in the
-    /// middle of X.
+    /// Infers a sequence. The inputs are X, the initial states, the lengths of the sequences, W, R and B. A sequence
+    /// has one more axis than a cell: the directions in states, W, R and B, and the steps in X.
     fn sequence(&self, cx: &mut Context, bias_gates: i64) -> Result<(), Fault> {
         let element_type = cx.merge_types(self.tied_in_sequence)?;
         let weights = 2 + self.states;

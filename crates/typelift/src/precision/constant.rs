@@ -20,7 +20,7 @@ impl Model {
     ///
     /// # Errors
     /// [`InterfaceError`] if no constant has that name, if its values cannot be read, or if values change by more than
-    /// rounding, for example to an infinity or another integer. The model is unchanged then.
+    /// rounding, for example to an infinity. The model is unchanged then.
     ///
     /// # Examples
     /// ```

@@ -47,7 +47,7 @@ pub struct Constant {
     pub loss: Loss,
     /// The size of the values in bytes.
     pub bytes_before: u64,
-    /// Their size in the new type.
+    /// The size in the new type.
     pub bytes_converted: u64,
     /// The number of inputs that use the constant.
     pub consumers: usize,
@@ -220,7 +220,7 @@ pub struct PlanTotals {
     pub changed: usize,
     /// The size of all constants in bytes.
     pub bytes_before: u64,
-    /// Their size in bytes after the plan is applied.
+    /// The size in bytes after the plan is applied.
     pub bytes_after: u64,
     /// The number of kept constants, by the name of the reason.
     pub kept: BTreeMap<&'static str, usize>,

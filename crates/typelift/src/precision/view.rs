@@ -97,15 +97,14 @@ impl<'a> GraphView<'a> {
         self.graph.producer(id.input(input)).map(|output| output.layer)
     }
 
-    /// Returns the values of a constant, or of a constant behind a Convert; `None` for other layers, and for many
-    /// values.
+    /// Returns the values of a constant, directly or through a Convert; `None` for other layers, and for many values.
     pub(super) fn constant(&self, id: LayerId) -> Option<Vec<f64>> {
         let constant = self.values_of(id)?;
         let count = constant.outputs().first()?.shape().element_count()?;
         if count <= MOST_VALUES { constant.numbers(self.weights) } else { None }
     }
 
-    /// Returns the first value with the property, from a constant or a constant behind a Convert.
+    /// Returns the first value with the property, from a constant, directly or through a Convert.
     pub(super) fn value(&self, id: LayerId, is: impl Fn(f64) -> bool) -> Option<f64> {
         let constant = self.values_of(id).filter(|layer| ops::is_constant(layer))?;
         Stored::of(constant)?.find(self.weights, is)

@@ -1,4 +1,4 @@
-//! Why a pattern does not match.
+//! Explanation of why a pattern does not match.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -9,17 +9,18 @@ use crate::findings::LayerRef;
 use crate::model::graph::{FindError, Graph, Layer, Model, Place};
 use crate::rewrite::notation::pointer;
 
-/// What a rule makes of a layer: whether its pattern matches there, and if not, where in the rule it stops and why.
+/// Explanation of a rule at a layer: whether its pattern matches there, and if not, the part of the rule that fails and
+/// the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Explanation {
     /// The rule.
     pub rule: String,
-    /// The layer that was looked at; `None` if the model does not have the operation of the pattern's root.
+    /// The layer that was tried; `None` if the model lacks the operation of the pattern's root.
     pub layer: Option<LayerRef>,
-    /// Whether the pattern matches there.
+    /// True if the pattern matches there.
     pub matches: bool,
-    /// The first thing that does not fit.
+    /// The first part that does not match.
     pub reason: Option<String>,
     /// Why the rule does nothing where its pattern matches.
     effect: Option<String>,
@@ -46,11 +47,11 @@ impl Display for Explanation {
 }
 
 impl Model {
-    /// Says why a rule does not match: at a layer, named as [`find`](Self::find) takes it, or where the most of the pattern
-    /// fits. Types and shapes are those of the last [`infer`](crate::infer()).
+    /// Explains why a rule does not match: at a layer, named as for [`find`](Self::find), or at the place where most of
+    /// the pattern matches. Types and shapes are those of the last [`infer`](crate::infer()).
     ///
     /// # Errors
-    /// [`FindError`] where no layer or several have that name.
+    /// [`FindError`] if no layer or several layers have that name.
     ///
     /// # Examples
     /// ```

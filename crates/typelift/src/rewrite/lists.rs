@@ -7,10 +7,10 @@ use super::matching::{Bound, MOST_STEPS, Search};
 use super::term::TermKind;
 use crate::model::graph::Output;
 
-/// Some of the inputs of a layer, or of its outputs.
+/// A range of a layer's inputs or outputs.
 #[derive(Clone, Debug)]
 pub(super) struct List {
-    /// Those of the whole layer, which all places of a list that are tried share.
+    /// All inputs or outputs of the layer, shared by all positions that are tried.
     all: Arc<[Output]>,
     own: Range<usize>,
 }
@@ -31,7 +31,7 @@ impl FromIterator<Output> for List {
 }
 
 impl Search<'_> {
-    /// The name of a list of inputs.
+    /// Returns the name of a list of inputs.
     pub(super) fn list_of(&self, term: usize) -> Option<usize> {
         match self.side().terms[term].kind {
             TermKind::List(name) => Some(name),
@@ -39,10 +39,10 @@ impl Search<'_> {
         }
     }
 
-    /// Inputs, from one of them on, among which there are lists, each of any length.
+    /// Matches inputs from a position on, among them lists of any length.
     pub(super) fn match_lists(&mut self, terms: &[usize], feeds: &Arc<[Output]>, at: usize) -> bool {
         let Some((&first, terms)) = terms.split_first() else { return self.solve() };
-        // Where this fails, whoever took the list before puts the goals back.
+        // If this fails, the caller restores the goals.
         let Some(name) = self.list_of(first) else {
             let Some(&feed) = feeds.get(at) else { return false };
             self.goals.push((first, feed));
@@ -67,7 +67,7 @@ impl Search<'_> {
         fits || self.refuse(span, || "no inputs fit".to_owned())
     }
 
-    /// Binds a list. One that `where` describes must be all outputs of one layer in their order.
+    /// Binds a list. If `where` describes it, the list must be all outputs of one layer in their order.
     fn match_list(&mut self, term: usize, name: usize, tensors: List) -> bool {
         let is_known = self.bound.names[name].is_some();
         if !self.binds(name, Bound::List(tensors.clone())) {

@@ -1,4 +1,4 @@
-//! Patterns of several roots: finding the second and those after it.
+//! Patterns with several roots: finding the second root and later ones.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -39,7 +39,7 @@ impl Limits {
 }
 
 impl Subject<'_> {
-    /// Of the tensors that a link names, one that few layers use.
+    /// Returns one of a link's tensors that few layers use.
     fn leads_to(&self, link: &Link, bound: &Bindings) -> Option<Output> {
         let tensors = link.names.iter().filter_map(|&name| bound.names[name].as_ref()?.tensor());
         tensors.min_by_key(|&tensor| self.graph.consumers(tensor).take(64).count())
@@ -95,7 +95,8 @@ impl Subject<'_> {
 }
 
 impl Search<'_> {
-    /// Fits the first root that is not found yet, at a layer downstream of what it shares with those that are.
+    /// Matches the first root that is not found yet, at a layer downstream of the names that it shares with earlier
+    /// roots.
     pub(super) fn match_next_root(&mut self) -> bool {
         let side = self.side();
         let mut others = side.roots.iter().zip(&side.outputs).skip(1).zip(&self.pattern.links);
@@ -130,8 +131,7 @@ impl Search<'_> {
         self.refuse(side.terms[root].span.clone(), || reason)
     }
 
-    /// Whether nothing that the match is computed from is computed from one of its roots, so that one layer can take the place
-    /// of all of them.
+    /// True if no input of the match depends on one of its roots, so that one layer can replace all of them.
     pub(super) fn is_free_of_cycles(&mut self, roots: &[LayerId]) -> bool {
         let subject = self.subject;
         let position = |layer| subject.positions().get(&layer).copied().unwrap_or_default();

@@ -1,15 +1,15 @@
-//! Lists that are computed from shapes: where each element comes from.
+//! Lists that are computed from shapes: the source of each element.
 
 use super::values;
 use crate::model::graph::{Graph, Layer, Output};
 use crate::model::weights::Weights;
 
-/// Limit on the layers between a list and the shapes that it comes from.
+/// Limit on the layers between a list and the shapes that it is computed from.
 const DEEPEST: usize = 16;
-/// Limit on the elements of a list that is looked into.
+/// Limit on the elements of a list that is traced.
 const LONGEST: usize = 64;
 
-/// An element of a list.
+/// Element of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Part {
     Number(i64),
@@ -18,7 +18,7 @@ pub(super) enum Part {
     Unknown,
 }
 
-/// The elements of a list, or of a number; `None` if not even their count is known.
+/// Returns the elements of a list, or of a number; `None` if their count is unknown.
 pub(super) fn parts(graph: &Graph, weights: &Weights, tensor: Output) -> Option<Vec<Part>> {
     Parts { graph, weights }.of(tensor, DEEPEST).filter(|parts| parts.len() <= LONGEST)
 }
@@ -77,7 +77,7 @@ impl Parts<'_> {
         }
     }
 
-    /// The elements of a tensor of one axis.
+    /// Returns the elements of a one-dimensional tensor.
     fn list(&self, tensor: Output, depth: usize) -> Option<Vec<Part>> {
         let rank = self.graph.output(tensor)?.shape().rank()?;
         if rank == 1 { self.of(tensor, depth) } else { None }

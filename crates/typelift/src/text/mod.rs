@@ -1,7 +1,7 @@
 //! Files: the XML of a model read into a graph and written back, and the pair of `.xml` and `.bin` saved whole or not at all.
 //!
-//! In comes the text of a file, out goes a [`Model`](crate::Model) with the place of each layer in that text; on the way back
-//! untouched layers are copied byte for byte and touched ones are edited in place.
+//! A reader turns the text of a file into a [`Model`](crate::Model) with the place of each layer in that text. A writer
+//! copies untouched layers byte for byte, and edits the others in place.
 //!
 //! Worked example: renaming one layer of a file of a thousand lines changes the `name` on its line and the names of its output
 //! ports. [`xml::write()`] copies the bytes of all other lines, and [`save`] replaces the file so that a kill at any moment

@@ -10,7 +10,7 @@ fn read(listing: &str) -> Model {
     model
 }
 
-/// What a rule makes of a model.
+/// Applies a rule to a model.
 fn rewritten(listing: &str, rule: &str) -> Result<(Model, Report), String> {
     let script: Script = rule.parse().map_err(|error| format!("{error}"))?;
     let (mut model, report) = script.run(read(listing)).map_err(|error| error.to_string())?;

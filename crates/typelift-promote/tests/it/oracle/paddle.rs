@@ -57,7 +57,7 @@ fn no_answer(key: &str, theirs: &str, ours: &str) -> Option<&'static str> {
         }
         "isclose" if theirs == "!RuntimeError" => (ours == "!shape").then_some("the ranks differ"),
         "matmul" | "isclose" if theirs == "!NotImplementedError" && refused => Some("refused in other words"),
-        // Some kernels cast their inputs instead of refusing them, for some pairs of types only.
+        // Several kernels cast their inputs instead of refusing them, for some pairs of types only.
         "matmul" | "isclose" if ours == "!mismatch" => Some("the kernel casts one of the types"),
         _ => None,
     }

@@ -23,7 +23,7 @@ pub fn try_actions(model: &Model, found: &mut [Diagnostic]) {
     if left.is_empty() {
         return;
     }
-    // What reading found stays, whatever is aligned.
+    // Alignment does not change the findings of reading.
     let unread = found.iter().any(|it| it.is_error() && it.actions().next().is_none() && it.layer.is_none());
     let known = Known::errors(&infer(&mut model.clone()));
     for (rules, align) in conversions() {

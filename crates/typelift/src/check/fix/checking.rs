@@ -36,13 +36,13 @@ pub struct Checking {
     pub target: Option<Release>,
     /// The element type that the model might compute in: f16, bf16 or i32. What would go wrong then is a warning.
     pub precision: Option<ElementType>,
-    /// How bad it is if a model with constants has no weights file.
+    /// The severity of a missing weights file for a model with constants.
     pub weights: NeedForWeights,
     /// True if safe fixes are made in the text.
     pub fix: bool,
 }
 
-/// How bad it is if a model with constants has no weights file.
+/// The severity of a missing weights file for a model with constants.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NeedForWeights {

@@ -1,4 +1,4 @@
-//! Which values of an attribute give a layer the outputs that its ports declare.
+//! Finds the attribute values that give a layer the outputs that its ports declare.
 
 use crate::infer::{Probe, are_as_declared, declared, with_value};
 use crate::model::graph::{Graph, Layer, LayerId, Model};
@@ -22,13 +22,13 @@ impl<'a> Fitting<'a> {
         Self { model, graph, layer: graph.layer(id).filter(declares), probe: Probe::new(&model.weights) }
     }
 
-    /// Whether a value does; `None` where that is not known.
+    /// Returns true if a value does; `None` if that is unknown.
     pub(super) fn fits(&mut self, name: &str, value: &str) -> Option<bool> {
         let layer = with_value(self.layer?, name, value);
         self.are_as_declared(&layer)
     }
 
-    /// Whether two values together do; `None` where that is not known.
+    /// Returns true if two values together do; `None` if that is unknown.
     pub(super) fn fits_both(&mut self, one: (&str, &str), other: (&str, &str)) -> Option<bool> {
         let layer = with_value(&with_value(self.layer?, one.0, one.1), other.0, other.1);
         self.are_as_declared(&layer)

@@ -10,22 +10,22 @@ use crate::text::xml::{self, Tag};
 pub(super) struct Candidate {
     pub(super) edits: Vec<TextEdit>,
     pub(super) evidence: Evidence,
-    /// What it changes, which decides what can prove it.
+    /// The kind of change, which decides the proofs that apply.
     pub(super) change: Change,
 }
 
-/// What speaks for a change, the strongest first.
+/// Evidence for a change, strongest first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Evidence {
-    /// What is written is nearly this, or it is the only one of its kind.
+    /// The text is similar to the candidate, or the candidate is the only one of its kind.
     Near,
     /// Nothing else uses what it names.
     Unused,
     /// Something else in the file says so.
     File,
-    /// It is possible.
+    /// The operation permits the value.
     Table,
-    /// It can be only part of what was meant.
+    /// The candidate can be only a part of the intention.
     Part,
 }
 
@@ -52,7 +52,7 @@ pub(super) struct Site<'a> {
 /// An edge of the file as it is written.
 pub(super) struct EdgeText {
     pub(super) span: Span,
-    /// Where `from-layer`, `from-port`, `to-layer` and `to-port` have their values.
+    /// The places of the values of `from-layer`, `from-port`, `to-layer` and `to-port`.
     pub(super) ends: [Span; 4],
     pub(super) from: (u64, u64),
     pub(super) to: (u64, u64),
@@ -77,7 +77,7 @@ impl<'a> Site<'a> {
         self.tags.iter().find(|tag| tag.parent == Some(0) && self.is(tag, "data"))
     }
 
-    /// Where an attribute of `<layer>` has its value.
+    /// Returns the place of the value of an attribute of `<layer>`.
     pub(super) fn head(&self, attribute: &str) -> Option<Span> {
         self.tags.first()?.value(self.source(), attribute)
     }
@@ -161,8 +161,7 @@ impl<'a> Site<'a> {
         Span { start: tag.span.end, end: tag.span.end + length as u32 }
     }
 
-    /// Whether the ids of the ports count on from 0 without gaps, inputs first, as OpenVINO numbers them, with one of them
-    /// changed.
+    /// True if the port ids count up from 0 without gaps, inputs first, as OpenVINO numbers them, with one id changed.
     pub(super) fn is_numbered_with(&self, changed: Option<(Span, u64)>) -> bool {
         let ports = [Direction::Input, Direction::Output].into_iter().flat_map(|direction| self.ports(direction));
         let id = |tag: &Tag| {

@@ -1,4 +1,4 @@
-//! What attributes, types and versions can have been meant to say.
+//! Candidates for attributes, types and versions.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use crate::model::graph::Layer;
 use crate::model::weights::stored_size;
 use crate::ops::{self, Attr, AttrKind, LayerKind};
 
-/// How many values of the table are tried for an attribute, and how many of other layers.
+/// Limits on the values that are tried for an attribute: from the operation's table, and from other layers.
 const FROM_TABLE: usize = 6;
 const FROM_SISTERS: usize = 4;
 /// Largest number of pairs of attributes that are exchanged.
@@ -47,11 +47,11 @@ impl Site<'_> {
             let near = written.map_or_else(Vec::new, |text| near_values(row, text));
             let mut of_table = candidates(row, self.layer);
             let possible = of_table.len();
-            // Where no value fits, the inputs are not what they were when the ports were written.
+            // If no value fits, the inputs have changed since the ports were written.
             let mut fits = |value: &str| fitting.fits(row.name, value) != Some(false);
             let is_told = missed != Some(row.name) || of_table.is_empty() || of_table.iter().any(|value| fits(value));
             of_table.retain(|value| !is_told || fits(value));
-            // What OpenVINO assumes, where the ports tell it from other values.
+            // The default of OpenVINO, if the ports distinguish it from other values.
             let assumed = row.default.filter(|_| written.is_none() && of_table.len() < possible);
             let assumed = assumed.filter(|value| of_table.iter().any(|it| it == value));
             values.extend(near);
@@ -121,7 +121,7 @@ impl Site<'_> {
         found.into_iter().filter_map(candidate).collect()
     }
 
-    /// What the ports of a Parameter or constant say about its attributes, and what its size follows from.
+    /// Returns the attribute values that the ports and the size of a Parameter or constant imply.
     fn declared_attributes(&self, only: &dyn Fn(&str) -> bool) -> Vec<Candidate> {
         let Some(port) = self.layer.outputs().first() else { return Vec::new() };
         let Declared { element_type, dims } = Declared::read(self.source(), port.declared, port.content);
@@ -142,7 +142,7 @@ impl Site<'_> {
         let edits: Vec<_> = edits.filter_map(|(name, edit)| Some((name, edit?))).collect();
         let all = edits.iter().map(|(_, edit)| edit.clone()).collect::<Vec<_>>();
         let (written, size) = (self.written_bytes(), self.layer.byte_count("size").map(u128::from));
-        // What the port declares fills the bytes up to the next constant.
+        // The declared size fills the bytes up to the next constant.
         let fills = bytes.is_some() && bytes == self.bytes_to_next().map(u128::from) && bytes != size;
         let is_unreadable = |name: &str| {
             let row = self.layer.operation().and_then(|operation| operation.attribute(name));
@@ -167,13 +167,13 @@ impl Site<'_> {
         each.chain(several).chain(self.offsets()).collect()
     }
 
-    /// Whether a constant has more or fewer bytes than it says, so that its port need not be what is wrong.
+    /// True if a constant has more or fewer bytes than it states, so that its port may be right.
     pub(super) fn is_misread(&self) -> bool {
         let size = self.layer.byte_count("size").map(u128::from);
         ops::is_constant(self.layer) && self.written_bytes().zip(size).is_some_and(|(written, size)| written != size)
     }
 
-    /// How many bytes a constant of the written type and shape has.
+    /// Returns the number of bytes of a constant with the written type and shape.
     pub(super) fn written_bytes(&self) -> Option<u128> {
         let ty = ElementType::from_name(self.layer.attribute("element_type")?.trim())?;
         let dims = self.layer.attribute("shape")?.split(',').map(str::trim).filter(|dim| !dim.is_empty());
@@ -181,7 +181,7 @@ impl Site<'_> {
         stored_size(ty, count?)
     }
 
-    /// How many bytes a constant has that its port declares.
+    /// Returns the number of bytes of a constant with the type and shape that its port declares.
     pub(super) fn declared_bytes(&self) -> Option<u128> {
         let port = self.layer.outputs().first()?;
         let declared = Declared::read(self.source(), port.declared, port.content);
@@ -189,7 +189,7 @@ impl Site<'_> {
         stored_size(declared.element_type?, dims.into_iter().try_fold(1_u64, |count, dim| count.checked_mul(dim?))?)
     }
 
-    /// How far it is from a constant's offset to the next one, or to the end of the weights.
+    /// Returns the distance from a constant's offset to the next constant, or to the end of the weights.
     fn bytes_to_next(&self) -> Option<u64> {
         let offset = |layer: &Layer| layer.attribute("offset")?.trim().parse::<u64>().ok();
         let start = offset(self.layer)?;
@@ -252,7 +252,7 @@ impl Site<'_> {
         found.map(|(start, end)| Candidate::new(fits(start, end), change.clone(), vec![edit(start)])).collect()
     }
 
-    /// What layers of the same operation say in an attribute, the most frequent first.
+    /// Returns the values of an attribute in layers of the same operation, most frequent first.
     fn sister_values(&self, name: &str) -> Vec<String> {
         let mut counts = BTreeMap::<&str, usize>::new();
         for sister in self.sisters() {
@@ -266,8 +266,8 @@ impl Site<'_> {
         values.into_iter().take(limit).map(|(value, _)| value.to_owned()).collect()
     }
 
-    /// Names of variables that only a ReadValue has, or only an Assign: the two are made the same, and which of them is
-    /// misspelt the file does not say.
+    /// Returns names of variables that only a ReadValue has, or only an Assign. An edit makes both names equal; the
+    /// file does not tell which is misspelt.
     fn lone_variables(&self, written: &str) -> Vec<Candidate> {
         let partner = match ops::kind(self.layer) {
             LayerKind::Assign => LayerKind::ReadValue,
@@ -280,7 +280,7 @@ impl Site<'_> {
         let mut lone: Vec<_> = partners.map(|layer| (name(layer), layer)).collect();
         lone.retain(|(name, _)| !taken.contains(&name.as_str()));
         let near = names::nearest(written, lone.iter().map(|(name, _)| name.as_str())).map(str::to_owned);
-        // Where one is nearly the other, the rest is out of the question.
+        // A similar name rules out the others.
         lone.retain(|(name, _)| near.as_ref().is_none_or(|near| near == name));
         let edits = lone.iter().flat_map(|(name, partner)| {
             let there =

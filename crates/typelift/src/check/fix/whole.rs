@@ -17,7 +17,7 @@ use crate::model::graph::{Direction, Graph, Model};
 use crate::ops;
 use crate::text::xml::{self, Tag};
 
-/// Largest number of layers whose ports are looked at.
+/// Limit on the number of layers whose ports are compared.
 const LAYERS: usize = 64;
 
 /// Returns the hypotheses about a graph of a file.
@@ -152,7 +152,8 @@ fn same_text(one: &str, other: &str) -> bool {
     one.split_whitespace().eq(other.split_whitespace())
 }
 
-/// The offsets of all constants are a number too high: the first is not 0, and the last ends as far behind the weights.
+/// Returns edits for offsets that are all too high by the same number: the first is not 0, and the last constant ends
+/// that many bytes past the end of the weights.
 pub(super) fn shifted_offsets(model: &Model) -> Vec<Candidate> {
     let source = &*model.source;
     let Some(length) = model.weights.len() else { return Vec::new() };

@@ -1,4 +1,4 @@
-//! What edges, ids and port maps can have been meant to say.
+//! Candidates for edges, ids and port maps.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -15,11 +15,11 @@ use crate::model::graph::{Direction, Graph, InputPort, Layer, LayerId, Model, Ou
 use crate::ops::{self, LayerKind};
 use crate::text::xml::{self, Tag};
 
-/// How many producers are tried for an input.
+/// Limit on the producers that are tried for an input.
 const PRODUCERS: usize = 8;
-/// How many inputs of a layer are looked at: each is compared with every tensor of the graph.
+/// Limit on the inputs of a layer for which producers are tried: each is compared with every tensor of the graph.
 const INPUTS: usize = 64;
-/// How many layers of the same operation are asked what feeds them.
+/// Limit on the layers of the same operation whose producers are compared.
 const SISTERS: usize = 1000;
 
 impl Site<'_> {
@@ -31,7 +31,7 @@ impl Site<'_> {
         let stray = self.stray();
         let mut inputs: Vec<_> =
             self.layer.inputs().iter().zip(self.graph.feeds(self.layer.id())).enumerate().collect();
-        // Where there are more than are looked at, those come first that nothing feeds.
+        // Inputs without an edge come first if the limit is exceeded.
         inputs.sort_by_key(|(_, (_, feed))| feed.is_some());
         let mut found = Vec::new();
         for (at, (port, feed)) in inputs.into_iter().take(INPUTS) {
@@ -185,7 +185,7 @@ impl Site<'_> {
                     ("output", layer.inputs().first().map(input), self.layer.outputs().iter().map(output).collect())
                 };
                 let Some((_, inside)) = inside else { continue };
-                // Whether to go on is given to no port.
+                // No port reads the condition to continue.
                 if element == "output"
                     && inside.element_type == Some(ElementType::Boolean)
                     && ops::kind(self.layer) == LayerKind::Loop
@@ -224,8 +224,8 @@ struct Producer {
     evidence: Evidence,
 }
 
-/// The tensors that `fits` takes for an input of a layer: one that has the name that a Result gives, those that nothing uses,
-/// those that feed other layers of the operation in the same role, and the nearest.
+/// Returns the tensors that `fits` accepts for an input of a layer. These are the tensor with the name that a Result
+/// gives, unused tensors, tensors that feed other layers of the operation in the same role, and the nearest ones.
 fn producers(
     graph: &Graph,
     edges: &[EdgeText],
@@ -234,7 +234,7 @@ fn producers(
     fits: impl Fn(&Layer, &OutputPort) -> bool,
 ) -> Vec<Producer> {
     let id = layer.id().0;
-    // As they are written: a graph with a cycle is taken apart.
+    // The edges are those of the text, because the reader breaks cycles.
     let used: HashSet<(u64, u64)> = edges.iter().map(|edge| edge.from).collect();
     let users: HashSet<u64> = edges.iter().map(|edge| edge.from.0).collect();
     let given: HashSet<String> = layer.output_names().map(split_names).unwrap_or_default().into_iter().collect();
@@ -254,7 +254,7 @@ fn producers(
             let distance = i128::from(id) - i128::from(source.id().0);
             let count = |count: Option<&usize>| count.copied().unwrap_or_default();
             let sisters = count(same.get(&tensor)) + count(distances.get(&(distance, at)));
-            // One of several outputs is often left unused on purpose, and what an Assign gives nearly always.
+            // One of several outputs is often unused on purpose, and the output of an Assign almost always.
             let is_lost = !users.contains(&source.id().0) && ops::kind(source) != LayerKind::Assign;
             let is_named = !given.is_empty() && port.names().iter().any(|name| given.contains(name));
             let evidence = match () {
@@ -450,7 +450,7 @@ pub(super) fn ids(source: &str, graph: &Graph, edges: &[EdgeText]) -> Vec<Candid
         *counts.entry(number).or_default() += 1;
     }
     let mut found = Vec::new();
-    // Where ids rise through the file, one that does not is most likely wrong.
+    // An id out of order is probably wrong if the other ids rise through the file.
     let is_in_order = |at: usize, id: u64| {
         let number = |at: usize| value(tags.get(at)?)?.1;
         let before = at.checked_sub(1).and_then(number);
@@ -511,7 +511,7 @@ impl Site<'_> {
         found
     }
 
-    /// One more port, where its id comes in order.
+    /// Adds a port whose id continues the order.
     fn with_port(&self, direction: Direction, id: u64, port: String) -> Option<Candidate> {
         let list = if direction == Direction::Input { "input" } else { "output" };
         let number =

@@ -45,7 +45,7 @@ struct Matching<'s, 'a> {
 enum Among {
     /// Only if each graph has exactly one.
     One,
-    /// As many as both graphs have: by name, then in the order of the graph.
+    /// The number that both graphs have: by name, then in the order of the graph.
     All,
 }
 

@@ -13,9 +13,9 @@ use crate::text::xml;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Executed {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Its kind: `FullyConnected`, `Reorder`.
+    /// The kind: `FullyConnected`, `Reorder`.
     pub ty: String,
     /// The names of layers of the model that it lists, joined with commas.
     pub listed: String,
@@ -37,7 +37,7 @@ pub struct Executed {
     pub is_constant: bool,
 }
 
-/// What a plugin ran for a model, as it wrote it.
+/// The graph that a plugin ran for a model, as the plugin wrote it.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Execution {

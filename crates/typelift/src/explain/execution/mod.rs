@@ -16,7 +16,7 @@ pub use self::graph::{Executed, Execution};
 pub use self::weights::{StoredWeights, UsedWeights};
 use crate::model::graph::Model;
 
-/// What became of a layer of the model.
+/// The result of compilation for a layer of the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
@@ -27,11 +27,11 @@ pub enum Became {
     Fused,
     /// A constant that the plugin computed has its name.
     Folded,
-    /// It is a constant, and the plugin keeps it as one.
+    /// The layer is a constant, and the plugin keeps it as one.
     Constant,
-    /// It is an input of the model.
+    /// The layer is an input of the model.
     Input,
-    /// It is an output of the model.
+    /// The layer is an output of the model.
     Output,
     /// Nothing has its name, but it lies between named layers, and all ways lead into one executed layer.
     Inside,
@@ -42,7 +42,7 @@ pub enum Became {
 }
 
 impl Became {
-    /// Its name in JSON: `ran`.
+    /// Returns the name in JSON: `ran`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -74,16 +74,16 @@ pub enum Led {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct RanLayer {
-    /// Its id in the file of the model.
+    /// The id in the file of the model.
     pub id: u64,
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Its operation, as the file spells it.
+    /// The operation, as the file spells it.
     #[serde(rename = "type")]
     pub ty: String,
     /// The element types of its outputs in the model.
     pub gives: Vec<&'static str>,
-    /// What became of it.
+    /// The result of compilation.
     pub became: Became,
     /// The executed layers that it led to.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -111,9 +111,9 @@ pub struct RanLayer {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct AddedLayer {
-    /// Its name.
+    /// The name.
     pub exec: String,
-    /// Its kind.
+    /// The kind.
     #[serde(rename = "type")]
     pub ty: String,
     /// The types that come in.
@@ -166,9 +166,9 @@ pub struct Kernels {
     pub ty: String,
     /// The type in which they compute.
     pub precision: String,
-    /// How many there are.
+    /// The number of layers.
     pub count: usize,
-    /// Their time together in microseconds.
+    /// The total time in microseconds.
     pub us: u64,
 }
 

@@ -18,7 +18,7 @@ const FEW: u64 = 64;
 pub struct UsedWeights {
     /// The executed layer.
     pub exec: String,
-    /// Its kind.
+    /// The kind.
     pub exec_type: String,
     /// The input that takes the weights.
     pub port: usize,
@@ -27,11 +27,11 @@ pub struct UsedWeights {
     pub used_as: &'static str,
     /// The executed layer that gives them.
     pub from: String,
-    /// Its kind.
+    /// The kind.
     pub from_type: String,
     /// The type in which the layer computes.
     pub precision: String,
-    /// Their dimensions.
+    /// The dimensions.
     pub shape: Vec<i64>,
 }
 

@@ -44,8 +44,8 @@ pub struct Row {
     pub blocks: usize,
     /// The number of their layers.
     pub layers: usize,
-    /// Their constants by stored element type, the most bytes first. Shared bytes count once in the whole map: a last
-    /// row has those that several parts use.
+    /// The constants by stored element type, most bytes first. Shared bytes count once in the whole map: a last row has
+    /// those that several parts use.
     pub weights: Vec<Weight>,
     /// The data paths of weights, the most bytes first.
     pub paths: Vec<WeightPath>,
@@ -98,8 +98,8 @@ pub(crate) fn losses<S: Serializer>(fidelity: &Fidelity, serializer: S) -> Resul
 impl PrecisionMap {
     /// Creates the map of an inferred model with its findings. Weights are not read.
     ///
-    /// A block is a run of layers that share the start of their names up to a number, `model.layers.0`, or that has the
-    /// same operations in the same order as its neighbours. Types are ignored, so that blocks can be compared by them.
+    /// A block is a run of layers whose names start alike up to a number, `model.layers.0`, or whose operations equal
+    /// those of its neighbours in order. Types are ignored, so that blocks can be compared by them.
     ///
     /// # Examples
     /// ```

@@ -24,7 +24,7 @@ pub struct WeightPath {
     pub operation: String,
     /// The number of weights with this path.
     pub constants: usize,
-    /// Their stored size in bytes. Weights that several layers use count for each.
+    /// The stored size in bytes. Weights that several layers use count for each.
     pub bytes: u64,
 }
 

@@ -1,7 +1,7 @@
 //! Running two models on an installed OpenVINO, to see whether they compute the same and where a difference starts.
 //!
-//! The runtime is behind the trait [`Runner`]. The program implements it by a process of Python, the Python package by the
-//! `openvino` module, and a test by whatever it needs.
+//! The trait [`Runner`] hides the runtime. The program implements it with a process of Python, the Python package with
+//! the `openvino` module, and a test with a fake.
 //!
 //! 1. Inputs and outputs are paired by name, then by position.
 //! 2. Open dimensions get the smallest sizes that inference accepts in both models. Values fit their use: indices are in

@@ -23,7 +23,7 @@ pub struct Tensor {
     pub element_type: ElementType,
     /// The lengths of its axes.
     pub dims: Vec<usize>,
-    /// Its values.
+    /// The values.
     pub bytes: Vec<u8>,
 }
 

@@ -16,7 +16,7 @@ pub(super) const FORMAT: Format = Format {
     page,
 };
 
-/// One workflow command for each finding, which shows it at its line of a pull request, with what can be done about it.
+/// Prints one workflow command for each finding. GitHub shows it at its line of a pull request, with its help.
 fn page(diagnostics: &Diagnostics, voice: Voice<'_>) -> io::Result<String> {
     let data = |text: &str| text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A");
     let property = |text: &str| data(text).replace(':', "%3A").replace(',', "%2C");

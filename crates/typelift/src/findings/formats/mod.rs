@@ -24,15 +24,15 @@ use super::{Diagnostics, Voice};
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Format {
-    /// What it is called.
+    /// The name.
     pub name: &'static str,
-    /// What it is, in a line.
+    /// A description in one line.
     pub about: &'static str,
     frame: fn() -> io::Result<Frame>,
     page: fn(&Diagnostics, Voice<'_>) -> io::Result<String>,
 }
 
-/// What is around and between the pages of several files in one document.
+/// The text around and between the pages of several files in one document.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Frame {
     /// Before the first page.
@@ -47,7 +47,7 @@ impl Format {
     /// Every format.
     pub const ALL: &'static [Self] = &[github::FORMAT, sarif::FORMAT];
 
-    /// What is around the pages.
+    /// The text around the pages.
     ///
     /// # Errors
     /// Any error of the serializer. None is expected, because findings hold only text and numbers.

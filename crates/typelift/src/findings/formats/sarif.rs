@@ -57,7 +57,7 @@ struct Log {
 struct Run {
     tool: Tool,
     column_kind: &'static str,
-    /// They are written apart: those of many files together would take many times their memory.
+    /// Results are written separately: those of many files together would take several times their memory.
     results: [(); 0],
 }
 

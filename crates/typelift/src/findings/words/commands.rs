@@ -25,7 +25,7 @@ pub fn shell_word(word: &str) -> Cow<'_, str> {
     }
 }
 
-/// What the system says of an error, without its number: `permission denied`.
+/// Returns the system's message for an error, without its number: `permission denied`.
 ///
 /// ```
 /// let error = std::io::Error::from_raw_os_error(2);

@@ -1,4 +1,4 @@
-//! What findings say beside the sentences that they are made with: words made of data, for people and for documents.
+//! The words of findings that are derived from data, for people and for documents.
 
 mod commands;
 mod edits;
@@ -62,7 +62,7 @@ impl fmt::Display for Count {
     }
 }
 
-/// All that a diagnostic says beside its places, one line each, with what can be done about it.
+/// Returns the text of a diagnostic without its places: one line each for message, notes and fixes.
 pub(super) fn whole(lines: &Lines, diagnostic: &Diagnostic, voice: Voice<'_>) -> String {
     let layer = diagnostic.layer.iter().map(ToString::to_string);
     let related = diagnostic.related.iter().map(|related| {
@@ -75,14 +75,14 @@ pub(super) fn whole(lines: &Lines, diagnostic: &Diagnostic, voice: Voice<'_>) ->
     all.collect::<Vec<_>>().join("\n")
 }
 
-/// One line: severity, code and message, without the place.
+/// Prints severity, code and message on one line, without the place.
 impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}[{}]: {}", self.severity, self.code, self.message)
     }
 }
 
-/// As [`Display`](fmt::Display), so that a failed `unwrap` says what is wrong and not what the file is.
+/// Like [`Display`](fmt::Display), so that a failed `unwrap` shows the findings and not the file.
 impl fmt::Debug for Diagnostics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
@@ -144,7 +144,7 @@ impl fmt::Display for Code {
 
 #[cfg(test)]
 std::thread_local! {
-    /// Whether findings of this thread get other words than they are given.
+    /// True if findings of this thread get garbled words.
     static GARBLED: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
 }
 
@@ -157,7 +157,7 @@ pub(super) fn said(words: String) -> String {
     words
 }
 
-/// What `work` gives where no finding says what it is meant to say.
+/// Runs `work` with garbled words in all findings, to prove that nothing depends on them.
 #[cfg(test)]
 pub(super) fn garbled<T>(work: impl FnOnce() -> T) -> T {
     GARBLED.set(true);

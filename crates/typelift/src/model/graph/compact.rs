@@ -65,7 +65,7 @@ impl Model {
         ranges
     }
 
-    /// True if constants of the file are gone, so that nothing may use their bytes any more.
+    /// True if the graph lost constants of the file, so that nothing may use their bytes any more.
     pub(crate) fn has_lost_constants(&self) -> bool {
         self.walk().any(|(_, graph)| {
             let mut removed = graph.removed().iter().map(|span| span.text(&self.source));

@@ -1,4 +1,4 @@
-//! One layer as plain data from the file.
+//! A layer of the file, as plain data.
 
 use std::fmt;
 use std::ops::Deref;

@@ -140,7 +140,7 @@ pub struct Graph {
     storage: StableDiGraph<Layer, Wire>,
     /// Every layer by id, sorted.
     index: Vec<(LayerId, NodeIndex)>,
-    /// One more than the largest id that a layer ever had.
+    /// The next free id: one more than the largest id that a layer ever had.
     next_id: u64,
     /// The text of removed layers and edges.
     removed: Vec<Span>,

@@ -66,7 +66,7 @@ impl Space {
         Self { kept, free, placed: Vec::new(), end }
     }
 
-    /// Finds room for a range of other bytes and returns where it begins.
+    /// Finds space for a range of other bytes and returns where it begins.
     fn place(&mut self, (offset, length): (u64, u64)) -> u64 {
         let align = alignment(length).min(BETWEEN);
         let fits = |&&(room, start): &&(u64, u64)| start.next_multiple_of(align) + length <= start + room;

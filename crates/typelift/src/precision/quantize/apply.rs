@@ -23,7 +23,7 @@ impl QuantizationPlan {
     /// version 11.
     ///
     /// # Errors
-    /// [`EditError`] if the model is not the one that the plan was made of.
+    /// [`EditError`] if the plan belongs to another model.
     pub fn apply(&self, model: &mut Model) -> Result<(), EditError> {
         if self.changed().next().is_none() {
             return Ok(());

@@ -21,7 +21,7 @@ use super::plan::{Choice, QuantizationPlan};
 pub struct PlanError {
     /// The line, counted from 1.
     pub line: usize,
-    /// What is wrong with it.
+    /// The reason.
     pub reason: String,
 }
 

@@ -14,7 +14,7 @@ pub(super) struct Grid {
 /// Values next to each other in a tensor.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Run {
-    /// Their places, counted from the start of the range that was asked for.
+    /// The positions, counted from the start of the requested range.
     pub(super) values: Range<usize>,
     /// The scale of the first one.
     pub(super) scale: usize,

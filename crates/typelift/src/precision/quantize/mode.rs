@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use typelift_promote::ElementType;
 
-/// How the values of a constant become codes of 4 or 8 bits.
+/// The mode that turns the values of a constant into codes of 4 or 8 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Mode {
@@ -170,9 +170,9 @@ impl FromStr for Group {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Backup {
-    /// Their weights are left alone.
+    /// Weights stay unchanged.
     None,
-    /// Their weights get this mode.
+    /// Weights get this mode.
     Mode(Mode),
 }
 
@@ -206,8 +206,9 @@ pub enum Fallback {
     /// The model is refused.
     #[default]
     Refuse,
-    /// They are left alone.
+    /// Weights stay unchanged.
     Ignore,
-    /// They get the largest power of two that divides their channels if it is at least 32, or else the backup mode.
+    /// The group size becomes the largest power of two of at least 32 that divides the channels. If there is none, the
+    /// weights get the backup mode.
     Adjust,
 }

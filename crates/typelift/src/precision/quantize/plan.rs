@@ -114,13 +114,13 @@ fn takes(mode: Mode, from: ElementType) -> bool {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Rule {
-    /// It gets the mode that was asked for.
+    /// The constant gets the requested mode.
     Main,
-    /// It belongs to the last MatMul, which gets the backup mode.
+    /// The constant belongs to the last MatMul, which gets the backup mode.
     LastLayer,
-    /// It is a table of a Gather, which gets the backup mode.
+    /// The constant is a table of a Gather, which gets the backup mode.
     Embedding,
-    /// It belongs to a convolution, which gets the backup mode.
+    /// The constant belongs to a convolution, which gets the backup mode.
     Convolution,
     /// The share of weights with the main mode was reached.
     Ratio,
@@ -152,7 +152,7 @@ impl fmt::Display for Rule {
     }
 }
 
-/// What a plan file says of a constant.
+/// The line of a plan file for one constant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Choice {
@@ -176,7 +176,7 @@ impl Request {
     /// The plan for a model. Layers that are `kept` keep their weights, whatever the rules choose.
     ///
     /// # Errors
-    /// As for [`QuantizationPlan::of`] and [`QuantizationPlan::of_choices`].
+    /// Like [`QuantizationPlan::of`] and [`QuantizationPlan::of_choices`].
     pub fn plan(&self, model: &Model, kept: &Kept) -> Result<QuantizationPlan, Vec<Diagnostic>> {
         match self {
             Self::Settings(settings) => QuantizationPlan::of(model, settings, kept),
@@ -185,17 +185,17 @@ impl Request {
     }
 }
 
-/// What becomes of one constant.
+/// The plan for one constant.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct QuantizedConstant {
     /// The layer that holds the values.
     pub layer: LayerId,
-    /// Its name.
+    /// The name.
     pub name: String,
     /// The element type of its values.
     pub from: ElementType,
-    /// Its dimensions.
+    /// The dimensions.
     pub dims: Vec<usize>,
     /// The mode and the group; `None` if it is left alone.
     pub to: Option<(Mode, Group)>,
@@ -207,12 +207,12 @@ pub struct QuantizedConstant {
     pub bytes_before: u64,
     /// The number of bytes of codes, scales and zero points.
     pub bytes_after: u64,
-    /// What its values lose, where that was computed.
+    /// The loss of its values, if it was computed.
     pub loss: Option<QuantizationLoss>,
     pub(super) weight: Weight,
 }
 
-/// What becomes of the weights of a model. Constants of bodies are left alone, as nncf leaves them.
+/// The plan for the weights of a model. Constants in bodies stay unchanged, as in nncf.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct QuantizationPlan {
@@ -385,7 +385,7 @@ impl QuantizedConstant {
             Role::MatMul if matches!(mode, Mode::Fp8 | Mode::Mxfp8) => Some(false),
             Role::MatMul => Some(self.weight.port == 1 && is_matrix),
             Role::Gather => Some(is_integer),
-            // Some convolutions of 1×1 become matrix multiplications.
+            // Convolutions of 1×1 can become matrix multiplications.
             Role::Convolution if self.dims.iter().skip(2).all(|&dim| dim == 1) => None,
             Role::Convolution => Some(false),
         }
@@ -414,7 +414,7 @@ impl<'g> Names<'g> {
 struct Choices<'a> {
     weights: &'a [Weight],
     list: Vec<(Option<(Mode, Group)>, Rule)>,
-    /// Those that got the main mode.
+    /// The constants with the main mode.
     main: Vec<usize>,
 }
 

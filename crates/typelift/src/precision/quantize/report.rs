@@ -1,4 +1,4 @@
-//! What quantization does to the values of a constant.
+//! Measures the effect of quantization on the values of a constant.
 
 use serde::ser::SerializeStruct as _;
 use serde::{Serialize, Serializer};
@@ -33,8 +33,8 @@ impl Serialize for QuantizedConstant {
     }
 }
 
-/// What the values of a constant lose. A row is a set of values that share a scale. Errors are relative to the range of the
-/// row, zero included.
+/// The loss of the values of a constant. A row is a set of values that share a scale. Errors are relative to the range
+/// of the row, zero included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct QuantizationLoss {

@@ -163,7 +163,7 @@ fn to_floats(element_type: ElementType, bytes: &[u8], count: usize, floats: &mut
 }
 
 fn widest(bounds: Bounds, value: f32) -> Bounds {
-    // What is not a number counts as infinite, so that it is found.
+    // A NaN counts as infinite, so that it is found.
     let value = if value.is_nan() { f32::INFINITY } else { value };
     Bounds {
         min: if value < bounds.min { value } else { bounds.min },

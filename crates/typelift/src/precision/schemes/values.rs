@@ -18,7 +18,7 @@ use crate::ops::values::conversion::Stored;
 /// The number of values that are computed together.
 const PART: usize = 1 << 16;
 
-/// What computes the values of a constant.
+/// The computation that gives the values of a constant.
 pub(crate) struct Values {
     constant: QuantizedConstant,
     stored: Stored,
@@ -28,7 +28,8 @@ pub(crate) struct Values {
 }
 
 impl Values {
-    /// What computes the values of a constant; `None` if the layer does not say where its codes are.
+    /// Returns the computation that gives the values of a constant; `None` if the layer does not state where its codes
+    /// are.
     pub(crate) fn of(constant: &QuantizedConstant, graph: &Graph, weights: &Weights) -> Option<Self> {
         let stored = Stored::of(graph.layer(constant.codes)?)?;
         let none = || Some(vec![0; constant.dims.len()]);

@@ -87,7 +87,7 @@ pub(super) enum NoCommonType {
 
 impl Group<'_> {
     /// Returns the type that the operation requires under these rules, if it differs from that of the input: floating
-    /// point in place of integers, or booleans in place of numbers.
+    /// point for integers, or booleans for numbers.
     fn required(&self, rules: &RuleSet, ty: ElementType) -> Option<(ElementType, Cow<'static, str>)> {
         let input = *self.inputs.first()?;
         let operation = self.subject.operation;

@@ -23,7 +23,7 @@ enum Selection {
     /// The same, except those after a layer of several outputs. The producer of a model's output then gets the name of
     /// the Convert.
     NoopsOfSingles,
-    /// All Converts whose values another tensor holds; each of the others is moved to its earliest possible source.
+    /// Removes all Converts whose values another tensor holds, and moves the others to their earliest possible source.
     Chains,
 }
 

@@ -168,7 +168,7 @@ fn is_decided(layer: &Layer) -> bool {
         && !layer.outputs().iter().any(|port| port.element_type() == ElementType::Dynamic)
 }
 
-/// All ConvertPromoteTypes of a graph to replace, producers first.
+/// The ConvertPromoteTypes of a graph to replace, producers first.
 struct Promotions {
     list: Vec<Promotion>,
     /// The position of each in the list.

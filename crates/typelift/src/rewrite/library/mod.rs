@@ -1,17 +1,17 @@
-//! Rules that ship with Typelift, by name.
+//! Built-in rules, by name.
 
 use super::{Right, Rule, Script};
 use crate::rewrite::notation::NotationError;
 
-/// Rules under one name.
+/// Set of rules under one name.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Set {
-    /// Its name, for `typelift rewrite --use NAME`.
+    /// The name for `typelift rewrite --use NAME`.
     pub name: &'static str,
     /// The set that does the opposite.
     pub inverse: Option<&'static str>,
-    /// The rules as they are written, with what the set does as the first comment. They may use [`COMMON`].
+    /// The text of the rules; its first comment describes the set. The rules may use [`COMMON`].
     pub source: &'static str,
 }
 
@@ -24,7 +24,7 @@ macro_rules! set {
     };
 }
 
-/// Every set, in the order in which they are best applied.
+/// Every set, in the recommended order of application.
 pub const SETS: &[Set] = &[
     set!("no-ops", None),
     set!("common-subexpressions", None),
@@ -48,16 +48,16 @@ pub const SETS: &[Set] = &[
 ];
 
 impl Set {
-    /// What it does, one sentence.
+    /// Returns the description of the set, one sentence.
     #[must_use]
     pub fn description(&self) -> &'static str {
         self.source.lines().next().unwrap_or_default().trim_start_matches("# ")
     }
 
-    /// The rules; those without a name of their own are named after the set.
+    /// Returns the rules; those without their own name are named after the set.
     ///
     /// # Errors
-    /// [`NotationError`], if [`source`](Self::source) has been changed and cannot be read.
+    /// [`NotationError`], if [`source`](Self::source) was changed and cannot be parsed.
     pub fn rules(&self) -> Result<Vec<Rule>, NotationError> {
         match self.name {
             "common-subexpressions" => return Ok(vec![self.built_in(Right::Same)]),
@@ -76,13 +76,13 @@ impl Set {
     }
 }
 
-/// The set of this name.
+/// Returns the set of this name.
 #[must_use]
 pub fn get(name: &str) -> Option<&'static Set> {
     SETS.iter().find(|set| set.name == name)
 }
 
-/// Every set but those that write operations out for older releases.
+/// Iterates over every set except those that expand operations for older releases.
 pub fn all() -> impl Iterator<Item = &'static Set> {
     SETS.iter().filter(|set| !set.name.starts_with("split-"))
 }

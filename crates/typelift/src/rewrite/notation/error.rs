@@ -1,13 +1,13 @@
-//! Why a text in the notation cannot be read, with the place.
+//! Errors of text in the notation, with their position.
 
 use std::fmt::{self, Display, Formatter};
 use std::ops::Range;
 
 use unicode_width::UnicodeWidthStr;
 
-/// A text that is not in the notation: what is wrong, where, and what may have been meant.
+/// Error of text in the notation: the message, the position, and the likely meaning.
 ///
-/// Printed, it shows the line with a caret under the fault:
+/// Printed, it shows the line with a caret under the error:
 /// ```
 /// let error = typelift::Model::from_text("x = Parameter : f32[3]\ny = Rleu(x)").unwrap_err();
 /// assert_eq!(error.to_string(), "\
@@ -22,30 +22,30 @@ pub struct NotationError {
     pub(crate) help: Option<String>,
     /// The whole text.
     pub(crate) text: String,
-    /// The bytes at fault.
+    /// The bytes with the error.
     pub(crate) span: Range<usize>,
 }
 
-/// The most characters of a line that are shown on each side of a fault.
+/// The number of characters of a line that are shown on each side of an error.
 const MOST: usize = 100;
 
 impl NotationError {
-    /// The error.
+    /// Returns the error message.
     pub fn message(&self) -> &str {
         &self.message
     }
 
-    /// What to do about it, where that is known.
+    /// Returns a suggestion, if there is one.
     pub fn help(&self) -> Option<&str> {
         self.help.as_deref()
     }
 
-    /// The bytes of the text that are wrong.
+    /// Returns the bytes of the text that are wrong.
     pub fn span(&self) -> Range<usize> {
         self.span.clone()
     }
 
-    /// Line and column of the fault, both from 1; columns count characters.
+    /// Returns line and column of the error, both from 1; columns count characters.
     pub fn line_column(&self) -> (usize, usize) {
         let before = self.text.get(..self.span.start).unwrap_or(&self.text);
         let line_start = before.rfind('\n').map_or(0, |at| at + 1);
@@ -72,7 +72,7 @@ impl Display for NotationError {
 
 impl std::error::Error for NotationError {}
 
-/// The line of a text in which `span` starts, with carets below the span and `label` after them.
+/// Returns the line of a text in which `span` starts, with carets below the span and `label` after them.
 pub(crate) fn pointer(text: &str, span: Range<usize>, label: &str) -> String {
     let start = text.floor_char_boundary(span.start.min(text.len()));
     let line_start = text[..start].rfind('\n').map_or(0, |at| at + 1);

@@ -1,16 +1,16 @@
-//! The words and signs of the notation.
+//! Words and signs of the notation.
 
 use std::fmt::{self, Display, Formatter, Write as _};
 use std::ops::Range;
 
 use super::NotationError;
 
-/// A place in a text, with what can be read there.
+/// Position in a text, with methods that parse from there.
 #[derive(Clone)]
 pub(crate) struct Cursor<'a> {
     pub(crate) text: &'a str,
     pub(crate) at: usize,
-    /// Where reading ends.
+    /// The end of the readable text.
     end: usize,
 }
 
@@ -19,12 +19,12 @@ impl<'a> Cursor<'a> {
         Self { text, at: 0, end: text.len() }
     }
 
-    /// The same text, to be read within these bytes.
+    /// Creates a cursor over these bytes of a text.
     pub(crate) fn within(text: &'a str, range: Range<usize>) -> Self {
         Self { text, at: range.start, end: range.end }
     }
 
-    /// What is still to be read.
+    /// Returns the text that is not parsed yet.
     pub(crate) fn rest(&self) -> &'a str {
         self.text.get(self.at..self.end).unwrap_or_default()
     }
@@ -38,7 +38,7 @@ impl<'a> Cursor<'a> {
         self.rest().is_empty()
     }
 
-    /// Skips white space and comments, which go from a `#` that follows white space to the end of the line.
+    /// Skips white space and comments, which extend from a `#` after white space to the end of the line.
     pub(crate) fn skip_space(&mut self) {
         loop {
             let rest = self.rest();
@@ -52,7 +52,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Takes `token` if it comes next, white space skipped.
+    /// Skips white space, and consumes `token` if it comes next.
     pub(crate) fn eat(&mut self, token: &str) -> bool {
         self.skip_space();
         let found = self.rest().starts_with(token);
@@ -62,7 +62,7 @@ impl<'a> Cursor<'a> {
         found
     }
 
-    /// As [`eat`](Self::eat), directly here.
+    /// Consumes `token` if it comes directly here.
     pub(crate) fn eat_here(&mut self, token: &str) -> bool {
         let found = self.rest().starts_with(token);
         if found {
@@ -71,7 +71,7 @@ impl<'a> Cursor<'a> {
         found
     }
 
-    /// Whether `token` comes next, white space skipped.
+    /// True if `token` comes next after white space.
     pub(crate) fn sees(&mut self, token: &str) -> bool {
         self.skip_space();
         self.rest().starts_with(token)
@@ -81,7 +81,7 @@ impl<'a> Cursor<'a> {
         if self.eat(token) { Ok(()) } else { Err(self.expected(&format!("`{token}`"))) }
     }
 
-    /// The longest run of characters of this kind, from here.
+    /// Consumes the longest run of characters of this kind.
     pub(crate) fn run(&mut self, of: impl Fn(char) -> bool) -> &'a str {
         let rest = self.rest();
         let length = rest.find(|c| !of(c)).unwrap_or(rest.len());
@@ -89,13 +89,13 @@ impl<'a> Cursor<'a> {
         &rest[..length]
     }
 
-    /// A word of letters, digits and `_`, white space skipped; empty if something else comes.
+    /// Skips white space, and consumes a word of letters, digits and `_`; empty if there is none.
     pub(crate) fn word(&mut self) -> &'a str {
         self.skip_space();
         self.run(|c| c.is_alphanumeric() || c == '_')
     }
 
-    /// Takes this word if it comes next.
+    /// Consumes this word if it comes next.
     pub(crate) fn eat_word(&mut self, word: &str) -> bool {
         let mut ahead = self.clone();
         let is_next = ahead.word() == word;
@@ -105,7 +105,7 @@ impl<'a> Cursor<'a> {
         is_next
     }
 
-    /// A name: in quotes, or anything up to the next white space.
+    /// Parses a name: in quotes, or up to the next white space.
     pub(crate) fn name(&mut self, what: &str) -> Result<String, NotationError> {
         self.skip_space();
         if let Some(quoted) = self.quoted()? {
@@ -117,7 +117,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// A text in quotes, if one comes here: `\n`, `\t`, `\r`, `\\`, `\"` and `\u{…}` are escapes.
+    /// Parses a text in quotes, if one comes here: `\n`, `\t`, `\r`, `\\`, `\"` and `\u{…}` are escapes.
     pub(crate) fn quoted(&mut self) -> Result<Option<String>, NotationError> {
         let start = self.at;
         if !self.eat_here("\"") {
@@ -151,19 +151,19 @@ impl<'a> Cursor<'a> {
         Err(self.error(start..start + 1, "this quote is not closed"))
     }
 
-    /// An error at these bytes.
+    /// Creates an error at these bytes.
     pub(crate) fn error(&self, span: Range<usize>, message: impl Into<String>) -> NotationError {
         NotationError { message: message.into(), help: None, text: self.text.to_owned(), span }
     }
 
-    /// Something else was expected here.
+    /// Creates an error: something else was expected here.
     pub(crate) fn expected(&mut self, what: &str) -> NotationError {
         self.skip_space();
         let found = self.rest();
         let word = found.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(found.len());
         let length = word.max(found.chars().next().map_or(0, char::len_utf8));
         if found.is_empty() {
-            // At the last line that says something.
+            // The error is placed at the last line with text.
             let end = self.text[..self.at].trim_end().len();
             return self.error(end..end, format!("expected {what}, and the text ends here"));
         }
@@ -171,30 +171,30 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// A name as the notation writes it: in quotes if it could be taken for something else.
+/// A name as the notation writes it: in quotes if it is ambiguous without them.
 pub(crate) struct Quoted<'a> {
     text: &'a str,
     bare: fn(char) -> bool,
 }
 
 impl<'a> Quoted<'a> {
-    /// Of a layer: white space ends it.
+    /// Quotes the name of a layer, which white space ends.
     pub(crate) fn name(text: &'a str) -> Self {
         Self { text, bare: |c| !c.is_whitespace() && !c.is_control() && c != '"' && c != '#' }
     }
 
-    /// A word among the marks of the notation.
+    /// Quotes a word next to signs of the notation.
     pub(crate) fn word(text: &'a str) -> Self {
         Self { text, bare: is_bare }
     }
 
-    /// Always in quotes.
+    /// Quotes always.
     pub(crate) fn text(text: &'a str) -> Self {
         Self { text, bare: |_| false }
     }
 }
 
-/// Whether a value of an attribute may have the character without quotes.
+/// True if a value of an attribute may have the character without quotes.
 pub(crate) fn is_bare(c: char) -> bool {
     !c.is_whitespace() && !c.is_control() && !r#",{}[]()="$#'"#.contains(c)
 }

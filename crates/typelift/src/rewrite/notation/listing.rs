@@ -1,4 +1,4 @@
-//! The lines of a listing, as they are written.
+//! Parsing of a listing's lines.
 
 use std::ops::Range;
 
@@ -10,10 +10,10 @@ use crate::model::graph::{Direction, IrVersion};
 use crate::model::shape::Shape;
 use crate::ops;
 
-/// Bodies in bodies deeper than this are refused.
+/// Limit on the nesting of bodies.
 const DEEPEST: usize = 64;
 
-/// A listing as it is written.
+/// A parsed listing.
 pub(super) struct Listing {
     pub(super) name: String,
     pub(super) version: IrVersion,
@@ -23,7 +23,7 @@ pub(super) struct Listing {
 /// One line, and the bodies below it.
 pub(super) struct LayerText {
     pub(super) span: Range<usize>,
-    /// Where it is not written, one more than the largest before it.
+    /// The id; if it is omitted, it is one more than the largest before it.
     pub(super) id: Option<u64>,
     pub(super) name: String,
     pub(super) ty: String,
@@ -32,14 +32,14 @@ pub(super) struct LayerText {
     pub(super) inputs: Vec<InputText>,
     pub(super) attributes: Vec<(String, String)>,
     pub(super) output_names: Vec<String>,
-    /// `None` where they are left out.
+    /// The outputs; `None` if they are omitted.
     pub(super) outputs: Option<Vec<OutputText>>,
     pub(super) bodies: Vec<BodyText>,
 }
 
 pub(super) struct InputText {
     pub(super) span: Range<usize>,
-    /// What the tensor is named by; `None` for an input that nothing feeds.
+    /// The name of the tensor; `None` for an unconnected input.
     pub(super) name: Option<String>,
 }
 
@@ -55,7 +55,7 @@ pub(super) struct BodyText {
     pub(super) layers: Vec<LayerText>,
 }
 
-/// How a body is tied to its layer.
+/// Connection of a body to its layer.
 pub(super) enum Tie {
     Port {
         direction: Direction,
@@ -70,11 +70,11 @@ pub(super) enum Tie {
     },
 }
 
-/// A graph whose lines are being read.
+/// A graph whose lines are being parsed.
 struct Frame {
-    /// Where its lines start; set by the first of them.
+    /// The indentation of its lines, set by the first of them.
     indent: Option<usize>,
-    /// It ends before a line that starts no farther in than this.
+    /// The graph ends before a line with at most this indentation.
     outer: Option<usize>,
     layers: Vec<LayerText>,
 }
@@ -121,7 +121,7 @@ impl Listing {
     }
 }
 
-/// Ends the graphs that are over, and gives each to the body it is in.
+/// Ends the graphs that are complete, and adds each to its body.
 fn close_frames(frames: &mut Vec<Frame>, is_over: impl Fn(&Frame) -> bool) {
     while frames.len() > 1
         && let Some(frame) = frames.pop_if(|frame| is_over(frame))
@@ -133,7 +133,7 @@ fn close_frames(frames: &mut Vec<Frame>, is_over: impl Fn(&Frame) -> bool) {
     }
 }
 
-/// `model "name" version 11`, if this is what comes.
+/// Parses `model "name" version 11`, if it comes next.
 fn header(cursor: &mut Cursor) -> Result<Option<(String, IrVersion)>, NotationError> {
     let mut ahead = cursor.clone();
     if ahead.word() != "model" || ahead.sees("=") {
@@ -157,7 +157,7 @@ fn finish(cursor: &mut Cursor) -> Result<(), NotationError> {
     if cursor.is_done() { Ok(()) } else { Err(cursor.expected("the end of the line")) }
 }
 
-/// `3 sum = Add(0, 2) {auto_broadcast=none} : f32[1,?,3..5] "sum"`
+/// Parses `3 sum = Add(0, 2) {auto_broadcast=none} : f32[1,?,3..5] "sum"`.
 fn layer_line(cursor: &mut Cursor) -> Result<LayerText, NotationError> {
     cursor.skip_space();
     let start = cursor.at;
@@ -202,7 +202,7 @@ fn layer_line(cursor: &mut Cursor) -> Result<LayerText, NotationError> {
     Ok(line)
 }
 
-/// `Add`, `Softmax-8`, `Custom-extension`.
+/// Parses `Add`, `Softmax-8`, `Custom-extension`.
 fn operation(cursor: &mut Cursor) -> Result<(String, String), NotationError> {
     cursor.skip_space();
     let start = cursor.at;
@@ -235,7 +235,7 @@ fn operation(cursor: &mut Cursor) -> Result<(String, String), NotationError> {
     }
 }
 
-/// `0, 4.1, "a b"` and the closing parenthesis.
+/// Parses `0, 4.1, "a b"` and the closing parenthesis.
 fn inputs(cursor: &mut Cursor) -> Result<Vec<InputText>, NotationError> {
     let mut inputs = Vec::new();
     while !cursor.eat(")") {
@@ -257,7 +257,7 @@ fn inputs(cursor: &mut Cursor) -> Result<Vec<InputText>, NotationError> {
     Ok(inputs)
 }
 
-/// `axis=1, pads=[0, 1]}`
+/// Parses `axis=1, pads=[0, 1]}`.
 fn attributes(cursor: &mut Cursor) -> Result<Vec<(String, String)>, NotationError> {
     let mut attributes: Vec<(String, String)> = Vec::new();
     while !cursor.eat("}") {
@@ -276,7 +276,7 @@ fn attributes(cursor: &mut Cursor) -> Result<Vec<(String, String)>, NotationErro
     Ok(attributes)
 }
 
-/// A word without quotes, or anything in quotes.
+/// Parses a word without quotes, or any text in quotes.
 pub(crate) fn word(cursor: &mut Cursor, what: &str) -> Result<String, NotationError> {
     cursor.skip_space();
     match cursor.quoted()? {
@@ -288,7 +288,7 @@ pub(crate) fn word(cursor: &mut Cursor, what: &str) -> Result<String, NotationEr
     }
 }
 
-/// The value of an attribute as files write it: the items of a list with `, ` between them.
+/// Parses the value of an attribute, and returns it as files write it: the items of a list with `, ` between them.
 pub(crate) fn attribute_value(cursor: &mut Cursor) -> Result<String, NotationError> {
     if !cursor.eat("[") {
         return word(cursor, "a value");
@@ -303,7 +303,7 @@ pub(crate) fn attribute_value(cursor: &mut Cursor) -> Result<String, NotationErr
     Ok(items.join(", "))
 }
 
-/// Texts in quotes, one after the other.
+/// Parses texts in quotes, one after the other.
 fn names(cursor: &mut Cursor) -> Result<Vec<String>, NotationError> {
     let mut names = Vec::new();
     cursor.skip_space();
@@ -314,7 +314,7 @@ fn names(cursor: &mut Cursor) -> Result<Vec<String>, NotationError> {
     Ok(names)
 }
 
-/// `f32[1,?] "a" "b", i64[]`
+/// Parses `f32[1,?] "a" "b", i64[]`.
 fn outputs(cursor: &mut Cursor) -> Result<Vec<OutputText>, NotationError> {
     let mut outputs = Vec::new();
     loop {
@@ -326,12 +326,12 @@ fn outputs(cursor: &mut Cursor) -> Result<Vec<OutputText>, NotationError> {
     }
 }
 
-/// `f32[1,?]`, or `f32`.
+/// Parses `f32[1,?]`, or `f32`.
 pub(crate) fn tensor_type(cursor: &mut Cursor) -> Result<(ElementType, Option<Shape>), NotationError> {
     Ok((element_type(cursor)?, shape(cursor)?))
 }
 
-/// `f32`
+/// Parses `f32`.
 pub(crate) fn element_type(cursor: &mut Cursor) -> Result<ElementType, NotationError> {
     cursor.skip_space();
     let start = cursor.at;
@@ -352,7 +352,7 @@ pub(crate) fn element_type(cursor: &mut Cursor) -> Result<ElementType, NotationE
     })
 }
 
-/// `[1,?,3..5]` directly here.
+/// Parses `[1,?,3..5]` directly here.
 pub(crate) fn shape(cursor: &mut Cursor) -> Result<Option<Shape>, NotationError> {
     let start = cursor.at;
     if !cursor.eat_here("[") {
@@ -371,7 +371,7 @@ pub(crate) fn shape(cursor: &mut Cursor) -> Result<Option<Shape>, NotationError>
     }
 }
 
-/// `body (in 1 -> 0, in 2 -> 3 {axis=0}, out 5 -> 0, back 6 -> 3):`
+/// Parses `body (in 1 -> 0, in 2 -> 3 {axis=0}, out 5 -> 0, back 6 -> 3):`.
 fn body_line(cursor: &mut Cursor) -> Result<BodyText, NotationError> {
     cursor.skip_space();
     let start = cursor.at;
@@ -441,7 +441,7 @@ fn tie(cursor: &mut Cursor) -> Result<Tie, NotationError> {
     tie.ok_or_else(|| cursor.error(start..cursor.at, "expected `in PORT -> ID`, `out ID -> PORT` or `back ID -> ID`"))
 }
 
-/// A number, or `-` for none.
+/// Parses a number, or `-` for none.
 fn tie_end(cursor: &mut Cursor) -> Result<Option<u64>, NotationError> {
     if cursor.sees("-") && !cursor.sees("->") {
         cursor.eat("-");

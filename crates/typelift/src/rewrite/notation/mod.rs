@@ -1,9 +1,9 @@
-//! The notation of graphs: what [`Display`](std::fmt::Display) of a model, a graph or a layer prints, what
-//! [`Model::from_text`](crate::Model::from_text) reads, and what [rules](crate::rewrite) are written in.
+//! Notation of graphs. [`Display`](std::fmt::Display) of a model, a graph or a layer prints it,
+//! [`Model::from_text`](crate::Model::from_text) parses it, and [rules](crate::rewrite) are written in it.
 //!
-//! One line a layer: its id and name, the operation with the layers that feed it, the attributes that are not at their
-//! defaults, and the types and shapes of its outputs. Small constants have their values; bodies are indented under their
-//! layers.
+//! Each layer is one line: its id and name, the operation with its inputs, the attributes that are not at their
+//! defaults, and the types and shapes of its outputs. Small constants show their values, and bodies are indented under
+//! their layers.
 //!
 //! ```
 //! let model = typelift::Model::from_text("

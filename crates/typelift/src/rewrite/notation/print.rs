@@ -1,4 +1,4 @@
-//! Prints graphs as listings.
+//! Printing of graphs as listings.
 
 use std::fmt::{self, Display, Formatter, Write};
 
@@ -10,26 +10,26 @@ use crate::model::weights::{Weights, stored_size};
 use crate::ops::values::array::Array;
 use crate::ops::{self, LayerKind};
 
-/// The most values of a constant that are printed, unless they are all the same.
+/// The largest number of a constant's values that are printed, unless they are all equal.
 const MOST_VALUES: usize = 32;
-/// The most values that are looked at to find whether they are all the same.
+/// The number of values that are read to find out whether they are all equal.
 const MOST_READ: u64 = 1024;
 
-/// The graph as `typelift show` prints it, with the values of small constants.
+/// Formats the graph as `typelift show` does, with the values of small constants.
 impl Display for Model {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         Printer { out: f, weights: &self.weights, with_names: false }.print_graph(&self.graph, 0)
     }
 }
 
-/// The graph as `typelift show` prints it, without the values of constants, which are not in it.
+/// Formats the graph as `typelift show` does, without the values of constants, which the graph does not hold.
 impl Display for Graph {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         Printer { out: f, weights: &Weights::default(), with_names: false }.print_graph(self, 0)
     }
 }
 
-/// The layer and its bodies as `typelift show` prints them. What feeds it is not in it: each input is a `_`.
+/// Formats the layer and its bodies as `typelift show` does. Its producers are not known here, so each input is a `_`.
 impl Display for Layer {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let inputs = vec!["_".to_owned(); self.inputs().len()];
@@ -38,8 +38,8 @@ impl Display for Layer {
 }
 
 impl Model {
-    /// The whole model in the notation: what [`Display`] prints, and the model's name, its IR version, and the names of
-    /// tensors and of model outputs. What it leaves out is `rt_info`, and the values of large constants.
+    /// Returns the whole model in the notation: the output of [`Display`] with the model's name, its IR version, and
+    /// the names of tensors and of model outputs. `rt_info` and the values of large constants are omitted.
     ///
     /// # Examples
     /// ```
@@ -61,7 +61,7 @@ impl Model {
 struct Printer<'a, W: Write> {
     out: &'a mut W,
     weights: &'a Weights,
-    /// Whether to print the names of tensors and of model outputs.
+    /// True if the names of tensors and of model outputs are printed.
     with_names: bool,
 }
 
@@ -85,19 +85,20 @@ impl<W: Write> Printer<'_, W> {
     }
 }
 
-/// A line of a listing in its parts, which `Display` puts together: `3 sum = Add(0, 2) {auto_broadcast=none} : f32[2]`.
+/// Line of a listing, as parts that `Display` joins: `3 sum = Add(0, 2) {auto_broadcast=none} : f32[2]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Line {
     /// The id of the layer.
     pub id: LayerId,
-    /// Its name, in quotes where it needs them.
+    /// The name, in quotes if needed.
     pub name: String,
-    /// Its operation, with the operation set where that says which revision it is.
+    /// The operation, with its operation set if that identifies the revision.
     pub operation: String,
-    /// What feeds it, or the values of a constant, in parentheses; empty if there is nothing.
+    /// The inputs, or the values of a constant, in parentheses; empty if there are none.
     pub arguments: String,
-    /// The attributes that say more than their defaults and the types do, in braces; empty if there are none.
+    /// The attributes that differ from their defaults and do not follow from the types, in braces; empty if there are
+    /// none.
     pub attributes: String,
     /// The names of a model output.
     names: Vec<String>,
@@ -106,7 +107,7 @@ pub struct Line {
 }
 
 impl Line {
-    /// The line of a layer. `folds` shows constants where they are used, as patterns have them: `Add(0, 1.5)`,
+    /// Returns the line of a layer. `folds` shows constants inside their consumers, as patterns do: `Add(0, 1.5)`,
     /// `MatMul(0, weight: const f16[64,64])`.
     ///
     /// # Examples
@@ -165,7 +166,7 @@ impl Display for Line {
     }
 }
 
-/// A constant where it is used: its values if they are few, else its name and type.
+/// Formats a constant inside its consumer: its values if they are few, else its name and type.
 fn folded(layer: &Layer, weights: &Weights) -> String {
     const FEW: u64 = 8;
     let outputs: Vec<_> = layer.outputs().iter().map(ToString::to_string).collect();
@@ -185,13 +186,13 @@ fn output(port: &OutputPort, with_names: bool) -> String {
     text
 }
 
-/// The line above a body: its name, and how it is connected to its layer.
+/// Returns the line above a body: its name, and its connections to the layer.
 #[must_use]
 pub fn body_line(layer: &Layer, body: &Body) -> String {
     format!("{}{}", Quoted::word(body.name()), wiring(layer, body))
 }
 
-/// An operation with its operation set where that is not the one that a text without one means.
+/// An operation with its operation set, unless that is the default.
 struct Operation<'a>(&'a Layer);
 
 impl Display for Operation<'_> {
@@ -212,7 +213,7 @@ impl Display for Operation<'_> {
     }
 }
 
-/// `4`, or `4.1` where layer 4 has more than one output; `-` for none.
+/// Formats `4`, or `4.1` if layer 4 has more than one output; `-` for none.
 fn tensor(graph: &Graph, output: Option<Output>) -> String {
     match output {
         None => "-".to_owned(),
@@ -223,7 +224,7 @@ fn tensor(graph: &Graph, output: Option<Output>) -> String {
     }
 }
 
-/// The values of a small Constant.
+/// Returns the values of a small Constant.
 fn constant(layer: &Layer, weights: &Weights) -> Option<Array> {
     let output = layer.outputs().first().filter(|_| ops::kind(layer) == LayerKind::Constant)?;
     let count = output.shape().element_count().filter(|&count| count <= MOST_READ)?;
@@ -232,11 +233,11 @@ fn constant(layer: &Layer, weights: &Weights) -> Option<Array> {
     let bytes = weights.read(layer.byte_count("offset")?, length)?;
     let array = Array::decode(output.element_type(), dims, &bytes)?;
     let printable = count as usize <= MOST_VALUES || value::is_filled(&array);
-    // Values that could not be written again, such as the codes of `nf4`, are left out.
+    // Values that cannot be written back, such as the codes of `nf4`, are omitted.
     (printable && array.encode().is_some_and(|again| again == bytes)).then_some(array)
 }
 
-/// The attributes that say more than their defaults and the types do.
+/// Returns the attributes that differ from their defaults and do not follow from the types.
 fn telling_attributes(layer: &Layer) -> impl Iterator<Item = String> {
     let operation = layer.operation();
     let implied: &[&str] = match ops::kind(layer) {
@@ -251,7 +252,7 @@ fn telling_attributes(layer: &Layer) -> impl Iterator<Item = String> {
     telling.map(|attribute| format!("{}={}", Quoted::word(attribute.name()), attribute_value(attribute.value())))
 }
 
-/// A value of an attribute: `a, b` as a list, anything else as it is.
+/// Formats a value of an attribute: `a, b` as a list, other text unchanged.
 fn attribute_value(text: &str) -> String {
     let items: Vec<_> = text.split(", ").collect();
     if items.len() > 1 && items.iter().all(|item| !item.is_empty() && item.chars().all(is_bare)) {
@@ -260,7 +261,7 @@ fn attribute_value(text: &str) -> String {
     Quoted::word(text).to_string()
 }
 
-/// How a body is tied to its layer: ` (in 1 -> 0, in 2 -> 3 {axis=0}, out 5 -> 0, back 6 -> 3)`.
+/// Formats the connections of a body to its layer: ` (in 1 -> 0, in 2 -> 3 {axis=0}, out 5 -> 0, back 6 -> 3)`.
 fn wiring(layer: &Layer, body: &Body) -> String {
     let entry = |entry: &PortMapEntry| {
         let ids: Vec<_> = match entry.direction {

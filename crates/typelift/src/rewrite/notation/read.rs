@@ -1,4 +1,4 @@
-//! Making a model of a listing.
+//! Building a model from a listing.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -19,20 +19,21 @@ use crate::model::weights::{Weights, stored_size};
 use crate::ops::{self, LayerKind};
 use crate::text::xml::{self, WriteOptions};
 
-/// The most bytes of constants: a listing is for looking and testing.
+/// Limit on the bytes of constants: a listing is for reading and testing.
 const MOST_BYTES: usize = 1 << 28;
 /// Constants start at multiples of this in the weights.
 const ALIGNMENT: usize = 64;
 
 impl Model {
-    /// Reads a model in the notation: what [`to_text`](Self::to_text) and [`Display`](std::fmt::Display) print, and less.
+    /// Parses a model in the notation: the output of [`to_text`](Self::to_text) and [`Display`](std::fmt::Display), and
+    /// shorter text.
     ///
-    /// Ids, types and shapes may be left out, except those of Parameters: ids are counted, types and shapes are inferred.
-    /// A layer is named by its id or its name. An operation without an operation set is the oldest of its revisions. A
-    /// constant without values holds zeros; if no constant has values, the model has no weights.
+    /// Ids, types and shapes may be omitted, except those of Parameters: ids are counted, types and shapes are
+    /// inferred. A layer is referred to by its id or its name. An operation without an operation set has its oldest
+    /// revision. A constant without values holds zeros; if no constant has values, the model has no weights.
     ///
     /// # Errors
-    /// [`NotationError`] with the place of the fault.
+    /// [`NotationError`] with the position.
     ///
     /// # Examples
     /// ```
@@ -54,7 +55,7 @@ impl Model {
         let listing = Listing::read(text)?;
         let mut builder = Builder { text, bytes: Vec::new(), has_values: false };
         let graph = builder.read_graph(&listing.layers)?;
-        // Written and read again, so that the model has a text of its own, as one from a file has.
+        // The model is written and read again, so that it has a text like one from a file.
         let mut model = listing.empty_model(text)?;
         model.graph = graph;
         let source =
@@ -83,7 +84,7 @@ impl Listing {
         Ok(model)
     }
 
-    /// What the reader found wrong, at the line of its layer.
+    /// Returns the reader's error, at the line of its layer.
     fn fault(&self, text: &str, found: &[Diagnostic]) -> NotationError {
         let error = found.iter().find(|diagnostic| diagnostic.is_error());
         let layer = error.and_then(|error| error.layer.as_ref()).filter(|layer| layer.place.is_model());
@@ -93,12 +94,12 @@ impl Listing {
     }
 }
 
-/// Makes graphs of what is written.
+/// Builder of graphs from parsed lines.
 struct Builder<'a> {
     text: &'a str,
     /// The constants so far.
     bytes: Vec<u8>,
-    /// Whether one of them has values.
+    /// True if one of them has values.
     has_values: bool,
 }
 
@@ -114,7 +115,7 @@ impl Builder<'_> {
         for (line, id) in lines.iter().zip(ids(lines)) {
             let mut layer = self.read_layer(line, used.get(&id).copied().unwrap_or_default())?;
             layer.id = id;
-            // What has a place in a file keeps it among the others.
+            // A layer with a position in a file keeps it relative to the others.
             layer.span = Some(Span::default());
             if !taken.insert(id) || id.0 > LayerId::LARGEST {
                 return Err(self.error(&line.span, format!("the id {id} is taken, or larger than ids can be")));
@@ -192,7 +193,7 @@ impl Builder<'_> {
         Ok(layer)
     }
 
-    /// Puts the values of a constant into the weights.
+    /// Appends the values of a constant to the weights.
     fn read_constant(&mut self, line: &LayerText, layer: &mut Layer) -> Result<(), NotationError> {
         let written = line.outputs.as_ref().and_then(|outputs| outputs.first());
         let element_type = match (written, &line.values) {
@@ -277,7 +278,7 @@ impl Builder<'_> {
     }
 }
 
-/// The type of a constant that does not have one: i64 for whole numbers.
+/// Returns the type of a constant without one: i64 for integers.
 fn type_of(values: &Literal) -> ElementType {
     let is = |of: fn(&Number) -> bool| !values.numbers.is_empty() && values.numbers.iter().all(of);
     if is(|number| matches!(number, Number::Bool(_))) {
@@ -291,7 +292,7 @@ fn type_of(values: &Literal) -> ElementType {
     }
 }
 
-/// The id of each layer: the one it has, or one more than the largest before it.
+/// Returns the id of each layer: its own, or one more than the largest before it.
 fn ids(lines: &[LayerText]) -> impl Iterator<Item = LayerId> {
     lines.iter().scan(0_u64, |next, line| {
         let id = line.id.unwrap_or(*next);
@@ -300,10 +301,10 @@ fn ids(lines: &[LayerText]) -> impl Iterator<Item = LayerId> {
     })
 }
 
-/// What the layers of a graph can be named by.
+/// Index of the names of a graph's layers.
 struct Names<'a> {
     ids: HashSet<LayerId>,
-    /// Of several layers with one name the first.
+    /// The first of several layers with one name.
     named: HashMap<&'a str, LayerId>,
 }
 
@@ -316,7 +317,7 @@ impl<'a> Names<'a> {
         Self { ids: ids(lines).collect(), named }
     }
 
-    /// The tensor that is named by an id or a name, and perhaps `.1` for the second output.
+    /// Returns the tensor of an id or a name, with a suffix such as `.1` for the second output.
     fn find(&self, text: &str) -> Option<Output> {
         if let Some(layer) = self.find_layer(text) {
             return Some(Output { layer, port: 0 });
@@ -330,11 +331,11 @@ impl<'a> Names<'a> {
         id.or_else(|| self.named.get(text).copied())
     }
 
-    /// One more than the last output of each layer that something uses.
+    /// Returns the number of outputs of each layer that are used.
     fn used_outputs(&self, lines: &[LayerText]) -> HashMap<LayerId, usize> {
         let mut used = HashMap::new();
         for name in lines.iter().flat_map(|line| &line.inputs).filter_map(|input| input.name.as_deref()) {
-            // No operation has that number of outputs; the error is found where the input is connected.
+            // No operation has that many outputs; the error is reported when the input is connected.
             if let Some(output) = self.find(name).filter(|output| output.port < 1 << 16) {
                 let count = used.entry(output.layer).or_default();
                 *count = output.port.saturating_add(1).max(*count);
@@ -344,7 +345,7 @@ impl<'a> Names<'a> {
     }
 }
 
-/// Whether types or shapes are left out.
+/// True if types or shapes are omitted.
 fn is_incomplete(lines: &[LayerText]) -> bool {
     lines.iter().any(|line| {
         let outputs = line.outputs.as_ref();
@@ -353,7 +354,8 @@ fn is_incomplete(lines: &[LayerText]) -> bool {
     })
 }
 
-/// Gives outputs the types and shapes that are written, which XML cannot hold whole, and the others those of `inferred`.
+/// Sets the types and shapes that are written, which XML cannot express completely, and takes the others from
+/// `inferred`.
 fn declare(graph: &mut Graph, inferred: Option<&Graph>, lines: &[LayerText]) {
     for (line, id) in lines.iter().zip(ids(lines)) {
         let inferred = inferred.and_then(|graph| graph.layer(id));

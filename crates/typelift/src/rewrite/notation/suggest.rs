@@ -1,17 +1,18 @@
-//! What was probably meant where a text in the notation cannot be read.
+//! Suggestions for text in the notation that cannot be parsed.
 
-/// The word that is close enough to `word` to be what was meant; of several the closest, then the first.
+/// Returns the known word that is most similar to `word`, if it is similar enough. Among equals the first one is
+/// returned.
 pub(crate) fn closest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let wanted = word.to_lowercase();
-    // One letter in three may differ, none of a name of one.
+    // One letter in three may differ; none in a word of one letter.
     let limit = wanted.chars().count().div_ceil(3).min(wanted.chars().count().saturating_sub(1));
     let scored = known.into_iter().map(|known| (distance(&wanted, &known.to_lowercase(), limit), known));
     let near = scored.filter_map(|(distance, known)| Some((distance?, known)));
     near.min_by_key(|&(distance, _)| distance).map(|(_, known)| known)
 }
 
-/// How many letters must be added, removed, changed or swapped with the next one to make one word the other; `None` where
-/// that is more than `limit`.
+/// Returns the number of letters to add, remove, change or swap with a neighbour to turn one word into the other;
+/// `None` if it exceeds `limit`.
 fn distance(a: &str, b: &str, limit: usize) -> Option<usize> {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
     if a.len().abs_diff(b.len()) > limit || a.len().max(b.len()) > 200 {

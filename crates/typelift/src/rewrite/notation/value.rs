@@ -8,7 +8,7 @@ use typelift_promote::{ElementType, Kind};
 use super::{Cursor, NotationError};
 use crate::ops::values::array::{Array, Data, round, wrap};
 
-/// A number as it is written.
+/// Number as written.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Number {
     Int(i128),
@@ -25,7 +25,7 @@ impl Number {
         }
     }
 
-    /// Its value in an integer type; `None` for a fraction, or if it is out of range.
+    /// Returns its value in an integer type; `None` for a fraction, or if it is out of range.
     pub(crate) fn to_int(self, ty: ElementType) -> Option<i128> {
         let value = match self {
             Self::Int(value) => value,
@@ -38,20 +38,20 @@ impl Number {
     }
 }
 
-/// A constant as it is written: a number, or a list of numbers.
+/// Constant as written: a number, or a list of numbers.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Literal {
     pub(crate) numbers: Vec<Number>,
-    /// The lengths of the lists, outermost first; none for a number.
+    /// The lengths of the lists, outermost first; empty for a number.
     pub(crate) dims: Vec<usize>,
     pub(crate) span: Range<usize>,
 }
 
-/// Lists in lists deeper than this are refused.
+/// Limit on the nesting of lists.
 const DEEPEST: usize = 16;
 
 impl Literal {
-    /// Reads a number or a list, if one comes here.
+    /// Parses a number or a list, if one comes here.
     pub(crate) fn read(cursor: &mut Cursor) -> Result<Option<Self>, NotationError> {
         cursor.skip_space();
         let start = cursor.at;
@@ -60,7 +60,7 @@ impl Literal {
             return Ok(Some(Self { numbers: vec![number], dims: Vec::new(), span: start..cursor.at }));
         }
         let (mut numbers, mut dims) = (Vec::new(), Vec::<Option<usize>>::new());
-        // How many items each open list has, the innermost last, and how deep the numbers are.
+        // The number of items in each open list, the innermost last, and the depth of the numbers.
         let (mut open, mut deepest) = (Vec::<usize>::new(), None);
         loop {
             cursor.skip_space();
@@ -104,8 +104,8 @@ impl Literal {
         }
     }
 
-    /// The constant of this type; a number fills `dims`. `None` where the type cannot hold the numbers, or the dims have
-    /// another number of elements.
+    /// Returns the constant of this type; a number fills `dims`. `None` if the type cannot hold the numbers, or if the
+    /// dimensions have another number of elements.
     pub(crate) fn to_array(&self, ty: ElementType, dims: &[usize]) -> Option<Array> {
         let count = dims.iter().try_fold(1_usize, |count, &dim| count.checked_mul(dim))?;
         let fill = if self.dims.is_empty() { self.numbers.first() } else { None };
@@ -126,23 +126,23 @@ impl Literal {
         }
     }
 
-    /// A whole number.
+    /// Creates an integer.
     pub(crate) fn whole(number: i128, span: Range<usize>) -> Self {
         Self { numbers: vec![Number::Int(number)], dims: Vec::new(), span }
     }
 
-    /// Whether it is this one number.
+    /// True if it is this single number.
     pub(crate) fn is_number(&self, number: f64) -> bool {
         let own = self.numbers.first().filter(|_| self.dims.is_empty()).map(|own| own.to_float());
         own.is_some_and(|own| own == number || own as f32 == number as f32)
     }
 
-    /// Whether all its numbers are whole.
+    /// True if all its numbers are integers.
     pub(crate) fn is_whole(&self) -> bool {
         self.numbers.iter().all(|number| matches!(number, Number::Int(_)))
     }
 
-    /// Whether a constant holds this: the same numbers in the same order, or in every place the one number.
+    /// True if a constant has the same numbers in the same order, or the single number everywhere.
     pub(crate) fn is_held_by(&self, array: &Array) -> bool {
         if array.len() == 0 {
             return self.numbers.is_empty();
@@ -165,8 +165,7 @@ impl Literal {
     }
 }
 
-/// Whether values are all `same` as the first one of those that are wanted, or as many are and each is as the one in its
-/// place.
+/// True if all values are the `same` as the single wanted one, or each is the same as the wanted one at its position.
 fn holds<T>(
     values: impl ExactSizeIterator<Item = T>,
     fills: bool,
@@ -176,7 +175,7 @@ fn holds<T>(
     (fills || values.len() == wanted) && values.enumerate().all(|(at, value)| same(if fills { 0 } else { at }, value))
 }
 
-/// A number, `true`, `false`, `inf` or `nan`, if one comes here.
+/// Parses a number, `true`, `false`, `inf` or `nan`, if one comes here.
 fn read_number(cursor: &mut Cursor) -> Option<Number> {
     let rest = cursor.rest();
     let signed = rest.starts_with('-');
@@ -201,7 +200,7 @@ fn read_number(cursor: &mut Cursor) -> Option<Number> {
     Some(number)
 }
 
-/// The length of digits, a fraction and an exponent. A range `1..5` ends before its dots.
+/// Returns the length of digits, a fraction and an exponent. A range `1..5` ends before its dots.
 fn number_length(text: &str) -> usize {
     let digits = |from: usize| text[from..].bytes().take_while(u8::is_ascii_digit).count();
     let mut length = digits(0);
@@ -218,7 +217,7 @@ fn number_length(text: &str) -> usize {
     length
 }
 
-/// The shortest text that is this number in a floating-point type.
+/// Returns the shortest text of this number in a floating-point type.
 pub(crate) fn number(ty: ElementType, value: f64) -> String {
     if !value.is_finite() {
         return value.to_string().to_lowercase();
@@ -226,7 +225,7 @@ pub(crate) fn number(ty: ElementType, value: f64) -> String {
     let shortest = (0..17).map(|digits| format!("{value:.digits$e}"));
     let text = shortest.into_iter().find(|text| text.parse().is_ok_and(|parsed| round(ty, parsed) == value));
     let text = text.unwrap_or_else(|| format!("{value:e}"));
-    // Digits and exponent as people write them.
+    // Digits and exponent in the usual form.
     let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
     match exponent.parse::<i32>() {
         Ok(-5..=15) => text.parse::<f64>().map_or(text.clone(), |short| short.to_string()),
@@ -234,7 +233,7 @@ pub(crate) fn number(ty: ElementType, value: f64) -> String {
     }
 }
 
-/// Whether the notation writes one number for all values of a constant.
+/// True if the notation writes one number for all values of a constant.
 pub(crate) fn is_filled(array: &Array) -> bool {
     let is_boolean = array.element_type == ElementType::Boolean;
     let alike = match &array.data {
@@ -250,7 +249,7 @@ pub(crate) fn is_filled(array: &Array) -> bool {
     alike && (array.len() > 1 || array.len() == 1 && array.dims.len() != 1)
 }
 
-/// The values of a constant as the notation writes them: a number where all are the same, else lists.
+/// Formats the values of a constant: a number if all are equal, else lists.
 pub(crate) fn print(array: &Array) -> String {
     let is_filled = is_filled(array);
     let count = if is_filled { 1 } else { array.len() };

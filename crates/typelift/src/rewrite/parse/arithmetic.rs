@@ -1,4 +1,4 @@
-//! Products, sums and what is in them.
+//! Parsing of products, sums and their operands.
 
 use std::ops::Range;
 
@@ -10,15 +10,15 @@ use crate::rewrite::term::{
     Chain, ChainKind, DimPattern, DimsPart, FUNCTIONS, Factor, Function, LayerTerm, Number, Rest, TermKind, Times,
 };
 
-/// A part of a chain that is being read.
+/// A part of a chain that is being parsed.
 struct Part {
     factor: Factor,
-    /// Where it is written.
+    /// The position in the text.
     span: Range<usize>,
 }
 
 impl Parser<'_> {
-    /// A pattern with its arithmetic.
+    /// Parses a pattern with its arithmetic.
     pub(super) fn chain(&mut self) -> Result<usize, NotationError> {
         self.patterns(&[("+", 1.0), ("-", -1.0)], ChainKind::Sum)
     }
@@ -52,7 +52,7 @@ impl Parser<'_> {
         Ok(Part { factor: Factor { term, power: power * sign, optional }, span: start..self.cursor.at })
     }
 
-    /// `x`, `x^2`, `x?`, `-x`
+    /// Parses `x`, `x^2`, `x?`, `-x`.
     fn factor(&mut self) -> Result<(usize, f64, bool), NotationError> {
         self.cursor.skip_space();
         let start = self.cursor.at;
@@ -83,7 +83,7 @@ impl Parser<'_> {
         self.put(span, TermKind::Chain(Chain { kind: ChainKind::Product, factors: Vec::new(), literal }))
     }
 
-    /// Parts as one chain: numbers are folded, chains of the same kind are opened.
+    /// Joins parts into one chain: numbers are combined, chains of the same kind are flattened.
     fn join(&mut self, kind: ChainKind, parts: Vec<Part>, span: Range<usize>) -> Result<usize, NotationError> {
         let mut chain = Chain { kind, factors: Vec::new(), literal: None };
         for Part { factor, span } in parts {
@@ -138,7 +138,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// A term of a pattern without signs around it; whether `?` comes after it.
+    /// Parses a term of a pattern without operators around it. The flag is true if `?` follows.
     fn pattern_operand(&mut self) -> Result<(usize, bool), NotationError> {
         self.cursor.skip_space();
         let start = self.cursor.at;
@@ -169,7 +169,7 @@ impl Parser<'_> {
         self.named(start)
     }
 
-    /// `(Add|Subtract)`, if it comes here, with an opening parenthesis after it.
+    /// Parses `(Add|Subtract)`, if it comes here, with an opening parenthesis after it.
     pub(super) fn operations_ahead(&mut self) -> Option<Vec<(String, Range<usize>)>> {
         let mut ahead = self.cursor.clone();
         ahead.eat("(");
@@ -188,7 +188,7 @@ impl Parser<'_> {
         })
     }
 
-    /// Sums of constants, or one operand: the right side of a rule, or of a comparison.
+    /// Parses sums of constants, or one operand: the right side of a rule, or of a comparison.
     pub(super) fn sum(&mut self) -> Result<usize, NotationError> {
         self.deeper(|parser| parser.expression_chain(&[("+", Function::Add), ("-", Function::Subtract)], Self::product))
     }
@@ -220,7 +220,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A comparison, or something that is true or false.
+    /// Parses a comparison, or a boolean term.
     pub(super) fn comparison(&mut self) -> Result<usize, NotationError> {
         const SIGNS: [(&str, Function); 6] = [
             ("==", Function::Equal),
@@ -256,7 +256,7 @@ impl Parser<'_> {
         Ok(left)
     }
 
-    /// `[1?, C, 1...]`, which a list is compared with.
+    /// Parses `[1?, C, 1...]`, with which a list is compared.
     fn dims_like(&mut self, list: usize) -> Result<Vec<DimsPart>, NotationError> {
         self.cursor.expect("[")?;
         let certain = self.is_certain(list);
@@ -308,7 +308,7 @@ impl Parser<'_> {
         Ok(DimPattern::Name(name))
     }
 
-    /// Whether every match has what a term speaks of.
+    /// True if every match has the names of a term.
     fn is_certain(&self, term: usize) -> bool {
         match &self.side.terms[term].kind {
             TermKind::Name { name, .. } | TermKind::List(name) => self.parsed.names[*name].certain,
@@ -317,7 +317,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Whether the values of a term of an expression can be known.
+    /// True if the values of an expression's term can be known.
     fn is_constant(&self, term: usize) -> bool {
         match &self.side.terms[term].kind {
             TermKind::Literal(_)
@@ -360,7 +360,7 @@ impl Parser<'_> {
         self.put(span, TermKind::Layer(layer))
     }
 
-    /// A term of an expression without signs around it.
+    /// Parses a term of an expression without operators around it.
     fn operand(&mut self) -> Result<usize, NotationError> {
         self.cursor.skip_space();
         let start = self.cursor.at;
@@ -389,7 +389,7 @@ impl Parser<'_> {
         if self.cursor.rest().starts_with('[') { self.slice(start, term) } else { Ok(term) }
     }
 
-    /// The operands of a function, from after its parenthesis.
+    /// Parses the operands of a function, from after its parenthesis.
     pub(super) fn function(
         &mut self,
         start: usize,
@@ -442,7 +442,7 @@ impl Parser<'_> {
         Ok(Some(axis.numbers[0].to_float() as i64))
     }
 
-    /// A word of a condition that is an element type.
+    /// Parses a word of a condition as an element type.
     pub(super) fn type_named(&mut self, start: usize, text: &str) -> Result<Option<usize>, NotationError> {
         match ElementType::from_name(text) {
             Some(ty) if self.mode == Mode::Condition => self.put(start..self.cursor.at, TermKind::Type(ty)).map(Some),
@@ -451,10 +451,10 @@ impl Parser<'_> {
     }
 }
 
-/// Limit on the parts of a list of dims that may be there more or less than once: each place of each is tried.
+/// Limit on the parts of a dimension test that may be repeated or absent: each position of each is tried.
 const MOST_OPEN: usize = 4;
 
-/// Limit on the parts of a chain: each is tried in the place of each other.
+/// Limit on the parts of a chain: each is tried in place of each other.
 const MOST_FACTORS: usize = 8;
 
 /// Adds a number to those of a chain.
@@ -471,7 +471,7 @@ fn fold(chain: &mut Chain, value: f64, power: f64, tolerant: bool, span: Range<u
 }
 
 impl LayerTerm {
-    /// A layer without inputs, in any revision.
+    /// Creates a layer without inputs, in any revision.
     pub(super) fn new(operation: &str, head: Range<usize>) -> Self {
         Self {
             operation: operation.to_owned(),

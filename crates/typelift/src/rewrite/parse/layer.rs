@@ -1,4 +1,4 @@
-//! Operations with their inputs and attributes.
+//! Parsing of operations with their inputs and attributes.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use crate::ops::{self, AttrKind};
 use crate::rewrite::notation::{NotationError, attribute_value, closest, word};
 use crate::rewrite::term::{AttributeTerm, AttributeValue, Branch, FUNCTIONS, LayerTerm, Name, Rest, TermKind};
 
-/// An operation as it is written, with the marks after it.
+/// An operation as written, with the signs after it.
 struct Head {
     text: String,
     is_quoted: bool,
@@ -18,7 +18,7 @@ struct Head {
 }
 
 impl Parser<'_> {
-    /// A tensor or an operation; whether `?` comes after a tensor.
+    /// Parses a tensor or an operation. The flag is true if `?` follows a tensor.
     pub(super) fn named(&mut self, start: usize) -> Result<(usize, bool), NotationError> {
         let quoted = self.cursor.quoted()?;
         let is_quoted = quoted.is_some();
@@ -52,7 +52,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The rest of an operation up to the end of its parenthesis, if this is one.
+    /// Parses the rest of an operation up to its closing parenthesis, if this is one.
     fn operation_ahead(&mut self, start: usize, text: &str, is_quoted: bool) -> Result<Option<Head>, NotationError> {
         let mut ahead = self.cursor.clone();
         let version = if ahead.eat_here("-") {
@@ -112,7 +112,7 @@ impl Parser<'_> {
         self.layer(start, LayerTerm { optional, shared, ..layer })
     }
 
-    /// The pattern that a definition gives for these operands.
+    /// Returns the pattern of a definition for these operands.
     fn inline(&mut self, start: usize, name: &str) -> Result<usize, NotationError> {
         let mut operands = vec![self.alternatives()?];
         while self.cursor.eat(",") {
@@ -138,7 +138,8 @@ impl Parser<'_> {
         Ok(term)
     }
 
-    /// `(Add|Subtract)(…)`, from after the second opening parenthesis: one of several operations with the same operands.
+    /// Parses `(Add|Subtract)(…)`, from after the second opening parenthesis: one of several operations with the same
+    /// operands.
     pub(super) fn layer_of_several(
         &mut self,
         start: usize,
@@ -162,7 +163,7 @@ impl Parser<'_> {
         self.put(start..self.cursor.at, TermKind::Either(branches))
     }
 
-    /// The operation of a layer, which must be known unless it is in quotes or of an extension.
+    /// Returns the operation of a layer, which must be known unless it is in quotes or of an extension.
     fn head(&mut self, head: Head) -> Result<LayerTerm, NotationError> {
         let Head { text, is_quoted, version, span, .. } = head;
         let number = version.as_deref().and_then(|version| version.trim_start_matches("opset").parse::<u8>().ok());
@@ -195,7 +196,7 @@ impl Parser<'_> {
         Ok(LayerTerm { version, ..LayerTerm::new(&operation, span) })
     }
 
-    /// The inputs and attributes of a layer, from after the parenthesis.
+    /// Parses the inputs and attributes of a layer, from after the parenthesis.
     fn layer(&mut self, start: usize, mut layer: LayerTerm) -> Result<usize, NotationError> {
         let measures = std::mem::take(&mut self.measures);
         let least = rows_of(&layer).iter().map(|row| *row.input_counts().start()).max().unwrap_or(usize::MAX);
@@ -243,7 +244,7 @@ impl Parser<'_> {
         Ok(term)
     }
 
-    /// `xs...`, if it comes here: any number of tensors.
+    /// Parses `xs...`, if it comes here: any number of tensors.
     pub(super) fn list(&mut self) -> Result<Option<usize>, NotationError> {
         self.cursor.skip_space();
         let start = self.cursor.at;
@@ -254,7 +255,7 @@ impl Parser<'_> {
         }
         self.cursor = ahead;
         let span = start..self.cursor.at;
-        // What has no name is the same nowhere.
+        // Each unnamed part is separate.
         let known = self.parsed.names.iter().position(|known| known.text == text && text != "_");
         let name = match known {
             Some(name) if self.parsed.names[name].is_list => name,
@@ -272,7 +273,7 @@ impl Parser<'_> {
         self.put(span, TermKind::List(name)).map(Some)
     }
 
-    /// Adds an input of a pattern; one with `?` may be missing.
+    /// Adds an input of a pattern; one with `?` is optional.
     fn input(&mut self, layer: &mut LayerTerm, input: usize) -> Result<(), NotationError> {
         let optional = match &self.side.terms[input].kind {
             TermKind::Chain(chain) => match &chain.factors[..] {
@@ -297,7 +298,8 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// `...`: in a replacement the rest of the matched layer that has the same operation, or else of the root.
+    /// Parses `...`. In a replacement it stands for the remaining inputs or attributes of the matched layer with the
+    /// same operation, or else of the root.
     fn rest(&mut self, layer: &LayerTerm, has: fn(&LayerTerm) -> Rest) -> Result<Rest, NotationError> {
         self.cursor.skip_space();
         let start = self.cursor.at;
@@ -423,7 +425,7 @@ impl Parser<'_> {
     }
 }
 
-/// The rows that a layer term can mean.
+/// Returns the rows that a layer term can stand for.
 pub(in crate::rewrite) fn rows_of(layer: &LayerTerm) -> Vec<&'static ops::Operation> {
     match &layer.version {
         Some(version) => ops::lookup(&layer.operation, version).into_iter().collect(),

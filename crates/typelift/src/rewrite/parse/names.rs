@@ -1,4 +1,4 @@
-//! Names of tensors, and variables.
+//! Parsing of names of tensors, and of variables.
 
 use std::ops::Range;
 
@@ -9,10 +9,10 @@ use crate::rewrite::apply::operations_of;
 use crate::rewrite::notation::{NotationError, closest, element_type, shape};
 use crate::rewrite::term::{Link, Name, Source, TermKind};
 
-/// The layers of a chain between one of its parts and its end, with Square roots and Negatives among them.
+/// The number of layers between a part of a chain and its end, including square roots and negations.
 const MOST_IN_CHAIN: usize = 16;
 
-/// Names as a set of positions.
+/// A set of names, by their positions.
 type Names = std::collections::BTreeSet<usize>;
 
 impl Parser<'_> {
@@ -29,7 +29,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A name in a pattern, with what is asked of it; whether `?` comes after it.
+    /// Parses a name in a pattern with its constraints. The flag is true if `?` follows.
     pub(super) fn tensor(&mut self, start: usize, text: String) -> Result<(usize, bool), NotationError> {
         let span = start..self.cursor.at;
         let optional = self.cursor.eat_here("?");
@@ -60,7 +60,7 @@ impl Parser<'_> {
         Ok((term, optional))
     }
 
-    /// `: const f32|f16[1,?]`; whether it must be a constant.
+    /// Parses `: const f32|f16[1,?]`. The result is true if it must be a constant.
     pub(super) fn constraint(&mut self, term: usize) -> Result<bool, NotationError> {
         if !self.cursor.eat(":") {
             return Ok(false);
@@ -93,7 +93,7 @@ impl Parser<'_> {
         ["with", "where", "if"].contains(&self.cursor.clone().word())
     }
 
-    /// A name in a replacement or a condition.
+    /// Parses a name in a replacement or a condition.
     pub(super) fn bound(&mut self, start: usize, text: &str) -> Result<usize, NotationError> {
         let span = start..self.cursor.at;
         if text == "root" && !self.parsed.names.iter().any(|name| name.text == text) {
@@ -131,7 +131,7 @@ impl Parser<'_> {
         self.put(span, TermKind::Name { name, constant })
     }
 
-    /// The list that `count` is about.
+    /// Parses the list in `count`.
     pub(super) fn counted(&mut self) -> Result<usize, NotationError> {
         self.cursor.skip_space();
         let start = self.cursor.at;
@@ -210,7 +210,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A variable after its `$`.
+    /// Parses a variable after its `$`.
     pub(super) fn variable(&mut self) -> Result<usize, NotationError> {
         let start = self.cursor.at;
         let name = self.cursor.run(|c| c.is_alphanumeric() || c == '_');
@@ -246,7 +246,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// Finds what joins each root to those before it.
+    /// Finds the links from each root to earlier ones.
     pub(super) fn find_links(&mut self) -> Result<(), NotationError> {
         let roots = self.side.roots.clone();
         let mut known = Names::new();
@@ -271,7 +271,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// By how many layers a term is at most downstream of what it is computed from.
+    /// Returns the largest number of layers between a term and its sources.
     fn depth_of(&self, term: usize) -> usize {
         let deepest = |terms: &mut dyn Iterator<Item = usize>| terms.map(|term| self.depth_of(term)).max().unwrap_or(0);
         match &self.side.terms[term].kind {
@@ -286,7 +286,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The names that each match of a term has. `open` are those whose definitions the term is part of.
+    /// Returns the names that each match of a term has. `open` are the names whose definitions contain the term.
     fn names_of(&self, term: usize, open: &mut Vec<usize>) -> Result<Names, NotationError> {
         let union = |terms: &[usize], open: &mut Vec<usize>| {
             terms.iter().try_fold(Names::new(), |mut names, &term| {
@@ -345,7 +345,7 @@ impl Parser<'_> {
     }
 }
 
-/// The element type that comes next, if one does.
+/// Parses the element type that comes next, if there is one.
 fn element_type_ahead(cursor: &mut crate::rewrite::notation::Cursor) -> Option<typelift_promote::ElementType> {
     typelift_promote::ElementType::from_name(cursor.word())
 }

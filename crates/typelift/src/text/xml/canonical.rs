@@ -44,7 +44,7 @@ pub(super) struct Layout<'a> {
 
 impl Layout<'_> {
     const CANONICAL: Self = Self { newline: "\n", indent: "", unit: "\t" };
-    /// All on one line.
+    /// The whole element on one line.
     pub(super) const INLINE: Self = Self { newline: "", indent: "", unit: "" };
 }
 

@@ -4,7 +4,7 @@ use memchr::memmem;
 
 use crate::findings::{Code, Diagnostic};
 
-/// How far into a file the first layers are looked for.
+/// Limit on the bytes in which the first layers are searched.
 const HEAD: usize = 1 << 14;
 
 /// The finding that a text is an execution graph where a model was expected; `None` if it is not one.

@@ -171,7 +171,7 @@ impl<'a> Search<'a> {
     /// Decides about a layer whose rule refuses its inputs.
     pub(super) fn decide(&mut self, case: &Case, fault: &Fault) -> Verdict {
         if kind(case.layer) == LayerKind::ConvertPromoteTypes {
-            // Its attributes state which promotions its author wants refused.
+            // The attributes of the layer say which promotions its author wants refused.
             return Verdict::Leave;
         }
         let groups = case.groups();

@@ -9,7 +9,7 @@ use super::super::tokens::Element;
 use super::{Fatal, Read, SHOWN};
 use crate::base::hash::{HashMap, HashSet};
 use crate::findings::{About, Code, Diagnostic, LayerRef, Severity};
-// As OpenVINO does, the reader decides by the type text alone which layers are dropped.
+// The reader decides by the type text alone which layers are dropped, as OpenVINO does.
 use crate::base::span::Span;
 use crate::model::graph::{Direction, Graph, Input, Layer, LayerId, Output, Start};
 

@@ -18,9 +18,9 @@ type Refused = (String, &'static str);
 
 /// Condition under which OpenVINO can read the value of an attribute.
 enum Reads {
-    /// It has no value, or accepts any.
+    /// The attribute has no value, or accepts any.
     Anything,
-    /// It is for use inside OpenVINO only.
+    /// The attribute is for use inside OpenVINO only.
     Nothing,
     /// The value of this attribute is valid, if it exists.
     If(&'static str, fn(&str) -> Result<(), Refused>),
