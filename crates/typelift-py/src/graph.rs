@@ -7,9 +7,8 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 use typelift::graph::{EditError, Names, NewLayer, Place};
-use typelift::ops;
 use typelift::promote::ElementType;
-use typelift::{Batch, Edit, Input, LayerId, Output, convert_values};
+use typelift::{Batch, Edit, Input, LayerId, Output, StatePair, convert_values};
 
 use crate::arrays::{Buffer, Held, copy};
 use crate::failure::Failure;
@@ -74,31 +73,12 @@ fn refused(error: EditError) -> Failure {
     Failure::Value(error.to_string())
 }
 
-/// Returns the layers to try, the best first. An operation without a revision means the oldest revision that accepts
-/// its inputs.
+/// Returns the layers to try, the best first: of an operation without a version, the oldest revision that has the
+/// attributes.
 fn new_layers((ty, version, name, attributes): Kind) -> Result<Vec<NewLayer>, Failure> {
-    let (ty, versions) = match (version, ty.rsplit_once('-')) {
-        (Some(version), _) => (ty.as_str(), vec![version]),
-        (None, Some((ty, opset))) if opset.bytes().all(|byte| byte.is_ascii_digit()) => {
-            (ty, vec![format!("opset{opset}")])
-        }
-        (None, _) => {
-            let revisions = ops::all().filter(|operation| operation.name() == ty);
-            (
-                ty.as_str(),
-                revisions.filter_map(|operation| Some(format!("opset{}", operation.opsets().next()?))).collect(),
-            )
-        }
-    };
-    if versions.is_empty() {
-        return Err(Failure::Value(format!("no operation is called `{ty}`; one of an extension needs its version=")));
-    }
-    let layers = versions.into_iter().map(|version| {
-        let new = NewLayer::new(ty, &version);
-        let new = attributes.iter().fold(new, |new, (name, value)| new.with_attribute(name, value));
-        name.iter().fold(new, |new, name| new.named(name))
-    });
-    Ok(layers.collect())
+    let attributes: Vec<_> = attributes.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    let layers = typelift::edit::revisions(&ty, version.as_deref(), &attributes).map_err(refused)?;
+    Ok(layers.into_iter().map(|new| name.iter().fold(new, |new, name| new.named(name))).collect())
 }
 
 /// Applies an edit with the first of several layers that is not refused.
@@ -172,7 +152,7 @@ impl Graph {
         py: Python<'_>,
         edit: impl FnOnce(&mut Edit<'_>) -> Result<T, EditError> + Send + 'static,
     ) -> PyResult<T> {
-        self.with(py, |graph| edit(graph).map_err(refused))
+        self.with(py, |graph| edit(graph).map_err(|error| Failure::Value(error.describe(graph))))
     }
 
     fn layer<T: Send + 'static>(
@@ -365,6 +345,32 @@ impl Graph {
     fn remove_unused(&self, py: Python<'_>, ids: Vec<u64>) -> PyResult<Vec<u64>> {
         let removed = self.edit(py, move |edit| edit.remove_unused(ids.into_iter().map(LayerId)))?;
         Ok(removed.into_iter().map(|id| id.0).collect())
+    }
+
+    fn redirect(&self, py: Python<'_>, old: Tensor, new: Tensor) -> PyResult<Vec<u64>> {
+        let removed = self.edit(py, move |edit| edit.redirect(output(old), output(new)))?;
+        Ok(removed.into_iter().map(|id| id.0).collect())
+    }
+
+    fn remove_outputs(&self, py: Python<'_>, ids: Vec<u64>) -> PyResult<Vec<u64>> {
+        let results: Vec<_> = ids.into_iter().map(LayerId).collect();
+        let removed = self.edit(py, move |edit| edit.remove_outputs(&results))?;
+        Ok(removed.into_iter().map(|id| id.0).collect())
+    }
+
+    fn order(&self, py: Python<'_>, ids: Vec<u64>) -> PyResult<()> {
+        let ends: Vec<_> = ids.into_iter().map(LayerId).collect();
+        self.edit(py, move |edit| edit.order(&ends))
+    }
+
+    fn make_stateful(&self, py: Python<'_>, pairs: Vec<(u64, u64, String)>, beam: Option<Tensor>) -> PyResult<()> {
+        let pair = |(past, present, variable)| StatePair { past: LayerId(past), present: LayerId(present), variable };
+        let pairs: Vec<_> = pairs.into_iter().map(pair).collect();
+        self.edit(py, move |edit| edit.make_stateful(&pairs, beam.map(output)).map(drop))
+    }
+
+    fn make_stateless(&self, py: Python<'_>, variable: String, past: String, present: String) -> PyResult<()> {
+        self.edit(py, move |edit| edit.make_stateless(&variable, &past, &present))
     }
 
     fn rename(&self, py: Python<'_>, old: String, new: String) -> PyResult<()> {

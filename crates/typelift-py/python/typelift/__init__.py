@@ -55,6 +55,7 @@ from typelift._words import for_python as _for_python
 
 __version__ = _typelift.__version__
 
+# `open` is not here: `from typelift import *` must not replace the function of Python.
 __all__ = [
     "Application",
     "Applications",
@@ -102,7 +103,6 @@ __all__ = [
     "fix",
     "from_text",
     "loads",
-    "open",
     "promote",
     "promotion_table",
 ]

@@ -242,6 +242,14 @@ def _text(value: Any) -> str:
     return element_type(value)
 
 
+class Removed(list[int]):
+    """The ids of removed layers. `kept` has the names of the layers that were to be removed and stay, with the reason."""
+
+    def __init__(self, removed: Iterable[int], kept: dict[str, str]) -> None:
+        super().__init__(removed)
+        self.kept = kept
+
+
 class Graph:
     """Graph of a model during ``with model.edit() as graph``. At the end of the batch the model gets all edits; after
     an exception it gets none.
@@ -494,10 +502,94 @@ class Graph:
         """
         self._native.remove([self._layer(layer) for layer in layers])
 
-    def remove_unused(self, *layers: Union[GraphLayer, str, int]) -> int:
-        """Removes the unused ones of the layers, and everything that is unused after that. Returns the number of
-        removed layers."""
-        return len(self._native.remove_unused([self._layer(layer) for layer in layers]))
+    def remove_unused(self, *layers: Union[GraphLayer, str, int]) -> Removed:
+        """Removes the unused ones of the layers, and everything that is unused after that. Returns what was removed and
+        what was kept. Inputs, outputs and writes of state are always kept: :meth:`remove_outputs` removes outputs,
+        :meth:`remove` inputs.
+
+        >>> import typelift
+        >>> model = typelift.from_text("x = Parameter : f32[2]\\ny = Relu(x)\\nz = Abs(x)\\nr = Result(z)")
+        >>> with model.edit() as graph:
+        ...     removed = graph.remove_unused("y", "r", "z")
+        >>> len(removed), removed.kept
+        (1, {'r': 'it is an output of the model', 'z': 'r uses it'})
+        """
+        ids = [self._layer(layer) for layer in layers]
+        removed = self._native.remove_unused(ids)
+        kept = {self._native.name(id): self._why_kept(id) for id in ids if self._native.has(id)}
+        return Removed(removed, kept)
+
+    def _why_kept(self, id: int) -> str:
+        layer = GraphLayer(self, id)
+        own = {"Parameter": "an input of the model", "Result": "an output of the model", "Assign": "a write of state"}
+        if layer.type in own:
+            return f"it is {own[layer.type]}"
+        users = [user.name for tensor in layer.outputs for user, _ in tensor.consumers]
+        return f"{', '.join(users[:3])} use{'s' if len(users) == 1 else ''} it"
+
+    def redirect(self, old: TensorLike, new: TensorLike) -> Removed:
+        """Makes all consumers of `old` use `new`, and removes the layers, inputs and state that only `old` needed.
+        Layers that `new` is computed from keep `old`.
+
+        >>> import typelift
+        >>> model = typelift.from_text("x = Parameter : f32[2]\\ny = Relu(x)\\nz = Abs(y)\\nr = Result(z)")
+        >>> with model.edit() as graph:
+        ...     _ = graph.redirect("y", "x")
+        >>> [layer.name for layer in model]
+        ['x', 'z', 'r']
+        """
+        return Removed(self._native.redirect(self._tensor(old), self._tensor(new)), {})
+
+    def remove_outputs(self, *outputs: Union[GraphLayer, str, int]) -> Removed:
+        """Removes outputs, each the Result or the name of its tensor, and the layers, inputs and state that only they
+        needed."""
+        return Removed(self._native.remove_outputs([self._result(output) for output in outputs]), {})
+
+    def order(self, *ends: Union[GraphLayer, str, int]) -> None:
+        """Puts these inputs or outputs first, in this order. The others follow in the order that they have."""
+        found = [self._layer(end) for end in ends]
+        if any(GraphLayer(self, id).type != "Parameter" for id in found):
+            found = [self._result(end) for end in ends]
+        self._native.order(found)
+
+    def _result(self, output: Union[GraphLayer, str, int]) -> int:
+        layer = GraphLayer(self, self._layer(output))
+        if layer.type == "Result":
+            return layer.id
+        results = [user for tensor in layer.outputs for user, _ in tensor.consumers if user.type == "Result"]
+        if len(results) != 1:
+            raise ValueError(f"{output!r} is not an output of the model")
+        return results[0].id
+
+    def make_stateful(self, pairs: Mapping[str, str], beam: Optional[TensorLike] = None) -> None:
+        """Turns inputs, and the outputs that give their next values, into variables. Each is named by both names, as
+        OpenVINO's own transformation does.
+
+        >>> import typelift
+        >>> model = typelift.from_text('''
+        ...     x = Parameter : f32[1,1,4]
+        ...     past = Parameter : f32[1,?,4]
+        ...     all = Concat(past, x) {axis=1}
+        ...     present = Result(all)
+        ...     y = Abs(all)
+        ...     r = Result(y)
+        ... ''')
+        >>> with model.edit() as graph:
+        ...     graph.make_stateful({"past": "present"})
+        >>> model["past"].attributes["variable_id"]
+        'pastpresent'
+
+        Args:
+            pairs: The names of inputs, each with that of the output.
+            beam: A tensor of indices. Each variable is gathered by it when it is read.
+        """
+        native = [(self._layer(past), self._result(present), past + present) for past, present in pairs.items()]
+        self._native.make_stateful(native, None if beam is None else self._tensor(beam))
+
+    def make_stateless(self, variables: Mapping[str, tuple[str, str]]) -> None:
+        """Turns variables into inputs and outputs: the names of both by that of the variable."""
+        for variable, (past, present) in variables.items():
+            self._native.make_stateless(variable, past, present)
 
     def rename(self, old: str, new: str) -> None:
         """Renames a layer, a tensor, an input or an output."""

@@ -307,8 +307,11 @@ class Interface(Mapping[str, Tensor]):
         return self._tensor(self._layers[key])
 
     def __iter__(self) -> Iterator[str]:
-        """Iterates over the names of the layers: Parameters or Results."""
-        return (layer.name for layer in self._layers)
+        """Iterates over the names by which OpenVINO finds them: those of the tensors, or else of the layers."""
+        return map(self._name, self._layers)
+
+    def _name(self, layer: _typelift.Layer) -> str:
+        return next(iter(self._tensor(layer).names), layer.name)
 
     def __len__(self) -> int:
         return len(self._layers)

@@ -12,6 +12,7 @@ mod metadata;
 mod numbers;
 pub mod precision_marks;
 mod refuse;
+mod revisions;
 mod rewire;
 mod state;
 mod verbs;
@@ -22,6 +23,7 @@ use std::sync::Arc;
 pub use self::batch::Batch;
 pub use self::element::{Bf16, Element, F16};
 use self::refuse::check_names;
+pub use self::revisions::revisions;
 pub use self::state::StatePair;
 
 use crate::model::graph::{

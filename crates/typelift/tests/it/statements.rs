@@ -148,7 +148,7 @@ fn redirected_consumers_use_another_tensor() {
         SUM,
         &[
             ("redirect c -> c", "`c` would be redirected to itself"),
-            ("redirect d -> a", "Result 6"),
+            ("redirect d -> a", "Result 6 `r` would lose its name"),
             ("redirect c -> Convert(c) {destination_type=f16}", "cannot take the place of"),
             ("redirect c a", "expected `->`"),
         ],

@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use super::{FindError, Input, LayerId, Output};
+use super::{FindError, Graph, Input, Layer, LayerId, Output};
 
 /// Reason why an edit was refused.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -113,6 +113,50 @@ pub enum EditError {
     /// There is no such layer or tensor.
     #[error(transparent)]
     Find(#[from] FindError),
+}
+
+impl EditError {
+    /// Returns the message with the names of layers, as this graph has them.
+    ///
+    /// # Examples
+    /// ```
+    /// # use typelift::Model;
+    /// # let mut model = Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
+    /// let x = model.graph().find("x")?;
+    /// let error = model.edit(|graph| graph.remove(x)).unwrap_err();
+    /// assert_eq!(error.describe(model.graph()), "layer 0 `x` still feeds layer 2 `scaled`");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn describe(&self, graph: &Graph) -> String {
+        let layer = |id: LayerId| match graph.layer(id) {
+            Some(layer) => format!("layer {id} `{}`", layer.name()),
+            None => format!("layer {id}"),
+        };
+        match self {
+            Self::NoOutput(output) => format!("{} has no output {}", layer(output.layer), output.port),
+            Self::NoInput(input) => format!("{} has no input {}", layer(input.layer), input.port),
+            Self::NoBody { layer: id, at } => format!("{} has no body {at}", layer(*id)),
+            Self::InUse { layer: id, consumer } => format!("{} still feeds {}", layer(*id), layer(*consumer)),
+            Self::NamesResult { result } => {
+                format!("Result {result} `{}` would lose its name", graph.layer(*result).map_or("", Layer::name))
+            }
+            Self::Incompatible { from, from_type, to, to_type } => {
+                let (from, to) = (layer(from.layer), layer(to.layer));
+                format!("{from_type} of {from} cannot take the place of {to_type} of {to}")
+            }
+            Self::Cycle(layers) => {
+                let listed: Vec<_> = layers.iter().take(LISTED).map(|&id| layer(id)).collect();
+                let more = layers.len().saturating_sub(LISTED);
+                let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+                format!("{}{more} would form a cycle", listed.join(", "))
+            }
+            Self::HasBodies(id) => format!("{} keeps its bodies; add a layer for other ones", layer(*id)),
+            Self::Joined { layer: id, reason } => format!("{}: {reason}", layer(*id)),
+            Self::NameTaken { name, layer: id } => format!("the tensor of {} is called `{name}` already", layer(*id)),
+            _ => self.to_string(),
+        }
+    }
 }
 
 /// The number of names that an error lists.

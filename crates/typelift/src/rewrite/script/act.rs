@@ -61,7 +61,7 @@ impl Statement {
                     Ok(found.into_iter().flatten().map(|(tensor, _)| tensor).collect())
                 };
                 let (from, to) = (all(from)?, all(to)?);
-                model.edit(|edit| edit.extract(&from, &to)).map_err(text_of)
+                model.edit(|edit| edit.extract(&from, &to)).map_err(|error| error.describe(model.graph()))
             }
             Self::Inline { name } => inline(model, name),
             Self::Join { file, prefix, joints } => join(model, file, prefix, joints),
@@ -105,14 +105,14 @@ fn rename(model: &mut Model, old: &str, new: &str) -> Result<(), String> {
     let pairs: Vec<_> =
         names.into_iter().map(|name| renamed(old, new, &name).map(|new| (name, new))).collect::<Result<_, _>>()?;
     let edited = model.edit(|edit| pairs.iter().try_for_each(|(old, new)| edit.rename(old, new)));
-    edited.map_err(text_of)
+    edited.map_err(|error| error.describe(model.graph()))
 }
 
 fn tap(model: &mut Model, name: &str, new: Option<&str>) -> Result<(), String> {
     for (tensor, found) in tensors(model, name)? {
         let new = new.map(|new| if found == name { Ok(new.to_owned()) } else { renamed(name, new, &found) });
         let new = new.transpose()?;
-        model.edit(|edit| edit.expose(tensor, new.as_deref())).map_err(text_of)?;
+        model.edit(|edit| edit.expose(tensor, new.as_deref())).map_err(|error| error.describe(model.graph()))?;
     }
     Ok(())
 }
@@ -123,7 +123,7 @@ fn cut(model: &mut Model, names: &[String]) -> Result<(), String> {
             if model.graph().output(tensor).is_none() {
                 return Err(format!("`{found}` is computed from another tensor of the list, and was removed with it"));
             }
-            model.edit(|edit| edit.cut(tensor)).map_err(text_of)?;
+            model.edit(|edit| edit.cut(tensor)).map_err(|error| error.describe(model.graph()))?;
         }
     }
     Ok(())
@@ -148,7 +148,7 @@ fn inline(model: &mut Model, name: &str) -> Result<(), String> {
     }
     let edited =
         model.edit(|edit| known.iter().try_for_each(|(place, id, branch)| edit.at(place)?.inline(*id, *branch)));
-    edited.map_err(text_of)
+    edited.map_err(|error| error.describe(model.graph()))
 }
 
 /// Puts the model of a file after this one.
@@ -172,7 +172,7 @@ fn give_name(model: &mut Model, lets: &mut Lets, name: &str, value: &Formula) ->
         let tensor = value.build(edit, None)?;
         Ok((tensor, edit.added_since(start).collect::<Vec<_>>()))
     });
-    let (tensor, added) = edited.map_err(text_of)?;
+    let (tensor, added) = edited.map_err(|error| error.describe(model.graph()))?;
     lets.added.extend(added);
     lets.tensors.insert(name.to_owned(), tensor);
     Ok(())
@@ -191,7 +191,9 @@ fn set(model: &mut Model, name: &str, value: &Formula, lets: &Lets) -> Result<()
         let array = assigned(model, constant, Own { tensor, name: Some((name, found)) }, value, lets)?;
         let dims: Vec<_> = array.dims.iter().map(|&dim| dim as i64).collect();
         let bytes = array.encode().ok_or_else(|| format!("{} does not hold numbers", array.element_type))?;
-        model.edit(|edit| edit.set_constant(constant, array.element_type, &dims, &bytes)).map_err(text_of)?;
+        model
+            .edit(|edit| edit.set_constant(constant, array.element_type, &dims, &bytes))
+            .map_err(|error| error.describe(model.graph()))?;
     }
     Ok(())
 }
@@ -222,11 +224,11 @@ fn assigned(model: &Model, constant: LayerId, own: Own, value: &Formula, lets: &
 /// Writes a value into the metadata of the model or of layers.
 fn info(model: &mut Model, owner: &Owner, path: &str, value: &str) -> Result<(), String> {
     let (name, key) = match owner {
-        Owner::Model => return model.set_rt_info(path, value).map_err(text_of),
+        Owner::Model => return model.set_rt_info(path, value).map_err(|error| error.describe(model.graph())),
         Owner::Layers(name) => (name.as_str(), path),
         Owner::Named => match path.rsplit_once('/') {
             Some(parts) => parts,
-            None => return model.set_rt_info(path, value).map_err(text_of),
+            None => return model.set_rt_info(path, value).map_err(|error| error.describe(model.graph())),
         },
     };
     let fits = |known: &str| known == name || is_glob(name) && matches_glob(name, known);
@@ -235,16 +237,18 @@ fn info(model: &mut Model, owner: &Owner, path: &str, value: &str) -> Result<(),
         return ends::layout(model, name, value);
     }
     if let (true, Some(tensor)) = (found.is_empty(), port_named(model, name)) {
-        return model.edit(|edit| edit.set_tensor_rt_info(tensor, key, value)).map_err(text_of);
+        return model
+            .edit(|edit| edit.set_tensor_rt_info(tensor, key, value))
+            .map_err(|error| error.describe(model.graph()));
     }
     if !found.is_empty() {
         let edited = model.edit(|edit| found.iter().try_for_each(|&id| edit.set_rt_info(id, key, value)));
-        return edited.map_err(text_of);
+        return edited.map_err(|error| error.describe(model.graph()));
     }
     let near = closest(name, model.graph().layers().map(Layer::name));
     let is_named = matches!(owner, Owner::Named) && !is_glob(name);
     match near {
-        None if is_named => model.set_rt_info(path, value).map_err(text_of),
+        None if is_named => model.set_rt_info(path, value).map_err(|error| error.describe(model.graph())),
         Some(near) if is_named => {
             let model_path = format!("write `info : {path} = …` for metadata of the model");
             Err(format!("no layer is called `{name}`; did you mean `{near}`? {model_path}"))
@@ -264,11 +268,7 @@ fn port_named(model: &Model, name: &str) -> Option<Output> {
 fn keep(model: &mut Model, patterns: &[KeepPattern], marks: bool) -> Result<(), String> {
     let kept = Kept::find(model, patterns).map_err(|error| error.to_string())?;
     let done = if marks { precision::mark(model, &kept, Spelling::Both) } else { precision::unmark(model, &kept) };
-    done.map(|_| ()).map_err(text_of)
-}
-
-pub(super) fn text_of(error: EditError) -> String {
-    error.to_string()
+    done.map(|_| ()).map_err(|error| error.describe(model.graph()))
 }
 
 fn retype_input(model: &mut Model, name: &str, ty: ElementType, shape: Option<&Shape>) -> Result<(), String> {
@@ -314,7 +314,7 @@ fn before_input(
         }
         edit.connect_all(uses.into_iter().map(|input| (new, input)))
     });
-    edited.map_err(text_of)
+    edited.map_err(|error| error.describe(model.graph()))
 }
 
 /// Redirects the consumers of a tensor to what is computed from it.
@@ -329,5 +329,5 @@ fn after(model: &mut Model, own: Own, value: &Formula, lets: &Lets) -> Result<()
         edit.connect_all(uses.into_iter().map(|input| (new, input)))?;
         if is_output { edit.move_names(tensor, new) } else { Ok(()) }
     });
-    edited.map_err(text_of)
+    edited.map_err(|error| error.describe(model.graph()))
 }

@@ -2,7 +2,6 @@
 
 use typelift_promote::ElementType;
 
-use super::act::text_of;
 use super::expression::{Formula, Lets, Own};
 use super::names::{ends, tensors, unknown};
 use crate::edit::inputs_outputs::End;
@@ -26,7 +25,7 @@ pub(super) fn add_input(
         .named(name)
         .with_attribute("shape", shape.to_attribute())
         .with_attribute("element_type", ty.name());
-    model.edit(|edit| edit.add(input, &[])).map_err(text_of)
+    model.edit(|edit| edit.add(input, &[])).map_err(|error| error.describe(model.graph()))
 }
 
 /// Adds an output.
@@ -36,7 +35,7 @@ pub(super) fn add_output(model: &mut Model, lets: &Lets, name: &str, value: &For
         let tensor = value.build(edit, None)?;
         edit.expose(tensor, Some(name))
     });
-    added.map(drop).map_err(text_of)
+    added.map(drop).map_err(|error| error.describe(model.graph()))
 }
 
 /// Removes outputs, and what only they needed.
@@ -53,7 +52,7 @@ pub(super) fn remove_outputs(model: &mut Model, names: &[String]) -> Result<(), 
     if results.len() == model.outputs().count() {
         return Err("the model would have no outputs".to_owned());
     }
-    model.edit(|edit| edit.remove_outputs(&results)).map(drop).map_err(text_of)
+    model.edit(|edit| edit.remove_outputs(&results)).map(drop).map_err(|error| error.describe(model.graph()))
 }
 
 /// Removes inputs that nothing uses.
@@ -67,7 +66,7 @@ pub(super) fn remove_inputs(model: &mut Model, names: &[String]) -> Result<(), S
                     "`{user}` uses the input `{name}`: say what it is to use, `redirect {name} -> …`, or `freeze {name} = …`"
                 ));
             }
-            model.edit(|edit| edit.remove(input)).map_err(text_of)?;
+            model.edit(|edit| edit.remove(input)).map_err(|error| error.describe(model.graph()))?;
         }
     }
     Ok(())
@@ -93,7 +92,9 @@ pub(super) fn freeze(model: &mut Model, lets: &Lets, name: &str, value: &Formula
         let array = array.ok_or_else(|| format!("the value is {given}, and {ty} does not hold all of its numbers"))?;
         let dims: Vec<_> = array.dims.iter().map(|&dim| dim as i64).collect();
         let bytes = array.encode().ok_or_else(|| format!("{ty} does not hold numbers"))?;
-        model.edit(|edit| edit.set_constant(input, ty, &dims, &bytes)).map_err(text_of)?;
+        model
+            .edit(|edit| edit.set_constant(input, ty, &dims, &bytes))
+            .map_err(|error| error.describe(model.graph()))?;
     }
     Ok(())
 }
@@ -110,7 +111,7 @@ pub(super) fn order(model: &mut Model, end: End, names: &[String]) -> Result<(),
             found.push(id.map_err(|error| unknown(model, &name, &error))?);
         }
     }
-    model.edit(|edit| edit.order(&found)).map_err(text_of)
+    model.edit(|edit| edit.order(&found)).map_err(|error| error.describe(model.graph()))
 }
 
 /// Redirects the consumers of tensors to an expression.
@@ -127,7 +128,7 @@ pub(super) fn redirect(model: &mut Model, lets: &Lets, name: &str, value: &Formu
             }
             edit.redirect_but(tensor, new, &lets.added)
         });
-        edited.map_err(text_of)?;
+        edited.map_err(|error| error.describe(model.graph()))?;
     }
     Ok(())
 }
@@ -149,7 +150,7 @@ pub(super) fn layout(model: &mut Model, name: &str, value: &str) -> Result<(), S
     }
     let edited =
         model.edit(|edit| found.iter().try_for_each(|&tensor| edit.set_tensor_rt_info(tensor, "layout", value)));
-    edited.map_err(text_of)
+    edited.map_err(|error| error.describe(model.graph()))
 }
 
 /// The tensor of an input or of an output.

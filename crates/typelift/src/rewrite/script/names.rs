@@ -30,6 +30,10 @@ pub(super) fn tensors(model: &Model, name: &str) -> Result<Vec<(Output, String)>
             found.extend(fitting.map(|known| (layer.id().output(at), known)));
         }
     }
+    // An output without a tensor name is known by its Result.
+    for name in model.ends_named(End::Output, name).ok().filter(|_| found.is_empty()).into_iter().flatten() {
+        found.push((tensor(model, &name)?, name));
+    }
     if found.is_empty() { Err(error) } else { Ok(found) }
 }
 

@@ -2,7 +2,6 @@
 
 use typelift_promote::ElementType;
 
-use super::act::text_of;
 use super::ends::{add_input, end_tensor};
 use super::names::{ends, renamed, tensor, unknown, with_suggestion};
 use crate::base::names::{captures, is_glob, matches_glob};
@@ -35,7 +34,7 @@ pub(super) fn stateful(model: &mut Model, past: &str, present: &str, beam: Optio
             },
         }),
     };
-    model.edit(|edit| edit.make_stateful(&pairs, beam)).map(drop).map_err(text_of)
+    model.edit(|edit| edit.make_stateful(&pairs, beam)).map(drop).map_err(|error| error.describe(model.graph()))
 }
 
 /// Turns variables into inputs and outputs.
@@ -59,7 +58,7 @@ pub(super) fn stateless(model: &mut Model, names: Option<&(String, String)>) -> 
         let mut each = found.iter();
         each.try_for_each(|(variable, (past, present))| edit.make_stateless(variable, past, present))
     });
-    edited.map_err(text_of)
+    edited.map_err(|error| error.describe(model.graph()))
 }
 
 /// The names of all variables, in the order in which they are read.
@@ -130,5 +129,5 @@ pub(super) fn state(model: &mut Model, name: &str, ty: ElementType, shape: Optio
         });
     }
     let edited = model.edit(|edit| found.iter().try_for_each(|name| edit.set_variable(name, Some(ty), shape)));
-    edited.map_err(text_of)
+    edited.map_err(|error| error.describe(model.graph()))
 }
