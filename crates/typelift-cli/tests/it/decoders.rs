@@ -228,7 +228,7 @@ fn jobs() -> Vec<Job> {
             decoder(4),
             vec![
                 "-e",
-                "lora: once MatMul(x, w: const) {transpose_b=true} => MatMul(x, w) {transpose_b=true} + MatMul(MatMul(x, a) {transpose_b=true}, b) {transpose_b=true}
+                "once lora: MatMul(x, w: const) {transpose_b=true} => MatMul(x, w) {transpose_b=true} + MatMul(MatMul(x, a) {transpose_b=true}, b) {transpose_b=true}
                    where a = Parameter() {element_type=f32, shape=[?, 8]} as \"{root}.lora_a\"
                          b = Parameter() {element_type=f32, shape=[8, ?]} as \"{root}.lora_b\"
                    if name(root) like \"layers.{i}.[qkv]\"",
