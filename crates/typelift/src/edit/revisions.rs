@@ -29,7 +29,7 @@ pub fn revisions(ty: &str, version: Option<&str>, attributes: &[(&str, &str)]) -
         (version, _) => (ty, version.map(str::to_owned)),
     };
     let new = |version: &str| {
-        let new = NewLayer::new(ops::revisions(ty).first().map_or(ty, |row| ops::file_spelling(row.name())), version);
+        let new = NewLayer::new(ty, version);
         attributes.iter().fold(new, |new, (name, value)| new.with_attribute(name, value))
     };
     let rows = ops::revisions(ty);
