@@ -12,7 +12,7 @@ use std::sync::mpsc;
 use std::thread;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use typelift::findings::Frame;
+use typelift::findings::{Frame, shell_word};
 use walkdir::{DirEntry, WalkDir};
 
 use crate::failure::Failure;
@@ -47,8 +47,12 @@ pub(crate) struct Inputs {
     #[arg(long, value_name = "FILE")]
     bin: Option<PathBuf>,
     /// Number of models to work on in parallel; 1 is one thread, even for a large model [default: the number of cores]
-    #[arg(short, long, value_name = "N")]
+    #[arg(short, long, value_name = "N", value_parser = parse_jobs)]
     jobs: Option<NonZeroUsize>,
+}
+
+fn parse_jobs(text: &str) -> Result<NonZeroUsize, &'static str> {
+    text.parse().map_err(|_| "the number of jobs must be a number of at least 1")
 }
 
 /// The models of a run, in their order.
@@ -123,6 +127,26 @@ impl Inputs {
         check(&models)?;
         let jobs = self.jobs.or_else(|| thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
         Ok(Batch { jobs: jobs.min(models.len()), models })
+    }
+}
+
+impl Inputs {
+    /// Fails if the last of several models does not exist and looks like another argument: the output, or a statement.
+    pub(crate) fn check_for_other_arguments(&self) -> Result<(), Failure> {
+        let [before, last] = &self.paths[..] else { return Ok(()) };
+        if last.exists() || is_dash(last) || !before.is_file() {
+            return Ok(());
+        }
+        let text = last.to_string_lossy();
+        let failure = Failure::new(format!("`{text}` is taken for a second model, and it does not exist"));
+        let word = shell_word(&text);
+        Err(match last.extension() {
+            Some(ending) if ending.eq_ignore_ascii_case("xml") => {
+                failure.help(format!("to write to it, write -o {word}"))
+            }
+            _ if text.contains(' ') => failure.help(format!("if it is a statement, write -e {word}")),
+            _ => failure,
+        })
     }
 }
 

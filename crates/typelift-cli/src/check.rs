@@ -138,7 +138,7 @@ impl FromStr for Kinds {
 
     fn from_str(text: &str) -> Result<Self, String> {
         match text {
-            "warnings" => Ok(Self::Warnings),
+            "warnings" | "warning" => Ok(Self::Warnings),
             text => find_code(text).map(Self::Code),
         }
     }

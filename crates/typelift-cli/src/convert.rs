@@ -128,6 +128,7 @@ struct Conversion {
 
 pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failure> {
     if !args.writes_nothing() && !args.output.is_given() {
+        args.inputs.check_for_other_arguments()?;
         return Err(Failure::new("nowhere to write to")
             .help("give -o OUT.xml, or --in-place to write over the model, or --dry-run to see what would be done"));
     }

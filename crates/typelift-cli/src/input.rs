@@ -75,12 +75,16 @@ fn split(text: &str) -> Result<(&str, &str), String> {
 
 fn parse_type(text: &str) -> Result<(String, ElementType), String> {
     let (name, value) = split(text)?;
-    if let Some(ty) = ElementType::from_name(value).filter(|ty| ty.port_name().is_some()) {
-        return Ok((name.to_owned(), ty));
-    }
-    Err(match ElementType::from_port_name(value) {
-        Some(ty) => format!("`{value}` is how ports spell it; write `{ty}`"),
-        None => format!("`{value}` is not an element type; they are f32, f16, bf16, i64, i32, u8, boolean, …"),
+    Ok((name.to_owned(), element_type(value)?))
+}
+
+/// Reads an element type in the spelling of any program.
+pub(crate) fn element_type(text: &str) -> Result<ElementType, String> {
+    let known = typelift::named_element_type(text).filter(|ty| ty.port_name().is_some());
+    known.ok_or_else(|| {
+        let names = ElementType::all().filter(|ty| ty.port_name().is_some()).map(ElementType::name);
+        let near = nearest(text, names, 0.5).map_or(String::new(), |near| format!("; did you mean {near}?"));
+        format!("`{text}` is not an element type such as f32, f16, bf16, i64, i32, u8 or boolean{near}")
     })
 }
 
@@ -91,6 +95,19 @@ pub(crate) fn parse_shape(text: &str) -> Result<(String, Shape), String> {
         Some(oddity) => Err(oddity.kind.to_string()),
         None => Ok((name.to_owned(), shape)),
     }
+}
+
+/// Finds the model in the same directory whose name is most like that of a missing file.
+fn near_file(path: &Path) -> Option<PathBuf> {
+    /// Limit on the files of a directory that are looked at.
+    const MOST: usize = 10_000;
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let names =
+        std::fs::read_dir(directory).ok()?.take(MOST).filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let models =
+        names.filter(|name| Path::new(name).extension().is_some_and(|ending| ending.eq_ignore_ascii_case("xml")));
+    let near = nearest(path.file_name()?.to_str()?, models, 0.8)?;
+    Some(path.with_file_name(near))
 }
 
 /// A text that was read, with the model in it and what is to be said about it.
@@ -238,6 +255,10 @@ impl Input {
         }
         found.map_err(|error| match error.kind() {
             ErrorKind::FileTooLarge => too_long(),
+            ErrorKind::NotFound => match near_file(path) {
+                Some(near) => self.refused(&error).help(format!("did you mean `{}`?", near.display())),
+                None => self.refused(&error),
+            },
             _ => self.refused(&error),
         })
     }

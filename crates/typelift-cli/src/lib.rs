@@ -23,6 +23,7 @@ mod listing;
 mod nearest;
 mod openvino;
 mod output;
+mod overview;
 mod panics;
 mod plan;
 mod precision;
@@ -46,6 +47,7 @@ mod view;
 mod why;
 
 use std::ffi::OsString;
+use std::time::Instant;
 
 use clap::{ArgMatches, Args, ColorChoice, Command, CommandFactory, FromArgMatches, Parser, Subcommand};
 
@@ -64,6 +66,12 @@ use crate::terminal::Terminal;
 struct Cli<const WHOLE: bool> {
     #[command(subcommand)]
     verb: Verb<WHOLE>,
+    /// Print errors only
+    #[arg(short, long, global = true, conflicts_with = "verbose", display_order = 98)]
+    quiet: bool,
+    /// Also print how long the run took
+    #[arg(short, long, global = true, display_order = 99)]
+    verbose: bool,
     /// When to use colours
     #[arg(long, global = true, value_name = "WHEN", default_value_t = ColorChoice::Auto, hide_default_value = true, display_order = 100)]
     color: ColorChoice,
@@ -88,6 +96,8 @@ enum Verb<const WHOLE: bool> {
     Why(Deferred<why::Args, WHOLE>),
     Schema(Deferred<schema::Args, WHOLE>),
     Completions(Deferred<completions::Args, WHOLE>),
+    #[command(hide = true, name = usage::OVERVIEW)]
+    Overview(Deferred<overview::Args, WHOLE>),
     #[command(hide = true)]
     Man(Deferred<completions::ManArgs, WHOLE>),
 }
@@ -123,12 +133,14 @@ fn whole_command() -> Command {
 /// Runs the program with these arguments, the name of the program first, and returns its exit status: 0 done, 1 the model has
 /// errors, 2 usage or files.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
-    let arguments: Vec<_> = arguments.into_iter().collect();
+    let arguments = usage::with_command(arguments.into_iter().collect());
     let cli = match Cli::<false>::try_parse_from(&arguments) {
         Ok(cli) => cli,
         Err(error) => return explain_usage(error, arguments),
     };
     let mut terminal = Terminal::new(cli.color, cli.full_names);
+    terminal.is_quiet = cli.quiet;
+    let start = cli.verbose.then(Instant::now);
     typelift::save::on_wait(terminal::say_waiting);
     panics::expect(&arguments);
     let result = panics::catch(None, || match cli.verb {
@@ -146,14 +158,22 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Verb::Why(Deferred(args)) => why::run(&args, &mut terminal),
         Verb::Schema(Deferred(args)) => schema::run(&args, &mut terminal),
         Verb::Completions(Deferred(args)) => completions::run(&args, whole_command(), &mut terminal),
+        Verb::Overview(Deferred(args)) => overview::run(&args, &mut terminal),
         Verb::Man(Deferred(args)) => completions::man(&args, whole_command()),
     });
     match result.and_then(|status| terminal.flush().map(|()| status)) {
-        Ok(status) => status.code(),
+        Ok(status) => {
+            terminal.end(status);
+            if let Some(start) = start {
+                terminal.say(&format!("done in {:.2} s\n", start.elapsed().as_secs_f64()));
+            }
+            status.code()
+        }
         // The reader of our output closed it: it has seen enough.
         Err(Failure::BrokenPipe) => 0,
         Err(failure) => {
             let status = failure.status();
+            terminal.end(status);
             terminal.fail(failure);
             status.code()
         }

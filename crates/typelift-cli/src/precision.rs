@@ -1,7 +1,7 @@
 //! How constants are stored, and what that costs.
 
 use anstyle::{AnsiColor, Style};
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use typelift::findings::{grouped, shell_word};
 use typelift::precision::{Like, Plan, PlanTotals, Risk, Storage};
 use typelift::promote::ElementType;
@@ -42,7 +42,11 @@ pub(crate) struct StorageArgs {
 }
 
 fn half() -> impl TypedValueParser<Value = ElementType> {
-    PossibleValuesParser::new(["f16", "bf16"]).try_map(|name| ElementType::from_name(&name).ok_or("unknown"))
+    // Other spellings, such as float16, are understood and not listed.
+    let values = ["f16", "bf16"].map(PossibleValue::new).into_iter();
+    let others =
+        ["float16", "fp16", "FP16", "half", "bfloat16", "BF16"].map(|name| PossibleValue::new(name).hide(true));
+    PossibleValuesParser::new(values.chain(others)).try_map(|name| typelift::named_element_type(&name).ok_or("unknown"))
 }
 
 fn float() -> impl TypedValueParser<Value = ElementType> {

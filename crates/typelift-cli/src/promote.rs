@@ -8,8 +8,10 @@ use serde::Serialize;
 use typelift::promote::{Category, Dim, ElementType, Operand, Operation, Promotion, Refusal, RuleSet, openvino};
 use typelift::shape::Shape;
 
+use crate::columns::count;
 use crate::document::Versioned;
 use crate::failure::Failure;
+use crate::input::element_type;
 use crate::nearest::nearest;
 use crate::render::{self, Remark};
 use crate::status::Status;
@@ -73,7 +75,7 @@ pub(crate) struct OpenVinoArgs {
     #[arg(long)]
     pytorch_scalar_promotion: bool,
     /// openvino: the common type of u64 and a signed integer
-    #[arg(long, value_name = "TYPE", default_value = "f32", value_parser = parse_type)]
+    #[arg(long, value_name = "TYPE", default_value = "f32", value_parser = element_type)]
     u64_integer_promotion_target: ElementType,
 }
 
@@ -85,10 +87,6 @@ impl OpenVinoArgs {
             u64_integer_promotion_target: self.u64_integer_promotion_target,
         }
     }
-}
-
-fn parse_type(text: &str) -> Result<ElementType, String> {
-    ElementType::from_name(text).ok_or_else(|| "not an element type".to_owned())
 }
 
 /// The settings given, of whatever rule set: options that the registry of rule sets declares.
@@ -355,7 +353,11 @@ impl Args {
     fn question(&self, rules: &RuleSet, texts: &[&str]) -> Result<Question, Failure> {
         let question = Question::read(rules, texts)?;
         match rules.operation(&self.op).filter(|row| !row.takes(texts.len())).map(arity) {
-            Some(takes) => Err(Failure::new(format!("{} operands, and {takes}", texts.len()))),
+            Some(takes) => {
+                let operands = count(texts.len(), "operand");
+                let are = if texts.len() == 1 { "is" } else { "are" };
+                Err(Failure::new(format!("there {are} {operands}, and {takes}")))
+            }
             None => Ok(question),
         }
     }

@@ -91,6 +91,7 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
         return Ok(Status::Done);
     }
     if args.statements.is_empty() && args.rules.is_empty() && args.library.is_empty() {
+        args.inputs.check_for_other_arguments()?;
         return Err(Failure::new("there is nothing to do").help("give -e STATEMENT, --rules FILE or --use NAME"));
     }
     if !args.dry_run && args.explain.is_none() && !args.output.is_given() {

@@ -11,6 +11,7 @@ use crate::document::{self, Versioned};
 use crate::failure::Failure;
 use crate::fit;
 use crate::interrupt::expect_to_wait;
+use crate::status::Status;
 
 /// How a verb prints its answer.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -31,6 +32,10 @@ pub(crate) struct Terminal {
     is_terminal: bool,
     /// Whether a program reads the results: then a failure is a document, too.
     pub(crate) answers_in_json: bool,
+    /// True if messages are printed only when the run ends with errors.
+    pub(crate) is_quiet: bool,
+    /// The messages of a quiet run so far.
+    unsaid: String,
 }
 
 impl Terminal {
@@ -51,6 +56,8 @@ impl Terminal {
             colors: for_stdout != anstream::ColorChoice::Never,
             is_terminal: io::stdout().is_terminal(),
             answers_in_json: false,
+            is_quiet: false,
+            unsaid: String::new(),
         }
     }
 
@@ -61,8 +68,20 @@ impl Terminal {
 
     /// Prints to standard error; colours are removed where they are not wanted.
     pub(crate) fn say(&mut self, text: &str) {
+        if self.is_quiet {
+            self.unsaid += text;
+            return;
+        }
         // A message that nobody reads is not an error.
         let _ = self.err.write_all(text.as_bytes());
+    }
+
+    /// Prints the messages of a quiet run that ends with this status, if it is not success.
+    pub(crate) fn end(&mut self, status: Status) {
+        if std::mem::take(&mut self.is_quiet) && status != Status::Done {
+            let unsaid = std::mem::take(&mut self.unsaid);
+            self.say(&unsaid);
+        }
     }
 
     /// Prints all that is on a page.

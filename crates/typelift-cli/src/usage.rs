@@ -1,8 +1,13 @@
 //! Tips for a command that cannot be understood.
 
+use std::ffi::OsString;
+use std::path::Path;
+
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, Command, Error};
+
+use crate::nearest::nearest;
 
 /// What other programs call verbs, each with the verb here.
 const VERBS: &[(&str, &str)] = &[
@@ -11,23 +16,30 @@ const VERBS: &[(&str, &str)] = &[
     ("cat", "show"),
     ("compare", "diff"),
     ("count", "stats"),
-    ("describe", "show"),
+    ("describe", "MODEL.xml"),
     ("display", "show"),
     ("draw", "view"),
     ("dump", "show"),
-    ("fix", "convert"),
+    ("compress", "convert --compress f16"),
+    ("decompress", "convert --decompress"),
+    ("downgrade", "convert --target RELEASE"),
+    ("fix", "check --fix"),
+    ("minimize", "reduce"),
+    ("quantize", "convert --quantize int8_sym"),
+    ("reshape", "convert --set-shape NAME=SHAPE"),
+    ("test", "verify"),
     ("graph", "view"),
-    ("info", "stats"),
-    ("inspect", "show"),
+    ("info", "MODEL.xml"),
+    ("inspect", "MODEL.xml"),
     ("lint", "check"),
     ("list", "show"),
     ("optimize", "rewrite"),
     ("plot", "view"),
     ("print", "show"),
-    ("repair", "convert"),
+    ("repair", "check --fix"),
     ("replace", "rewrite"),
     ("shapes", "infer"),
-    ("summary", "stats"),
+    ("summary", "MODEL.xml"),
     ("trace", "why"),
     ("transform", "rewrite"),
     ("types", "infer"),
@@ -38,11 +50,22 @@ const VERBS: &[(&str, &str)] = &[
 
 /// What other programs call options, each with what to write here.
 const OPTIONS: &[(&str, &str)] = &[
+    ("--compress_to_fp16", "--compress f16"),
+    ("--data_type", "--compress f16"),
     ("--fmt", "--format"),
+    ("--fp16", "--compress f16"),
     ("--github", "--format github"),
+    ("--half", "--compress f16"),
     ("--ignore", "--allow"),
+    ("--input-shape", "--set-shape NAME=SHAPE"),
+    ("--input_shape", "--set-shape NAME=SHAPE"),
+    ("--int4", "--quantize int4_sym"),
+    ("--int8", "--quantize int8_sym"),
     ("--json", "--format json"),
     ("--out", "--output"),
+    ("--output_model", "--output"),
+    ("--precision", "--for"),
+    ("--shape", "--set-shape NAME=SHAPE"),
     ("--sarif", "--format sarif"),
     ("--strict", "--deny warnings"),
     ("--threads", "--jobs"),
@@ -52,19 +75,36 @@ const OPTIONS: &[(&str, &str)] = &[
     ("-f", "--format"),
 ];
 
+/// The hidden command behind a model without a command.
+pub(crate) const OVERVIEW: &str = "_of-model";
+
+/// Adds the command for a model that is given without one: an overview.
+pub(crate) fn with_command(mut arguments: Vec<OsString>) -> Vec<OsString> {
+    let is_model = |path: &Path| path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("xml"));
+    if arguments.get(1).is_some_and(|first| is_model(Path::new(first))) {
+        arguments.insert(1, OVERVIEW.into());
+    }
+    arguments
+}
+
 /// The error with a tip that helps.
 pub(crate) fn with_tip(mut error: Error, program: &mut Command) -> Error {
     program.build();
     let tip = match error.kind() {
-        ErrorKind::InvalidSubcommand => text(&error, ContextKind::InvalidSubcommand).and_then(|word| verb_tip(&word)),
-        ErrorKind::UnknownArgument => text(&error, ContextKind::InvalidArg)
-            .zip(text(&error, ContextKind::Usage))
-            .filter(|_| error.get(ContextKind::SuggestedArg).is_none())
-            .and_then(|(option, usage)| option_tip(&option, &usage, program)),
+        ErrorKind::InvalidSubcommand => {
+            text(&error, ContextKind::InvalidSubcommand).and_then(|word| verb_tip(&word, program))
+        }
+        ErrorKind::UnknownArgument => {
+            text(&error, ContextKind::InvalidArg).zip(text(&error, ContextKind::Usage)).and_then(|(option, usage)| {
+                let is_guessed = error.get(ContextKind::SuggestedArg).is_some();
+                option_tip(&option, &usage, program, is_guessed)
+            })
+        }
         _ => None,
     };
     if let Some(tip) = tip {
         error.remove(ContextKind::SuggestedSubcommand);
+        error.remove(ContextKind::SuggestedArg);
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![StyledStr::from(tip)]));
     }
     error
@@ -78,22 +118,25 @@ fn text(error: &Error, kind: ContextKind) -> Option<String> {
     }
 }
 
-fn verb_tip(word: &str) -> Option<String> {
-    if word.ends_with(".xml") {
-        return Some(format!("say what to do with the model first: `typelift check {word}`"));
+fn verb_tip(word: &str, program: &Command) -> Option<String> {
+    if let Some((_, verb)) = VERBS.iter().find(|(name, _)| name.eq_ignore_ascii_case(word)) {
+        return Some(format!("`typelift {verb}` does that"));
     }
-    let (_, verb) = VERBS.iter().find(|(name, _)| name.eq_ignore_ascii_case(word))?;
-    Some(format!("`typelift {verb}` does that"))
+    let names = program.get_subcommands().filter(|command| !command.is_hide_set()).map(Command::get_name);
+    nearest(word, names, 0.7).map(|name| format!("did you mean `{name}`?"))
 }
 
 /// What to write for an option that the verb of a usage line does not have.
-fn option_tip(option: &str, usage: &str, program: &Command) -> Option<String> {
+fn option_tip(option: &str, usage: &str, program: &Command, is_guessed: bool) -> Option<String> {
     let after = usage.split_once("typelift ")?.1;
     let verb = program.get_subcommands().find(|verb| after.split_whitespace().next() == Some(verb.get_name()))?;
     let name = option.split('=').next().unwrap_or(option);
     let has = |verb: &Command, option: &str| spellings(verb).any(|known| option.split(' ').next() == Some(&known));
     if let Some((_, meant)) = OPTIONS.iter().find(|(other, meant)| *other == name && has(verb, meant)) {
         return Some(format!("write `{meant}`"));
+    }
+    if is_guessed {
+        return None;
     }
     let others: Vec<_> = program.get_subcommands().filter(|other| !other.is_hide_set() && has(other, name)).collect();
     if !others.is_empty() {

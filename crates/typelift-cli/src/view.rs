@@ -31,7 +31,7 @@ pub(crate) struct Args {
     #[arg(value_name = "B.xml")]
     other: Option<PathBuf>,
     /// The page to write, or - for standard output
-    #[arg(short, value_name = "OUT.html")]
+    #[arg(short, long, value_name = "OUT.html")]
     output: PathBuf,
 }
 

@@ -134,6 +134,7 @@ pub mod promotion;
 pub mod rewrite;
 pub mod text;
 
+pub use base::foreign::named_element_type;
 pub use base::names::near;
 pub use base::span::Span;
 pub use base::{progress, span};

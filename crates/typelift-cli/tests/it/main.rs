@@ -20,6 +20,7 @@ mod schemas;
 mod security;
 mod show;
 mod terminal;
+mod tips;
 mod verbs;
 mod view;
 mod width;

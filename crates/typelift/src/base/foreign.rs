@@ -375,36 +375,43 @@ pub(crate) fn attribute<'n>(text: &str, known: impl Iterator<Item = &'n str> + C
     same.or_else(foreign).or_else(|| nearest(text, known))
 }
 
-/// Returns the element type that another program's word or a misspelling means.
-pub(crate) fn element_type(text: &str) -> Option<ElementType> {
+/// Returns the element type that a word names exactly, in the spelling of any program: `f32`, `FP16`, `float16`, `half`,
+/// `uint8`, `torch.int64`, `DT_FLOAT`.
+///
+/// ```
+/// use typelift::promote::ElementType;
+/// assert_eq!(typelift::named_element_type("float16"), Some(ElementType::F16));
+/// assert_eq!(typelift::named_element_type("f23"), None);
+/// ```
+#[must_use]
+pub fn named_element_type(text: &str) -> Option<ElementType> {
     let lower = text.trim().to_ascii_lowercase();
-    // Examples are `torch.int64`, `DT_FLOAT`, `tensor(float)`, `int32_t`.
-    let word = lower.rsplit(['.', ':', '(']).next().unwrap_or_default().trim_end_matches(')');
-    let word = word.strip_prefix("dt_").unwrap_or(word);
-    let word = word.strip_suffix("_t").unwrap_or(word);
+    let word = bare(&lower);
     let known = TYPES.iter().find(|(name, _)| *name == word).map(|&(_, ty)| ty);
     let by_width = || {
-        let (kind, bits) = word.split_at(word.find(|c: char| c.is_ascii_digit())?);
-        let letter = match kind {
-            "float" | "fp" | "f" => "f",
-            "int" | "i" | "s" | "sint" => "i",
-            "uint" | "u" => "u",
-            "bfloat" | "bf" => "bf",
-            _ => return None,
-        };
+        let (letter, bits) = kind_and_width(word)?;
+        ElementType::from_name(&format!("{letter}{bits}"))
+    };
+    let spelled = || ElementType::from_name(&lower).or_else(|| ElementType::from_port_name(&text.to_ascii_uppercase()));
+    known.or_else(|| ElementType::from_framework_name(word)).or_else(by_width).or_else(spelled)
+}
+
+/// Returns the element type that a word of another program or a misspelling most likely means.
+pub(crate) fn element_type(text: &str) -> Option<ElementType> {
+    let lower = text.trim().to_ascii_lowercase();
+    let word = bare(&lower);
+    let exchanged_digits = || {
+        let (letter, bits) = kind_and_width(word)?;
         let digits = |bits: &str| {
             let mut digits: Vec<_> = bits.bytes().collect();
             digits.sort_unstable();
             digits
         };
-        let of_width = |width: &str| ElementType::from_name(&format!("{letter}{width}"));
         // An example is `f23` for `f32`.
-        of_width(bits).or_else(|| {
-            ["8", "16", "32", "64"].into_iter().find(|width| digits(width) == digits(bits)).and_then(of_width)
-        })
+        let width = ["8", "16", "32", "64"].into_iter().find(|width| digits(width) == digits(bits))?;
+        ElementType::from_name(&format!("{letter}{width}"))
     };
-    let spelled = || ElementType::from_name(&lower).or_else(|| ElementType::from_port_name(&text.to_ascii_uppercase()));
-    known.or_else(|| ElementType::from_framework_name(word)).or_else(by_width).or_else(spelled).or_else(|| {
+    named_element_type(text).or_else(exchanged_digits).or_else(|| {
         // In names of two or three letters one may differ, and the first letter counts most.
         let near = ElementType::all().filter(|ty| *ty != ElementType::Dynamic);
         let alike =
@@ -413,6 +420,26 @@ pub(crate) fn element_type(text: &str) -> Option<ElementType> {
             .find(alike)
             .or_else(|| near.into_iter().find(|ty| nearest(word, [ty.name()].into_iter()).is_some()))
     })
+}
+
+/// Removes what programs put around the name of a type: `torch.int64`, `DT_FLOAT`, `tensor(float)`, `int32_t`.
+fn bare(lower: &str) -> &str {
+    let word = lower.rsplit(['.', ':', '(']).next().unwrap_or_default().trim_end_matches(')');
+    let word = word.strip_prefix("dt_").unwrap_or(word);
+    word.strip_suffix("_t").unwrap_or(word)
+}
+
+/// Splits a word such as `uint8` into the letter of our spelling and the digits: `u`, `8`.
+fn kind_and_width(word: &str) -> Option<(&'static str, &str)> {
+    let (kind, bits) = word.split_at(word.find(|c: char| c.is_ascii_digit())?);
+    let letter = match kind {
+        "float" | "fp" | "f" => "f",
+        "int" | "i" | "s" | "sint" => "i",
+        "uint" | "u" => "u",
+        "bfloat" | "bf" => "bf",
+        _ => return None,
+    };
+    Some((letter, bits))
 }
 
 /// Returns the operation that an unknown operation name means: another program's word, or a misspelling of one of these

@@ -57,7 +57,7 @@ impl NamePattern {
         Self { text: text.to_owned(), pieces }
     }
 
-    /// True if it stands for more than the name that it is.
+    /// True if it means more than the name that it is.
     pub(crate) fn is_open(&self) -> bool {
         self.pieces.iter().any(|piece| !matches!(piece, Piece::Letter(_)))
     }

@@ -3,7 +3,7 @@
 use smallvec::{Array, SmallVec};
 
 /// Parses the integer at the start of a text, ignoring white space around it. The flag is true if text follows. `None`
-/// if there is no integer, or if it has more than 64 bits.
+/// if there is not an integer, or if it has more than 64 bits.
 pub(crate) fn integer_prefix(text: &str) -> Option<(i64, bool)> {
     if let Some(number) = plain_integer(text) {
         return Some((number, false));

@@ -101,9 +101,10 @@ impl FromStr for TypeMap {
 
     fn from_str(text: &str) -> Result<Self, TypeMapError> {
         let ty = |name: &str| {
-            let meant = || ElementType::from_port_name(name).or_else(|| foreign::element_type(name));
-            ElementType::from_name(name)
-                .ok_or_else(|| TypeMapError::UnknownType { name: name.to_owned(), meant: meant() })
+            foreign::named_element_type(name).ok_or_else(|| {
+                let meant = foreign::element_type(name);
+                TypeMapError::UnknownType { name: name.to_owned(), meant }
+            })
         };
         let pair = |part: &str| {
             let (from, to) = part.split_once('=').ok_or_else(|| TypeMapError::NotAPair(part.to_owned()))?;

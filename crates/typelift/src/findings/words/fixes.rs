@@ -49,7 +49,7 @@ impl Voice<'_> {
         diagnostic.fixes.iter().find_map(|fix| command_of(fix, file))
     }
 
-    /// A fix as a clause; `None` if this audience is told nothing of it.
+    /// A fix as a clause; `None` if this audience is reported nothing of it.
     fn words(self, fix: &Fix) -> Option<String> {
         match (&fix.action, self) {
             (FixAction::Align, _) => None,

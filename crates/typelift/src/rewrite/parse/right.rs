@@ -122,7 +122,7 @@ impl<'a> Parser<'a> {
         Ok(Some(LayerName::All(parts)))
     }
 
-    /// What stands in the braces of a name.
+    /// Text that stands in the braces of a name.
     fn part_of(&mut self, start: usize, inner: &str) -> Result<LayerName, NotationError> {
         let variable = inner.strip_prefix('$').unwrap_or(inner);
         if let Some(at) = self.parsed.variables.iter().position(|known| known == variable) {

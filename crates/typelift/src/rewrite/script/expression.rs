@@ -39,7 +39,7 @@ impl Lets {
 #[derive(Clone, Copy)]
 pub(super) struct Own<'a> {
     pub(super) tensor: Output,
-    /// The name in the statement, and the name that it stands for.
+    /// The name in the statement, and the name that it means.
     pub(super) name: Option<(&'a str, &'a str)>,
 }
 

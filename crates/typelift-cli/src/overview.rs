@@ -1,0 +1,187 @@
+//! `typelift MODEL.xml`: an overview of a model on one screen, and the commands that make sense for it.
+
+use std::path::{Path, PathBuf};
+
+use anstyle::Style;
+use typelift::findings::{Code, Count, Diagnostic, Diagnostics, grouped, shell_word};
+use typelift::map::PrecisionMap;
+use typelift::promote::ElementType;
+use typelift::span::Lines;
+use typelift::stats::{Stats, Tensor};
+use typelift::{Checking, IrVersion, Model, NeedForWeights};
+
+use crate::columns::{Columns, Side, count};
+use crate::failure::Failure;
+use crate::fit;
+use crate::input::{Input, Loaded};
+use crate::listing::Clean;
+use crate::status::Status;
+use crate::terminal::{Page, Terminal};
+
+/// The most inputs, outputs and rows of blocks that are listed.
+const MOST: usize = 6;
+
+/// Print an overview of a model on one screen: its content, its findings, and the next commands
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// The model's .xml
+    #[arg(value_name = "MODEL.xml")]
+    file: PathBuf,
+}
+
+pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failure> {
+    let input = Input { file: args.file.clone(), bin: None, member: None, on_one_thread: false };
+    let Loaded { model, diagnostics, .. } = &mut input.read()?;
+    let checking = Checking { weights: NeedForWeights::of(&args.file), ..Checking::default() };
+    let found = std::mem::take(&mut diagnostics.list);
+    let checked = checking.check_read(model.take(), found, diagnostics.source.clone());
+    diagnostics.list = checked.findings;
+    let has_errors = diagnostics.has_errors();
+    let facts = checked.model.as_ref().map(|model| facts(model, &diagnostics.list));
+    let file = &diagnostics.file;
+    let printed = format!(
+        "{HEAD}{}{HEAD:#}{}{}\nnext\n{}",
+        Clean(file),
+        facts.unwrap_or_else(|| "\n".to_owned()),
+        findings(diagnostics),
+        next(file, checked.model.as_ref(), &diagnostics.list)
+    );
+    terminal.show(&Page { said: String::new(), printed, styled: true })?;
+    Ok(Status::of(has_errors))
+}
+
+const HEAD: Style = Style::new().bold();
+const PLAIN: Style = Style::new();
+
+/// Tells what a model consists of, from its name to its size in f16.
+fn facts(model: &Model, found: &[Diagnostic]) -> String {
+    let stats = typelift::stats(model);
+    let name = if stats.name.is_empty() { String::new() } else { format!("{}, ", Clean(&stats.name)) };
+    let bodies =
+        if stats.bodies > 0 { format!(" and {}", counted(stats.bodies, "body", "bodies")) } else { String::new() };
+    let layers = count(stats.layers, "layer");
+    let head =
+        format!(": {name}IR version {}, {layers}{bodies}, {} of weights\n\n", stats.version, size(stats.weight_bytes));
+    let mut columns = Columns::new([Side::Left, Side::Left, Side::Left]);
+    let mut row = |title: &str, name: String, what: String| columns.push(PLAIN, [title.to_owned(), name, what]);
+    for (title, tensors) in [("inputs", &stats.inputs), ("outputs", &stats.outputs)] {
+        list(title, tensors.len(), |at| end(&tensors[at]), &mut row);
+    }
+    let weights = &stats.weights;
+    let weight = |at: usize| {
+        (
+            weights[at].element_type.to_string(),
+            format!("{}, {}", count(weights[at].constants, "constant"), size(weights[at].bytes)),
+        )
+    };
+    list("weights", weights.len(), weight, &mut row);
+    let rows = PrecisionMap::new(model, found).rows;
+    let blocks: Vec<_> =
+        rows.iter().filter(|row| row.parts.first().is_some_and(|part| part.family.is_some())).collect();
+    let block = |at: usize| {
+        let types: Vec<_> = blocks[at].computed.iter().take(3).map(|count| count.element_type.to_string()).collect();
+        let what = format!(
+            "{} of {}, in {}",
+            blocks[at].blocks,
+            count(blocks[at].layers / blocks[at].blocks, "layer"),
+            types.join(", ")
+        );
+        (Clean(&blocks[at].name).to_string(), what)
+    };
+    list("blocks", blocks.len(), block, &mut row);
+    let mut lines = columns.print();
+    if let Some(release) = found.iter().find(|finding| finding.code == Code::RequiredRelease) {
+        lines += &format!("release  {}\n", release.message);
+    }
+    if let Some(bytes) = in_f16(&stats) {
+        let what = format!("{} of weights instead of {}", size(bytes), size(stats.weight_bytes));
+        lines += &format!("in f16   {what}\n");
+    }
+    head + &lines + "\n"
+}
+
+/// Adds rows under one title, the first few of them.
+fn list(title: &str, len: usize, of: impl Fn(usize) -> (String, String), row: &mut impl FnMut(&str, String, String)) {
+    for at in 0..len.min(MOST) {
+        let (name, what) = of(at);
+        row(if at == 0 { title } else { "" }, name, what);
+    }
+    if len > MOST {
+        row("", format!("and {} more", grouped((len - MOST) as u64)), String::new());
+    }
+}
+
+/// An input or output as `images` and `f32[?,3]`.
+fn end(tensor: &Tensor) -> (String, String) {
+    (Clean(&tensor.name).to_string(), format!("{}{}", tensor.element_type, tensor.shape))
+}
+
+/// Returns about how many bytes the weights take if `--compress f16` stores them; `None` if there is little to gain.
+fn in_f16(stats: &Stats) -> Option<u64> {
+    let stored = |weight: &typelift::stats::Weight| match weight.element_type {
+        ElementType::F32 => weight.bytes / 2,
+        ElementType::F64 => weight.bytes / 4,
+        _ => weight.bytes,
+    };
+    let bytes = stats.weights.iter().map(stored).sum();
+    (bytes < stats.weight_bytes - stats.weight_bytes / 10).then_some(bytes)
+}
+
+/// Counts the findings, and tells the first error or warning.
+fn findings(diagnostics: &Diagnostics) -> String {
+    let (found, lines) = (&diagnostics.list, Lines::new(diagnostics.source.clone()));
+    let first = found
+        .iter()
+        .find(|finding| finding.is_error())
+        .or_else(|| found.iter().find(|it| it.code != Code::RequiredRelease));
+    let first = first.map(|finding| {
+        let line = finding.labels.first().map_or(1, |label| lines.line_column(label.span.start).0);
+        let text = format!("{}[{}] in line {line}: {}", finding.severity.name(), finding.code, Clean(&finding.message));
+        fit::wrapped(&text, 0) + "\n"
+    });
+    format!("{}\n{}", Count::of(diagnostics), first.unwrap_or_default())
+}
+
+/// Names the three commands that make most sense for a model.
+fn next(file: &str, model: Option<&Model>, found: &[Diagnostic]) -> String {
+    let word = shell_word(file);
+    // Results go into the current directory, which can be written more often than that of the model.
+    let stem = Path::new(file).file_stem().map_or("model".into(), |stem| stem.to_string_lossy());
+    let fixed = shell_word(&format!("{stem}.fixed.xml")).into_owned();
+    let has_errors = found.iter().any(Diagnostic::is_error);
+    let converts = found.iter().any(|finding| finding.code == Code::TypeMismatch);
+    let mut commands = Vec::new();
+    if has_errors || found.iter().any(|finding| finding.code != Code::RequiredRelease) {
+        commands.push(format!("typelift check {word}"));
+    }
+    if converts {
+        commands.push(format!("typelift convert {word} -o {fixed}"));
+    } else if has_errors {
+        commands.push(format!("typelift check --fix {word} -o {fixed}"));
+    } else if model.is_some_and(|model| in_f16(&typelift::stats(model)).is_some() && model.version() == IrVersion::V11)
+    {
+        commands.push(format!("typelift convert --compress f16 {word} -o {}", shell_word(&format!("{stem}.f16.xml"))));
+    }
+    commands.push(format!("typelift view {word} -o {}", shell_word(&format!("{stem}.html"))));
+    if commands.len() < 3 {
+        commands.push(format!("typelift stats {word}"));
+    }
+    commands.iter().take(3).map(|command| format!("  {command}\n")).collect()
+}
+
+/// `1 body`, `2 bodies`
+fn counted(number: usize, one: &str, many: &str) -> String {
+    format!("{} {}", grouped(number as u64), if number == 1 { one } else { many })
+}
+
+/// A number of bytes with a unit: `197 KB`.
+fn size(bytes: u64) -> String {
+    let in_units = |unit: f64| format!("{:.*}", usize::from(bytes as f64 / unit < 10.0), bytes as f64 / unit);
+    match bytes {
+        1 => "1 byte".to_owned(),
+        0..1_000 => format!("{bytes} bytes"),
+        1_000..1_000_000 => in_units(1e3) + " KB",
+        1_000_000..1_000_000_000 => in_units(1e6) + " MB",
+        _ => in_units(1e9) + " GB",
+    }
+}

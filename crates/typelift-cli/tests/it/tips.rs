@@ -1,0 +1,120 @@
+//! Answers to mistyped commands: the tip is what a person would say.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// Command lines with one mistake each. `M` is a model.
+const LINES: &[&str] = &[
+    "compress M",
+    "quantize M",
+    "fix M",
+    "repair M",
+    "info M",
+    "inspect M",
+    "summary M",
+    "lint M",
+    "validate M",
+    "optimize M",
+    "visualize M",
+    "compare M M",
+    "chekc M",
+    "covert M -o o.xml",
+    "conv M -o o.xml",
+    "M --help-me",
+    "convert M --input_shape [1,3,32,32] -o o.xml",
+    "convert M --input-shape [1,3,32,32] -o o.xml",
+    "convert M --fp16 -o o.xml",
+    "convert M --half -o o.xml",
+    "convert M --int8 -o o.xml",
+    "convert M --compress fp8 -o o.xml",
+    "convert M --compress_to_fp16 -o o.xml",
+    "convert M --out o.xml",
+    "convert M out.xml",
+    "convert M",
+    "convert M -j 0 -o o.xml",
+    "convert M -j many -o o.xml",
+    "convert M --set-type image=f31 -o o.xml",
+    "convert M --set-type image:f16 -o o.xml",
+    "convert M --set-type imagge=f16 -o o.xml",
+    "convert M --set-shape image=1,3 -o o.xml",
+    "convert M --types f32=f61 -o o.xml",
+    "convert M --types f32 -o o.xml",
+    "convert M --align torch -o o.xml",
+    "convert M --target 2022 -o o.xml",
+    "convert M --target opset8 -o o.xml",
+    "rewrite M 'rename image img' -o o.xml",
+    "rewrite M -e 'renam image img' -o o.xml",
+    "rewrite M --use fuse-gelo -o o.xml",
+    "check M --deny error",
+    "check M --deny stale-prot",
+    "check M --strict",
+    "check M --json",
+    "check M --for float",
+    "check misssing.xml",
+    "check modl.xml",
+    "why M probabilites",
+    "diff M",
+    "view M",
+    "show M --only Convrt",
+    "promote f32",
+    "promote f32 i46",
+    "promote f32 f32 f32",
+    "promote f32 f16 --rules torch",
+    "explain type-mismach",
+    "schema chek",
+];
+
+#[test]
+fn mistyped_commands_get_the_tip_that_a_person_would_give() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::copy(root.join("testdata/tutorial/classifier.xml"), folder.path().join("model.xml")).unwrap();
+    std::fs::copy(root.join("testdata/tutorial/classifier.bin"), folder.path().join("model.bin")).unwrap();
+    let program = Path::new(env!("CARGO_BIN_EXE_typelift")).parent().unwrap();
+    let path = format!("{}:{}", program.display(), std::env::var("PATH").unwrap());
+    let mut answers = String::new();
+    for line in LINES {
+        let line =
+            line.split(' ').map(|word| if word == "M" { "model.xml" } else { word }).collect::<Vec<_>>().join(" ");
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &format!("typelift {line} 2>&1")]).current_dir(&folder).env("PATH", &path);
+        let output = shell.env("COLUMNS", "100").stdin(Stdio::null()).output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        let shown: Vec<_> =
+            text.lines().filter(|line| !line.trim().is_empty() && !line.starts_with("Usage:")).collect();
+        let shown = shown.iter().filter(|line| !line.contains("try '--help'")).take(5);
+        let _ = writeln!(answers, "$ typelift {line}   [{}]", output.status.code().unwrap());
+        for line in shown {
+            let _ = writeln!(answers, "{line}");
+        }
+        answers.push('\n');
+    }
+    insta::assert_snapshot!("tips", answers);
+}
+
+#[test]
+fn a_model_without_a_command_gives_an_overview() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_typelift"));
+    let output =
+        command.arg("testdata/tutorial/classifier.xml").current_dir(root).env("COLUMNS", "80").output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "the model has an error");
+    insta::assert_snapshot!("overview", String::from_utf8(output.stdout).unwrap());
+}
+
+#[test]
+fn a_quiet_run_prints_only_errors() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let run = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_typelift"));
+        command.args(arguments).arg("-o").arg(folder.path().join("o.xml")).current_dir(&root).output().unwrap()
+    };
+    let sound = run(&["convert", "-q", "testdata/models/realcpt_chain.xml"]);
+    assert_eq!((sound.status.code(), sound.stderr.len()), (Some(0), 0));
+    let faulty = run(&["convert", "-q", "--align", "off", "testdata/tutorial/classifier.xml"]);
+    assert_eq!(faulty.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&faulty.stderr).contains("error[type-mismatch]"));
+}
