@@ -1,0 +1,116 @@
+"""Models for the sets of rules that are code and not patterns."""
+
+import numpy as np
+import openvino as ov
+
+import build
+
+
+class Simple:
+    """Stands for a rule where there is no pattern."""
+
+    set, where = "coded", {}
+
+    def __init__(self, roots):
+        self.roots = roots
+
+
+def model(name, rules, random):
+    return {
+        "common-subexpressions": twice, "constant-folding": constants, "constant-ifs": decided, "slices": slices,
+    }[name](rules, random)
+
+
+def some(rules, random):
+    patterned = [rule for rule in rules.values() if not isinstance(rule, str)]
+    return patterned[random.integers(len(patterned))]
+
+
+def finish(builder, outputs):
+    shapes = [[int(it) for it in parameter.get_output_shape(0)] for parameter in builder.parameters]
+    found = ov.Model(outputs, builder.parameters, "fuzz")
+    if builder.chance(0.3):
+        build.open_shapes(builder, found, shapes)
+    return found, shapes, builder
+
+
+def twice(rules, random):
+    """A pattern two times over, of the same tensors."""
+    rule = some(rules, random)
+    state = random.bit_generator.state
+    builder = build.Builder(rule, random)
+    hint = {"type": builder.type, "sibling": None}
+    first = builder.build(rule.roots[0], hint)
+    parameters, bound = list(builder.parameters), dict(builder.bound)
+    random.bit_generator.state = state
+    again = build.Builder(rule, random)
+    drawn = iter(parameters)
+    again.parameter = lambda shape, type: next(drawn, parameters[0]).output(0)
+    second = again.build(rule.roots[0], hint)
+    builder.parameters = parameters
+    if not parameters:
+        raise build.Lack("no input")
+    if first.get_node().get_type_name() in ("Parameter", "Constant") or second.get_node().get_type_name() in ("Parameter", "Constant"):
+        raise build.Lack("no layer")
+    del bound
+    return finish(builder, [first, second] if builder.chance(0.5) else [builder.node("Concat", [flat(builder, first), flat(builder, second)], {"axis": 0}).output(0)])
+
+
+def flat(builder, output):
+    return builder.node("Reshape", [output, builder.integers([-1])], {"special_zero": False}).output(0)
+
+
+def constants(rules, random):
+    """A pattern of constants, and one number that is not constant."""
+    builder = build.Builder(some(rules, random), random)
+    rule = builder.rule
+    builder.parameter = lambda shape, type: builder.constant(builder.values(tuple(shape)), type)
+    root = builder.build(rule.roots[0], {"type": builder.type if rule.roots[0][0] != "call" or rule.roots[0][1][0] not in build.BOOLEAN else "boolean", "sibling": None})
+    type = builder.type_of(root)
+    x = ov.op.Parameter(root.get_element_type(), ov.PartialShape([]))
+    builder.parameters.append(x)
+    operation = "LogicalXor" if type == "boolean" else "Maximum"
+    return finish(builder, [builder.node(operation, [root, x.output(0)]).output(0)])
+
+
+def decided(rules, random):
+    """An If whose condition is known."""
+    found, shapes, builder = None, None, None
+    rule = some(rules, random)
+    builder = build.Builder(rule, random)
+    root = builder.build(rule.roots[0], {"type": builder.type, "sibling": None})
+    if not builder.parameters or root.get_node().get_type_name() == "Parameter":
+        raise build.Lack("no input")
+    from openvino import opset8
+
+    outputs = [root]
+    shapes = [[int(it) for it in parameter.get_output_shape(0)] for parameter in builder.parameters]
+    body = ov.Model(outputs, builder.parameters, "then")
+    other = ov.Model([ov.op.Constant(root.get_element_type(), root.get_shape(), [0] * int(np.prod(root.get_shape())))], [], "else")
+    node = opset8.if_op(ov.op.Constant(ov.Type.boolean, ov.Shape([]), [builder.chance(0.8)]))
+    node.set_then_body(body)
+    node.set_else_body(other)
+    fed = [ov.op.Parameter(parameter.get_element_type(), parameter.get_partial_shape()) for parameter in builder.parameters]
+    for outer, inner in zip(fed, builder.parameters):
+        node.set_input(outer.output(0), inner, None)
+    node.set_output(body.results[0], other.results[0])
+    return ov.Model([node.output(0)], fed, "fuzz"), shapes, builder
+
+
+def slices(rules, random):
+    """Slices that take a tensor apart, or nearly."""
+    builder = build.Builder(Simple([]), random)
+    shape = builder.base or [6]
+    axis = int(random.integers(len(shape)))
+    shape[axis] = 6
+    x = builder.parameter(shape, builder.type)
+    cuts = sorted({0, 6, *(int(it) for it in random.integers(1, 6, size=2))})
+    if builder.chance(0.1):
+        cuts[-1] = 5
+    outputs = []
+    for start, stop in zip(cuts, cuts[1:]):
+        stop = int(builder.any([stop, 2147483647])) if stop == 6 else stop
+        at = axis - len(shape) if builder.chance(0.3) else axis
+        outputs.append(builder.node("Slice", [x, *(builder.integers([it]) for it in (start, stop, 1, at))], opset=8).output(0))
+    order = random.permutation(len(outputs))
+    return finish(builder, [builder.node("Concat", [outputs[it] for it in order], {"axis": axis}).output(0)])

@@ -1,0 +1,278 @@
+"""Random models around each shipped rule, compared by value before and after.
+
+python fuzz.py PROGRAM [--seed N] [--each N] [--only TEXT] [--keep FOLDER] [--jobs N]
+
+For each rule of `PROGRAM rewrite --list-rules`: builds N models in which its pattern occurs, or nearly occurs; applies the
+rule alone, and `--use all`, and that once more; asks OpenVINO's reference kernels (`Model.evaluate`, the CPU plugin in f32
+where an operation has no kernel) what the models compute. Prints what changed, smallest first, and how often each rule was
+applied. The exit status is 1 if a value changed, if OpenVINO refuses a model, if a second run changes it, or if a rule was
+applied to fewer than 20 models.
+"""
+
+import argparse
+import collections
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+import zlib
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import openvino as ov
+
+import build
+import coded
+import patterns
+
+LEAST = 20
+# Models are drawn this many times over, and those that a rule is applied to are compared first.
+DRAWN = 4
+TOLERANCE = {"f64": 1e-5, "f32": 2e-4, "f16": 2e-2, "bf16": 1e-1}
+CORE = ov.Core()
+CONFIG = {"INFERENCE_PRECISION_HINT": "f32", "EXECUTION_MODE_HINT": "ACCURACY"}
+SPECIAL = [0, -0.0, 0.5, 1, -1, 2, -2, 3, -3, 6, -6, 1e-3, -1e-3, 10, -10, 100, -100, 1e-7, 250, -250]
+EXTREME = [*SPECIAL, np.inf, -np.inf, np.nan, 3e4, -3e4, 1e30, -1e30, 1e-30, 1e-42]
+
+
+def inputs_of(shapes, types, seed, kind):
+    random = np.random.default_rng(seed)
+    values = []
+    for shape, type in zip(shapes, types):
+        if type == "boolean":
+            values.append(random.integers(0, 2, shape).astype(np.bool_))
+        elif type in build.FLOATS:
+            drawn = random.normal(size=shape) * 2 if kind == "normal" else random.choice(SPECIAL if kind == "special" else EXTREME, size=shape)
+            with np.errstate(all="ignore"):
+                values.append(np.asarray(drawn, np.float32 if type == "bf16" else build.NUMPY[type]))
+        else:
+            numbers = np.iinfo(build.NUMPY[type])
+            drawn = random.integers(-20 if numbers.min < 0 else 0, 20, shape)
+            if kind == "extreme":
+                drawn = np.where(random.random(shape) < 0.3, random.choice([numbers.min, numbers.max, numbers.max - 1], size=shape), drawn.astype(build.NUMPY[type]))
+            values.append(np.asarray(drawn, build.NUMPY[type]))
+    return values
+
+
+def load(path):
+    """The model; what is bf16 outside of it is f32."""
+    model = CORE.read_model(path)
+    ends = [*model.inputs, *model.outputs]
+    if any(end.get_element_type() == ov.Type.bf16 for end in ends):
+        steps = ov.preprocess.PrePostProcessor(model)
+        for at, end in enumerate(model.inputs):
+            if end.get_element_type() == ov.Type.bf16:
+                steps.input(at).tensor().set_element_type(ov.Type.f32)
+        for at, end in enumerate(model.outputs):
+            if end.get_element_type() == ov.Type.bf16:
+                steps.output(at).tensor().set_element_type(ov.Type.f32)
+        model = steps.build()
+    return model
+
+
+def reference(model, values):
+    outputs = [ov.Tensor(output.get_element_type(), ov.Shape([0] if output.get_partial_shape().is_dynamic else output.get_shape())) for output in model.outputs]
+    with_inputs = [ov.Tensor(np.array(value, order="C")) for value in values]
+    if not model.evaluate(outputs, with_inputs):
+        raise RuntimeError("no reference")
+    return [np.array(output.data) for output in outputs]
+
+
+def plugin(model, values):
+    request = CORE.compile_model(model, "CPU", CONFIG).create_infer_request()
+    request.infer(dict(enumerate(values)))
+    return [np.array(request.get_output_tensor(at).data) for at in range(len(model.outputs))]
+
+
+def difference(before, after, type):
+    """What differs between two arrays, or nothing."""
+    if before.shape != after.shape or before.dtype != after.dtype:
+        return f"{before.dtype}{list(before.shape)} → {after.dtype}{list(after.shape)}"
+    if type not in build.FLOATS:
+        return None if np.array_equal(before, after) else f"{before.ravel()[:6]} → {after.ravel()[:6]}"
+    a, b = before.astype(np.float64), after.astype(np.float64)
+    with np.errstate(all="ignore"):
+        same = (a == b) | (np.isnan(a) & np.isnan(b))
+        scale = min(np.abs(a[np.isfinite(a)]).max(initial=0), 1e3)
+        near = np.abs(a - b) <= TOLERANCE[type] * (np.abs(a) + scale + 1e-3)
+    wrong = ~(same | near)
+    if not wrong.any():
+        return None
+    return f"{a[wrong][:4]} → {b[wrong][:4]}"
+
+
+def types_of(ports):
+    name = lambda port: {"float": "f32"}.get(port.get_element_type().get_type_name(), port.get_element_type().get_type_name())
+    return [name(port) for port in ports]
+
+
+def compare(before, after, shapes, seed):
+    """How a rewritten model computes something else; None where it does not."""
+    try:
+        new = load(after)
+    except Exception as error:
+        return "refused", str(error)[:300]
+    old = load(before)
+    raw = CORE.read_model(before)
+    types, out_types = types_of(raw.inputs), types_of(raw.outputs)
+    if types_of(CORE.read_model(after).outputs) != out_types:
+        return "types", f"{out_types} → {types_of(CORE.read_model(after).outputs)}"
+    for kind in ("normal", "special", "extreme"):
+        values = inputs_of(shapes, types, seed, kind)
+        try:
+            expected, run = reference(old, values), reference
+        except Exception:
+            run = plugin
+        try:
+            if run is reference:
+                try:
+                    found = reference(new, values)
+                except Exception:
+                    run = plugin
+            if run is plugin:
+                if kind == "extreme" or set(types) & {"i64", "u64", "f64"}:
+                    continue
+                try:
+                    expected = plugin(old, values)
+                except Exception:
+                    return None
+                found = plugin(new, values)
+        except Exception as error:
+            return "refused", str(error)[-300:]
+        for at, (one, other, type) in enumerate(zip(expected, found, out_types)):
+            differs = difference(one, other, type)
+            if differs:
+                return kind, f"{run.__name__}, output {at}: {differs}"
+    return None
+
+
+def rewrite(program, options, source, target):
+    target.mkdir(parents=True)
+    report = target.with_suffix(".json")
+    run = subprocess.run([program, "rewrite", str(source), "-o", f"{target}/", "--report", str(report), "-j", "1", *options], capture_output=True, text=True)
+    documents = json.loads(report.read_text()) if report.exists() else []
+    documents = documents if isinstance(documents, list) else [documents]
+    return {Path(document["file"]).stem: document for document in documents if "file" in document and "applied" in document}, run
+
+
+def work(job):
+    program, key, seeds, folder = job
+    rule = RULES[key]
+    folder = Path(folder)
+    source = folder / "in"
+    source.mkdir(parents=True)
+    kept = {}
+    drawn = [seed * DRAWN + at for seed in seeds for at in range(DRAWN)]
+    for seed in drawn:
+        random = np.random.default_rng([seed, zlib.crc32(key.encode())])
+        for _ in range(30):
+            try:
+                model, shapes, builder = coded.model(rule, RULES, random) if isinstance(rule, str) else build.model(rule, random)
+                ov.save_model(model, str(source / f"{seed}.xml"), compress_to_fp16=False)
+            except (build.Lack, IndexError, ZeroDivisionError):
+                continue
+            except Exception as error:
+                if "Check '" not in str(error) and "incompatible" not in str(error):
+                    raise
+                continue
+            kept[str(seed)] = shapes
+            break
+    statements = folder / "own.rules"
+    statements.write_text("" if isinstance(rule, str) else rule.source)
+    own = ["--use", rule] if isinstance(rule, str) else ["--rules", str(statements)]
+    found, counts = [], collections.Counter()
+    alone, _ = rewrite(program, own, source, folder / "own")
+    # Those that the rule is applied to first, and some others.
+    ranked = sorted(kept, key=lambda name: not alone.get(name, {}).get("applied") and int(name) % 7 > 0)
+    for name in ranked[len(seeds) :]:
+        del kept[name]
+        for ending in (".xml", ".bin"):
+            (source / f"{name}{ending}").unlink()
+    counts["models"] = len(kept)
+    every, _ = rewrite(program, ["--use", "all"], source, folder / "all")
+    twice, _ = rewrite(program, ["--use", "all"], folder / "all", folder / "twice")
+    for name, shapes in kept.items():
+        before = source / f"{name}.xml"
+        for what, documents in (("own", alone), ("all", every)):
+            document = documents.get(name)
+            if document is None:
+                found.append((what, name, "fails", "the program refuses"))
+                continue
+            if not document["applied"]:
+                continue
+            counts[what] += 1
+            if what == "all" or found and found[-1][1] == name:
+                counts["rewritten"] += what == "all"
+            differs = compare(before, folder / what / f"{name}.xml", shapes, int(name))
+            if differs:
+                found.append((what, name, *differs))
+        if name in twice and twice[name]["applied"]:
+            rules = sorted({site["rule"] for site in twice[name]["applied"]})
+            found.append(("twice", name, "twice", ", ".join(rules)))
+    bad = {name for _, name, *_ in found}
+    for name in bad:
+        for part in ("in", "own", "all", "twice"):
+            for ending in (".xml", ".bin"):
+                path = folder / part / f"{name}{ending}"
+                if path.exists():
+                    (folder / "bad").mkdir(exist_ok=True)
+                    shutil.copy(path, folder / "bad" / f"{name}.{part}{ending}")
+    for part in ("in", "own", "all", "twice"):
+        shutil.rmtree(folder / part, ignore_errors=True)
+    return key, counts, found
+
+
+RULES = {}
+
+
+def prepare(program):
+    text = subprocess.run([program, "rewrite", "--list-rules"], capture_output=True, text=True, check=True).stdout
+    rules, names = patterns.read(text)
+    RULES.update({rule.key: rule for rule in rules} | {name: name for name in names})
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("program")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--each", type=int, default=40)
+    parser.add_argument("--only", default="")
+    parser.add_argument("--keep")
+    parser.add_argument("--jobs", type=int, default=2)
+    args = parser.parse_args()
+    prepare(args.program)
+    folder = Path(args.keep or tempfile.mkdtemp(prefix="rules"))
+    shutil.rmtree(folder, ignore_errors=True)
+    jobs = []
+    for key in RULES:
+        if args.only in key:
+            first = args.seed * 1_000_000
+            jobs.append((args.program, key, list(range(first, first + args.each)), str(folder / key)))
+    totals, kinds, rare = collections.Counter(), collections.Counter(), []
+    with ProcessPoolExecutor(args.jobs, initializer=prepare, initargs=(args.program,)) as pool:
+        for (key, counts, found), job in zip(pool.map(guarded, jobs), jobs):
+            totals.update(counts)
+            for what, name, kind, text in found:
+                kinds[kind] += 1
+                print(f"{key} {name} {what} {kind}: {text}".replace("\n", " ")[:400], flush=True)
+            if counts["own"] < min(LEAST, args.each):
+                rare.append((key, counts["own"], counts["models"]))
+    for key, applied, models in rare:
+        print(f"rare: {key} applied to {applied} of {models}")
+    print(f"{totals['models']} models, the rule applied to {totals['own']}, rewritten by all {totals['all']}; {dict(kinds)}; rules applied to fewer than {LEAST}: {len(rare)}")
+    if not args.keep:
+        shutil.rmtree(folder, ignore_errors=True)
+    sys.exit(bool(kinds or rare))
+
+
+def guarded(job):
+    try:
+        return work(job)
+    except Exception as error:
+        return job[1], collections.Counter(), [("build", "-", "script", f"{type(error).__name__}: {error}")]
+
+
+if __name__ == "__main__":
+    main()
