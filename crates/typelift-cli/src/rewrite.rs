@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 use typelift::Model;
 use typelift::findings::Voice;
-use typelift::rewrite::{Script, Site, Skipped, library};
+use typelift::rewrite::{Losses, Script, Site, Skipped, library};
 
 use crate::batch::{Inputs, LINES};
 use crate::check;
@@ -54,12 +54,22 @@ pub(crate) struct Args {
     /// Say why each rule matches at this layer or not, and write nothing
     #[arg(long, value_name = "LAYER", conflicts_with_all = ["output", "in_place", "report"])]
     explain: Option<String>,
+    /// Refuse rules that lose values of constants: that round, saturate or overflow them
+    #[arg(long, value_name = "KIND")]
+    deny: Vec<Denied>,
     /// Print what would be done, and write no model
     #[arg(long)]
     dry_run: bool,
     /// Write what is done to this file as JSON, or - for standard output; for several models an array
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
+}
+
+/// What makes a run fail.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Denied {
+    /// New constants that lose values
+    Lossy,
 }
 
 /// The name of all sets that do not write operations out.
@@ -189,6 +199,14 @@ impl Args {
                 return refused(report);
             }
         };
+        let losses = lost(&file, &report.applied);
+        if self.deny.contains(&Denied::Lossy) && !losses.is_empty() {
+            page.said = losses;
+            let failure = Failure::new("values of constants would be lost, which `--deny lossy` refuses");
+            let document = failure.json(Some(&file));
+            page.said += &failure.at(&file).text();
+            return refused(document);
+        }
         let left = if model.outputs().count() < outputs { left(model) } else { String::new() };
         let summary = format!("{file}: {}{left}\n", summary(script, report.applied.len(), report.skipped.len()));
         match &target {
@@ -216,25 +234,33 @@ impl Args {
             diagnostics.list = model.hard_coded_shapes();
             page.said += &render::text(diagnostics, Voice::Shell(None), Show::Briefly);
         }
-        page.said += &non_finite(&file, &report.applied);
+        page.said += &losses;
         let document = Document { file: &file, applied: &report.applied, skipped: &report.skipped };
         let report = self.report.as_ref().map(|_| terminal::json(&document)).transpose()?;
         Ok(Rewriting { is_refused: false, report })
     }
 }
 
-/// A warning for each rule that made values which are not finite of ones that are.
-fn non_finite(file: &str, applied: &[Site]) -> String {
+/// Kinds of loss, with what values of new constants are, and what to do.
+const LOSSES: [(fn(&Losses) -> usize, &str, &str); 4] = [
+    (|it| it.non_finite, "infinite or not a number", "compute in f32, or add an `if` to the rule"),
+    (|it| it.vanished, "zero or subnormal", "compute in f32, or add an `if` to the rule"),
+    (|it| it.saturated, "outside of their type and become its limit", "convert to a wider type"),
+    (|it| it.rounded, "rounded", "`--deny lossy` refuses that"),
+];
+
+/// A warning for each rule and each way in which it loses values of constants.
+fn lost(file: &str, applied: &[Site]) -> String {
     let mut rules = BTreeMap::<_, (usize, &Site)>::new();
-    for site in applied.iter().filter(|site| site.non_finite > 0) {
-        rules.entry(&site.rule).or_insert((0, site)).0 += site.non_finite;
+    for (kind, (count, ..)) in LOSSES.iter().enumerate() {
+        for site in applied.iter().filter(|site| count(&site.losses) > 0) {
+            rules.entry((kind, &site.rule)).or_insert((0, site)).0 += count(&site.losses);
+        }
     }
-    let warnings = rules.into_values().map(|(count, first)| {
-        let values = if count == 1 { "1 value that is" } else { &format!("{count} values that are") };
-        format!(
-            "warning: {file}: finite constants give {values} infinite or not a number, first by {first}; \
-             compute in f32, or add an `if` to the rule\n"
-        )
+    let warnings = rules.into_iter().map(|((kind, _), (count, first))| {
+        let (_, what, help) = LOSSES[kind];
+        let values = if count == 1 { "1 value of a new constant is" } else { &format!("{count} values of new constants are") };
+        format!("warning: {file}: {values} {what}, first by {first}; {help}\n")
     });
     warnings.collect()
 }

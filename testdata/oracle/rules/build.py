@@ -46,7 +46,8 @@ class Builder:
 
     def __init__(self, rule, random):
         self.rule, self.random = rule, random
-        self.type = self.pick({"f32": 60, "f16": 12, "f64": 6, "bf16": 4, "i32": 8, "i64": 5, "u8": 2, "i8": 2, "u64": 1})
+        floats = rule.set in ("fuse-sdpa", "split-sdpa", "norms") and random.random() < 0.9
+        self.type = self.pick({"f32": 80, "f16": 12, "f64": 6, "bf16": 4}) if floats else self.pick({"f32": 60, "f16": 12, "f64": 6, "bf16": 4, "i32": 8, "i64": 5, "u8": 2, "i8": 2, "u64": 1})
         self.near = random.random() < 0.35
         self.parameters, self.inner, self.bound, self.numbers, self.variables = [], [], {}, {}, {}
         self.perms, self.shapes, self.axes = [], [], []
@@ -178,7 +179,9 @@ class Builder:
         if known and hint["type"] not in known:
             hint = {**hint, "type": self.any(known)}
         if "plan" in hint and hint["plan"] is not None:
-            found = self.integers(hint["plan"])
+            found = self.computed(hint) if not constant and self.chance(0.6) else self.integers(hint["plan"])
+        elif constant and name == "n":
+            found = self.constant(np.full(self.scalar_shape(hint), self.any([-np.inf, -np.inf, -np.inf, -1e4, -65504])), hint["type"])
         elif constant:
             found = self.some_constant(hint)
         elif self.chance(0.04):
@@ -187,6 +190,23 @@ class Builder:
             found = self.tensor(hint)
         if name != "_":
             self.bound[name] = found
+        return found
+
+    def computed(self, hint):
+        """A list that is computed from the shape of what it is for, where it can be."""
+        values, first = hint["plan"], hint.get("first")
+        if not isinstance(values, list) or not values or first is None:
+            return self.integers(values)
+        shape, parts = self.shape(first), []
+        known = self.node("ShapeOf", [first], {"output_type": "i64"}, 3).output(0)
+        for at, value in enumerate(values):
+            place = at if at < len(shape) and shape[at] == value else shape.index(value) if value in shape else None
+            if place is None:
+                parts.append(self.array(np.array([value]), "i64"))
+            else:
+                parts.append(self.node("Gather", [known, self.array(np.array([place]), "i64"), self.array(np.int64(0), "i64")], {}, 8).output(0))
+        found = self.node("Concat", parts, {"axis": 0}).output(0)
+        del self.inner[-len(parts) - 2 :]
         return found
 
     def values(self, shape):
@@ -218,6 +238,8 @@ class Builder:
 
     def some_constant(self, hint):
         """A constant that a rule binds: of one element, or of one for each channel."""
+        if self.rule.set == "fuse-sdpa" and self.chance(0.8):
+            return self.constant(np.full(self.scalar_shape(hint), 0.25), hint["type"])
         if hint.get("shape") is not None:
             return self.constant(self.values(hint["shape"]), hint["type"])
         sibling = hint.get("sibling")
@@ -461,6 +483,7 @@ class Builder:
                     plan = self.plan(operation, given[0], asked, terms)
                 if at <= len(plan):
                     own["plan"] = plan[at - 1]
+                    own["first"] = given[0] if operation in ("Reshape", "Broadcast") else None
                     if callable(own["plan"]):
                         own |= own.pop("plan")()
             if at == 0 and own["shape"] is None:
@@ -496,7 +519,9 @@ class Builder:
         if operation in BOOLEAN or operation == "Select" and at == 0:
             return "boolean"
         if operation == "Convert":
-            return self.pick({"f16": 3, "u8": 2, "i8": 1, "f32": 1, "bf16": 1, "i32": 1, hint["type"]: 3})
+            if self.rule.set == "fuse-sdpa":
+                return "f32"
+            return self.pick({"f16": 3, "u8": 2, "i8": 1, "f32": 1, "bf16": 1, "i32": 1} | {hint["type"]: 3})
         if operation == "ConvertLike":
             return hint["type"] if at == 1 or self.chance(0.5) else self.any(["f16", "i32", "u8", "f32"])
         if known is not None and operation != "Select":
@@ -650,7 +675,9 @@ class Builder:
             return [blocks]
         earlier = [it for it in self.shapes if int(np.prod(it)) == size]
         kind = self.pick({"earlier": 35, "same": 50 if self.rule.set == "no-ops" else 10, "flat": 10, "ones": 15, "random": 15, "rows": 15})
-        if kind == "rows" and len(shape) > 2:
+        if kind == "random" and self.plan_attributes["special_zero"] and shape and self.chance(0.4):
+            target = [0] * len(shape)
+        elif kind == "rows" and len(shape) > 2:
             target = [-1, shape[-1]]
         elif kind == "rows" and len(shape) == 2 and self.shapes and int(np.prod(self.shapes[-1][:-1])) == shape[0]:
             target = [*self.shapes[-1][:-1], shape[1]]

@@ -12,7 +12,9 @@ applied to fewer than 20 models.
 import argparse
 import collections
 import json
+import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -148,6 +150,27 @@ def compare(before, after, shapes, seed):
     return None
 
 
+def isolated(*arguments):
+    """`compare` in a process of its own: OpenVINO can crash."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.close(reader)
+            signal.alarm(120)
+            with os.fdopen(writer, "w") as out:
+                json.dump(compare(*arguments), out)
+        except Exception as error:
+            print(f"{arguments}: {error}", file=sys.stderr)
+            os._exit(1)
+        os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader) as answer:
+        text = answer.read()
+    os.waitpid(child, 0)
+    return json.loads(text) if text else ["crash", "OpenVINO crashes"]
+
+
 def rewrite(program, options, source, target):
     target.mkdir(parents=True)
     report = target.with_suffix(".json")
@@ -205,7 +228,7 @@ def work(job):
             counts[what] += 1
             if what == "all" or found and found[-1][1] == name:
                 counts["rewritten"] += what == "all"
-            differs = compare(before, folder / what / f"{name}.xml", shapes, int(name))
+            differs = isolated(before, folder / what / f"{name}.xml", shapes, int(name))
             if differs:
                 found.append((what, name, *differs))
         if name in twice and twice[name]["applied"]:

@@ -3,7 +3,7 @@
 use typelift_promote::openvino::{self, Options};
 use typelift_promote::{Category, ElementType, Operand};
 
-use super::evaluate::{DATA, Evaluate};
+use super::evaluate::Evaluate;
 use super::{Attr, AttrKind, Attributes, Context, Fault, LayerKind, Operation, Spread, evaluate};
 use crate::findings::Code;
 use crate::model::graph::OutputPort;
@@ -14,7 +14,7 @@ pub(super) const ROWS: &[Operation] = &[
         .spreads_on(&[Spread::Kept, Spread::Range])
         .requires(&["destination_type"])
         .kind(LayerKind::Convert)
-        .evaluate(Evaluate::Ends(DATA, evaluate::convert))
+        .evaluate(Evaluate::FromBounds(evaluate::convert, evaluate::convert_bounds))
         .and(17)
         .attributes(&[Attr::new("destination_type", AttrKind::Type).default("dynamic")]),
     Operation::new("ConvertLike", 1, convert_like).kind(LayerKind::ConvertLike).inputs(2, 2),

@@ -9,7 +9,7 @@ use super::{Accepts, Attr, AttrKind, Attributes, Context, Fault, Operation, Prom
 use crate::model::shape::{AutoBroadcast, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
-    unary("Abs", 0).evaluate(FromBounds(evaluate::absolute)),
+    unary("Abs", 0).evaluate(FromBounds(evaluate::absolute, evaluate::absolute_bounds)),
     float_function("Acos", 0).evaluate(Exact(|_, x| evaluate::function(x, f64::acos, f64::round))),
     float_function("Acosh", 3).evaluate(Exact(|_, x| evaluate::function(x, f64::acosh, f64::round))).since(4),
     float_function("Asin", 0).evaluate(Exact(|_, x| evaluate::function(x, f64::asin, f64::trunc))),
@@ -92,7 +92,7 @@ pub(super) const ROWS: &[Operation] = &[
     binary("Multiply", 1).wraps().commutative().evaluate(Interval(|e, x| {
         evaluate::arithmetic(e, x, &[evaluate::COMMON, &[F64]], |x, y| Some(x.wrapping_mul(y)), |x, y| x * y)
     })),
-    binary("Divide", 1).wraps().promoted_as(PromotedAs::Division).evaluate(FromBounds(evaluate::divide)).attributes(&[
+    binary("Divide", 1).wraps().promoted_as(PromotedAs::Division).evaluate(FromBounds(evaluate::divide, evaluate::divide_bounds)).attributes(&[
         AUTO_BROADCAST,
         AXIS,
         Attr::new("m_pythondiv", AttrKind::Bool).default("true"),
@@ -104,7 +104,7 @@ pub(super) const ROWS: &[Operation] = &[
     binary("Minimum", 1).commutative().evaluate(Interval(|e, x| {
         evaluate::arithmetic(e, x, &[evaluate::COMMON, &[U8, U16]], |x, y| Some(x.min(y)), f64::min)
     })),
-    binary("Mod", 1).evaluate(FromBounds(evaluate::modulo)),
+    binary("Mod", 1).evaluate(FromBounds(evaluate::modulo, evaluate::modulo_bounds)),
     binary("Power", 1).wraps().evaluate(Interval(evaluate::power)),
     binary("SquaredDifference", 0)
         .wraps()
@@ -116,7 +116,7 @@ pub(super) const ROWS: &[Operation] = &[
     binary("BitwiseXor", 13).commutative().accepts(Accepts::Bits),
     binary("BitwiseLeftShift", 15).accepts(Accepts::Integer),
     binary("BitwiseRightShift", 15).accepts(Accepts::Integer),
-    comparison("Equal", 1).commutative().evaluate(FromBounds(evaluate::equal)),
+    comparison("Equal", 1).commutative().evaluate(FromBounds(evaluate::equal, evaluate::equal_bounds)),
     comparison("Greater", 1)
         .spreads_on(&[Spread::Range])
         .evaluate(Exact(|e, x| evaluate::relation(e, x, &[evaluate::COMMON, &[Boolean]], i128::gt, f64::gt))),

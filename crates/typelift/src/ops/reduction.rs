@@ -57,7 +57,7 @@ pub(super) const ROWS: &[Operation] = &[
             |v| v.iter().copied().reduce(f64::min),
         )
     })),
-    reduction("ReduceProd", 1).wraps().evaluate(Evaluate::FromBounds(evaluate::product)),
+    reduction("ReduceProd", 1).wraps().evaluate(Evaluate::FromBounds(evaluate::reduce_prod, evaluate::product_bounds)),
     reduction("ReduceSum", 1).spreads_on(&[Spread::Kept]).wraps().evaluate(Evaluate::Exact(|e, x| {
         evaluate::reduce(e, x, &[evaluate::COMMON], |v| Some(v.iter().sum()), |v| Some(v.iter().sum()))
     })),

@@ -17,7 +17,7 @@ pub(super) const ROWS: &[Operation] = &[
     Operation::new("StridedSlice", 1, strided_slice)
         .spreads_on(&[Spread::Kept, Spread::Quantized])
         .shaped_by(&[1, 2, 3])
-        .evaluate(Evaluate::FromBounds(evaluate::strided_slice))
+        .evaluate(Evaluate::FromBounds(evaluate::strided_slice, evaluate::strided_slice_bounds))
         .inputs(3, 4)
         .attributes(&[
             Attr::new("begin_mask", AttrKind::Ints).default(""),

@@ -1,10 +1,12 @@
 //! Applying rules until none matches.
 
+use std::cell::Cell;
 use std::collections::VecDeque;
 
 use typelift_promote::ElementType;
 
 use super::build::{Added, Build, Matched};
+use super::losses::Losses;
 use super::matching::{self, Bindings, Bound, Look, Subject};
 use super::roots::Limits;
 use super::term::{LayerTerm, Name, Side, TermKind};
@@ -14,8 +16,9 @@ use crate::base::progress::each;
 use crate::edit::Edit;
 use crate::edit::precision_marks::Marks;
 use crate::findings::{Known, LayerRef};
-use crate::model::graph::{Attribute, EditError, Graph, IrVersion, Layer, LayerId, Model, Output, OutputPort, Place};
+use crate::model::graph::{Attribute, EditError, Graph, Layer, LayerId, Model, Output, OutputPort, Place};
 use crate::model::shape::{Shape, TensorType};
+use crate::model::weights::Weights;
 use crate::ops::{self, LayerKind};
 
 /// A layer that was made from layers that rules made, this many times over, would be made for ever.
@@ -270,6 +273,11 @@ fn apply_all(
     loop {
         let found = find_all(model, rules, &memory);
         if found.iter().all(|(_, found)| found.is_empty()) {
+            if memory.tries_again() {
+                report.skipped.clear();
+                all_skipped.clear();
+                continue;
+            }
             report.skipped.extend(memory.limits.to_skipped(rules));
             return Ok((report, all_skipped));
         }
@@ -302,6 +310,7 @@ fn apply_all(
             report.skipped.extend(memory.limits.to_skipped(rules));
             return Ok((report, all_skipped));
         };
+        memory.has_applied = true;
         if oldest > MOST_GENERATIONS || oldest > 1 && size(model) > MOST_GROWTH * first_size + 1000 {
             // Rules that feed each other may take turns.
             let recent = sweeps.iter().rev().nth(rules.len()).copied().unwrap_or_default();
@@ -322,8 +331,12 @@ fn apply_all(
 struct Memory {
     /// How many times over a layer was made from what rules made.
     generations: HashMap<(Place, LayerId), u32>,
-    /// The layers at which a rule, by its position, is not tried again.
-    settled: HashSet<(Place, LayerId, usize)>,
+    /// The layers that a rule with `once` made. It is not applied to them again.
+    made_once: HashSet<(Place, LayerId, usize)>,
+    /// The layers that refused a rule, by its position.
+    refused: HashSet<(Place, LayerId, usize)>,
+    /// True if a rule was applied since the first of them refused.
+    has_applied: bool,
     /// Those that gave way to the name of an output, until the graph changes.
     gave_way: HashSet<(Place, LayerId, usize)>,
     /// The limits that the last sweep reached.
@@ -333,7 +346,18 @@ struct Memory {
 impl Memory {
     fn is_settled(&self, place: &Place, id: LayerId, rule: usize) -> bool {
         let has = |set: &HashSet<_>| !set.is_empty() && set.contains(&(place.clone(), id, rule));
-        has(&self.settled) || has(&self.gave_way)
+        has(&self.made_once) || has(&self.refused) || has(&self.gave_way)
+    }
+
+    /// Forgets the layers that refused a rule, where the graph changed since: another run would try them again. Returns false
+    /// if there are none.
+    fn tries_again(&mut self) -> bool {
+        let is_due = self.has_applied && !self.refused.is_empty();
+        if is_due {
+            self.refused.clear();
+            self.has_applied = false;
+        }
+        is_due
     }
 }
 
@@ -401,19 +425,20 @@ fn find(model: &Model, graph: &Graph, index: &Index, place: &Place, memory: &Mem
     }
     if let Some(rule) = index.same {
         let is_settled = |id| memory.is_settled(place, id, rule);
-        found.extend(same_layers((graph, model.version()), order, rule, &mut taken, is_settled));
+        found.extend(same_layers((graph, model), order, rule, &mut taken, is_settled));
     }
     found
 }
 
 /// The layers that compute what an earlier one does, to the same precision or to any.
 fn same_layers(
-    (graph, version): (&Graph, IrVersion),
+    (graph, model): (&Graph, &Model),
     order: &[LayerId],
     rule: usize,
     taken: &mut HashSet<LayerId>,
     is_settled: impl Fn(LayerId) -> bool,
 ) -> Vec<Found> {
+    let (apart, contents) = (random_sources(graph), contents(graph, model.weights()));
     // Of each computation, the layers that stay, with the marks of all that they stand for.
     let mut first = HashMap::<_, Vec<(LayerId, Marks)>>::default();
     let mut stands_for = HashMap::<LayerId, LayerId>::default();
@@ -421,17 +446,18 @@ fn same_layers(
     for layer in order.iter().filter_map(|&id| graph.layer(id)) {
         let row = layer.operation();
         let computes = !ops::is_own(layer) && ops::kind(layer) != LayerKind::ReadValue && layer.bodies().is_empty();
-        if row.is_none_or(|row| !row.is_repeatable()) || !computes || taken.contains(&layer.id()) {
+        if row.is_none_or(|row| !row.is_repeatable()) || !computes || taken.contains(&layer.id()) || apart.contains(&layer.id()) {
             continue;
         }
         let sources = graph.producers(layer.id()).into_iter().map(|source| {
             source.map(|source| stands_for.get(&source.layer).map_or(source, |stand_in| stand_in.output(source.port)))
         });
         let sources: Vec<_> = sources.collect();
-        let attributes: Vec<_> =
-            layer.attributes().iter().map(|attribute| (attribute.name(), attribute.value())).collect();
-        let key = (layer.ty(), layer.version(), attributes, sources);
-        let own = Marks::of(layer, version);
+        let content = contents.get(&layer.id());
+        let own = layer.attributes().iter().filter(|attribute| content.is_none() || attribute.name() != "offset");
+        let attributes: Vec<_> = own.map(|attribute| (attribute.name(), attribute.value())).collect();
+        let key = (layer.ty(), layer.version(), attributes, content, sources);
+        let own = Marks::of(layer, model.version());
         let alike = first.entry(key).or_default();
         let mut candidates = alike.iter_mut().filter(|_| !is_settled(layer.id()));
         match candidates.find_map(|(earlier, marks)| Some((*earlier, marks.union(&own)?, marks))) {
@@ -444,6 +470,35 @@ fn same_layers(
                 found.push(Found { rule, bound, same: Some(earlier) });
             }
         }
+    }
+    found
+}
+
+/// For each constant in the weights file, the first one with the same bytes. Saving stores equal bytes once.
+fn contents(graph: &Graph, weights: &Weights) -> HashMap<LayerId, usize> {
+    let place = |layer: &Layer| Some((layer.id(), (layer.byte_count("offset")?, layer.byte_count("size")?)));
+    let constants = graph.layers().filter(|layer| ops::is_constant(layer));
+    let (ids, ranges): (Vec<_>, Vec<_>) = constants.filter_map(place).unzip();
+    weights.first_equal(&ranges).map(|first| ids.into_iter().zip(first).collect()).unwrap_or_default()
+}
+
+/// True if a layer draws other numbers in each run.
+pub(super) fn is_random(layer: &Layer) -> bool {
+    let seed = |name: &str| layer.attribute(name).is_none_or(|seed| seed.trim() == "0");
+    layer.operation().is_some_and(|row| !row.is_repeatable()) && seed("global_seed") && seed("op_seed")
+}
+
+/// Sources of layers that draw random numbers, where there are several. OpenVINO draws once for two layers that take the
+/// same tensors, so their tensors are kept apart.
+fn random_sources(graph: &Graph) -> HashSet<LayerId> {
+    let mut pending: Vec<_> = graph.unordered().filter(|layer| is_random(layer)).map(Layer::id).collect();
+    let mut found = HashSet::default();
+    if pending.len() < 2 {
+        return found;
+    }
+    while let Some(id) = pending.pop() {
+        let sources = graph.producers(id).into_iter().flatten();
+        pending.extend(sources.map(|source| source.layer).filter(|&source| found.insert(source)));
     }
     found
 }
@@ -482,7 +537,7 @@ impl Sweep<'_> {
         match edit.attempt(|edit| self.replace(edit, place, found)) {
             Err(_) if skips && self.failure.is_some() => {
                 self.skipped.extend(self.failure.take());
-                self.memory.settled.extend(root.map(|root| (place.clone(), root, rule)));
+                self.memory.refused.extend(root.map(|root| (place.clone(), root, rule)));
                 // Some of them may be gone.
                 self.constants = Added::default();
                 Ok(())
@@ -500,7 +555,7 @@ impl Sweep<'_> {
         let before = Before::of(edit, layer);
         let marks = MatchMarks::of(edit, &rule.pattern, &found.bound);
         let mut is_same = false;
-        let Placed { added, root_stays, edited: _, non_finite } = match edit.attempt(|edit| {
+        let Placed { added, root_stays, edited: _, losses } = match edit.attempt(|edit| {
             let placed = replace(edit, rule, &found, root, &mut self.constants, self.refusal)?;
             is_same = placed.root_stays && !placed.edited && before.is_same(edit, &placed.added);
             if is_same { Err(EditError::Other(String::new())) } else { Ok(placed) }
@@ -541,7 +596,7 @@ impl Sweep<'_> {
         for &id in added.iter().chain([&root]) {
             self.memory.generations.insert((place.clone(), id), generation);
             if rule.once {
-                self.memory.settled.insert((place.clone(), id, found.rule));
+                self.memory.made_once.insert((place.clone(), id, found.rule));
             }
         }
         let inside = found.bound.layers.iter().map(|&(id, _)| id).filter(|&id| id != root || !root_stays);
@@ -562,7 +617,7 @@ impl Sweep<'_> {
             self.constants.retain(|_, constant| edit.layer(constant.layer).is_some());
         }
         let added: Vec<_> = added.iter().filter_map(|&id| edit.layer(id)).map(refer).collect();
-        self.sites.push(Site { rule: rule.name().to_owned(), layer: at, added, removed, non_finite });
+        self.sites.push(Site { rule: rule.name().to_owned(), layer: at, added, removed, losses });
         Ok(())
     }
 }
@@ -711,8 +766,8 @@ pub(super) struct Placed {
     pub(super) root_stays: bool,
     /// Whether code edited the graph so that the root stays.
     pub(super) edited: bool,
-    /// As [`Site::non_finite`].
-    pub(super) non_finite: usize,
+    /// As [`Site::losses`].
+    pub(super) losses: Losses,
 }
 
 /// Puts the right side of a rule in the place of a match.
@@ -734,7 +789,7 @@ fn replace(
                 swap_all(edit, outputs, new, refusal)?;
                 edit.merge_marks(root, same)?;
             }
-            Ok(Placed { added: Vec::new(), root_stays: same.is_none(), edited: false, non_finite: 0 })
+            Ok(Placed { added: Vec::new(), root_stays: same.is_none(), edited: false, losses: Losses::default() })
         }
         Right::Code(code) => {
             let matched = Match::new(edit, edit.weights(), &rule.pattern, &found.bound);
@@ -756,7 +811,7 @@ fn replace(
                 Replacement::Layer(new, inputs) => edit.replace_in_place(root, *new, &inputs).map(|()| true)?,
                 Replacement::Tensor(tensor) => swap(edit, root.output(0), tensor, refusal).map(|()| false)?,
             };
-            Ok(Placed { added, root_stays, edited, non_finite: 0 })
+            Ok(Placed { added, root_stays, edited, losses: Losses::default() })
         }
         Right::Written(write) => {
             let matched = Match::new(edit, edit.weights(), &rule.pattern, &found.bound);
@@ -807,27 +862,28 @@ fn build(
         constants,
         added: Vec::new(),
         shared: Vec::new(),
-        non_finite: 0,
+        may_overflow: rule.pattern.allowed.overflow,
+        losses: Cell::default(),
     };
     let outputs = found.named_outputs(&rule.pattern);
     let is_layer = !side.outputs.is_empty();
     let is_one = rule.pattern.side.roots.len() == 1 && (outputs.is_empty() || is_layer);
     if let (&[term], true) = (&side.roots[..], is_one) {
         let tensor = build.build_root(term, root, expected)?;
-        let (added, non_finite) = (build.added, build.non_finite);
+        let (added, losses) = (build.added, build.losses.get());
         if let Some(tensor) = tensor {
             let own = root_of(&rule.pattern).map_or(0, |term| term.output);
             swap(edit, root.output(own), tensor, refusal)?;
         }
-        return Ok(Placed { added, root_stays: tensor.is_none(), edited: false, non_finite });
+        return Ok(Placed { added, root_stays: tensor.is_none(), edited: false, losses });
     }
     let mut tensors = build.build_all(expected)?;
-    let (added, non_finite) = (build.added, build.non_finite);
+    let (added, losses) = (build.added, build.losses.get());
     if let (&[first], true) = (&tensors[..], is_layer) {
         tensors = (0..outputs.len()).map(|port| first.layer.output(port)).collect();
     }
     swap_all(edit, outputs, tensors, refusal)?;
-    Ok(Placed { added, root_stays: false, edited: false, non_finite })
+    Ok(Placed { added, root_stays: false, edited: false, losses })
 }
 
 fn all_outputs(graph: &Graph, id: LayerId) -> Vec<Output> {

@@ -1,9 +1,12 @@
 //! Putting the right side of a rule into a graph.
 
+use std::cell::Cell;
+
 use typelift_promote::ElementType;
 
 use super::constant::default_type;
 use super::evaluate::{Evaluator, Lack};
+use super::losses::Losses;
 use super::matching::{Bound, same_value, self_describe};
 use super::parse::rows_of;
 use super::term::{AttributeTerm, AttributeValue, Function, LayerName, LayerTerm, Name, Rest, Side, TermKind};
@@ -29,14 +32,16 @@ pub(super) struct Build<'b, 'm> {
     pub(super) variables: &'b [Option<compact_str::CompactString>],
     /// The layers that were matched.
     pub(super) matched: &'b [Matched<'b>],
+    /// True if new constants may leave the range of their type.
+    pub(super) may_overflow: bool,
     /// What was added for other matches, to be used again.
     pub(super) constants: &'b mut Added,
     /// The layers that were added.
     pub(super) added: Vec<LayerId>,
     /// What they were made from: terms that say the same share a layer.
     pub(super) shared: Vec<(Ready, LayerId)>,
-    /// How many values of new constants are not finite while those that they are computed from are.
-    pub(super) non_finite: usize,
+    /// What new constants lose.
+    pub(super) losses: Cell<Losses>,
 }
 
 /// The constants that a sweep adds to a graph: element type, dims and bytes of each, and its tensor.
@@ -86,6 +91,33 @@ pub(super) fn constant(
         constants.insert(key, output);
     }
     Ok(output)
+}
+
+/// Types in which the constants are stored that a new one is computed from.
+#[derive(Default)]
+struct Storage {
+    types: Vec<ElementType>,
+    /// A Convert that widens one of them.
+    widening: Option<LayerId>,
+}
+
+impl Storage {
+    /// A constant as it is stored, with a Convert to widen it like, and what it loses; `None` if it is stored as it is.
+    fn narrowed(&self, array: &Array) -> Option<(LayerId, Array, Losses)> {
+        let bits = |ty: &&ElementType| ty.bits();
+        let stored = |ty: ElementType| {
+            let stored = array.converted(ty).filter(|_| ty.bits() < array.element_type.bits())?;
+            let lost = Losses::of_conversion(array, &stored);
+            Some((self.widening?, stored, lost))
+        };
+        let narrowest = self.types.iter().min_by_key(bits).and_then(|&ty| stored(ty));
+        if let Some(found) = narrowest.filter(|(.., lost)| lost.is_empty()) {
+            return Some(found);
+        }
+        let widest = *self.types.iter().max_by_key(bits)?;
+        let is_one = self.types.iter().all(|ty| *ty == widest || ty.bits() < widest.bits());
+        stored(widest).filter(|(.., lost)| is_one && lost.saturated + lost.vanished == 0)
+    }
 }
 
 impl Build<'_, '_> {
@@ -273,56 +305,61 @@ impl Build<'_, '_> {
             variables: self.variables,
             variable_names: &[],
             plain: false,
+            losses: Cell::default(),
         }
     }
 
-    /// A constant, stored as narrowly as the compressed constant that it is computed from.
+    /// A constant. It is stored as narrowly as the narrowest constant that it is computed from if every value survives, and
+    /// otherwise in the widest type in which one of them is stored.
     fn put_like(&mut self, term: usize, array: &Array, share: bool) -> Result<Output, EditError> {
-        let Some((convert, narrow)) = self.compressed_in(term, array).filter(|_| array.len() > 1) else {
-            return self.put(term, array, share);
-        };
-        let Some(stored) = array.converted(narrow) else { return self.put(term, array, share) };
-        let stored = self.put(term, &stored, share)?;
+        let is_written = self.evaluator().is_free(term);
+        if !is_written && !self.may_overflow && array.to_floats().iter().any(|value| !value.is_finite()) {
+            let message = "a new constant is infinite or not a number; `allow overflow` lifts that";
+            return Err(EditError::Other(message.to_owned()));
+        }
+        let mut storage = Storage::default();
+        if array.len() > 1 {
+            self.find_storage(term, &mut storage);
+        }
+        let Some((convert, stored, lost)) = storage.narrowed(array) else { return self.put(array, share) };
+        self.lose(lost)?;
+        let stored = self.put(&stored, share)?;
         let id = self.edit.add(NewLayer::convert(array.element_type), &[stored])?;
         self.edit.copy_metadata(convert, id)?;
         self.added.push(id);
         Ok(id.output(0))
     }
 
-    /// The Convert that widens a constant which a term is computed from, and the type that is stored.
-    fn compressed_in(&self, term: usize, array: &Array) -> Option<(LayerId, ElementType)> {
+    /// Finds the types in which the constants are stored that a term is computed from. Numbers of the rule have none.
+    fn find_storage(&self, term: usize, storage: &mut Storage) {
         match &self.side.terms[term].kind {
-            TermKind::Compute(_, of) => of.iter().find_map(|&term| self.compressed_in(term, array)),
-            TermKind::Name { name, .. } | TermKind::Else { name, .. } => {
-                let tensor = self.bound[*name].as_ref()?.tensor()?;
-                let layer = self.edit.layer(tensor.layer).filter(|layer| values::is_conversion(layer))?;
-                let narrow = self.edit.producers(layer.id()).first().copied().flatten()?;
-                let is_stored =
-                    self.edit.layer(narrow.layer).is_some_and(|from| ops::kind(from) == LayerKind::Constant);
-                let (from, to) = (self.type_of(Some(narrow)), self.type_of(Some(tensor)));
-                let widens = from.is_float() && to == array.element_type && from.bits() < to.bits();
-                (is_stored && widens).then_some((layer.id(), from))
-            }
-            _ => None,
+            TermKind::Compute(_, of) => of.iter().for_each(|&term| self.find_storage(term, storage)),
+            TermKind::Name { name, .. } | TermKind::Else { name, .. } => match &self.bound[*name] {
+                Some(Bound::Tensor(tensor)) => {
+                    let widened = self.widened(*tensor);
+                    storage.widening = storage.widening.or(widened.map(|(convert, _)| convert));
+                    storage.types.push(widened.map_or_else(|| self.type_of(Some(*tensor)), |(_, from)| from));
+                }
+                Some(Bound::Values(values)) => storage.types.push(values.element_type),
+                _ => {}
+            },
+            _ => {}
         }
     }
 
-    fn put(&mut self, term: usize, array: &Array, share: bool) -> Result<Output, EditError> {
-        let non_finite = count_non_finite(array);
-        if non_finite > 0 && self.is_made_of_finite(term) {
-            self.non_finite += non_finite;
-        }
+    /// The Convert that widens a constant, and the type from which it does.
+    fn widened(&self, tensor: Output) -> Option<(LayerId, ElementType)> {
+        let layer = self.edit.layer(tensor.layer).filter(|layer| values::is_conversion(layer))?;
+        let narrow = self.edit.producers(layer.id()).first().copied().flatten()?;
+        let is_stored = self.edit.layer(narrow.layer).is_some_and(|from| ops::kind(from) == LayerKind::Constant);
+        let (from, to) = (self.type_of(Some(narrow)), self.type_of(Some(tensor)));
+        (is_stored && from.is_float() && from.bits() < to.bits()).then_some((layer.id(), from))
+    }
+
+    fn put(&mut self, array: &Array, share: bool) -> Result<Output, EditError> {
         let output = constant(self.edit, self.constants, array, share)?;
         self.added.push(output.layer);
         Ok(output)
-    }
-
-    /// Whether all numbers that a term is computed from are finite.
-    fn is_made_of_finite(&self, term: usize) -> bool {
-        match &self.side.terms[term].kind {
-            TermKind::Compute(_, of) => of.iter().all(|&term| self.is_made_of_finite(term)),
-            _ => self.evaluator().array(term, None).is_ok_and(|array| count_non_finite(&array) == 0),
-        }
     }
 
     /// The inputs of a layer first, literals last: they take their type from the others.
@@ -512,7 +549,24 @@ impl Build<'_, '_> {
 
     /// The values of a constant term.
     fn array(&self, term: usize, expected: Option<ElementType>) -> Result<Array, EditError> {
-        self.evaluator().array(term, expected).map_err(refusal)
+        let evaluator = self.evaluator();
+        let found = evaluator.array(term, expected).map_err(refusal)?;
+        self.lose(evaluator.losses.get())?;
+        Ok(found)
+    }
+
+    /// Counts what new constants lose.
+    ///
+    /// # Errors
+    /// Arithmetic leaves the range of its type, and the rule does not allow that.
+    fn lose(&self, lost: Losses) -> Result<(), EditError> {
+        if lost.leaves_range() && !self.may_overflow {
+            return Err(EditError::Other(lost.refusal()));
+        }
+        let mut losses = self.losses.get();
+        losses += lost;
+        self.losses.set(losses);
+        Ok(())
     }
 
     /// The numbers of a term as an attribute has them.
@@ -523,19 +577,21 @@ impl Build<'_, '_> {
         if array.len() != 1 && !is_list {
             return Err(EditError::Other(format!("`{name}` is one number, and there are {}", array.len())));
         }
+        if array.to_floats().iter().any(|value| !value.is_finite()) {
+            return Err(EditError::Other(format!("`{name}` would be infinite or not a number")));
+        }
         let texts: Vec<String> = match &array.data {
             Data::Ints(values) => values.iter().map(|value| value.to_string()).collect(),
-            Data::Floats(values) => values.iter().map(|&value| number(ElementType::F32, value as f32 as f64)).collect(),
+            Data::Floats(values) => values.iter().map(|&value| shortest(value)).collect(),
         };
         Ok(texts.join(", "))
     }
 }
 
-fn count_non_finite(array: &Array) -> usize {
-    match &array.data {
-        Data::Ints(_) => 0,
-        Data::Floats(values) => values.iter().filter(|value| !value.is_finite()).count(),
-    }
+/// The shortest text that reads as a number: as one of f32, if it is one.
+fn shortest(value: f64) -> String {
+    let single = f64::from(value as f32);
+    number(if single == value { ElementType::F32 } else { ElementType::F64 }, value)
 }
 
 fn refusal(lack: Lack) -> EditError {

@@ -7,6 +7,7 @@ use typelift_promote::ElementType;
 
 use super::constant::compute;
 use super::matching::{Bound, Search, Subject, self_describe};
+use super::losses::Losses;
 use super::normal::{self, Form, Leaf, What};
 use super::term::{Chain, ChainKind, Factor, Function, TermKind};
 use super::values;
@@ -18,6 +19,8 @@ use crate::rewrite::notation::number;
 const DEEPEST_DESCRIPTION: usize = 4;
 /// Limit on the parts of a tensor that are looked at before its forms are found.
 const MOST_PARTS: usize = 24;
+/// Limit on integers that a floating-point number holds exactly, as all smaller ones.
+const MOST_EXACT: f64 = 9_007_199_254_740_992.0;
 /// Limit on the parts of a chain that are described.
 const MOST_DESCRIBED: usize = 8;
 
@@ -239,7 +242,10 @@ impl Search<'_> {
         let bound = match folded {
             Folded::Tensor(tensor) => Bound::Tensor(tensor),
             Folded::Values(values) => Bound::Values(values),
-            Folded::Number(number) => Bound::Values(Arc::new(Array::scalar(self.type_of(whole), number))),
+            Folded::Number(number) => match scalar(self.type_of(whole), number) {
+                Some(values) => Bound::Values(Arc::new(values)),
+                None => return false,
+            },
         };
         let ty = match &bound {
             Bound::Tensor(tensor) => self.type_of(*tensor),
@@ -259,7 +265,7 @@ impl Search<'_> {
     fn raised(&self, kind: ChainKind, folded: &Folded, power: f64, whole: Output) -> Option<Array> {
         let ty = self.type_of(whole);
         let array = match folded {
-            Folded::Number(number) => return Some(Array::scalar(ty, kind.raise(*number, power))),
+            Folded::Number(number) => return scalar(ty, kind.raise(*number, power)),
             Folded::Tensor(tensor) => values::values(self.subject.graph, self.subject.weights, *tensor)?,
             Folded::Values(values) => (**values).clone(),
         };
@@ -268,11 +274,14 @@ impl Search<'_> {
 
     /// The constants of a form as one: a number where they leave the shape, `None` where they are too many to be computed.
     fn fold(&self, kind: ChainKind, form: &Form, whole: Output) -> Option<Folded> {
+        let ty = self.type_of(whole);
         let mut number = Some(kind.neutral());
         for leaf in form.constants() {
             let value = match leaf.what {
                 What::Number(value) => Some(value),
-                What::Constant(tensor) if leaf.keeps_shape => self.subject.number(tensor),
+                What::Constant(tensor) if leaf.keeps_shape => {
+                    self.subject.number(tensor).filter(|number| ty.is_float() || number.abs() <= MOST_EXACT)
+                }
                 _ => None,
             };
             number = number.zip(value).map(|(number, value)| kind.join(number, kind.raise(value, leaf.power)));
@@ -294,7 +303,7 @@ impl Search<'_> {
         let mut all: Option<Array> = None;
         for leaf in form.constants() {
             let array = match leaf.what {
-                What::Number(value) => Array::scalar(ty, kind.raise(value, leaf.power)),
+                What::Number(value) => scalar(ty, kind.raise(value, leaf.power))?,
                 What::Constant(tensor) => {
                     raise(kind, values::values(self.subject.graph, self.subject.weights, tensor)?, leaf.power)?
                 }
@@ -302,7 +311,7 @@ impl Search<'_> {
             };
             all = Some(match all {
                 None => array,
-                Some(all) => compute(function_of(kind), &[all, array]).ok()?,
+                Some(all) => joined(kind, all, array)?,
             });
         }
         all
@@ -317,7 +326,7 @@ impl Search<'_> {
             other => {
                 let values = self.raised(kind, &other, 1.0, whole)?;
                 let inverse = Array::scalar(values.element_type, inverse);
-                Folded::Values(Arc::new(compute(function_of(kind), &[values, inverse]).ok()?))
+                Folded::Values(Arc::new(joined(kind, values, inverse)?))
             }
         })
     }
@@ -367,14 +376,39 @@ fn function_of(kind: ChainKind) -> Function {
     }
 }
 
-/// Constants to a power, or this many times.
+/// Two constants as one; `None` where values leave the range of their type.
+fn joined(kind: ChainKind, left: Array, right: Array) -> Option<Array> {
+    let mut losses = Losses::default();
+    let found = compute(function_of(kind), &[left, right], &mut losses).ok()?;
+    (!losses.leaves_range()).then_some(found)
+}
+
+/// Constants to a power, or this many times; `None` where values leave the range of their type.
 fn raise(kind: ChainKind, array: Array, power: f64) -> Option<Array> {
-    match kind {
-        _ if power == 1.0 => Some(array),
-        ChainKind::Product if array.element_type.is_float() => Some(array.map(|v| v, |v| kind.raise(v, power))),
-        ChainKind::Product => None,
-        ChainKind::Sum => Some(array.map(|v| v * power as i128, |v| v * power)),
+    let raised = match kind {
+        _ if power == 1.0 => return Some(array),
+        ChainKind::Product if array.element_type.is_float() => array.map(|v| v, |v| kind.raise(v, power)),
+        ChainKind::Product => return None,
+        ChainKind::Sum => array.map(|v| v * power as i128, |v| v * power),
+    };
+    let mut losses = Losses::default();
+    if raised.element_type.is_float() {
+        for (before, after) in array.to_floats().into_iter().zip(raised.to_floats()) {
+            losses.count(raised.element_type, &[before], after, false);
+        }
     }
+    (!losses.leaves_range()).then_some(raised)
+}
+
+/// A number as a constant; `None` where the type does not hold it.
+fn scalar(ty: ElementType, number: f64) -> Option<Array> {
+    let found = Array::scalar(ty, number);
+    let mut losses = Losses::default();
+    if ty.is_float() {
+        losses.count(ty, &[number], found.to_floats()[0], false);
+    }
+    let is_held = ty.is_float() || found.saturated(ty)? == found && number.fract() == 0.0 && number.abs() <= MOST_EXACT;
+    (is_held && !losses.leaves_range()).then_some(found)
 }
 
 impl Subject<'_> {

@@ -2,20 +2,35 @@
 
 use typelift_promote::{ElementType, Kind};
 
+use super::losses::Losses;
 use super::term::Function;
 use crate::ops::values::array::{Array, Data, Few, round};
 
-/// What a function makes of constants; the type of the first counts, literals follow it.
+/// Computes a function of constants, in the type of the first, which literals follow. Counts the values that it loses.
 ///
 /// # Errors
 /// Why it cannot be computed.
-pub(super) fn compute(function: Function, of: &[Array]) -> Result<Array, String> {
+pub(super) fn compute(function: Function, of: &[Array], losses: &mut Losses) -> Result<Array, String> {
+    let found = computed(function, of, losses)?;
+    match (function, of) {
+        (Function::Convert(Some(_)), [x]) => *losses += Losses::of_conversion(x, &found),
+        (Function::Sqrt | Function::Exp | Function::Product | Function::MatMul, of) if found.element_type.is_float() => {
+            let is_finite = of.iter().all(|x| x.to_floats().iter().all(|value| value.is_finite()));
+            let lost = found.to_floats().iter().filter(|value| !value.is_finite()).count();
+            losses.non_finite += if is_finite { lost } else { 0 };
+        }
+        _ => {}
+    }
+    Ok(found)
+}
+
+fn computed(function: Function, of: &[Array], losses: &mut Losses) -> Result<Array, String> {
     match (function, of) {
         (Function::Negate, [x]) => Ok(x.map(|v| -v, |v| -v)),
         (Function::Sqrt, [x]) => floats(x, "sqrt").map(|x| x.map(|v| v, f64::sqrt)),
         (Function::Exp, [x]) => floats(x, "exp").map(|x| x.map(|v| v, f64::exp)),
         (Function::Convert(Some(to)), [x]) => {
-            x.converted(to).ok_or_else(|| format!("{} does not convert to {to}", x.element_type))
+            rounded(x, to).ok_or_else(|| format!("{} does not convert to {to}", x.element_type))
         }
         (Function::Convert(None), [x]) => Ok(x.clone()),
         (Function::Transpose, [x]) => transpose(x, &(0..x.dims.len()).rev().collect::<Vec<_>>()),
@@ -45,7 +60,7 @@ pub(super) fn compute(function: Function, of: &[Array]) -> Result<Array, String>
         }
         (Function::Concat, all) => concat(all),
         (Function::MatMul, [x, y]) => matmul(x, y),
-        (Function::Power, [x, y]) if x.element_type.is_float() => elementwise(function, x, y),
+        (Function::Power, [x, y]) if x.element_type.is_float() => elementwise(function, x, y, losses),
         (Function::Power, [x, _]) => Err(format!("a power of {} may not be exact", x.element_type)),
         (
             Function::Equal
@@ -56,7 +71,8 @@ pub(super) fn compute(function: Function, of: &[Array]) -> Result<Array, String>
             | Function::GreaterEqual,
             [x, y],
         ) => compare(function, x, y),
-        (_, [x, y]) => elementwise(function, x, y),
+        (Function::Same, [x, y]) => Ok(Array::booleans(Few::new(), [is_same(x, y)])),
+        (_, [x, y]) => elementwise(function, x, y, losses),
         _ => Err("it takes other operands".to_owned()),
     }
 }
@@ -66,7 +82,12 @@ fn floats<'a>(x: &'a Array, name: &str) -> Result<&'a Array, String> {
     is_float.then_some(x).ok_or_else(|| format!("{name} of {} is not a whole number", x.element_type))
 }
 
-fn elementwise(function: Function, x: &Array, y: &Array) -> Result<Array, String> {
+/// The values in another type, each the nearest number of it: the even one of two, or the limit of the type.
+fn rounded(x: &Array, to: ElementType) -> Option<Array> {
+    if to.is_integer() { x.map(|v| v, f64::round_ties_even).saturated(to) } else { x.saturated(to) }
+}
+
+fn elementwise(function: Function, x: &Array, y: &Array, losses: &mut Losses) -> Result<Array, String> {
     if x.element_type != y.element_type {
         return Err(format!("{} and {} do not go together; write convert(c, TYPE)", x.element_type, y.element_type));
     }
@@ -88,7 +109,15 @@ fn elementwise(function: Function, x: &Array, y: &Array) -> Result<Array, String
     };
     let exact = |a: i128, b: i128| int(a, b).filter(|&value| crate::ops::values::array::wrap(ty, value) == value);
     let computed = x.zip(&y, exact, float);
-    computed.ok_or_else(|| format!("the result is not exact in {ty}; ask for floating point, `c: const f32`"))
+    let computed =
+        computed.ok_or_else(|| format!("the result is not exact in {ty}; ask for floating point, `c: const f32`"))?;
+    if let (Data::Floats(x), Data::Floats(y), Data::Floats(results)) = (&x.data, &y.data, &computed.data) {
+        let can_cancel = matches!(function, Function::Add | Function::Subtract);
+        for ((&a, &b), &result) in x.iter().zip(y).zip(results) {
+            losses.count(ty, &[a, b], result, can_cancel);
+        }
+    }
+    Ok(computed)
 }
 
 /// The elements at these places of the first axis, negative ones counted from its end.
@@ -206,15 +235,11 @@ fn matmul(x: &Array, y: &Array) -> Result<Array, String> {
     Ok(Array::floats(ty, [*rows, *columns].into_iter().collect(), product))
 }
 
-/// Whether two constants are equal, or each element of one is less than that of the other, and so on. Lists of other
-/// lengths are not equal.
+/// Compares two constants element by element.
 fn compare(function: Function, x: &Array, y: &Array) -> Result<Array, String> {
-    let truth = |holds| Array::booleans(Few::new(), [holds]);
     let is_alone = x.len() == 1 || y.len() == 1;
-    let equality = matches!(function, Function::Equal | Function::NotEqual);
-    let Some(dims) = broadcast(&x.dims, &y.dims).filter(|_| x.len() == y.len() || is_alone) else {
-        return if equality { Ok(truth(function == Function::NotEqual)) } else { Err("lengths differ".to_owned()) };
-    };
+    let dims = broadcast(&x.dims, &y.dims).filter(|_| x.len() == y.len() || is_alone);
+    let dims = dims.ok_or_else(|| format!("{} elements are compared with {}", x.len(), y.len()))?;
     let (x, y) = (stretch(x, &dims), stretch(y, &dims));
     let by = |a: f64, b: f64| match function {
         Function::Equal => a == b,
@@ -225,11 +250,12 @@ fn compare(function: Function, x: &Array, y: &Array) -> Result<Array, String> {
         _ => a >= b,
     };
     let all: Vec<_> = x.to_floats().iter().zip(y.to_floats()).map(|(&a, b)| by(a, b)).collect();
-    Ok(match function {
-        Function::NotEqual => truth(all.contains(&true)),
-        Function::Equal => truth(!all.contains(&false)),
-        _ => Array::booleans(dims, all),
-    })
+    Ok(Array::booleans(dims, all))
+}
+
+/// True if two lists have the same numbers in the same order.
+pub(super) fn is_same(x: &Array, y: &Array) -> bool {
+    x.len() == y.len() && x.to_floats() == y.to_floats()
 }
 
 fn broadcast(x: &[usize], y: &[usize]) -> Option<Few<usize>> {

@@ -1,9 +1,12 @@
 //! The values of expressions: on the right side of a rule, and in its conditions.
 
+use std::cell::Cell;
+
 use smallvec::{SmallVec, smallvec};
 use typelift_promote::ElementType;
 
-use super::constant::{compute, default_type};
+use super::constant::{compute, default_type, is_same};
+use super::losses::Losses;
 use super::matching::Bound;
 use super::shapes::{self, Part};
 use super::term::{DimPattern, DimsPart, Function, Name, Side, TermKind, Times};
@@ -39,6 +42,8 @@ pub(super) struct Evaluator<'a> {
     pub(super) variable_names: &'a [String],
     /// Whether numbers are plain numbers, and not of the element types that tensors have.
     pub(super) plain: bool,
+    /// What new constants lose.
+    pub(super) losses: Cell<Losses>,
 }
 
 /// What is known of a tensor without its values.
@@ -54,7 +59,7 @@ impl Evaluator<'_> {
         if let TermKind::DimsLike(list, parts) = &self.side.terms[term].kind {
             return self.dims_like(*list, parts);
         }
-        if let TermKind::Compute(Function::Equal, of) = &self.side.terms[term].kind
+        if let TermKind::Compute(Function::Equal | Function::Same, of) = &self.side.terms[term].kind
             && let [a, b] = &of[..]
             && let (Some(a), Some(b)) = (self.shape_of(*a), self.shape_of(*b))
         {
@@ -62,9 +67,11 @@ impl Evaluator<'_> {
             let is_same = a == b && a.rank().is_some();
             return if is_same { Ok(Vec::new()) } else { Err(Lack::Reason(format!("one is {a}, the other {b}"))) };
         }
-        let value = self.array(term, None)?;
-        if value.truths().iter().all(|&truth| truth) {
-            return Ok(Vec::new());
+        let truths = self.array(term, None)?.truths();
+        match truths[..] {
+            [true] => return Ok(Vec::new()),
+            [false] => {}
+            _ => return Err(Lack::Reason(format!("it is a list of {}; write `all(…)`, `any(…)` or `same(a, b)`", truths.len()))),
         }
         Err(Lack::Reason(match &self.side.terms[term].kind {
             TermKind::Compute(_, of) if of.len() > 1 => {
@@ -81,7 +88,7 @@ impl Evaluator<'_> {
         variables: &'b [Option<compact_str::CompactString>],
     ) -> Evaluator<'b> {
         let &Self { graph, weights, side, names, variable_names, plain, .. } = self;
-        Evaluator { graph, weights, side, names, names_bound, variables, variable_names, plain }
+        Evaluator { graph, weights, side, names, names_bound, variables, variable_names, plain, losses: Cell::default() }
     }
 
     /// The name of the layer that makes a tensor.
@@ -202,6 +209,7 @@ impl Evaluator<'_> {
                 return Ok(truth(values.is_sorted_by(|a, b| a < b)));
             }
             Function::All => return Ok(truth(self.array(of[0], None)?.truths().iter().all(|&truth| truth))),
+            Function::Any => return Ok(truth(self.array(of[0], None)?.truths().contains(&true))),
             _ => {}
         }
         // A literal takes the type of what it is computed with.
@@ -222,7 +230,10 @@ impl Evaluator<'_> {
             (function, _) => function,
         };
         let of = if self.plain { alike(of) } else { of };
-        Ok(compute(function, &of)?)
+        let mut losses = self.losses.get();
+        let found = compute(function, &of, &mut losses)?;
+        self.losses.set(losses);
+        Ok(found)
     }
 
     pub(super) fn type_named_by(&self, variable: usize) -> Result<ElementType, String> {
@@ -463,8 +474,7 @@ impl Evaluator<'_> {
     fn is_in(&self, of: &[usize]) -> Result<Array, Lack> {
         let value = self.array(of[0], None)?;
         for &other in &of[1..] {
-            let pair = alike(vec![value.clone(), self.array(other, Some(value.element_type))?]);
-            if compute(Function::Equal, &pair)?.truths() == [true] {
+            if is_same(&value, &self.array(other, Some(value.element_type))?) {
                 return Ok(truth(true));
             }
         }

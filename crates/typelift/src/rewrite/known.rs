@@ -4,17 +4,19 @@ use std::sync::Arc;
 
 use typelift_promote::ElementType;
 
-use super::apply::{Found, OnRefusal, Placed, swap};
+use super::apply::{Found, OnRefusal, Placed, is_random, swap};
 use super::build::Added;
 use super::matching::{Bindings, Bound};
+use super::exact::Exact;
+use super::losses::Losses;
 use super::values;
 use crate::base::hash::HashSet;
 use crate::edit::Edit;
 use crate::edit::precision_marks::Marks;
-use crate::infer::Probe;
 use crate::model::graph::{EditError, Graph, Layer, LayerId, Model, Output};
+use crate::model::weights::Weights;
 use crate::ops::values::array::Array;
-use crate::ops::{self, LayerKind, Operation, Surroundings};
+use crate::ops::{self, LayerKind, Operation};
 
 /// Values of more elements are not written into a model.
 const MOST_WRITTEN: u64 = 4096;
@@ -29,7 +31,7 @@ pub(super) fn layers(
 ) -> Vec<Found> {
     let Ok(order) = graph.topological_order() else { return Vec::new() };
     let quantized = quantized(graph, &order);
-    let mut probe = Probe::new(model.weights());
+    let mut exact = Exact::new(graph, model.weights(), &order);
     let mut folded = HashSet::default();
     let mut found = Vec::new();
     for layer in order.iter().rev().filter_map(|&id| graph.layer(id)) {
@@ -46,7 +48,7 @@ pub(super) fn layers(
             continue;
         }
         let used = (0..layer.outputs().len()).map(|port| id.output(port));
-        let values = used.map(|output| values_of(&mut probe, graph, output).map(Bound::Values).map(Some));
+        let values = used.map(|output| values_of(&mut exact, graph, output).map(Bound::Values).map(Some));
         if let Some(names) = values.collect::<Option<_>>() {
             taken.insert(id);
             folded.insert(id);
@@ -65,14 +67,13 @@ pub(super) fn choices(
     taken: &mut HashSet<LayerId>,
     is_settled: impl Fn(LayerId) -> bool,
 ) -> Vec<Found> {
-    let mut probe = Probe::new(model.weights());
     let mut found = Vec::new();
     for layer in graph.layers().filter(|layer| layer.bodies().len() == 2) {
         let id = layer.id();
         if taken.contains(&id) || is_settled(id) {
             continue;
         }
-        if let Some(branch) = branch(&mut probe, graph, layer) {
+        if let Some(branch) = branch(graph, model.weights(), layer) {
             taken.insert(id);
             let names = [Some(Bound::Number(branch as f64))].into_iter().collect();
             let bound = Bindings { names, layers: [(id, 0)].into_iter().collect(), ..Bindings::default() };
@@ -83,9 +84,9 @@ pub(super) fn choices(
 }
 
 /// The branch of an If that runs, where its condition is known.
-pub(super) fn branch(probe: &mut Probe, graph: &Graph, layer: &Layer) -> Option<usize> {
-    let bounds = probe.bounds(graph, graph.producer(layer.id().input(0))?)?;
-    let truths = bounds.exact()?.truths();
+pub(super) fn branch(graph: &Graph, weights: &Weights, layer: &Layer) -> Option<usize> {
+    let mut exact = Exact::new(graph, weights, &graph.topological_order().ok()?);
+    let truths = exact.values(graph.producer(layer.id().input(0))?)?.truths();
     truths.first().map(|&holds| usize::from(!holds))
 }
 
@@ -96,7 +97,7 @@ pub(super) fn choose(edit: &mut Edit<'_>, bound: &Bindings, root: LayerId) -> Re
         _ => 0,
     };
     let added = edit.inline_body(root, branch)?;
-    Ok(Placed { added, root_stays: false, edited: false, non_finite: 0 })
+    Ok(Placed { added, root_stays: false, edited: false, losses: Losses::default() })
 }
 
 /// The layers that make weights of values of few bits. Plugins compute with those as they are stored, so OpenVINO leaves the
@@ -141,15 +142,18 @@ fn is_quantized(ty: ElementType) -> bool {
 }
 
 fn can_be_known(layer: &Layer) -> bool {
-    let is_small = layer.outputs().iter().all(|port| port.shape().element_count().is_some_and(|it| it <= MOST_WRITTEN));
+    // OpenVINO does not read a constant without elements.
+    let is_written = |count: u64| (1..=MOST_WRITTEN).contains(&count);
+    let is_small = layer.outputs().iter().all(|port| port.shape().element_count().is_some_and(is_written));
     is_small && ops::kind(layer) != LayerKind::Constant && !ops::is_own(layer) && values::computes(layer)
 }
 
-fn values_of(probe: &mut Probe, graph: &Graph, output: Output) -> Option<Arc<Array>> {
-    let bounds = probe.bounds(graph, output)?;
+/// Values of an output, where they are known and a file can hold them.
+fn values_of(exact: &mut Exact, graph: &Graph, output: Output) -> Option<Arc<Array>> {
+    let values = exact.values(output)?;
     let port = graph.output(output)?;
-    let values = bounds.exact().filter(|values| values.element_type == port.element_type())?;
-    values.encode().map(|_| Arc::new(values.clone()))
+    let fits = values.element_type == port.element_type() && port.shape().is_compatible(&values.shape());
+    values.encode().filter(|_| fits).map(|_| values)
 }
 
 /// Puts constants in the place of a layer.
@@ -166,9 +170,11 @@ pub(super) fn replace(
         if edit.consumers(root.output(port)).next().is_none() {
             continue;
         }
-        let constant = super::build::constant(edit, constants, array, true)?;
+        // OpenVINO draws once for two layers that take the same tensors.
+        let share = !edit.users(root).any(|user| edit.layer(user).is_some_and(is_random));
+        let constant = super::build::constant(edit, constants, array, share)?;
         added.push(constant.layer);
         swap(edit, root.output(port), constant, refusal)?;
     }
-    Ok(Placed { added, root_stays: false, edited: false, non_finite: 0 })
+    Ok(Placed { added, root_stays: false, edited: false, losses: Losses::default() })
 }

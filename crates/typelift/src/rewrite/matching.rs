@@ -1,6 +1,6 @@
 //! Finding where a pattern fits.
 
-use std::cell::{OnceCell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -12,6 +12,7 @@ use super::evaluate::{Evaluator, Lack};
 use super::lists::List;
 use super::parse::rows_of;
 use super::pattern::Pattern;
+use super::strict;
 use super::term::{AttributeTerm, AttributeValue, Branch, LayerTerm, Link, Name, Rest, Setting, Side, Term, TermKind};
 use super::values::{self, MOST_COMPUTED};
 use crate::base::hash::{HashMap, HashSet};
@@ -708,6 +709,10 @@ impl<'a> Search<'a> {
     }
 
     fn meets_conditions(&mut self) -> bool {
+        if let Some(reason) = strict::objection(self.subject, self.pattern, &self.bound) {
+            let root = self.side().roots.first().map_or(0..0, |&root| self.head_of(root));
+            return self.refuse_late(2, root, || reason);
+        }
         for predicate in &self.pattern.predicates {
             let evaluator = Evaluator {
                 graph: self.subject.graph,
@@ -718,6 +723,7 @@ impl<'a> Search<'a> {
                 variables: &self.bound.variables,
                 variable_names: &self.pattern.variables,
                 plain: true,
+                losses: Cell::default(),
             };
             match evaluator.decide(predicate.term) {
                 Ok(found) => {

@@ -31,11 +31,13 @@ mod build;
 mod chain;
 mod constant;
 mod evaluate;
+mod exact;
 mod explain;
 mod known;
 pub mod library;
 mod lists;
 mod logic;
+mod losses;
 mod matching;
 mod normal;
 pub mod notation;
@@ -45,6 +47,7 @@ mod pieces;
 mod roots;
 mod script;
 mod shapes;
+mod strict;
 mod term;
 mod values;
 
@@ -58,6 +61,7 @@ use thiserror::Error;
 use typelift_promote::ElementType;
 
 pub use explain::Explanation;
+pub use losses::Losses;
 pub use pattern::{Match, Pattern, UnknownName};
 pub use script::{Script, ScriptError};
 
@@ -163,12 +167,13 @@ impl Rule {
             cursor = ahead;
             cursor.skip_space();
         }
-        let (pattern, right) = parse::rule(text, cursor.at..range.end, definitions)?;
+        let (mut pattern, right) = parse::rule(text, cursor.at..range.end, definitions)?;
         let Some(right) = right else {
             let error =
                 Cursor::within(text, range.end..range.end).expected("`=>` and what takes the place of the pattern");
             return Err(error);
         };
+        pattern.needs_floats = strict::needs_floats(&pattern, &right);
         let rule = Self { tries, once, ..Self::new(pattern, Right::Side(right)) };
         Ok(if named { rule.named(&name) } else { rule })
     }
@@ -212,6 +217,13 @@ impl Rule {
     #[must_use]
     pub fn when(self, condition: impl Fn(&Match) -> Result<(), String> + Send + Sync + 'static) -> Self {
         Self { pattern: self.pattern.when(condition), ..self }
+    }
+
+    /// The same rule without limits on element types and ranks.
+    pub(crate) fn trusted(mut self) -> Self {
+        self.pattern.needs_floats = false;
+        self.pattern.allowed.ranks = true;
+        self
     }
 
     /// The operation and, where the pattern says it, the operation set of the layer at which it matches.
@@ -347,15 +359,9 @@ pub struct Site {
     pub added: Vec<LayerRef>,
     /// The layers that went.
     pub removed: Vec<LayerRef>,
-    /// How many values of new constants are infinite or not a number, though those that they are computed from are finite.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub non_finite: usize,
-}
-
-// The signature is serde's.
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-fn is_zero(count: &usize) -> bool {
-    *count == 0
+    /// Values that new constants lose.
+    #[serde(flatten)]
+    pub losses: Losses,
 }
 
 impl Display for Site {

@@ -54,11 +54,12 @@ impl Form {
         self.leaves.iter().filter(|leaf| !matches!(leaf.what, What::Tensor(_)))
     }
 
-    /// Adds a leaf, to an equal one where there is one: `x * x` is `x^2`.
+    /// Adds a leaf, to an equal one where there is one: `x * x` is `x^2`. `x / x` is not 1 where `x` is 0.
     fn push(&mut self, leaf: Leaf) {
         let is_whole = |leaf: &Leaf| leaf.power.fract() == 0.0;
         let is_tensor = matches!(leaf.what, What::Tensor(_)) && is_whole(&leaf);
-        match self.leaves.iter_mut().find(|other| is_tensor && other.what == leaf.what && is_whole(other)) {
+        let joins = |other: &Leaf| is_whole(other) && other.power * leaf.power > 0.0;
+        match self.leaves.iter_mut().find(|other| is_tensor && other.what == leaf.what && joins(other)) {
             Some(other) => other.power += leaf.power,
             None => self.leaves.push(leaf),
         }
@@ -131,7 +132,9 @@ impl Subject<'_> {
                 let exponent = self.number(input(1)?).filter(|_| self.keeps(layer, input(1), input(0)))?;
                 smallvec![part(0, composed(exponent, power)?)?]
             }
-            (ChainKind::Product, "Sqrt") if is_float => smallvec![self.part(layer, input(0)?, None, 0.5 * power)?],
+            (ChainKind::Product, "Sqrt") if is_float => {
+                smallvec![self.part(layer, input(0)?, None, composed(0.5, power)?)?]
+            }
             (ChainKind::Product, _) if is_whole && row.name() == "Negative" => {
                 smallvec![self.part(layer, input(0)?, None, power)?, minus]
             }
@@ -198,8 +201,15 @@ pub(super) fn operations(kind: ChainKind) -> &'static [&'static str] {
     }
 }
 
-/// The exponent of `(x^inner)^outer`, where that is a power of `x` for every `x`.
+/// Exponent of `(x^inner)^outer`, where that is a power of `x` for every `x`, and so is not a number for the same `x`.
+/// `(x^0.5)^2` is not `x`, which has values below zero; `(x^2)^0.5` is `|x|`.
 fn composed(inner: f64, outer: f64) -> Option<f64> {
-    let is_even = inner % 2.0 == 0.0;
-    (outer.fract() == 0.0 || !is_even).then_some(inner * outer)
+    let is_whole = |power: f64| power.fract() == 0.0;
+    let power = inner * outer;
+    let keeps_domain = match (is_whole(inner), is_whole(outer)) {
+        (true, true) => true,
+        (true, false) => inner % 2.0 != 0.0 && !is_whole(power),
+        (false, _) => !is_whole(power),
+    };
+    keeps_domain.then_some(power)
 }

@@ -10,6 +10,7 @@ use typelift_promote::ElementType;
 use super::lists::List;
 use super::matching::{self, Bindings, Bound};
 use super::parse::{self, Definitions};
+use super::strict::Allowed;
 use super::term::{Link, Name, Predicate, Side};
 use super::{Code, Replacement, Right, Rule, values};
 use crate::model::graph::{EditError, Graph, Layer, Output};
@@ -39,6 +40,10 @@ pub struct Pattern {
     /// How the second root and those after it are found.
     pub(super) links: Vec<Link>,
     pub(super) condition: Option<Condition>,
+    /// Limits that the text lifts.
+    pub(super) allowed: Allowed,
+    /// True if what it matches must compute in floating point.
+    pub(super) needs_floats: bool,
 }
 
 impl FromStr for Pattern {

@@ -7,6 +7,7 @@ use typelift_promote::ElementType;
 
 use super::apply::{Found, OnRefusal, Placed, operation_of, swap};
 use super::build::{self, Added};
+use super::losses::Losses;
 use super::matching::{Bindings, Bound};
 use super::values;
 use crate::base::hash::HashSet;
@@ -70,7 +71,7 @@ pub(super) fn split(
     for (port, &(piece, _)) in bound.layers.iter().enumerate() {
         swap(edit, piece.output(0), split.output(port), refusal)?;
     }
-    Ok(Placed { added: vec![split, axis.layer, lengths.layer], root_stays: false, edited: false, non_finite: 0 })
+    Ok(Placed { added: vec![split, axis.layer, lengths.layer], root_stays: false, edited: false, losses: Losses::default() })
 }
 
 /// A slice that takes a part of one axis, and all of the others.

@@ -365,8 +365,12 @@ pub(crate) enum Function {
     Along,
     /// A list laid along an axis of a tensor, or along two of them.
     On,
-    /// Whether no element is 0 or false.
+    /// True if no element is 0 or false.
     All,
+    /// True if an element is not 0 or false.
+    Any,
+    /// True if two lists have the same elements in the same order.
+    Same,
     Equal,
     NotEqual,
     Less,
@@ -439,6 +443,8 @@ pub(super) const FUNCTIONS: &[(&str, Function, usize, usize)] = &[
     ("along", Function::Along, 3, 3),
     ("on", Function::On, 3, 4),
     ("all", Function::All, 1, 1),
+    ("any", Function::Any, 1, 1),
+    ("same", Function::Same, 2, 2),
     ("dims", Function::Dims, 1, 3),
     ("constant", Function::Constant, 1, 1),
     ("without", Function::Without, 2, 2),

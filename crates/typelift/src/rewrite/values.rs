@@ -4,7 +4,7 @@ use super::matching::self_describe;
 use crate::base::hash::HashMap;
 use crate::model::graph::{Graph, Layer, Output};
 use crate::model::weights::Weights;
-use crate::ops::evaluate::{Bounds, Evaluation};
+use crate::ops::evaluate::Evaluation;
 use crate::ops::values::array::{Array, MAX_ELEMENTS};
 use crate::ops::{self, Attributes, LayerKind};
 
@@ -41,11 +41,9 @@ fn find(graph: &Graph, weights: &Weights, tensor: Output, depth: usize) -> Optio
         return None;
     }
     let inputs = feeds.iter().map(input).collect::<Option<Vec<_>>>()?;
-    let inputs: Vec<_> = inputs.into_iter().map(Bounds::exactly).collect();
     let operation = layer.operation()?;
     let evaluation = Evaluation::new(Attributes::new(layer, operation), graph, tensor.port, weights);
-    let found = operation.evaluator().apply(&evaluation, &inputs.iter().collect::<Vec<_>>())?;
-    found.exact().cloned()
+    operation.evaluator().exact(&evaluation, &inputs.iter().collect::<Vec<_>>())
 }
 
 /// Computes a tensor from constants, whatever the operations between them.
@@ -55,21 +53,21 @@ fn find(graph: &Graph, weights: &Weights, tensor: Output, depth: usize) -> Optio
 pub(super) fn computed(graph: &Graph, weights: &Weights, tensor: Output) -> Result<Array, String> {
     let mut known = HashMap::default();
     compute(graph, weights, tensor, &mut known)?;
-    known.remove(&tensor).and_then(|bounds| bounds.exact().cloned()).ok_or_else(|| "it has no values".to_owned())
+    known.remove(&tensor).ok_or_else(|| "it has no values".to_owned())
 }
 
 fn compute(
     graph: &Graph,
     weights: &Weights,
     tensor: Output,
-    known: &mut HashMap<Output, Bounds>,
+    known: &mut HashMap<Output, Array>,
 ) -> Result<(), String> {
     if known.contains_key(&tensor) {
         return Ok(());
     }
     let layer = graph.layer(tensor.layer).ok_or("a layer is gone")?;
     if let Some(array) = values(graph, weights, tensor) {
-        known.insert(tensor, Bounds::exactly(array));
+        known.insert(tensor, array);
         return Ok(());
     }
     let described = self_describe(layer);
@@ -82,10 +80,10 @@ fn compute(
     let inputs: Vec<_> = sources.iter().filter_map(|source| known.get(source)).collect();
     let found = layer.operation().and_then(|operation| {
         let evaluation = Evaluation::new(Attributes::new(layer, operation), graph, tensor.port, weights);
-        operation.evaluator().apply(&evaluation, &inputs)
+        operation.evaluator().exact(&evaluation, &inputs)
     });
     let count = layer.outputs().get(tensor.port).and_then(|port| port.shape().element_count());
-    let Some(found) = found.filter(Bounds::is_exact) else {
+    let Some(found) = found else {
         return Err(match count.filter(|&count| count > MAX_ELEMENTS as u64) {
             Some(count) => format!("{described} has {count} elements, and at most {MAX_ELEMENTS} are computed"),
             None => format!("the values of {described} are not computed here"),

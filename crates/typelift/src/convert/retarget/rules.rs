@@ -49,7 +49,7 @@ impl Downgrade {
             Some(right) => self.pattern.parse::<Pattern>().ok()?.writes(right),
             None => self.pattern.parse::<Rule>().ok()?,
         };
-        Some(rule.named(self.name))
+        Some(rule.named(self.name).trusted())
     }
 
     /// True if a release needs it.

@@ -520,6 +520,11 @@ impl Weights {
         Ok(())
     }
 
+    /// For each range, an offset and a length, the position of the first one with equal bytes; `None` if bytes are not there.
+    pub(crate) fn first_equal(&self, ranges: &[(u64, u64)]) -> Option<Vec<usize>> {
+        compact::first_equal(self, ranges).ok()
+    }
+
     /// Finds which of the ranges that constants use, each an offset and a length, have equal bytes.
     ///
     /// # Errors

@@ -28,9 +28,14 @@ pub(crate) fn number(
     Some(of_type(inputs.first()?, &[COMMON, more])?.map(ints, floats))
 }
 
-/// Evaluates Abs, which can swap the ends of an interval.
-pub(crate) fn absolute(evaluation: &Evaluation, known: &[&Bounds]) -> Option<Bounds> {
-    let Bounds { lower, upper } = ends(evaluation, known, |_, x| number(x, &[], i128::abs, f64::abs))?;
+/// Abs of values that are known.
+pub(crate) fn absolute(_: &Evaluation, inputs: &[&Array]) -> Option<Array> {
+    number(inputs, &[], i128::abs, f64::abs)
+}
+
+/// Abs of bounds: the ends of an interval can change places.
+pub(crate) fn absolute_bounds(evaluation: &Evaluation, known: &[&Bounds]) -> Option<Bounds> {
+    let Bounds { lower, upper } = ends(evaluation, known, absolute)?;
     let Some(upper) = upper else { return Some(Bounds::exactly(lower)) };
     let least = lower.zip(&upper, |a, b| Some(a.min(b)), f64::min)?;
     Some(Bounds::new(least, lower.zip(&upper, |a, b| Some(a.max(b)), f64::max)?))
@@ -54,7 +59,18 @@ pub(crate) fn logical_not(_: &Evaluation, inputs: &[&Array]) -> Option<Array> {
     Some(x.map(|v| (v == 0).into(), |v| f64::from(v == 0.0)))
 }
 
+/// Convert of values that are known.
 pub(crate) fn convert(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array> {
+    let (x, to) = (inputs.first()?, evaluation.element_type());
+    x.converted(to).filter(|_| !evaluation.is_decompression() && is_converted(x.element_type, to))
+}
+
+/// Convert of bounds.
+pub(crate) fn convert_bounds(evaluation: &Evaluation, known: &[&Bounds]) -> Option<Bounds> {
+    ends(evaluation, known, convert_end)
+}
+
+fn convert_end(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array> {
     if evaluation.is_decompression() {
         return None;
     }
@@ -65,15 +81,16 @@ pub(crate) fn convert(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Arra
     converted(inputs.first()?, evaluation.element_type())
 }
 
-/// Converts values. "No upper end" is kept, unless one of the types is an integer of 16 bits or less.
+/// True if OpenVINO evaluates a conversion: of these small floating-point types it evaluates few.
+fn is_converted(from: ElementType, to: ElementType) -> bool {
+    from == to || matches!((from, to), (Nf4, F16 | Bf16 | F32)) || !matches!(from, Nf4 | F4E2M1 | F8E8M0)
+}
+
+/// Conversion of an end of bounds. "No upper end" is kept, unless one of the types is an integer of 16 bits or less.
 pub(crate) fn converted(x: &Array, to: ElementType) -> Option<Array> {
-    let converted = x.converted(to)?;
-    // OpenVINO evaluates only a few conversions of these small floating-point types.
-    match (x.element_type, to) {
-        (from, to) if from == to => return Some(converted),
-        (Nf4, F16 | Bf16 | F32) | (F16, Nf4) => return Some(converted),
-        (Nf4 | F4E2M1 | F8E8M0, _) => return None,
-        _ => {}
+    let converted = x.converted(to).filter(|_| is_converted(x.element_type, to))?;
+    if x.element_type == to || matches!((x.element_type, to), (Nf4, _) | (F16, Nf4)) {
+        return Some(converted);
     }
     let is_narrow = |ty: ElementType| (ty.is_integer() || ty == Boolean) && ty.bits() <= 16;
     if is_narrow(x.element_type) || is_narrow(to) || x.len() == 0 {
@@ -147,10 +164,18 @@ pub(crate) fn relation(
     }
 }
 
-/// Evaluates Equal. Intervals without a common value are known to differ.
-pub(crate) fn equal(evaluation: &Evaluation, known: &[&Bounds]) -> Option<Bounds> {
+/// The types that Equal and Select are evaluated for.
+const COMPARED: &[&[ElementType]] = &[COMMON, &[Boolean, F64, I8, I16, U8, U16]];
+
+/// Equal of values that are known.
+pub(crate) fn equal(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array> {
+    relation(evaluation, inputs, COMPARED, i128::eq, f64::eq)
+}
+
+/// Equal of bounds, which is also known where two intervals have nothing in common.
+pub(crate) fn equal_bounds(evaluation: &Evaluation, known: &[&Bounds]) -> Option<Bounds> {
     let [left, right] = known else { return None };
-    let ty = of_type(&left.lower, &[COMMON, &[Boolean, F64, I8, I16, U8, U16]])?.element_type;
+    let ty = of_type(&left.lower, COMPARED)?.element_type;
     let ends = aligned(evaluation, &[&left.lower, left.upper(), &right.lower, right.upper()])?;
     let [ll, lu, rl, ru] = &ends[..] else { return None };
     let equal = |a: &Array, b: &Array| a.compare(b, i128::eq, f64::eq);
@@ -168,7 +193,7 @@ pub(crate) fn equal(evaluation: &Evaluation, known: &[&Bounds]) -> Option<Bounds
 
 pub(crate) fn select(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array> {
     let [condition, then, otherwise] = inputs else { return None };
-    of_type(then, &[COMMON, &[Boolean, F64, I8, I16, U8, U16]])?;
+    of_type(then, COMPARED)?;
     let rule = auto_broadcast(evaluation).ok()?;
     let dims = dims_of(&rule.select(&condition.shape(), &then.shape(), &otherwise.shape()).ok()?)?;
     let lay = |array: &Array| {
@@ -231,8 +256,16 @@ fn quotient(evaluation: &Evaluation, left: &Array, right: &Array) -> Option<Arra
     left.zip(right, ints, |x, y| x / y)
 }
 
-/// Evaluates Divide, whose ends depend on the sign of the divisor.
-pub(crate) fn divide(evaluation: &Evaluation, known: &[&Bounds]) -> Option<Bounds> {
+/// Divide of values that are known.
+pub(crate) fn divide(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array> {
+    match &aligned(evaluation, inputs)?[..] {
+        [left, right] => quotient(evaluation, left, right),
+        _ => None,
+    }
+}
+
+/// Divide of bounds, whose ends depend on the sign of the divisor.
+pub(crate) fn divide_bounds(evaluation: &Evaluation, known: &[&Bounds]) -> Option<Bounds> {
     let [left, right] = known else { return None };
     let ends = aligned(evaluation, &[&left.lower, left.upper(), &right.lower, right.upper()])?;
     let [low, high, least, most] = &ends[..] else { return None };
@@ -258,8 +291,17 @@ pub(crate) fn divide(evaluation: &Evaluation, known: &[&Bounds]) -> Option<Bound
     Some(Bounds::new(lower, upper))
 }
 
-/// Evaluates Mod, including remainders of integer intervals.
-pub(crate) fn modulo(evaluation: &Evaluation, known: &[&Bounds]) -> Option<Bounds> {
+/// Mod of values that are known.
+pub(crate) fn modulo(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array> {
+    let is_known = inputs.first().is_some_and(|it| it.element_type.is_integer() && it.element_type.bits() >= 8);
+    match &aligned(evaluation, inputs)?[..] {
+        [left, right] if is_known => left.zip(right, i128::checked_rem, |x, y| x % y),
+        _ => None,
+    }
+}
+
+/// Mod of bounds: the remainders of intervals of integers.
+pub(crate) fn modulo_bounds(evaluation: &Evaluation, known: &[&Bounds]) -> Option<Bounds> {
     let [left, right] = known else { return None };
     let ends = aligned(evaluation, &[&left.lower, left.upper(), &right.lower, right.upper()])?;
     let ty = ends[0].element_type;

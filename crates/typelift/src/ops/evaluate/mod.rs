@@ -47,8 +47,8 @@ pub(crate) enum Evaluate {
     /// From two inputs, element by element. If only bounds are known, the result is the smallest and greatest over
     /// their ends.
     Interval(Evaluator),
-    /// From the bounds of the inputs.
-    FromBounds(fn(&Evaluation, &[&Bounds]) -> Option<Bounds>),
+    /// From inputs that are all known exactly by the first function, from their bounds by the second.
+    FromBounds(Evaluator, fn(&Evaluation, &[&Bounds]) -> Option<Bounds>),
 }
 
 impl Evaluate {
@@ -58,7 +58,7 @@ impl Evaluate {
         match self {
             Self::Never => None,
             Self::Source(by) => by(evaluation),
-            Self::FromBounds(by) => by(evaluation, known),
+            Self::FromBounds(_, by) => by(evaluation, known),
             // The largest number is not an upper end, even if it is exact.
             Self::Interval(by) if known.iter().any(|bounds| bounds.lower.is_open().contains(&true)) => {
                 interval(evaluation, known, by)
@@ -75,6 +75,18 @@ impl Evaluate {
                 let in_set = inexact.map(|(input, _)| input).all(|input| set >> input.min(31) & 1 == 1);
                 if in_set { ends(evaluation, known, by) } else { None }
             }
+        }
+    }
+}
+
+impl Evaluate {
+    /// Computes an output as a device does, from inputs whose values are known. Unlike for [bounds](Self::apply), the
+    /// largest number of a type is a number like any other.
+    pub(crate) fn exact(self, evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array> {
+        match self {
+            Self::Never => None,
+            Self::Source(by) => by(evaluation)?.exact().cloned(),
+            Self::Exact(by) | Self::Ends(_, by) | Self::Interval(by) | Self::FromBounds(by, _) => by(evaluation, inputs),
         }
     }
 }

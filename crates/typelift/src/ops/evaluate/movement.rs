@@ -105,8 +105,8 @@ pub(crate) fn slice(_: &Evaluation, inputs: &[&Array]) -> Option<Array> {
     Some(result)
 }
 
-/// Evaluates StridedSlice. Begin and end need not be exact where a mask ignores them.
-pub(crate) fn strided_slice(evaluation: &Evaluation, known: &[&Bounds]) -> Option<Bounds> {
+/// StridedSlice, of which begin and end need not be known exactly where a mask ignores them.
+pub(crate) fn strided_slice_bounds(evaluation: &Evaluation, known: &[&Bounds]) -> Option<Bounds> {
     for (input, mask) in [(1, "begin_mask"), (2, "end_mask")] {
         let (bounds, mask) = (known.get(input)?, evaluation.ints(mask).ok()?);
         let (lower, upper) = (bounds.lower.to_integers(), bounds.upper().to_integers());
@@ -118,10 +118,11 @@ pub(crate) fn strided_slice(evaluation: &Evaluation, known: &[&Bounds]) -> Optio
     if known.get(3).is_some_and(|strides| !strides.is_exact()) {
         return None;
     }
-    ends(evaluation, known, slice_with_strides)
+    ends(evaluation, known, strided_slice)
 }
 
-fn slice_with_strides(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array> {
+/// StridedSlice of values that are known.
+pub(crate) fn strided_slice(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array> {
     let [data, begin, end, strides @ ..] = inputs else { return None };
     let (begin, end) = (begin.to_integers(), end.to_integers());
     let strides = strides.first().map(|strides| strides.to_integers());

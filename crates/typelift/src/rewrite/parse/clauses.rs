@@ -6,6 +6,7 @@ use std::ops::Range;
 use super::{Mode, Parser};
 use crate::ops;
 use crate::rewrite::notation::{Cursor, NotationError};
+use crate::rewrite::strict::Allowed;
 use crate::rewrite::term::{Definition, Name};
 
 /// The parts of a rule, as bytes of its text.
@@ -16,6 +17,8 @@ pub(super) struct Clauses {
     /// What follows `where`: names, and what each is.
     pub(super) definitions: Vec<Item>,
     pub(super) condition: Option<Range<usize>>,
+    /// Limits that the rule lifts.
+    pub(super) allowed: Allowed,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -24,6 +27,7 @@ enum Clause {
     Replacement,
     Where,
     If,
+    Allow,
 }
 
 /// Whether a line goes on with the statement before it.
@@ -35,7 +39,7 @@ pub(in crate::rewrite) fn starts_clause(line: &str) -> bool {
     let mut ahead = cursor.clone();
     let word = ahead.word();
     let is_word = ahead.peek().is_none_or(char::is_whitespace);
-    is_word && ["where", "if", "with"].contains(&word) && !ahead.sees("=>")
+    is_word && ["where", "if", "with", "allow"].contains(&word) && !ahead.sees("=>")
 }
 
 /// Where each clause of a rule begins and ends.
@@ -52,6 +56,7 @@ pub(super) fn split(text: &str, range: Range<usize>) -> Result<Clauses, Notation
             () if rest.starts_with("=>") => (Clause::Replacement, 2),
             () if word("where") => (Clause::Where, 5),
             () if word("if") => (Clause::If, 2),
+            () if word("allow") => (Clause::Allow, 5),
             () => continue,
         };
         if let Some(&(_, earlier, _)) = marks.iter().find(|(known, ..)| *known == clause) {
@@ -68,9 +73,28 @@ pub(super) fn split(text: &str, range: Range<usize>) -> Result<Clauses, Notation
             Clause::Replacement => clauses.replacement = Some(start..end),
             Clause::If => clauses.condition = Some(start..end),
             Clause::Where => clauses.definitions = items(text, start..end)?,
+            Clause::Allow => clauses.allowed = allowed(Cursor::within(text, start..end))?,
         }
     }
     Ok(clauses)
+}
+
+/// Reads `integers, ranks`.
+fn allowed(mut cursor: Cursor) -> Result<Allowed, NotationError> {
+    let mut allowed = Allowed::default();
+    loop {
+        cursor.skip_space();
+        let start = cursor.at;
+        let word = cursor.word().to_owned();
+        if !allowed.lift(&word) {
+            let error = cursor.error(start..cursor.at.max(start + 1), "a rule does not have this limit");
+            return Err(error.with_help(format!("`allow` takes {}", Allowed::WORDS.join(", "))));
+        }
+        if !cursor.eat(",") {
+            break;
+        }
+    }
+    if cursor.is_done() { Ok(allowed) } else { Err(cursor.expected("`,` or the end of the rule")) }
 }
 
 /// The names of a definition, whether the only one is a list, and where its pattern is.

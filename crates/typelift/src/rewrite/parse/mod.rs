@@ -33,6 +33,7 @@ pub(super) fn rule(
     let right = right::take_right(text, &mut clauses);
     let mut parser = Parser::new(Cursor::within(text, clauses.pattern.clone()), definitions);
     parser.parsed.text = text[range.clone()].trim_end().to_owned();
+    parser.parsed.allowed = clauses.allowed;
     parser.declare(&clauses)?;
     parser.pattern()?;
     parser.define(text, &clauses)?;

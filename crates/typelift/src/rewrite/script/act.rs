@@ -12,7 +12,6 @@ use crate::base::names::{is_glob, matches_glob};
 use crate::edit::inputs_outputs::End;
 use crate::edit::precision_marks::Spelling;
 use crate::findings::reason;
-use crate::infer::Probe;
 use crate::model::graph::{EditError, Layer, LayerId, Model, Output};
 use crate::model::shape::Shape;
 use crate::ops::values::array::Array;
@@ -136,7 +135,7 @@ fn inline(model: &mut Model, name: &str) -> Result<(), String> {
     for (place, graph) in model.walk().rev() {
         for layer in graph.layers().filter(|layer| layer.bodies().len() == 2 && fits(layer.name())) {
             is_there = true;
-            let branch = known::branch(&mut Probe::new(model.weights()), graph, layer);
+            let branch = known::branch(graph, model.weights(), layer);
             known.extend(branch.map(|branch| (place.clone(), layer.id(), branch)));
         }
     }

@@ -1,5 +1,6 @@
 //! Expressions of statements. Their names are tensors of the model that the statement is applied to.
 
+use std::cell::Cell;
 use std::path::{Path, PathBuf};
 
 use typelift_promote::ElementType;
@@ -121,7 +122,8 @@ impl Resolved {
             constants: &mut constants,
             added: Vec::new(),
             shared: Vec::new(),
-            non_finite: 0,
+            may_overflow: true,
+            losses: Cell::default(),
         };
         build.build_tensor(self.root(), expected)
     }
@@ -159,6 +161,7 @@ impl Resolved {
             variables: &[],
             variable_names: &[],
             plain: false,
+            losses: Cell::default(),
         };
         evaluator.array(self.root(), expected).map_err(|lack| match lack {
             Lack::Absent => "a name in it means nothing".to_owned(),

@@ -1,0 +1,111 @@
+//! Counts of values that a computation with constants loses.
+
+use std::ops::AddAssign;
+
+use serde::Serialize;
+use typelift_promote::ElementType;
+
+use crate::ops::values::array::{Array, Data};
+
+/// Counts of values that new constants lose, compared with the constants that they are made of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Losses {
+    /// Values that are infinite or not a number, made of finite ones.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub non_finite: usize,
+    /// Values that are zero or subnormal, made of values that are not.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub vanished: usize,
+    /// Values outside of the limits of a type, which became the nearest limit.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub saturated: usize,
+    /// Values that a conversion to a narrower type rounded.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub rounded: usize,
+}
+
+// The signature is serde's.
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(count: &usize) -> bool {
+    *count == 0
+}
+
+impl AddAssign for Losses {
+    fn add_assign(&mut self, other: Self) {
+        self.non_finite += other.non_finite;
+        self.vanished += other.vanished;
+        self.saturated += other.saturated;
+        self.rounded += other.rounded;
+    }
+}
+
+impl Losses {
+    /// True if nothing is lost.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// True if arithmetic left the range of its type.
+    pub(super) fn leaves_range(self) -> bool {
+        self.non_finite + self.vanished > 0
+    }
+
+    /// Why a rule is refused whose constants leave the range of their type.
+    pub(super) fn refusal(self) -> String {
+        let (count, what) = match self {
+            Self { non_finite: 0, vanished, .. } => (vanished, "zero or subnormal"),
+            Self { non_finite, .. } => (non_finite, "infinite or not a number"),
+        };
+        let values = if count == 1 { "1 value of a new constant is" } else { &format!("{count} values of a new constant are") };
+        format!("{values} {what}, unlike those that it is made of; `allow overflow` lifts that")
+    }
+
+    /// Counts one result of arithmetic in a floating-point type.
+    pub(super) fn count(&mut self, ty: ElementType, operands: &[f64], result: f64, can_cancel: bool) {
+        let is_normal = |value: f64| value.is_finite() && value.abs() >= least_normal(ty);
+        if operands.iter().all(|operand| operand.is_finite()) && !result.is_finite() {
+            self.non_finite += 1;
+        } else if !can_cancel && operands.iter().all(|&operand| is_normal(operand)) && !is_normal(result) {
+            self.vanished += 1;
+        }
+    }
+
+    /// Counts the values of a conversion.
+    pub(super) fn of_conversion(from: &Array, to: &Array) -> Self {
+        let mut losses = Self::default();
+        match (&from.data, &to.data) {
+            (Data::Ints(from), Data::Ints(to)) => {
+                losses.saturated = from.iter().zip(to.iter()).filter(|(from, to)| from != to).count();
+            }
+            (Data::Floats(from), Data::Ints(_)) => {
+                let whole = to.to_floats();
+                for (&from, &to) in from.iter().zip(&whole) {
+                    losses.saturated += usize::from(from.is_nan() || (from - to).abs() >= 1.0);
+                    losses.rounded += usize::from((from - to).abs() < 1.0 && from != to);
+                }
+            }
+            (_, Data::Floats(values)) => {
+                let largest = crate::ops::values::array::largest_finite(to.element_type);
+                for (from, &to) in from.to_floats().into_iter().zip(values) {
+                    let (beyond, zero) = (from.abs() > largest, from != 0.0 && to == 0.0);
+                    losses.saturated += usize::from(beyond && from != to);
+                    losses.vanished += usize::from(zero);
+                    losses.rounded += usize::from(!beyond && !zero && from != to && !from.is_nan());
+                }
+            }
+        }
+        losses
+    }
+}
+
+/// The least positive number of a floating-point type that has all its digits.
+fn least_normal(ty: ElementType) -> f64 {
+    match ty {
+        ElementType::F64 => f64::MIN_POSITIVE,
+        ElementType::F32 | ElementType::Bf16 => f32::MIN_POSITIVE.into(),
+        ElementType::F16 => half::f16::MIN_POSITIVE.to_f64(),
+        _ => 0.0,
+    }
+}

@@ -1,0 +1,96 @@
+//! Limits of a rule that its text does not lift.
+//!
+//! A rule that adds or removes arithmetic holds for floating-point tensors; constants with axes meet tensors of known rank;
+//! new constants stay in the range of their type. `allow` lifts these limits one by one, where the author knows better.
+
+use std::collections::BTreeSet;
+
+use typelift_promote::ElementType;
+
+use super::matching::{Bindings, Subject, self_describe};
+use super::pattern::Pattern;
+use super::term::{Side, TermKind};
+use crate::model::graph::Layer;
+use crate::ops::Operation;
+
+/// Limits that the text of a rule lifts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Allowed {
+    /// Arithmetic on integers may change.
+    pub(super) integers: bool,
+    /// A constant with axes may meet a tensor of unknown rank.
+    pub(super) ranks: bool,
+    /// New constants may be infinite, zero or subnormal where the old ones are not.
+    pub(super) overflow: bool,
+}
+
+impl Allowed {
+    /// The words of an `allow` clause.
+    pub(super) const WORDS: [&str; 3] = ["integers", "ranks", "overflow"];
+
+    /// Lifts the limit of this name; false if there is none.
+    pub(super) fn lift(&mut self, word: &str) -> bool {
+        let limit = match word {
+            "integers" => &mut self.integers,
+            "ranks" => &mut self.ranks,
+            "overflow" => &mut self.overflow,
+            _ => return false,
+        };
+        *limit = true;
+        true
+    }
+}
+
+/// Operations that move values or change their type. Their results do not depend on how a type computes.
+const MOVES: [&str; 23] = [
+    "Broadcast", "Concat", "Convert", "ConvertLike", "DepthToSpace", "Gather", "GatherElements", "GatherND", "Identity",
+    "Pad", "Reshape", "Roll", "Select", "ShapeOf", "ShuffleChannels", "Slice", "SpaceToDepth", "Split", "Squeeze",
+    "StridedSlice", "Tile", "Transpose", "Unsqueeze",
+];
+
+/// True if a rule with these sides adds or removes an operation that computes, and its text names no integer type.
+pub(super) fn needs_floats(pattern: &Pattern, right: &Side) -> bool {
+    let operations = |side: &Side| {
+        let layers = side.terms.iter().filter_map(|term| match &term.kind {
+            TermKind::Layer(layer) if !MOVES.contains(&layer.operation.as_str()) => Some(layer.operation.clone()),
+            _ => None,
+        });
+        layers.collect::<BTreeSet<_>>()
+    };
+    let is_integer = |ty: &ElementType| ty.is_integer() && *ty != ElementType::Boolean;
+    let names_integers = pattern.side.terms.iter().any(|term| term.element_types.iter().any(is_integer));
+    let is_chain = |kind: &TermKind| matches!(kind, TermKind::Chain(chain) if !chain.factors.is_empty());
+    let has_arithmetic = pattern.side.terms.iter().any(|term| is_chain(&term.kind));
+    !pattern.allowed.integers && !names_integers && (has_arithmetic || operations(&pattern.side) != operations(right))
+}
+
+/// The limit of a rule that a match is beyond.
+pub(super) fn objection(subject: &Subject, pattern: &Pattern, bound: &Bindings) -> Option<String> {
+    let layers = || bound.layers.iter().filter_map(|&(id, _)| subject.graph.layer(id));
+    let of_integers = || layers().find_map(|layer| Some((layer, integer_type(layer)?)));
+    if let Some((layer, ty)) = pattern.needs_floats.then(of_integers).flatten() {
+        let layer = self_describe(layer);
+        return Some(format!("{layer} computes {ty}, and the rule is for floating point; `allow integers` lifts that"));
+    }
+    let (false, Some(layer)) = (pattern.allowed.ranks, layers().find(|layer| may_raise_rank(subject, layer))) else {
+        return None;
+    };
+    let layer = self_describe(layer);
+    Some(format!("{layer} combines a constant with axes and a tensor of unknown rank; `allow ranks` lifts that"))
+}
+
+/// The integer type that a layer computes.
+fn integer_type(layer: &Layer) -> Option<ElementType> {
+    let moves = layer.operation().map(Operation::name).is_some_and(|name| MOVES.contains(&name));
+    let computes = |ty: &ElementType| !ty.is_float() && *ty != ElementType::Boolean && *ty != ElementType::Dynamic;
+    layer.outputs().iter().map(|port| port.element_type()).find(|ty| !moves && computes(ty))
+}
+
+/// True if a constant with axes meets a tensor of unknown rank, and so may give the result more axes.
+fn may_raise_rank(subject: &Subject, layer: &Layer) -> bool {
+    let broadcasts = layer.operation().is_some_and(|row| row.default_of("auto_broadcast").is_some());
+    let is_open = layer.outputs().iter().any(|port| port.shape().rank().is_none());
+    let sources = subject.graph.producers(layer.id());
+    let has_axes = |tensor| subject.graph.output(tensor).is_some_and(|port| port.shape().rank() != Some(0));
+    broadcasts && is_open && sources.into_iter().flatten().any(|it| subject.is_constant(it) && has_axes(it))
+}
