@@ -259,7 +259,8 @@ fn lost(file: &str, applied: &[Site]) -> String {
     }
     let warnings = rules.into_iter().map(|((kind, _), (count, first))| {
         let (_, what, help) = LOSSES[kind];
-        let values = if count == 1 { "1 value of a new constant is" } else { &format!("{count} values of new constants are") };
+        let values =
+            if count == 1 { "1 value of a new constant is" } else { &format!("{count} values of new constants are") };
         format!("warning: {file}: {values} {what}, first by {first}; {help}\n")
     });
     warnings.collect()

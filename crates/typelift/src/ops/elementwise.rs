@@ -92,11 +92,11 @@ pub(super) const ROWS: &[Operation] = &[
     binary("Multiply", 1).wraps().commutative().evaluate(Interval(|e, x| {
         evaluate::arithmetic(e, x, &[evaluate::COMMON, &[F64]], |x, y| Some(x.wrapping_mul(y)), |x, y| x * y)
     })),
-    binary("Divide", 1).wraps().promoted_as(PromotedAs::Division).evaluate(FromBounds(evaluate::divide, evaluate::divide_bounds)).attributes(&[
-        AUTO_BROADCAST,
-        AXIS,
-        Attr::new("m_pythondiv", AttrKind::Bool).default("true"),
-    ]),
+    binary("Divide", 1)
+        .wraps()
+        .promoted_as(PromotedAs::Division)
+        .evaluate(FromBounds(evaluate::divide, evaluate::divide_bounds))
+        .attributes(&[AUTO_BROADCAST, AXIS, Attr::new("m_pythondiv", AttrKind::Bool).default("true")]),
     binary("FloorMod", 1).evaluate(Interval(evaluate::floor_mod)),
     binary("Maximum", 1)
         .commutative()

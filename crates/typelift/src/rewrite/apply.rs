@@ -446,7 +446,11 @@ fn same_layers(
     for layer in order.iter().filter_map(|&id| graph.layer(id)) {
         let row = layer.operation();
         let computes = !ops::is_own(layer) && ops::kind(layer) != LayerKind::ReadValue && layer.bodies().is_empty();
-        if row.is_none_or(|row| !row.is_repeatable()) || !computes || taken.contains(&layer.id()) || apart.contains(&layer.id()) {
+        if row.is_none_or(|row| !row.is_repeatable())
+            || !computes
+            || taken.contains(&layer.id())
+            || apart.contains(&layer.id())
+        {
             continue;
         }
         let sources = graph.producers(layer.id()).into_iter().map(|source| {

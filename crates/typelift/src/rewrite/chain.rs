@@ -6,8 +6,8 @@ use smallvec::SmallVec;
 use typelift_promote::ElementType;
 
 use super::constant::compute;
-use super::matching::{Bound, Search, Subject, self_describe};
 use super::losses::Losses;
+use super::matching::{Bound, Search, Subject, self_describe};
 use super::normal::{self, Form, Leaf, What};
 use super::term::{Chain, ChainKind, Factor, Function, TermKind};
 use super::values;

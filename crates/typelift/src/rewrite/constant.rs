@@ -14,7 +14,9 @@ pub(super) fn compute(function: Function, of: &[Array], losses: &mut Losses) -> 
     let found = computed(function, of, losses)?;
     match (function, of) {
         (Function::Convert(Some(_)), [x]) => *losses += Losses::of_conversion(x, &found),
-        (Function::Sqrt | Function::Exp | Function::Product | Function::MatMul, of) if found.element_type.is_float() => {
+        (Function::Sqrt | Function::Exp | Function::Product | Function::MatMul, of)
+            if found.element_type.is_float() =>
+        {
             let is_finite = of.iter().all(|x| x.to_floats().iter().all(|value| value.is_finite()));
             let lost = found.to_floats().iter().filter(|value| !value.is_finite()).count();
             losses.non_finite += if is_finite { lost } else { 0 };

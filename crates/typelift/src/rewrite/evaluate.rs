@@ -71,7 +71,12 @@ impl Evaluator<'_> {
         match truths[..] {
             [true] => return Ok(Vec::new()),
             [false] => {}
-            _ => return Err(Lack::Reason(format!("it is a list of {}; write `all(…)`, `any(…)` or `same(a, b)`", truths.len()))),
+            _ => {
+                return Err(Lack::Reason(format!(
+                    "it is a list of {}; write `all(…)`, `any(…)` or `same(a, b)`",
+                    truths.len()
+                )));
+            }
         }
         Err(Lack::Reason(match &self.side.terms[term].kind {
             TermKind::Compute(_, of) if of.len() > 1 => {
@@ -88,7 +93,17 @@ impl Evaluator<'_> {
         variables: &'b [Option<compact_str::CompactString>],
     ) -> Evaluator<'b> {
         let &Self { graph, weights, side, names, variable_names, plain, .. } = self;
-        Evaluator { graph, weights, side, names, names_bound, variables, variable_names, plain, losses: Cell::default() }
+        Evaluator {
+            graph,
+            weights,
+            side,
+            names,
+            names_bound,
+            variables,
+            variable_names,
+            plain,
+            losses: Cell::default(),
+        }
     }
 
     /// The name of the layer that makes a tensor.

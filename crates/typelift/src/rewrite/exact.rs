@@ -89,11 +89,14 @@ fn is_possible(graph: &Graph, layer: &Layer, possible: &HashSet<LayerId>) -> boo
     match layer.operation().map(ops::Operation::evaluator) {
         None | Some(Evaluate::Never) => false,
         Some(Evaluate::Source(_)) if ops::kind(layer) == LayerKind::Constant => true,
-        Some(Evaluate::Source(_)) => feeds.first().copied().flatten().is_some_and(|(from, port)| {
-            from.outputs().get(port).is_some_and(|port| port.shape().is_static())
-        }),
+        Some(Evaluate::Source(_)) => feeds
+            .first()
+            .copied()
+            .flatten()
+            .is_some_and(|(from, port)| from.outputs().get(port).is_some_and(|port| port.shape().is_static())),
         Some(_) => {
-            values::computes(layer) && feeds.iter().all(|feed| feed.is_some_and(|(from, _)| possible.contains(&from.id())))
+            values::computes(layer)
+                && feeds.iter().all(|feed| feed.is_some_and(|(from, _)| possible.contains(&from.id())))
         }
     }
 }

@@ -6,9 +6,9 @@ use typelift_promote::ElementType;
 
 use super::apply::{Found, OnRefusal, Placed, is_random, swap};
 use super::build::Added;
-use super::matching::{Bindings, Bound};
 use super::exact::Exact;
 use super::losses::Losses;
+use super::matching::{Bindings, Bound};
 use super::values;
 use crate::base::hash::HashSet;
 use crate::edit::Edit;

@@ -58,7 +58,8 @@ impl Losses {
             Self { non_finite: 0, vanished, .. } => (vanished, "zero or subnormal"),
             Self { non_finite, .. } => (non_finite, "infinite or not a number"),
         };
-        let values = if count == 1 { "1 value of a new constant is" } else { &format!("{count} values of a new constant are") };
+        let values =
+            if count == 1 { "1 value of a new constant is" } else { &format!("{count} values of a new constant are") };
         format!("{values} {what}, unlike those that it is made of; `allow overflow` lifts that")
     }
 

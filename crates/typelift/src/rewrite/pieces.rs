@@ -71,7 +71,12 @@ pub(super) fn split(
     for (port, &(piece, _)) in bound.layers.iter().enumerate() {
         swap(edit, piece.output(0), split.output(port), refusal)?;
     }
-    Ok(Placed { added: vec![split, axis.layer, lengths.layer], root_stays: false, edited: false, losses: Losses::default() })
+    Ok(Placed {
+        added: vec![split, axis.layer, lengths.layer],
+        root_stays: false,
+        edited: false,
+        losses: Losses::default(),
+    })
 }
 
 /// A slice that takes a part of one axis, and all of the others.

@@ -43,9 +43,29 @@ impl Allowed {
 
 /// Operations that move values or change their type. Their results do not depend on how a type computes.
 const MOVES: [&str; 23] = [
-    "Broadcast", "Concat", "Convert", "ConvertLike", "DepthToSpace", "Gather", "GatherElements", "GatherND", "Identity",
-    "Pad", "Reshape", "Roll", "Select", "ShapeOf", "ShuffleChannels", "Slice", "SpaceToDepth", "Split", "Squeeze",
-    "StridedSlice", "Tile", "Transpose", "Unsqueeze",
+    "Broadcast",
+    "Concat",
+    "Convert",
+    "ConvertLike",
+    "DepthToSpace",
+    "Gather",
+    "GatherElements",
+    "GatherND",
+    "Identity",
+    "Pad",
+    "Reshape",
+    "Roll",
+    "Select",
+    "ShapeOf",
+    "ShuffleChannels",
+    "Slice",
+    "SpaceToDepth",
+    "Split",
+    "Squeeze",
+    "StridedSlice",
+    "Tile",
+    "Transpose",
+    "Unsqueeze",
 ];
 
 /// True if a rule with these sides adds or removes an operation that computes, and its text names no integer type.

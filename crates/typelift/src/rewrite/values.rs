@@ -56,12 +56,7 @@ pub(super) fn computed(graph: &Graph, weights: &Weights, tensor: Output) -> Resu
     known.remove(&tensor).ok_or_else(|| "it has no values".to_owned())
 }
 
-fn compute(
-    graph: &Graph,
-    weights: &Weights,
-    tensor: Output,
-    known: &mut HashMap<Output, Array>,
-) -> Result<(), String> {
+fn compute(graph: &Graph, weights: &Weights, tensor: Output, known: &mut HashMap<Output, Array>) -> Result<(), String> {
     if known.contains_key(&tensor) {
         return Ok(());
     }

@@ -86,7 +86,9 @@ impl Evaluate {
         match self {
             Self::Never => None,
             Self::Source(by) => by(evaluation)?.exact().cloned(),
-            Self::Exact(by) | Self::Ends(_, by) | Self::Interval(by) | Self::FromBounds(by, _) => by(evaluation, inputs),
+            Self::Exact(by) | Self::Ends(_, by) | Self::Interval(by) | Self::FromBounds(by, _) => {
+                by(evaluation, inputs)
+            }
         }
     }
 }
