@@ -38,6 +38,7 @@ impl<'a> Check<'a> {
                 self.check_name_length(layer);
                 self.find_non_finite_values(layer);
             }
+            _ if operation.attribute("levels").is_some() => self.check_levels(graph, layer),
             _ if operation.attribute("hidden_size").is_some() => self.check_hidden_size(layer, &inputs),
             _ => {}
         }

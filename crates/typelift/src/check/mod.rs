@@ -8,6 +8,7 @@ mod order;
 mod ports;
 mod precision;
 mod slices;
+mod states;
 mod target;
 
 pub(crate) use ports::Declared;
@@ -186,6 +187,7 @@ impl<'a> Check<'a> {
         self.check_graph(&model.graph, true);
         self.report_unknown_operations(Severity::Error);
         self.check_constants(model);
+        self.find_unassigned_variables(model);
         self.find_bare_ampersands(model);
         if self.has_notes {
             self.report_required_release(model);

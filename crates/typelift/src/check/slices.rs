@@ -153,27 +153,7 @@ impl<'a> Check<'a> {
             let label = "OpenVINO goes by the order of the outputs";
             self.port_map_lint(layer, entry.internal_layer_id, message, label, help);
         }
-        let graph = body.graph();
-        for (at, edge) in body.back_edges().iter().enumerate() {
-            let end = graph.layer(edge.to).filter(|layer| ops::kind(layer) != LayerKind::Parameter);
-            let Some(end) = end else { continue };
-            let message = format!("a back edge ends at {} {} `{}`, not at a Parameter", end.ty(), end.id(), end.name());
-            let value = graph.producer(edge.from.input(0)).and_then(|tensor| graph.output(tensor));
-            let takes = |it: &&Layer| {
-                let output = it.outputs().first().zip(value);
-                output.is_some_and(|(given, value)| given.tensor_type() == value.tensor_type())
-                    && ops::kind(it) == LayerKind::Parameter
-                    && body.back_edges().iter().all(|edge| edge.to != it.id())
-            };
-            let meant: Vec<_> = graph.layers().filter(takes).map(|it| it.id().to_string()).collect();
-            let help = match &meant[..] {
-                [] => "point `to-layer` at the Parameter that has the value in the next iteration".to_owned(),
-                meant => format!("write to-layer=\"{}\"", meant.join("\" or \"")),
-            };
-            let span = xml::locate_back_edge(self.source, layer.span().unwrap_or_default(), at);
-            let lint = self.lint(Code::IncompletePortMap, layer, message).at(span, "OpenVINO drops it silently");
-            self.diagnostics.push(lint.help(help));
-        }
+        self.check_back_edge_ends(layer, body);
     }
 
     fn port_map_lint(&mut self, layer: &Layer, inner: LayerId, message: String, label: &str, help: String) {

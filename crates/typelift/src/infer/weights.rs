@@ -1,6 +1,7 @@
 //! Check that the weights belong to the model: one finding if they do not, in place of one for each constant.
 
 use super::Walk;
+use super::recover::declared;
 use super::value::Evaluator;
 use crate::base::file::other_format;
 use crate::findings::{Code, Diagnostic, LayerRef};
@@ -11,6 +12,9 @@ use crate::text::xml;
 
 /// The first bytes of every Git LFS pointer.
 const LFS_POINTER: &[u8] = b"version https://git-lfs";
+
+/// The first bytes of a NumPy file, before its version and the length of its header.
+const NUMPY: &[u8] = b"\x93NUMPY";
 
 /// True if a file begins as a web page or a server's error message does.
 fn is_page(head: &[u8]) -> bool {
@@ -36,17 +40,22 @@ fn place(constant: &Layer) -> Option<(u64, u64)> {
     Some((offset, offset.saturating_add(size)))
 }
 
-/// True if a constant extends beyond the end of the weights, which is rare.
-fn reach_beyond(model: &Model, length: u64) -> bool {
+/// Returns where the last constant ends.
+fn last_end(model: &Model) -> u64 {
     let layers = model.walk().flat_map(|(_, graph)| graph.unordered());
-    layers.filter(|layer| is_constant(layer)).filter_map(place).any(|(_, end)| end > length)
+    layers.filter(|layer| is_constant(layer)).filter_map(place).map(|(_, end)| end).max().unwrap_or_default()
 }
 
 impl Walk<'_> {
     /// Reports weights that cannot belong to the model. Values of constants are not used then.
     pub(super) fn check_weights(&mut self, model: &Model) {
         let Some(length) = model.weights.len() else { return };
-        if !reach_beyond(model, length) {
+        let needed = last_end(model);
+        if needed < length && self.find_shift(model, length - needed) {
+            self.evaluator = Evaluator::new(&Weights::none());
+            self.trusts_ports = true;
+        }
+        if needed <= length {
             return;
         }
         let head =
@@ -87,6 +96,66 @@ impl Walk<'_> {
         }
         self.evaluator = Evaluator::new(&Weights::none());
         self.trusts_ports = true;
+    }
+
+    /// Reports bytes that were inserted into the weights: the header of a NumPy file, or rows of one constant. True if there
+    /// are some.
+    fn find_shift(&mut self, model: &Model, extra: u64) -> bool {
+        let mut constants: Vec<_> = model
+            .walk()
+            .flat_map(|(at, graph)| graph.unordered().map(move |layer| (at.clone(), layer)))
+            .filter(|(_, layer)| is_constant(layer))
+            .filter_map(|(at, layer)| Some((place(layer)?, at, layer)))
+            .collect();
+        constants.sort_by_key(|((start, end), ..)| (*start, *end));
+        constants.dedup_by_key(|(place, ..)| *place);
+        let overlaps = |at: &usize| constants[at + 1].0.0 < constants[*at].0.1;
+        let inside: Vec<usize> = (0..constants.len().saturating_sub(1)).filter(overlaps).collect();
+        let (at, message, help) = if self.numpy_header(model) == Some(extra) {
+            let message =
+                format!("the .bin begins with the header of a NumPy file, {extra} bytes before the first constant");
+            (
+                0,
+                message,
+                format!("cut the first {extra} bytes of the .bin off: write it with `tofile` in place of `np.save`"),
+            )
+        } else {
+            let [at] = inside[..] else { return false };
+            let (one, next) = (&constants[at], &constants[at + 1]);
+            if one.0.1 - next.0.0 != extra {
+                return false;
+            }
+            let name = one.2.name();
+            // What its port declares explains a constant that is too long.
+            let says_other = one.2.outputs().first().is_some_and(|port| {
+                let declared = declared(&self.source, port).element_type;
+                one.2.attribute("element_type") != Some(declared.name())
+            });
+            if says_other {
+                return false;
+            }
+            let message = format!(
+                "`{name}` shares its last {extra} bytes with the next constant, and the last {extra} bytes of the .bin belong to none"
+            );
+            (
+                at,
+                message,
+                format!("add {extra} to the offset of each constant after `{name}`, whose part of the .bin has grown"),
+            )
+        };
+        let Some((_, graph, layer)) = constants.get(at) else { return false };
+        let span = xml::locate(&self.source, layer.span().unwrap_or_default(), "data", "offset");
+        let found =
+            Diagnostic::new(Code::WrongWeights, message).at(span, format!("layer {} `{}`", layer.id(), layer.name()));
+        self.scope.diagnostics.push(Diagnostic { layer: Some(LayerRef::of(graph, layer)), ..found }.help(help));
+        true
+    }
+
+    /// The length of the header of a NumPy file that the weights begin with.
+    fn numpy_header(&self, model: &Model) -> Option<u64> {
+        let head = model.weights.read(0, NUMPY.len() + 4)?;
+        let rest = head.strip_prefix(NUMPY)?;
+        Some(NUMPY.len() as u64 + 4 + u64::from(u16::from_le_bytes([*rest.get(2)?, *rest.get(3)?])))
     }
 
     fn tally(&self, model: &Model, length: u64) -> Tally {

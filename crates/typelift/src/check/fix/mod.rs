@@ -312,7 +312,10 @@ impl<'a> Mender<'a> {
         }
         let least = accepted.iter().map(|it| it.faults).min();
         accepted.retain(|it| Some(it.faults) == least);
-        accepted.sort_by_key(|it| it.evidence);
+        // A lost Convert explains an edge to a tensor of another type, and leaves no tensor without a consumer.
+        let is_aligned = it.fixes.iter().any(|fix| matches!(fix.action, FixAction::Align));
+        accepted.retain(|it| !(is_aligned && it.after.leaves_unused(&self.before)));
+        accepted.sort_by_key(|it| (it.after.leaves_unused(&self.before), it.evidence));
         let is_whole = |it: &Accepted| it.evidence <= Evidence::Unused || complete && it.evidence < Evidence::Part;
         let only = accepted.first().filter(|it| accepted.len() == 1 && is_whole(it));
         let proof = only.and_then(|only| self.prove(it, only));

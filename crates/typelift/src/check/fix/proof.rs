@@ -41,7 +41,7 @@ pub(super) enum Change {
     /// Name of an operation.
     Operation { written: String, meant: String },
     /// Operation set of a layer.
-    Version { layer: LayerId },
+    Version { layer: LayerId, value: String },
     /// A number that was written in another way, wherever it is.
     Number(Vec<Slip>),
     /// Producer of an input, by the ids that the new edge names.
@@ -87,8 +87,10 @@ impl Case<'_> {
     pub(super) fn prove(&self, change: &Change, after: &Soundness) -> Option<Proof> {
         match change {
             Change::Value { layer, name, value } => self.value(self.graph.layer(*layer)?, name, value),
-            Change::Declared { fills: true, .. } if self.is_error => {
-                Some(Proof::new("port, and the place of the next constant"))
+            Change::Declared { layer, names, fills: true } if self.is_error => {
+                let says_shape = || self.of_source(self.graph.layer(*layer)?, "shape");
+                let is_said = !names.contains(&"shape") || says_shape().is_some();
+                is_said.then(|| Proof::new("port, and the place of the next constant"))
             }
             Change::Declared { layer, names, .. } => self.declared(self.graph.layer(*layer)?, names),
             Change::Exchange { layer, names } => self.exchange(self.graph.layer(*layer)?, names),
@@ -101,7 +103,7 @@ impl Case<'_> {
                 is_slip.then(|| Proof::new("text: one letter, the case of letters, or another word for it"))
             }
             Change::Operation { written, meant } => operation(written).filter(|it| it.value == *meant).map(text),
-            Change::Version { layer } => self.version(self.graph.layer(*layer)?),
+            Change::Version { layer, value } => self.version(self.graph.layer(*layer)?, value),
             Change::Number(slips) => Some(text(Reading { value: String::new(), slips: slips.clone() })),
             Change::Source { layer, input, from } => self.source(*layer, *input, *from, after),
             Change::OutputPort { from } => {
@@ -210,7 +212,7 @@ impl Case<'_> {
             return self.is_error;
         }
         let size = layer.byte_count("size").map(u128::from);
-        name == "size" || site.declared_bytes() == size && site.written_bytes() != size
+        self.is_error && name == "size" || site.declared_bytes() == size && site.written_bytes() != size
     }
 
     /// Proves several attributes of a Parameter or constant by its only port, if none of them can be read.
@@ -235,17 +237,23 @@ impl Case<'_> {
         is_exchanged.then(|| Proof::new("exchange: each value can be read only in the place of the other"))
     }
 
-    /// Proves an operation set whose number is written in another way, or of which no other takes the layer.
-    fn version(&self, layer: &Layer) -> Option<Proof> {
-        let rows = ops::revisions(layer.ty());
-        let number: String = layer.version().chars().filter(char::is_ascii_digit).collect();
-        let is_named = rows.iter().any(|row| row.opsets().any(|set| set.to_string() == number));
-        let is_guise =
-            layer.version().to_lowercase().replace(' ', "") == format!("opset{number}") || layer.version() == number;
-        if is_named && is_guise {
+    /// Proves an operation set whose number is written in another way, of which no other has the operation, or that all other
+    /// layers of the operation name.
+    fn version(&self, layer: &Layer, value: &str) -> Option<Proof> {
+        let written = layer.version().to_lowercase().replace([' ', '_', '-'], "");
+        if layer.operation().is_some() {
+            return None;
+        }
+        if written == value || format!("opset{written}") == value {
             return Some(Proof::new("text: the number of the operation set"));
         }
-        (rows.len() == 1).then(|| Proof::new("the only revision of the operation"))
+        if ops::revisions(layer.ty()).len() == 1 {
+            return Some(Proof::new("the only revision of the operation"));
+        }
+        let mut siblings =
+            self.graph.unordered().filter(|it| it.ty() == layer.ty() && it.id() != layer.id()).peekable();
+        let are_some = siblings.peek().is_some();
+        (are_some && siblings.all(|it| it.version() == value)).then(|| Proof::new("the version of all sibling layers"))
     }
 
     /// True if the trial left nothing wrong about edges, ids and consumers, and the ports of these layers are numbered as
@@ -321,15 +329,12 @@ impl Case<'_> {
         is_proved.then(|| Proof::new("exchange: each end names a port of the other side"))
     }
 
-    /// Proves a port that an edge names. The names of a model's inputs and outputs cannot be restored.
+    /// Proves a port that an edge names. The names of its tensor cannot be restored.
     fn new_port(&self, layer: &Layer, direction: Direction, after: &Soundness) -> Option<Proof> {
         let is_end = matches!(ops::kind(layer), LayerKind::Parameter | LayerKind::Result);
-        let feeds_result =
-            direction == Direction::Output
-                && self.edges.iter().filter(|edge| edge.from.0 == layer.id().0).any(|edge| {
-                    self.graph.layer(LayerId(edge.to.0)).is_none_or(|it| ops::kind(it) == LayerKind::Result)
-                });
-        (!is_end && !feeds_result && after.is_well_wired()).then(|| Proof::new("ids: the ports count on without a gap"))
+        let has_names = |layer: &Layer| layer.outputs().iter().any(|port| !port.names().is_empty());
+        let loses_names = direction == Direction::Output && self.graph.unordered().any(has_names);
+        (!is_end && !loses_names && after.is_well_wired()).then(|| Proof::new("ids: the ports count on without a gap"))
     }
 
     /// True if an input of a layer is not what its port declares.

@@ -36,6 +36,8 @@ struct Wiring {
     has_gap: bool,
     /// True if nothing uses a layer that has outputs.
     has_unused: bool,
+    /// Number of outputs that nothing uses.
+    unused: usize,
 }
 
 /// Findings about ids, edges and ports.
@@ -72,6 +74,9 @@ impl Wiring {
                 !layer.outputs().is_empty() && !is_kept && graph.users(layer.id()).next().is_none()
             };
             wiring.has_unused |= graph.unordered().any(is_unused);
+            let outputs = graph.unordered().map(|layer| layer.outputs().len()).sum::<usize>();
+            let used: HashSet<_> = graph.wires().map(|(output, _)| (output.layer, output.port)).collect();
+            wiring.unused += outputs.saturating_sub(used.len());
         }
         wiring
     }
@@ -124,6 +129,11 @@ impl Soundness {
         let has_errors = found.iter().any(Diagnostic::is_error);
         let wiring = model.map(|model| Wiring::new(model, found)).unwrap_or_default();
         Self { findings, has_errors, ports, fixed: HashSet::default(), wiring }
+    }
+
+    /// True if more outputs have no consumer than before.
+    pub(super) fn leaves_unused(&self, before: &Self) -> bool {
+        self.wiring.unused > before.wiring.unused
     }
 
     /// True if nothing about ids, edges and ports is wrong, ids have no gap, and every layer has a consumer.

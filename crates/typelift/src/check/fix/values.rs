@@ -330,8 +330,13 @@ impl Site<'_> {
         if let Some(span) = self.head("version") {
             let of_sisters: Vec<_> = self.sisters().map(Layer::version).collect();
             let rows = ops::revisions(self.layer.ty()).iter();
-            let mut sets: Vec<_> = rows.filter_map(|row| row.opsets().next()).collect();
+            let mut sets: Vec<_> = rows.clone().filter_map(|row| row.opsets().next()).collect();
             sets.sort_unstable_by(|a, b| b.cmp(a));
+            // The number that is written, in another way.
+            let number: Option<u32> =
+                self.layer.version().trim_start_matches(|c: char| !c.is_ascii_digit()).parse().ok();
+            let named = rows.flat_map(|row| row.opsets()).find(|set| number == Some(u32::from(*set)));
+            sets.extend(named.filter(|set| !sets.contains(set) && self.layer.operation().is_none()));
             for set in sets.into_iter().map(|set| format!("opset{set}")).filter(|set| set != self.layer.version()) {
                 let digits = |text: &str| text.trim_start_matches(|c: char| !c.is_ascii_digit()).to_owned();
                 let is_near = self.layer.operation().is_none() && digits(&set) == digits(self.layer.version());
@@ -340,7 +345,8 @@ impl Site<'_> {
                     () if of_sisters.contains(&set.as_str()) => Evidence::File,
                     () => Evidence::Table,
                 };
-                found.push(Candidate::one(evidence, Change::Version { layer: self.layer.id() }, span, set));
+                let change = Change::Version { layer: self.layer.id(), value: set.clone() };
+                found.push(Candidate::one(evidence, change, span, set));
             }
         }
         if let (Some(span), None) = (self.head("type"), self.layer.operation()) {
@@ -373,9 +379,9 @@ impl Site<'_> {
             let mut sets: Vec<_> = rows.filter_map(|row| row.opsets().next()).collect();
             sets.sort_unstable();
             let sets = sets.into_iter().rev().map(|set| format!("opset{set}"));
-            let change = Change::Version { layer: self.layer.id() };
-            let edit = |set: String| vec![insert_attribute(head, "version", &set)];
-            found.extend(sets.map(|set| Candidate::new(Evidence::File, change.clone(), edit(set))));
+            let edit = |set: &str| vec![insert_attribute(head, "version", set)];
+            let change = |set: &str| Change::Version { layer: self.layer.id(), value: set.to_owned() };
+            found.extend(sets.map(|set| Candidate::new(Evidence::File, change(&set), edit(&set))));
         }
         found
     }

@@ -7,10 +7,11 @@
 //! layers 0 1 2 4 5, edges name 0 1 2 3 4  ->  the ids of layers from the fourth on are one too high
 //! ```
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::BTreeSet;
 
 use super::proof::Change;
 use super::site::{Candidate, EdgeText, Evidence};
+use crate::base::hash::{HashMap, HashSet};
 use crate::base::span::Span;
 use crate::findings::TextEdit;
 use crate::model::graph::{Direction, Graph, Model};
@@ -69,7 +70,7 @@ fn shifted_layers(source: &str, layers: &[&Tag], edges: &[EdgeText]) -> Vec<Cand
 
 /// The ids of all ports of a layer are a number too high.
 fn shifted_ports(source: &str, tags: &[Tag], edges: &[EdgeText]) -> Vec<Candidate> {
-    let mut ends = HashMap::<u64, [BTreeSet<u64>; 2]>::new();
+    let mut ends = HashMap::<u64, [BTreeSet<u64>; 2]>::default();
     for edge in edges {
         ends.entry(edge.to.0).or_default()[0].insert(edge.to.1);
         ends.entry(edge.from.0).or_default()[1].insert(edge.from.1);
@@ -107,7 +108,7 @@ fn ports(source: &str, tags: &[Tag], layer: usize, side: Direction) -> Vec<(Span
 
 /// Layers that are there twice, letter for letter, and edges likewise.
 fn pasted(source: &str, tags: &[Tag], edges: &[EdgeText]) -> Vec<Candidate> {
-    let mut seen = HashMap::<u64, &str>::new();
+    let mut seen = HashMap::<u64, &str>::default();
     let mut edits = Vec::new();
     for tag in tags.iter().filter(|tag| tag.parent == Some(0)) {
         let (Some((_, id)), Some(element)) = (number(source, tag, "id"), element(source, tag)) else { continue };
@@ -119,7 +120,7 @@ fn pasted(source: &str, tags: &[Tag], edges: &[EdgeText]) -> Vec<Candidate> {
             }
         }
     }
-    let mut known = HashSet::new();
+    let mut known = HashSet::default();
     for edge in edges {
         if !known.insert((edge.from, edge.to)) {
             let element = with_end_tag(source, edge.span);

@@ -2,12 +2,20 @@
 
 use crate::base::span::Span;
 use crate::findings::TextEdit;
+
+/// Largest number of edits that are written out.
+const MOST_EDITS: usize = 4;
+
 /// Edits of this text in words, for a finding about the layer at `home`.
 pub(in crate::findings) fn describe_edits(source: &str, home: Option<Span>, edits: &[TextEdit]) -> String {
     if let Some(words) = describe_edge(source, edits) {
         return words;
     }
-    let mut words = edits.iter().map(|edit| words_of(source, edit)).collect::<Vec<_>>().join(" and ");
+    let shown = if edits.len() > MOST_EDITS { MOST_EDITS - 1 } else { edits.len() };
+    let mut words = edits[..shown].iter().map(|edit| words_of(source, edit)).collect::<Vec<_>>().join(" and ");
+    if shown < edits.len() {
+        words += &format!(" and {} more edits like these", edits.len() - shown);
+    }
     let is_home = |edit: &TextEdit| home.is_some_and(|it| it.start <= edit.span.start && edit.span.end <= it.end);
     if let Some(first) = edits
         .first()

@@ -422,9 +422,11 @@ impl<'a> Read<'a> {
 
     fn back_edges(&mut self, element: &Element<'a>) -> Result<Vec<BackEdge>, Fatal> {
         let mut edges = Vec::new();
-        // OpenVINO ignores their names.
         while let Some(child) = self.tokens.child(Some(element))? {
-            child.check_name(child.name())?;
+            if child.name() != "edge" {
+                self.unknown_element(&child, None)?;
+                continue;
+            }
             let [from, to] = self.known_attributes(&child, ["from-layer", "to-layer"], |_, _| {})?;
             let ends = (self.required(&child, "from-layer", from), self.required(&child, "to-layer", to));
             if let (Some(from), Some(to)) = ends {
