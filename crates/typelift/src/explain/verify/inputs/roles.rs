@@ -3,7 +3,7 @@
 use crate::base::hash::HashSet;
 use crate::model::graph::{Direction, Graph, Layer, Model, Output};
 use crate::ops::LayerKind;
-use crate::weights::Weights;
+use crate::model::weights::Weights;
 
 /// The use of the values of an input.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
