@@ -85,7 +85,7 @@ pub(crate) fn draw(
     let mut page = Page::new(model, found);
     page.title = if input::is_dash(file) { model.name() } else { &title };
     (page.file, page.before) = (&name, before);
-    page.voice = Voice::Shell(None);
+    page.voice = Voice::Shell(Some(file).filter(|file| !input::is_dash(file)));
     page.most_bytes = most_bytes.unwrap_or(page.most_bytes);
     page.html().map_err(|error| Failure::new(error.to_string()))
 }

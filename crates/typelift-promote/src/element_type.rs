@@ -26,7 +26,10 @@ pub enum Kind {
 
 macro_rules! element_types {
     (
-        openvino { $($(#[$ov_doc:meta])* $ov:ident $ov_name:literal $ov_port:literal $ov_short:literal, $ov_bits:literal $ov_kind:ident;)* }
+        openvino { $(
+            $(#[$ov_doc:meta])* $ov:ident $ov_name:literal $ov_port:literal $ov_short:literal, $ov_bits:literal $ov_kind:ident,
+            $ov_format:expr, $ov_release:expr;
+        )* }
         elsewhere { $($(#[$doc:meta])* $variant:ident $short:literal, $bits:literal $kind:ident;)* }
     ) => {
         /// Type of one element of a tensor.
@@ -50,11 +53,11 @@ macro_rules! element_types {
         const ROWS: &[Row] = &[
             $(Row {
                 ty: ElementType::$ov, name: $ov_name, port_name: Some($ov_port), framework_name: $ov_short,
-                bits: $ov_bits, kind: Kind::$ov_kind,
+                bits: $ov_bits, kind: Kind::$ov_kind, format: $ov_format, first_release: Some($ov_release),
             },)*
             $(Row {
                 ty: ElementType::$variant, name: $short, port_name: None, framework_name: $short,
-                bits: $bits, kind: Kind::$kind,
+                bits: $bits, kind: Kind::$kind, format: Format::Other, first_release: None,
             },)*
         ];
 
@@ -85,6 +88,23 @@ macro_rules! element_types {
     };
 }
 
+// A float states its format, and its bits add up.
+const _: () = {
+    let mut at = 0;
+    while at < ROWS.len() {
+        let Row { kind, format, bits, .. } = &ROWS[at];
+        match format {
+            Format::Exact => assert!(!matches!(kind, Kind::Float), "a float needs its format"),
+            Format::Float(format) => assert!(
+                matches!(kind, Kind::Float) && 1 + format.exponent as u16 + format.mantissa as u16 == *bits,
+                "a sign, the exponent and the mantissa are all bits of a float"
+            ),
+            Format::Other => {}
+        }
+        at += 1;
+    }
+};
+
 struct Row {
     ty: ElementType,
     name: &'static str,
@@ -92,62 +112,136 @@ struct Row {
     framework_name: &'static str,
     bits: u16,
     kind: Kind,
+    format: Format,
+    /// First OpenVINO release that reads the type, as year and number.
+    first_release: Option<(u16, u8)>,
+}
+
+/// Meaning of the bits of a value.
+#[derive(Clone, Copy)]
+enum Format {
+    /// Not a float.
+    Exact,
+    /// A float with a sign, an exponent and a mantissa.
+    Float(FloatFormat),
+    /// A float of another kind, such as a code into a table.
+    Other,
+}
+
+/// Format of a float with a sign bit, biased exponent and mantissa, and with subnormal numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FloatFormat {
+    /// Bits of the exponent. The bias is half their range: 15 for 5 bits.
+    pub exponent: u8,
+    /// Bits of the mantissa.
+    pub mantissa: u8,
+    /// Meaning of the largest exponent.
+    pub specials: Specials,
+}
+
+/// Meaning of the codes with the largest exponent of a [`FloatFormat`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Specials {
+    /// Infinities and NaN, as in IEEE 754.
+    Infinities,
+    /// NaN if the mantissa is all ones, else numbers.
+    Nan,
+    /// Numbers.
+    None,
+}
+
+/// Returns the format of a float with infinities and NaN.
+const fn ieee(exponent: u8, mantissa: u8) -> Format {
+    Format::Float(FloatFormat { exponent, mantissa, specials: Specials::Infinities })
+}
+
+/// Returns the format of a float without infinities.
+const fn finite(exponent: u8, mantissa: u8, specials: Specials) -> Format {
+    Format::Float(FloatFormat { exponent, mantissa, specials })
+}
+
+impl FloatFormat {
+    /// Exponent of the unit of the smallest numbers: -24 for `f16`.
+    #[must_use]
+    pub const fn lowest(self) -> i32 {
+        1 - self.bias() - self.mantissa as i32
+    }
+
+    /// Largest number as mantissa and exponent of two: (2047, 5) for `f16`, whose largest number is 65504.
+    #[must_use]
+    pub const fn largest(self) -> (u64, i32) {
+        let (exponent, mantissa) = ((1 << self.exponent) - 1 - self.bias(), (2 << self.mantissa) - 1);
+        let (mantissa, exponent) = match self.specials {
+            Specials::Infinities => (mantissa, exponent - 1),
+            Specials::Nan => (mantissa - 1, exponent),
+            Specials::None => (mantissa, exponent),
+        };
+        (mantissa, exponent - self.mantissa as i32)
+    }
+
+    /// Bias of the exponent.
+    #[must_use]
+    pub const fn bias(self) -> i32 {
+        (1 << (self.exponent - 1)) - 1
+    }
 }
 
 element_types! {
     openvino {
         /// Unknown until run time; merges with every type.
-        Dynamic "dynamic" "UNSPECIFIED" "dynamic", 0 Dynamic;
+        Dynamic "dynamic" "UNSPECIFIED" "dynamic", 0 Dynamic, Format::Exact, (2023, 0);
         /// One byte per value, 0 or 1.
-        Boolean "boolean" "BOOL" "bool", 8 Boolean;
+        Boolean "boolean" "BOOL" "bool", 8 Boolean, Format::Exact, (2021, 3);
         /// The upper half of an `f32`.
-        Bf16 "bf16" "BF16" "bf16", 16 Float;
+        Bf16 "bf16" "BF16" "bf16", 16 Float, ieee(8, 7), (2021, 3);
         /// IEEE 754 binary16.
-        F16 "f16" "FP16" "f16", 16 Float;
+        F16 "f16" "FP16" "f16", 16 Float, ieee(5, 10), (2021, 3);
         /// IEEE 754 binary32.
-        F32 "f32" "FP32" "f32", 32 Float;
+        F32 "f32" "FP32" "f32", 32 Float, ieee(8, 23), (2021, 3);
         /// IEEE 754 binary64.
-        F64 "f64" "FP64" "f64", 64 Float;
+        F64 "f64" "FP64" "f64", 64 Float, ieee(11, 52), (2021, 3);
         /// 4-bit signed integer, packed two to a byte.
-        I4 "i4" "I4" "int4", 4 Signed;
+        I4 "i4" "I4" "int4", 4 Signed, Format::Exact, (2021, 3);
         /// 8-bit signed integer.
-        I8 "i8" "I8" "i8", 8 Signed;
+        I8 "i8" "I8" "i8", 8 Signed, Format::Exact, (2021, 3);
         /// 16-bit signed integer.
-        I16 "i16" "I16" "i16", 16 Signed;
+        I16 "i16" "I16" "i16", 16 Signed, Format::Exact, (2021, 3);
         /// 32-bit signed integer.
-        I32 "i32" "I32" "i32", 32 Signed;
+        I32 "i32" "I32" "i32", 32 Signed, Format::Exact, (2021, 3);
         /// 64-bit signed integer.
-        I64 "i64" "I64" "i64", 64 Signed;
+        I64 "i64" "I64" "i64", 64 Signed, Format::Exact, (2021, 3);
         /// Single bit, packed eight to a byte, most significant first.
-        U1 "u1" "BIN" "uint1", 1 Unsigned;
+        U1 "u1" "BIN" "uint1", 1 Unsigned, Format::Exact, (2021, 3);
         /// 2-bit unsigned integer, packed four to a byte.
-        U2 "u2" "U2" "uint2", 2 Unsigned;
+        U2 "u2" "U2" "uint2", 2 Unsigned, Format::Exact, (2024, 1);
         /// 3-bit unsigned integer, packed eight to three bytes.
-        U3 "u3" "U3" "uint3", 3 Unsigned;
+        U3 "u3" "U3" "uint3", 3 Unsigned, Format::Exact, (2024, 1);
         /// 4-bit unsigned integer, packed two to a byte.
-        U4 "u4" "U4" "uint4", 4 Unsigned;
+        U4 "u4" "U4" "uint4", 4 Unsigned, Format::Exact, (2021, 3);
         /// 6-bit unsigned integer, packed four to three bytes.
-        U6 "u6" "U6" "uint6", 6 Unsigned;
+        U6 "u6" "U6" "uint6", 6 Unsigned, Format::Exact, (2024, 1);
         /// 8-bit unsigned integer.
-        U8 "u8" "U8" "u8", 8 Unsigned;
+        U8 "u8" "U8" "u8", 8 Unsigned, Format::Exact, (2021, 3);
         /// 16-bit unsigned integer.
-        U16 "u16" "U16" "u16", 16 Unsigned;
+        U16 "u16" "U16" "u16", 16 Unsigned, Format::Exact, (2021, 3);
         /// 32-bit unsigned integer.
-        U32 "u32" "U32" "u32", 32 Unsigned;
+        U32 "u32" "U32" "u32", 32 Unsigned, Format::Exact, (2021, 3);
         /// 64-bit unsigned integer.
-        U64 "u64" "U64" "u64", 64 Unsigned;
+        U64 "u64" "U64" "u64", 64 Unsigned, Format::Exact, (2021, 3);
         /// 4-bit code into a table of the normal distribution's quantiles.
-        Nf4 "nf4" "NF4" "nf4", 4 Float;
+        Nf4 "nf4" "NF4" "nf4", 4 Float, Format::Other, (2023, 2);
         /// 8-bit float, 4 exponent and 3 mantissa bits, no infinities (PyTorch's `float8_e4m3fn`).
-        F8E4M3 "f8e4m3" "F8E4M3" "f8e4m3fn", 8 Float;
+        F8E4M3 "f8e4m3" "F8E4M3" "f8e4m3fn", 8 Float, finite(4, 3, Specials::Nan), (2024, 0);
         /// 8-bit float, 5 exponent and 2 mantissa bits.
-        F8E5M2 "f8e5m2" "F8E5M2" "f8e5m2", 8 Float;
+        F8E5M2 "f8e5m2" "F8E5M2" "f8e5m2", 8 Float, ieee(5, 2), (2024, 0);
         /// Text of any length.
-        String "string" "STRING" "string", 0 String;
+        String "string" "STRING" "string", 0 String, Format::Exact, (2023, 3);
         /// 4-bit float, 2 exponent bits and 1 mantissa bit.
-        F4E2M1 "f4e2m1" "F4E2M1" "f4e2m1", 4 Float;
+        F4E2M1 "f4e2m1" "F4E2M1" "f4e2m1", 4 Float, finite(2, 1, Specials::None), (2024, 3);
         /// 8-bit power of two, a scale without sign or mantissa.
-        F8E8M0 "f8e8m0" "F8E8M0" "f8e8m0fnu", 8 Float;
+        F8E8M0 "f8e8m0" "F8E8M0" "f8e8m0fnu", 8 Float, Format::Other, (2024, 3);
     }
     elsewhere {
         /// Two `f16`: real and imaginary part.
@@ -307,6 +401,28 @@ impl ElementType {
     /// Returns the kind of its values.
     pub fn kind(self) -> Kind {
         self.row().kind
+    }
+
+    /// Returns the format of a float with exponent and mantissa; `None` for other types, such as `nf4`.
+    ///
+    /// ```
+    /// use typelift_promote::ElementType::*;
+    /// assert_eq!(Bf16.float_format().map(|format| (format.exponent, format.mantissa)), Some((8, 7)));
+    /// assert_eq!(Nf4.float_format(), None);
+    /// ```
+    pub fn float_format(self) -> Option<FloatFormat> {
+        if let Format::Float(format) = self.row().format { Some(format) } else { None }
+    }
+
+    /// Returns the first OpenVINO release that reads the type, as year and number; `None` if OpenVINO lacks the type.
+    /// Releases before 2021.3 were not tested.
+    ///
+    /// ```
+    /// use typelift_promote::ElementType::*;
+    /// assert_eq!((F8E4M3.first_release(), C64.first_release()), (Some((2024, 0)), None));
+    /// ```
+    pub fn first_release(self) -> Option<(u16, u8)> {
+        self.row().first_release
     }
 
     /// True if it is a signed or unsigned integer; false for boolean.

@@ -7,7 +7,7 @@
 use core::fmt;
 
 use crate::ElementType::{self, *};
-use crate::Kind;
+use crate::{Kind, Specials};
 
 /// One kind of loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -143,15 +143,13 @@ fn numbers(ty: ElementType) -> Option<Numbers> {
         let max = Max { mantissa, exponent };
         Some(Numbers::Float(Float { precision, lowest, max, infinity, nan, zero_and_below: ty != F8E8M0 }))
     };
+    if let Some(format) = ty.float_format() {
+        let (mantissa, exponent) = format.largest();
+        let (infinity, nan) = (format.specials == Specials::Infinities, format.specials != Specials::None);
+        return float(u32::from(format.mantissa) + 1, format.lowest(), mantissa, exponent, infinity, nan);
+    }
     match ty {
         Boolean => Some(Numbers::Integer(Integer { min: 0, max: 1 })),
-        F64 => float(53, -1074, (1 << 53) - 1, 971, true, true),
-        F32 => float(24, -149, (1 << 24) - 1, 104, true, true),
-        F16 => float(11, -24, (1 << 11) - 1, 5, true, true),
-        Bf16 => float(8, -133, (1 << 8) - 1, 120, true, true),
-        // The largest exponent with mantissa 1.111 is NaN.
-        F8E4M3 => float(4, -9, 14, 5, false, true),
-        F8E5M2 => float(3, -16, 7, 13, true, true),
         F8E4M3Fnuz => float(4, -10, 15, 4, false, true),
         F8E5M2Fnuz => float(3, -17, 7, 13, false, true),
         F8E4M3B11Fnuz => float(4, -13, 15, 1, false, true),
@@ -160,7 +158,6 @@ fn numbers(ty: ElementType) -> Option<Numbers> {
         F6E2M3 => float(4, -3, 15, -1, false, false),
         F6E3M2 => float(3, -4, 7, 2, false, false),
         LongDouble => float(64, -16445, u64::MAX, 16320, true, true),
-        F4E2M1 => float(2, -1, 3, 1, false, false),
         F8E8M0 => float(1, -127, 1, 127, false, true),
         // The sixteen values lie between -1 and 1 and are stored in f32, so keeping them requires f32's precision.
         Nf4 => float(24, -27, 1, 0, false, false),

@@ -44,7 +44,7 @@ mod suggestion;
 pub use broadcast::Clash;
 pub use derivation::Step;
 pub use dim::Dim;
-pub use element_type::{ElementType, Kind};
+pub use element_type::{ElementType, FloatFormat, Kind, Specials};
 pub use fidelity::{Fidelity, Loss, fidelity};
 pub use operand::{Category, Operand, Operands, Promotion};
 pub use operation::{Operation, ShapeRule};

@@ -14,6 +14,7 @@ mod fixtures;
 mod formats;
 mod jobs;
 mod layout;
+mod one_check;
 mod packaging;
 mod recipes;
 mod schemas;

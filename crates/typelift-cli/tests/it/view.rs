@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::cli::{folder, model, run};
 
 /// Returns the data of the page, as its script reads them.
-fn data(page: &str) -> Value {
+pub(crate) fn data(page: &str) -> Value {
     let start = page.find(r#"<script id="data" type="application/json">"#).unwrap();
     let text = page[start..].split_once('>').unwrap().1.split("</script>").next().unwrap();
     let Value::Object(mut data) = serde_json::from_str(text).unwrap() else { panic!("{text}") };

@@ -29,9 +29,7 @@ use crate::base::hash::{HashMap, HashSet};
 use crate::base::progress::poll;
 use crate::base::span::Span;
 use crate::findings::{About, Code, Diagnostic, LayerRef, Severity};
-use crate::model::graph::{
-    Attribute, Direction, Graph, IrVersion, Layer, LayerId, Model, OutputPort, Place, Start, split_names,
-};
+use crate::model::graph::{Attribute, Graph, IrVersion, Layer, LayerId, Model, OutputPort, Place, Start};
 use crate::model::weights::Weights;
 use crate::ops::{self, Feature, LayerKind, Operation, Release, Requirement, Requirements};
 use crate::text::xml;
@@ -201,10 +199,11 @@ impl<'a> Check<'a> {
 
     /// Looks at a graph and its bodies, and compares ports with tensors if what the graph is given is `known`.
     fn check_graph(&mut self, graph: &'a Graph, known: bool) {
-        self.find_duplicate_layer_names(graph);
-        self.find_duplicate_tensor_names(graph);
-        self.find_unreachable_layers(graph);
-        self.find_bare_brackets(graph);
+        for lint in lints::OF_GRAPHS {
+            let before = self.diagnostics.len();
+            (lint.find)(self, graph);
+            debug_assert!(self.diagnostics[before..].iter().all(|it| it.code == lint.code));
+        }
         let unknown = if known { self.find_stale_ports(graph) } else { HashSet::default() };
         let requirements = Requirements::new(graph);
         for layer in graph.unordered() {
@@ -256,63 +255,6 @@ impl<'a> Check<'a> {
         xml::locate(self.source, layer.span().unwrap_or_default(), element, attribute)
     }
 
-    fn find_duplicate_layer_names(&mut self, graph: &Graph) {
-        for layers in repeated(graph.layers().map(|layer| (layer.name(), layer))) {
-            let Some((last, earlier)) = layers.split_last() else { continue };
-            let message = format!("{} layers have the name `{}`", layers.len(), last.name());
-            let mut lint = self.lint(Code::DuplicateLayerName, last, message);
-            lint = lint.at(self.locate(last, "layer", "name"), "the last of them");
-            for layer in earlier.iter().take(PLACES) {
-                lint = lint.at(self.locate(layer, "layer", "name"), format!("layer {} has it too", layer.id()));
-            }
-            self.diagnostics
-                .push(lint.help("give each a name of its own: inputs and outputs are found by their names"));
-        }
-    }
-
-    fn find_duplicate_tensor_names(&mut self, graph: &Graph) {
-        let mut names = Vec::new();
-        let mut given = HashMap::<_, Vec<String>>::default();
-        for layer in graph.layers() {
-            let Some(names) = &layer.output_names else { continue };
-            let producer = graph.producers(layer.id()).into_iter().next().flatten();
-            given.entry(producer.map(|output| (output.layer, output.port))).or_default().extend(split_names(names));
-        }
-        for layer in graph.layers() {
-            for (at, port) in layer.outputs().iter().enumerate() {
-                let mut of_port = port.names();
-                of_port.extend(given.remove(&Some((layer.id(), at))).unwrap_or_default());
-                of_port.sort_unstable();
-                of_port.dedup();
-                names.extend(of_port.into_iter().map(|name| (name, (layer, at))));
-            }
-        }
-        for tensors in repeated(names.iter().map(|(name, tensor)| (name.as_str(), (name, *tensor)))) {
-            let Some(((name, (layer, port)), earlier)) = tensors.split_last() else { continue };
-            let message = format!("{} tensors have the name `{name}`", tensors.len());
-            let place = |layer: &Layer, port| {
-                xml::locate_port(self.source, layer.span().unwrap_or_default(), Direction::Output, port)
-            };
-            let mut lint = self.lint(Code::DuplicateTensorName, layer, message);
-            lint = lint.at(place(layer, *port), "the last of them: OpenVINO adds a number to its name");
-            for (_, (layer, port)) in earlier.iter().take(PLACES) {
-                lint = lint.at(place(layer, *port), format!("layer {} has it too", layer.id()));
-            }
-            self.diagnostics.push(lint.help("remove it from `names` where it is not meant"));
-        }
-    }
-
-    /// Names with a `<` that is written as it is.
-    fn find_bare_brackets(&mut self, graph: &Graph) {
-        let with = graph.unordered().filter(|layer| layer.name().contains('<'));
-        let all: Vec<_> = with.map(|layer| (layer, self.locate(layer, "layer", "name"))).collect();
-        for (layer, span) in all.into_iter().filter(|(_, span)| span.text(self.source).contains('<')).take(PLACES) {
-            let lint =
-                self.lint(Code::BareAmpersand, layer, "a bare `<` is not XML: OpenVINO keeps it as text".to_owned());
-            self.diagnostics.push(lint.at(span, "other programs refuse the file for it").help("write `&lt;` for each"));
-        }
-    }
-
     /// References to what is not an entity of XML, and `&` by itself.
     fn find_bare_ampersands(&mut self, model: &Model) {
         let text = self.source;
@@ -339,32 +281,6 @@ impl<'a> Check<'a> {
                 _ => "write `&amp;` if that is meant".to_owned(),
             };
             self.diagnostics.push(lint.at(place, "other programs refuse the file for it").help(help));
-        }
-    }
-
-    /// Layers from which no path leads to what OpenVINO keeps. Of layers that feed each other only the last is reported.
-    fn find_unreachable_layers(&mut self, graph: &Graph) {
-        // An edge that could not be followed may have been the way.
-        if graph.unordered().any(|layer| layer.broken) {
-            return;
-        }
-        let mut reached = HashSet::default();
-        let kept = graph.unordered().filter(|layer| is_kept(layer)).map(Layer::id);
-        mark_upstream(graph, kept, &mut reached);
-        let unreached: Vec<_> = graph.unordered().filter(|layer| !reached.contains(&layer.id())).collect();
-        for layer in unreached {
-            if graph.users(layer.id()).next().is_some() {
-                continue;
-            }
-            let more = mark_upstream(graph, [layer.id()], &mut reached) - 1;
-            let message = format!("no Result uses `{}`: OpenVINO drops it", layer.name());
-            let mut lint = self.lint(Code::UnreachableLayer, layer, message);
-            lint = lint.at(self.locate(layer, "layer", "name"), "nothing uses its outputs");
-            if more > 0 {
-                let layers = if more == 1 { "more layer that feeds" } else { "more layers that feed" };
-                lint = lint.note(format!("{more} {layers} nothing else are dropped too"));
-            }
-            self.diagnostics.push(lint.help("add a Result for its output, or remove it"));
         }
     }
 

@@ -128,6 +128,8 @@ codes! {
     DuplicateLayerId "duplicate-layer-id" Warning;
     /// Several layers of one graph have one name.
     DuplicateLayerName "duplicate-layer-name" Warning;
+    /// The name of a layer begins or ends with spaces, which OpenVINO keeps.
+    PaddedName "padded-name" Warning;
     /// Several output tensors of one graph share a name.
     DuplicateTensorName "duplicate-tensor-name" Warning;
     /// Two ports of a layer have one id.

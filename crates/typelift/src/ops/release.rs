@@ -78,15 +78,7 @@ impl Release {
     /// Returns the first release that reads an element type.
     #[must_use]
     pub fn of_element_type(element_type: ElementType) -> Self {
-        match element_type {
-            ElementType::Dynamic => Self::WITH_OPEN_TYPES,
-            ElementType::Nf4 => Self::new(2023, 2),
-            ElementType::String => Self::new(2023, 3),
-            ElementType::F8E4M3 | ElementType::F8E5M2 => Self::new(2024, 0),
-            ElementType::U2 | ElementType::U3 | ElementType::U6 => Self::new(2024, 1),
-            ElementType::F4E2M1 | ElementType::F8E8M0 => Self::new(2024, 3),
-            _ => Self::OLDEST,
-        }
+        element_type.first_release().map_or(Self::NEWEST, |(year, number)| Self::new(year, number))
     }
 
     /// Returns the first release that reads an operation in an operation set; `None` if no release does.

@@ -250,8 +250,13 @@ impl<'a> Mender<'a> {
             if gone.contains(&at) {
                 continue;
             }
-            let (tried, fixed) = self.try_all(&found[at]);
-            offer(&mut found[at], &self.model.source, tried);
+            let fixed = if found[at].edits().is_some() {
+                self.verify(&mut found[at])
+            } else {
+                let (tried, fixed) = self.try_all(&found[at]);
+                offer(&mut found[at], &self.model.source, tried);
+                fixed
+            };
             if found[at].edits().is_some() {
                 gone.extend(join(found, at, &fixed));
             }
@@ -260,6 +265,22 @@ impl<'a> Mender<'a> {
         found.retain(|_| at.next().is_none_or(|at| !gone.contains(&at)));
         // What is certain to be wrong comes before what may follow from it.
         found.sort_by_key(|it| (std::cmp::Reverse(it.severity), it.edits().is_none()));
+    }
+
+    /// Tries the safe edits that a lint offers. They are no longer safe if they do not fix the finding.
+    fn verify(&mut self, it: &mut Diagnostic) -> HashSet<FindingKey> {
+        let source = &self.model.source;
+        let text = Arc::new(TextEdit::apply(it.edits().unwrap_or_default(), source));
+        let is_affordable = *self.budget >= source.len();
+        *self.budget = self.budget.saturating_sub(source.len());
+        let trial = || Soundness::without(&[it.key()].into_iter().collect(), &self.before, &text, &self.model.weights);
+        match is_affordable.then(trial).flatten() {
+            Some(after) => after.fixed().clone(),
+            None => {
+                it.doubt_edits();
+                HashSet::default()
+            }
+        }
     }
 
     /// Tries all candidates for a finding.

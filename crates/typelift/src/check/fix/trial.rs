@@ -8,13 +8,40 @@ use crate::base::hash::HashSet;
 use crate::check::{Declared, check_after, faults_after};
 use crate::findings::{Code, Diagnostic, FindingKey, Known, Severity};
 use crate::infer::infer_read;
-use crate::model::graph::{Direction, Graph, Layer, Model, OutputPort};
+use crate::model::graph::{Direction, Graph, Layer, LayerId, Model, OutputPort, Place};
 use crate::model::weights::Weights;
 use crate::ops::{self, LayerKind};
 use crate::text::xml;
 
-/// A port: the path of its layer, the layer's name, its direction and position.
-type Port = (String, String, bool, usize);
+/// A port by its layer's id, and by the path and name of the layer. A change can give a layer another id or another name.
+struct Port {
+    by_id: (Place, LayerId, Direction, usize),
+    by_name: (String, Direction, usize),
+}
+
+/// Ports, each of which is found by the id of its layer or by its name.
+#[derive(Default)]
+struct PortSet {
+    ports: Vec<Port>,
+    ids: HashSet<(Place, LayerId, Direction, usize)>,
+    names: HashSet<(String, Direction, usize)>,
+}
+
+impl PortSet {
+    fn insert(&mut self, port: Port) {
+        self.ids.insert(port.by_id.clone());
+        self.names.insert(port.by_name.clone());
+        self.ports.push(port);
+    }
+
+    fn has(&self, port: &Port) -> bool {
+        self.names.contains(&port.by_name) || self.ids.contains(&port.by_id)
+    }
+
+    fn is_subset(&self, other: &Self) -> bool {
+        self.ports.iter().all(|port| other.has(port))
+    }
+}
 
 /// How sound a text is.
 pub(super) struct Soundness {
@@ -86,9 +113,9 @@ impl Wiring {
 #[derive(Default)]
 struct Ports {
     /// Those whose tensor is not what they declare.
-    deviating: HashSet<Port>,
+    deviating: PortSet,
     /// Those of whose tensor nothing is known, although they declare it.
-    unknown: HashSet<Port>,
+    unknown: PortSet,
 }
 
 /// What reading, inference and checks find in a text.
@@ -181,7 +208,7 @@ impl Soundness {
 
     /// How much is wrong: nothing that counts more can be made up for by what counts less.
     pub(super) fn faults(&self) -> usize {
-        self.findings.len() + self.ports.deviating.len() + self.ports.unknown.len()
+        self.findings.len() + self.ports.deviating.ports.len() + self.ports.unknown.ports.len()
     }
 
     /// The findings of the text before that are gone here.
@@ -199,15 +226,18 @@ impl Ports {
     fn new(model: &Model) -> Self {
         let mut ports = Self::default();
         for (place, graph) in model.walk() {
-            ports.look_at(model, graph, place.path());
+            ports.look_at(model, graph, &place);
         }
         ports
     }
 
-    fn look_at(&mut self, model: &Model, graph: &Graph, path: &str) {
+    fn look_at(&mut self, model: &Model, graph: &Graph, place: &Place) {
         let has_values = model.weights.len().is_some();
         for layer in graph.unordered() {
-            let port = |direction, at| (path.to_owned(), layer.name().to_owned(), direction == Direction::Input, at);
+            let port = |direction, at| Port {
+                by_id: (place.clone(), layer.id(), direction, at),
+                by_name: (place.path_to(layer.name()), direction, at),
+            };
             let feeds = graph.feeds(layer.id());
             for (at, (declared, feed)) in layer.inputs().iter().zip(feeds).enumerate() {
                 let output = feed.and_then(|(source, port)| source.outputs().get(port));
@@ -237,7 +267,7 @@ impl Ports {
 
     /// Whether no port deviates that did not before, as far as that was known.
     fn are_no_worse(&self, before: &Self) -> bool {
-        self.deviating.iter().all(|port| before.deviating.contains(port) || before.unknown.contains(port))
+        self.deviating.ports.iter().all(|port| before.deviating.has(port) || before.unknown.has(port))
             && self.unknown.is_subset(&before.unknown)
     }
 }

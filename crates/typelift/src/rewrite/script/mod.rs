@@ -14,7 +14,7 @@ use std::str::FromStr;
 use thiserror::Error;
 
 use self::expression::Lets;
-use self::statement::Statement;
+use self::statement::{Statement, Touches};
 use super::parse::{Definitions, starts_clause};
 use super::{Report, RewriteError, Rule};
 use crate::findings::{Diagnostic, Known};
@@ -172,18 +172,7 @@ impl Script {
 
     /// Whether it changes what the model takes and gives, and not only what it computes with.
     pub fn edits_interface(&self) -> bool {
-        self.statements.iter().any(|statement| {
-            !matches!(
-                statement,
-                Statement::Expect { .. }
-                    | Statement::Rename { .. }
-                    | Statement::Keep { .. }
-                    | Statement::Info { .. }
-                    | Statement::Set { .. }
-                    | Statement::Let { .. }
-                    | Statement::Layout { .. }
-            )
-        })
+        self.statements.iter().any(|statement| statement.touches() == Touches::InputsAndOutputs)
     }
 
     /// Applies the statements in their order, then the rules until none matches.

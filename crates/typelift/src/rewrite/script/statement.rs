@@ -43,6 +43,36 @@ pub(super) enum Statement {
     Expect { name: String, least: usize, most: usize },
 }
 
+/// The part of a model that a statement changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Touches {
+    /// Nothing: it is only checked, or names an expression.
+    Nothing,
+    /// Names, values and metadata. Types and shapes are those that the file declares.
+    Layers,
+    /// Inputs and outputs, or the layers between them, so that types and shapes can change.
+    InputsAndOutputs,
+}
+
+impl Statement {
+    /// Returns the part of a model that the statement changes.
+    pub(super) fn touches(&self) -> Touches {
+        match self {
+            Self::Let { .. } | Self::Expect { .. } => Touches::Nothing,
+            Self::Rename { .. } | Self::Layout { .. } | Self::Set { .. } => Touches::Layers,
+            Self::Info { .. } | Self::Keep { .. } => Touches::Layers,
+            Self::Input { .. } | Self::Output { .. } | Self::AddInput { .. } | Self::AddOutput { .. } => {
+                Touches::InputsAndOutputs
+            }
+            Self::Before { .. } | Self::After { .. } | Self::Redirect { .. } => Touches::InputsAndOutputs,
+            Self::Remove { .. } | Self::Freeze { .. } | Self::Order { .. } => Touches::InputsAndOutputs,
+            Self::Stateful { .. } | Self::Stateless { .. } | Self::State { .. } => Touches::InputsAndOutputs,
+            Self::Tap { .. } | Self::Cut { .. } | Self::Piece { .. } => Touches::InputsAndOutputs,
+            Self::Inline { .. } | Self::Join { .. } => Touches::InputsAndOutputs,
+        }
+    }
+}
+
 /// Whose metadata a statement writes.
 #[derive(Clone, Debug)]
 pub(super) enum Owner {

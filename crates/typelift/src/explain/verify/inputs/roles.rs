@@ -2,8 +2,8 @@
 
 use crate::base::hash::HashSet;
 use crate::model::graph::{Direction, Graph, Layer, Model, Output};
-use crate::ops::LayerKind;
 use crate::model::weights::Weights;
+use crate::ops::LayerKind;
 
 /// The use of the values of an input.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

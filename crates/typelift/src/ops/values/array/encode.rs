@@ -77,19 +77,11 @@ pub(super) struct Codes {
 impl Codes {
     /// Returns the numbers of a type; `None` if it has more bits or is not a float.
     pub(super) fn of(ty: ElementType) -> Option<&'static Self> {
-        static F8E4M3: LazyLock<Codes> = LazyLock::new(|| Codes::new(ElementType::F8E4M3));
-        static F8E5M2: LazyLock<Codes> = LazyLock::new(|| Codes::new(ElementType::F8E5M2));
-        static F8E8M0: LazyLock<Codes> = LazyLock::new(|| Codes::new(ElementType::F8E8M0));
-        static F4E2M1: LazyLock<Codes> = LazyLock::new(|| Codes::new(ElementType::F4E2M1));
-        static NF4: LazyLock<Codes> = LazyLock::new(|| Codes::new(ElementType::Nf4));
-        Some(match ty {
-            ElementType::F8E4M3 => &F8E4M3,
-            ElementType::F8E5M2 => &F8E5M2,
-            ElementType::F8E8M0 => &F8E8M0,
-            ElementType::F4E2M1 => &F4E2M1,
-            ElementType::Nf4 => &NF4,
-            _ => return None,
-        })
+        static CODES: LazyLock<Vec<(ElementType, Codes)>> = LazyLock::new(|| {
+            let small = ElementType::all().filter(|ty| ty.is_float() && ty.bits() <= 8 && float(*ty, 0).is_some());
+            small.map(|ty| (ty, Codes::new(ty))).collect()
+        });
+        CODES.iter().find(|(known, _)| *known == ty).map(|(_, codes)| codes)
     }
 
     fn new(ty: ElementType) -> Self {

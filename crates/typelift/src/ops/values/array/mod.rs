@@ -6,7 +6,7 @@ pub(crate) mod npy;
 
 use half::{bf16, f16};
 use smallvec::{SmallVec, smallvec};
-use typelift_promote::{ElementType, Kind};
+use typelift_promote::{ElementType, FloatFormat, Kind, Specials};
 
 pub(crate) use self::file::ArrayFile;
 use crate::model::shape::Shape;
@@ -476,32 +476,31 @@ pub(crate) fn float(element_type: ElementType, bits: u64) -> Option<f64> {
         0.722_956_836_223_602_3,
         1.0,
     ];
-    /// Decodes sign, exponent and mantissa of a type without infinities.
-    fn minifloat(bits: u64, exponent_bits: u32, mantissa_bits: u32) -> f64 {
-        let bias = (1 << (exponent_bits - 1)) - 1;
-        let exponent = (bits >> mantissa_bits & ((1 << exponent_bits) - 1)) as i32;
-        let mantissa = (bits & ((1 << mantissa_bits) - 1)) as f64 / f64::from(1 << mantissa_bits);
-        let magnitude = match exponent {
-            0 => mantissa * 2_f64.powi(1 - bias),
-            exponent => (1.0 + mantissa) * 2_f64.powi(exponent - bias),
-        };
-        if bits >> (exponent_bits + mantissa_bits) & 1 == 1 { -magnitude } else { magnitude }
-    }
     Some(match element_type {
         ElementType::F64 => f64::from_bits(bits),
         ElementType::F32 => f32::from_bits(bits as u32).into(),
         ElementType::F16 => f16::from_bits(bits as u16).to_f64(),
         ElementType::Bf16 => bf16::from_bits(bits as u16).to_f64(),
-        ElementType::F8E4M3 if bits & 0x7f == 0x7f => f64::NAN,
-        ElementType::F8E4M3 => minifloat(bits, 4, 3),
-        // The upper half of an f16.
-        ElementType::F8E5M2 => f16::from_bits((bits as u16) << 8).to_f64(),
         ElementType::F8E8M0 if bits == 0xff => f64::NAN,
         ElementType::F8E8M0 => 2_f64.powi(bits as i32 - 127),
-        ElementType::F4E2M1 => minifloat(bits, 2, 1),
         ElementType::Nf4 => *NF4.get(bits as usize)?,
-        _ => return None,
+        _ => decode(element_type.float_format()?, bits),
     })
+}
+
+/// Returns the number that sign, exponent and mantissa stand for.
+fn decode(format: FloatFormat, bits: u64) -> f64 {
+    let (ones, top) = ((1 << format.mantissa) - 1, (1 << format.exponent) - 1);
+    let (exponent, mantissa) = (bits >> format.mantissa & top, bits & ones);
+    let unit = 2_f64.powi(format.lowest());
+    let magnitude = match format.specials {
+        Specials::Infinities if exponent == top && mantissa == 0 => f64::INFINITY,
+        Specials::Infinities if exponent == top => f64::NAN,
+        Specials::Nan if exponent == top && mantissa == ones => f64::NAN,
+        _ if exponent == 0 => mantissa as f64 * unit,
+        _ => (mantissa + ones + 1) as f64 * unit * 2_f64.powi(exponent as i32 - 1),
+    };
+    if bits >> (format.exponent + format.mantissa) & 1 == 1 { -magnitude } else { magnitude }
 }
 
 /// Returns the low bits of a number in an integer type.
@@ -526,17 +525,14 @@ fn clamp(element_type: ElementType, value: i128) -> i128 {
 
 /// Returns the largest finite number of a floating-point type.
 pub(crate) fn largest_finite(element_type: ElementType) -> f64 {
-    match element_type {
-        ElementType::F64 => f64::MAX,
-        ElementType::F32 => f32::MAX.into(),
-        ElementType::F16 => f16::MAX.to_f64(),
-        ElementType::Bf16 => bf16::MAX.to_f64(),
-        ElementType::F8E4M3 => 448.0,
-        ElementType::F8E5M2 => 57344.0,
-        ElementType::F8E8M0 => 2_f64.powi(127),
-        ElementType::F4E2M1 => 6.0,
-        ElementType::Nf4 => 1.0,
-        _ => f64::INFINITY,
+    match (element_type, element_type.float_format()) {
+        (ElementType::F8E8M0, _) => 2_f64.powi(127),
+        (ElementType::Nf4, _) => 1.0,
+        (_, Some(format)) => {
+            let (mantissa, exponent) = format.largest();
+            mantissa as f64 * 2_f64.powi(exponent)
+        }
+        (_, None) => f64::INFINITY,
     }
 }
 

@@ -239,14 +239,18 @@ impl Range {
     /// f16, whose rounding error they permit twice; the limits of other types are in proportion.
     pub(super) fn of(from: ElementType, to: ElementType) -> Self {
         let largest = array::largest_finite(to);
-        let (normal, least, step, inexact) = match to {
-            ElementType::F16 => (2_f64.powi(-14), 2_f64.powi(-24), 16.0, 1e-3),
-            ElementType::Bf16 => (2_f64.powi(-126), 2_f64.powi(-133), 2_f64.powi(119), 8e-3),
-            ElementType::F32 => (2_f64.powi(-126), 2_f64.powi(-149), 2_f64.powi(103), 1e-7),
-            ElementType::F8E4M3 => (2_f64.powi(-6), 2_f64.powi(-9), 16.0, 0.125),
-            ElementType::F8E5M2 => (2_f64.powi(-14), 2_f64.powi(-16), 4096.0, 0.25),
-            ElementType::F4E2M1 => (1.0, 0.5, 1.0, 0.5),
-            _ => (0.0, 0.0, 0.0, 1.0),
+        let (normal, least, step, inexact) = match to.float_format().filter(|_| to != ElementType::F64) {
+            Some(format) => {
+                let inexact = match to {
+                    ElementType::F16 => 1e-3,
+                    ElementType::Bf16 => 8e-3,
+                    ElementType::F32 => 1e-7,
+                    _ => 2_f64.powi(-i32::from(format.mantissa)),
+                };
+                let half_unit = 2_f64.powi(format.largest().1 - 1);
+                (2_f64.powi(1 - format.bias()), 2_f64.powi(format.lowest()), half_unit, inexact)
+            }
+            None => (0.0, 0.0, 0.0, 1.0),
         };
         Self { largest, overflow: largest + step, normal, least, inexact, counts_nan: from != ElementType::F64 }
     }

@@ -1,4 +1,19 @@
-//! What OpenVINO reads and then runs otherwise than it seems, or does not run at all.
+//! Lints: what OpenVINO accepts silently, but is probably a mistake.
+//!
+//! A lint of a graph is one file with its condition, message and fix, and one row of [`OF_GRAPHS`]. Its code is a row of
+//! [`Code`], its page a section of `diagnostics.md`, and its case a fixture with the name of the code. Lints of single
+//! layers, which need the types of inputs, are methods below.
+//!
+//! ```text
+//! padded_name.rs    find(check, graph)  pushes  warning[padded-name]: the name ` sum` has spaces around it
+//!                                               with a safe fix: write name="sum"
+//! ```
+
+mod bare_bracket;
+mod duplicate_layer_name;
+mod duplicate_tensor_name;
+mod padded_name;
+mod unreachable_layer;
 
 use typelift_promote::{ElementType, Kind, Loss, fidelity};
 
@@ -15,6 +30,23 @@ pub(super) const BUDGET: u64 = 64 << 20;
 
 /// What an entry of a port map can be for.
 const PURPOSES: [&str; 2] = ["current_iteration", "execution_condition"];
+
+/// A lint of one graph.
+pub(super) struct Lint {
+    /// The code of its findings.
+    pub(super) code: Code,
+    /// Adds its findings about a graph, without those about its bodies.
+    pub(super) find: fn(&mut Check<'_>, &Graph),
+}
+
+/// The lints of graphs.
+pub(super) const OF_GRAPHS: &[Lint] = &[
+    Lint { code: Code::DuplicateLayerName, find: duplicate_layer_name::find },
+    Lint { code: Code::DuplicateTensorName, find: duplicate_tensor_name::find },
+    Lint { code: Code::UnreachableLayer, find: unreachable_layer::find },
+    Lint { code: Code::BareAmpersand, find: bare_bracket::find },
+    Lint { code: Code::PaddedName, find: padded_name::find },
+];
 
 impl<'a> Check<'a> {
     /// Looks at a layer of a known operation, whose tensors are inferred.

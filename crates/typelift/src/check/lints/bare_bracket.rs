@@ -1,0 +1,15 @@
+//! Names that contain a `<` as it is.
+
+use crate::check::{Check, PLACES};
+use crate::findings::Code;
+use crate::model::graph::Graph;
+
+pub(super) fn find(check: &mut Check<'_>, graph: &Graph) {
+    let with = graph.unordered().filter(|layer| layer.name().contains('<'));
+    let all: Vec<_> = with.map(|layer| (layer, check.locate(layer, "layer", "name"))).collect();
+    for (layer, span) in all.into_iter().filter(|(_, span)| span.text(check.source).contains('<')).take(PLACES) {
+        let lint =
+            check.lint(Code::BareAmpersand, layer, "a bare `<` is not XML: OpenVINO keeps it as text".to_owned());
+        check.diagnostics.push(lint.at(span, "other programs refuse the file for it").help("write `&lt;` for each"));
+    }
+}

@@ -1,0 +1,40 @@
+//! Output tensors of one graph that share a name.
+
+use crate::base::hash::HashMap;
+
+use crate::check::{Check, PLACES, repeated};
+use crate::findings::Code;
+use crate::model::graph::{Direction, Graph, Layer, split_names};
+use crate::text::xml;
+
+pub(super) fn find(check: &mut Check<'_>, graph: &Graph) {
+    let mut names = Vec::new();
+    let mut given = HashMap::<_, Vec<String>>::default();
+    for layer in graph.layers() {
+        let Some(names) = &layer.output_names else { continue };
+        let producer = graph.producers(layer.id()).into_iter().next().flatten();
+        given.entry(producer.map(|output| (output.layer, output.port))).or_default().extend(split_names(names));
+    }
+    for layer in graph.layers() {
+        for (at, port) in layer.outputs().iter().enumerate() {
+            let mut of_port = port.names();
+            of_port.extend(given.remove(&Some((layer.id(), at))).unwrap_or_default());
+            of_port.sort_unstable();
+            of_port.dedup();
+            names.extend(of_port.into_iter().map(|name| (name, (layer, at))));
+        }
+    }
+    for tensors in repeated(names.iter().map(|(name, tensor)| (name.as_str(), (name, *tensor)))) {
+        let Some(((name, (layer, port)), earlier)) = tensors.split_last() else { continue };
+        let message = format!("{} tensors have the name `{name}`", tensors.len());
+        let place = |layer: &Layer, port| {
+            xml::locate_port(check.source, layer.span().unwrap_or_default(), Direction::Output, port)
+        };
+        let mut lint = check.lint(Code::DuplicateTensorName, layer, message);
+        lint = lint.at(place(layer, *port), "the last of them: OpenVINO adds a number to its name");
+        for (_, (layer, port)) in earlier.iter().take(PLACES) {
+            lint = lint.at(place(layer, *port), format!("layer {} has it too", layer.id()));
+        }
+        check.diagnostics.push(lint.help("remove it from `names` where it is not meant"));
+    }
+}

@@ -1,0 +1,33 @@
+//! Layers from which no path leads to a Result or Assign.
+
+use crate::base::hash::HashSet;
+
+use crate::check::{Check, is_kept, mark_upstream};
+use crate::findings::Code;
+use crate::model::graph::{Graph, Layer};
+
+/// Reports layers that OpenVINO drops. Of layers that feed each other only the last is reported.
+pub(super) fn find(check: &mut Check<'_>, graph: &Graph) {
+    // An edge that could not be followed may have been the way.
+    if graph.unordered().any(|layer| layer.broken) {
+        return;
+    }
+    let mut reached = HashSet::default();
+    let kept = graph.unordered().filter(|layer| is_kept(layer)).map(Layer::id);
+    mark_upstream(graph, kept, &mut reached);
+    let unreached: Vec<_> = graph.unordered().filter(|layer| !reached.contains(&layer.id())).collect();
+    for layer in unreached {
+        if graph.users(layer.id()).next().is_some() {
+            continue;
+        }
+        let more = mark_upstream(graph, [layer.id()], &mut reached) - 1;
+        let message = format!("no Result uses `{}`: OpenVINO drops it", layer.name());
+        let mut lint = check.lint(Code::UnreachableLayer, layer, message);
+        lint = lint.at(check.locate(layer, "layer", "name"), "nothing uses its outputs");
+        if more > 0 {
+            let layers = if more == 1 { "more layer that feeds" } else { "more layers that feed" };
+            lint = lint.note(format!("{more} {layers} nothing else are dropped too"));
+        }
+        check.diagnostics.push(lint.help("add a Result for its output, or remove it"));
+    }
+}
