@@ -1,4 +1,4 @@
-//! One model or many: which they are, and working on many in parallel.
+//! The models of a run: finding them, and processing many in parallel.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -23,12 +23,12 @@ use crate::panics;
 use crate::status::Status;
 use crate::terminal::{Page, Terminal};
 
-/// What the main thread commonly has, so that a model needs no more where it is one of many.
+/// The usual stack of the main thread, so that a model in a batch has as much as a single one.
 pub(crate) const STACK: usize = 8 << 20;
 
 /// One after the other.
 pub(crate) const LINES: Frame = framed("", "", "");
-/// An empty line between them.
+/// With an empty line between them.
 pub(crate) const PARAGRAPHS: Frame = framed("", "\n", "");
 /// An array of JSON documents.
 pub(crate) const ARRAY: Frame = framed("[\n", ",\n", "]\n");
@@ -37,7 +37,7 @@ const fn framed(open: &'static str, between: &'static str, close: &'static str) 
     Frame { open: Cow::Borrowed(open), between: Cow::Borrowed(between), close: Cow::Borrowed(close) }
 }
 
-/// The models to read.
+/// Models to read.
 #[derive(clap::Args)]
 pub(crate) struct Inputs {
     /// The model's .xml, or - for standard input; several models, or directories with .xml files below them
@@ -46,7 +46,8 @@ pub(crate) struct Inputs {
     /// The model's weights, if they are not in the .bin next to it
     #[arg(long, value_name = "FILE")]
     bin: Option<PathBuf>,
-    /// Number of models to work on in parallel; 1 is one thread, even for a large model [default: the number of cores]
+    /// Number of models to process in parallel; 1 uses one thread, even for a large model [default: the number of
+    /// cores]
     #[arg(short, long, value_name = "N", value_parser = parse_jobs)]
     jobs: Option<NonZeroUsize>,
 }
@@ -58,25 +59,25 @@ fn parse_jobs(text: &str) -> Result<NonZeroUsize, &'static str> {
 /// The models of a run, in their order.
 pub(crate) struct Batch {
     models: Vec<Input>,
-    /// How many to work on at a time.
+    /// The number of models to process at a time.
     jobs: usize,
 }
 
-/// What came of the models.
+/// Results of a batch.
 pub(crate) struct Outcomes<T> {
-    /// Of each that could be read and written, with errors in it or not, in their order.
+    /// The result of each model that could be read and written, with or without errors, in their order.
     pub(crate) done: Vec<T>,
-    /// How many files of directories are not models.
+    /// The number of files in directories that are not models.
     skipped: usize,
-    /// How many could not be read or written, or met a fault of this program.
+    /// The number that could not be read or written, or met a bug of this program.
     failed: usize,
-    /// How the worst of these ended.
+    /// The worst status of these.
     worst: Status,
 }
 
 impl Inputs {
-    /// Finds the models. Fails where what is written, a report to a file included, could not be or would go over something else,
-    /// files of rules that are read included.
+    /// Finds the models. Fails if the output, including a report, could not be written or would replace an input,
+    /// including files of rules.
     pub(crate) fn find(
         &self,
         output: Option<&OutputArgs>,
@@ -151,13 +152,13 @@ impl Inputs {
 }
 
 impl Batch {
-    /// The model, where it alone was named: then what is printed is of this model and nothing else.
+    /// Returns the model if it was named alone: then the output contains nothing else.
     pub(crate) fn single(&self) -> Option<&Input> {
         self.models.first().filter(|model| model.member.is_none())
     }
 
-    /// Does `work` for each model and prints its page. Of several models one that fails is reported and the others go on; their
-    /// pages come in the order of the models.
+    /// Calls `work` for each model and prints its page. A failure of one model is reported and the others continue;
+    /// pages are printed in the order of the models.
     pub(crate) fn each<T: Send>(
         &self,
         frame: &Frame,
@@ -201,15 +202,15 @@ impl Batch {
             }
             printed |= !page.printed.is_empty();
             terminal.show(&page)?;
-            // Where both streams go to one place, what is said of a model stays with what is printed of it.
+            // If both streams go to one place, messages about a model stay next to its output.
             terminal.flush()
         })?;
         terminal.print(&frame.close)?;
         Ok(outcomes)
     }
 
-    /// In which order the models are begun: their own, but the longest first where one alone takes a good part of the time that a
-    /// thread has for all of its models, because at the end the others would wait for it.
+    /// Returns the order in which models are started. It is their own, except that a model comes first if it takes a
+    /// large part of a thread's total time, because at the end the others would wait for it.
     fn order(&self) -> Vec<usize> {
         const PARTS: u64 = 16;
         let length = |model: &Input| fs::metadata(&model.file).map_or(0, |found| found.len());
@@ -220,8 +221,8 @@ impl Batch {
         order
     }
 
-    /// Does `work` for each model on several threads, and hands over what comes of it in the order of the models, as early as
-    /// that order allows.
+    /// Calls `work` for each model on several threads, and passes on the results in the order of the models as early as
+    /// possible.
     fn in_order<R: Send>(
         &self,
         work: impl Fn(&Input) -> R + Sync,
@@ -235,7 +236,7 @@ impl Batch {
         let (sender, receiver) = mpsc::channel();
         let worker = |sender: mpsc::Sender<(usize, R)>| {
             while let Some(&at) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
-                // Nobody takes it any more once printing has failed.
+                // The receiver is closed after printing has failed.
                 if sender.send((at, work(&self.models[at]))).is_err() {
                     break;
                 }
@@ -266,12 +267,12 @@ impl Batch {
 }
 
 impl<T> Outcomes<T> {
-    /// The worst status of all, where `faulty` says which models have errors.
+    /// Returns the worst status; `faulty` is true for results of models with errors.
     pub(crate) fn status(&self, faulty: impl Fn(&T) -> bool) -> Status {
         self.worst.max(Status::of(self.done.iter().any(faulty)))
     }
 
-    /// `12 files: 9 converted, 2 refused, 1 skipped`, with these counts of what is done and what they count.
+    /// Formats `12 files: 9 converted, 2 refused, 1 skipped` from these counts and their names.
     pub(crate) fn summary(&self, counts: &[(usize, &str)]) -> String {
         let total = self.done.len() + self.skipped + self.failed;
         let rest = [(self.skipped, "skipped"), (self.failed, "failed")];
@@ -281,7 +282,7 @@ impl<T> Outcomes<T> {
     }
 }
 
-/// Fails if several models cannot go to this path because it is not a directory.
+/// Fails if several models have a destination that is not a directory.
 fn many_fit(path: &Path) -> Result<(), Failure> {
     let name = path.display();
     if is_stdout(path) {
@@ -295,27 +296,27 @@ fn many_fit(path: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A directory, or one beneath it, that cannot be read.
+/// Returns the failure for a directory that cannot be read.
 fn unreadable(directory: &Path, error: walkdir::Error) -> Failure {
     let place = error.path().unwrap_or(directory).to_owned();
     Failure::io("read", &place, &error.into_io_error().unwrap_or_else(|| io::ErrorKind::Other.into()))
 }
 
-/// Every .xml beneath a directory, sorted, but for those beneath `except`: what one run writes is nothing for the next to
-/// read. Links to files are followed, and links to directories are not.
+/// Returns every .xml below a directory, sorted, except those below `except`, so that a run does not read its own
+/// output. Links to files are followed, links to directories are not.
 fn find(directory: &Path, except: Option<&Path>) -> Result<Vec<PathBuf>, walkdir::Error> {
     let is_read =
         |entry: &DirEntry| !entry.file_type().is_dir() || except.is_none_or(|except| !same_file(except, entry.path()));
     let is_model = |entry: &DirEntry| {
         let is_xml = entry.path().extension().is_some_and(|extension| extension.eq_ignore_ascii_case("xml"));
-        // A link that leads nowhere is reported when it is read.
+        // A broken link is reported when it is read.
         is_xml && (entry.file_type().is_file() || fs::metadata(entry.path()).map_or(true, |found| found.is_file()))
     };
     let entries = WalkDir::new(directory).min_depth(1).sort_by_file_name().into_iter().filter_entry(is_read);
     entries.filter(|entry| entry.as_ref().map_or(true, is_model)).map(|entry| Ok(entry?.into_path())).collect()
 }
 
-/// Fails where two models would be written to one file, or their weights.
+/// Fails if two models, or their weights, would be written to one file.
 fn each_has_its_place(models: &[Input], output: &OutputArgs) -> Result<(), Failure> {
     let mut taken = HashMap::new();
     for model in models {
@@ -346,7 +347,7 @@ mod tests {
 
     use super::*;
 
-    /// Several models, two of which make the program panic, one of them on a thread of its own.
+    /// Two of several models make the program panic, one of them on its own thread.
     #[test]
     fn a_model_that_makes_the_program_panic_is_reported_and_the_others_go_on() {
         panics::expect(&["typelift", "check", "models"].map(Into::into));

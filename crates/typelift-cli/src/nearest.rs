@@ -1,6 +1,6 @@
-//! What somebody meant who wrote a name that is not there.
+//! Suggestions for unknown names.
 
-/// The name that a text is closest to, upper and lower case being the same, if they are alike at least to this degree: 0 to 1.
+/// Returns the name that is most similar to a text, ignoring case, if the similarity is at least `alike`, from 0 to 1.
 pub(crate) fn nearest<T: AsRef<str>>(text: &str, names: impl IntoIterator<Item = T>, alike: f64) -> Option<T> {
     let text = text.to_lowercase();
     let names: Vec<T> = names.into_iter().collect();

@@ -1,4 +1,4 @@
-//! How constants are stored, and what that costs.
+//! Options for the storage of constants, and their losses.
 
 use anstyle::{AnsiColor, Style};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -9,19 +9,19 @@ use typelift::promote::ElementType;
 use crate::columns::{Columns, Side, count};
 use crate::listing::Clean;
 
-/// How many constants are listed.
+/// The number of constants that are listed.
 const LISTED: usize = 10;
 
-/// Names of rules, each with the rules that it names.
+/// Names of rules, each with the rules.
 const LIKE: [(&str, Like); 3] = [("2026.4", Like::OpenVino2026), ("2025.2", Like::OpenVino2025), ("all", Like::All)];
 
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct StorageArgs {
-    /// Store constants of f32 and f64 in this type, each with a Convert that gives its values: as OpenVINO's save_model does it
+    /// Store constants of f32 and f64 in this type, each with a Convert back to its type, as OpenVINO's save_model does
     /// with compress_to_fp16
     #[arg(long, value_name = "TYPE", value_parser = half(), conflicts_with = "decompress")]
     compress: Option<ElementType>,
-    /// Store constants that were compressed in the type in which they are used: all, or with =f16 or =bf16 those of this type
+    /// Undo --compress: store constants in the type they are used in. =f16 or =bf16 limits it to constants of that type
     #[arg(long, value_name = "TYPE", value_parser = half(), num_args = 0..=1, require_equals = true)]
     decompress: Option<Option<ElementType>>,
     /// Store the values of quantized constants: in the type in which they are used, or with =f16 in f16 with a Convert. Undoes
@@ -29,14 +29,14 @@ pub(crate) struct StorageArgs {
     #[arg(long, value_name = "TYPE", value_parser = float(), num_args = 0..=1, require_equals = true,
         conflicts_with_all = ["compress", "decompress"])]
     dequantize: Option<Option<ElementType>>,
-    /// Whose rules say which constants --compress leaves alone: those of this OpenVINO release, or none but that all values
-    /// must be in range
+    /// Rules that select constants for --compress: those of this OpenVINO release, or all for every constant whose
+    /// values fit the type
     #[arg(long, value_name = "RULES", value_parser = like(), default_value = "2026.4", requires = "compress")]
     like: Like,
-    /// Print what constants lose, and write no model
+    /// Print the loss of each constant, and write no model
     #[arg(long, requires = "auditable")]
     pub(crate) audit: bool,
-    /// Refuse if a value of a constant would be off by more than this in relation to itself, such as 1e-3
+    /// Fail if the relative error of a constant's value would exceed this, such as 1e-3
     #[arg(long, value_name = "REL", value_parser = relative_error, requires = "auditable")]
     pub(crate) max_error: Option<f64>,
 }
@@ -64,7 +64,7 @@ fn relative_error(text: &str) -> Result<f64, String> {
 }
 
 impl StorageArgs {
-    /// How constants are to be stored; `None` if they stay as they are.
+    /// Returns the storage of constants; `None` if it does not change.
     pub(crate) fn storage(&self) -> Option<Storage> {
         if let Some(to) = self.dequantize {
             return Some(Storage::Dequantize(to));
@@ -78,7 +78,7 @@ impl StorageArgs {
     }
 }
 
-/// What a plan comes to: `1,024 -> 512 bytes, worst relative error 0`, `2 of 5 constants stay (2 shape-path)`.
+/// Summarizes a plan: `1,024 -> 512 bytes, worst relative error 0`, `2 of 5 constants stay (2 shape-path)`.
 pub(crate) fn remarks(plan: &Plan) -> Vec<String> {
     let PlanTotals { constants, changed, bytes_before, bytes_after, kept, max_rel, .. } = plan.totals();
     let mut remarks = Vec::new();
@@ -96,7 +96,7 @@ pub(crate) fn remarks(plan: &Plan) -> Vec<String> {
     remarks
 }
 
-/// The constants that lose most, as a table.
+/// Returns a table of the constants with the largest losses.
 pub(crate) fn table(plan: &Plan) -> String {
     let worst = plan.worst(LISTED);
     if worst.is_empty() {
@@ -128,7 +128,7 @@ pub(crate) fn table(plan: &Plan) -> String {
     columns.print()
 }
 
-/// What can go wrong, a line each, with the options that prevent it.
+/// Lists the risks, one per line, with the options that avoid them.
 pub(crate) fn dangers(risks: &[Risk]) -> String {
     let keep = |layer: &String| format!(" --keep {}", shell_word(layer));
     let line = |risk: &Risk| {
@@ -139,7 +139,7 @@ pub(crate) fn dangers(risks: &[Risk]) -> String {
     risks.iter().map(line).collect()
 }
 
-/// A number with three significant digits.
+/// Formats a number with three significant digits.
 pub(crate) fn short(number: f64) -> String {
     let rounded: f64 = format!("{number:.2e}").parse().unwrap_or(number);
     if rounded == 0.0 || (1e-2..1e7).contains(&rounded) { rounded.to_string() } else { format!("{rounded:e}") }

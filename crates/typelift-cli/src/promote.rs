@@ -1,4 +1,4 @@
-//! `typelift promote`: the common type and shape of operands, without a model.
+//! `typelift promote`: prints the common type and shape of operands, without a model.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -20,11 +20,11 @@ use crate::texts;
 
 /// Print the common type of operands
 ///
-/// An operand is a type with a shape: u8[2], i64[] (rank 0), f16[...] (rank unknown), f32[?]. A type alone has dimensions.
-/// True, 1, 1.0 and 1j, or the words int, float and complex, are Python numbers; bool is the tensor type. Under jax a star
-/// makes an array weakly typed: f32*[2]. Types have the names of the rule set: boolean and f8e4m3 under openvino, bool and
-/// f8e4m3fn under pytorch and paddle. If every tensor has a shape and the operation is element-wise, the result has
-/// one, too.
+/// An operand is a type with a shape: u8[2], i64[] (rank 0), f16[...] (rank unknown), f32[?]. A type alone has
+/// dimensions. True, 1, 1.0 and 1j, or the words int, float and complex, are Python numbers; bool is the tensor type.
+/// Under jax a star makes an array weakly typed: f32*[2]. Types have the names of the rule set: boolean and f8e4m3
+/// under openvino, bool and f8e4m3fn under pytorch and paddle. If every tensor has a shape and the operation is
+/// element-wise, the result has a shape too.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   typelift promote i16 u8                              i16
@@ -45,10 +45,10 @@ pub(crate) struct Args {
     /// The operation, if the rule set has several
     #[arg(long, value_name = "NAME", default_value = "add")]
     op: String,
-    /// Explain how the type is found
+    /// Explain the steps that give the type
     #[arg(long)]
     explain: bool,
-    /// Print the whole matrix: the left operand down, the right one across, - where it is refused
+    /// Print the whole matrix, with left operands as rows and right operands as columns; - means refused
     #[arg(long, conflicts_with_all = ["operands", "explain"])]
     table: bool,
     /// Print the answers of all rule sets; without operands, every pair on which they disagree
@@ -65,13 +65,13 @@ fn rule_set_names() -> clap::builder::PossibleValuesParser {
     RuleSet::all().map(|rules| rules.name()).collect::<Vec<_>>().into()
 }
 
-/// The attributes of ConvertPromoteTypes, for where no operation has them.
+/// The attributes of ConvertPromoteTypes, for commands without a file that has them.
 #[derive(clap::Args)]
 pub(crate) struct OpenVinoArgs {
     /// openvino: also promote to types that cannot hold every value
     #[arg(long)]
     promote_unsafe: bool,
-    /// openvino: let the type of an input with dims win over that of a scalar
+    /// openvino: let the type of an input with dimensions win over that of a scalar
     #[arg(long)]
     pytorch_scalar_promotion: bool,
     /// openvino: the common type of u64 and a signed integer
@@ -89,7 +89,7 @@ impl OpenVinoArgs {
     }
 }
 
-/// The settings given, of whatever rule set: options that the registry of rule sets declares.
+/// The given settings of any rule set: options that the registry of rule sets declares.
 struct Settings(Vec<(&'static str, String)>);
 
 impl clap::Args for Settings {
@@ -135,10 +135,10 @@ impl FromArgMatches for Settings {
 }
 
 impl Settings {
-    /// Gives a rule set the settings that it has.
+    /// Applies its settings to a rule set.
     ///
     /// # Errors
-    /// A value that a setting does not take; with `strictly` a setting that the rule set does not have.
+    /// A value that a setting does not accept; with `strictly` also a setting that the rule set lacks.
     fn apply(&self, rules: &mut RuleSet, strictly: bool) -> Result<(), Failure> {
         for (name, value) in &self.0 {
             let Some(setting) = rules.settings().iter().find(|setting| setting.name == *name) else {
@@ -158,17 +158,17 @@ impl Settings {
 /// Operands as they were written.
 struct Question {
     operands: Vec<Operand>,
-    /// The shapes of the tensors; `None` where one has none.
+    /// The shapes of the tensors; `None` if one has none.
     shapes: Option<Vec<Shape>>,
 }
 
-/// What a rule set says of a question.
+/// Answer of a rule set to a question.
 struct Answer {
     promotion: Promotion,
     shape: Option<Shape>,
 }
 
-/// How many operands an operation takes.
+/// Describes the number of operands of an operation.
 fn arity(operation: &Operation) -> String {
     let Operation { name, least, most, .. } = operation;
     match (least, most) {
@@ -178,7 +178,7 @@ fn arity(operation: &Operation) -> String {
     }
 }
 
-/// Why a question has no answer.
+/// Reason why a question has no answer.
 enum NoAnswer {
     Refused(Refusal),
     /// Shapes that do not broadcast.
@@ -230,7 +230,7 @@ impl Question {
         let shapes = self.shapes.as_ref().filter(|shapes| !shapes.is_empty());
         let dims: Option<Vec<&[Dim]>> = shapes.and_then(|shapes| shapes.iter().map(Shape::dims).collect());
         let shape = match dims {
-            // A rank that is not known leaves that of an element-wise result open.
+            // An unknown rank leaves the rank of an element-wise result open.
             None => shapes
                 .and_then(|_| rules.broadcast::<Shape>(operation, &self.operands, [].into_iter()))
                 .map(|_| Shape::dynamic()),
@@ -291,7 +291,7 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
     }
 }
 
-/// The answer to one question as JSON, with the steps to it.
+/// Returns the answer to one question as JSON, with its derivation.
 pub(crate) fn json(
     operands: &[&str],
     rules: &str,
@@ -307,14 +307,14 @@ pub(crate) fn json(
 /// A table of types: its title, and its rows.
 pub(crate) type Table = (String, Vec<Vec<String>>);
 
-/// The common types of all pairs of types, or the results of all types, as tables with their titles.
+/// Returns the common types of all pairs of types, or the results of all types, as tables with titles.
 pub(crate) fn tables(rules: &str, operation: &str, settings: &[(String, String)]) -> Result<Vec<Table>, Failure> {
     let rules = Args::asked(rules, operation, settings)?.rule_set()?;
     Ok(table(&rules, operation).into_iter().map(|matrix| (matrix.title, matrix.rows)).collect())
 }
 
 impl Args {
-    /// A question about these rules, with their options by name.
+    /// Creates a question about these rules, with their options by name.
     fn asked(rules: &str, operation: &str, settings: &[(String, String)]) -> Result<Self, Failure> {
         if RuleSet::from_name(rules).is_none() {
             let known = RuleSet::all().map(|rules| rules.name()).collect::<Vec<_>>().join(", ");
@@ -337,7 +337,7 @@ impl Args {
         })
     }
 
-    /// The rule set asked for, with its settings. It has the operation, unless all are compared.
+    /// Returns the rule set with its settings. It has the operation, unless all are compared.
     fn rule_set(&self) -> Result<RuleSet, Failure> {
         let mut rules = RuleSet::from_name(&self.rules).unwrap_or(RuleSet::OpenVino(openvino::Options::default()));
         if !self.compare {
@@ -349,7 +349,7 @@ impl Args {
         Ok(rules)
     }
 
-    /// Reads the operands, which are as many as the operation takes.
+    /// Parses the operands and checks their number.
     fn question(&self, rules: &RuleSet, texts: &[&str]) -> Result<Question, Failure> {
         let question = Question::read(rules, texts)?;
         match rules.operation(&self.op).filter(|row| !row.takes(texts.len())).map(arity) {
@@ -362,7 +362,7 @@ impl Args {
         }
     }
 
-    /// Every rule set with the words that choose it.
+    /// Returns every rule set with the words that select it.
     fn all(&self) -> Result<Vec<(&'static str, RuleSet)>, Failure> {
         RuleSet::variants()
             .map(|(words, mut rules)| self.settings.apply(&mut rules, false).map(|()| (words, rules)))
@@ -397,7 +397,7 @@ fn unknown_operation(rules: &RuleSet, name: &str) -> Failure {
     failure.help(nearest.map_or(String::new(), |near| format!("did you mean `{near}`? ")) + &format!("it has {all}"))
 }
 
-/// Prints the type alone, and on demand how it came to be.
+/// Prints the type alone and, if requested, its derivation.
 fn one(args: &Args, rules: &RuleSet, texts: &[&str], terminal: &mut Terminal) -> Result<Status, Failure> {
     let question = args.question(rules, texts)?;
     if args.format == Format::Json {
@@ -437,7 +437,7 @@ fn operand(rules: &RuleSet, text: &str) -> Result<Operand, Failure> {
     let unknown = |error: String| {
         let name = text.split('[').next().unwrap_or_default();
         let failure = Failure::new(format!("`{text}`: {error}"));
-        // A name of another rule set, or one that is close.
+        // The name may belong to another rule set, or be similar to one of this.
         let elsewhere = RuleSet::all().find_map(|other| other.type_from_name(name)).map(|ty| rules.type_name(ty));
         let known = elsewhere.filter(|name| rules.type_from_name(name).is_some());
         match known.or_else(|| nearest(name, rules.types().map(|ty| rules.type_name(ty)), 0.8)) {
@@ -448,10 +448,10 @@ fn operand(rules: &RuleSet, text: &str) -> Result<Operand, Failure> {
     rules.operand(text).map_err(|error| unknown(error.to_string()))
 }
 
-/// Limit on what is asked where all answers are one document, in bytes.
+/// Limit in bytes on questions whose answers are one document.
 const MOST_AT_ONCE: usize = 64 << 20;
 
-/// For each line of standard input with operands a line with the result.
+/// Prints a result for each line of operands on standard input.
 fn lines(args: &Args, rules: &RuleSet, terminal: &mut Terminal) -> Result<Status, Failure> {
     let (mut lines, mut bytes) = (Vec::new(), 0);
     for line in texts::lines(std::io::stdin().lock()) {
@@ -497,7 +497,7 @@ fn lines(args: &Args, rules: &RuleSet, terminal: &mut Terminal) -> Result<Status
     Ok(Status::Done)
 }
 
-/// What can be on one side of a matrix.
+/// Returns the operands on one side of a matrix.
 fn operands_of(rules: &RuleSet, category: Category) -> Vec<Operand> {
     match category {
         Category::Number => {
@@ -521,7 +521,7 @@ fn name_of(rules: &RuleSet, operand: Operand) -> &'static str {
     operand.number_name().unwrap_or_else(|| rules.type_name(operand.element_type))
 }
 
-/// Answers as rows and columns, both headed by what was asked; `-` where it is refused.
+/// Answers as rows and columns, both headed by their operands; `-` means refused.
 #[derive(Serialize)]
 struct Matrix {
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -530,7 +530,7 @@ struct Matrix {
     rows: Vec<Vec<String>>,
 }
 
-/// Each row as an object: its operands, and the answers by the words at the top of their columns.
+/// Writes each row as an object: its operands, and the answers by the heads of their columns.
 fn as_objects<S: serde::Serializer>(rows: &[Vec<String>], serializer: S) -> Result<S::Ok, S::Error> {
     let (top, rows) = rows.split_first().map_or((&[][..], rows), |(top, rows)| (top.as_slice(), rows));
     serializer.collect_seq(rows.iter().map(|row| {
@@ -559,7 +559,8 @@ fn print_matrices(args: &Args, matrices: &[Matrix], terminal: &mut Terminal) -> 
     terminal.print(&matrices.iter().map(text).collect::<Vec<_>>().join("\n")).map(|()| Status::Done)
 }
 
-/// The results of an operation, in one matrix for each two kinds of operand that make a difference under the rule set.
+/// Returns the results of an operation, in one matrix for each pair of operand categories that the rule set
+/// distinguishes.
 fn table(rules: &RuleSet, operation: &str) -> Vec<Matrix> {
     let categories = rules.categories();
     if rules.operation(operation).is_some_and(|row| row.most == 1) {
@@ -590,7 +591,7 @@ fn matrix(rules: &RuleSet, operation: &str, left: Category, right: Category) -> 
     };
     let (lefts, rights) = (operands_of(rules, left), operands_of(rules, right));
     let answers = |a, b| rules.promote(operation, &[a, b]).is_ok();
-    // Types that nothing is done with are left out.
+    // Types without any answer are omitted.
     let rows = lefts.iter().copied().filter(|&a| rights.iter().any(|&b| answers(a, b)));
     let columns: Vec<_> = rights.iter().copied().filter(|&b| lefts.iter().any(|&a| answers(a, b))).collect();
     let mut grid = vec![vec![String::new()]];
@@ -602,7 +603,7 @@ fn matrix(rules: &RuleSet, operation: &str, left: Category, right: Category) -> 
     grid
 }
 
-/// Lines of cells, one under the other.
+/// Aligns cells in columns.
 fn columns_of(grid: &[Vec<String>]) -> String {
     let width = |column: usize| grid.iter().filter_map(|row| row.get(column)).map(String::len).max().unwrap_or(0);
     let widths: Vec<_> = (0..grid.first().map_or(0, Vec::len)).map(width).collect();
@@ -614,10 +615,10 @@ fn columns_of(grid: &[Vec<String>]) -> String {
     out
 }
 
-/// The answers of all rule sets to one question.
+/// Prints the answers of all rule sets to one question.
 fn compare(args: &Args, texts: &[&str], terminal: &mut Terminal) -> Result<Status, Failure> {
     let all = args.all()?;
-    // Each rule set has names of its own; the first that has the name decides which type is meant.
+    // Rule sets have their own names of types; the first set that has the name decides.
     let read = |text: &&str| match all.iter().find_map(|(_, rules)| rules.operand(text).ok()) {
         Some(operand) => Ok(operand),
         None => operand(&RuleSet::OpenVino(openvino::Options::default()), text),
@@ -645,7 +646,7 @@ fn compare(args: &Args, texts: &[&str], terminal: &mut Terminal) -> Result<Statu
     Ok(Status::Done)
 }
 
-/// Every pair of types that all rule sets have and do not agree on, `-` where it is refused.
+/// Returns every pair of types on which rule sets that have both disagree; `-` means refused.
 fn disagreements(args: &Args) -> Result<Vec<Matrix>, Failure> {
     let all = args.all()?;
     let takes = |rules: &RuleSet, ty| rules.promote(&args.op, &[Operand::dimensioned(ty); 2]).is_ok();
@@ -655,7 +656,7 @@ fn disagreements(args: &Args) -> Result<Vec<Matrix>, Failure> {
         let header = ["", ""].into_iter().chain(all.iter().map(|(name, _)| *name)).map(str::to_owned).collect();
         let mut grid: Vec<Vec<String>> = vec![header];
         for (at, &a) in types.iter().enumerate() {
-            // Tensors of one kind meet in either order alike.
+            // Tensors of one category give the same result in either order.
             let first = if right == Category::Dimensioned { at } else { 0 };
             for &b in types.get(first..).unwrap_or_default() {
                 let operands = [Operand::dimensioned(a), Operand { element_type: b, category: right }];

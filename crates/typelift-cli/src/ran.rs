@@ -57,7 +57,7 @@ pub(crate) fn text(file: &str, ran: &Ran) -> String {
     text + "note: the file cannot show data that is quantized on the fly, or layers inside Subgraphs and bodies\n"
 }
 
-/// The number of layers by what became of them.
+/// Returns the number of layers by what became of them.
 fn became(ran: &Ran) -> String {
     let mut columns = Columns::new([Side::Left, Side::Right, Side::Left]);
     columns.push(HEAD, ["became", "layers", ""].map(str::to_owned));
@@ -83,7 +83,7 @@ fn became(ran: &Ran) -> String {
     format!("\n{}", columns.print())
 }
 
-/// The most frequent words, with their numbers: `MatMul 60, Add 2`.
+/// Returns the most frequent words, with their numbers: `MatMul 60, Add 2`.
 fn most(counts: BTreeMap<&str, usize>) -> String {
     let mut counts: Vec<_> = counts.into_iter().collect();
     counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
@@ -91,7 +91,7 @@ fn most(counts: BTreeMap<&str, usize>) -> String {
     shown.join(", ") + if counts.len() > NAMES { ", …" } else { "" }
 }
 
-/// The types in which layers were computed, next to those that the model declares.
+/// Returns the types in which layers were computed, next to those that the model declares.
 fn computed(ran: &Ran) -> String {
     let mut pairs = BTreeMap::<(&str, &str), BTreeMap<&str, usize>>::new();
     for layer in ran.layers.iter().filter(|layer| matches!(layer.became, Became::Ran | Became::Fused)) {
@@ -128,7 +128,7 @@ fn kernels(ran: &Ran) -> String {
     }
 }
 
-/// The Converts and Reorders that the plugin added.
+/// Returns the Converts and Reorders that the plugin added.
 fn added(ran: &Ran) -> String {
     let mut kinds = BTreeMap::<String, usize>::new();
     for layer in &ran.added {
@@ -139,13 +139,13 @@ fn added(ran: &Ran) -> String {
     if kinds.is_empty() { String::new() } else { format!("added by the plugin: {}\n", kinds.join(", ")) }
 }
 
-/// The bytes that values of a type take.
+/// Returns the bytes that values of a type take.
 fn bytes(elements: u64, ty: &str) -> u64 {
     let bits = ElementType::from_name(ty).map_or(0, |ty| u64::from(ty.bits()));
     (elements * bits).div_ceil(8)
 }
 
-/// The types in which constants of few bits are stored and used.
+/// Returns the types in which constants of few bits are stored and used.
 fn stored(ran: &Ran) -> String {
     let mut groups = BTreeMap::<(&str, &str), Vec<&StoredWeights>>::new();
     for weights in &ran.stored {
@@ -206,7 +206,7 @@ pub(crate) fn of_layer(ran: &Ran, name: &str) -> Option<String> {
     Some(text)
 }
 
-/// The layers that two runs computed in different types.
+/// Returns the layers that two runs computed in different types.
 pub(crate) fn compared(first: &Ran, second: &Ran) -> String {
     let computed = |ran: &Ran, name: &str| ran.layer(name).and_then(|it| it.precision.clone());
     let mut pairs = BTreeMap::<(String, String), Vec<&str>>::new();

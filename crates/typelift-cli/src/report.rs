@@ -126,9 +126,9 @@ pub fn promotion_tables(
     Ok(promote::tables(rules, operation, settings)?)
 }
 
-/// The page that `view` draws of an inferred model, with what a check found in it and how it differs from
-/// another one. A model that was not read from a file goes by its name. A page whose data would be longer than `most_bytes`
-/// shows runs of layers; `None` is the limit of the program.
+/// Returns the page that `view` draws of an inferred model, with what a check found in it and how it differs from
+/// another one. A model that was not read from a file goes by its name. A page whose data would be longer than
+/// `most_bytes` shows runs of layers; `None` is the limit of the program.
 ///
 /// # Errors
 /// [`ReportError`] if the model cannot be printed as JSON.

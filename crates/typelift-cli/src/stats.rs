@@ -241,7 +241,7 @@ fn decompressed(stats: &Stats) -> String {
     "\n".to_owned() + &columns.print()
 }
 
-/// The ways in which constants are quantized, and the number of quantized activations.
+/// Returns the ways in which constants are quantized, and the number of quantized activations.
 fn schemes(stats: &Stats) -> String {
     let mut text = String::new();
     if !stats.schemes.is_empty() {

@@ -1,4 +1,4 @@
-//! Tips for a command that cannot be understood.
+//! Suggestions for invalid command lines.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -9,7 +9,7 @@ use clap::{Arg, Command, Error};
 
 use crate::nearest::nearest;
 
-/// What other programs call verbs, each with the verb here.
+/// Commands of other programs, each with the command here.
 const VERBS: &[(&str, &str)] = &[
     ("align", "convert"),
     ("analyze", "stats"),
@@ -48,7 +48,7 @@ const VERBS: &[(&str, &str)] = &[
     ("visualize", "view"),
 ];
 
-/// What other programs call options, each with what to write here.
+/// Options of other programs, each with the option here.
 const OPTIONS: &[(&str, &str)] = &[
     ("--compress_to_fp16", "--compress f16"),
     ("--data_type", "--compress f16"),
@@ -75,7 +75,7 @@ const OPTIONS: &[(&str, &str)] = &[
     ("-f", "--format"),
 ];
 
-/// The hidden command behind a model without a command.
+/// The hidden command that a model without a command runs.
 pub(crate) const OVERVIEW: &str = "_of-model";
 
 /// Adds the command for a model that is given without one: an overview.
@@ -87,7 +87,7 @@ pub(crate) fn with_command(mut arguments: Vec<OsString>) -> Vec<OsString> {
     arguments
 }
 
-/// The error with a tip that helps.
+/// Adds a suggestion to the error.
 pub(crate) fn with_tip(mut error: Error, program: &mut Command) -> Error {
     program.build();
     let tip = match error.kind() {
@@ -126,7 +126,7 @@ fn verb_tip(word: &str, program: &Command) -> Option<String> {
     nearest(word, names, 0.7).map(|name| format!("did you mean `{name}`?"))
 }
 
-/// What to write for an option that the verb of a usage line does not have.
+/// Returns a replacement for an option that the command of a usage line does not have.
 fn option_tip(option: &str, usage: &str, program: &Command, is_guessed: bool) -> Option<String> {
     let after = usage.split_once("typelift ")?.1;
     let verb = program.get_subcommands().find(|verb| after.split_whitespace().next() == Some(verb.get_name()))?;
@@ -147,7 +147,7 @@ fn option_tip(option: &str, usage: &str, program: &Command, is_guessed: bool) ->
     Some(format!("the options of `typelift {}` are {}", verb.get_name(), known.join(", ")))
 }
 
-/// Every way to write the options of a verb.
+/// Iterates over all spellings of a command's options.
 fn spellings(verb: &Command) -> impl Iterator<Item = String> + '_ {
     let of = |option: &Arg| {
         let long = option.get_long().map(|name| format!("--{name}"));

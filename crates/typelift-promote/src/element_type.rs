@@ -192,7 +192,7 @@ element_types! {
     openvino {
         /// Unknown until run time; merges with every type.
         Dynamic "dynamic" "UNSPECIFIED" "dynamic", 0 Dynamic, Format::Exact, (2023, 0);
-        /// One byte per value, 0 or 1.
+        /// A byte per value, 0 or 1.
         Boolean "boolean" "BOOL" "bool", 8 Boolean, Format::Exact, (2021, 3);
         /// The upper half of an `f32`.
         Bf16 "bf16" "BF16" "bf16", 16 Float, ieee(8, 7), (2021, 3);

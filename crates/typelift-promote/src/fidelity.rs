@@ -9,7 +9,7 @@ use core::fmt;
 use crate::ElementType::{self, *};
 use crate::{Kind, Specials};
 
-/// One kind of loss.
+/// A kind of loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Loss {

@@ -6,9 +6,9 @@ use crate::{ElementType, Kind};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Category {
-    /// A tensor of rank 1 or more.
+    /// Returns a tensor of rank 1 or more.
     Dimensioned,
-    /// A tensor of rank 0.
+    /// Returns a tensor of rank 0.
     ZeroDim,
     /// A Python number, or a constant used as one.
     Number,
@@ -31,12 +31,12 @@ pub struct Operand {
 }
 
 impl Operand {
-    /// A tensor of rank 1 or more.
+    /// Returns a tensor of rank 1 or more.
     pub const fn dimensioned(element_type: ElementType) -> Self {
         Self { element_type, category: Category::Dimensioned }
     }
 
-    /// A tensor of rank 0.
+    /// Returns a tensor of rank 0.
     pub const fn zero_dim(element_type: ElementType) -> Self {
         Self { element_type, category: Category::ZeroDim }
     }

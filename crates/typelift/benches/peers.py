@@ -12,7 +12,7 @@ import sys
 def openvino(source, target):
     import openvino
 
-    # As on the other sides, no weights are written.
+    # The test writes no weights, like those of the other tools.
     openvino.serialize(openvino.Core().read_model(source), target, "/dev/null")
 
 

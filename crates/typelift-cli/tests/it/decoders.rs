@@ -132,8 +132,8 @@ const NHWC: &str = "
     layout x = [N,H,W,C]
 ";
 
-/// One job: its name, a model, the arguments of the program, and texts in the listing of the result; with `!` before it, one
-/// that is not there.
+/// A job: its name, a model, the arguments of the program, and texts in the listing of the result. A text after `!` is
+/// absent.
 type Job = (&'static str, String, Vec<&'static str>, Vec<&'static str>);
 
 fn jobs() -> Vec<Job> {

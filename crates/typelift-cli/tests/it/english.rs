@@ -55,7 +55,6 @@ const PHRASES: &[(&str, &str)] = &[
     ("there is no layer", "the graph has no layer"),
     ("there is no directory", "does not exist"),
     ("made where there is none", "created if it does not exist"),
-    ("it stands for", "that it means"),
     ("what stands ", "what is"),
     ("cannot be told", "is not known, cannot be distinguished"),
     ("told apart", "distinguished"),

@@ -124,7 +124,7 @@ fn a_run_that_has_no_more_effort_says_so() {
         r#"<net name="n" version="11"><layers>{parameter}{slips}{result}</layers><edges>{edges}</edges></net><!--{filler}-->"#
     );
     fs::write(path.join("slip.xml"), text).unwrap();
-    let word = "--fix of the result may mend more";
+    let word = "run --fix on the result again";
     let first = run(path, &["check", "--fix", "slip.xml", "-o", "once.xml"]);
     assert!(first.status == 1 && first.stderr.contains(word), "{}{}", first.stdout, first.stderr);
     let second = run(path, &["check", "--fix", "once.xml", "-o", "twice.xml"]);

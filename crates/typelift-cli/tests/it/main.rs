@@ -16,6 +16,7 @@ mod jobs;
 mod layout;
 mod one_check;
 mod packaging;
+mod prose;
 mod recipes;
 mod schemas;
 mod security;

@@ -340,7 +340,7 @@ class Application:
     layer: str
     """The layer at which its pattern matched."""
     added: tuple[str, ...]
-    """The layers that were added."""
+    """The added layers."""
     removed: tuple[str, ...]
     """The layers that were removed."""
     non_finite: int = 0
@@ -615,7 +615,7 @@ class TensorStats(NamedTuple):
 
 
 class WeightStats(NamedTuple):
-    """The constants of one element type."""
+    """Constants of one element type."""
 
     element_type: str
     """The element type."""
@@ -711,7 +711,7 @@ class Stats:
     outputs: tuple[TensorStats, ...]
     """The outputs, in order."""
     weight_bytes: int
-    """The bytes of all constants. Bytes that constants share count once."""
+    """Returns the bytes of all constants. Bytes that constants share count once."""
     weights: tuple[WeightStats, ...]
     """The constants by element type, the most bytes first."""
     decompressed: tuple[DecompressedStats, ...]

@@ -803,7 +803,7 @@ class Model:
         """Returns the model as one self-contained page for a browser: the output of ``typelift view``.
 
         Args:
-            before: Another model, to show the differences from it.
+            before: The model with which this one is compared.
         """
         return self._native.page(None if before is None else _model(before)._native, None)
 
@@ -876,7 +876,7 @@ class Model:
         <View: 3 layers>
 
         Args:
-            before: Another model, to show the differences from it.
+            before: The model with which this one is compared.
             height: The height of the picture in pixels.
         """
         other = None if before is None else _model(before)._native

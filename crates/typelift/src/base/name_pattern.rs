@@ -1,5 +1,5 @@
-//! Patterns of names: `*` is any text, `?` any letter, `[0-5]` one of these letters, `{0..5}` a number from 0 to 5, and `{i}`
-//! a part of the name that is called `i`.
+//! Patterns of names. `*` is any text, `?` any letter, `[0-5]` a letter of the range, and `{0..5}` a number from 0 to
+//! 5. `{i}` is a part of the name that is called `i`.
 
 use std::iter::Peekable;
 use std::str::Chars;
@@ -49,7 +49,7 @@ impl NamePattern {
             });
             if let Some(Piece::Class { .. } | Piece::Number(..) | Piece::Part(_)) = pieces.last() {
                 let end = if letter == '[' { ']' } else { '}' };
-                // What is inside has one letter at least.
+                // A class has at least one letter.
                 letters.next();
                 letters.by_ref().find(|&letter| letter == end);
             }
@@ -62,7 +62,7 @@ impl NamePattern {
         self.pieces.iter().any(|piece| !matches!(piece, Piece::Letter(_)))
     }
 
-    /// The names of its parts, `i` of `{i}`.
+    /// Returns the names of its parts, `i` of `{i}`.
     pub(crate) fn parts(&self) -> impl Iterator<Item = &str> {
         self.pieces.iter().filter_map(|piece| match piece {
             Piece::Part(name) => Some(name.as_str()),
@@ -106,7 +106,7 @@ impl NamePattern {
     }
 }
 
-/// The letters up to `end`, if it comes.
+/// Returns the letters up to `end`, if it comes.
 fn inside(letters: &mut Peekable<Chars>, end: char) -> Option<Vec<char>> {
     let mut found = Vec::new();
     for letter in letters.clone() {
@@ -141,7 +141,7 @@ fn braces(inner: &[char]) -> Option<Piece> {
     is_name.then_some(Piece::Part(text))
 }
 
-/// One attempt to fit a pattern to a name.
+/// An attempt to match a pattern with a name.
 struct Fit<'a> {
     pieces: &'a [Piece],
     name: &'a [char],

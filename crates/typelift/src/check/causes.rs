@@ -42,13 +42,13 @@ pub(super) fn join(model: &Model, found: &mut Vec<Diagnostic>) {
     causes.explain_inputs(found);
     causes.point_at_renamed(found);
     causes.join_ignored_edges(found);
-    causes.drop_echoes(found);
+    causes.drop_consequences(found);
     let groups = causes.group(found);
-    let (mut said, mut absorbed) = (said(found), HashSet::new());
+    let (mut by_layer, mut suppressed) = (findings_by_layer(found), HashSet::new());
     for (origin, members) in &groups {
-        causes.blame(origin, members, found, &mut said, &mut absorbed);
+        causes.merge_by_cause(origin, members, found, &mut by_layer, &mut suppressed);
     }
-    remove(found, &absorbed);
+    remove(found, &suppressed);
 }
 
 /// Removes the findings at these positions.
@@ -59,40 +59,40 @@ fn remove(found: &mut Vec<Diagnostic>, gone: &HashSet<usize>) {
 
 /// The findings about one layer, sorted by their part in a mistake.
 #[derive(Default)]
-struct Said {
+struct LayerFindings {
     has_error: bool,
     /// The lint that can be the reason for errors of others.
     cause: Option<usize>,
     /// Lints that follow from the same mistake.
-    echoes: Vec<usize>,
+    consequences: Vec<usize>,
 }
 
 /// Returns the findings about each layer, sorted by their part in a mistake.
-fn said(found: &[Diagnostic]) -> HashMap<LayerRef, Said> {
-    let mut said = HashMap::<LayerRef, Said>::new();
+fn findings_by_layer(found: &[Diagnostic]) -> HashMap<LayerRef, LayerFindings> {
+    let mut by_layer = HashMap::<LayerRef, LayerFindings>::new();
     for (at, it) in found.iter().enumerate() {
         let Some(layer) = &it.layer else { continue };
         let is_cause = CAUSES.contains(&it.code) && !is_stray_attribute(it);
-        let is_echo = [Code::StalePort, Code::OversizedConstant].contains(&it.code);
-        if !it.is_error() && !is_cause && !is_echo {
+        let is_consequence = [Code::StalePort, Code::OversizedConstant].contains(&it.code);
+        if !it.is_error() && !is_cause && !is_consequence {
             continue;
         }
-        let said = said.entry(layer.clone()).or_default();
-        said.has_error |= it.is_error();
-        said.cause = said.cause.or(is_cause.then_some(at));
-        said.echoes.extend(is_echo.then_some(at));
+        let own = by_layer.entry(layer.clone()).or_default();
+        own.has_error |= it.is_error();
+        own.cause = own.cause.or(is_cause.then_some(at));
+        own.consequences.extend(is_consequence.then_some(at));
     }
-    said
+    by_layer
 }
 
 /// Limit on the wrong inputs of a layer among which two that are exchanged are looked for.
 const PAIRS: usize = 32;
 
 /// The place of a mistake, its description, and the help for it.
-struct Blame {
+struct Mistake {
     span: Span,
     /// The description; `None` if an output simply differs from its port's declaration.
-    said: Option<String>,
+    label: Option<String>,
     help: Option<String>,
 }
 
@@ -124,13 +124,13 @@ impl Aspect {
 struct Causes<'a> {
     model: &'a Model,
     source: &'a str,
-    known: RefCell<Known>,
+    cache: RefCell<Cache>,
 }
 
 /// Results of earlier searches, so that each layer is searched once for any number of findings.
 #[derive(Default)]
-struct Known {
-    /// The tensors that a layer takes which are not what their ports declare.
+struct Cache {
+    /// Returns the tensors that a layer takes which are not what their ports declare.
     deviating: HashMap<(Place, LayerId, Aspect), Rc<[Output]>>,
     /// The layer output at which the first of these tensors starts to differ from its declaration, for each layer that
     /// reads one.
@@ -139,7 +139,7 @@ struct Known {
 
 impl<'a> Causes<'a> {
     fn new(model: &'a Model) -> Self {
-        Self { model, source: &model.source, known: RefCell::default() }
+        Self { model, source: &model.source, cache: RefCell::default() }
     }
 
     fn find(&self, layer: &LayerRef) -> Option<(&'a Graph, &'a Layer)> {
@@ -177,10 +177,10 @@ impl<'a> Causes<'a> {
         Some(Origin { place: reference.place.clone(), tensor })
     }
 
-    /// The tensors that a layer takes which are not what their ports declare.
+    /// Returns the tensors that a layer takes which are not what their ports declare.
     fn deviating(&self, place: &Place, graph: &Graph, layer: LayerId, aspect: Aspect) -> Rc<[Output]> {
         let key = (place.clone(), layer, aspect);
-        if let Some(known) = self.known.borrow().deviating.get(&key) {
+        if let Some(known) = self.cache.borrow().deviating.get(&key) {
             return known.clone();
         }
         let feeds = graph.feeds(layer);
@@ -189,7 +189,7 @@ impl<'a> Causes<'a> {
             output.is_some_and(|it| self.deviates(it, aspect))
         });
         let deviating: Rc<[Output]> = deviates.map(|(source, port)| source.id().output(*port)).collect();
-        self.known.borrow_mut().deviating.insert(key, deviating.clone());
+        self.cache.borrow_mut().deviating.insert(key, deviating.clone());
         deviating
     }
 
@@ -198,7 +198,7 @@ impl<'a> Causes<'a> {
         let (mut seen, mut way) = (HashSet::new(), Vec::new());
         while seen.insert(tensor.layer) {
             let key = (place.clone(), tensor.layer, aspect);
-            if let Some(&known) = self.known.borrow().origins.get(&key) {
+            if let Some(&known) = self.cache.borrow().origins.get(&key) {
                 tensor = known;
                 break;
             }
@@ -206,11 +206,11 @@ impl<'a> Causes<'a> {
             way.push(key);
             tensor = before;
         }
-        self.known.borrow_mut().origins.extend(way.into_iter().map(|key| (key, tensor)));
+        self.cache.borrow_mut().origins.extend(way.into_iter().map(|key| (key, tensor)));
         tensor
     }
 
-    /// The positions of the errors that lead back to one tensor.
+    /// Returns the positions of the errors that lead back to one tensor.
     fn group(&self, found: &[Diagnostic]) -> BTreeMap<Origin, Vec<usize>> {
         let mut groups = BTreeMap::<Origin, Vec<usize>>::new();
         for (at, diagnostic) in found.iter().enumerate() {
@@ -226,25 +226,25 @@ impl<'a> Causes<'a> {
         Some((layer, LayerRef::of(&origin.place, layer)))
     }
 
-    /// Makes the errors that lead back to a tensor one finding, and marks those that are not needed any more.
-    fn blame(
+    /// Merges all errors with one root cause into one finding, and marks the findings that follow from it.
+    fn merge_by_cause(
         &self,
         origin: &Origin,
         members: &[usize],
         found: &mut [Diagnostic],
-        said: &mut HashMap<LayerRef, Said>,
-        absorbed: &mut HashSet<usize>,
+        by_layer: &mut HashMap<LayerRef, LayerFindings>,
+        suppressed: &mut HashSet<usize>,
     ) {
         let Some((layer, reference)) = self.reference(origin) else { return };
-        let said = said.entry(reference.clone()).or_default();
-        if said.has_error {
-            absorbed.extend(members);
+        let own = by_layer.entry(reference.clone()).or_default();
+        if own.has_error {
+            suppressed.extend(members);
             return;
         }
-        absorbed.extend(said.echoes.drain(..));
-        let cause = said.cause;
-        said.has_error = cause.is_some() || members.len() > 1;
-        let victims: Vec<_> = members.iter().filter_map(|&at| found[at].layer.clone()).collect();
+        suppressed.extend(own.consequences.drain(..));
+        let cause = own.cause;
+        own.has_error = cause.is_some() || members.len() > 1;
+        let consequences: Vec<_> = members.iter().filter_map(|&at| found[at].layer.clone()).collect();
         if let Some(cause) = cause {
             let labels: Vec<_> = members.iter().take(PLACES).filter_map(|&at| label_of(&found[at])).collect();
             let related = members.first().map(|&at| found[at].related.clone()).unwrap_or_default();
@@ -253,43 +253,43 @@ impl<'a> Causes<'a> {
             if let Some(value) = value {
                 it.replace_help(vec![format!("add {value}").into()]);
             }
-            (it.severity, it.victims) = (Severity::Error, victims);
+            (it.severity, it.consequences) = (Severity::Error, consequences);
             it.labels.extend(labels);
             it.related.extend(related);
-            absorbed.extend(members);
+            suppressed.extend(members);
             return;
         }
         let Some(port) = layer.outputs().get(origin.tensor.port) else { return };
         let stray = self.model.graph_at(&origin.place).and_then(|graph| self.stray_edge(graph, layer));
-        let blame = stray.unwrap_or_else(|| {
-            let mut blame = self.what_to_write(layer, port);
-            if blame.help.is_none() {
+        let mistake = stray.unwrap_or_else(|| {
+            let mut mistake = self.what_to_write(layer, port);
+            if mistake.help.is_none() {
                 let of = format!("in {} {} `{}`", layer.ty(), layer.id(), layer.name());
-                blame.help = self.value_as_declared(origin).map(|value| format!("{of} write {value}"));
+                mistake.help = self.value_as_declared(origin).map(|value| format!("{of} write {value}"));
             }
-            blame
+            mistake
         });
         match members {
             [] => {}
-            &[only] => self.explain_one(&mut found[only], layer, port, blame),
+            &[only] => self.explain_one(&mut found[only], layer, port, mistake),
             members => {
-                let joined = self.join_victims(layer, reference, port, blame, members, found);
-                absorbed.extend(&members[1..]);
-                found[members[0]] = Diagnostic { victims, ..joined };
+                let joined = self.join_refusals(layer, reference, port, mistake, members, found);
+                suppressed.extend(&members[1..]);
+                found[members[0]] = Diagnostic { consequences, ..joined };
             }
         }
     }
 
-    /// A value of an attribute with which a layer's outputs would be what its ports declare.
+    /// Returns a value of an attribute with which a layer's outputs would be what its ports declare.
     fn value_as_declared(&self, origin: &Origin) -> Option<String> {
         value_as_declared(self.model, self.model.graph_at(&origin.place)?, origin.tensor.layer, None)
     }
 
     /// Adds to an error the place at which its tensor started to differ from its declaration.
-    fn explain_one(&self, it: &mut Diagnostic, layer: &Layer, port: &OutputPort, blame: Blame) {
+    fn explain_one(&self, it: &mut Diagnostic, layer: &Layer, port: &OutputPort, mistake: Mistake) {
         let declared = Declared::read(self.source, port.declared, port.content);
-        let Blame { span, said, help } = blame;
-        let message = said.unwrap_or_else(|| format!("its output is {port}, but its port declares {declared}"));
+        let Mistake { span, label, help } = mistake;
+        let message = label.unwrap_or_else(|| format!("its output is {port}, but its port declares {declared}"));
         it.labels.push(Label { span, message });
         if Aspect::of(it.code) == Some(Aspect::Any) {
             it.replace_help(Vec::new());
@@ -307,12 +307,12 @@ impl<'a> Causes<'a> {
     }
 
     /// Creates one finding for a tensor that several layers refuse.
-    fn join_victims(
+    fn join_refusals(
         &self,
         layer: &Layer,
         reference: LayerRef,
         port: &OutputPort,
-        Blame { span, said, help }: Blame,
+        Mistake { span, label, help }: Mistake,
         members: &[usize],
         found: &[Diagnostic],
     ) -> Diagnostic {
@@ -320,8 +320,8 @@ impl<'a> Causes<'a> {
         let first = &found[members[0]];
         let message =
             format!("`{}` is {}, and {} errors follow from it: {}", layer.name(), port, members.len(), first.message);
-        let said = said.unwrap_or_else(|| format!("its port declares {declared}"));
-        let mut joined = Diagnostic::new(first.code, message).at(span, said);
+        let label = label.unwrap_or_else(|| format!("its port declares {declared}"));
+        let mut joined = Diagnostic::new(first.code, message).at(span, label);
         joined.labels.extend(members.iter().take(PLACES).filter_map(|&at| label_of(&found[at])));
         joined.layer = Some(reference);
         joined.related = first.related.clone();
@@ -337,7 +337,7 @@ impl<'a> Causes<'a> {
     }
 
     /// Returns the place that determines the type or shape of a layer's output, and the text to write there.
-    fn what_to_write(&self, layer: &Layer, port: &OutputPort) -> Blame {
+    fn what_to_write(&self, layer: &Layer, port: &OutputPort) -> Mistake {
         let declared = Declared::read(self.source, port.declared, port.content);
         let place = layer.span().unwrap_or_default();
         let of = format!("in {} {} `{}`, as its port declares", layer.ty(), layer.id(), layer.name());
@@ -347,18 +347,18 @@ impl<'a> Causes<'a> {
             if let Some(attribute) = layer.attributes().iter().find(says) {
                 let span = xml::locate(self.source, place, "data", attribute.name());
                 let help = Some(format!("write {}=\"{ty}\" {of}", attribute.name()));
-                return Blame { span, said: None, help };
+                return Mistake { span, label: None, help };
             }
         } else if matches!(ops::kind(layer), LayerKind::Parameter | LayerKind::Constant) {
             let dims: Vec<_> = declared.shape().dims().unwrap_or_default().iter().map(ToString::to_string).collect();
             let span = xml::locate(self.source, place, "data", "shape");
-            return Blame { span, said: None, help: Some(format!("write shape=\"{}\" {of}", dims.join(","))) };
+            return Mistake { span, label: None, help: Some(format!("write shape=\"{}\" {of}", dims.join(","))) };
         }
-        Blame { span: xml::locate(self.source, place, "layer", "name"), said: None, help: None }
+        Mistake { span: xml::locate(self.source, place, "layer", "name"), label: None, help: None }
     }
 
-    /// The only edge into a layer that brings a sound tensor which is not what its port declares.
-    fn stray_edge(&self, graph: &Graph, layer: &Layer) -> Option<Blame> {
+    /// Returns the only edge into a layer that brings a sound tensor which is not what its port declares.
+    fn stray_edge(&self, graph: &Graph, layer: &Layer) -> Option<Mistake> {
         let feeds = graph.feeds(layer.id());
         let strays = layer.inputs().iter().zip(&feeds).enumerate().filter_map(|(at, (port, feed))| {
             let output = feed.and_then(|(source, port)| source.outputs().get(port))?;
@@ -368,9 +368,9 @@ impl<'a> Causes<'a> {
         let strays: Vec<_> = strays.collect();
         let [(at, declared, output)] = &strays[..] else { return None };
         let span = graph.wires_into(layer.id()).find(|wire| wire.to_port as usize == *at)?.span?;
-        Some(Blame {
+        Some(Mistake {
             span,
-            said: Some(format!("it brings {output} to input {at} of layer {}, which declares {declared}", layer.id())),
+            label: Some(format!("it brings {output} to input {at} of layer {}, which declares {declared}", layer.id())),
             help: Some(format!(
                 "start the edge to input {at} of {} {} `{}` at what is {declared}",
                 layer.ty(),
@@ -424,7 +424,7 @@ impl<'a> Causes<'a> {
     }
 
     /// Drops what only follows from an error of a layer right before, or from a layer that took the id of another.
-    fn drop_echoes(&self, found: &mut Vec<Diagnostic>) {
+    fn drop_consequences(&self, found: &mut Vec<Diagnostic>) {
         let key = |layer: &LayerRef| (layer.place.clone(), layer.id);
         let of = |codes: fn(&Diagnostic) -> bool| -> HashSet<_> {
             found.iter().filter(|it| codes(it)).filter_map(|it| it.layer.as_ref().map(key)).collect()
@@ -471,8 +471,8 @@ impl<'a> Causes<'a> {
                 })
             })
         };
-        let echoes: HashSet<_> = (0..found.len()).filter(|&at| follows(at)).collect();
-        remove(found, &echoes);
+        let consequences: HashSet<_> = (0..found.len()).filter(|&at| follows(at)).collect();
+        remove(found, &consequences);
     }
 
     /// Joins ports and attributes that an operation does not have where a later version of it has them all.
@@ -500,8 +500,8 @@ impl<'a> Causes<'a> {
         found.retain(|it| it.code != Code::UnknownAttribute || !is_explained(it));
     }
 
-    /// A later operation set whose operation has all attributes and inputs of a layer, which that of the layer has not, and
-    /// where the file says the version.
+    /// Returns a later operation set whose operation has all attributes and inputs of a layer, which that of the layer
+    /// has not, and where the file says the version.
     fn later_version(&self, layer: &LayerRef) -> Option<(&'a Layer, u8, Span)> {
         let (graph, layer) = self.find(layer)?;
         let inputs = graph.feeds(layer.id()).iter().flatten().count();
@@ -582,10 +582,10 @@ impl<'a> Causes<'a> {
             let unused = unused.entry(reference.place.clone()).or_insert_with(|| self.unused(graph));
             let Some(wrong) = self.wrong_input(graph, layer, unused) else {
                 // The edge may be right if a missing Convert can explain the error.
-                let is_new = |stray: &Blame| it.labels.iter().all(|label| label.span != stray.span);
+                let is_new = |stray: &Mistake| it.labels.iter().all(|label| label.span != stray.span);
                 let stray =
                     if it.actions().next().is_none() { self.stray_edge(graph, layer).filter(is_new) } else { None };
-                it.labels.extend(stray.and_then(|it| Some(Label { span: it.span, message: it.said? })));
+                it.labels.extend(stray.and_then(|it| Some(Label { span: it.span, message: it.label? })));
                 continue;
             };
             if let Wrong::Source { producer, .. } | Wrong::Missing { producer, .. } = &wrong {
@@ -599,12 +599,12 @@ impl<'a> Causes<'a> {
         found.retain(|it| {
             let Some(layer) = &it.layer else { return true };
             let key = (layer.place.clone(), layer.id);
-            let echoes = it.is_error() && explained.contains(&key) && !first.insert(key.clone());
-            !echoes && (it.code != Code::UnreachableLayer || !meant.contains(&key))
+            let follows = it.is_error() && explained.contains(&key) && !first.insert(key.clone());
+            !follows && (it.code != Code::UnreachableLayer || !meant.contains(&key))
         });
     }
 
-    /// The input of a layer whose edge starts elsewhere than its port says, or that has none.
+    /// Returns the input of a layer whose edge starts elsewhere than its port says, or that has none.
     fn wrong_input(&self, graph: &'a Graph, layer: &Layer, unused: &Unused<'a>) -> Option<Wrong<'a>> {
         let feeds = graph.feeds(layer.id());
         let declared: Vec<_> =
@@ -637,7 +637,7 @@ impl<'a> Causes<'a> {
         })
     }
 
-    /// The tensors of a graph that nothing uses and that are what their ports declare.
+    /// Returns the tensors of a graph that nothing uses and that are what their ports declare.
     fn unused(&self, graph: &'a Graph) -> Unused<'a> {
         let mut unused = Unused::default();
         for layer in graph.unordered() {
@@ -785,7 +785,7 @@ fn join_oversized(found: &mut Vec<Diagnostic>) {
     }
     let mut joined = found[*first].clone();
     joined.message = format!("{} constants have a `size` that is too large: {}", oversized.len(), joined.message);
-    joined.victims = oversized.iter().filter_map(|&at| found[at].layer.clone()).collect();
+    joined.consequences = oversized.iter().filter_map(|&at| found[at].layer.clone()).collect();
     let labels =
         others.iter().take(PLACES).filter_map(|&at| Some((found[at].labels.first()?.span, &found[at].message)));
     joined.labels.extend(labels.map(|(span, message)| Label { span, message: message.clone() }));

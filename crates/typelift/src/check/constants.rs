@@ -152,14 +152,14 @@ impl<'a> Check<'a> {
     }
 }
 
-/// The bytes that the means of `<pre-process>` take, in order.
+/// Returns the bytes that the means of `<pre-process>` take, in order.
 fn preprocessing_weights(model: &Model) -> Vec<Range<u64>> {
     let mut ranges: Vec<_> = model.extras.iter().flat_map(|&span| xml::means(&model.source, span)).collect();
     ranges.sort_by_key(|range| range.start);
     ranges
 }
 
-/// The bytes of one element of a constant, if there are several.
+/// Returns the bytes of one element of a constant, if there are several.
 fn element_size(layer: &Layer) -> Option<u64> {
     let ty = layer.attribute("element_type").and_then(ElementType::from_name)?;
     Some(u64::from(ty.bits() / 8)).filter(|&size| size > 1)

@@ -124,7 +124,7 @@ impl<'a> Check<'a> {
         unsound.into_iter().filter(|(_, soundness)| *soundness == Soundness::Unknown).map(|(id, _)| id).collect()
     }
 
-    /// The ports of a layer that are not as declared; of an operation without a rule, its inputs.
+    /// Returns the ports of a layer that are not as declared; of an operation without a rule, its inputs.
     fn stale_ports_of(&self, graph: &Graph, layer: &Layer) -> Vec<StalePort> {
         let mut stale = Vec::new();
         for (at, (port, feed)) in layer.inputs().iter().zip(graph.feeds(layer.id())).enumerate() {

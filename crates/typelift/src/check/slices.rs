@@ -1,4 +1,4 @@
-//! How a Loop or TensorIterator takes its tensors apart: slices that do not fit, and Parameters that nothing feeds.
+//! Checks the slices of a Loop or TensorIterator: slices that do not fit, and Parameters without input.
 
 use super::Check;
 use crate::base::hash::HashMap;
@@ -14,12 +14,12 @@ struct Sliced<'a> {
     /// In words: `input 1`.
     what: String,
     outer: &'a Shape,
-    /// What enters or leaves the body in one iteration.
+    /// The tensor that enters or leaves the body in one iteration.
     inner: &'a Shape,
 }
 
 impl Sliced<'_> {
-    /// The length of the axis, and the numbers of the entry.
+    /// Returns the length of the axis, and the numbers of the entry.
     fn parts(&self) -> Option<(i64, [i64; 3])> {
         let entry = self.entry;
         let axis = usize::try_from(entry.axis?).ok()?;
@@ -27,7 +27,7 @@ impl Sliced<'_> {
         Some((length, [entry.start.unwrap_or(0), entry.end.unwrap_or(-1), entry.stride.unwrap_or(1)]))
     }
 
-    /// How many slices there are: the rule of OpenVINO's CPU plugin. `None` if the length is not known.
+    /// Returns the number of slices, by the rule of OpenVINO's CPU plugin; `None` if the length is unknown.
     fn count(&self) -> Option<Result<i64, String>> {
         let (length, [start, end, stride]) = self.parts()?;
         let from_start = |place: i64| if place < 0 { length.saturating_add(place).saturating_add(1) } else { place };
@@ -45,12 +45,13 @@ impl Sliced<'_> {
         })
     }
 
-    /// Whether a Loop cuts it as it is written: it takes inputs with a stride apart in its own way.
+    /// True if a Loop cuts the tensor exactly as its entry states. A Loop treats inputs with another stride in its own
+    /// way.
     fn is_exact(&self) -> bool {
         self.entry.direction == Direction::Output || matches!(self.entry.stride, None | Some(1 | -1))
     }
 
-    /// The shape of a slice as it is cut, where it is not that of the tensor in the body.
+    /// Returns the shape of a slice as it is cut, where it is not that of the tensor in the body.
     fn mismatch(&self) -> Option<Shape> {
         let (_, [.., stride]) = self.parts()?;
         let mut slice = self.outer.clone();

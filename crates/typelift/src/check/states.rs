@@ -1,5 +1,5 @@
-//! What OpenVINO reads and its plugins cannot run: back edges that lead nowhere, variables that nobody assigns, and numbers of
-//! levels below two.
+//! Finds models that OpenVINO reads but its plugins cannot run: back edges without a target, variables that nothing
+//! assigns, and fewer than two levels.
 
 use std::collections::BTreeSet;
 

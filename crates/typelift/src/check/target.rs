@@ -46,7 +46,7 @@ pub(crate) fn unread(model: &Model, target: Release) -> Vec<Diagnostic> {
     found
 }
 
-/// The tag of the root, where a release recognizes IR by the first bytes of a file.
+/// Returns the tag of the root, where a release recognizes IR by the first bytes of a file.
 fn root_tag(model: &Model, target: Release) -> Option<Span> {
     let root = model.graph.span.filter(|_| target < Release::WITH_ANY_OPENING)?;
     Some(xml::locate(model.source(), root, "net", ""))
@@ -69,7 +69,7 @@ fn long_name(model: &Model, target: Release) -> Option<Diagnostic> {
     Some(unrecognized(LONG_TAG, tag, target).help("give the model a shorter name"))
 }
 
-/// A text that starts with something else, or has its end there.
+/// Returns a text that starts with something else, or has its end there.
 fn odd_opening(model: &Model, target: Release) -> Option<(&'static str, Span)> {
     let tag = root_tag(model, target)?;
     if tag.end as usize > xml::OPENING {

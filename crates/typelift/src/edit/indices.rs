@@ -18,7 +18,7 @@ pub(crate) enum Narrowing {
     Safe(Vec<String>),
     /// A layer has more rows than the type has numbers.
     TooMany(String),
-    /// A layer computes with the values, or indexes a tensor of unknown size.
+    /// A layer that the operation refuses, with the reason.
     Unknown(String),
 }
 

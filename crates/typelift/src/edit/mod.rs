@@ -35,7 +35,7 @@ use crate::ops::{self, LayerKind};
 
 /// A batch of edits of one graph of a model, with all methods that change it. [`Model::edit`] creates it.
 ///
-/// It [dereferences](Deref) to the graph in its current state. An edit that fails changes nothing.
+/// The edit [dereferences](Deref) to the graph in its current state. An edit that fails changes nothing.
 #[derive(Debug)]
 pub struct Edit<'m> {
     graph: &'m mut Graph,

@@ -11,8 +11,8 @@ use crate::ops::{self, AttrKind, Operation};
 /// a version, `Softmax-8` is the revision of one operation set; with one, the operation may be unknown.
 ///
 /// # Errors
-/// [`EditError::Other`] if no operation has the name, no revision has an attribute, or a value is not an element type where
-/// one is needed; it names what is near.
+/// [`EditError::Other`] if no operation has the name, no revision has an attribute, or a value should be an element
+/// type and is not. The error names what is near.
 ///
 /// # Examples
 /// ```
@@ -64,7 +64,7 @@ fn unknown(ty: &str) -> String {
     }
 }
 
-/// The first operation set of each revision.
+/// Returns the first operation set of each revision.
 fn versions(rows: &[&Operation]) -> String {
     let opsets = rows.iter().filter_map(|row| row.opsets().next());
     opsets.map(|opset| format!("opset{opset}")).collect::<Vec<_>>().join(", ")

@@ -53,7 +53,7 @@ impl Edit<'_> {
         })
     }
 
-    /// A layer and all that it is computed from.
+    /// Returns a layer and all that it is computed from.
     fn computed_from(&self, layer: LayerId) -> HashSet<LayerId> {
         let (mut found, mut pending) = (HashSet::default(), vec![layer]);
         while let Some(id) = pending.pop() {

@@ -105,7 +105,7 @@ impl Edit<'_> {
             .with_attribute("variable_shape", tensor.shape.to_attribute())
     }
 
-    /// The value of a variable before the first run, where OpenVINO cannot know its shape: zeros.
+    /// Returns the value of a variable before the first run, where OpenVINO cannot know its shape: zeros.
     fn first_value(
         &mut self,
         tensor: &TensorType,
@@ -133,7 +133,7 @@ impl Edit<'_> {
         Ok(Some(self.add(broadcast, &[zero, shape])?.output(0)))
     }
 
-    /// The axis along which a Concat adds to a variable.
+    /// Returns the axis along which a Concat adds to a variable.
     fn growing_axis(&self, given: Output, rank: usize) -> Option<usize> {
         let concat =
             self.layer(given.layer).filter(|layer| layer.operation().is_some_and(|row| row.name() == "Concat"))?;
@@ -141,7 +141,7 @@ impl Edit<'_> {
         usize::try_from(if axis < 0 { axis + rank as i64 } else { axis }).ok()
     }
 
-    /// The length of the first axis of the variables, as a list of one number.
+    /// Returns the length of the first axis of the variables, as a list of one number.
     fn batch(
         &mut self,
         pairs: &[StatePair],
@@ -222,7 +222,7 @@ impl Edit<'_> {
         })
     }
 
-    /// The layers that read and write a variable.
+    /// Returns the layers that read and write a variable.
     fn variable(&self, variable: &str) -> Result<(LayerId, LayerId), EditError> {
         let of = |kind: LayerKind| {
             let is_it = |layer: &&Layer| ops::kind(layer) == kind && layer.attribute("variable_id") == Some(variable);

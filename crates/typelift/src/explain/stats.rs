@@ -27,7 +27,7 @@ pub struct Stats {
     pub inputs: Vec<Tensor>,
     /// The outputs of the model, in order.
     pub outputs: Vec<Tensor>,
-    /// The bytes of all constants. Bytes that constants share count once.
+    /// Returns the bytes of all constants. Bytes that constants share count once.
     pub weight_bytes: u64,
     /// The constants by element type, the most bytes first.
     pub weights: Vec<Weight>,

@@ -77,17 +77,17 @@ pub enum About {
 }
 
 impl About {
-    /// An attribute that an element lacks.
+    /// Returns an attribute that an element lacks.
     pub(crate) fn missing(element: &str, attributes: Vec<Cow<'static, str>>, written: Option<String>) -> Self {
         Self::Missing { element: element.to_owned(), attributes, written, more: 0 }
     }
 
-    /// The attribute that is meant where another one is written.
+    /// Returns the attribute that is meant where another one is written.
     pub(crate) fn meant_attribute(&self) -> Option<&str> {
         if let Self::Unknown { meant, .. } = self { meant.as_deref() } else { None }
     }
 
-    /// The element that is meant where another one is written.
+    /// Returns the element that is meant where another one is written.
     pub(crate) fn meant_element(&self) -> Option<&'static str> {
         if let Self::Element { meant, .. } = self { *meant } else { None }
     }

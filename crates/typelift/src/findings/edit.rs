@@ -17,7 +17,7 @@ impl TextEdit {
         Self { span, text: text.into() }
     }
 
-    /// The text with these edits made. Edits that overlap an earlier one are left out.
+    /// Returns the text with these edits made. Edits that overlap an earlier one are left out.
     #[must_use]
     pub fn apply(edits: &[Self], source: &str) -> String {
         let mut sorted: Vec<_> = edits.iter().collect();

@@ -16,7 +16,7 @@ use crate::model::graph::LayerId;
 pub struct Fix {
     /// The change.
     pub action: FixAction,
-    /// Who may make the change.
+    /// The tools that may make the change.
     pub applicability: Applicability,
     /// The proof that the change is meant, if it is safe.
     pub proof: Option<Proof>,
@@ -33,13 +33,13 @@ pub struct Proof {
 }
 
 impl Proof {
-    /// A proof without rivals.
+    /// Creates a proof without rivals.
     pub(crate) fn new(kind: &str) -> Self {
         Self { kind: kind.to_owned(), rivals: Vec::new() }
     }
 }
 
-/// Who may make the change of a [`Fix`], and why.
+/// The level of trust in a [`Fix`], and the reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Applicability {
@@ -59,7 +59,7 @@ pub enum FixAction {
     Advise(String),
     /// Adds attributes.
     Add {
-        /// Their names, with the values that are known.
+        /// Their names, with known values.
         attributes: Vec<(String, Option<String>)>,
         /// The element that lacks them.
         to: Owner,
@@ -130,7 +130,7 @@ pub struct Rules {
 pub enum Owner {
     /// The element that the finding points at.
     Here,
-    /// The `<data>` of the layer.
+    /// Returns the `<data>` of the layer.
     Data,
     /// A `<data>` that the layer does not have either.
     NewData,
@@ -146,7 +146,7 @@ impl FixAction {
 }
 
 impl Fix {
-    /// A change that was not tried.
+    /// Returns a change that was not tried.
     pub(crate) fn untried(action: FixAction) -> Self {
         Self { action, applicability: Applicability::DisplayOnly, proof: None }
     }
@@ -157,7 +157,7 @@ impl Fix {
         Self::untried(FixAction::Add { attributes, to })
     }
 
-    /// A change that was tried and may be what was meant.
+    /// Returns a change that was tried and may be what was meant.
     pub(crate) fn possible(action: FixAction) -> Self {
         Self { action, applicability: Applicability::Possible, proof: None }
     }
@@ -191,7 +191,7 @@ impl From<&str> for Fix {
 }
 
 impl Diagnostic {
-    /// The same, with a fix or advice.
+    /// Returns the same, with a fix or advice.
     #[must_use]
     pub fn help(mut self, fix: impl Into<Fix>) -> Self {
         self.fixes.reserve_exact(1);
@@ -199,7 +199,7 @@ impl Diagnostic {
         self
     }
 
-    /// The edits of the text that fix it, if they are safe.
+    /// Returns the edits of the text that fix it, if they are safe.
     pub fn edits(&self) -> Option<&[TextEdit]> {
         self.fixes.iter().find_map(|fix| match &fix.action {
             FixAction::Edit { edits, .. } if fix.applicability == Applicability::Safe => Some(&edits[..]),
@@ -207,7 +207,7 @@ impl Diagnostic {
         })
     }
 
-    /// The proof that the safe edits are what was meant.
+    /// Returns the proof that the safe edits are what was meant.
     pub fn proof(&self) -> Option<&Proof> {
         self.fixes.iter().find_map(|fix| fix.proof.as_ref())
     }
@@ -230,7 +230,7 @@ impl Diagnostic {
         self.fixes.iter().any(|fix| fix.action.is_of_text())
     }
 
-    /// The actions on the model: all fixes but advice and edits.
+    /// Returns the actions on the model: all fixes but advice and edits.
     pub(crate) fn actions(&self) -> impl Iterator<Item = &Fix> {
         self.fixes.iter().filter(|fix| !fix.action.is_of_text())
     }

@@ -128,13 +128,13 @@ impl Known {
         Self { least, list: found.iter().filter(|it| it.severity >= least).map(identity).collect() }
     }
 
-    /// The errors among findings.
+    /// Returns the errors among findings.
     #[must_use]
     pub fn errors(found: &[Diagnostic]) -> Self {
         Self::new(found, Severity::Error)
     }
 
-    /// The number of findings.
+    /// Returns the number of findings.
     #[must_use]
     pub fn len(&self) -> usize {
         self.list.len()

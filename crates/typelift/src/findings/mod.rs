@@ -330,7 +330,7 @@ pub struct Diagnostic {
     /// Other facts that led to it.
     pub notes: Vec<String>,
     /// The layers that do not accept what this one gives, where that is how the mistake shows.
-    pub victims: Vec<LayerRef>,
+    pub consequences: Vec<LayerRef>,
     /// What can be done, the likeliest first.
     pub fixes: Vec<Fix>,
 }
@@ -347,7 +347,7 @@ impl Diagnostic {
             labels: Vec::new(),
             related: Vec::new(),
             notes: Vec::new(),
-            victims: Vec::new(),
+            consequences: Vec::new(),
             fixes: Vec::new(),
         }
     }

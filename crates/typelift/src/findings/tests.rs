@@ -35,8 +35,8 @@ fn data(found: &Diagnostic) -> String {
     let spans: Vec<_> = found.labels.iter().map(|label| label.span).collect();
     let related: Vec<_> = found.related.iter().map(|it| (&it.layer, it.element_type, &it.shape)).collect();
     let fixes: Vec<_> = found.fixes.iter().filter(|fix| !matches!(fix.action, FixAction::Advise(_))).collect();
-    let Diagnostic { severity, code, about, layer, victims, .. } = found;
-    format!("{severity:?} {code:?} {about:?} {layer:?} {spans:?} {related:?} {victims:?} {fixes:?}")
+    let Diagnostic { severity, code, about, layer, consequences, .. } = found;
+    format!("{severity:?} {code:?} {about:?} {layer:?} {spans:?} {related:?} {consequences:?} {fixes:?}")
 }
 
 fn findings(text: &Arc<String>, bin: Option<&[u8]>) -> Vec<Diagnostic> {

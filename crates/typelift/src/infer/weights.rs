@@ -126,7 +126,7 @@ impl Walk<'_> {
                 return false;
             }
             let name = one.2.name();
-            // What its port declares explains a constant that is too long.
+            // The port's declaration explains a constant that is too long.
             let says_other = one.2.outputs().first().is_some_and(|port| {
                 let declared = declared(&self.source, port).element_type;
                 one.2.attribute("element_type") != Some(declared.name())
@@ -151,7 +151,7 @@ impl Walk<'_> {
         true
     }
 
-    /// The length of the header of a NumPy file that the weights begin with.
+    /// Returns the length of the header of a NumPy file that the weights begin with.
     fn numpy_header(&self, model: &Model) -> Option<u64> {
         let head = model.weights.read(0, NUMPY.len() + 4)?;
         let rest = head.strip_prefix(NUMPY)?;

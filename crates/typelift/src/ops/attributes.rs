@@ -269,7 +269,7 @@ enum Value {
     Int(i64),
     Float(f64),
     Text,
-    /// The word of an enumeration, as the row spells it.
+    /// Returns the word of an enumeration, as the row spells it.
     Word(&'static &'static str),
     Type(ElementType),
     Ints(Range),
@@ -451,7 +451,7 @@ impl<'a> Attributes<'a> {
         self.text_of(name, self.position(name)).map(|(_, text)| text)
     }
 
-    /// The word of an enumeration, as the row spells it.
+    /// Returns the word of an enumeration, as the row spells it.
     pub(crate) fn word(&self, name: &'static str) -> Result<&'static str, Fault> {
         self.get(name, |value, _| if let Value::Word(word) = value { Some(*word) } else { None })
     }

@@ -178,7 +178,7 @@ pub(crate) type Given = HashMap<LayerId, BodyInput>;
 /// Inference implements all of it. A caller that runs a single rule implements only part: there are no bodies, and
 /// lints are ignored.
 pub(crate) trait Surroundings {
-    /// The bytes of the model's constants.
+    /// Returns the bytes of the model's constants.
     fn weights(&self) -> &Weights;
 
     /// Returns the known bounds of a tensor's values.

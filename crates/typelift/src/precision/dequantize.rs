@@ -14,8 +14,9 @@ use crate::model::graph::{EditError, Graph, LayerId, Model, NewLayer, Place};
 use crate::model::weights::{Content as _, Weights};
 
 impl Plan {
-    /// The plan that stores the values of quantized constants as they are computed: `(code - zero point) * scale` in f32,
-    /// then in the type in which they are used, or in `to`. Types and shapes must be [inferred](crate::infer()).
+    /// Returns the plan that stores the values of quantized constants as they are computed: `(code - zero point) *
+    /// scale` in f32, then in the type in which they are used, or in `to`. Types and shapes must be
+    /// [inferred](crate::infer()).
     #[must_use]
     pub fn dequantize(model: &Model, to: Option<ElementType>, kept: &Kept) -> Self {
         let mut constants = Vec::new();
@@ -90,7 +91,7 @@ fn replace(
     graph.move_names(constant.output(0), convert.output(0))
 }
 
-/// A constant with the values.
+/// Returns a constant with the values.
 fn content(
     graph: &mut Edit<'_>,
     quantized: &QuantizedConstant,

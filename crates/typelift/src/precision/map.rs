@@ -38,7 +38,7 @@ pub enum TypeMapError {
         /// The type that was probably meant.
         meant: Option<ElementType>,
     },
-    /// One type is mapped to two.
+    /// The mapping names a type twice.
     #[error("{from} is mapped twice, to {} and to {}", .to[0], .to[1])]
     Twice {
         /// The type.

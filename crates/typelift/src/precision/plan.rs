@@ -155,7 +155,7 @@ impl fmt::Display for Reason {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Loss {
-    /// The number of values.
+    /// Returns the number of values.
     pub n: u64,
     /// The largest absolute error of a value, except infinities and NaN.
     pub max_abs: f64,

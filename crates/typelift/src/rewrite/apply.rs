@@ -1,4 +1,4 @@
-//! Applying rules until none matches.
+//! Application of rules until none matches.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -21,17 +21,17 @@ use crate::model::shape::{Shape, TensorType};
 use crate::model::weights::Weights;
 use crate::ops::{self, LayerKind};
 
-/// A layer that was made from layers that rules made, this many times over, would be made for ever.
+/// Maximum depth of rule applications on their own output.
 const MOST_GENERATIONS: u32 = 32;
-/// Limit on the growth of a graph by rules that match what they make, as a multiple.
+/// Maximum growth factor of a graph under rules that match their own output.
 const MOST_GROWTH: usize = 8;
 
 impl Model {
-    /// Applies rules, earlier ones first where several match, in bodies too, until none matches. Types and shapes are
-    /// inferred.
+    /// Applies rules until none matches, in bodies too. If several match, the earlier rule is applied. Types and shapes
+    /// are inferred.
     ///
     /// # Errors
-    /// [`RewriteError`] names the rule and the layer; the model is as it was.
+    /// [`RewriteError`] with the rule and the layer; the model is unchanged.
     ///
     /// # Examples
     /// ```
@@ -54,8 +54,8 @@ impl Model {
         rewrite(self, rules).inspect_err(|_| *self = before)
     }
 
-    /// As [`rewrite`](Self::rewrite), but a layer stays as it is where what would take its place is refused: the second list
-    /// says where and why.
+    /// Does the same as [`rewrite`](Self::rewrite), but leaves a match unchanged if its replacement is refused. The
+    /// second list has these matches with the reasons.
     pub(crate) fn rewrite_where_possible(
         &mut self,
         rules: &[Rule],
@@ -64,10 +64,11 @@ impl Model {
         apply_all(self, rules, OnRefusal::Skips).inspect_err(|_| *self = before)
     }
 
-    /// As [`rewrite`](Self::rewrite) for a model that is of no use if it fails, which takes half the memory.
+    /// Does the same as [`rewrite`](Self::rewrite) for a model that is discarded on failure, which needs half the
+    /// memory.
     ///
     /// # Errors
-    /// As [`rewrite`](Self::rewrite).
+    /// The errors of [`rewrite`](Self::rewrite).
     pub fn rewritten(mut self, rules: &[Rule]) -> Result<(Self, Report), RewriteError> {
         if !may_match(&self, rules) {
             return Ok((self, Report::default()));
@@ -77,7 +78,7 @@ impl Model {
     }
 }
 
-/// The rules by the operations of their roots.
+/// Rules by the operations of their roots.
 pub(super) struct Index<'r> {
     rules: &'r [Rule],
     by_operation: HashMap<&'r str, Vec<usize>>,
@@ -109,25 +110,25 @@ impl<'r> Index<'r> {
         }
     }
 
-    /// The rules whose patterns can match at a layer.
+    /// Returns the rules whose patterns can match at a layer.
     fn of(&self, layer: &Layer) -> impl Iterator<Item = usize> {
         self.by_operation.get(operation_of(layer)).into_iter().flatten().copied()
     }
 }
 
-/// The name that patterns call the operation of a layer by.
+/// Returns the name that patterns use for the operation of a layer.
 pub(super) fn operation_of(layer: &Layer) -> &str {
     let row = layer.operation().or_else(|| ops::revisions(layer.ty()).first().copied());
     row.map_or(layer.ty(), |row| row.name())
 }
 
-/// The operations that a layer can have at which a pattern matches.
+/// Returns the operations of layers at which a pattern can match.
 pub(super) fn root_operations(pattern: &Pattern) -> Vec<&str> {
     let Pattern { side, names, .. } = pattern;
     side.roots.first().map(|&root| operations_of(side, names, root)).unwrap_or_default()
 }
 
-/// The operations that a layer can have of which the output is what a term is.
+/// Returns the operations of layers whose output a term can match.
 pub(super) fn operations_of<'s>(side: &'s Side, names: &'s [Name], term: usize) -> Vec<&'s str> {
     let mut found = Vec::new();
     let mut pending = vec![term];
@@ -154,7 +155,7 @@ pub(super) fn operations_of<'s>(side: &'s Side, names: &'s [Name], term: usize) 
     found
 }
 
-/// Of each of these lists, every match has one of the operations.
+/// Returns operations that every match contains: one of each list.
 fn operations(pattern: &Pattern, term: usize) -> Vec<Vec<&str>> {
     let all = |terms: &mut dyn Iterator<Item = usize>| terms.flat_map(|term| operations(pattern, term)).collect();
     match &pattern.side.terms[term].kind {
@@ -187,24 +188,24 @@ pub(super) fn root_of(pattern: &Pattern) -> Option<&LayerTerm> {
     }
 }
 
-/// Whether a pattern can match in a model that has these operations.
+/// True if a pattern can match in a model that has these operations.
 fn is_possible(pattern: &Pattern, present: &HashSet<&str>) -> bool {
     let is_present = |any: &Vec<&str>| any.iter().any(|name| present.contains(name));
     let mut roots = pattern.side.roots.iter();
     roots.len() > 0 && roots.all(|&root| operations(pattern, root).iter().all(is_present))
 }
 
-/// The operations that a model has.
+/// Returns the operations of a model.
 fn present(model: &Model) -> HashSet<&str> {
     model.walk().flat_map(|(_, graph)| graph.unordered()).map(operation_of).collect()
 }
 
-/// Whether any rule can match, as far as that can be seen without types and shapes.
+/// True if any rule can match, as far as that is known without types and shapes.
 fn may_match(model: &Model, rules: &[Rule]) -> bool {
     let present = present(model);
     let index = Index::new(rules, |pattern| is_possible(pattern, &present));
     let graphs: Vec<_> = model.walk().collect();
-    // Most rules that match nowhere ask for an operation that is nowhere. What arithmetic is made of shows in shapes only.
+    // Most rules without a match require an operation that the model lacks. Arithmetic needs shapes to decide.
     let has_arithmetic =
         |&at: &usize| rules[at].pattern.side.terms.iter().any(|term| matches!(term.kind, TermKind::Chain(_)));
     [index.same, index.known, index.branch, index.split].iter().any(Option::is_some)
@@ -219,24 +220,24 @@ fn may_match(model: &Model, rules: &[Rule]) -> bool {
         })
 }
 
-/// A match that will be applied.
+/// A match to apply.
 pub(super) struct Found {
     pub(super) rule: usize,
     pub(super) bound: Bindings,
-    /// Of layers that compute the same, the one that stays.
+    /// The layer that is kept among layers that compute the same.
     pub(super) same: Option<LayerId>,
 }
 
 impl Found {
-    /// The tensors that the pattern names as what it replaces; none if it names none.
+    /// Returns the tensors that the pattern names as its outputs; none if it names none.
     fn named_outputs(&self, pattern: &Pattern) -> Vec<Output> {
         let named = pattern.side.outputs.iter().filter_map(|&name| self.bound.names[name].as_ref());
         named.flat_map(Bound::tensors).copied().collect()
     }
 }
 
-/// What happens to the other replacements when one is refused. A caller that skips it also accepts one with fewer known
-/// dims.
+/// Effect of a refused replacement on the others. If refusals are skipped, replacements with fewer known dimensions are
+/// accepted too.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum OnRefusal {
     Fails,
@@ -244,7 +245,7 @@ pub(super) enum OnRefusal {
 }
 
 impl OnRefusal {
-    /// Whether a tensor of one shape may become one of another.
+    /// True if a tensor of one shape may be replaced by one of another.
     fn allows(self, was: &Shape, is: &Shape) -> bool {
         match self {
             Self::Fails => is.refines(was),
@@ -257,7 +258,7 @@ fn rewrite(model: &mut Model, rules: &[Rule]) -> Result<Report, RewriteError> {
     Ok(apply_all(model, rules, OnRefusal::Fails)?.0)
 }
 
-/// Applies rules until none matches, and gives what was done and what was skipped.
+/// Applies rules until none matches, and returns the applications and the skipped matches.
 fn apply_all(
     model: &mut Model,
     rules: &[Rule],
@@ -268,7 +269,7 @@ fn apply_all(
     let mut all_skipped = Vec::new();
     let mut memory = Memory::default();
     let first_size = size(model);
-    // Where in the report each sweep begins.
+    // The position in the report at which each sweep begins.
     let mut sweeps = Vec::new();
     loop {
         let found = find_all(model, rules, &memory);
@@ -303,7 +304,7 @@ fn apply_all(
         let tries_others = sweep.tries_others || !skipped.is_empty();
         all_skipped.extend(skipped);
         let Some(last) = sites.last() else {
-            // What was skipped is not tried again; another rule may fit there.
+            // A skipped match is not tried again, but another rule may match there.
             if tries_others {
                 continue;
             }
@@ -312,7 +313,7 @@ fn apply_all(
         };
         memory.has_applied = true;
         if oldest > MOST_GENERATIONS || oldest > 1 && size(model) > MOST_GROWTH * first_size + 1000 {
-            // Rules that feed each other may take turns.
+            // Rules that enable each other may take turns.
             let recent = sweeps.iter().rev().nth(rules.len()).copied().unwrap_or_default();
             let rules = names(report.applied[recent..].iter().chain(&sites));
             return Err(RewriteError::Endless { rules, layer: last.layer.clone() });
@@ -326,10 +327,10 @@ fn apply_all(
     }
 }
 
-/// What one sweep must know of those before it.
+/// State that is kept between sweeps.
 #[derive(Default)]
 struct Memory {
-    /// How many times over a layer was made from what rules made.
+    /// The depth of rule applications by which each layer was created.
     generations: HashMap<(Place, LayerId), u32>,
     /// The layers that a rule with `once` made. It is not applied to them again.
     made_once: HashSet<(Place, LayerId, usize)>,
@@ -337,7 +338,7 @@ struct Memory {
     refused: HashSet<(Place, LayerId, usize)>,
     /// True if a rule was applied since the first of them refused.
     has_applied: bool,
-    /// Those that gave way to the name of an output, until the graph changes.
+    /// Layers at which a rule was not applied, because an output would lose its name; until the graph changes.
     gave_way: HashSet<(Place, LayerId, usize)>,
     /// The limits that the last sweep reached.
     limits: Limits,
@@ -361,7 +362,7 @@ impl Memory {
     }
 }
 
-/// The matches in all graphs, innermost first.
+/// Returns the matches in all graphs, innermost first.
 fn find_all(model: &Model, rules: &[Rule], memory: &Memory) -> Vec<(Place, Vec<Found>)> {
     memory.limits.clear();
     let present = present(model);
@@ -385,7 +386,7 @@ fn breaks(sites: &[Site], error: String) -> RewriteError {
     RewriteError::Breaks { rules: names(sites), error }
 }
 
-/// The matches in one graph that do not overlap, those nearest to the outputs first.
+/// Returns matches in one graph that do not overlap, those nearest to the outputs first.
 fn find(model: &Model, graph: &Graph, index: &Index, place: &Place, memory: &Memory) -> Vec<Found> {
     let subject = Subject::new(graph, model.weights());
     let order = subject.order();
@@ -430,7 +431,7 @@ fn find(model: &Model, graph: &Graph, index: &Index, place: &Place, memory: &Mem
     found
 }
 
-/// The layers that compute what an earlier one does, to the same precision or to any.
+/// Returns the layers that compute the same as an earlier one, with equal precision marks.
 fn same_layers(
     (graph, model): (&Graph, &Model),
     order: &[LayerId],
@@ -439,7 +440,7 @@ fn same_layers(
     is_settled: impl Fn(LayerId) -> bool,
 ) -> Vec<Found> {
     let (apart, contents) = (random_sources(graph), contents(graph, model.weights()));
-    // Of each computation, the layers that stay, with the marks of all that they stand for.
+    // The layers to keep for each computation, with the marks of all layers that they replace.
     let mut first = HashMap::<_, Vec<(LayerId, Marks)>>::default();
     let mut stands_for = HashMap::<LayerId, LayerId>::default();
     let mut found = Vec::new();
@@ -513,18 +514,18 @@ struct Sweep<'s> {
     refusal: OnRefusal,
     memory: &'s mut Memory,
     sites: Vec<Site>,
-    /// The constants that were added to the graph at hand.
+    /// The constants that were added to the current graph.
     constants: Added,
-    /// What went wrong, where that says more than the error of the edit.
+    /// A more detailed error than that of the edit.
     failure: Option<RewriteError>,
     skipped: Vec<RewriteError>,
-    /// Whether a rule gave way, so that another one may match in its place.
+    /// True if a rule was not applied, so that another one may match in its place.
     tries_others: bool,
     oldest: u32,
 }
 
 impl Sweep<'_> {
-    /// Applies what was found in the graph at a place.
+    /// Applies the matches in the graph at a place.
     fn graph(&mut self, edit: &mut Edit<'_>, place: &Place, found: Vec<Found>) -> Result<(), EditError> {
         if found.is_empty() {
             return Ok(());
@@ -542,7 +543,7 @@ impl Sweep<'_> {
             Err(_) if skips && self.failure.is_some() => {
                 self.skipped.extend(self.failure.take());
                 self.memory.refused.extend(root.map(|root| (place.clone(), root, rule)));
-                // Some of them may be gone.
+                // Some of the constants may have been removed.
                 self.constants = Added::default();
                 Ok(())
             }
@@ -565,13 +566,13 @@ impl Sweep<'_> {
             if is_same { Err(EditError::Other(String::new())) } else { Ok(placed) }
         }) {
             Ok(placed) => placed,
-            // The match is written as the rule writes it.
+            // The replacement would change nothing.
             Err(_) if is_same => {
                 self.constants.retain(|_, constant| edit.layer(constant.layer).is_some());
                 self.tries_others |= self.memory.gave_way.insert((place.clone(), root, found.rule));
                 return Ok(());
             }
-            // The layer gives an output of the model its name, so it stays.
+            // The layer gives an output of the model its name, so it is kept.
             Err(EditError::NamesResult { .. }) => {
                 self.tries_others |= self.memory.gave_way.insert((place.clone(), root, found.rule));
                 return Ok(());
@@ -593,7 +594,7 @@ impl Sweep<'_> {
         }
         marks.hand_on(edit, added.iter().copied().chain(root_stays.then_some(root)))?;
         let generation = |id: LayerId| self.memory.generations.get(&(place.clone(), id)).copied().unwrap_or_default();
-        // Layers that may be used elsewhere stay, so they do not count; the others are consumed.
+        // Layers that may be used elsewhere are kept and do not count; the others are consumed.
         let consumed = found.bound.layers.iter().filter(|&&(id, at)| id == root || !is_shared(&rule.pattern, at));
         let generation = consumed.map(|&(id, _)| generation(id)).min().unwrap_or_default() + 1;
         self.oldest = self.oldest.max(generation);
@@ -607,7 +608,7 @@ impl Sweep<'_> {
         let unused = inside.chain(before.sources.into_iter().flatten().map(|source| source.layer));
         let (mut removed, mut is_spare) = (Vec::new(), false);
         if matches!(rule.replacement, Right::Same) {
-            // What the layer took is used by the one that stays, and a look at all uses of each tensor would be quadratic.
+            // The kept layer uses the same inputs, and checking all uses of each tensor would take quadratic time.
             let goes = !root_stays && edit.users(root).next().is_none();
             if let Some(layer) = edit.layer(root).filter(|layer| goes && !ops::is_own(layer)) {
                 removed.push(refer(layer));
@@ -626,7 +627,7 @@ impl Sweep<'_> {
     }
 }
 
-/// The marks of what a rule replaces.
+/// Precision marks of the layers that a rule replaces.
 #[derive(Default)]
 struct MatchMarks {
     layers: Marks,
@@ -647,12 +648,12 @@ impl MatchMarks {
         marks
     }
 
-    /// Gives them to what took the place of the match: constants those of constants, others those of layers.
+    /// Transfers the marks to the replacement: those of constants to constants, others to layers.
     fn hand_on(&self, edit: &mut Edit<'_>, new: impl Iterator<Item = LayerId>) -> Result<(), EditError> {
         for id in new {
             let marks = match edit.layer(id).map(ops::kind) {
                 None => continue,
-                // It widens a constant as the one did that it was made for.
+                // The Convert keeps the decompression mark of the one it replaces.
                 Some(LayerKind::Convert) if edit.marks(id).is_decompression() && widens_constant(edit, id) => continue,
                 Some(LayerKind::Constant) => self.constants.clone(),
                 Some(LayerKind::Convert) => self.layers.clone(),
@@ -666,13 +667,13 @@ impl MatchMarks {
     }
 }
 
-/// Whether a layer is fed by a constant.
+/// True if a constant feeds the layer.
 fn widens_constant(graph: &Graph, id: LayerId) -> bool {
     let source = graph.producer(id.input(0)).and_then(|source| graph.layer(source.layer));
     source.is_some_and(|layer| ops::kind(layer) == LayerKind::Constant)
 }
 
-/// Whether a term of the pattern may be used outside of the match.
+/// True if a term of the pattern may be used outside of the match.
 fn is_shared(pattern: &Pattern, at: usize) -> bool {
     matches!(pattern.side.terms.get(at).map(|term| &term.kind), Some(TermKind::Layer(term)) if term.shared)
 }
@@ -681,7 +682,7 @@ fn is_shared(pattern: &Pattern, at: usize) -> bool {
 struct Before {
     layer: Layer,
     sources: Vec<Option<Output>>,
-    /// What the model gives, for a Result.
+    /// For a Result, the type and shape of the model's output.
     given: Option<TensorType>,
 }
 
@@ -692,7 +693,7 @@ impl Before {
         Self { layer: layer.clone(), sources, given }
     }
 
-    /// Whether the layer does what it did, and what was added for that is a copy of what was there.
+    /// True if the layer is unchanged, and the added layers are copies of existing ones.
     fn is_same(&self, edit: &Edit<'_>, added: &[LayerId]) -> bool {
         let Some(new) = edit.layer(self.layer.id()) else { return false };
         let sources = edit.producers(new.id());
@@ -717,7 +718,7 @@ impl Before {
         true
     }
 
-    /// A tensor that something uses, or that the model gives, and that is not what it was.
+    /// Returns a tensor that is used, or is a model output, and has changed.
     fn changed_tensor(&self, graph: &Graph, refusal: OnRefusal) -> Option<(String, String)> {
         let id = self.layer.id();
         let used = |port: &usize| graph.consumers(id.output(*port)).next().is_some();
@@ -734,7 +735,7 @@ impl Before {
     }
 }
 
-/// Whether two layers do the same with the same inputs.
+/// True if two layers are equal and have the same inputs.
 fn is_copy(edit: &Edit<'_>, old: &Layer, new: &Layer) -> bool {
     if (new.ty(), new.version()) != (old.ty(), old.version()) {
         return false;
@@ -758,23 +759,23 @@ fn is_copy(edit: &Edit<'_>, old: &Layer, new: &Layer) -> bool {
     old.stored_as() == new.stored_as() && stored(old).is_some() && stored(old) == stored(new)
 }
 
-/// What a Result takes.
+/// Returns the type and shape of a Result's input.
 fn given(graph: &Graph, result: LayerId) -> Option<TensorType> {
     graph.output(graph.producers(result).first().copied().flatten()?).map(OutputPort::tensor_type)
 }
 
-/// What took the place of a match.
+/// The replacement of a match.
 pub(super) struct Placed {
     pub(super) added: Vec<LayerId>,
-    /// Whether the root does something else now; otherwise other tensors replace its own.
+    /// True if the root was replaced in place; otherwise other tensors replace its outputs.
     pub(super) root_stays: bool,
-    /// Whether code edited the graph so that the root stays.
+    /// True if code edited the graph and kept the root.
     pub(super) edited: bool,
-    /// As [`Site::losses`].
+    /// Like [`Site::losses`].
     pub(super) losses: Losses,
 }
 
-/// Puts the right side of a rule in the place of a match.
+/// Replaces a match by the right side of a rule.
 fn replace(
     edit: &mut Edit<'_>,
     rule: &Rule,
@@ -785,7 +786,7 @@ fn replace(
 ) -> Result<Placed, EditError> {
     match &rule.replacement {
         Right::Same => {
-            // It may have gone with what another rule removed; then the next sweep finds one that is there.
+            // Another application may have removed the layer; the next sweep then finds an existing one.
             let same = found.same.filter(|&same| edit.layer(same).is_some());
             if let Some(same) = same {
                 let outputs = all_outputs(edit, root);
@@ -829,7 +830,7 @@ fn replace(
     }
 }
 
-/// Builds what a right side says, in the place of a match.
+/// Builds the right side of a rule in place of a match.
 fn build(
     edit: &mut Edit<'_>,
     rule: &Rule,
@@ -840,7 +841,7 @@ fn build(
     refusal: OnRefusal,
 ) -> Result<Placed, EditError> {
     let expected = edit.layer(root).and_then(|layer| layer.outputs().first()).map(|port| port.element_type());
-    // What the right side takes attributes, a revision or inputs from.
+    // The term from which the right side copies attributes, a revision or inputs.
     let is_source = |at: usize, old: &LayerTerm| {
         side.terms.iter().any(|term| match &term.kind {
             TermKind::Layer(new) => new.operation == old.operation || new.takes_from(at),
@@ -895,7 +896,7 @@ fn all_outputs(graph: &Graph, id: LayerId) -> Vec<Output> {
     (0..count).map(|port| id.output(port)).collect()
 }
 
-/// Redirects the consumers of each tensor to another one, as [`swap`] does for one.
+/// Connects the consumers of each tensor to another one, as [`swap`] does for one.
 fn swap_all(edit: &mut Edit<'_>, old: Vec<Output>, new: Vec<Output>, refusal: OnRefusal) -> Result<(), EditError> {
     if old.len() != new.len() {
         let (old, new) = (old.len(), new.len());
@@ -904,7 +905,7 @@ fn swap_all(edit: &mut Edit<'_>, old: Vec<Output>, new: Vec<Output>, refusal: On
     old.into_iter().zip(new).try_for_each(|(old, new)| swap(edit, old, new, refusal))
 }
 
-/// Redirects the consumers of `old` to `new`, whose type and shape must be at least as well known.
+/// Connects the consumers of `old` to `new`, whose type and shape must be at least as well known.
 pub(super) fn swap(edit: &mut Edit<'_>, old: Output, new: Output, refusal: OnRefusal) -> Result<(), EditError> {
     let known = |edit: &Edit<'_>, output| edit.output(output).map(|port| (port.element_type(), port.shape().clone()));
     if let (Some((was, shape)), Some((is, new_shape))) = (known(edit, old), known(edit, new))

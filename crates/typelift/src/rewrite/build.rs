@@ -1,4 +1,4 @@
-//! Putting the right side of a rule into a graph.
+//! Building the right side of a rule in a graph.
 
 use std::cell::Cell;
 
@@ -19,37 +19,37 @@ use crate::ops::values::array::{Array, Data};
 use crate::ops::{self, AttrKind, LayerKind};
 use crate::rewrite::notation::number;
 
-/// Constants of more elements are not looked up among those that were added.
+/// The largest constant that is reused among the added ones, in elements.
 const MOST_SHARED: usize = 64;
 
-/// A right side at work in a graph.
+/// Builder of a right side in a graph.
 pub(super) struct Build<'b, 'm> {
     pub(super) edit: &'b mut Edit<'m>,
     pub(super) side: &'b Side,
     pub(super) names: &'b [Name],
-    /// By name.
+    /// Bindings by name.
     pub(super) bound: &'b [Option<Bound>],
     pub(super) variables: &'b [Option<compact_str::CompactString>],
-    /// The layers that were matched.
+    /// The matched layers.
     pub(super) matched: &'b [Matched<'b>],
     /// True if new constants may leave the range of their type.
     pub(super) may_overflow: bool,
-    /// What was added for other matches, to be used again.
+    /// Constants that were added for other matches, for reuse.
     pub(super) constants: &'b mut Added,
-    /// The layers that were added.
+    /// The added layers.
     pub(super) added: Vec<LayerId>,
-    /// What they were made from: terms that say the same share a layer.
+    /// The added layers by their description: equal terms share a layer.
     pub(super) shared: Vec<(Ready, LayerId)>,
-    /// What new constants lose.
+    /// The losses of new constants.
     pub(super) losses: Cell<Losses>,
 }
 
-/// The constants that a sweep adds to a graph: element type, dims and bytes of each, and its tensor.
+/// Constants that a sweep adds to a graph: element type, dimensions and bytes, with the tensor.
 pub(super) type Added = HashMap<(ElementType, Vec<i64>, Vec<u8>), Output>;
 
 /// A layer that a term of the pattern matched.
 pub(super) struct Matched<'b> {
-    /// The term, by its position.
+    /// The position of the term.
     pub(super) at: usize,
     pub(super) term: &'b LayerTerm,
     pub(super) layer: Layer,
@@ -65,13 +65,13 @@ pub(super) struct Ready {
     inputs: Vec<Output>,
 }
 
-/// An input of a layer that is built.
+/// Input of a layer that is built.
 enum Given {
     Term(usize),
     Tensor(Output),
 }
 
-/// A constant in a graph; if it is shared, the one that was added before.
+/// Returns a constant in a graph. A shared one reuses an equal constant that was added before.
 pub(super) fn constant(
     edit: &mut Edit<'_>,
     constants: &mut Added,
@@ -102,7 +102,8 @@ struct Storage {
 }
 
 impl Storage {
-    /// A constant as it is stored, with a Convert to widen it like, and what it loses; `None` if it is stored as it is.
+    /// Returns a constant as it is stored, with a Convert to widen it like, and what it loses; `None` if it is stored
+    /// as it is.
     fn narrowed(&self, array: &Array) -> Option<(LayerId, Array, Losses)> {
         let bits = |ty: &&ElementType| ty.bits();
         let stored = |ty: ElementType| {
@@ -121,7 +122,7 @@ impl Storage {
 }
 
 impl Build<'_, '_> {
-    /// Makes `root` the layer of a term, or gives the tensor that takes its place.
+    /// Replaces `root` in place by the layer of a term, or returns the tensor that replaces it.
     pub(super) fn build_root(
         &mut self,
         term: usize,
@@ -138,7 +139,8 @@ impl Build<'_, '_> {
         self.first_of(ready, |edit, new, inputs| edit.replace_in_place(root, new, inputs)).map(|()| None)
     }
 
-    /// The tensors of all roots. A layer among them is one of its own: it gives an output of the model its name.
+    /// Builds the tensors of all roots. A layer among them is never shared, because it gives an output of the model its
+    /// name.
     pub(super) fn build_all(&mut self, expected: Option<ElementType>) -> Result<Vec<Output>, EditError> {
         let mut tensors = Vec::new();
         for &term in &self.side.roots {
@@ -154,7 +156,7 @@ impl Build<'_, '_> {
         Ok(tensors)
     }
 
-    /// The term, or of several operations the one that the pattern matched.
+    /// Returns the term, or of several operations the one that the pattern matched.
     fn chosen(&self, term: usize) -> usize {
         let TermKind::Either(branches) = &self.side.terms[term].kind else { return term };
         let is_it = |term: &usize| match &self.side.terms[*term].kind {
@@ -164,7 +166,7 @@ impl Build<'_, '_> {
         branches.iter().map(|branch| branch.term).find(is_it).unwrap_or(term)
     }
 
-    /// The constant that an expression is.
+    /// Returns the constant that an expression is.
     fn fold(&mut self, term: usize, expected: Option<ElementType>) -> Result<Output, EditError> {
         let tensor = self.build_input(term, expected)?;
         let array = values::computed(self.edit, self.edit.weights(), tensor).map_err(EditError::Other)?;
@@ -173,7 +175,7 @@ impl Build<'_, '_> {
         Ok(output)
     }
 
-    /// The name that a right side gives to a new layer.
+    /// Returns the name that a right side gives to a new layer.
     fn name_of(&self, name: &LayerName) -> Result<String, EditError> {
         Ok(match name {
             LayerName::Text(text) => text.clone(),
@@ -190,7 +192,7 @@ impl Build<'_, '_> {
         })
     }
 
-    /// The tensor of a term, with what it takes to make it.
+    /// Builds the tensor of a term and everything that it needs.
     pub(super) fn build_tensor(&mut self, term: usize, expected: Option<ElementType>) -> Result<Output, EditError> {
         let term = self.chosen(term);
         match &self.side.terms[term].kind {
@@ -221,7 +223,7 @@ impl Build<'_, '_> {
         }
     }
 
-    /// A layer, of those that say the same one for all.
+    /// Adds a layer, or reuses an equal one.
     fn build_layer(&mut self, ready: Ready) -> Result<LayerId, EditError> {
         if let Some(&(_, id)) = self.shared.iter().find(|(known, _)| *known == ready) {
             return Ok(id);
@@ -237,7 +239,7 @@ impl Build<'_, '_> {
         Ok(id)
     }
 
-    /// The same without factors and parts of a sum that stand for nothing in this match.
+    /// Drops factors and summands that are absent in this match.
     fn simplest(&self, mut term: usize) -> usize {
         let is_absent = |term: usize| match &self.side.terms[term].kind {
             TermKind::Name { name, .. } => self.bound[*name].is_none() && self.names[*name].neutral.is_some(),
@@ -261,7 +263,7 @@ impl Build<'_, '_> {
         }
     }
 
-    /// Whether a term is a tensor that has this shape.
+    /// True if a term is a tensor that has this shape.
     fn has_shape(&self, term: usize, dims: usize) -> bool {
         let TermKind::Name { name, .. } = self.side.terms[self.simplest(term)].kind else { return false };
         let port = self.bound[name].as_ref().and_then(Bound::tensor).and_then(|tensor| self.edit.output(tensor));
@@ -269,7 +271,7 @@ impl Build<'_, '_> {
         port.and_then(|port| port.shape().to_static()).is_some_and(|shape| Ok(shape) == dims)
     }
 
-    /// The tensor of an input of a layer. Of small constants one is enough for all that ask for the same.
+    /// Builds the tensor of a layer's input. Equal small constants are shared.
     fn build_input(&mut self, term: usize, expected: Option<ElementType>) -> Result<Output, EditError> {
         let term = self.simplest(term);
         let evaluator = self.evaluator();
@@ -309,8 +311,8 @@ impl Build<'_, '_> {
         }
     }
 
-    /// A constant. It is stored as narrowly as the narrowest constant that it is computed from if every value survives, and
-    /// otherwise in the widest type in which one of them is stored.
+    /// Adds a constant. If every value survives, it has the narrowest type of its source constants, and otherwise the
+    /// widest.
     fn put_like(&mut self, term: usize, array: &Array, share: bool) -> Result<Output, EditError> {
         let is_written = self.evaluator().is_free(term);
         if !is_written && !self.may_overflow && array.to_floats().iter().any(|value| !value.is_finite()) {
@@ -347,7 +349,7 @@ impl Build<'_, '_> {
         }
     }
 
-    /// The Convert that widens a constant, and the type from which it does.
+    /// Returns the Convert that widens a constant, and the type from which it does.
     fn widened(&self, tensor: Output) -> Option<(LayerId, ElementType)> {
         let layer = self.edit.layer(tensor.layer).filter(|layer| values::is_conversion(layer))?;
         let narrow = self.edit.producers(layer.id()).first().copied().flatten()?;
@@ -362,7 +364,7 @@ impl Build<'_, '_> {
         Ok(output)
     }
 
-    /// The inputs of a layer first, literals last: they take their type from the others.
+    /// Prepares the inputs of a layer, literals last because they take their type from the others.
     fn ready(&mut self, term: &LayerTerm, expected: Option<ElementType>, is_root: bool) -> Result<Ready, EditError> {
         let given = self.given(term)?;
         let mut inputs = Vec::with_capacity(given.len());
@@ -393,7 +395,7 @@ impl Build<'_, '_> {
         Ok(Ready { revisions, inputs })
     }
 
-    /// The inputs of a layer up to the first that stands for nothing in this match.
+    /// Returns the inputs of a layer up to the first that is absent in this match.
     fn given(&self, term: &LayerTerm) -> Result<Vec<Given>, EditError> {
         let is_absent = |at: usize| matches!(self.evaluator().array_or_tensor(at), Err(Lack::Absent));
         let count = term.inputs.iter().position(|&at| is_absent(at)).unwrap_or(term.inputs.len());
@@ -410,7 +412,7 @@ impl Build<'_, '_> {
         Err(EditError::Other(format!("an input of {} is missing, and there are others after it", term.operation)))
     }
 
-    /// The tensors of a list.
+    /// Returns the tensors of a list.
     fn list(&self, term: usize) -> Option<&[Output]> {
         match self.side.terms[term].kind {
             TermKind::List(name) => self.bound[name].as_ref().map(Bound::tensors),
@@ -418,7 +420,7 @@ impl Build<'_, '_> {
         }
     }
 
-    /// The layer that `...` is about, if it was matched.
+    /// Returns the layer that `...` refers to, if it was matched.
     fn matched_by(&self, rest: Rest) -> Option<&Matched<'_>> {
         self.matched.iter().find(|matched| rest == Rest::Of(matched.at))
     }
@@ -427,7 +429,7 @@ impl Build<'_, '_> {
         output.and_then(|output| self.edit.output(output)).map_or(ElementType::Dynamic, |port| port.element_type())
     }
 
-    /// The type that an operation needs in an input of numbers without one, where the others have these.
+    /// Returns the type that an operation requires for untyped numbers, given the types of its other inputs.
     fn type_for(
         &self,
         term: &LayerTerm,
@@ -455,14 +457,15 @@ impl Build<'_, '_> {
         })
     }
 
-    /// The matched layer that a new one takes its other attributes from: what neither side of the rule says stays as it is.
+    /// Returns the matched layer from which a new one copies its other attributes: those that neither side of the rule
+    /// mentions.
     fn source_of_attributes(&self, term: &LayerTerm, is_root: bool) -> Result<Option<&Matched<'_>>, EditError> {
         if term.more_attributes != Rest::None {
             return Ok(self.matched_by(term.more_attributes));
         }
         let mut same = self.matched.iter().filter(|matched| matched.term.operation == term.operation);
         let Some(first) = same.next() else { return Ok(None) };
-        // The root is the first of all.
+        // The root comes first.
         if is_root && first.is_root {
             return Ok(Some(first));
         }
@@ -479,7 +482,7 @@ impl Build<'_, '_> {
         }
     }
 
-    /// The operation in each revision that it can have here, the one that the matched layer has or else the oldest first.
+    /// Returns the operation in each revision that it can have here: that of the matched layer, else the oldest first.
     fn revisions(&self, term: &LayerTerm, inputs: usize, is_root: bool) -> Result<Vec<NewLayer>, EditError> {
         let rows = rows_of(term);
         let same = self.matched.iter().find(|matched| matched.term.operation == term.operation);
@@ -531,7 +534,7 @@ impl Build<'_, '_> {
         }
     }
 
-    /// Does it with the first revision that takes these inputs.
+    /// Makes an edit with the first revision that accepts these inputs.
     fn first_of<T>(
         &mut self,
         ready: Ready,
@@ -547,7 +550,7 @@ impl Build<'_, '_> {
         Err(refusal.unwrap_or_else(|| EditError::Other("it has no revision".to_owned())))
     }
 
-    /// The values of a constant term.
+    /// Returns the values of a constant term.
     fn array(&self, term: usize, expected: Option<ElementType>) -> Result<Array, EditError> {
         let evaluator = self.evaluator();
         let found = evaluator.array(term, expected).map_err(refusal)?;
@@ -569,7 +572,7 @@ impl Build<'_, '_> {
         Ok(())
     }
 
-    /// The numbers of a term as an attribute has them.
+    /// Formats the numbers of a term as an attribute.
     fn attribute_text(&self, rows: &[&ops::Operation], name: &str, term: usize) -> Result<String, EditError> {
         let array = Evaluator { plain: true, ..self.evaluator() }.array(term, None).map_err(refusal)?;
         let kind = rows.iter().find_map(|row| row.attribute(name)).map(|attribute| attribute.kind);
@@ -588,7 +591,7 @@ impl Build<'_, '_> {
     }
 }
 
-/// The shortest text that reads as a number: as one of f32, if it is one.
+/// Returns the shortest text that reads as a number: as one of f32, if it is one.
 fn shortest(value: f64) -> String {
     let single = f64::from(value as f32);
     number(if single == value { ElementType::F32 } else { ElementType::F64 }, value)
@@ -602,10 +605,10 @@ fn refusal(lack: Lack) -> EditError {
 }
 
 impl Matched<'_> {
-    /// The attributes that a new layer of this revision takes over.
+    /// Returns the attributes that a new layer of this revision copies.
     ///
     /// # Errors
-    /// One that the revision does not have is not at its default, and the pattern does not ask for it.
+    /// An attribute that the revision lacks, that is not at its default, and that the pattern does not mention.
     fn attributes_for(&self, new: &LayerTerm, row: Option<&ops::Operation>) -> Result<Vec<(&str, &str)>, String> {
         let all = new.more_attributes != Rest::None;
         let mut taken = Vec::new();
@@ -624,7 +627,7 @@ impl Matched<'_> {
         Ok(taken)
     }
 
-    /// The attributes that are not at their defaults, and that neither the pattern nor the new layer says.
+    /// Returns the attributes that are not at their defaults, and that neither the pattern nor the new layer mentions.
     fn open_attributes(&self, new: &LayerTerm) -> Vec<(&str, &str)> {
         let says = |name: &str| is_in(&self.term.attributes, name) || is_in(&new.attributes, name);
         self.attributes().filter(|(name, value)| !says(name) && !self.is_default(name, value)).collect()

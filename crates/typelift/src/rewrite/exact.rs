@@ -27,7 +27,7 @@ pub(super) struct Exact<'a> {
 }
 
 impl<'a> Exact<'a> {
-    /// An evaluator for a graph whose layers are in this order, producers first.
+    /// Creates an evaluator for a graph whose layers are in this order, producers first.
     pub(super) fn new(graph: &'a Graph, weights: &'a Weights, order: &[LayerId]) -> Self {
         let mut possible = HashSet::default();
         for layer in order.iter().filter_map(|&id| graph.layer(id)) {

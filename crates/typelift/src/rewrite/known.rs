@@ -1,4 +1,4 @@
-//! Layers whose values are known: constants take their place.
+//! Layers with known values, which are replaced by constants.
 
 use std::sync::Arc;
 
@@ -18,10 +18,10 @@ use crate::model::weights::Weights;
 use crate::ops::values::array::Array;
 use crate::ops::{self, LayerKind, Operation};
 
-/// Values of more elements are not written into a model.
+/// The largest number of elements that are written into a model.
 const MOST_WRITTEN: u64 = 4096;
 
-/// The layers of which all values are known, those nearest to the outputs first.
+/// Returns the layers whose values are all known, those nearest to the outputs first.
 pub(super) fn layers(
     model: &Model,
     graph: &Graph,
@@ -42,7 +42,7 @@ pub(super) fn layers(
         if quantized.contains(&id) || Marks::of(layer, model.version()).is_decompression() {
             continue;
         }
-        // What only feeds such layers goes with them.
+        // A layer that only feeds such layers is removed with them.
         if graph.users(id).all(|user| folded.contains(&user)) {
             folded.insert(id);
             continue;
@@ -59,7 +59,7 @@ pub(super) fn layers(
     found
 }
 
-/// The Ifs whose conditions are known, each with the number of the branch that runs.
+/// Returns the Ifs whose conditions are known, each with the number of the branch that runs.
 pub(super) fn choices(
     model: &Model,
     graph: &Graph,
@@ -83,14 +83,14 @@ pub(super) fn choices(
     found
 }
 
-/// The branch of an If that runs, where its condition is known.
+/// Returns the branch of an If that runs, if its condition is known.
 pub(super) fn branch(graph: &Graph, weights: &Weights, layer: &Layer) -> Option<usize> {
     let mut exact = Exact::new(graph, weights, &graph.topological_order().ok()?);
     let truths = exact.values(graph.producer(layer.id().input(0))?)?.truths();
     truths.first().map(|&holds| usize::from(!holds))
 }
 
-/// Puts the branch that runs in the place of an If.
+/// Replaces an If by the branch that runs.
 pub(super) fn choose(edit: &mut Edit<'_>, bound: &Bindings, root: LayerId) -> Result<Placed, EditError> {
     let branch = match bound.names.first() {
         Some(Some(Bound::Number(branch))) => *branch as usize,
@@ -100,8 +100,8 @@ pub(super) fn choose(edit: &mut Edit<'_>, bound: &Bindings, root: LayerId) -> Re
     Ok(Placed { added, root_stays: false, edited: false, losses: Losses::default() })
 }
 
-/// The layers that make weights of values of few bits. Plugins compute with those as they are stored, so OpenVINO leaves the
-/// layers too.
+/// Returns the layers that compute weights from low-bit values. Plugins use the stored values directly, so OpenVINO
+/// keeps these layers too.
 fn quantized(graph: &Graph, order: &[LayerId]) -> HashSet<LayerId> {
     let mut found = HashSet::default();
     let mut others = HashSet::default();
@@ -124,7 +124,7 @@ fn quantized(graph: &Graph, order: &[LayerId]) -> HashSet<LayerId> {
     found
 }
 
-/// Whether a layer quantizes, or makes numbers of values of few bits that a scale or a zero point is for.
+/// True if a layer quantizes, or computes numbers from low-bit values with a scale or a zero point.
 fn quantizes(graph: &Graph, layer: &Layer) -> bool {
     let name = layer.operation().map_or("", Operation::name);
     let is_narrow = |tensor: Output| graph.output(tensor).is_some_and(|port| is_quantized(port.element_type()));
@@ -156,7 +156,7 @@ fn values_of(exact: &mut Exact, graph: &Graph, output: Output) -> Option<Arc<Arr
     values.encode().filter(|_| fits).map(|_| values)
 }
 
-/// Puts constants in the place of a layer.
+/// Replaces a layer by constants.
 pub(super) fn replace(
     edit: &mut Edit<'_>,
     bound: &Bindings,

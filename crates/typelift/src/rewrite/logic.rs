@@ -1,11 +1,11 @@
-//! What joins conditions of a rule, and the parts of names that they find.
+//! Joins conditions of a rule, and the parts of names that they find.
 
 use super::evaluate::{Evaluator, Lack};
 use super::matching::Bound;
 use super::term::{Function, TermKind};
 use crate::base::name_pattern::NamePattern;
 
-/// What conditions say of names and variables that meant nothing before.
+/// Variables that conditions bind, by name.
 #[derive(Debug, Default)]
 pub(super) struct Findings {
     /// Numbers, by the positions of their names.
@@ -61,7 +61,7 @@ impl Evaluator<'_> {
         Ok(found)
     }
 
-    /// The parts of a layer's name that a pattern finds; `None` if the name does not fit.
+    /// Returns the parts of a layer's name that a pattern finds; `None` if the name does not fit.
     pub(super) fn parts_of_name(&self, of: usize, pattern: &NamePattern) -> Result<Option<Vec<(usize, String)>>, Lack> {
         let name = self.layer_name(of)?;
         let variable = |part: &str| self.variable_names.iter().position(|known| known == part);

@@ -7,14 +7,14 @@ use typelift_promote::ElementType;
 
 use crate::ops::values::array::{Array, Data};
 
-/// Counts of values that new constants lose, compared with the constants that they are made of.
+/// Counts of values that new constants lose, compared with the constants from which they are computed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Losses {
-    /// Values that are infinite or not a number, made of finite ones.
+    /// Values that are infinite or NaN although their sources are finite.
     #[serde(skip_serializing_if = "is_zero")]
     pub non_finite: usize,
-    /// Values that are zero or subnormal, made of values that are not.
+    /// Values that are zero or subnormal although their sources are not.
     #[serde(skip_serializing_if = "is_zero")]
     pub vanished: usize,
     /// Values outside of the limits of a type, which became the nearest limit.
@@ -25,7 +25,7 @@ pub struct Losses {
     pub rounded: usize,
 }
 
-// The signature is serde's.
+// The signature is required by serde.
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn is_zero(count: &usize) -> bool {
     *count == 0
@@ -101,7 +101,7 @@ impl Losses {
     }
 }
 
-/// The least positive number of a floating-point type that has all its digits.
+/// Returns the least positive number of a floating-point type that has all its digits.
 fn least_normal(ty: ElementType) -> f64 {
     match ty {
         ElementType::F64 => f64::MIN_POSITIVE,

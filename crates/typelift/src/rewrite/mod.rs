@@ -1,4 +1,4 @@
-//! Rewriting by rules: a pattern and what takes its place, in the [notation] that shows graphs.
+//! Rewriting by rules: a pattern and its replacement, in the [notation] that also shows graphs.
 //!
 //! ```
 //! use typelift::{Model, rewrite::Rule};
@@ -23,8 +23,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The layer at which a pattern matches keeps its id, its place in the file, its name, its metadata and whatever uses it;
-//! only its operation, attributes and inputs change. What was inside the match and nothing uses any more goes.
+//! The layer at which a pattern matches keeps its id, its position in the file, its name, its metadata and its
+//! consumers. Only its operation, attributes and inputs change. Layers inside the match that become unused are removed.
 
 mod apply;
 mod build;
@@ -77,7 +77,7 @@ use term::Side;
 type Code = Arc<dyn Fn(&Match, &mut New<'_, '_>) -> Result<Replacement, EditError> + Send + Sync>;
 type Writer = Arc<dyn Fn(&Match) -> Result<String, String> + Send + Sync>;
 
-/// A pattern and what takes its place. It is read from text:
+/// A pattern and its replacement, parsed from text:
 /// ```
 /// # use typelift::rewrite::Rule;
 /// let rule: Rule = "Divide(x, c: const f32) => Multiply(x, 1 / c)".parse()?;
@@ -96,26 +96,26 @@ pub struct Rule {
     text: String,
     pattern: Pattern,
     replacement: Right,
-    /// Whether a site that refuses it is left as it is.
+    /// True if a match is left unchanged when its replacement is refused.
     tries: bool,
-    /// Whether what it made does not match it again.
+    /// True if the rule does not apply to its own output.
     once: bool,
 }
 
-/// What takes the place of a match.
+/// The replacement of a match.
 #[derive(Clone)]
 enum Right {
     Side(Side),
     Code(Code),
     /// A right side as text, which depends on the match.
     Written(Writer),
-    /// The first of the layers that compute the same.
+    /// The first of several layers that compute the same.
     Same,
-    /// The values that a layer has, where they are known.
+    /// The known values of a layer.
     Known,
-    /// The branch of an If that runs, where its condition is known.
+    /// Returns the branch of an If that runs, if its condition is known.
     Branch,
-    /// One split in the place of the slices that take a tensor apart.
+    /// One split that replaces the slices of a tensor.
     Split,
 }
 
@@ -144,7 +144,7 @@ impl Rule {
         Self { name: None, text: pattern.text.clone(), pattern, replacement, tries: false, once: false }
     }
 
-    /// Reads the rule at these bytes of a text: `[try] [once] [NAME:] PATTERN => REPLACEMENT`.
+    /// Parses the rule at these bytes of a text: `[try] [once] [NAME:] PATTERN => REPLACEMENT`.
     fn read(text: &str, range: std::ops::Range<usize>, definitions: &Definitions) -> Result<Self, NotationError> {
         let mut cursor = Cursor::within(text, range.clone());
         let (mut tries, mut once) = (false, false);
@@ -178,66 +178,66 @@ impl Rule {
         Ok(if named { rule.named(&name) } else { rule })
     }
 
-    /// A rule that is not written in the notation.
+    /// Creates a rule that is not written in the notation.
     fn built_in(text: &str, replacement: Right) -> Self {
         let pattern = Pattern { text: text.to_owned(), ..Pattern::default() };
         Self { tries: true, ..Self::new(pattern, replacement) }
     }
 
-    /// The same rule under this name, by which reports and errors call it.
+    /// Sets the name, which reports and errors use.
     #[must_use]
     pub fn named(mut self, name: &str) -> Self {
         self.name = Some(name.to_owned());
         self
     }
 
-    /// What reports and errors call it: its name, or its text.
+    /// Returns the name in reports and errors: its own, or its text.
     pub fn name(&self) -> &str {
         self.name.as_deref().unwrap_or(&self.text)
     }
 
-    /// What it looks for.
+    /// Returns the pattern.
     pub fn pattern(&self) -> &Pattern {
         &self.pattern
     }
 
-    /// The same rule, which leaves a site as it is where what would take its place is refused there.
+    /// Makes the rule leave a match unchanged if its replacement is refused.
     #[must_use]
     pub fn tried(self) -> Self {
         Self { tries: true, ..self }
     }
 
-    /// The same rule, which does not match again what it made.
+    /// Prevents the rule from applying to its own output.
     #[must_use]
     pub fn once(self) -> Self {
         Self { once: true, ..self }
     }
 
-    /// The same rule, which matches only where this holds, as [`Pattern::when`] has it.
+    /// Adds a condition, as [`Pattern::when`] does.
     #[must_use]
     pub fn when(self, condition: impl Fn(&Match) -> Result<(), String> + Send + Sync + 'static) -> Self {
         Self { pattern: self.pattern.when(condition), ..self }
     }
 
-    /// The same rule without limits on element types and ranks.
+    /// Returns the same rule without limits on element types and ranks.
     pub(crate) fn trusted(mut self) -> Self {
         self.pattern.needs_floats = false;
         self.pattern.allowed.ranks = true;
         self
     }
 
-    /// The operation and, where the pattern says it, the operation set of the layer at which it matches.
+    /// Returns the operation and, if the pattern names it, the operation set of the root.
     pub(crate) fn root(&self) -> Option<(&str, Option<&str>)> {
         let root = apply::root_of(&self.pattern)?;
         Some((&root.operation, root.version.as_deref()))
     }
 
-    /// As [`Pattern::miss`].
+    /// Does the same as [`Pattern::miss`].
     pub(crate) fn miss(&self, graph: &Graph, weights: &Weights, layer: &Layer) -> Option<(usize, String)> {
         self.pattern.miss(graph, weights, layer)
     }
 
-    /// The right side that [`writes`](Pattern::writes) gives for a match.
+    /// Returns the right side that [`writes`](Pattern::writes) gives for a match.
     fn written(&self, write: &Writer, matched: &Match) -> Result<Side, EditError> {
         let right = write(matched).map_err(EditError::Other)?;
         let side = parse::right_side(&right, &self.pattern);
@@ -245,7 +245,7 @@ impl Rule {
     }
 }
 
-/// Makes what takes the place of a match: every verb of [`Edit`], and shorter ones.
+/// Editor for the replacement of a match: every method of [`Edit`], and shorter ones.
 #[derive(Debug)]
 pub struct New<'e, 'm> {
     edit: &'e mut Edit<'m>,
@@ -266,18 +266,18 @@ impl<'m> DerefMut for New<'_, 'm> {
 }
 
 impl New<'_, '_> {
-    /// Puts a layer into the graph, and gives its first output.
+    /// Adds a layer to the graph, and returns its first output.
     ///
     /// # Errors
-    /// As [`Edit::add`].
+    /// The errors of [`Edit::add`].
     pub fn add(&mut self, new: NewLayer, inputs: &[Output]) -> Result<Output, EditError> {
         Ok(self.edit.add(new, inputs)?.output(0))
     }
 
-    /// Adds a constant of this type: integers are rounded towards zero.
+    /// Adds a constant of this type; fractions of integers are cut off.
     ///
     /// # Errors
-    /// As [`Edit::constant`], and where the type does not hold the values.
+    /// The errors of [`Edit::constant`], and values that the type cannot hold.
     pub fn constant(&mut self, ty: ElementType, dims: &[i64], values: &[f64]) -> Result<Output, EditError> {
         let lengths = dims.iter().map(|&dim| usize::try_from(dim)).collect::<Result<_, _>>();
         let lengths = lengths.map_err(|_| EditError::Other(format!("a dim of {dims:?} is negative")))?;
@@ -288,21 +288,21 @@ impl New<'_, '_> {
     }
 }
 
-/// What takes the place of a match.
+/// The replacement of a match.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Replacement {
-    /// The root becomes this layer with these inputs: [`Replacement::layer`].
+    /// The root is replaced in place by this layer with these inputs: [`Replacement::layer`].
     Layer(Box<NewLayer>, Vec<Output>),
-    /// Consumers of the root's first output use this tensor instead. The root's own first output says that the root stays, as
-    /// edits of it left it.
+    /// Consumers of the root's first output use this tensor instead. If it is that output itself, the root is kept with
+    /// the edits that it got.
     Tensor(Output),
-    /// Consumers of the root's outputs use these tensors instead, one for each.
+    /// Consumers of the root's outputs use these tensors instead, one for each output.
     Tensors(Vec<Output>),
 }
 
 impl Replacement {
-    /// The root becomes this layer with these inputs.
+    /// Replaces the root in place by this layer with these inputs.
     #[must_use]
     pub fn layer(new: NewLayer, inputs: &[Output]) -> Self {
         Self::Layer(Box::new(new), inputs.to_vec())
@@ -315,17 +315,17 @@ impl From<Output> for Replacement {
     }
 }
 
-/// What was applied where.
+/// Result of a rewrite: the rules that were applied, and the layers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Report {
-    /// Every application, in their order.
+    /// Every application, in order.
     pub applied: Vec<Site>,
-    /// The sites that refused a rule which may skip them.
+    /// The matches that a rule with `try` left unchanged.
     pub skipped: Vec<Skipped>,
 }
 
-/// A site that was left as it is.
+/// A match that was left unchanged.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Skipped {
@@ -333,7 +333,7 @@ pub struct Skipped {
     pub rule: String,
     /// The layer at which its pattern matched.
     pub layer: LayerRef,
-    /// Why nothing could take its place.
+    /// The reason why no replacement was possible.
     pub reason: String,
 }
 
@@ -347,7 +347,7 @@ impl Display for Skipped {
     }
 }
 
-/// One application of a rule.
+/// An application of a rule.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Site {
@@ -355,9 +355,9 @@ pub struct Site {
     pub rule: String,
     /// The layer at which its pattern matched.
     pub layer: LayerRef,
-    /// The layers that came.
+    /// The layers that were added.
     pub added: Vec<LayerRef>,
-    /// The layers that went.
+    /// The layers that were removed.
     pub removed: Vec<LayerRef>,
     /// Values that new constants lose.
     #[serde(flatten)]
@@ -380,59 +380,59 @@ impl IntoIterator for Report {
     }
 }
 
-/// Why a model was not rewritten. It is as it was.
+/// Reason why a model was not rewritten. The model is unchanged.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum RewriteError {
-    /// What takes the place of a match cannot be made there.
+    /// The replacement of a match cannot be built there.
     #[error("rule `{rule}` cannot be applied at {}: {reason}", place(.layer))]
     Refused {
         /// The rule.
         rule: String,
-        /// Where it matched.
+        /// The layer of the match.
         layer: LayerRef,
         /// The reason.
         reason: String,
     },
-    /// A tensor that something uses would have another type, or a shape of which less is known.
+    /// A used tensor would have another type, or a less known shape.
     #[error("rule `{rule}` would change {}: it is {was}, and would be {becomes}", place(.layer))]
     Changes {
         /// The rule.
         rule: String,
-        /// Where it matched.
+        /// The layer of the match.
         layer: LayerRef,
         /// The type and shape before.
         was: String,
         /// The type and shape afterwards.
         becomes: String,
     },
-    /// The model would have an error that it did not have.
+    /// The model would have a new error.
     #[error("{} would break the model: {error}", list(.rules))]
     Breaks {
         /// The rules that were applied.
         rules: Vec<String>,
-        /// The error.
+        /// Returns the error message.
         error: String,
     },
-    /// Rules match what they make, for ever.
+    /// Rules match their own output without end.
     #[error("{} again, last at {}: ask in a pattern for something that no replacement has", endless(.rules), place(.layer))]
     Endless {
         /// The rules.
         rules: Vec<String>,
-        /// Where one of them was applied last.
+        /// The layer of the last application.
         layer: LayerRef,
     },
 }
 
 impl RewriteError {
-    /// The same as what a report says of a site that was skipped.
+    /// Returns the error as an entry of the report's skipped matches.
     fn to_skipped(&self) -> Option<Skipped> {
         let (Self::Refused { rule, layer, .. } | Self::Changes { rule, layer, .. }) = self else { return None };
         let (_, reason) = self.at(layer)?;
         Some(Skipped { rule: rule.clone(), layer: layer.clone(), reason })
     }
 
-    /// The rule that was refused at a layer, and why.
+    /// Returns the rule that was refused at a layer, and the reason.
     pub(crate) fn at(&self, at: &LayerRef) -> Option<(&str, String)> {
         match self {
             Self::Refused { rule, layer, reason } if layer == at => Some((rule, reason.clone())),

@@ -1,4 +1,4 @@
-//! Arithmetic in graphs as products and sums, however it is grouped and spelled.
+//! Arithmetic in graphs as products and sums, independent of grouping and spelling.
 
 use smallvec::{SmallVec, smallvec};
 use typelift_promote::ElementType;
@@ -12,12 +12,12 @@ const MOST_FORMS: usize = 24;
 /// Limit on the leaves of a form.
 const MOST_LEAVES: usize = 8;
 
-/// A part of a product with its exponent, or of a sum with its sign.
+/// Factor of a product with its exponent, or summand with its sign.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Leaf {
     pub(super) what: What,
     pub(super) power: f64,
-    /// Whether it leaves the shape of what it is combined with.
+    /// True if it does not change the shape of the other operands.
     pub(super) keeps_shape: bool,
 }
 
@@ -28,7 +28,7 @@ pub(super) enum What {
     Number(f64),
 }
 
-/// A way to see a tensor as a product or a sum.
+/// A representation of a tensor as a product or a sum.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Form {
     pub(super) leaves: SmallVec<[Leaf; 4]>,
@@ -37,7 +37,7 @@ pub(super) struct Form {
 }
 
 impl Form {
-    /// The tensor as it is.
+    /// Returns the form with the tensor as its only leaf.
     pub(super) fn closed(tensor: Output) -> Self {
         let leaf = Leaf { what: What::Tensor(tensor), power: 1.0, keeps_shape: true };
         Self { leaves: smallvec![leaf], layers: SmallVec::new() }
@@ -67,8 +67,8 @@ impl Form {
 }
 
 impl Subject<'_> {
-    /// Gives the ways to see a tensor as a chain, with a limited number of parts that are not constant, the ones with the fewest
-    /// layers first, until one is accepted.
+    /// Passes the representations of a tensor as a chain to a function until one is accepted, those with the fewest
+    /// layers first. The number of parts that are not constant is limited.
     pub(super) fn any_form(
         &self,
         kind: ChainKind,
@@ -76,7 +76,7 @@ impl Subject<'_> {
         most: usize,
         mut accepts: impl FnMut(&Form) -> bool,
     ) -> bool {
-        // Each with its first leaf that may be opened: those before it are opened in other forms.
+        // Each form is paired with its first leaf that may be expanded: leaves before it are expanded in other forms.
         let mut forms: SmallVec<[(Form, usize); 2]> = smallvec![(Form::closed(tensor), 0)];
         let mut at = 0;
         while at < forms.len() && forms.len() < MOST_FORMS {
@@ -102,7 +102,7 @@ impl Subject<'_> {
         false
     }
 
-    /// The parts of what a layer computes, if it is arithmetic of this kind and only this chain uses it.
+    /// Returns the operands of a layer, if it is arithmetic of this kind and used only by this chain.
     fn open(&self, kind: ChainKind, leaf: Leaf, is_root: bool) -> Option<(LayerId, SmallVec<[Leaf; 2]>)> {
         let What::Tensor(tensor) = leaf.what else { return None };
         let layer = self.graph.layer(tensor.layer)?;
@@ -169,12 +169,12 @@ impl Subject<'_> {
         Some(Leaf { what, power, keeps_shape })
     }
 
-    /// Whether a tensor is the number 1, so that dividing by something is nothing but its reciprocal.
+    /// True if a tensor is the number 1, so that dividing it gives a reciprocal.
     fn is_reciprocal(&self, tensor: Output) -> bool {
         self.is_constant(tensor) && self.number(tensor) == Some(1.0)
     }
 
-    /// Whether a layer gives the shape of `other`, whatever the shape of a constant beside it.
+    /// True if the result of a layer has the shape of `other`, for any shape of its constant operand.
     fn keeps(&self, layer: &Layer, constant: Option<Output>, other: Option<Output>) -> bool {
         let shape = |tensor: Option<Output>| self.graph.output(tensor?).map(|port| port.shape());
         let (Some(constant), Some(other), true) = (shape(constant), shape(other), self.is_inferred) else {
@@ -193,7 +193,7 @@ impl Subject<'_> {
     }
 }
 
-/// The operations that a chain is made of.
+/// Returns the operations of a chain.
 pub(super) fn operations(kind: ChainKind) -> &'static [&'static str] {
     match kind {
         ChainKind::Product => &["Multiply", "Divide", "Power", "Sqrt", "Negative"],

@@ -1,4 +1,4 @@
-//! Patterns, and what they match.
+//! Patterns and matches.
 
 use std::fmt::{self, Debug, Display, Formatter};
 use std::str::FromStr;
@@ -20,8 +20,8 @@ use crate::rewrite::notation::NotationError;
 
 type Condition = Arc<dyn Fn(&Match) -> Result<(), String> + Send + Sync>;
 
-/// What a rule looks for, in the [notation](crate::notation): operations, arithmetic in any order, names and conditions. With
-/// something to take its place it becomes a [`Rule`].
+/// Pattern of a rule in the [notation](crate::notation): operations, arithmetic in any order, names and conditions.
+/// With a replacement it becomes a [`Rule`].
 ///
 /// ```
 /// # use typelift::rewrite::Pattern;
@@ -37,7 +37,7 @@ pub struct Pattern {
     pub(super) names: Vec<Name>,
     pub(super) variables: Vec<String>,
     pub(super) predicates: Vec<Predicate>,
-    /// How the second root and those after it are found.
+    /// The links to the second root and later ones.
     pub(super) links: Vec<Link>,
     pub(super) condition: Option<Condition>,
     /// Limits that the text lifts.
@@ -76,8 +76,8 @@ impl Debug for Pattern {
 }
 
 impl Pattern {
-    /// The same pattern, which matches only where this holds; the reason why it does not is what
-    /// [`explain`](crate::Model::explain) says.
+    /// Adds a condition. If it returns an error, the pattern does not match, and [`explain`](crate::Model::explain)
+    /// shows the reason.
     ///
     /// ```
     /// # use typelift::rewrite::Pattern;
@@ -98,8 +98,8 @@ impl Pattern {
         self
     }
 
-    /// The rule that puts this in the place of a match: a layer that the root becomes, or tensors that take the place of its
-    /// outputs. Types and shapes of new layers are inferred.
+    /// Creates the rule that replaces a match: with a layer for the root, or with tensors for its outputs. Types and
+    /// shapes of new layers are inferred.
     ///
     /// ```
     /// use typelift::{graph::NewLayer, rewrite::{Pattern, Replacement}};
@@ -114,7 +114,7 @@ impl Pattern {
     /// # Ok::<(), typelift::notation::NotationError>(())
     /// ```
     ///
-    /// All verbs of [`Edit`](crate::Edit) are there:
+    /// All methods of [`Edit`](crate::Edit) are available:
     /// ```
     /// # use typelift::{Model, rewrite::Pattern};
     /// # let mut model = Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
@@ -134,8 +134,8 @@ impl Pattern {
         Rule::new(self, Right::Code(code))
     }
 
-    /// The rule whose right side depends on the match: text in the notation, or the reason why there is none and the pattern
-    /// does not match.
+    /// Creates a rule whose right side depends on the match: a function returns text in the notation, or the reason why
+    /// the pattern does not match.
     ///
     /// ```
     /// # use typelift::rewrite::Pattern;
@@ -154,14 +154,14 @@ impl Pattern {
         Rule::new(self.when(move |m| written(m).map(drop)), Right::Written(text))
     }
 
-    /// How much of it fits at a layer, and why the rest does not; `None` if it matches.
+    /// Returns the number of terms that match at a layer, and the reason why the rest does not; `None` if all match.
     pub(crate) fn miss(&self, graph: &Graph, weights: &Weights, layer: &Layer) -> Option<(usize, String)> {
         let miss = matching::miss(&matching::Subject::new(graph, weights), self, layer)?;
         Some((miss.progress, miss.reason))
     }
 }
 
-/// A name that a pattern does not have, or that stands for nothing in a match.
+/// A name that a pattern does not have, or that is absent in a match.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{reason}; the match has {}", if .known.is_empty() { "no such names".to_owned() } else { .known.join(", ") })]
 pub struct UnknownName {
@@ -181,7 +181,7 @@ impl From<UnknownName> for EditError {
     }
 }
 
-/// A place where a pattern matches, as conditions and replacements in Rust see it.
+/// A match of a pattern, for conditions and replacements in Rust.
 #[derive(Clone, Debug)]
 pub struct Match {
     root: Layer,
@@ -235,24 +235,24 @@ impl Match {
         }
     }
 
-    /// The layer at which the pattern matches.
+    /// Returns the layer at which the pattern matches.
     pub fn root(&self) -> &Layer {
         &self.root
     }
 
-    /// What feeds it.
+    /// Returns its inputs.
     pub fn inputs(&self) -> &[Output] {
         &self.inputs
     }
 
-    /// The names of its tensors, and of constants that were computed.
+    /// Iterates over the names of its tensors and computed constants.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         let has_tensor = |name: &str| self.find(name).is_some();
         let numbers = self.constants.iter().map(|(name, _)| name.as_str()).filter(move |name| !has_tensor(name));
         self.tensors.iter().map(|(name, ..)| name.as_str()).chain(numbers)
     }
 
-    /// Its variables, without their `$`, and their values.
+    /// Iterates over its variables, without their `$`, and their values.
     pub fn attributes(&self) -> impl Iterator<Item = (&str, &str)> {
         self.variables.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
@@ -261,10 +261,10 @@ impl Match {
         self.tensors.iter().find(|(known, ..)| known == name)
     }
 
-    /// The tensor of a name.
+    /// Returns the tensor of a name.
     ///
     /// # Errors
-    /// The match does not have that name, or it means constants that were computed.
+    /// A name that the match does not have, or that is bound to computed constants.
     pub fn tensor(&self, name: &str) -> Result<Output, UnknownName> {
         let known = || self.tensors.iter().filter(|tensor| tensor.1.is_some()).map(|(name, ..)| format!("`{name}`"));
         let error = |reason| UnknownName { reason, known: known().collect() };
@@ -275,10 +275,10 @@ impl Match {
         }
     }
 
-    /// The tensors of a list, `xs...`, in the order of the inputs or outputs that they are.
+    /// Returns the tensors of a list, `xs...`, in the order of inputs or outputs.
     ///
     /// # Errors
-    /// The match does not have that list.
+    /// A list that the match does not have.
     ///
     /// ```
     /// # use typelift::rewrite::Pattern;
@@ -297,25 +297,25 @@ impl Match {
         })
     }
 
-    /// Its lists, and the tensors of each.
+    /// Iterates over its lists and their tensors.
     pub fn lists(&self) -> impl Iterator<Item = (&str, &[Output])> {
         self.lists.iter().map(|(name, tensors)| (name.as_str(), &**tensors))
     }
 
-    /// The element type of a tensor.
+    /// Returns the element type of a tensor.
     pub fn element_type(&self, name: &str) -> Option<ElementType> {
         self.find(name).map(|(.., ty, _)| *ty)
     }
 
-    /// The shape of a tensor.
+    /// Returns the shape of a tensor.
     pub fn shape(&self, name: &str) -> Option<&Shape> {
         self.find(name).map(|(.., shape)| shape)
     }
 
-    /// The value of a variable, which is named without its `$`.
+    /// Returns the value of a variable, named without its `$`.
     ///
     /// # Errors
-    /// The match does not have that variable.
+    /// A variable that the match does not have.
     pub fn attribute(&self, variable: &str) -> Result<&str, UnknownName> {
         let found = self.variables.iter().find(|(known, _)| known == variable);
         found.map(|(_, value)| value.as_str()).ok_or_else(|| UnknownName {
@@ -324,7 +324,7 @@ impl Match {
         })
     }
 
-    /// The values of a constant, if it has few enough.
+    /// Returns the values of a small constant.
     pub fn constant(&self, name: &str) -> Option<&[f64]> {
         self.constants.iter().find(|(known, _)| known == name).map(|(_, values)| values.as_slice())
     }

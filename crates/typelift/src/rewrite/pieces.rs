@@ -1,4 +1,4 @@
-//! Slices that together take a tensor apart: one split does what they do.
+//! Slices that together cover a tensor, which one split can replace.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -16,7 +16,7 @@ use crate::model::graph::{EditError, Graph, Layer, LayerId, Model, NewLayer, Out
 use crate::model::weights::Weights;
 use crate::ops::values::array::Array;
 
-/// The groups of slices that leave nothing of a tensor out, and take nothing of it twice.
+/// Returns the groups of slices that cover a tensor exactly once.
 pub(super) fn groups(
     model: &Model,
     graph: &Graph,
@@ -53,7 +53,7 @@ pub(super) fn groups(
     found
 }
 
-/// Puts one split in the place of slices.
+/// Replaces slices by one split.
 pub(super) fn split(
     edit: &mut Edit<'_>,
     bound: &Bindings,
@@ -79,14 +79,14 @@ pub(super) fn split(
     })
 }
 
-/// A slice that takes a part of one axis, and all of the others.
+/// Returns the range of a slice that cuts one axis and keeps the others.
 fn piece(graph: &Graph, weights: &Weights, layer: &Layer) -> Option<(Output, usize, Range<usize>)> {
     if !["Slice", "StridedSlice"].contains(&operation_of(layer)) {
         return None;
     }
     let source = graph.producer(layer.id().input(0))?;
     let dims = graph.output(source)?.shape().dims()?;
-    // An axis of unknown length is whole if its slice has no end.
+    // An axis of unknown length is complete if its slice has no end.
     let lengths: Vec<_> = dims.iter().map(|dim| dim.value().map_or(usize::MAX, |dim| dim as usize)).collect();
     let cut = cut(graph, weights, layer, &lengths)?;
     let mut parts = cut.into_iter().enumerate().filter(|(axis, range)| *range != (0..lengths[*axis]));
@@ -94,7 +94,7 @@ fn piece(graph: &Graph, weights: &Weights, layer: &Layer) -> Option<(Output, usi
     (parts.next().is_none() && lengths[axis] != usize::MAX && !range.is_empty()).then_some((source, axis, range))
 }
 
-/// What a slice takes along each axis of its input, which is as long as this, one element after the other.
+/// Returns the range that a slice with step 1 covers on each axis of its input of these lengths.
 pub(super) fn cut(graph: &Graph, weights: &Weights, layer: &Layer, lengths: &[usize]) -> Option<Vec<Range<usize>>> {
     let sources = graph.producers(layer.id());
     let numbers = |at: usize| -> Option<Vec<i64>> {

@@ -27,7 +27,7 @@ impl Limits {
         self.0.borrow_mut().entry(rule).or_insert((layer, reason, 0)).2 += 1;
     }
 
-    /// An entry of the report for each rule.
+    /// Returns an entry of the report for each rule.
     pub(super) fn to_skipped(&self, rules: &[Rule]) -> Vec<Skipped> {
         let limits = self.0.borrow();
         let skipped = limits.iter().map(|(&rule, (layer, reason, count))| {
@@ -45,8 +45,8 @@ impl Subject<'_> {
         tensors.min_by_key(|&tensor| self.graph.consumers(tensor).take(64).count())
     }
 
-    /// The layers that a link leads to from a tensor and that no match has, the nearest to a layer first: the position in the
-    /// order of computation counts. With them, how many there are if not all are tried.
+    /// Returns the layers that a link reaches from a tensor and that no match uses, those nearest to a layer in
+    /// computation order first. If not all are tried, it also returns their number.
     fn downstream(&self, link: &Link, tensor: Output, near: LayerId) -> (Vec<LayerId>, Option<usize>) {
         let mut all = self.downstream.borrow_mut();
         let known = all.entry((link.clone(), tensor)).or_insert_with(|| {

@@ -84,7 +84,7 @@ pub(super) fn needs_floats(pattern: &Pattern, right: &Side) -> bool {
     !pattern.allowed.integers && !names_integers && (has_arithmetic || operations(&pattern.side) != operations(right))
 }
 
-/// The limit of a rule that a match is beyond.
+/// Returns the limit of a rule that a match is beyond.
 pub(super) fn objection(subject: &Subject, pattern: &Pattern, bound: &Bindings) -> Option<String> {
     let layers = || bound.layers.iter().filter_map(|&(id, _)| subject.graph.layer(id));
     let of_integers = || layers().find_map(|layer| Some((layer, integer_type(layer)?)));
@@ -99,7 +99,7 @@ pub(super) fn objection(subject: &Subject, pattern: &Pattern, bound: &Bindings) 
     Some(format!("{layer} combines a constant with axes and a tensor of unknown rank; `allow ranks` lifts that"))
 }
 
-/// The integer type that a layer computes.
+/// Returns the integer type that a layer computes.
 fn integer_type(layer: &Layer) -> Option<ElementType> {
     let moves = layer.operation().map(Operation::name).is_some_and(|name| MOVES.contains(&name));
     let computes = |ty: &ElementType| !ty.is_float() && *ty != ElementType::Boolean && *ty != ElementType::Dynamic;

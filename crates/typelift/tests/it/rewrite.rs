@@ -47,8 +47,8 @@ fn the_root_stays_and_the_rest_goes() {
 /// A rule, a graph, and texts in the graph, each with a replacement.
 type Miss = (&'static str, &'static str, &'static [(&'static str, &'static str)]);
 
-/// Rewrites that match these graphs, each with single changes of the graph that prevent the match: a value, an
-/// attribute, a shared use, the order of inputs, a type, the boundary of a body.
+/// Rewrites that match these graphs, each with small changes of the graph that prevent the match. A change concerns a
+/// value, an attribute, a shared use, the order of inputs, a type, or the boundary of a body.
 const MISSES: &[Miss] = &[
     (
         RULE,

@@ -49,7 +49,7 @@ fn asks_for_types(it: &Diagnostic) -> bool {
     })
 }
 
-/// The conversions to try, the one that changes least first.
+/// Returns the conversions to try, the one that changes least first.
 fn conversions() -> impl Iterator<Item = (Option<Rules>, Align)> {
     let unsafely = openvino::Options { promote_unsafe: true, ..openvino::Options::default() };
     let setting = Rules { name: "openvino", setting: Some("promote-unsafe") };
@@ -82,7 +82,7 @@ impl<'a> Trial<'a> {
     /// Returns the types of the new Converts before the layers of a finding; `None` if the finding is not fixed.
     fn inserted_for(&self, it: &Diagnostic) -> Option<Vec<(ElementType, ElementType)>> {
         let layers: Vec<_> =
-            if it.victims.is_empty() { it.layer.iter().collect() } else { it.victims.iter().collect() };
+            if it.consequences.is_empty() { it.layer.iter().collect() } else { it.consequences.iter().collect() };
         let remains = |error: &Diagnostic| {
             error.code == it.code && error.layer.as_ref().is_some_and(|layer| layers.contains(&layer))
         };
@@ -92,7 +92,7 @@ impl<'a> Trial<'a> {
         Some(layers.iter().flat_map(|layer| self.converts_before(layer)).collect())
     }
 
-    /// The types of the new Converts that feed a layer.
+    /// Returns the types of the new Converts that feed a layer.
     fn converts_before(&self, layer: &LayerRef) -> Vec<(ElementType, ElementType)> {
         let Some(graph) = self.model.graph_at(&layer.place) else { return Vec::new() };
         let producers = graph.producers(layer.id).into_iter().flatten();

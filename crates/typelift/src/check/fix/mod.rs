@@ -76,11 +76,11 @@ fn join(found: &mut [Diagnostic], at: usize, fixed: &HashSet<FindingKey>) -> Vec
     let labels: Vec<_> = others.iter().filter_map(|&other| Some((found[other].labels.first()?.span, other))).collect();
     let labels: Vec<_> =
         labels.into_iter().take(CONSEQUENCES).map(|(span, at)| (span, found[at].message.clone())).collect();
-    let victims: Vec<_> = others.iter().filter_map(|&other| found[other].layer.clone()).collect();
+    let consequences: Vec<_> = others.iter().filter_map(|&other| found[other].layer.clone()).collect();
     let it = &mut found[at];
     it.severity = it.severity.max(severity.unwrap_or(it.severity));
     it.labels.extend(labels.into_iter().map(|(span, message)| Label { span, message }));
-    it.victims.extend(victims.into_iter().filter(|layer| Some(layer) != it.layer.as_ref()));
+    it.consequences.extend(consequences.into_iter().filter(|layer| Some(layer) != it.layer.as_ref()));
     if count > CONSEQUENCES {
         it.notes.push(format!("{} more findings follow from it", count - CONSEQUENCES));
     }

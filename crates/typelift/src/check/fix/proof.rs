@@ -146,7 +146,7 @@ impl Case<'_> {
         if is_source(layer) {
             return self.of_source(layer, name).filter(|_| !is_readable || self.is_contradicted(layer, name));
         }
-        // A flag that can be read says what was meant, and a layer is not to blame for what it is given.
+        // A readable flag is intended, and a layer is not the cause of a wrong input.
         let is_flag = matches!(row.kind, AttrKind::Bool) && is_readable;
         if is_flag || self.is_given_other(layer) || matches!(row.kind, AttrKind::Text | AttrKind::Texts) {
             return None;
@@ -204,8 +204,9 @@ impl Case<'_> {
         }
     }
 
-    /// True if an attribute that can be read is wrong by more than its port: the bytes of a constant are those that the port
-    /// declares, or OpenVINO refuses what follows from a Parameter. A new shape of a Parameter may be what its author wants.
+    /// True if more than the layer's own port contradicts a readable attribute. Either the bytes of a constant match
+    /// its port's declaration, or OpenVINO refuses the consequences of a Parameter. An author may want a new shape of a
+    /// Parameter.
     fn is_contradicted(&self, layer: &Layer, name: &str) -> bool {
         let Some(site) = Site::new(self.model, self.graph, self.edges, layer) else { return false };
         if !ops::is_constant(layer) {

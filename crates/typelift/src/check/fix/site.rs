@@ -72,7 +72,7 @@ impl<'a> Site<'a> {
         tag.name.text(self.source()) == name
     }
 
-    /// The `<data>` of the layer.
+    /// Returns the `<data>` of the layer.
     pub(super) fn data(&self) -> Option<&Tag> {
         self.tags.iter().find(|tag| tag.parent == Some(0) && self.is(tag, "data"))
     }
@@ -96,14 +96,14 @@ impl<'a> Site<'a> {
         })
     }
 
-    /// The tags of the ports on one side.
+    /// Returns the tags of the ports on one side.
     pub(super) fn ports(&self, direction: Direction) -> Vec<&Tag> {
         let list = if direction == Direction::Input { "input" } else { "output" };
         let is_list = |at: usize| self.tags[at].parent == Some(0) && self.is(&self.tags[at], list);
         self.tags.iter().filter(|tag| self.is(tag, "port") && tag.parent.is_some_and(is_list)).collect()
     }
 
-    /// The tags in the port maps and back edges of the layer's own bodies.
+    /// Returns the tags in the port maps and back edges of the layer's own bodies.
     pub(super) fn joints(&self) -> impl Iterator<Item = &Tag> {
         let joins = |at: usize| {
             let name = self.tags[at].name.text(self.source());
@@ -143,7 +143,7 @@ impl<'a> Site<'a> {
         (!edits.is_empty()).then_some(edits)
     }
 
-    /// An element from its start tag to its end tag.
+    /// Returns an element from its start tag to its end tag.
     pub(super) fn element(&self, tag: &Tag) -> Span {
         if tag.span.text(self.source()).ends_with("/>") {
             return tag.span;
@@ -154,7 +154,7 @@ impl<'a> Site<'a> {
         Span { start: tag.span.start, end: tag.span.end + length as u32 }
     }
 
-    /// The text between the tags of an element without children.
+    /// Returns the text between the tags of an element without children.
     fn content(&self, tag: &Tag) -> Span {
         let rest = self.source().get(tag.span.end as usize..).unwrap_or_default();
         let length = rest.find('<').unwrap_or_default();
@@ -175,7 +175,7 @@ impl<'a> Site<'a> {
     }
 }
 
-/// The edges of a graph, as they are written.
+/// Returns the edges of a graph, as they are written.
 pub(super) fn edges(source: &str, graph: &Graph) -> Vec<EdgeText> {
     let tags = xml::tags(source, graph.edges_span.unwrap_or_default());
     let edge = |tag: &Tag| {
@@ -188,19 +188,19 @@ pub(super) fn edges(source: &str, graph: &Graph) -> Vec<EdgeText> {
     tags.iter().filter_map(edge).collect()
 }
 
-/// An attribute at the end of a tag.
+/// Returns an attribute at the end of a tag.
 pub(super) fn insert_attribute(tag: &Tag, name: &str, value: &str) -> TextEdit {
     let end = tag.attributes.last().map_or(tag.name.end, |(_, value)| value.end + 1);
     TextEdit::new(Span { start: end, end }, format!(" {name}=\"{value}\""))
 }
 
-/// The graph that a layer is in, and the layer.
+/// Returns the graph that a layer is in, and the layer.
 pub(super) fn find<'a>(model: &'a Model, wanted: &LayerRef) -> Option<(&'a Graph, &'a Layer)> {
     let graph = model.graph_at(&wanted.place)?;
     Some((graph, graph.layer(wanted.id)?))
 }
 
-/// The innermost graph around a place in the text, for findings that name no layer.
+/// Returns the innermost graph around a place in the text, for findings that name no layer.
 pub(super) fn graph_at(model: &Model, span: Span) -> &Graph {
     let holds = |graph: &Graph| graph.span.is_some_and(|it| it.start <= span.start && span.end <= it.end);
     let length = |graph: &Graph| graph.span.map_or(u32::MAX, |it| it.end - it.start);

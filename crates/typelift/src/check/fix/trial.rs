@@ -1,4 +1,4 @@
-//! What a text amounts to: read, inferred and checked in memory.
+//! Reads, infers and checks a text in memory, and compares the result with an earlier one.
 
 use std::sync::Arc;
 
@@ -43,13 +43,13 @@ impl PortSet {
     }
 }
 
-/// How sound a text is.
+/// The faults that are left in a text.
 pub(super) struct Soundness {
     /// Errors and warnings.
     findings: Known,
     has_errors: bool,
     ports: Ports,
-    /// The findings of the text before that are gone here.
+    /// The findings of the earlier text that this text does not have.
     fixed: HashSet<FindingKey>,
     wiring: Wiring,
 }
@@ -112,13 +112,13 @@ impl Wiring {
 /// Ports that do not say what their tensors are.
 #[derive(Default)]
 struct Ports {
-    /// Those whose tensor is not what they declare.
+    /// The ports whose tensors differ from their declarations.
     deviating: PortSet,
-    /// Those of whose tensor nothing is known, although they declare it.
+    /// The ports with a declaration whose tensors are unknown.
     unknown: PortSet,
 }
 
-/// What reading, inference and checks find in a text.
+/// Returns the model of a text and the findings of reading, inference and checks.
 pub(crate) fn examine(source: &Arc<String>, weights: &Weights) -> (Option<Model>, Vec<Diagnostic>) {
     let (model, found) = read(source, weights, |_| false).unwrap_or_default();
     let found = match &model {
@@ -146,7 +146,7 @@ fn read(
 }
 
 impl Soundness {
-    /// That of a text, by all that was found in it.
+    /// Returns the state of a text from its findings.
     pub(super) fn new(model: &Model, found: &[Diagnostic]) -> Self {
         Self::of(Some(model), found, Ports::new(model))
     }
@@ -168,8 +168,8 @@ impl Soundness {
         !self.wiring.is_broken && !self.wiring.has_gap && !self.wiring.has_unused
     }
 
-    /// That of a text that should have fewer findings of each of these kinds than there were; `None` where it has as many of
-    /// one, or where something is wrong that was not before, as far as that was known.
+    /// Returns the state of a text that should have fewer findings of each of these kinds. `None` if one kind has as
+    /// many as before, or if a new fault is known.
     pub(super) fn without(
         targets: &HashSet<FindingKey>,
         before: &Self,
@@ -201,22 +201,22 @@ impl Soundness {
         self.has_errors
     }
 
-    /// Whether constants share some of their bytes, so that what they hold is in doubt.
+    /// True if constants share bytes, so that their contents are in doubt.
     pub(super) fn doubts_constants(&self) -> bool {
         self.findings.has(Code::OverlappingConstants)
     }
 
-    /// How much is wrong: nothing that counts more can be made up for by what counts less.
+    /// Returns a number that grows with the faults. A more serious fault outweighs any number of less serious ones.
     pub(super) fn faults(&self) -> usize {
         self.findings.len() + self.ports.deviating.ports.len() + self.ports.unknown.ports.len()
     }
 
-    /// The findings of the text before that are gone here.
+    /// The findings of the earlier text that this text does not have.
     pub(super) fn fixed(&self) -> &HashSet<FindingKey> {
         &self.fixed
     }
 
-    /// Whether a port deviates of whose tensor nothing was known before.
+    /// True if a port deviates whose tensor was unknown before.
     pub(super) fn shows_deviations(&self, before: &Self) -> bool {
         !self.ports.deviating.is_subset(&before.ports.deviating)
     }
@@ -265,7 +265,7 @@ impl Ports {
         }
     }
 
-    /// Whether no port deviates that did not before, as far as that was known.
+    /// True if no further port deviates, as far as the earlier state is known.
     fn are_no_worse(&self, before: &Self) -> bool {
         self.deviating.ports.iter().all(|port| before.deviating.has(port) || before.unknown.has(port))
             && self.unknown.is_subset(&before.unknown)

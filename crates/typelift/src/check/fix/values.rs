@@ -73,8 +73,8 @@ impl Site<'_> {
         found
     }
 
-    /// The words for an attribute that is left out with which the outputs are what the ports declare, where they are not
-    /// without it.
+    /// Returns the words for an attribute that is left out with which the outputs are what the ports declare, where
+    /// they are not without it.
     fn left_out(&self, row: &Attr, fitting: &mut Fitting) -> Vec<Candidate> {
         let words: &[&str] = match row.kind {
             AttrKind::Bool => &["true", "false"],
@@ -89,13 +89,14 @@ impl Site<'_> {
         fit.filter_map(|word| self.valued(Evidence::File, row.name, word)).collect()
     }
 
-    /// A candidate that gives an attribute a value.
+    /// Returns a candidate that gives an attribute a value.
     fn valued(&self, evidence: Evidence, name: &str, value: &str) -> Option<Candidate> {
         let change = Change::Value { layer: self.layer.id(), name: name.to_owned(), value: value.to_owned() };
         Some(Candidate::new(evidence, change, vec![self.set(name, value)?]))
     }
 
-    /// The values of two attributes exchanged: those of a pair, and those that can be read only in each other's place.
+    /// Returns the values of two attributes exchanged: those of a pair, and those that can be read only in each other's
+    /// place.
     fn exchanges(&self, only: &dyn Fn(&str) -> bool) -> Vec<Candidate> {
         let Some(operation) = self.layer.operation() else { return Vec::new() };
         let is_clear = |name: &str, text: &str| operation.attribute(name).is_some_and(|row| row.is_clear(text));
@@ -290,7 +291,7 @@ impl Site<'_> {
         edits.map(|edit| Candidate::new(Evidence::File, Change::Other, vec![edit])).collect()
     }
 
-    /// The other layers of the same operation in the graph.
+    /// Returns the other layers of the same operation in the graph.
     fn sisters(&self) -> impl Iterator<Item = &Layer> {
         let is_sister = |layer: &&Layer| layer.ty() == self.layer.ty() && layer.id() != self.layer.id();
         self.graph.unordered().filter(is_sister)
@@ -387,7 +388,7 @@ impl Site<'_> {
     }
 }
 
-/// The values that a text nearly is: the only one that it can mean, or those that it most likely means.
+/// Returns the values that a text nearly is: the only one that it can mean, or those that it most likely means.
 fn near_values(row: &Attr, text: &str) -> Vec<(Evidence, String)> {
     if row.is_clear(text) {
         return Vec::new();
@@ -397,7 +398,7 @@ fn near_values(row: &Attr, text: &str) -> Vec<(Evidence, String)> {
     read.into_iter().chain(likely).collect()
 }
 
-/// The values that a text most likely means, some of its characters left out: `8` for `8 px`, `i32` for `int`.
+/// Returns the values that a text most likely means, some of its characters left out: `8` for `8 px`, `i32` for `int`.
 fn likely_values(row: &Attr, text: &str) -> Vec<String> {
     let near_types = || {
         let near = ElementType::all().filter(|ty| names::distance(ty.name(), text) <= 1);

@@ -32,7 +32,7 @@ pub(super) fn hypotheses(model: &Model, graph: &Graph, edges: &[EdgeText]) -> Ve
     found
 }
 
-/// A number of the file, where it is written.
+/// Returns a number of the file, where it is written.
 fn number(source: &str, tag: &Tag, name: &str) -> Option<(Span, u64)> {
     let span = tag.value(source, name)?;
     Some((span, span.text(source).trim().parse().ok()?))
@@ -98,7 +98,7 @@ fn shifted_ports(source: &str, tags: &[Tag], edges: &[EdgeText]) -> Vec<Candidat
     found
 }
 
-/// The ids of the ports of the layer at a position, on one side.
+/// Returns the ids of the ports of the layer at a position, on one side.
 fn ports(source: &str, tags: &[Tag], layer: usize, side: Direction) -> Vec<(Span, u64)> {
     let list = if side == Direction::Input { "input" } else { "output" };
     let is_list = |at: usize| tags[at].parent == Some(layer) && tags[at].name.text(source) == list;
@@ -131,7 +131,7 @@ fn pasted(source: &str, tags: &[Tag], edges: &[EdgeText]) -> Vec<Candidate> {
     if edits.is_empty() { Vec::new() } else { vec![Candidate::new(Evidence::Near, change, edits)] }
 }
 
-/// A layer from its start tag to its end tag; none where it contains layers of its own.
+/// Returns a layer from its start tag to its end tag; none where it contains layers of its own.
 fn element(source: &str, tag: &Tag) -> Option<Span> {
     if tag.span.text(source).ends_with("/>") {
         return Some(tag.span);
@@ -153,8 +153,8 @@ fn same_text(one: &str, other: &str) -> bool {
     one.split_whitespace().eq(other.split_whitespace())
 }
 
-/// Returns edits for offsets that are all too high by the same number: the first is not 0, and the last constant ends
-/// that many bytes past the end of the weights.
+/// Returns edits for offsets that are all too high by the same number. The first offset is not 0, and the last constant
+/// ends that many bytes past the end of the weights.
 pub(super) fn shifted_offsets(model: &Model) -> Vec<Candidate> {
     let source = &*model.source;
     let Some(length) = model.weights.len() else { return Vec::new() };

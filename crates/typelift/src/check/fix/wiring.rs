@@ -83,7 +83,7 @@ impl Site<'_> {
         })
     }
 
-    /// An edge to a port, where edges are sorted so.
+    /// Returns an edge to a port, where edges are sorted so.
     fn new_edge(&self, from: (u64, u64), port: &InputPort) -> TextEdit {
         let (id, to_port) = (self.layer.id(), port.id());
         let text = format!(
@@ -224,8 +224,8 @@ struct Producer {
     evidence: Evidence,
 }
 
-/// Returns the tensors that `fits` accepts for an input of a layer. These are the tensor with the name that a Result
-/// gives, unused tensors, tensors that feed other layers of the operation in the same role, and the nearest ones.
+/// Returns the tensors that `fits` accepts for an input of a layer. Candidates are the tensor with the name that a
+/// Result gives, unused tensors, inputs of similar layers in the same role, and the nearest tensors.
 fn producers(
     graph: &Graph,
     edges: &[EdgeText],
@@ -254,7 +254,8 @@ fn producers(
             let distance = i128::from(id) - i128::from(source.id().0);
             let count = |count: Option<&usize>| count.copied().unwrap_or_default();
             let sisters = count(same.get(&tensor)) + count(distances.get(&(distance, at)));
-            // One of several outputs is often unused on purpose, and the output of an Assign almost always.
+            // An operation with several outputs often leaves one unused on purpose, and the output of an Assign almost
+            // always is.
             let is_lost = !users.contains(&source.id().0) && ops::kind(source) != LayerKind::Assign;
             let is_named = !given.is_empty() && port.names().iter().any(|name| given.contains(name));
             let evidence = match () {
@@ -270,7 +271,7 @@ fn producers(
     found.into_iter().take(PRODUCERS).map(|(_, producer)| producer).collect()
 }
 
-/// The same edge with other ends: `first` is the place of the layer among the four values.
+/// Returns the same edge with other ends: `first` is the place of the layer among the four values.
 fn redirected(edge: &EdgeText, (layer, port): (u64, u64), first: usize) -> Vec<TextEdit> {
     let now = if first == 0 { edge.from } else { edge.to };
     let mut edits = Vec::new();
@@ -352,7 +353,7 @@ pub(super) fn cycle_edges(model: &Model, graph: &Graph, edges: &[EdgeText], plac
     back.flat_map(|edge| other_sources(model, graph, edges, edge)).collect()
 }
 
-/// An element with its end tag, and the line break before it.
+/// Returns an element with its end tag, and the line break before it.
 fn with_end_tag(source: &str, tag: Span) -> Span {
     let rest = source.get(tag.end as usize..).unwrap_or_default();
     let end = rest.trim_start().starts_with("</edge>").then(|| rest.find('>').map_or(0, |at| at as u32 + 1));
@@ -402,7 +403,7 @@ fn other_sources(model: &Model, graph: &Graph, edges: &[EdgeText], edge: &EdgeTe
     found
 }
 
-/// The change of an edge's start, where it ends at an input of the graph.
+/// Returns the change of an edge's start, where it ends at an input of the graph.
 fn source_of(graph: &Graph, edge: &EdgeText, from: (u64, u64)) -> Change {
     let target = graph.layer(LayerId(edge.to.0));
     let input = target.and_then(|layer| layer.inputs().iter().position(|port| port.id() == edge.to.1));

@@ -25,10 +25,11 @@ use crate::ops::values::conversion::Audit;
 use crate::ops::{self, LayerKind, Operation};
 use crate::text::xml;
 
-/// How many bytes of constants are looked through for values that are not finite, and for those that a Convert destroys.
+/// Limit on the bytes of constants that are searched for values that are not finite, and for values that a Convert
+/// destroys.
 pub(super) const BUDGET: u64 = 64 << 20;
 
-/// What an entry of a port map can be for.
+/// The purposes that an entry of a port map can name.
 const PURPOSES: [&str; 2] = ["current_iteration", "execution_condition"];
 
 /// A lint of one graph.
@@ -297,7 +298,7 @@ impl<'a> Check<'a> {
         let Some(bytes) = usize::try_from(size).ok().and_then(|size| self.weights.read(offset, size)) else { return };
         let (exponent, sign) = if ty == ElementType::F16 { (0x7C00_u16, 0x8000) } else { (0x7F80, 0x8000) };
         let bits = bytes.as_chunks::<2>().0.iter().map(|pair| u16::from_le_bytes(*pair));
-        // Minus infinity is what masks are made of.
+        // Masks consist of minus infinity.
         let odd = bits.filter(|bits| bits & exponent == exponent && *bits != sign | exponent).count();
         if odd > 0 {
             let message = format!("{odd} values of `{}` are infinite or not a number", layer.name());
@@ -333,7 +334,7 @@ impl<'a> Check<'a> {
     }
 }
 
-/// The producers of a layer's inputs with their tensors.
+/// Returns the producers of a layer's inputs with their tensors.
 fn inputs_of<'a>(graph: &'a Graph, layer: &Layer) -> Vec<Option<(&'a Layer, &'a OutputPort)>> {
     let feeds = graph.feeds(layer.id()).into_iter();
     feeds.map(|feed| feed.and_then(|(layer, port)| Some((layer, layer.outputs().get(port)?)))).collect()

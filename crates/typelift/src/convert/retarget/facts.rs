@@ -11,7 +11,7 @@ pub(super) fn list<T: ToString>(numbers: impl IntoIterator<Item = T>) -> String 
     format!("[{}]", numbers.join(", "))
 }
 
-/// The rank of a tensor.
+/// Returns the rank of a tensor.
 pub(super) fn rank(m: &Match, name: &str) -> Result<usize, String> {
     m.shape(name).and_then(|shape| shape.rank()).ok_or_else(|| format!("the rank of {} is not known", input(m, name)))
 }
@@ -28,7 +28,7 @@ pub(super) fn integers(m: &Match, name: &str) -> Option<Vec<i64>> {
     Some(m.constant(name)?.iter().map(|&number| number as i64).collect())
 }
 
-/// The integer that an attribute variable of the pattern holds.
+/// Returns the integer that an attribute variable of the pattern holds.
 pub(super) fn integer(m: &Match, variable: &str) -> Result<i64, String> {
     let text = m.attribute(variable)?;
     text.trim().parse().map_err(|_| format!("`{text}` is not a number"))
@@ -39,7 +39,7 @@ pub(super) fn axis_of(axis: i64, rank: impl FnOnce() -> Result<usize, String>) -
     if axis >= 0 { Ok(axis) } else { Ok(axis + rank()? as i64) }
 }
 
-/// The name of a tensor in messages, such as ``input 1``: users do not know the letter that a rule calls it by.
+/// Returns the name of a tensor in messages, such as ``input 1``: users do not know the letter that a rule calls it by.
 fn input(m: &Match, name: &str) -> String {
     let position = m.inputs().iter().position(|&tensor| m.tensor(name) == Ok(tensor));
     position.map_or_else(|| "an input".to_owned(), |position| format!("input {position}"))

@@ -148,7 +148,7 @@ pub struct Ran {
     pub weights: Vec<UsedWeights>,
     /// The constants of few bits in the model, and the type in which they are used.
     pub stored: Vec<StoredWeights>,
-    /// The executed layers that stand for no layer of the model.
+    /// Returns the executed layers that stand for no layer of the model.
     pub added: Vec<AddedLayer>,
     /// Totals.
     pub counts: Counts,
@@ -183,7 +183,7 @@ impl Ran {
         Ok(matching::Matching::new(model.graph(), execution).ran())
     }
 
-    /// The layer of the model with this name.
+    /// Returns the layer of the model with this name.
     #[must_use]
     pub fn layer(&self, name: &str) -> Option<&RanLayer> {
         self.layers.iter().find(|layer| layer.name == name)

@@ -119,7 +119,7 @@ impl PrecisionMap {
         Self { rows: fold(building.rows) }
     }
 
-    /// The bytes of all constants. Bytes that constants share count once.
+    /// Returns the bytes of all constants. Bytes that constants share count once.
     #[must_use]
     pub fn weight_bytes(&self) -> u64 {
         self.rows.iter().flat_map(|row| &row.weights).map(|weight| weight.bytes).sum()

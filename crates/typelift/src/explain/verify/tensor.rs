@@ -28,7 +28,7 @@ pub struct Tensor {
 }
 
 impl Tensor {
-    /// A tensor of this type and shape with these bytes.
+    /// Creates a tensor of this type and shape with these bytes.
     #[must_use]
     pub fn new(element_type: ElementType, dims: Vec<usize>, bytes: Vec<u8>) -> Self {
         Self { element_type, dims, bytes }

@@ -47,7 +47,7 @@ impl Format {
     /// Every format.
     pub const ALL: &'static [Self] = &[github::FORMAT, sarif::FORMAT];
 
-    /// The text around the pages.
+    /// Returns the text around the pages.
     ///
     /// # Errors
     /// Any error of the serializer. None is expected, because findings hold only text and numbers.
@@ -55,7 +55,7 @@ impl Format {
         (self.frame)()
     }
 
-    /// The findings of one file, which a [`Frame`] makes a document.
+    /// Returns the findings of one file, which a [`Frame`] makes a document.
     ///
     /// # Errors
     /// Any error of the serializer. None is expected, because findings hold only text and numbers.
@@ -63,7 +63,7 @@ impl Format {
         (self.page)(diagnostics, voice)
     }
 
-    /// The findings of one file as a document.
+    /// Returns the findings of one file as a document.
     ///
     /// # Errors
     /// Any error of the serializer. None is expected, because findings hold only text and numbers.

@@ -13,7 +13,7 @@ use crate::findings::{Code, Diagnostic, Diagnostics, LayerRef, TextEdit, Voice};
 
 pub(super) const FORMAT: Format = Format { name: "sarif", about: "A SARIF 2.1.0 log for code scanning", frame, page };
 
-/// A log of one run, cut where its results go: code scanning refuses several runs of one tool.
+/// Returns a log of one run, cut where its results go: code scanning refuses several runs of one tool.
 fn frame() -> io::Result<Frame> {
     let rule = |&code: &Code| Rule {
         id: code.name(),
@@ -32,7 +32,7 @@ fn frame() -> io::Result<Frame> {
     Ok(Frame { open: format!("{before}{results}").into(), between: ",".into(), close: format!("{after}\n").into() })
 }
 
-/// The findings of a file as results of a log, a line each.
+/// Returns the findings of a file as results of a log, a line each.
 fn page(diagnostics: &Diagnostics, voice: Voice<'_>) -> io::Result<String> {
     let lines = Lines::new(diagnostics.source.clone());
     let uri = uri(&diagnostics.file);
@@ -223,7 +223,7 @@ impl Fix {
     }
 }
 
-/// A path as a URI reference.
+/// Returns a path as a URI reference.
 fn uri(path: &str) -> String {
     let mut uri = String::new();
     for byte in path.replace('\\', "/").bytes() {

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::io;
 
-/// A word as it is pasted into a shell.
+/// Returns a word as it is pasted into a shell.
 ///
 /// ```
 /// use typelift::findings::shell_word;

@@ -42,7 +42,7 @@ fn describe_edge(source: &str, edits: &[TextEdit]) -> Option<String> {
     Some(format!("write {} for {}", shortened(&becomes), shortened(tag.text(source))))
 }
 
-/// What an edit does: `write axis="0"`, `add <edge …/>`, `remove groups="2"`.
+/// Describes an edit: `write axis="0"`, `add <edge …/>`, `remove groups="2"`.
 fn words_of(source: &str, edit: &TextEdit) -> String {
     let before = source.get(..edit.span.start as usize).unwrap_or_default();
     let after = source.get(edit.span.end as usize..).unwrap_or_default();
@@ -59,7 +59,7 @@ fn words_of(source: &str, edit: &TextEdit) -> String {
     }
 }
 
-/// The edge or layer that a place is in: ` in <edge …/>`, ` in layer 3 \`sum\``.
+/// Returns the edge or layer that a place is in: ` in <edge …/>`, ` in layer 3 \`sum\``.
 fn owner_of(source: &str, place: Span) -> String {
     let before = source.get(..place.start as usize).unwrap_or_default();
     let open = before.rfind('<').unwrap_or_default();
@@ -76,7 +76,7 @@ fn owner_of(source: &str, place: Span) -> String {
     }
 }
 
-/// The attribute whose value lies between two texts.
+/// Returns the attribute whose value lies between two texts.
 fn attribute_around<'s>(before: &'s str, after: &str) -> Option<&'s str> {
     let quote = before.chars().next_back().filter(|quote| ['"', '\''].contains(quote) && after.starts_with(*quote))?;
     let name = before.strip_suffix(quote)?.trim_end().strip_suffix('=')?.trim_end();
@@ -84,7 +84,7 @@ fn attribute_around<'s>(before: &'s str, after: &str) -> Option<&'s str> {
     Some(&name[start + 1..])
 }
 
-/// An element in one line that can be broken between its parts, cut where it is long.
+/// Returns an element in one line that can be broken between its parts, cut where it is long.
 fn shortened(text: &str) -> String {
     const LONGEST: usize = 160;
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ").replace("><", "> <");

@@ -49,7 +49,7 @@ impl Voice<'_> {
         diagnostic.fixes.iter().find_map(|fix| command_of(fix, file))
     }
 
-    /// A fix as a clause; `None` if this audience is reported nothing of it.
+    /// Returns a fix as a clause; `None` if this audience is reported nothing of it.
     fn words(self, fix: &Fix) -> Option<String> {
         match (&fix.action, self) {
             (FixAction::Align, _) => None,
@@ -82,7 +82,7 @@ impl Voice<'_> {
         }
     }
 
-    /// The option that chooses promotion rules, or their name.
+    /// Returns the option that chooses promotion rules, or their name.
     fn rules(self, rules: Rules) -> String {
         match (self, rules.setting) {
             (Self::Shell(_), Some(setting)) => format!("--{setting}"),
@@ -92,13 +92,13 @@ impl Voice<'_> {
     }
 }
 
-/// The command of a fix that was tried and succeeds.
+/// Returns the command of a fix that was tried and succeeds.
 fn command_of(fix: &Fix, file: &Path) -> Option<String> {
     let fails = matches!(fix.action, FixAction::Convert { succeeds: false, .. });
     if fails || fix.applicability == Applicability::DisplayOnly { None } else { line_of(fix, file) }
 }
 
-/// The command of a fix of the whole model.
+/// Returns the command of a fix of the whole model.
 fn line_of(fix: &Fix, file: &Path) -> Option<String> {
     match &fix.action {
         FixAction::Convert { rules, .. } => {
@@ -110,7 +110,7 @@ fn line_of(fix: &Fix, file: &Path) -> Option<String> {
     }
 }
 
-/// A command of the program that reads `file` and writes beside it, as it is pasted into a shell.
+/// Returns a command that reads `file` and writes a new file next to it, quoted for a shell.
 ///
 /// ```
 /// use typelift::findings::shell_command;

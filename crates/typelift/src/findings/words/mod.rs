@@ -109,7 +109,7 @@ impl fmt::Display for Diagnostics {
 
 impl std::error::Error for Diagnostics {}
 
-/// A number with a comma between groups of three digits.
+/// Returns a number with a comma between groups of three digits.
 ///
 /// ```
 /// assert_eq!(typelift::findings::grouped(1_234_567), "1,234,567");
@@ -148,7 +148,8 @@ std::thread_local! {
     static GARBLED: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
 }
 
-/// The words as a finding says them: the one gate through which sentences enter, so that a test can put others in their place.
+/// Returns the words as a finding says them: the one gate through which sentences enter, so that a test can put others
+/// in their place.
 pub(super) fn said(words: String) -> String {
     #[cfg(test)]
     if GARBLED.get() {

@@ -13,9 +13,9 @@ use super::{Dim, Shape};
 #[error("{fault}")]
 #[non_exhaustive]
 pub struct ParseShapeError {
-    /// The error.
+    /// Returns the error message.
     pub fault: ShapeFault,
-    /// The bytes of the text that are wrong.
+    /// Returns the bytes of the text that are wrong.
     pub span: Range<usize>,
 }
 

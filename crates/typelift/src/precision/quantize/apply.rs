@@ -108,7 +108,7 @@ impl Quantizer<'_, '_> {
         redirect(self.graph, consumers, value)
     }
 
-    /// The name of a layer that belongs to the constant.
+    /// Returns the name of a layer that belongs to the constant.
     fn name(&self, of: &str) -> String {
         format!("{}/{of}", self.constant.name)
     }
@@ -174,7 +174,7 @@ impl Parts {
         Self { source: Arc::new(source), recent: recent.clone() }
     }
 
-    /// A constant whose bytes are made when they are read.
+    /// Returns a constant whose bytes are made when they are read.
     fn constant(&self, graph: &mut Edit<'_>, part: Part, dims: &[usize]) -> NewLayer {
         let made = Made { source: self.source.clone(), part, recent: self.recent.clone() };
         let (ty, size) = (made.element_type(), made.len());

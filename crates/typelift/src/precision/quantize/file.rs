@@ -73,7 +73,7 @@ impl Choice {
 }
 
 impl QuantizationPlan {
-    /// The plan as a file that [`Choice::parse`] reads, each rule and error in a comment.
+    /// Returns the plan as a file that [`Choice::parse`] reads, each rule and error in a comment.
     #[must_use]
     pub fn to_text(&self) -> String {
         let mut text = String::from("# mode group constant\n");

@@ -23,8 +23,8 @@ pub(super) struct Run {
 }
 
 impl Grid {
-    /// The grid of a tensor with these dimensions, of which each is reduced or not. `None` if they alternate more often than a
-    /// grid can.
+    /// Returns the grid of a tensor with these dimensions, of which each is reduced or not. `None` if they alternate
+    /// more often than a grid can.
     pub(super) fn new(dims: impl IntoIterator<Item = (usize, bool)>) -> Option<Self> {
         let mut extents = [1_usize; 4];
         let mut at = 0;
@@ -42,33 +42,33 @@ impl Grid {
         })
     }
 
-    /// The number of values.
+    /// Returns the number of values.
     pub(super) fn len(&self) -> usize {
         self.outer * self.slab()
     }
 
-    /// The number of scales.
+    /// Returns the number of scales.
     pub(super) fn scales(&self) -> usize {
         self.outer * self.inner
     }
 
-    /// The number of values that share a scale.
+    /// Returns the number of values that share a scale.
     pub(super) fn shared(&self) -> usize {
         self.outer_reduced * self.inner_reduced
     }
 
-    /// The number of values between two steps of the outermost extent.
+    /// Returns the number of values between two steps of the outermost extent.
     fn slab(&self) -> usize {
         self.outer_reduced * self.inner * self.inner_reduced
     }
 
-    /// The scales that values of this range have.
+    /// Returns the scales that values of this range have.
     pub(super) fn scales_of(&self, values: &Range<usize>) -> Range<usize> {
         let slab = self.slab().max(1);
         values.start / slab * self.inner..values.end.div_ceil(slab) * self.inner
     }
 
-    /// The runs that a range of values consists of.
+    /// Returns the runs that a range of values consists of.
     pub(super) fn runs(self, values: Range<usize>) -> impl Iterator<Item = Run> {
         let (slab, row) = (self.slab().max(1), self.inner * self.inner_reduced);
         let is_across = self.inner_reduced == 1 && self.inner > 1;

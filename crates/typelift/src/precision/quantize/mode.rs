@@ -43,7 +43,7 @@ impl Mode {
         Self::Mxfp8,
     ];
 
-    /// The name that nncf gives it: `int4_asym`.
+    /// Returns the name that nncf gives it: `int4_asym`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -59,7 +59,7 @@ impl Mode {
         }
     }
 
-    /// The type in which codes are stored.
+    /// Returns the type in which codes are stored.
     #[must_use]
     pub fn codes(self) -> ElementType {
         match self {
@@ -73,7 +73,7 @@ impl Mode {
         }
     }
 
-    /// The type in which scales are stored.
+    /// Returns the type in which scales are stored.
     #[must_use]
     pub fn scales(self) -> ElementType {
         if self.has_powers_of_two() { ElementType::F8E8M0 } else { ElementType::F16 }
@@ -101,7 +101,7 @@ impl Mode {
         !matches!(self, Self::Fp8 | Self::Mxfp8)
     }
 
-    /// The group size that a mode has if none is given.
+    /// Returns the group size that a mode has if none is given.
     pub(super) fn default_group(self) -> Group {
         match self {
             Self::Int8Asym | Self::Int8Sym => Group::Channel,
@@ -110,7 +110,7 @@ impl Mode {
         }
     }
 
-    /// The mode of layers that do not get this one, such as the last one.
+    /// Returns the mode of layers that do not get this one, such as the last one.
     pub(super) fn default_backup(self) -> Self {
         match self {
             Self::Mxfp4 | Self::Mxfp8 => Self::Mxfp8,
@@ -177,7 +177,7 @@ pub enum Backup {
 }
 
 impl Backup {
-    /// The name that nncf gives it: `none`, `int8_asym`.
+    /// Returns the name that nncf gives it: `none`, `int8_asym`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

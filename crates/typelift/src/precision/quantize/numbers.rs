@@ -26,12 +26,12 @@ pub(super) struct Bounds {
 impl Bounds {
     pub(super) const NONE: Self = Self { min: f32::INFINITY, max: f32::NEG_INFINITY };
 
-    /// The bounds of both.
+    /// Returns the bounds of both.
     pub(super) fn and(self, other: Self) -> Self {
         Self { min: self.min.min(other.min), max: self.max.max(other.max) }
     }
 
-    /// The distance between the bounds and zero, on both sides together.
+    /// Returns the distance between the bounds and zero, on both sides together.
     pub(super) fn width(self) -> f32 {
         self.max.max(0.0) - self.min.min(0.0)
     }
@@ -47,7 +47,8 @@ pub(super) struct Scale {
 }
 
 impl Scale {
-    /// The scale of values within these bounds. `is_small` is true for a constant of fewer than [`SMALL`] values.
+    /// Returns the scale of values within these bounds. `is_small` is true for a constant of fewer than [`SMALL`]
+    /// values.
     pub(super) fn of(mode: Mode, bounds: Bounds, is_small: bool) -> Self {
         let largest = bounds.min.abs().max(bounds.max.abs());
         let step = match mode {
@@ -71,7 +72,7 @@ impl Scale {
         Self { step, zero }
     }
 
-    /// The step that the stored scale stands for.
+    /// Returns the step that the stored scale stands for.
     pub(super) fn stored(self, mode: Mode) -> f32 {
         if mode.has_powers_of_two() { self.step } else { f16::from_f32(self.step).to_f32() }
     }
@@ -90,7 +91,8 @@ fn at_least_the_smallest(scale: f32) -> f32 {
     if scale.abs() < SMALLEST_SCALE { SMALLEST_SCALE } else { scale }
 }
 
-/// A symmetric scale. It is negative if the largest value is positive: the codes reach one further below zero than above.
+/// Returns a symmetric scale. It is negative if the largest value is positive: the codes reach one further below zero
+/// than above.
 fn symmetric(bounds: Bounds, codes: f32) -> f32 {
     let below = bounds.min.abs();
     let reach = if below >= bounds.max { below } else { -bounds.max };
@@ -101,7 +103,7 @@ fn divided(largest: f32, codes: f32, is_small: bool) -> f32 {
     if is_small { at_least_the_smallest(largest / codes) } else { at_least_the_smallest(largest) / codes }
 }
 
-/// The power of two that is not below a scale, by its logarithm in f32.
+/// Returns the power of two that is not below a scale, by its logarithm in f32.
 fn power_of_two(scale: f32) -> f32 {
     let exponent = (f64::from(scale).log2() as f32).ceil();
     2_f32.powi(exponent as i32)
@@ -110,7 +112,7 @@ fn power_of_two(scale: f32) -> f32 {
 /// Adding this to a number below 2²² rounds it to the nearest integer, the even one of two. The integer is then in the low bits.
 const ROUNDER: f32 = 12_582_912.0;
 
-/// The nearest integer between two integers, the even one of two, as the low bits of its two's complement.
+/// Returns the nearest integer between two integers, the even one of two, as the low bits of its two's complement.
 fn nearest(value: f32, lowest: f32, highest: f32) -> u8 {
     let within = if value > lowest { value } else { lowest };
     let within = if within < highest { within } else { highest };
@@ -140,7 +142,7 @@ fn nf4(value: f32) -> u8 {
     NF4_BORDERS.iter().map(|&border| u8::from(border < value)).sum()
 }
 
-/// The nearest code of `f4e2m1`, the even one of two.
+/// Returns the nearest code of `f4e2m1`, the even one of two.
 fn f4(value: f32) -> u8 {
     let size = value.abs();
     let above = [0.25, 1.25, 2.5, 5.0].iter().map(|&border| u8::from(size > border)).sum::<u8>();
@@ -148,7 +150,7 @@ fn f4(value: f32) -> u8 {
     above + from + u8::from(value.is_sign_negative()) * 8
 }
 
-/// The nearest code of `f8e4m3` to the nearest f16.
+/// Returns the nearest code of `f8e4m3` to the nearest f16.
 fn f8(value: f32) -> u8 {
     let half = f64::from(f16::from_f32(value).to_f32());
     let size = array::round(ElementType::F8E4M3, half.abs().min(448.0));
@@ -162,7 +164,7 @@ fn f8(value: f32) -> u8 {
     code | u8::from(half.is_sign_negative()) << 7
 }
 
-/// The code of a value in units of its scale, one a byte.
+/// Returns the code of a value in units of its scale, one a byte.
 fn code(mode: Mode, quotient: f32, zero: f32) -> u8 {
     match mode {
         Mode::Int8Asym => nearest(quotient + zero, 0.0, 255.0),
@@ -198,7 +200,7 @@ fn encode_with(values: &[f32], scales: &[Scale], is_across: bool, codes: &mut [u
     }
 }
 
-/// The number that a code stands for, in units of its scale.
+/// Returns the number that a code stands for, in units of its scale.
 pub(super) fn decode(mode: Mode, code: u8, zero: u8) -> f32 {
     match mode {
         Mode::Int8Asym | Mode::Int4Asym => f32::from(code) - f32::from(zero),

@@ -16,7 +16,7 @@ pub(super) struct Order {
 }
 
 impl Order {
-    /// The order of the layers of a graph.
+    /// Returns the order of the layers of a graph.
     pub(super) fn of(graph: &Graph) -> Self {
         let all = from_the_end(graph);
         let mut numbers = numbered_from_inputs(graph, &all);
@@ -60,7 +60,7 @@ fn of_kind(graph: &Graph, kind: LayerKind) -> impl Iterator<Item = LayerId> {
     graph.layers().filter(move |layer| ops::kind(layer) == kind).map(Layer::id)
 }
 
-/// The layers that lead to an output or a state, depth first from the last of these.
+/// Returns the layers that lead to an output or a state, depth first from the last of these.
 fn from_the_end(graph: &Graph) -> Vec<LayerId> {
     let kinds = [LayerKind::Result, LayerKind::Assign, LayerKind::Parameter];
     let mut stack: Vec<_> = kinds.into_iter().flat_map(|kind| of_kind(graph, kind)).collect();
@@ -95,7 +95,7 @@ fn numbered_from_inputs(graph: &Graph, all: &[LayerId]) -> HashMap<LayerId, usiz
     numbers
 }
 
-/// The layers in topological order. Of those that could be next, the one with the smallest number is.
+/// Returns the layers in topological order. Of those that could be next, the one with the smallest number is.
 fn topological(graph: &Graph, numbers: &HashMap<LayerId, usize>) -> Vec<LayerId> {
     let mut waiting: HashMap<LayerId, usize> = HashMap::default();
     let mut ready = BinaryHeap::new();

@@ -46,7 +46,7 @@ pub struct Quantization {
 }
 
 impl Quantization {
-    /// The settings that nncf has for a mode.
+    /// Returns the settings that nncf has for a mode.
     #[must_use]
     pub fn to(mode: Mode) -> Self {
         Self { mode, group: None, ratio: None, all_layers: false, backup: None, fallback: Fallback::default() }
@@ -88,12 +88,12 @@ impl Quantization {
         self.backup.unwrap_or(Backup::Mode(self.mode.default_backup()))
     }
 
-    /// The share of weights that get the mode.
+    /// Returns the share of weights that get the mode.
     pub(super) fn ratio(&self) -> f64 {
         self.ratio.filter(|&ratio| ratio != 0.0).unwrap_or(1.0)
     }
 
-    /// The mode and group of weights that get the backup mode.
+    /// Returns the mode and group of weights that get the backup mode.
     fn backup_for(&self, from: ElementType) -> Option<(Mode, Group)> {
         match self.backup() {
             Backup::Mode(mode) if takes(mode, from) => Some(match mode {
@@ -131,7 +131,7 @@ pub enum Rule {
 }
 
 impl Rule {
-    /// The name of the rule in tables and JSON: `last-layer`.
+    /// Returns the name of the rule in tables and JSON: `last-layer`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -173,7 +173,7 @@ pub enum Request {
 }
 
 impl Request {
-    /// The plan for a model. Layers that are `kept` keep their weights, whatever the rules choose.
+    /// Returns the plan for a model. Layers that are `kept` keep their weights, whatever the rules choose.
     ///
     /// # Errors
     /// Like [`QuantizationPlan::of`] and [`QuantizationPlan::of_choices`].
@@ -225,8 +225,8 @@ pub struct QuantizationPlan {
 }
 
 impl QuantizationPlan {
-    /// The plan for a model whose types and shapes are [inferred](crate::infer()). Layers that are `kept` keep their weights.
-    /// Every value is read once, to find those that are infinite.
+    /// Returns the plan for a model whose types and shapes are [inferred](crate::infer()). Layers that are `kept` keep
+    /// their weights. Every value is read once, to find those that are infinite.
     ///
     /// # Errors
     /// An error for each constant that cannot be quantized this way, with a fix.
@@ -247,7 +247,7 @@ impl QuantizationPlan {
         Self { constants, settings: Some(settings.clone()), renamed: names.renamed }.checked(model, &weights)
     }
 
-    /// The plan that a file describes. Constants that it does not name are left alone.
+    /// Returns the plan that a file describes. Constants that it does not name are left alone.
     ///
     /// # Errors
     /// An error for each name that no constant with weights has, and as for [`of`](Self::of).
@@ -283,7 +283,7 @@ impl QuantizationPlan {
         Self { constants, settings: None, renamed: names.renamed }.checked(model, &Arc::new(model.weights().clone()))
     }
 
-    /// The plan itself, if all values that it quantizes can be read and are finite.
+    /// Returns the plan itself, if all values that it quantizes can be read and are finite.
     fn checked(self, model: &Model, weights: &Arc<Weights>) -> Result<Self, Vec<Diagnostic>> {
         let mut errors = Vec::new();
         for constant in self.changed() {
@@ -300,7 +300,7 @@ impl QuantizationPlan {
         if errors.is_empty() { Ok(self) } else { Err(errors) }
     }
 
-    /// The constants that are quantized.
+    /// Returns the constants that are quantized.
     pub fn changed(&self) -> impl Iterator<Item = &QuantizedConstant> {
         self.constants.iter().filter(|constant| constant.to.is_some())
     }
@@ -313,7 +313,8 @@ impl QuantizationPlan {
         }
     }
 
-    /// An error for each constant with a value that would be off by more than `limit` of the range of its row, worst first.
+    /// Returns an error for each constant with a value that would be off by more than `limit` of the range of its row,
+    /// worst first.
     #[must_use]
     pub fn beyond(&self, model: &Model, limit: f64) -> Vec<Diagnostic> {
         let losses = self.changed().filter_map(|constant| Some((constant, constant.loss?)));
@@ -366,7 +367,7 @@ impl QuantizedConstant {
         });
     }
 
-    /// The values that are quantized; `None` for a constant that is left alone.
+    /// Returns the values that are quantized; `None` for a constant that is left alone.
     pub(super) fn source(&self, weights: &Arc<Weights>) -> Option<Source> {
         let (mode, group) = self.to?;
         let grid = self.weight.grid(group)?;
@@ -533,7 +534,7 @@ impl<'a> Choices<'a> {
     }
 }
 
-/// The measure by which nncf orders weights: the smaller it is, the larger is the error in eight bits.
+/// Returns the measure by which nncf orders weights: the smaller it is, the larger is the error in eight bits.
 fn score(weight: &Weight, weights: &Arc<Weights>) -> f64 {
     let epsilon = match weight.stored.element_type {
         ElementType::F64 => f64::EPSILON,
@@ -562,7 +563,7 @@ fn indivisible(model: &Model, weight: &Weight, mode: Mode, group: Group, fix: &s
     finding(model, weight, message).help(fix)
 }
 
-/// An error about a constant.
+/// Returns an error about a constant.
 fn finding(model: &Model, weight: &Weight, message: String) -> Diagnostic {
     let layer = model.graph().layer(weight.constant);
     let span = xml::locate(model.source(), layer.and_then(|it| it.span()).unwrap_or_default(), "layer", "name");

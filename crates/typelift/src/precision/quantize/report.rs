@@ -51,7 +51,7 @@ pub struct QuantizationLoss {
 }
 
 impl QuantizationLoss {
-    /// The loss of a constant; `None` where its values cannot be read.
+    /// Returns the loss of a constant; `None` where its values cannot be read.
     pub(super) fn of(source: &Source) -> Option<Self> {
         let bounds = source.bounds()?;
         let scales = source.scales_for(&bounds);

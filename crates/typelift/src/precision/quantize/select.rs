@@ -34,18 +34,19 @@ pub(super) struct Weight {
 }
 
 impl Weight {
-    /// The only axis along which values share a scale; `None` if there are several, or none.
+    /// Returns the only axis along which values share a scale; `None` if there are several, or none.
     pub(super) fn axis(&self) -> Option<usize> {
         let mut axes = (0..self.dims.len()).filter(|&axis| self.reduced[axis]);
         axes.next().filter(|_| axes.next().is_none())
     }
 
-    /// The number of values along that axis.
+    /// Returns the number of values along that axis.
     pub(super) fn channel_size(&self) -> Option<usize> {
         self.axis().map(|axis| self.dims[axis])
     }
 
-    /// The dimensions of the codes and of the scales. `None` if the group size does not divide the only reduced axis.
+    /// Returns the dimensions of the codes and of the scales. `None` if the group size does not divide the only reduced
+    /// axis.
     pub(super) fn shapes(&self, group: Group) -> Option<[Vec<usize>; 2]> {
         let (mut codes, mut reduced) = (self.dims.clone(), self.reduced.clone());
         if let Group::Of(size) = group {
@@ -61,7 +62,7 @@ impl Weight {
         Some([codes, scales])
     }
 
-    /// The grid of values that share scales.
+    /// Returns the grid of values that share scales.
     pub(super) fn grid(&self, group: Group) -> Option<Grid> {
         let [codes, scales] = self.shapes(group)?;
         Grid::new(codes.into_iter().zip(scales).map(|(dim, scale)| (dim, scale != dim || dim == 1)))
@@ -95,7 +96,7 @@ pub(super) fn find(graph: &Graph, is_left_out: impl Fn(&Weight) -> bool) -> Weig
     Weights { list, is_last_left_out }
 }
 
-/// The weights of one layer.
+/// Returns the weights of one layer.
 fn weights_of(graph: &Graph, id: LayerId, reachable: &HashSet<LayerId>) -> Vec<Weight> {
     let Some((layer, role)) = graph.layer(id).and_then(|layer| Some((layer, role_of(graph, layer)?))) else {
         return Vec::new();
@@ -140,7 +141,7 @@ fn is_source(element_type: ElementType) -> bool {
     [F16, Bf16, F32, F64, F8E4M3, F8E5M2].contains(&element_type)
 }
 
-/// The constant that a layer passes on.
+/// Returns the constant that a layer passes on.
 fn constant_behind(graph: &Graph, mut id: LayerId) -> Option<&Layer> {
     loop {
         let layer = graph.layer(id)?;

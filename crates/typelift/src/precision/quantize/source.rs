@@ -44,7 +44,7 @@ pub(super) struct RowError {
 }
 
 impl Source {
-    /// The range of values of a block.
+    /// Returns the range of values of a block.
     fn block(&self, nth: u64) -> Range<usize> {
         let start = nth as usize * BLOCK;
         start..self.grid.len().min(start + BLOCK)
@@ -54,7 +54,7 @@ impl Source {
         self.grid.len() < SMALL
     }
 
-    /// The values of a range in f32; `None` where they cannot be read.
+    /// Returns the values of a range in f32; `None` where they cannot be read.
     fn floats(&self, values: Range<usize>, floats: &mut Vec<f32>) -> Option<()> {
         let Stored { element_type, offset, .. } = self.stored;
         let at = offset.checked_add(byte_size(element_type, values.start as u64)?.try_into().ok()?)?;
@@ -88,7 +88,7 @@ impl Source {
         all.into_inner().ok()
     }
 
-    /// The bounds of the values that share each scale. `None` where they cannot be read.
+    /// Returns the bounds of the values that share each scale. `None` where they cannot be read.
     pub(super) fn bounds(&self) -> Option<Vec<Bounds>> {
         let look = |floats: &[f32], values: Range<usize>, found: &mut [Bounds]| {
             let first = self.grid.scales_of(&values).start;
@@ -106,13 +106,13 @@ impl Source {
         self.scan(&Bounds::NONE, look, |into, found| *into = into.and(*found))
     }
 
-    /// A scale for each of these bounds.
+    /// Returns a scale for each of these bounds.
     pub(super) fn scales_for(&self, bounds: &[Bounds]) -> Vec<Scale> {
         bounds.iter().map(|&bounds| Scale::of(self.mode, bounds, self.is_small())).collect()
     }
 
-    /// The difference between the values and what their codes stand for, for each scale. `is_stored` is true where the scales
-    /// have the precision in which they are stored.
+    /// Returns the difference between the values and what their codes stand for, for each scale. `is_stored` is true
+    /// where the scales have the precision in which they are stored.
     pub(super) fn errors(&self, scales: &[Scale], is_stored: bool) -> Option<Vec<RowError>> {
         let steps: Vec<f32> =
             scales.iter().map(|scale| if is_stored { scale.stored(self.mode) } else { scale.step }).collect();
@@ -146,7 +146,7 @@ impl Source {
     }
 }
 
-/// The values of a constant, appended in f32. `None` for a type that has no numbers.
+/// Returns the values of a constant, appended in f32. `None` for a type that has no numbers.
 fn to_floats(element_type: ElementType, bytes: &[u8], count: usize, floats: &mut Vec<f32>) -> Option<()> {
     let f32s = |bytes: &[u8], floats: &mut Vec<f32>| {
         floats.extend(bytes.chunks_exact(4).map(|it| f32::from_le_bytes([it[0], it[1], it[2], it[3]])));
@@ -171,7 +171,7 @@ fn widest(bounds: Bounds, value: f32) -> Bounds {
     }
 }
 
-/// The bounds of many values, several side by side, so that the compiler can use vectors.
+/// Returns the bounds of many values, several side by side, so that the compiler can use vectors.
 fn bounds_of(values: &[f32]) -> Bounds {
     const LANES: usize = 16;
     let mut lanes = [Bounds::NONE; LANES];
@@ -190,7 +190,7 @@ pub(super) struct Recent {
 }
 
 impl Recent {
-    /// The scales of a constant, which one thread computes while others wait.
+    /// Returns the scales of a constant, which one thread computes while others wait.
     fn of(&self, key: usize, source: &Source) -> Option<Arc<OnceLock<Option<Vec<Scale>>>>> {
         let mut known = self.scales.lock().ok()?;
         let found = known.iter().position(|(known, _)| *known == key);
@@ -233,7 +233,7 @@ impl Made {
         if self.part == Part::Codes { self.source.grid.len() } else { self.source.grid.scales() }
     }
 
-    /// The bytes of values from the first to the last; the first one has an even place.
+    /// Returns the bytes of values from the first to the last; the first one has an even place.
     fn bytes(&self, values: Range<usize>, scales: &[Scale], buffers: &mut Buffers) -> Option<()> {
         let Buffers { floats, codes, bytes } = buffers;
         bytes.clear();

@@ -19,12 +19,12 @@ pub(crate) struct Operand {
 }
 
 impl Operand {
-    /// The tensor that feeds an input; `None` if it is not computed from constants in a way that schemes use.
+    /// Returns the tensor that feeds an input; `None` if it is not computed from constants in a way that schemes use.
     pub(super) fn of(graph: &Graph, weights: &Weights, id: LayerId, input: usize) -> Option<Self> {
         Self::at(graph, weights, source(graph, id, input)?.id())
     }
 
-    /// The tensor that a layer makes: a constant, a Convert of one, a Reshape, or a product of two.
+    /// Returns the tensor that a layer makes: a constant, a Convert of one, a Reshape, or a product of two.
     pub(super) fn at(graph: &Graph, weights: &Weights, id: LayerId) -> Option<Self> {
         let layer = graph.layer(id)?;
         if ops::is_constant(layer) {
@@ -93,7 +93,7 @@ impl Operand {
         self.strides(codes).is_some()
     }
 
-    /// The values of codes with these dimensions that share a scale.
+    /// Returns the values of codes with these dimensions that share a scale.
     pub(super) fn sharing(&self, codes: &[usize]) -> Sharing {
         let all: usize = codes.iter().product();
         if self.values.len() <= 1 {

@@ -47,7 +47,7 @@ impl Values {
         self.constant.dims.iter().product()
     }
 
-    /// All values, in the order of the tensor that the model uses.
+    /// Returns all values, in the order of the tensor that the model uses.
     pub(crate) fn all(&self) -> Option<Vec<f32>> {
         let mut values = Vec::with_capacity(self.len());
         for start in (0..self.len()).step_by(PART) {
@@ -60,7 +60,7 @@ impl Values {
         })
     }
 
-    /// The values from the first to the last one, in the order of the codes.
+    /// Returns the values from the first to the last one, in the order of the codes.
     pub(crate) fn part(&self, range: Range<usize>) -> Option<Vec<f32>> {
         let QuantizedConstant { dims, zero, scale, book, .. } = &self.constant;
         let mut values = self.codes(range.clone())?;
@@ -91,7 +91,7 @@ impl Values {
         Some(values)
     }
 
-    /// The codes as numbers.
+    /// Returns the codes as numbers.
     fn codes(&self, range: Range<usize>) -> Option<Vec<f32>> {
         let Stored { element_type, offset, .. } = self.stored;
         // Types of less than a byte begin with a whole byte.
@@ -122,14 +122,14 @@ impl Values {
     }
 }
 
-/// The number that a code stands for.
+/// Returns the number that a code stands for.
 fn number(element_type: ElementType, code: u64) -> Option<f32> {
     let bytes = code.to_le_bytes();
     let array = Array::decode_all(element_type, smallvec![1], &bytes)?;
     array.to_floats().first().map(|&value| value as f32)
 }
 
-/// The place of the first value of a row, rows being counted along all dimensions but the last.
+/// Returns the place of the first value of a row, rows being counted along all dimensions but the last.
 fn offset(mut row: usize, dims: &[usize], strides: &[usize]) -> usize {
     let mut offset = 0;
     for (&dim, stride) in dims.iter().zip(strides).rev().skip(1) {
@@ -139,7 +139,7 @@ fn offset(mut row: usize, dims: &[usize], strides: &[usize]) -> usize {
     offset
 }
 
-/// The values of a tensor with its axes in another order.
+/// Returns the values of a tensor with its axes in another order.
 fn transposed(values: &[f32], dims: &[usize], order: &[usize]) -> Option<Vec<f32>> {
     let mut strides = vec![1; dims.len()];
     for axis in (1..dims.len()).rev() {

@@ -1,7 +1,7 @@
 //! Notation of graphs. [`Display`](std::fmt::Display) of a model, a graph or a layer prints it,
 //! [`Model::from_text`](crate::Model::from_text) parses it, and [rules](crate::rewrite) are written in it.
 //!
-//! Each layer is one line: its id and name, the operation with its inputs, the attributes that are not at their
+//! Each layer is one line: its id and name, the operation with its inputs, the attributes that differ from their
 //! defaults, and the types and shapes of its outputs. Small constants show their values, and bodies are indented under
 //! their layers.
 //!

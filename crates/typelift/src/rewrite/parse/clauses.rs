@@ -1,4 +1,4 @@
-//! The clauses of a rule, and definitions that rules share.
+//! Clauses of a rule, and definitions that rules share.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -9,12 +9,12 @@ use crate::rewrite::notation::{Cursor, NotationError};
 use crate::rewrite::strict::Allowed;
 use crate::rewrite::term::{Definition, Name};
 
-/// The parts of a rule, as bytes of its text.
+/// Parts of a rule, as bytes of its text.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Clauses {
     pub(super) pattern: Range<usize>,
     pub(super) replacement: Option<Range<usize>>,
-    /// What follows `where`: names, and what each is.
+    /// The names after `where`, with their definitions.
     pub(super) definitions: Vec<Item>,
     pub(super) condition: Option<Range<usize>>,
     /// Limits that the rule lifts.
@@ -30,7 +30,7 @@ enum Clause {
     Allow,
 }
 
-/// Whether a line goes on with the statement before it.
+/// True if a line continues the statement before it.
 pub(in crate::rewrite) fn starts_clause(line: &str) -> bool {
     let mut cursor = Cursor::new(line);
     if ["|", "=>", "&&"].iter().any(|mark| cursor.sees(mark)) {
@@ -42,7 +42,7 @@ pub(in crate::rewrite) fn starts_clause(line: &str) -> bool {
     is_word && ["where", "if", "with", "allow"].contains(&word) && !ahead.sees("=>")
 }
 
-/// Where each clause of a rule begins and ends.
+/// Returns the bytes of each clause of a rule.
 pub(super) fn split(text: &str, range: Range<usize>) -> Result<Clauses, NotationError> {
     let mut marks = vec![(Clause::Pattern, range.start, range.start)];
     let mut at = Marks { cursor: Cursor::within(text, range.clone()), depth: 0 };
@@ -97,7 +97,7 @@ fn allowed(mut cursor: Cursor) -> Result<Allowed, NotationError> {
     if cursor.is_done() { Ok(allowed) } else { Err(cursor.expected("`,` or the end of the rule")) }
 }
 
-/// The names of a definition, whether the only one is a list, and where its pattern is.
+/// The names of a definition, whether the only one is a list, and the position of its pattern.
 #[derive(Clone, Debug)]
 pub(super) struct Item {
     pub(super) names: Vec<String>,
@@ -105,7 +105,7 @@ pub(super) struct Item {
     pub(super) body: Range<usize>,
 }
 
-/// `a = P, (b, c) = Q`: each begins at the start, after a comma, or on a line of its own.
+/// Parses `a = P, (b, c) = Q`: each item begins at the start, after a comma, or on its own line.
 fn items(text: &str, range: Range<usize>) -> Result<Vec<Item>, NotationError> {
     let mut starts = vec![(range.start, range.start)];
     let mut at = Marks { cursor: Cursor::within(text, range.clone()), depth: 0 };
@@ -125,7 +125,7 @@ fn items(text: &str, range: Range<usize>) -> Result<Vec<Item>, NotationError> {
     Ok(found)
 }
 
-/// `a =` or `(a, b) =` or `(a...) =`: the names, and whether the only one is a list.
+/// Parses `a =` or `(a, b) =` or `(a...) =`: the names, and whether the only one is a list.
 pub(super) fn head(cursor: &mut Cursor) -> Option<(Vec<String>, bool)> {
     let (mut names, mut is_list) = (Vec::new(), false);
     if cursor.eat("(") {
@@ -146,14 +146,14 @@ pub(super) fn head(cursor: &mut Cursor) -> Option<(Vec<String>, bool)> {
     fits.then_some((names, is_list))
 }
 
-/// Goes through a text outside of brackets, quotes and comments.
+/// Iterator over a text outside of brackets, quotes and comments.
 struct Marks<'a> {
     cursor: Cursor<'a>,
     depth: usize,
 }
 
 impl Marks<'_> {
-    /// The next character that is outside of all of them.
+    /// Returns the next character outside of all of them.
     fn next_outside(&mut self) -> Option<usize> {
         loop {
             let at = self.cursor.at;
@@ -192,7 +192,7 @@ impl Definitions {
         self.0.get(name)
     }
 
-    /// Reads `NAME(a, b) = PATTERN`, which may use definitions before it.
+    /// Parses `NAME(a, b) = PATTERN`, which may use earlier definitions.
     pub(in crate::rewrite) fn read(&mut self, text: &str, range: Range<usize>) -> Result<(), NotationError> {
         let mut cursor = Cursor::within(text, range.clone());
         cursor.skip_space();
@@ -219,7 +219,8 @@ impl Definitions {
         }
         cursor.expect(")")?;
         cursor.expect("=")?;
-        // It is read once with names in the place of its operands, so that a fault is found where it is written.
+        // The definition is parsed once with names in place of its operands, so that an error is reported where it is
+        // written.
         let mut parser = Parser::new(Cursor::within(text, cursor.at..range.end), self);
         for parameter in &parameters {
             let name = parser.bind(parameter.clone(), false);
@@ -238,7 +239,7 @@ impl Definitions {
 }
 
 impl<'a> Parser<'a> {
-    /// Makes the names of `where` known, so that any pattern can use them.
+    /// Declares the names of `where`, so that any pattern can use them.
     pub(super) fn declare(&mut self, clauses: &Clauses) -> Result<(), NotationError> {
         for Item { names, is_list, body } in &clauses.definitions {
             for name in names {
@@ -252,7 +253,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// Reads what `where` says.
+    /// Parses the definitions of `where`.
     pub(super) fn define(&mut self, text: &'a str, clauses: &Clauses) -> Result<(), NotationError> {
         self.mode = Mode::Pattern;
         for Item { names, is_list, body } in &clauses.definitions {

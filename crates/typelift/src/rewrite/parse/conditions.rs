@@ -95,7 +95,7 @@ impl Parser<'_> {
         self.put(start..self.cursor.at, TermKind::NameLike(tensor, Arc::new(pattern))).map(Some)
     }
 
-    /// The variable that a part of a name is, in a condition: `i` of `{i}`.
+    /// Returns the variable that a part of a name is, in a condition: `i` of `{i}`.
     pub(super) fn part_of_name(&mut self, start: usize, text: &str) -> Result<Option<usize>, NotationError> {
         let known = self.parsed.variables.iter().position(|known| known == text);
         match known.filter(|_| self.mode == Mode::Condition) {

@@ -101,7 +101,7 @@ impl Parser<'_> {
             self.parsed.names[at].certain = true;
         }
         let outputs = self.parsed.side.outputs.clone();
-        // What is replaced has a shape, but is no input of what takes its place.
+        // The replaced tensor has a shape, but is no input of its replacement.
         let is_measured = self.measures && (self.cursor.sees(",") || self.cursor.sees(")"));
         let is_usable = |at: &usize| is_measured || !outputs.contains(at);
         let found = self.parsed.names.iter().position(|name| name.text == text).filter(is_usable);
@@ -151,7 +151,7 @@ impl Parser<'_> {
         Err(error.with_help(format!("write `{text}...` among the inputs of a layer, or `count({text})`")))
     }
 
-    /// A name in an expression of a statement.
+    /// Returns a name in an expression of a statement.
     pub(super) fn source(&mut self, start: usize, mut text: String, is_quoted: bool) -> Result<usize, NotationError> {
         if !is_quoted {
             text += self.cursor.run(|c| c.is_alphanumeric() || "_.:".contains(c));
@@ -350,7 +350,7 @@ fn element_type_ahead(cursor: &mut crate::rewrite::notation::Cursor) -> Option<t
     typelift_promote::ElementType::from_name(cursor.word())
 }
 
-/// What a word of the notation means, if a text is one: it is never a name.
+/// Returns the meaning of a reserved word of the notation, which is never a name.
 fn reserved(text: &str) -> Option<&'static str> {
     Some(match text {
         "const" => {

@@ -37,7 +37,7 @@ pub(super) fn take_right(text: &str, clauses: &mut Clauses) -> Vec<RightItem> {
     rest.into_iter().map(|item| RightItem { item, term: None, is_open: false }).collect()
 }
 
-/// The words of a text outside of quotes.
+/// Returns the words of a text outside of quotes.
 fn words(text: &str) -> HashSet<&str> {
     let outside = text.split('"').step_by(2);
     outside.flat_map(|part| part.split(|c: char| !(c.is_alphanumeric() || c == '_'))).collect()
@@ -55,7 +55,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// The term of a name that the right side defines.
+    /// Returns the term of a name that the right side defines.
     pub(super) fn right_name(&mut self, span: Range<usize>, name: &str) -> Result<Option<usize>, NotationError> {
         let Some(at) = self.right.iter().position(|right| right.item.names.iter().any(|known| known == name)) else {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! What statements do to a model.
+//! Execution of statements on a model.
 
 use std::path::Path;
 
@@ -24,7 +24,7 @@ use crate::rewrite::values;
 use crate::text::xml::ReadError;
 
 impl Statement {
-    /// Changes a typed model; `all` are the statements of the script.
+    /// Applies the statement to a typed model; `all` are the statements of the script.
     pub(super) fn apply(&self, model: &mut Model, all: &[Self], lets: &mut Lets) -> Result<(), String> {
         match self {
             Self::Rename { old, new } => rename(model, old, new),
@@ -86,7 +86,7 @@ impl Statement {
     }
 }
 
-/// Gives whatever has this name another one.
+/// Renames everything with this name.
 fn rename(model: &mut Model, old: &str, new: &str) -> Result<(), String> {
     let error = match model.edit(|edit| edit.rename(old, new)) {
         Ok(()) => return Ok(()),
@@ -128,7 +128,7 @@ fn cut(model: &mut Model, names: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-/// Puts the branch that runs in the place of each If of this name whose condition is known, in bodies too.
+/// Replaces each If of this name whose condition is known by the branch that runs, in bodies too.
 fn inline(model: &mut Model, name: &str) -> Result<(), String> {
     let fits = |known: &str| known == name || is_glob(name) && matches_glob(name, known);
     let (mut known, mut is_there) = (Vec::new(), false);
@@ -150,7 +150,7 @@ fn inline(model: &mut Model, name: &str) -> Result<(), String> {
     edited.map_err(|error| error.describe(model.graph()))
 }
 
-/// Puts the model of a file after this one.
+/// Appends the model of a file to this one.
 fn join(model: &mut Model, file: &Path, prefix: &str, joints: &[(String, String)]) -> Result<(), String> {
     let mut other = Model::open(file).map_err(|error| match error {
         ReadError::Io { source, .. } => format!("cannot read `{}`: {}", file.display(), reason(&source)),
@@ -177,7 +177,7 @@ fn give_name(model: &mut Model, lets: &mut Lets, name: &str, value: &Formula) ->
     Ok(())
 }
 
-/// Gives the constants of this name the values of an expression.
+/// Sets the constants of this name to the values of an expression.
 fn set(model: &mut Model, name: &str, value: &Formula, lets: &Lets) -> Result<(), String> {
     let all = tensors(model, name)?;
     let found: Vec<_> =
@@ -197,7 +197,7 @@ fn set(model: &mut Model, name: &str, value: &Formula, lets: &Lets) -> Result<()
     Ok(())
 }
 
-/// The constant that a tensor is, or is converted from.
+/// Returns the constant of a tensor, or the one that it is converted from.
 fn stored(model: &Model, tensor: Output) -> Option<LayerId> {
     let layer = model.graph().layer(tensor.layer)?;
     match ops::kind(layer) {
@@ -207,7 +207,7 @@ fn stored(model: &Model, tensor: Output) -> Option<LayerId> {
     }
 }
 
-/// What an expression gives a constant, in the type that it is stored as.
+/// Evaluates an expression for a constant, in its stored type.
 fn assigned(model: &Model, constant: LayerId, own: Own, value: &Formula, lets: &Lets) -> Result<Array, String> {
     let known = values::values(model.graph(), model.weights(), own.tensor);
     let known = known.ok_or("the values of the constant are not known")?;
@@ -256,14 +256,14 @@ fn info(model: &mut Model, owner: &Owner, path: &str, value: &str) -> Result<(),
     }
 }
 
-/// The output of a layer that `NAME.1` is.
+/// Returns the output of a layer that `NAME.1` is.
 fn port_named(model: &Model, name: &str) -> Option<Output> {
     let (layer, port) = name.rsplit_once('.')?;
     let tensor = model.graph().find(layer).ok()?.output(port.parse().ok()?);
     model.graph().output(tensor).map(|_| tensor)
 }
 
-/// Marks layers to be computed in f32, or takes such marks away.
+/// Adds or removes the marks that make plugins compute layers in f32.
 fn keep(model: &mut Model, patterns: &[KeepPattern], marks: bool) -> Result<(), String> {
     let kept = Kept::find(model, patterns).map_err(|error| error.to_string())?;
     let done = if marks { precision::mark(model, &kept, Spelling::Both) } else { precision::unmark(model, &kept) };
@@ -275,7 +275,7 @@ fn retype_input(model: &mut Model, name: &str, ty: ElementType, shape: Option<&S
     let port = model.graph().output(id.output(0)).map(|port| (port.element_type(), port.shape().clone()));
     if let Some(shape) = shape.filter(|shape| port.as_ref().is_none_or(|(_, old)| old != *shape)) {
         model.set_input(name, None, Some(shape)).map_err(|error| error.to_string())?;
-        // What the shape breaks is found once all statements are applied.
+        // Errors caused by the shape are reported after all statements are applied.
         let _found_later = crate::infer(model);
     }
     if port.is_none_or(|(old, _)| old != ty) {
@@ -284,7 +284,7 @@ fn retype_input(model: &mut Model, name: &str, ty: ElementType, shape: Option<&S
     Ok(())
 }
 
-/// Computes what the model had at an input from what it is given now.
+/// Computes the former input of the model from the new one.
 fn before_input(
     model: &mut Model,
     name: &str,
@@ -316,7 +316,7 @@ fn before_input(
     edited.map_err(|error| error.describe(model.graph()))
 }
 
-/// Redirects the consumers of a tensor to what is computed from it.
+/// Connects the consumers of a tensor to an expression of it.
 fn after(model: &mut Model, own: Own, value: &Formula, lets: &Lets) -> Result<(), String> {
     let (tensor, value) = (own.tensor, value.resolve(model, lets, Some(own))?);
     let edited = model.edit(|edit| {

@@ -153,7 +153,7 @@ pub(super) fn layout(model: &mut Model, name: &str, value: &str) -> Result<(), S
     edited.map_err(|error| error.describe(model.graph()))
 }
 
-/// The tensor of an input or of an output.
+/// Returns the tensor of an input or of an output.
 pub(super) fn end_tensor(model: &Model, end: End, name: &str) -> Option<Output> {
     match end {
         End::Input => Some(model.find_input(name).ok()?.output(0)),
@@ -161,7 +161,7 @@ pub(super) fn end_tensor(model: &Model, end: End, name: &str) -> Option<Output> 
     }
 }
 
-/// The layer of this name, if it is an input or output of the model.
+/// Returns the layer of this name, if it is an input or output of the model.
 pub(super) fn end_named(model: &Model, id: LayerId) -> Option<Output> {
     match ops::kind(model.graph().layer(id)?) {
         LayerKind::Parameter => Some(id.output(0)),

@@ -128,12 +128,13 @@ impl Resolved {
         build.build_tensor(self.root(), expected)
     }
 
-    /// The values of an expression over constants; numbers are of the `expected` type where nothing else says theirs.
+    /// Returns the values of an expression over constants; numbers are of the `expected` type where nothing else says
+    /// theirs.
     pub(super) fn array(&self, graph: &Edit<'_>, expected: Option<ElementType>) -> Result<Array, String> {
         self.evaluate(graph, graph.weights(), expected)
     }
 
-    /// As [`array`](Self::array), of a model. A number fills `dims`.
+    /// Like [`array`](Self::array), for a model. A number fills `dims`.
     pub(super) fn values(&self, model: &Model, expected: ElementType, dims: &[usize]) -> Result<Array, String> {
         let array = self.evaluate(model.graph(), model.weights(), Some(expected))?;
         Ok(if self.fills() { stretch(&array, dims) } else { array })

@@ -1,4 +1,4 @@
-//! Statements, one a line: rules, and edits of what a model takes and gives.
+//! Scripts of statements, one per line: rules, and edits of a model's inputs and outputs.
 
 mod act;
 mod ends;
@@ -21,7 +21,7 @@ use crate::findings::{Diagnostic, Known};
 use crate::model::graph::Model;
 use crate::rewrite::notation::{Cursor, NotationError, closest};
 
-/// Statements to apply to a model, and again to the next export of it.
+/// Script of statements to apply to a model, and again to its next export.
 ///
 /// ```
 /// use typelift::{Model, rewrite::Script};
@@ -50,29 +50,29 @@ pub struct Script {
     definitions: Definitions,
 }
 
-/// Why statements were not applied.
+/// Reason why statements were not applied.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ScriptError {
-    /// A statement is about something that is not there, or that is there more than once.
+    /// A statement names something that does not exist, or that is ambiguous.
     #[error("{statement}: {reason}")]
     Statement {
         /// The statement.
         statement: String,
-        /// Why it cannot be done.
+        /// The reason why it is impossible.
         reason: String,
     },
     /// A rule cannot be applied.
     #[error(transparent)]
     Rule(#[from] RewriteError),
-    /// A rule did not apply as often as it must.
+    /// The number of applications of a rule differs from the expected one.
     #[error("rule `{rule}` was applied {found} times, and must be {expected}")]
     Unexpected {
         /// The rule.
         rule: String,
-        /// How often it was applied.
+        /// The number of applications.
         found: usize,
-        /// How often it must be.
+        /// The expected number.
         expected: String,
     },
 }
@@ -101,7 +101,7 @@ impl FromStr for Script {
     }
 }
 
-/// The statements of a text: a line each, and those that a bracket or an `=>` at the end carries on.
+/// Returns the statements of a text: one per line, continued after an open bracket or a trailing `=>`.
 fn lines(text: &str) -> Vec<Range<usize>> {
     let (mut found, mut start, mut depth, mut quoted) = (Vec::new(), 0, 0_usize, false);
     let mut comment = false;
@@ -134,7 +134,7 @@ fn lines(text: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// Whether a statement goes on after this, with what follows it.
+/// True if a statement continues after this, with the text that follows it.
 fn goes_on(line: &str, after: &str) -> bool {
     let mut next = after.lines().map(str::trim_start).filter(|line| !line.is_empty() && !line.starts_with('#'));
     let next = next.next().unwrap_or_default();
@@ -148,29 +148,29 @@ fn goes_on(line: &str, after: &str) -> bool {
 }
 
 impl Script {
-    /// Adds rules after those of the script.
+    /// Appends rules to those of the script.
     #[must_use]
     pub fn with_rules(mut self, rules: impl IntoIterator<Item = Rule>) -> Self {
         self.rules.extend(rules);
         self
     }
 
-    /// Its rules.
+    /// Returns its rules.
     pub fn rules(&self) -> &[Rule] {
         &self.rules
     }
 
-    /// How many of its statements are edits, and not rules or what is expected of them.
+    /// Returns the number of its statements that are edits, without rules and expectations.
     pub fn edits(&self) -> usize {
         self.statements.iter().filter(|statement| !matches!(statement, Statement::Expect { .. })).count()
     }
 
-    /// The files that it reads when it runs.
+    /// Iterates over the files that it reads when it runs.
     pub fn files(&self) -> impl Iterator<Item = &Path> {
         self.statements.iter().flat_map(Statement::files)
     }
 
-    /// Whether it changes what the model takes and gives, and not only what it computes with.
+    /// True if it changes the inputs and outputs of the model, and not only its computation.
     pub fn edits_interface(&self) -> bool {
         self.statements.iter().any(|statement| statement.touches() == Touches::InputsAndOutputs)
     }
@@ -178,7 +178,7 @@ impl Script {
     /// Applies the statements in their order, then the rules until none matches.
     ///
     /// # Errors
-    /// [`ScriptError`]; the model is gone then, so that it need not be kept twice.
+    /// [`ScriptError`]. The model is consumed, so that it need not be kept twice.
     pub fn run(&self, mut model: Model) -> Result<(Model, Report), ScriptError> {
         let interface = self.statements.iter().filter(|statement| !matches!(statement, Statement::Expect { .. }));
         if interface.clone().next().is_some() {
@@ -210,7 +210,7 @@ impl Script {
     }
 }
 
-/// An error and its layer, as one sentence.
+/// Describes an error and its layer in one sentence.
 fn describe(error: &Diagnostic) -> String {
     let place = error.layer.as_ref().map(|layer| format!(" ({layer})"));
     format!("{}{}", error.message, place.unwrap_or_default())

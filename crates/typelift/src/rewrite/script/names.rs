@@ -1,4 +1,4 @@
-//! What the names in statements stand for.
+//! Resolves the names in statements.
 
 use crate::base::name_pattern::NamePattern;
 use crate::base::names::{captures, is_glob, matches_glob, near};
@@ -7,12 +7,12 @@ use crate::model::graph::{Layer, Model, Output};
 use crate::ops::{self, LayerKind};
 use crate::rewrite::notation::closest;
 
-/// The names of the inputs or outputs that a name or pattern stands for.
+/// Returns the names of the inputs or outputs that a name or pattern matches.
 pub(super) fn ends(model: &Model, end: End, name: &str) -> Result<Vec<String>, String> {
     model.ends_named(end, name).map_err(|error| unknown(model, name, &error))
 }
 
-/// The tensors of the model's own graph that a name or pattern stands for, each with the name that it fits.
+/// Returns the tensors of the model's own graph that a name or pattern matches, each with the matching name.
 pub(super) fn tensors(model: &Model, name: &str) -> Result<Vec<(Output, String)>, String> {
     let error = match tensor(model, name) {
         Ok(tensor) => return Ok(vec![(tensor, name.to_owned())]),
@@ -37,14 +37,14 @@ pub(super) fn tensors(model: &Model, name: &str) -> Result<Vec<(Output, String)>
     if found.is_empty() { Err(error) } else { Ok(found) }
 }
 
-/// The name that takes the place of one that a pattern stands for: each `*` and `?` of `new` is what that of `old` was.
+/// Returns the new name: each `*` and `?` of `new` is replaced by the text that the one of `old` matched.
 pub(super) fn renamed(old: &str, new: &str, name: &str) -> Result<String, String> {
     let parts = captures(old, name).unwrap_or_default();
     let filled = NamePattern::new(new).fill(&parts);
     filled.ok_or_else(|| format!("write `*` and `?` as often in `{new}` as in `{old}`: they stand for the same text"))
 }
 
-/// A tensor of the model's own graph: by its name, by that of its layer, or as output of a layer, `NAME.1`.
+/// Returns a tensor of the model's own graph: by its name, by that of its layer, or as output of a layer, `NAME.1`.
 pub(super) fn tensor(model: &Model, name: &str) -> Result<Output, String> {
     let graph = model.graph();
     let result = graph.tensor(name).or_else(|error| {
@@ -58,7 +58,7 @@ pub(super) fn tensor(model: &Model, name: &str) -> Result<Output, String> {
         source.or_else(port).ok_or(error)
     });
     let found = result.map_err(|error| with_suggestion(model, name, error.to_string()))?;
-    // A Result is known by the tensor that feeds it.
+    // A Result is identified by the tensor that feeds it.
     let is_result = graph.layer(found.layer).is_some_and(|layer| ops::kind(layer) == LayerKind::Result);
     let source = graph.producer(found.layer.input(0)).filter(|_| is_result);
     Ok(source.unwrap_or(found))
@@ -68,7 +68,7 @@ pub(super) fn unknown(model: &Model, name: &str, error: &InterfaceError) -> Stri
     with_suggestion(model, name, error.to_string())
 }
 
-/// The names of all layers and tensors of the model's own graph.
+/// Returns the names of all layers and tensors of the model's own graph.
 pub(super) fn all(model: &Model) -> impl Iterator<Item = String> {
     model.graph().layers().flat_map(|layer| {
         layer.outputs().iter().flat_map(|port| port.names()).chain([layer.name().to_owned()]).collect::<Vec<_>>()

@@ -61,7 +61,7 @@ pub(super) fn stateless(model: &mut Model, names: Option<&(String, String)>) -> 
     edited.map_err(|error| error.describe(model.graph()))
 }
 
-/// The names of all variables, in the order in which they are read.
+/// Returns the names of all variables, in the order in which they are read.
 fn variables(model: &Model) -> Vec<String> {
     let readers = model.graph().layers().filter(|layer| ops::kind(layer) == LayerKind::ReadValue);
     let mut found: Vec<_> = readers.filter_map(|layer| layer.attribute("variable_id")).map(str::to_owned).collect();
@@ -70,14 +70,14 @@ fn variables(model: &Model) -> Vec<String> {
     found
 }
 
-/// A name as text and numbers, so that 2 comes before 10.
+/// Returns a name as text and numbers, so that 2 comes before 10.
 fn by_number(name: &str) -> Vec<(String, u64)> {
     let parts = name.split_inclusive(|c: char| !c.is_ascii_digit());
     let number = |part: &str| part.trim_end_matches(|c: char| !c.is_ascii_digit()).parse().unwrap_or_default();
     parts.map(|part| (part.trim_start_matches(|c: char| c.is_ascii_digit()).to_owned(), number(part))).collect()
 }
 
-/// The input and the output whose names a variable joins, as OpenVINO's own transformation does.
+/// Returns the input and the output whose names a variable joins, as OpenVINO's own transformation does.
 fn own_names(model: &Model, variable: &str) -> (String, String) {
     let of = |kind: LayerKind| {
         let is_it = |layer: &&Layer| layer.attribute("variable_id") == Some(variable) && ops::kind(layer) == kind;
@@ -95,7 +95,7 @@ fn own_names(model: &Model, variable: &str) -> (String, String) {
     (past, present)
 }
 
-/// The parts of the name of a variable that fit two patterns whose wildcards stand for the same.
+/// Returns the parts of the name of a variable that fit two patterns whose wildcards stand for the same.
 fn split(past: &str, present: &str, variable: &str) -> Option<(String, String)> {
     let mut places = variable.char_indices().map(|(at, _)| at).chain([variable.len()]);
     let at = places.find(|&at| {

@@ -7,7 +7,7 @@ use crate::findings::{Code, Diagnostic};
 /// Limit on the bytes in which the first layers are searched.
 const HEAD: usize = 1 << 14;
 
-/// The finding that a text is an execution graph where a model was expected; `None` if it is not one.
+/// Returns the finding that a text is an execution graph where a model was expected; `None` if it is not one.
 pub(super) fn refusal(source: &str) -> Option<Diagnostic> {
     is_execution(source).then(|| {
         let message = "this is an execution graph, which a device ran, not a model";

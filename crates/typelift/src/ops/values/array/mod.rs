@@ -578,7 +578,7 @@ fn round_to_bits(value: f64, bits: i32, lowest: i32, largest: f64, beyond: f64) 
     if nearest.abs() > largest { beyond.copysign(value) } else { nearest }
 }
 
-/// Converts a number without its fraction to an integer type. Numbers out of range give the results of x86-64: a narrow
+/// Converts a number without its fraction to an integer type. Numbers out of range give the results of x86-64. A narrow
 /// type is cut from 32 bits, which then hold their lowest number, and a wide type has its own lowest number.
 pub(crate) fn truncate(element_type: ElementType, value: f64) -> i128 {
     let within = |lowest: f64| value >= lowest && value < -lowest;

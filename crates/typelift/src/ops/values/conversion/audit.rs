@@ -23,7 +23,7 @@ pub(crate) fn survives(constant: &Layer, weights: &Weights, to: ElementType) -> 
 /// fraction, vanishes, is rounded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Audit {
-    /// The number of values.
+    /// Returns the number of values.
     pub values: u64,
     /// The number that are rounded to the nearest number of the type.
     pub rounded: u64,

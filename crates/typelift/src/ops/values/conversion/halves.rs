@@ -119,7 +119,7 @@ pub(super) fn audit(from: ElementType, to: ElementType, bytes: &[u8], audit: &mu
     Some(())
 }
 
-/// The bytes of values of a half in f32; `None` for other types.
+/// Returns the bytes of values of a half in f32; `None` for other types.
 pub(crate) fn widened(from: ElementType, bytes: &[u8]) -> Option<Vec<u8>> {
     convert(from, ElementType::F32, bytes)
 }

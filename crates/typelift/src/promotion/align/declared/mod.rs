@@ -2,7 +2,7 @@
 //!
 //! The walk computes the type of every tensor as if all earlier changes had been made. A layer that refuses its inputs,
 //! or whose outputs differ from its declared ports, demands other input types. The demand is met at the tensor with the
-//! wrong type: by an attribute that names the wrong type, by the Parameter of a body, or by a Convert directly after
+//! wrong type. The change is an attribute that names the wrong type, a Parameter of a body, or a Convert directly after
 //! the tensor.
 
 mod decide;
