@@ -22,6 +22,7 @@ use crate::output::{OutputArgs, Target};
 use crate::render::{self, Show};
 use crate::status::Status;
 use crate::terminal::{self, Page, Terminal};
+use crate::verify::{BeforeWriting, Verdict};
 
 /// Report every error and lint of a model
 ///
@@ -66,6 +67,8 @@ pub(crate) struct Args {
     /// Print what --fix changes as a unified diff, and write nothing
     #[arg(long, requires = "fix")]
     diff: bool,
+    #[command(flatten)]
+    before: BeforeWriting,
     #[command(flatten)]
     output: OutputArgs,
     /// Show every finding instead of folding repeated ones, and the oldest OpenVINO release that reads the model
@@ -230,7 +233,7 @@ impl Args {
         let denied = |diagnostic: &Diagnostic| self.deny.iter().any(|kinds| kinds.include(diagnostic));
         let denied = diagnostics.list.iter().filter(|diagnostic| !diagnostic.is_error() && denied(diagnostic)).count();
         let count = Count::of(diagnostics);
-        let outcome = Outcome { count, fails: count.errors > 0 || denied > 0 };
+        let mut outcome = Outcome { count, fails: count.errors > 0 || denied > 0 };
         match self.format {
             Format::Json => page.printed = terminal::json(&Document::with(diagnostics, voice))?,
             Format::Other(format) if self.keeps_stdout() => {
@@ -244,7 +247,7 @@ impl Args {
         }
         if fixes {
             let fixed = Fix { before, mended: fixed, is_unfinished };
-            self.write(input, &fixed, model.as_ref().zip(target.as_ref()), page)?;
+            outcome.fails |= !self.write(input, &fixed, model.as_ref().zip(target.as_ref()), page)?;
             if self.diff {
                 page.printed = unified(&diagnostics.file, &fixed.before, &diagnostics.source);
             }
@@ -260,13 +263,14 @@ impl Args {
     }
 
     /// Writes a mended model, or shows how it differs. Findings make room for it on standard output.
+    /// False if --verify found that it computes something else.
     fn write(
         &self,
         input: &Input,
         fixed: &Fix,
         written: Option<(&Model, &Target)>,
         page: &mut Page,
-    ) -> Result<(), Failure> {
+    ) -> Result<bool, Failure> {
         let name = input.file.display();
         if self.keeps_stdout() {
             page.said += &std::mem::take(&mut page.printed);
@@ -287,9 +291,16 @@ impl Args {
             page.said += &format!("{name}: one run does not try everything: run --fix on the result again\n");
         }
         if let Some((model, target)) = written {
+            match self.before.compare(input, model)? {
+                Verdict::Agree(remark) => page.said.extend(remark.map(|remark| format!("{name}: {remark}\n"))),
+                Verdict::Differ(report) => {
+                    page.said += &format!("{report}{name}: not written, because the result computes something else\n");
+                    return Ok(false);
+                }
+            }
             target.write(model, self.output.text(input, false), page)?;
         }
-        Ok(())
+        Ok(true)
     }
 
     fn text(&self, diagnostics: &mut Diagnostics, voice: Voice<'_>, denied: usize) -> String {

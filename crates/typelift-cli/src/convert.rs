@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::ArgGroup;
 use clap::builder::PossibleValuesParser;
+use typelift::convert::strip::{Stripped, Values};
 use typelift::convert::{ConvertError, Converted, Unneeded};
 use typelift::findings::Voice;
 use typelift::findings::reason;
@@ -16,6 +17,7 @@ use typelift::{Diagnostics, Model};
 
 use crate::batch::{Inputs, LINES};
 use crate::check;
+use crate::columns::count;
 use crate::failure::Failure;
 use crate::findings;
 use crate::input::{self, Input, InputChanges, InterfaceChanges, Loaded};
@@ -27,6 +29,7 @@ use crate::quantize::{self, QuantizeArgs};
 use crate::render::{self, Show};
 use crate::status::Status;
 use crate::terminal::{self, Page, Terminal};
+use crate::verify::{BeforeWriting, Verdict};
 
 /// Insert Converts so that element types agree and every promotion is explicit
 ///
@@ -103,6 +106,12 @@ pub(crate) struct Args {
     /// 2022.1 the format becomes version 10. A model that cannot be written that way is refused, with every reason
     #[arg(long, value_name = "RELEASE")]
     target: Option<Release>,
+    /// Replace the values of constants that no shape depends on, so that the model can be sent to others. It still loads, and
+    /// its .bin holds one run of bytes that constants share
+    #[arg(long, value_name = "VALUES", value_parser = PossibleValuesParser::new(["zero", "random"]), conflicts_with = "verify")]
+    strip_weights: Option<String>,
+    #[command(flatten)]
+    before: BeforeWriting,
     /// Print what would be done, and write no model
     #[arg(long)]
     dry_run: bool,
@@ -211,10 +220,12 @@ impl Args {
             quantized,
             risks,
             marked,
+            stripped,
             ..
         } = converted;
         let mut remarks = stored.as_ref().map(precision::remarks).unwrap_or_default();
         remarks.extend(quantized.as_ref().map(quantize::remark));
+        remarks.extend(stripped.map(stripped_remark));
         let is_told = stored.is_some();
         if stored.is_some() && version < Some(model.version()) {
             remarks.push("the file becomes version 11, because version 10 has no marks".to_owned());
@@ -233,6 +244,14 @@ impl Args {
         let totals = plan.totals(promotions_replaced, promotions_left);
         let ready = self.target.filter(|_| totals.change_nothing());
         remarks.extend(ready.map(|release| format!("OpenVINO {release} reads it as it is")));
+        match self.before.compare(input, model)? {
+            Verdict::Agree(remark) => remarks.extend(remark),
+            Verdict::Differ(report) => {
+                page.said +=
+                    &format!("{report}{}: not written, because the result computes something else\n", diagnostics.file);
+                return Ok(Conversion { totals: None, report: None });
+            }
+        }
         let rounding = plan.rounding().filter(|_| !is_told);
         let remarks = plan.outputs(model).into_iter().chain(rounding).chain(remarks);
         let remarks = remarks.map(|remark| format!("; {remark}"));
@@ -276,6 +295,11 @@ impl Args {
         conversion.quantize = self.quantize.request()?;
         conversion.max_error = self.storage.max_error;
         conversion.target = self.target;
+        conversion.strip = match self.strip_weights.as_deref() {
+            Some("random") => Some(Values::Random),
+            Some(_) => Some(Values::Zero),
+            None => None,
+        };
         conversion.with_details = self.report.is_some() || self.writes_nothing();
         Ok(conversion)
     }
@@ -292,6 +316,11 @@ impl Args {
     fn rules(&self) -> Option<Align> {
         Align::named(&self.align, self.openvino.attributes())
     }
+}
+
+fn stripped_remark(stripped: Stripped) -> String {
+    let kept = if stripped.kept == 0 { String::new() } else { format!(", {} kept for shapes and axes", stripped.kept) };
+    format!("{} without their values{kept}", count(stripped.replaced, "constant"))
 }
 
 /// A pattern, or those of a file, one a line; empty lines and those that begin with `#` are none.

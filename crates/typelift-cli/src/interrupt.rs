@@ -1,5 +1,8 @@
 //! What becomes of unfinished files when a signal ends the process.
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
 use crate::failure::Failure;
 
 /// Writes files so that neither Ctrl-C nor a request to terminate leaves one unfinished, and a file that grows beyond the limit of
@@ -19,6 +22,14 @@ pub(crate) fn expect_to_wait() {
     // Without the thread, a signal counts once the wait is over.
     #[cfg(unix)]
     let _started = signals::start_cleaner();
+}
+
+/// Has Ctrl-C and requests to terminate set a flag. The second one ends the process.
+pub(crate) fn noticed() -> Result<Arc<AtomicBool>, Failure> {
+    let flag = Arc::<AtomicBool>::default();
+    #[cfg(unix)]
+    signals::set(&flag).map_err(|error| Failure::new(format!("cannot handle signals: {error}")))?;
+    Ok(flag)
 }
 
 #[cfg(unix)]
@@ -64,6 +75,14 @@ mod signals {
             flag::register_usize(signal, CAME.clone(), signal as usize)?;
         }
         flag::register(SIGXFSZ, Arc::<AtomicBool>::default()).map(drop)
+    }
+
+    pub(super) fn set(asked: &Arc<AtomicBool>) -> io::Result<()> {
+        for signal in REQUESTS {
+            flag::register_conditional_default(signal, asked.clone())?;
+            flag::register(signal, asked.clone())?;
+        }
+        Ok(())
     }
 
     pub(super) fn release() {

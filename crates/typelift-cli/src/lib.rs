@@ -30,6 +30,7 @@ mod precision;
 mod promote;
 mod quantize;
 mod ran;
+mod reduce;
 mod render;
 pub mod report;
 mod rewrite;
@@ -89,6 +90,7 @@ enum Verb<const WHOLE: bool> {
     Explain(Deferred<explain::Args, WHOLE>),
     Diff(Deferred<diff::Args, WHOLE>),
     Verify(Deferred<verify::Args, WHOLE>),
+    Reduce(Deferred<reduce::Args, WHOLE>),
     Show(Deferred<show::Args, WHOLE>),
     Stats(Deferred<stats::Args, WHOLE>),
     Promote(Deferred<promote::Args, WHOLE>),
@@ -151,6 +153,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Verb::Explain(Deferred(args)) => explain::run(&args, &mut terminal),
         Verb::Diff(Deferred(args)) => diff::run(&args, &mut terminal),
         Verb::Verify(Deferred(args)) => verify::run(&args, &mut terminal),
+        Verb::Reduce(Deferred(args)) => reduce::run(&args, &mut terminal),
         Verb::Show(Deferred(args)) => show::run(&args, &mut terminal),
         Verb::Stats(Deferred(args)) => stats::run(&args, &mut terminal),
         Verb::Promote(Deferred(args)) => promote::run(&args, &mut terminal),

@@ -19,6 +19,7 @@ use crate::render::{self, Show};
 use crate::status::Status;
 use crate::terminal::{self, Page, Terminal};
 use crate::texts;
+use crate::verify::{BeforeWriting, Verdict};
 
 /// Rewrite a model by rules and other statements
 ///
@@ -57,6 +58,8 @@ pub(crate) struct Args {
     /// Refuse rules that lose values of constants: that round, saturate or overflow them
     #[arg(long, value_name = "KIND")]
     deny: Vec<Denied>,
+    #[command(flatten)]
+    before: BeforeWriting,
     /// Print what would be done, and write no model
     #[arg(long)]
     dry_run: bool,
@@ -208,7 +211,15 @@ impl Args {
             return refused(document);
         }
         let left = if model.outputs().count() < outputs { left(model) } else { String::new() };
-        let summary = format!("{file}: {}{left}\n", summary(script, report.applied.len(), report.skipped.len()));
+        let verified = match self.before.compare(input, model)? {
+            Verdict::Agree(remark) => remark.map_or(String::new(), |remark| format!("; {remark}")),
+            Verdict::Differ(report) => {
+                page.said = format!("{report}{file}: not written, because the result computes something else\n");
+                return Ok(Rewriting { is_refused: true, report: None });
+            }
+        };
+        let counts = summary(script, report.applied.len(), report.skipped.len());
+        let summary = format!("{file}: {counts}{left}{verified}\n");
         match &target {
             Some(Target::Stdout | Target::Stream(_)) if model.weights().len() != before => {
                 return Err(Failure::new("the rewritten model has new constants, and a stream takes only its graph")

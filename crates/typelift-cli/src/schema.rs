@@ -7,15 +7,17 @@ use crate::status::Status;
 use crate::terminal::Terminal;
 
 /// The verbs whose answers or reports are JSON, with the schemas.
-const SCHEMAS: [(&str, &str); 9] = [
+const SCHEMAS: [(&str, &str); 11] = [
     ("check", include_str!("../schema/check.json")),
     ("convert", include_str!("../schema/convert.json")),
     ("diff", include_str!("../schema/diff.json")),
     ("infer", include_str!("../schema/infer.json")),
     ("promote", include_str!("../schema/promote.json")),
+    ("reduce", include_str!("../schema/reduce.json")),
     ("rewrite", include_str!("../schema/rewrite.json")),
     ("show", include_str!("../schema/show.json")),
     ("stats", include_str!("../schema/stats.json")),
+    ("verify", include_str!("../schema/verify.json")),
     ("why", include_str!("../schema/why.json")),
 ];
 

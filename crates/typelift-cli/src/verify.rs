@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
+use typelift::Model;
 use typelift::findings::Voice;
 use typelift::shape::Shape;
 use typelift::verify::{Difference, First, Report, RunError, Verification, VerifyError};
@@ -13,7 +14,7 @@ use crate::columns::count;
 use crate::diff::load_both;
 use crate::failure::Failure;
 use crate::findings;
-use crate::input;
+use crate::input::{self, Input};
 use crate::listing::Clean;
 use crate::openvino::PythonArgs;
 
@@ -105,6 +106,59 @@ impl RunArgs {
         verification.relative = self.rtol;
         verification.absolute = self.atol;
         verification
+    }
+}
+
+/// A comparison before a model is written
+#[derive(clap::Args, Clone, Debug)]
+pub(crate) struct BeforeWriting {
+    /// Write only if the result computes the same as IN on an installed OpenVINO, as `typelift verify` finds out
+    #[arg(long)]
+    verify: bool,
+    /// Tolerance of --verify, relative to the largest value of a tensor
+    #[arg(long, value_name = "REL", requires = "verify")]
+    rtol: Option<f64>,
+    /// The Python of --verify that has openvino installed. Without it TYPELIFT_PYTHON, else python3
+    #[arg(long, value_name = "PYTHON", requires = "verify")]
+    python: Option<PathBuf>,
+}
+
+/// Outcome of a comparison before a model is written.
+pub(crate) enum Verdict {
+    /// None was asked for, or the models agree: a remark on that.
+    Agree(Option<String>),
+    /// They differ: the report.
+    Differ(String),
+}
+
+impl BeforeWriting {
+    /// Seconds that loading or running a model may take.
+    const SECONDS: u64 = 600;
+
+    /// Compares the result of a change with the model that was read.
+    pub(crate) fn compare(&self, input: &Input, result: &Model) -> Result<Verdict, Failure> {
+        if !self.verify {
+            return Ok(Verdict::Agree(None));
+        }
+        if input.is_stdin() {
+            return Err(
+                Failure::new("--verify reads the model again, which standard input does not allow").help("give a file")
+            );
+        }
+        let original = input.load()?;
+        let Some(original) = &original.model else { return Err(Failure::new("the model cannot be read again")) };
+        let mut result = result.clone();
+        // The result was found to be well-typed; its shapes may be out of date.
+        let _known = typelift::infer(&mut result);
+        let mut verification = Verification::default();
+        verification.relative = self.rtol;
+        let mut runner = PythonArgs { python: self.python.clone() }.runner(Self::SECONDS);
+        let report = verification.run(original, &result, &mut runner).map_err(failure)?;
+        if !report.same {
+            return Ok(Verdict::Differ(text(&report)));
+        }
+        let worst = report.outputs.iter().map(|output| output.difference.max_relative).fold(0.0, f64::max);
+        Ok(Verdict::Agree(Some(format!("computes the same, {worst:.0e} of the largest value apart at most"))))
     }
 }
 

@@ -146,7 +146,7 @@ pub use edit::{Batch, Bf16, Edit, Element, F16, StatePair, precision_marks};
 pub use explain::diff::diff;
 pub use explain::stats::stats;
 pub use explain::why::why;
-pub use explain::{diff, execution, map, stats, verify, why};
+pub use explain::{diff, execution, map, reduce, stats, verify, why};
 pub use findings::{Code, Diagnostic, Diagnostics, Severity};
 pub use infer::{infer, infer_read};
 pub use model::graph::{Graph, Input, IrVersion, Layer, LayerId, Model, Output};

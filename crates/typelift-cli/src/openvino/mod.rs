@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 use typelift::promote::ElementType;
 use typelift::verify::{Bytes, RunError, Runner, Runtime, Setting, Source, Tensor};
 
-/// The script that runs models. The Python package imports it.
-pub const SCRIPT: &str = include_str!("runner.py");
+/// The script that runs models. The Python package has it too.
+pub(crate) const SCRIPT: &str = include_str!("runner.py");
 
 /// The environment variable that names a Python.
 const VARIABLE: &str = "TYPELIFT_PYTHON";

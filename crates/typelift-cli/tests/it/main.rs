@@ -18,6 +18,7 @@ mod one_check;
 mod packaging;
 mod prose;
 mod recipes;
+mod reduce;
 mod schemas;
 mod security;
 mod show;

@@ -8,8 +8,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
+use typelift::promote::ElementType;
+use typelift::verify::{RunError, Runner, Runtime, Setting, Source, Tensor, Verification};
+use typelift::{Model, Weights};
 
-const VERBS: [&str; 9] = ["check", "infer", "show", "diff", "stats", "convert", "rewrite", "why", "promote"];
+const VERBS: [&str; 11] =
+    ["check", "infer", "show", "diff", "verify", "stats", "convert", "rewrite", "reduce", "why", "promote"];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
@@ -157,6 +161,64 @@ fn every_document_has_the_form_of_its_schema() {
     ];
     for words in commands {
         assert_valid(words[0], words);
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("small.xml");
+    let out = out.to_str().unwrap();
+    assert_valid(
+        "reduce",
+        &["reduce", "models/bert.promote.xml", "-o", out, "--finding", "required-release", "--report", "-"],
+    );
+    assert_valid("reduce", &["reduce", "absent.xml", "-o", out, "--finding", "required-release", "--report", "-"]);
+    let none = ["--format", "json", "--python", "/no/python"];
+    assert_valid("verify", &[&["verify", "models/bert.promote.xml", "models/bert.promote.xml"], &none[..]].concat());
+}
+
+/// A runtime whose outputs are the first input, twice as large for a model named `b`.
+struct Scales(Vec<(usize, u8)>);
+
+impl Runner for Scales {
+    fn describe(&mut self, _: &str) -> Result<Runtime, RunError> {
+        Ok(Runtime::default())
+    }
+    fn load(&mut self, source: &Source, _: &Setting) -> Result<u64, RunError> {
+        let outputs = source.text.matches("type=\"Result\"").count();
+        self.0.push((outputs, if source.text.contains("<net name=\"b\"") { 2 } else { 1 }));
+        Ok(self.0.len() as u64 - 1)
+    }
+    fn run(&mut self, key: u64, _: &[Tensor], _: bool) -> Result<Vec<Tensor>, RunError> {
+        let (outputs, factor) = self.0[key as usize];
+        Ok(vec![Tensor::new(ElementType::U8, vec![2], vec![factor, 3 * factor]); outputs])
+    }
+    fn release(&mut self, _: u64) {}
+    fn arrays(&mut self, _: &Path) -> Result<Vec<(String, Tensor)>, RunError> {
+        Ok(Vec::new())
+    }
+}
+
+#[test]
+fn a_comparison_has_the_form_of_its_schema() {
+    let text = |name: &str| {
+        let xml = fs::read_to_string(root().join("testdata/models/bert.promote.xml")).unwrap();
+        let (_, rest) = xml.split_once("<net name=\"").unwrap();
+        format!("<net name=\"{name}{}", &rest[rest.find('"').unwrap()..])
+    };
+    let weights = Weights::open(&root().join("testdata/models/bert.promote.bin")).unwrap();
+    let models = ["a", "b"].map(|name| {
+        let mut model = Model::from_xml(text(name)).unwrap();
+        model.set_weights(weights.clone());
+        assert!(typelift::infer(&mut model).iter().all(|found| !found.is_error()));
+        model
+    });
+    let mut verification = Verification::default();
+    verification.layers = true;
+    for (a, b) in [(0, 1), (0, 0)] {
+        let report = verification.run(&models[a], &models[b], &mut Scales(Vec::new())).unwrap();
+        assert_eq!((report.same, report.first.is_none()), (b == 0, b == 0));
+        let mut document = serde_json::to_value(&report).unwrap();
+        document["format"] = 1.into();
+        document["files"] = vec!["a.xml", "b.xml"].into();
+        assert_form("verify", &document);
     }
 }
 

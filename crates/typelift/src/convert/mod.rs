@@ -1,6 +1,7 @@
 //! Conversion of a whole model: aligned types, explicit promotions, and the requested types of inputs and outputs.
 
 pub mod retarget;
+pub mod strip;
 
 use std::collections::BTreeSet;
 
@@ -68,6 +69,8 @@ pub struct Conversion {
     pub max_error: Option<f64>,
     /// The release that must be able to read the model: [`Model::retarget`].
     pub target: Option<Release>,
+    /// The values that replace those of constants; `None` keeps them.
+    pub strip: Option<strip::Values>,
     /// True if every new Convert is reported with its name, source and reason, which takes time and memory. A Convert
     /// after a constant that can lose values always is. Without details, others have only their id and types.
     pub with_details: bool,
@@ -111,6 +114,8 @@ pub struct Converted {
     pub stored: Option<Plan>,
     /// The effect on weights, if they are quantized.
     pub quantized: Option<QuantizationPlan>,
+    /// The number of constants that got other values, if that was asked for.
+    pub stripped: Option<strip::Stripped>,
     /// The risks of the new types in layers that are not kept.
     pub risks: Vec<Risk>,
     /// The kept layers that got a precision mark.
@@ -164,6 +169,7 @@ impl Default for Conversion {
             quantize: None,
             max_error: None,
             target: None,
+            strip: None,
             with_details: true,
         }
     }
@@ -218,8 +224,10 @@ impl Conversion {
             found.extend(model.narrowed());
             found.extend(model.hard_coded_shapes());
         }
+        let stripped = self.strip.map(|values| strip::strip_weights(model, values)).transpose()?;
         let promotions_after = promotions(model.graph());
         Ok(Converted {
+            stripped,
             changes,
             found,
             promotions_replaced: promotions_before.saturating_sub(promotions_after),

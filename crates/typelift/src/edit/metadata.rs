@@ -46,6 +46,22 @@ impl Model {
         Ok(())
     }
 
+    /// Removes the metadata of the model, of its layers and of its tensors.
+    pub(crate) fn clear_metadata(&mut self) -> Result<(), EditError> {
+        self.edit(|graph| {
+            graph.everywhere(&mut |graph| {
+                let layers: Vec<_> = graph.layers().map(|layer| (layer.id(), layer.outputs().len())).collect();
+                layers.into_iter().try_for_each(|(id, ports)| {
+                    graph.set_metadata(id, None)?;
+                    (0..ports).try_for_each(|port| graph.set_tensor_metadata(id.output(port), None))
+                })
+            })
+        })?;
+        self.graph.rt_info = None;
+        self.extras.clear();
+        Ok(())
+    }
+
     /// Adds the metadata of another model that this one lacks.
     pub(crate) fn add_rt_info(&mut self, other: &Self) {
         let Some(more) = other.graph.rt_info.as_deref() else { return };

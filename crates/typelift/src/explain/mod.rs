@@ -9,6 +9,7 @@
 pub mod diff;
 pub mod execution;
 pub mod map;
+pub mod reduce;
 pub mod stats;
 pub mod verify;
 pub mod why;

@@ -34,7 +34,7 @@ pub mod quantize;
 mod retype;
 mod risks;
 pub mod schemes;
-mod shape_paths;
+pub(crate) mod shape_paths;
 mod storage;
 mod types;
 mod view;

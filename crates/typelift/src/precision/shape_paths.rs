@@ -9,7 +9,7 @@ use crate::ops;
 /// Returns the layers from which shapes and indices are computed, as OpenVINO's `MarkPrecisionSensitiveConstants` finds
 /// them. The walk goes upwards from Results and Assigns. From each input that determines a shape it marks everything
 /// above, except what is above a ShapeOf. Layers reached only through such an input are not searched for further ones.
-pub(super) fn find(model: &Model) -> HashSet<(Place, LayerId)> {
+pub(crate) fn find(model: &Model) -> HashSet<(Place, LayerId)> {
     let mut walk = Walk::default();
     walk.graph(Place::default(), model.graph());
     walk.sensitive

@@ -161,7 +161,7 @@ mod tests {
 
     use super::*;
 
-    const TOLERANCE: Tolerance = Tolerance { relative: 1e-3, absolute: 0.0 };
+    const TOLERANCE: Tolerance = Tolerance { relative: 1e-3, absolute: 0.0, noise: 1e-6 };
 
     fn floats(values: &[f32]) -> Tensor {
         Tensor::new(ElementType::F32, vec![values.len()], values.iter().flat_map(|value| value.to_le_bytes()).collect())

@@ -62,3 +62,10 @@ pub enum VerifyError {
     #[error(transparent)]
     Edit(#[from] EditError),
 }
+
+impl VerifyError {
+    /// A run that failed: because of the model, or because of the runtime.
+    pub(super) fn of_run(side: Side, error: RunError) -> Self {
+        if error.is_of_model() { Self::Run { side, error } } else { Self::Runtime(error) }
+    }
+}

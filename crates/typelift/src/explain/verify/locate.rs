@@ -3,11 +3,11 @@
 use typelift_promote::ElementType;
 
 use super::compare::Difference;
-use super::error::VerifyError;
+use super::error::{Side, VerifyError};
 use super::inputs::Sample;
 use super::narrow::Ranged;
 use super::runner::{Runner, Setting};
-use super::session::Session;
+use super::session::{Outputs, Session};
 use super::tolerance::Tolerance;
 use crate::base::hash::{HashMap, HashSet};
 use crate::explain::diff;
@@ -20,10 +20,8 @@ const CHUNK: usize = 512;
 const CHUNK_BYTES: u64 = 256 << 20;
 /// A constant tensor with more values is not exposed.
 const MOST_STORED: u64 = 1 << 20;
-/// The noise of a computation, as a part of the tolerance.
-const NOISE: f64 = 0.02;
 /// An error this many times the noise can be the start of a difference.
-const CLEAR: f64 = 5.0;
+pub(super) const CLEAR: f64 = 5.0;
 /// A start whose error is a smaller part of the largest one is noise of a harmless change.
 const MINOR: f64 = 0.01;
 
@@ -61,6 +59,8 @@ pub(super) struct Search<'a> {
     pub(super) settings: &'a [Setting; 2],
     pub(super) tolerance: Tolerance,
     pub(super) sample: &'a Sample,
+    /// Layers of A that compute other values each time.
+    pub(super) unsteady: HashSet<LayerId>,
     /// The Results that are paired.
     pub(super) outputs: Vec<(LayerId, LayerId)>,
 }
@@ -99,13 +99,20 @@ impl Search<'_> {
         let tensor = |target: &Target, side: usize| self.ranged[side].of(if side == 0 { target.a } else { target.b });
         let expose = |side: usize| exposed(&self.ranged[side].model, chunk.iter().map(|target| tensor(target, side)));
         let ((a, in_a), (b, in_b)) = (expose(0)?, expose(1)?);
-        let outputs = Session::load(runner, [&a, &b], self.settings)?.run_both(self.sample)?;
+        let session = Session::load(runner, [&a, &b], self.settings)?;
+        let outputs = session.run_both(runner, self.sample);
+        let again = (!self.unsteady.is_empty()).then(|| session.run(runner, Side::A, self.sample));
+        session.release(runner);
+        let (outputs, again) = (outputs?, again.transpose()?);
+        let tensor =
+            |outputs: &Outputs, step: usize, at: usize| outputs.get(step).and_then(|step| step.get(at)).cloned();
         for (step, differences) in by_step.iter_mut().enumerate() {
             for (&at_a, &at_b) in in_a.iter().zip(&in_b) {
-                let both =
-                    outputs[0].get(step).and_then(|a| a.get(at_a)).zip(outputs[1].get(step).and_then(|b| b.get(at_b)));
-                differences
-                    .push(both.map_or_else(Difference::default, |(a, b)| Difference::between(a, b, self.tolerance)));
+                let Some(own) = tensor(&outputs[0], step, at_a) else { continue };
+                // A tensor that A computes anew each time is compared with itself.
+                let is_steady = again.as_ref().is_none_or(|again| tensor(again, step, at_a).as_ref() == Some(&own));
+                let other = tensor(&outputs[1], step, at_b).filter(|_| is_steady).unwrap_or_else(|| own.clone());
+                differences.push(Difference::between(&own, &other, self.tolerance));
             }
         }
         Ok(())
@@ -126,7 +133,8 @@ impl Search<'_> {
             let is_small = || layer.outputs()[port].shape().element_count().is_some_and(|count| count <= MOST_STORED);
             let is_used = graph.consumers(id.output(port)).next().is_some();
             let is_known = layer.outputs()[port].element_type() != ElementType::Dynamic;
-            !is_end && is_used && is_known && (roles[side].get(id) != Some(&Role::Stored) || is_small())
+            let is_steady = side == 1 || !self.unsteady.contains(&id);
+            !is_end && is_used && is_known && is_steady && (roles[side].get(id) != Some(&Role::Stored) || is_small())
         };
         let mut targets = Vec::new();
         for id in a.topological_order().unwrap_or_default() {
@@ -146,7 +154,7 @@ impl Search<'_> {
             errors[0].insert(target.a, difference);
             errors[1].insert(target.b, difference);
         }
-        let noise = NOISE * self.tolerance.relative;
+        let noise = self.tolerance.noise;
         let mut best: Option<(f64, Start)> = None;
         let mut candidates: Vec<(f64, Start)> = Vec::new();
         for (target, difference) in located.targets.iter().zip(&located.differences) {
@@ -176,7 +184,7 @@ impl Search<'_> {
     /// Returns an output of the model that is fed by another tensor in B; `None` if each differs because its tensor does.
     pub(super) fn moved_output(&self, located: &Located, failing: &[usize]) -> Option<Start> {
         let [a, b] = self.models.map(Model::graph);
-        let noise = NOISE * self.tolerance.relative;
+        let noise = self.tolerance.noise;
         failing.iter().find_map(|&at| {
             let &(result_a, result_b) = self.outputs.get(at)?;
             let (from_a, from_b) = (a.producer(result_a.input(0))?, b.producer(result_b.input(0))?);

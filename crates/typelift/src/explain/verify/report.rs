@@ -59,6 +59,8 @@ pub struct OutputReport {
     /// Its element type in B, if that is another one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub element_type_in_b: Option<String>,
+    /// True if all its values in A are finite.
+    pub finite: bool,
     /// Its largest difference.
     #[serde(flatten)]
     pub difference: Difference,

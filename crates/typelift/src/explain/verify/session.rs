@@ -7,55 +7,57 @@ use super::runner::{RunError, Runner, Setting, Source};
 use crate::base::progress::poll;
 use crate::model::graph::Model;
 
-/// A loaded pair of models.
-pub(super) struct Session<'r> {
-    runner: &'r mut dyn Runner,
-    keys: Vec<u64>,
+/// Keys of two models that a runtime has loaded.
+pub(super) struct Session {
+    keys: [u64; 2],
 }
 
 /// The outputs of a model, by step.
 pub(super) type Outputs = Vec<Vec<Tensor>>;
 
-impl<'r> Session<'r> {
-    /// Loads both models.
+impl Session {
+    /// Loads both models. [`release`](Self::release) unloads them.
     pub(super) fn load(
-        runner: &'r mut dyn Runner,
+        runner: &mut dyn Runner,
         models: [&Model; 2],
         settings: &[Setting; 2],
     ) -> Result<Self, VerifyError> {
-        let mut session = Self { runner, keys: Vec::new() };
-        for (side, (model, setting)) in [Side::A, Side::B].into_iter().zip(models.into_iter().zip(settings)) {
+        let mut load = |side: Side, model: &Model, setting: &Setting| {
             poll();
             let source = Source::of(model).map_err(|error| RunError::Broken(error.to_string()));
-            let key = source.and_then(|source| session.runner.load(&source, setting));
-            session.keys.push(key.map_err(|error| VerifyError::Run { side, error })?);
+            let key = source.and_then(|source| runner.load(&source, setting));
+            key.map_err(|error| VerifyError::of_run(side, error))
+        };
+        let a = load(Side::A, models[0], &settings[0])?;
+        match load(Side::B, models[1], &settings[1]) {
+            Ok(b) => Ok(Self { keys: [a, b] }),
+            Err(error) => {
+                runner.release(a);
+                Err(error)
+            }
         }
-        Ok(session)
     }
 
     /// Runs one of the models on all steps of a sample.
-    pub(super) fn run(&mut self, side: Side, sample: &Sample) -> Result<Outputs, RunError> {
-        let (at, steps) = match side {
-            Side::A => (0, &sample.a),
-            Side::B => (1, &sample.b),
+    pub(super) fn run(&self, runner: &mut dyn Runner, side: Side, sample: &Sample) -> Result<Outputs, VerifyError> {
+        let (key, steps) = match side {
+            Side::A => (self.keys[0], &sample.a),
+            Side::B => (self.keys[1], &sample.b),
         };
-        let key = self.keys.get(at).copied().unwrap_or_default();
         let run = |(step, inputs): (usize, &Vec<Tensor>)| {
             poll();
-            self.runner.run(key, inputs, step == 0)
+            runner.run(key, inputs, step == 0).map_err(|error| VerifyError::of_run(side, error))
         };
         steps.iter().enumerate().map(run).collect()
     }
 
     /// Runs both models on a sample.
-    pub(super) fn run_both(&mut self, sample: &Sample) -> Result<[Outputs; 2], VerifyError> {
-        let mut run = |side: Side| self.run(side, sample).map_err(|error| VerifyError::Run { side, error });
-        Ok([run(Side::A)?, run(Side::B)?])
+    pub(super) fn run_both(&self, runner: &mut dyn Runner, sample: &Sample) -> Result<[Outputs; 2], VerifyError> {
+        Ok([self.run(runner, Side::A, sample)?, self.run(runner, Side::B, sample)?])
     }
-}
 
-impl Drop for Session<'_> {
-    fn drop(&mut self) {
-        self.keys.iter().for_each(|&key| self.runner.release(key));
+    /// Unloads both models.
+    pub(super) fn release(self, runner: &mut dyn Runner) {
+        self.keys.iter().for_each(|&key| runner.release(key));
     }
 }

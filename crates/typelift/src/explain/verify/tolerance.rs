@@ -15,16 +15,18 @@ pub struct Tolerance {
     pub relative: f64,
     /// Added to that.
     pub absolute: f64,
+    /// The part of the scale by which rounding alone changes a tensor.
+    pub noise: f64,
 }
 
-/// The types that a model can compute or store in, the widest first, each with its relative tolerance.
-const TYPES: [(ElementType, f64); 6] = [
-    (ElementType::F32, 1e-4),
-    (ElementType::F16, 2e-2),
-    (ElementType::Bf16, 1e-1),
-    (ElementType::F8E4M3, 2e-1),
-    (ElementType::F8E5M2, 4e-1),
-    (ElementType::F4E2M1, 4e-1),
+/// The types that a model can compute or store in, the widest first, each with its relative tolerance and its noise.
+const TYPES: [(ElementType, f64, f64); 6] = [
+    (ElementType::F32, 1e-3, 2e-6),
+    (ElementType::F16, 2e-2, 1e-3),
+    (ElementType::Bf16, 1e-1, 8e-3),
+    (ElementType::F8E4M3, 2e-1, 6e-2),
+    (ElementType::F8E5M2, 4e-1, 1e-1),
+    (ElementType::F4E2M1, 4e-1, 2e-1),
 ];
 
 /// Returns the narrowest type that one of two models uses and the other does not, at least f32, with the tolerance that it asks
@@ -33,8 +35,8 @@ pub(super) fn narrowest(a: &Model, b: &Model, hints: [Option<&str>; 2]) -> (Elem
     let (of_a, of_b) = (types(a), types(b));
     let hinted = |ty: ElementType| hints[0] != hints[1] && hints.contains(&Some(ty.name()));
     let differs = |ty: ElementType| of_a.contains(&ty) != of_b.contains(&ty) || hinted(ty);
-    let found = TYPES.iter().rev().find(|(ty, _)| differs(*ty)).unwrap_or(&TYPES[0]);
-    (found.0, Tolerance { relative: found.1, absolute: found.1 / 100.0 })
+    let &(ty, relative, noise) = TYPES.iter().rev().find(|(ty, ..)| differs(*ty)).unwrap_or(&TYPES[0]);
+    (ty, Tolerance { relative, absolute: relative / 1000.0, noise })
 }
 
 /// Returns the element types of all tensors of a model.

@@ -542,7 +542,14 @@ impl Weights {
     /// of the largest power of two, up to [`ALIGNMENT`], by which its length can be divided. Also says where each range is.
     pub(crate) fn compacted(&self, ranges: &Ranges) -> (Self, Vec<u64>) {
         let Ranges { all, same } = ranges;
-        let mut order: Vec<_> = (0..all.len()).filter(|&at| same[at] == at).collect();
+        // Ranges that begin at one offset share the longest of them.
+        let mut longest: HashMap<u64, usize> = HashMap::default();
+        for at in (0..all.len()).filter(|&at| same[at] == at) {
+            let known = longest.entry(all[at].0).or_insert(at);
+            *known = if all[at].1 > all[*known].1 { at } else { *known };
+        }
+        let mut order: Vec<_> =
+            (0..all.len()).filter(|&at| same[at] == at && longest.get(&all[at].0) == Some(&at)).collect();
         order.sort_by_key(|&at| Reverse(kept::alignment(all[at].1)));
         let (mut parts, mut starts, mut start) = (Vec::with_capacity(order.len()), vec![0; all.len()], 0);
         for at in order {
@@ -551,7 +558,8 @@ impl Weights {
             starts[at] = start;
             start += length;
         }
-        let starts = same.iter().map(|&first| starts[first]).collect();
+        let place = |first: &usize| starts[longest.get(&all[*first].0).copied().unwrap_or(*first)];
+        let starts = same.iter().map(place).collect();
         (self.laid_out(parts), starts)
     }
 
@@ -560,6 +568,12 @@ impl Weights {
     pub(crate) fn kept(&self, ranges: &Ranges, lost: &[(u64, u64)]) -> (Self, Vec<u64>) {
         let (parts, starts) = kept::parts(self.base_len().unwrap_or(0), ranges, lost);
         (self.laid_out(parts), starts)
+    }
+
+    /// Weights that take the place of those of a file: they are written even where the model is written in place.
+    pub(crate) fn in_place_of_file(bytes: Vec<u8>) -> Self {
+        let length = bytes.len() as u64;
+        Self::from_bytes(bytes).laid_out(vec![Part { start: 0, offset: Some(0), length }])
     }
 
     fn laid_out(&self, parts: Vec<Part>) -> Self {

@@ -79,7 +79,13 @@ pub(super) struct Shaped {
 }
 
 impl Shaped {
-    pub(super) fn new(sizing: &Sizing<'_>, pairs: &[Pair], models: [&Model; 2], shapes: Shapes) -> Option<Self> {
+    /// Returns the choice with the models that have these shapes; `None` if inference refuses them.
+    pub(super) fn new(
+        sizing: &Sizing<'_>,
+        pairs: &[Pair],
+        models: [&Model; 2],
+        shapes: Shapes,
+    ) -> Option<(Self, [Model; 2])> {
         let fixed = [sizing.with_shapes(0, &shapes)?, sizing.with_shapes(1, &shapes)?];
         let [in_a, in_b] = [roles(&fixed[0]), roles(&fixed[1])];
         let roles = pairs.iter().map(|pair| in_a[pair.a].and(in_b[pair.b])).collect();
@@ -92,7 +98,7 @@ impl Shaped {
         // An input of any type gets f32.
         let known = |ty| if ty == ElementType::Dynamic { ElementType::F32 } else { ty };
         let types = pairs.iter().map(|pair| [known(types[0][pair.a]), known(types[1][pair.b])]).collect();
-        Some(Self { shapes, roles, types })
+        Some((Self { shapes, roles, types }, fixed))
     }
 
     /// Makes a sample; `None` if an input has a type without numbers.

@@ -27,6 +27,8 @@ struct Group {
     upper: i64,
     /// True for axes after the first one of inputs with three axes or more.
     is_spatial: bool,
+    /// True for axis 1 of inputs with four axes: that of the channels of images.
+    is_channel: bool,
     /// Input and axis.
     members: Vec<(usize, usize)>,
 }
@@ -69,8 +71,16 @@ impl<'m> Sizing<'m> {
         let spatial = |size: i64| {
             self.groups.iter().map(move |group| if group.is_spatial { size } else { 1 }).collect::<Vec<_>>()
         };
+        let image = |size: i64| {
+            let length = move |group: &Group| match group {
+                Group { is_channel: true, .. } => 3,
+                Group { is_spatial: true, .. } => size,
+                _ => 1,
+            };
+            self.groups.iter().map(length).collect::<Vec<_>>()
+        };
         let attempts = SIZES.iter().flat_map(move |&size| {
-            let plain = [spatial(size), uniform(size)];
+            let plain = [spatial(size), uniform(size), image(size)];
             let repaired = if size < 4 { self.repaired(&uniform(size), size) } else { Vec::new() };
             plain.into_iter().chain(repaired)
         });
@@ -90,7 +100,13 @@ impl<'m> Sizing<'m> {
         let attempts = [3, 2, 4, 5].into_iter().flat_map(move |size| {
             let grown = |factor: i64, added: i64| {
                 let length = |(group, &least): (&Group, &i64)| {
-                    if group.is_spatial && least > 4 { least * factor + added } else { size }
+                    if group.is_channel {
+                        least
+                    } else if group.is_spatial && least > 4 {
+                        least * factor + added
+                    } else {
+                        size
+                    }
                 };
                 self.groups.iter().zip(&least).map(length).collect::<Vec<_>>()
             };
@@ -197,6 +213,7 @@ fn groups(declared: &[Shape], pairs: &[Pair]) -> Vec<Group> {
                     lower: 0,
                     upper: i64::MAX,
                     is_spatial: axis > 0 && dims.len() > 2,
+                    is_channel: axis == 1 && dims.len() == 4,
                     members: Vec::new(),
                 });
                 groups.len() - 1

@@ -1,0 +1,291 @@
+//! `typelift reduce`: the smallest model on which a command, a finding or OpenVINO behaves as on the original.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use clap::ArgGroup;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde::Serialize;
+use typelift::convert::strip::Values;
+use typelift::findings::grouped;
+use typelift::reduce::{Judge, Reduced, Reduction, Step, Stopped, anonymized};
+use typelift::{Code, Model};
+
+use crate::columns::count;
+use crate::failure::Failure;
+use crate::input::Input;
+use crate::interrupt;
+use crate::openvino::PythonArgs;
+use crate::output::{self, same_file};
+use crate::render::{self, Show};
+use crate::status::Status;
+use crate::terminal::{self, Terminal};
+
+mod judge;
+
+use judge::{Command, Differs, Finding, Refused, Stop, Wanted};
+
+/// Find a small model that still fails, has a finding or differs as the original does
+///
+/// Layers are removed as long as COMMAND ends with the same exit status as on IN. {} stands for the candidate. With --match its
+/// output must match too. Candidates that inference refuses are not tried. Tensors that the rest needs become inputs, and
+/// tensors that nothing uses any more become outputs. Ctrl-C keeps the smallest model found so far.
+#[derive(clap::Args)]
+#[command(group(ArgGroup::new("wanted").args(["command", "finding", "refused", "differs"]).required(true)))]
+#[command(after_help = "Examples:
+  typelift reduce model.xml -o small.xml -- python3 crashes.py {}
+  typelift reduce model.xml -o small.xml --match 'Segmentation' -j 4 --timeout 60 -- ./run.sh {}
+  typelift reduce model.xml -o small.xml --refused --anonymize --weights zero
+  typelift reduce model.xml -o small.xml --finding beyond-i32")]
+pub(crate) struct Args {
+    /// The model's .xml
+    #[arg(value_name = "IN.xml")]
+    model: PathBuf,
+    /// Write the smallest model to this file
+    #[arg(short, long, value_name = "OUT.xml")]
+    output: PathBuf,
+    /// Keep this finding of `typelift check`, by its code
+    #[arg(long, value_name = "CODE", value_parser = parse_code)]
+    finding: Option<Code>,
+    /// Keep that OpenVINO refuses to compile the model, with the same first line
+    #[arg(long)]
+    refused: bool,
+    /// Keep that `typelift verify` finds a difference from this model, which is cut in the same way. Its part is written as
+    /// OUT.other.xml
+    #[arg(long, value_name = "OTHER.xml")]
+    differs: Option<PathBuf>,
+    /// Output of COMMAND that a candidate must produce too
+    #[arg(long = "match", value_name = "REGEX", requires = "command")]
+    matches: Option<regex::Regex>,
+    /// Candidates that are tried at a time
+    #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
+    jobs: u16,
+    /// Seconds that one run may take. A candidate that takes longer is not interesting
+    #[arg(long, value_name = "SECONDS", default_value_t = 300)]
+    timeout: u64,
+    /// The most runs
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    max_runs: usize,
+    /// Rename layers and tensors, and drop metadata
+    #[arg(long)]
+    anonymize: bool,
+    /// Replace the values of constants that no shape depends on
+    #[arg(long, value_enum, default_value_t = Weights::Keep)]
+    weights: Weights,
+    /// Write what was tried and kept to this file as JSON, or - for standard output
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+    #[command(flatten)]
+    python: PythonArgs,
+    /// Command with its arguments, after --. {} is the candidate
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Weights {
+    /// Zeros
+    Zero,
+    /// Random numbers
+    Random,
+    /// The values of the model
+    Keep,
+}
+
+fn parse_code(text: &str) -> Result<Code, String> {
+    Code::ALL.iter().copied().find(|code| code.name() == text).ok_or_else(|| {
+        let near = typelift::near(text, Code::ALL.iter().map(|code| code.name()));
+        format!("no finding has this code{}", near.map_or(String::new(), |near| format!("; did you mean `{near}`?")))
+    })
+}
+
+/// A reduction as JSON has it.
+#[derive(Serialize)]
+struct Report<'a> {
+    file: &'a str,
+    output: &'a str,
+    layers_before: usize,
+    layers_after: usize,
+    /// The number of runs of the command, or of what stands for it.
+    runs: usize,
+    /// The number of candidates that inference refused.
+    refused: usize,
+    outcome: &'static str,
+    steps: &'a [Step],
+}
+
+pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failure> {
+    args.check()?;
+    terminal.answers_in_json = args.report.as_deref().is_some_and(crate::input::is_stdout);
+    let loaded = Input { file: args.model.clone(), bin: None, member: None, on_one_thread: false }.load()?;
+    let Some(model) = &loaded.model else {
+        terminal.say(&render::text(&loaded.diagnostics, typelift::findings::Voice::Shell(None), Show::Briefly));
+        return Ok(Status::Faulty);
+    };
+    let stop = interrupt::noticed()?;
+    let seconds = args.timeout;
+    if let Some(code) = args.finding {
+        return args.reduce(model, &Finding { code, stop }, terminal);
+    }
+    if args.refused {
+        return args.reduce(model, &Refused::new(&args.python, seconds, stop), terminal);
+    }
+    if let Some(other) = &args.differs {
+        let other = Input { file: other.clone(), bin: None, member: None, on_one_thread: false }.load()?;
+        let Some(other) = other.model.clone() else { return Err(Failure::new("OTHER.xml cannot be read")) };
+        return args.reduce(model, &Differs::new(model, other, &args.python, seconds, stop), terminal);
+    }
+    args.reduce(model, &Command::new(&args.command, args.matches.clone(), seconds, stop), terminal)
+}
+
+impl Args {
+    /// Refuses places to write to that would lose something.
+    fn check(&self) -> Result<(), Failure> {
+        let is_xml = self.output.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("xml"));
+        if !is_xml {
+            return Err(output::refused(&self.output, "the name of a model ends in .xml"));
+        }
+        let is_read = |path: &PathBuf| self.output.exists() && same_file(&self.output, path);
+        if is_read(&self.model) || self.differs.as_ref().is_some_and(is_read) {
+            return Err(output::refused(&self.output, "it is read by this command"));
+        }
+        if !self.command.is_empty() && !self.command.iter().any(|part| part.to_string_lossy().contains("{}")) {
+            return Err(Failure::new("COMMAND does not name the candidate").help("write {} where its file belongs"));
+        }
+        Ok(())
+    }
+
+    fn reduce<W: Wanted>(&self, model: &Model, wanted: &W, terminal: &mut Terminal) -> Result<Status, Failure> {
+        let mut reduction = Reduction::default();
+        reduction.jobs = self.jobs.into();
+        reduction.most_runs = self.max_runs;
+        if let Some(refusal) = wanted.learn(model)? {
+            return Err(Failure::refusal(refusal));
+        }
+        let bar = bar();
+        let progress = |layers: usize, runs: usize| {
+            bar.set_message(format!("{} layers, {}", grouped(layers as u64), count(runs, "run")));
+            bar.tick();
+        };
+        if !self.command.is_empty() && wanted.succeeds() && self.matches.is_none() {
+            terminal.say("note: COMMAND succeeds on the model, so every model on which it succeeds counts as the same; give --match to keep what it prints\n");
+        }
+        let judged = Judged(wanted);
+        let reduced = reduction.run_with(model, &judged, &progress);
+        bar.finish_and_clear();
+        let reduced = match reduced {
+            Ok(reduced) => reduced,
+            Err(None) => {
+                return Err(Failure::refusal("the model does not behave the same when it is run again".to_owned()));
+            }
+            Err(Some(stop)) => return Err(stop.failure()),
+        };
+        if let Some(Stopped::ByJudge(Stop::Failed(message))) = &reduced.stopped {
+            return Err(Failure::new(message.clone()));
+        }
+        let (result, remarks) = self.safe_to_send(&reduced.model, wanted)?;
+        wanted.save_also(&result, &self.output)?;
+        judge::save(&result, &self.output)?;
+        self.tell(&reduced, &remarks, terminal)
+    }
+
+    /// Applies --weights and --anonymize as long as the result stays interesting.
+    fn safe_to_send<W: Wanted>(&self, model: &Model, wanted: &W) -> Result<(Model, Vec<String>), Failure> {
+        let mut remarks = Vec::new();
+        let mut result = model.clone();
+        let values = match self.weights {
+            Weights::Zero => Some(Values::Zero),
+            Weights::Random => Some(Values::Random),
+            Weights::Keep => None,
+        };
+        let mut try_it = |name: &str, changed: Model, result: &mut Model| {
+            if matches!(wanted.is_interesting(&changed), Ok(true)) {
+                *result = changed;
+            } else {
+                remarks.push(format!("{name} was not applied: the model does not behave the same with it"));
+            }
+        };
+        let refused = |error: typelift::graph::EditError| Failure::new(error.to_string());
+        if let Some(values) = values {
+            let mut changed = result.clone();
+            typelift::convert::strip::strip_weights(&mut changed, values).map_err(refused)?;
+            try_it("--weights", changed, &mut result);
+        }
+        if self.anonymize {
+            let mut changed = anonymized(&result).map_err(refused)?;
+            // Nothing but names changed.
+            let _known = typelift::infer(&mut changed);
+            try_it("--anonymize", changed, &mut result);
+        }
+        Ok((result, remarks))
+    }
+
+    fn tell(&self, reduced: &Reduced<Stop>, remarks: &[String], terminal: &mut Terminal) -> Result<Status, Failure> {
+        let outcome = match &reduced.stopped {
+            Some(Stopped::AtLimit) => "limit",
+            Some(Stopped::ByJudge(_)) => "stopped",
+            None if reduced.layers_after < reduced.layers_before => "reduced",
+            None => "unchanged",
+        };
+        let file = self.model.to_string_lossy();
+        if let Some(path) = &self.report {
+            let report = Report {
+                file: &file,
+                output: &self.output.to_string_lossy(),
+                layers_before: reduced.layers_before,
+                layers_after: reduced.layers_after,
+                runs: reduced.runs,
+                refused: reduced.refused,
+                outcome,
+                steps: &reduced.steps,
+            };
+            output::write_reports(path, vec![terminal::json(&report)?], false, terminal)?;
+        }
+        let mut text = String::new();
+        let mut steps: Vec<&Step> = Vec::new();
+        for step in &reduced.steps {
+            match steps.last_mut() {
+                Some(last) if last.what == step.what => *last = step,
+                _ => steps.push(step),
+            }
+        }
+        for step in steps {
+            text += &format!("  {}: {} after {}\n", step.what, count(step.layers, "layer"), count(step.runs, "run"));
+        }
+        let why = match outcome {
+            "limit" => "; the limit of runs was reached",
+            "stopped" => "; stopped before the end",
+            _ => "",
+        };
+        let (before, after) = (grouped(reduced.layers_before as u64), grouped(reduced.layers_after as u64));
+        text += &format!("{file}: {before} layers -> {after} in {}{why}\n", count(reduced.runs, "run"));
+        remarks.iter().for_each(|remark| text += &format!("{remark}\n"));
+        terminal.say(&text);
+        Ok(Status::Done)
+    }
+}
+
+/// A condition as a judge of the library.
+struct Judged<'w, W>(&'w W);
+
+impl<W: Wanted> Judge for Judged<'_, W> {
+    type Stop = Stop;
+
+    fn is_interesting(&self, candidate: &Model) -> Result<bool, Stop> {
+        self.0.is_interesting(candidate)
+    }
+}
+
+fn bar() -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+    bar.with_style(ProgressStyle::with_template("reduce: {msg}").unwrap_or_else(|_| ProgressStyle::default_spinner()))
+}
+
+/// Set once the user asks the program to end.
+type Asked = Arc<AtomicBool>;
+
+fn is_asked(asked: &Asked) -> bool {
+    asked.load(Ordering::Relaxed)
+}

@@ -1,0 +1,365 @@
+//! Conditions that a candidate of a reduction must meet.
+
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use regex::Regex;
+use typelift::graph::LayerId;
+use typelift::verify::{RunError, Runner, Setting, Source, Verification, VerifyError};
+use typelift::xml::{self, WriteOptions};
+use typelift::{Checking, Code, Model, SaveOptions};
+
+use super::{Asked, is_asked};
+use crate::failure::Failure;
+use crate::openvino::{Process, PythonArgs};
+
+/// Output of a command beyond this is not read.
+const MOST_OUTPUT: u64 = 1 << 24;
+
+/// Reason why a reduction ends before it is done.
+#[derive(Clone, Debug)]
+pub(crate) enum Stop {
+    /// Ctrl-C.
+    Asked,
+    /// A command or a runtime cannot be started.
+    Failed(String),
+}
+
+impl Stop {
+    pub(super) fn failure(self) -> Failure {
+        match self {
+            Self::Asked => Failure::new("stopped before the first run ended"),
+            Self::Failed(message) => Failure::new(message),
+        }
+    }
+}
+
+/// A condition that the original meets.
+pub(super) trait Wanted: Sync {
+    /// Sees how the original behaves. Returns why it cannot be reduced, if so.
+    fn learn(&self, original: &Model) -> Result<Option<String>, Failure>;
+
+    /// True if a candidate behaves in the same way.
+    fn is_interesting(&self, candidate: &Model) -> Result<bool, Stop>;
+
+    /// True if the original makes a command succeed.
+    fn succeeds(&self) -> bool {
+        false
+    }
+
+    /// Writes what belongs to the result beside it.
+    fn save_also(&self, _result: &Model, _path: &Path) -> Result<(), Failure> {
+        Ok(())
+    }
+}
+
+/// Writes a model in the style of OpenVINO, with the constants that it uses.
+pub(super) fn save(model: &Model, path: &Path) -> Result<(), Failure> {
+    let mut options = SaveOptions::default();
+    options.text = style();
+    model.save_with(path, options).map_err(|error| Failure::new(error.to_string()).of(path))
+}
+
+/// The style in which candidates are written.
+fn style() -> WriteOptions {
+    WriteOptions { canonical: true, refresh_ports: true, ..WriteOptions::default() }
+}
+
+/// A finding of the program's own check.
+pub(super) struct Finding {
+    pub(super) code: Code,
+    pub(super) stop: Asked,
+}
+
+impl Wanted for Finding {
+    fn learn(&self, original: &Model) -> Result<Option<String>, Failure> {
+        let is_found = has_finding(original, self.code);
+        Ok((!is_found).then(|| format!("the model has no finding `{}`", self.code)))
+    }
+
+    fn is_interesting(&self, candidate: &Model) -> Result<bool, Stop> {
+        if is_asked(&self.stop) { Err(Stop::Asked) } else { Ok(has_finding(candidate, self.code)) }
+    }
+}
+
+fn has_finding(model: &Model, code: Code) -> bool {
+    let text = Arc::new(xml::write(model, style()));
+    Checking::default().run(&text, model.weights()).findings.iter().any(|finding| finding.code == code)
+}
+
+/// A command with its exit status, and what it prints.
+pub(super) struct Command {
+    parts: Vec<OsString>,
+    matches: Option<Regex>,
+    seconds: u64,
+    stop: Asked,
+    expected: OnceLock<ExitStatus>,
+}
+
+/// End of a command.
+enum Ended {
+    With(ExitStatus, Vec<u8>),
+    TooLate,
+}
+
+impl Command {
+    pub(super) fn new(parts: &[OsString], matches: Option<Regex>, seconds: u64, stop: Asked) -> Self {
+        Self { parts: parts.to_vec(), matches, seconds, stop, expected: OnceLock::new() }
+    }
+
+    /// Runs the command on a candidate in a folder of its own.
+    fn run(&self, candidate: &Model) -> Result<Ended, Stop> {
+        if is_asked(&self.stop) {
+            return Err(Stop::Asked);
+        }
+        let broken = |error: &dyn std::fmt::Display| Stop::Failed(error.to_string());
+        let folder = tempfile::tempdir().map_err(|error| broken(&error))?;
+        let path = folder.path().join("model.xml");
+        save(candidate, &path).map_err(|failure| Stop::Failed(failure.text()))?;
+        let printed = folder.path().join("output.txt");
+        let out = File::create(&printed).map_err(|error| broken(&error))?;
+        let err = out.try_clone().map_err(|error| broken(&error))?;
+        let mut parts = self.parts.iter().map(|part| with_path(part, &path));
+        let program = parts.next().unwrap_or_default();
+        let mut command = std::process::Command::new(&program);
+        command.args(parts).stdin(Stdio::null()).stdout(out).stderr(err);
+        in_own_group(&mut command);
+        let mut child = command.spawn().map_err(|error| {
+            Stop::Failed(format!("cannot run `{}`: {}", program.to_string_lossy(), typelift::findings::reason(&error)))
+        })?;
+        let Some(status) = self.wait(&mut child)? else { return Ok(Ended::TooLate) };
+        let mut text = Vec::new();
+        File::open(&printed)
+            .and_then(|file| file.take(MOST_OUTPUT).read_to_end(&mut text))
+            .map_err(|error| broken(&error))?;
+        Ok(Ended::With(status, text))
+    }
+
+    /// Waits for a process; `None` if it takes too long.
+    fn wait(&self, child: &mut Child) -> Result<Option<ExitStatus>, Stop> {
+        let begin = Instant::now();
+        let mut pause = Duration::from_millis(1);
+        loop {
+            match child.try_wait() {
+                Ok(Some(status)) => return Ok(Some(status)),
+                Ok(None) => {}
+                Err(error) => return Err(Stop::Failed(error.to_string())),
+            }
+            let is_late = begin.elapsed() > Duration::from_secs(self.seconds);
+            if is_late || is_asked(&self.stop) {
+                end_group(child);
+                return if is_late { Ok(None) } else { Err(Stop::Asked) };
+            }
+            thread::sleep(pause);
+            pause = (pause * 2).min(Duration::from_millis(20));
+        }
+    }
+
+    fn fits(&self, text: &[u8]) -> bool {
+        self.matches.as_ref().is_none_or(|matches| matches.is_match(&String::from_utf8_lossy(text)))
+    }
+}
+
+impl Wanted for Command {
+    fn learn(&self, original: &Model) -> Result<Option<String>, Failure> {
+        match self.run(original).map_err(Stop::failure)? {
+            Ended::TooLate => Ok(Some(format!("COMMAND does not end within {} s on the original", self.seconds))),
+            Ended::With(_, text) if !self.fits(&text) => {
+                Ok(Some("what COMMAND prints on the original does not match --match".to_owned()))
+            }
+            Ended::With(status, _) => {
+                let _first = self.expected.set(status);
+                Ok(None)
+            }
+        }
+    }
+
+    fn succeeds(&self) -> bool {
+        self.expected.get().is_some_and(ExitStatus::success)
+    }
+
+    fn is_interesting(&self, candidate: &Model) -> Result<bool, Stop> {
+        match self.run(candidate)? {
+            Ended::TooLate => Ok(false),
+            Ended::With(status, text) => Ok(self.expected.get() == Some(&status) && self.fits(&text)),
+        }
+    }
+}
+
+/// Replaces `{}` by a path.
+fn with_path(part: &OsString, path: &Path) -> OsString {
+    match part.to_str() {
+        Some("{}") => path.into(),
+        Some(text) => text.replace("{}", &path.to_string_lossy()).into(),
+        None => part.clone(),
+    }
+}
+
+#[cfg(unix)]
+fn in_own_group(command: &mut std::process::Command) {
+    use std::os::unix::process::CommandExt as _;
+    // Ctrl-C is for this program, and a command that is ended takes its own processes along.
+    command.process_group(0);
+}
+
+#[cfg(not(unix))]
+fn in_own_group(_: &mut std::process::Command) {}
+
+fn end_group(child: &mut Child) {
+    #[cfg(unix)]
+    if let Some(group) = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw) {
+        let _ended = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+    }
+    let _ended = child.kill();
+    let _status = child.wait();
+}
+
+/// Processes of OpenVINO, one for each thread that asks at a time.
+struct Pool {
+    python: PythonArgs,
+    seconds: u64,
+    free: Mutex<Vec<Process>>,
+}
+
+impl Pool {
+    fn new(python: &PythonArgs, seconds: u64) -> Self {
+        Self { python: python.clone(), seconds, free: Mutex::default() }
+    }
+
+    fn with<T>(&self, work: impl FnOnce(&mut Process) -> T) -> T {
+        let free = self.free.lock().ok().and_then(|mut free| free.pop());
+        let mut process = free.unwrap_or_else(|| self.python.runner(self.seconds));
+        let done = work(&mut process);
+        if let Ok(mut free) = self.free.lock() {
+            free.push(process);
+        }
+        done
+    }
+}
+
+/// A refusal of OpenVINO to read or compile the model.
+pub(super) struct Refused {
+    pool: Pool,
+    stop: Asked,
+    expected: OnceLock<String>,
+}
+
+impl Refused {
+    pub(super) fn new(python: &PythonArgs, seconds: u64, stop: Asked) -> Self {
+        Self { pool: Pool::new(python, seconds), stop, expected: OnceLock::new() }
+    }
+
+    /// Returns the first line of the refusal; `None` if OpenVINO compiles the model.
+    fn refusal(&self, model: &Model) -> Result<Option<String>, Stop> {
+        if is_asked(&self.stop) {
+            return Err(Stop::Asked);
+        }
+        let source = Source::of(model).map_err(|error| Stop::Failed(error.to_string()))?;
+        self.pool.with(|process| {
+            let mut setting = Setting::default();
+            "CPU".clone_into(&mut setting.device);
+            match process.load(&source, &setting) {
+                Ok(key) => {
+                    process.release(key);
+                    Ok(None)
+                }
+                Err(error) if error.is_of_model() => Ok(Some(first_line(&error))),
+                Err(error) => Err(Stop::Failed(error.to_string())),
+            }
+        })
+    }
+}
+
+/// Returns the first line of an error without the names in it.
+fn first_line(error: &RunError) -> String {
+    let text = match error {
+        RunError::Crashed(reason) => return reason.split(':').take(2).collect::<Vec<_>>().join(":"),
+        error => error.to_string(),
+    };
+    let line = text.lines().next().unwrap_or_default();
+    // Names and numbers of layers, in whatever quotes, differ from candidate to candidate.
+    let mut kept = String::new();
+    let mut is_quoted = false;
+    for c in line.chars() {
+        match c {
+            '\'' | '"' | '`' => is_quoted = !is_quoted,
+            c if !is_quoted && !c.is_ascii_digit() => kept.push(c),
+            _ => {}
+        }
+    }
+    let words = kept.split_whitespace();
+    words.filter(|word| !word.contains(['_', '/', '.', '[', ']'])).collect::<Vec<_>>().join(" ")
+}
+
+impl Wanted for Refused {
+    fn learn(&self, original: &Model) -> Result<Option<String>, Failure> {
+        let refusal = self.refusal(original).map_err(Stop::failure)?;
+        let is_compiled = refusal.is_none();
+        refusal.into_iter().for_each(|refusal| drop(self.expected.set(refusal)));
+        Ok(is_compiled.then(|| "OpenVINO compiles the model".to_owned()))
+    }
+
+    fn is_interesting(&self, candidate: &Model) -> Result<bool, Stop> {
+        Ok(self.refusal(candidate)?.as_ref() == self.expected.get())
+    }
+}
+
+/// A difference from another model, which is cut like the candidate.
+pub(super) struct Differs {
+    other: Model,
+    /// The layers of the other model, by those of the original.
+    pairs: HashMap<LayerId, LayerId>,
+    pool: Pool,
+    stop: Asked,
+}
+
+impl Differs {
+    pub(super) fn new(original: &Model, other: Model, python: &PythonArgs, seconds: u64, stop: Asked) -> Self {
+        let pairs = typelift::diff::matched_layers(original, &other).into_iter().collect();
+        Self { other, pairs, pool: Pool::new(python, seconds), stop }
+    }
+
+    /// Returns the part of the other model that belongs to a candidate.
+    fn part(&self, candidate: &Model) -> Option<Model> {
+        let mut part = typelift::reduce::part_like(&self.other, candidate, &self.pairs)?;
+        let errors = typelift::infer(&mut part);
+        errors.iter().all(|found| !found.is_error()).then_some(part)
+    }
+
+    fn differ(&self, candidate: &Model, other: &Model) -> Result<bool, Stop> {
+        if is_asked(&self.stop) {
+            return Err(Stop::Asked);
+        }
+        let mut verification = Verification::default();
+        verification.locates = false;
+        let report = self.pool.with(|process| verification.run(candidate, other, process));
+        match report {
+            Ok(report) => Ok(!report.same),
+            Err(VerifyError::Runtime(error)) => Err(Stop::Failed(error.to_string())),
+            Err(_) => Ok(false),
+        }
+    }
+}
+
+impl Wanted for Differs {
+    fn learn(&self, original: &Model) -> Result<Option<String>, Failure> {
+        let differs = self.differ(original, &self.other).map_err(Stop::failure)?;
+        Ok((!differs).then(|| "the models agree".to_owned()))
+    }
+
+    fn is_interesting(&self, candidate: &Model) -> Result<bool, Stop> {
+        self.part(candidate).map_or(Ok(false), |part| self.differ(candidate, &part))
+    }
+
+    fn save_also(&self, result: &Model, path: &Path) -> Result<(), Failure> {
+        let beside: PathBuf = path.with_extension("other.xml");
+        self.part(result).map_or(Ok(()), |part| save(&part, &beside))
+    }
+}

@@ -1,0 +1,150 @@
+//! `typelift reduce`, and `convert --strip-weights`.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use tempfile::TempDir;
+
+fn typelift(words: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_typelift")).args(words).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// A model in a folder of its own, with a Softmax between other layers.
+fn model() -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let xml = folder.path().join("model.xml");
+    let notation = "
+x = Parameter : f32[?,8]
+k = Const([1, 2, 3, 4, 5, 6, 7, 8]) : f32[8]
+a = Multiply(x, k)
+b = ReLU(a)
+c = Softmax-8(b) {axis=-1}
+d = Tanh(c)
+e = Add(d, a)
+axes = Const([-1]) : i64[1]
+f = ReduceMean(e, axes) {keep_dims=true}
+r = Result(f)
+";
+    let mut model = typelift::Model::from_text(notation).unwrap();
+    assert_eq!(typelift::infer(&mut model), []);
+    model.save(&xml).unwrap();
+    (folder, xml)
+}
+
+fn listed(path: &Path) -> String {
+    text(&typelift(&["show", path.to_str().unwrap()]).stdout)
+}
+
+#[cfg(unix)]
+#[test]
+fn a_command_that_fails_is_kept_failing() {
+    let (folder, xml) = model();
+    let out = folder.path().join("small.xml");
+    let (xml, out) = (xml.to_str().unwrap(), out.to_str().unwrap());
+    // It fails while there is a Softmax that feeds a Tanh.
+    let script = "if grep -q Softmax $0 && grep -q Tanh $0; then echo crash; exit 3; fi";
+    for jobs in ["1", "3"] {
+        let run = typelift(&["reduce", xml, "-o", out, "-j", jobs, "--match", "crash", "--", "sh", "-c", script, "{}"]);
+        assert!(run.status.success(), "{}", text(&run.stderr));
+        let left = listed(Path::new(out));
+        assert_eq!(left.lines().count(), 4, "{left}");
+        assert!(text(&run.stderr).contains("10 layers -> 4 in "), "{}", text(&run.stderr));
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn what_a_command_takes_too_long_for_is_not_interesting() {
+    let (folder, xml) = model();
+    let out = folder.path().join("small.xml");
+    // Without a Softmax it would run for ever.
+    let script = "if grep -q Softmax $0; then exit 1; fi; sleep 60";
+    let words = ["reduce", xml.to_str().unwrap(), "-o", out.to_str().unwrap(), "--timeout", "1", "--max-runs", "6"];
+    let run = typelift(&[&words[..], &["-j", "4", "--", "sh", "-c", script, "{}"]].concat());
+    assert!(run.status.success(), "{}", text(&run.stderr));
+    assert!(listed(&out).contains("Softmax"));
+}
+
+#[test]
+fn a_finding_is_kept_and_the_result_is_anonymous() {
+    let (folder, xml) = model();
+    let out = folder.path().join("small.xml");
+    let words = ["reduce", xml.to_str().unwrap(), "-o", out.to_str().unwrap(), "--finding", "required-release"];
+    let run = typelift(&[&words[..], &["--anonymize", "--weights", "zero"]].concat());
+    assert!(run.status.success(), "{}", text(&run.stderr));
+    let found = text(&typelift(&["check", "--all", out.to_str().unwrap()]).stdout);
+    assert!(found.contains("required-release"), "{found}");
+}
+
+#[test]
+fn what_cannot_be_reduced_is_an_error_and_writes_nothing() {
+    let (folder, xml) = model();
+    let (xml, out) = (xml.to_str().unwrap().to_owned(), folder.path().join("small.xml"));
+    let out_text = out.to_str().unwrap();
+    let cases: [(&[&str], i32, &str); 6] = [
+        (&["-o", out_text, "--finding", "type-mismatch"], 1, "has no finding"),
+        (&["-o", out_text, "--finding", "no-such-code"], 2, "no finding has this code"),
+        (&["-o", &xml, "--finding", "required-release"], 2, "is read by this command"),
+        (&["-o", "small.bin", "--finding", "required-release"], 2, "ends in .xml"),
+        (&["-o", out_text, "--", "true"], 2, "does not name the candidate"),
+        (&["-o", out_text, "--", "/no/such/program", "{}"], 2, "cannot run"),
+    ];
+    for (words, status, message) in cases {
+        let run = typelift(&[&["reduce", &xml], words].concat());
+        assert_eq!(run.status.code(), Some(status), "{words:?}: {}", text(&run.stderr));
+        assert!(text(&run.stderr).contains(message), "{words:?}: {}", text(&run.stderr));
+        assert!(!out.exists());
+    }
+}
+
+#[test]
+fn a_missing_openvino_says_what_was_tried_and_how_to_install_it() {
+    let (_folder, xml) = model();
+    let xml = xml.to_str().unwrap();
+    let run = typelift(&["verify", "--python", "/no/such/python", xml, xml]);
+    assert_eq!(run.status.code(), Some(2));
+    let said = text(&run.stderr);
+    assert!(said.contains("/no/such/python") && said.contains("pip install openvino"), "{said}");
+}
+
+#[test]
+fn a_model_without_openvino_is_not_written_with_verify() {
+    let (folder, xml) = model();
+    let out = folder.path().join("out.xml");
+    for words in [&["convert"][..], &["rewrite", "--use", "all"]] {
+        let more = [xml.to_str().unwrap(), "-o", out.to_str().unwrap(), "--verify", "--python", "/no/such/python"];
+        let run = typelift(&[words, &more[..]].concat());
+        assert_eq!(run.status.code(), Some(2), "{}", text(&run.stderr));
+        assert!(!out.exists());
+    }
+}
+
+#[test]
+fn stripped_constants_share_one_run_of_bytes_and_axes_stay() {
+    let (folder, xml) = model();
+    for (values, in_place) in [("zero", false), ("random", false), ("zero", true)] {
+        let out = folder.path().join(format!("{values}.xml"));
+        let place: &[&str] = if in_place { &["--in-place"] } else { &["-o", out.to_str().unwrap()] };
+        let run = typelift(&[&["convert", xml.to_str().unwrap(), "--strip-weights", values], place].concat());
+        assert!(run.status.success(), "{}", text(&run.stderr));
+        let written = if in_place { &xml } else { &out };
+        let model = typelift::Model::open(written).unwrap();
+        let numbers = |name: &str| {
+            let layer = model.graph().layer(model.graph().find(name).unwrap()).unwrap();
+            layer.numbers(model.weights()).unwrap()
+        };
+        assert_eq!(numbers("axes"), [-1.0], "an axis is part of the graph");
+        let scale = numbers("k");
+        let original: Vec<f64> = (1..=8).map(f64::from).collect();
+        assert!(scale != original && scale.iter().all(|value| value.is_finite()), "{scale:?}");
+        assert_eq!(scale.iter().all(|value| *value == 0.0), values == "zero");
+        assert!(fs::metadata(written.with_extension("bin")).unwrap().len() <= 128);
+        assert_eq!(typelift(&["check", written.to_str().unwrap()]).status.code(), Some(0));
+    }
+}

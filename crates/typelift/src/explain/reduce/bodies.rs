@@ -1,0 +1,115 @@
+//! Layers with bodies: a body becomes the model, or loses its layers.
+
+use crate::base::hash::HashSet;
+
+use super::Judge;
+use super::search::{Halt, Search};
+use crate::model::graph::{LayerId, Model, Place};
+use crate::ops::{self, LayerKind};
+
+/// Tries to make a body the whole model, or to put a body of an If in its place. True if one was interesting.
+pub(super) fn lifted<J: Judge>(search: &mut Search<'_, J>) -> Result<bool, Halt<J>> {
+    let owners: Vec<(LayerId, usize)> = search
+        .best
+        .graph()
+        .layers()
+        .filter(|layer| !layer.bodies().is_empty())
+        .map(|layer| (layer.id(), layer.bodies().len()))
+        .collect();
+    let bodies = owners.into_iter().flat_map(|(id, count)| (0..count).map(move |at| (id, at)));
+    let mut candidates = Vec::new();
+    for (id, at) in bodies {
+        candidates.push(alone(&search.best, id, at));
+        candidates.push(inlined(&search.best, id, at));
+    }
+    Ok(search.accept_first("a body without its layer", candidates)?.is_some())
+}
+
+/// Returns the graph of a body as a model.
+fn alone(model: &Model, id: LayerId, at: usize) -> Option<Model> {
+    let graph = model.graph().layer(id)?.bodies().get(at)?.graph().clone();
+    let inner = Model { graph, ..model.clone() };
+    let version = model.version();
+    let mut fresh =
+        Model::from_xml(format!(r#"<net name="body" version="{version}"><layers></layers><edges></edges></net>"#))
+            .ok()?;
+    fresh.edit(|edit| edit.inline_model(&inner, &[], "")).ok()?;
+    Some(fresh)
+}
+
+fn inlined(model: &Model, id: LayerId, at: usize) -> Option<Model> {
+    let mut model = model.clone();
+    model.edit(|graph| graph.inline(id, at)).ok()?;
+    Some(model)
+}
+
+/// Replaces layers of bodies by constants: first large runs of them, then single ones.
+pub(super) fn emptied<J: Judge>(search: &mut Search<'_, J>) -> Result<(), Halt<J>> {
+    let places: Vec<Place> = search.best.walk().map(|(place, _)| place).filter(|place| !place.is_model()).collect();
+    for place in places {
+        let Some(graph) = search.best.graph_at(&place) else { continue };
+        let mut rest = super::keep::in_order(graph);
+        let mut length = rest.len();
+        while length > 0 {
+            let mut start = 0;
+            while start < rest.len() {
+                let end = (start + length).min(rest.len());
+                let candidate = without(&search.best, &place, &rest[start..end].iter().copied().collect());
+                if search.accept("fewer layers in a body", candidate)? {
+                    rest.drain(start..end);
+                } else {
+                    start = end;
+                }
+            }
+            length /= 2;
+        }
+    }
+    Ok(())
+}
+
+/// Returns the model with these layers of a body replaced by constants of zeros; `None` if a shape is open.
+fn without(model: &Model, place: &Place, layers: &HashSet<LayerId>) -> Option<Model> {
+    let mut model = model.clone();
+    model
+        .edit(|graph| {
+            let mut graph = graph.at(place)?;
+            let mut sorted: Vec<LayerId> = layers.iter().copied().collect();
+            sorted.sort_unstable();
+            for &id in &sorted {
+                let ports = graph.layer(id).map_or(0, |layer| layer.outputs().len());
+                for tensor in (0..ports).map(|port| id.output(port)) {
+                    let uses: Vec<_> = graph.consumers(tensor).filter(|input| !layers.contains(&input.layer)).collect();
+                    if uses.is_empty() {
+                        continue;
+                    }
+                    let zeros = zeros(&graph, tensor).ok_or(crate::model::graph::EditError::NoOutput(tensor))?;
+                    let constant = graph.constant(zeros.0, &zeros.1, &zeros.2)?;
+                    graph.connect_all(uses.into_iter().map(|input| (constant, input)))?;
+                }
+            }
+            let sources: Vec<LayerId> =
+                sorted.iter().flat_map(|&id| graph.producers(id)).flatten().map(|source| source.layer).collect();
+            graph.remove_all(&sorted)?;
+            let left: Vec<LayerId> = sources
+                .into_iter()
+                .filter(|&id| graph.layer(id).is_some_and(|layer| ops::kind(layer) == LayerKind::Constant))
+                .collect();
+            let left: HashSet<LayerId> = left.into_iter().collect();
+            graph.remove_unused(left).map(drop)
+        })
+        .ok()?;
+    Some(model)
+}
+
+/// Returns type, shape and bytes of a tensor of zeros.
+fn zeros(
+    graph: &crate::edit::Edit<'_>,
+    tensor: crate::model::graph::Output,
+) -> Option<(typelift_promote::ElementType, Vec<i64>, Vec<u8>)> {
+    /// The most bytes of a constant that replaces a layer.
+    const MOST: u128 = 1 << 20;
+    let port = graph.output(tensor)?;
+    let (dims, count) = (port.shape().to_static()?, port.shape().element_count()?);
+    let size = crate::model::weights::stored_size(port.element_type(), count).filter(|&size| size <= MOST)?;
+    Some((port.element_type(), dims, vec![0; size as usize]))
+}
