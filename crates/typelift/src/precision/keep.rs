@@ -8,7 +8,7 @@ use thiserror::Error;
 use super::{automatic, shape_paths};
 use crate::base::hash::{HashMap, HashSet};
 use crate::base::names::{is_glob, matches_glob, near};
-use crate::model::graph::{Graph, Layer, LayerId, Model, Place};
+use crate::model::graph::{Graph, Layer, LayerId, Model, Place, block_number};
 use crate::ops::{self, LayerKind, Operation};
 
 /// Pattern for layers that keep their types.
@@ -29,6 +29,8 @@ pub enum KeepPattern {
     /// Layers of an operation, `Softmax`, or of one revision, `MVN-6`. `*` and `?` work as in names, and case is
     /// ignored.
     Operation(String),
+    /// Layers of the blocks with these numbers, as `layers.17.mlp` is of block 17: `block:0-1`.
+    Blocks(u64, u64),
     /// The layers that OpenVINO's plugins keep in f32 when they compute in f16.
     Automatic,
 }
@@ -38,9 +40,17 @@ impl From<&str> for KeepPattern {
         match text.strip_prefix("type:") {
             Some(operation) => Self::Operation(operation.to_owned()),
             None if text == "auto" => Self::Automatic,
+            None if let Some((first, last)) = blocks(text) => Self::Blocks(first, last),
             None => Self::Name(text.to_owned()),
         }
     }
+}
+
+/// The numbers of `block:0-1` and `block:3`.
+fn blocks(text: &str) -> Option<(u64, u64)> {
+    let numbers = text.strip_prefix("block:")?;
+    let (first, last) = numbers.split_once('-').unwrap_or((numbers, numbers));
+    Some((first.parse().ok()?, last.parse().ok()?))
 }
 
 impl fmt::Display for KeepPattern {
@@ -48,6 +58,7 @@ impl fmt::Display for KeepPattern {
         match self {
             Self::Name(name) => f.write_str(name),
             Self::Operation(operation) => write!(f, "type:{operation}"),
+            Self::Blocks(first, last) => write!(f, "block:{first}-{last}"),
             Self::Automatic => f.write_str("auto"),
         }
     }
@@ -188,6 +199,7 @@ impl KeepPattern {
                 let glob = glob.to_ascii_lowercase();
                 names_of_operation(layer).iter().any(|name| matches_glob(&glob, &name.to_ascii_lowercase()))
             }
+            Self::Blocks(first, last) => block_number(path).is_some_and(|at| (*first..=*last).contains(&at)),
             Self::Automatic => false,
         }
     }
@@ -206,7 +218,7 @@ impl KeepPattern {
                 let near = near(name, operations.iter().map(String::as_str));
                 (self.to_string(), near.map(|near| format!("type:{near}")))
             }
-            Self::Automatic => (self.to_string(), None),
+            Self::Automatic | Self::Blocks(..) => (self.to_string(), None),
         };
         KeepError { pattern, near }
     }

@@ -11,7 +11,7 @@ use super::matching::Bound;
 use super::shapes::{self, Part};
 use super::term::{DimPattern, DimsPart, Function, Name, Side, TermKind, Times};
 use super::values;
-use crate::model::graph::{Graph, Layer, Output};
+use crate::model::graph::{Graph, Layer, Output, block_number};
 use crate::model::shape::Shape;
 use crate::model::weights::Weights;
 use crate::ops::values::array::{Array, Data};
@@ -403,6 +403,11 @@ impl Evaluator<'_> {
             }
             Function::Type => number(known.element_type as i128),
             Function::Static => truth(known.shape.is_static()),
+            Function::Block => {
+                let layer = known.tensor.and_then(|tensor| self.graph.layer(tensor.layer)).map_or("", Layer::name);
+                let block = block_number(layer).ok_or_else(|| format!("`{layer}` is in no numbered block"))?;
+                number(block.into())
+            }
             Function::Bits => number(known.element_type.bits().into()),
             Function::Dims => self.dims(&known.shape, &of[1..])?,
             Function::Constant => {

@@ -343,6 +343,8 @@ pub(crate) enum Function {
     Axis,
     /// Whether all dims are known.
     Static,
+    /// The number of the block that the layer of a tensor belongs to.
+    Block,
     /// By how many inputs a tensor is used.
     Uses,
     /// How many tensors a list has.
@@ -402,6 +404,7 @@ impl Function {
                 | Self::Type
                 | Self::Static
                 | Self::Uses
+                | Self::Block
                 | Self::Count
                 | Self::Unknown
                 | Self::Bits
@@ -435,6 +438,7 @@ pub(super) const FUNCTIONS: &[(&str, Function, usize, usize)] = &[
     ("axis", Function::Axis, 2, 2),
     ("static", Function::Static, 1, 1),
     ("uses", Function::Uses, 1, 1),
+    ("block", Function::Block, 1, 1),
     ("count", Function::Count, 1, 1),
     ("unknown", Function::Unknown, 1, 1),
     ("bits", Function::Bits, 1, 1),

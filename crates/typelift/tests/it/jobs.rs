@@ -5,7 +5,7 @@ use typelift::graph::NewLayer;
 use typelift::precision::{Like, Storage};
 use typelift::promote::ElementType;
 use typelift::rewrite::{Pattern, Replacement, Rule, Script, library};
-use typelift::{Conversion, Model, infer};
+use typelift::{Conversion, Model, StatePair, infer};
 
 fn read(listing: &str) -> Model {
     let mut model = Model::from_text(listing).unwrap();
@@ -209,4 +209,125 @@ fn a_rule_has_its_right_side_in_rust() {
     });
     model.rewrite(&[leaky]).unwrap();
     assert_eq!(count(&model, "PReLU"), 1);
+}
+
+/// A decoder with a cache for each layer.
+fn decoder(layers: usize) -> Model {
+    use std::fmt::Write as _;
+    let mut text = "ids = Parameter : i64[?,?]\nzero = Const(0) : i64[]\nwords = Const(0.5) : f32[16,8]
+h = Gather-8(words, ids, zero)\n"
+        .to_owned();
+    let mut hidden = "h".to_owned();
+    for at in 0..layers {
+        let name = format!("layers.{at}");
+        let _ = writeln!(
+            text,
+            "past.{at} = Parameter : f32[?,?,8]
+{name}.w = Const(0.{}) : f32[8,8]
+{name}.k = MatMul({hidden}, {name}.w) {{transpose_b=true}}
+{name}.keys = Concat(past.{at}, {name}.k) {{axis=1}}
+present.{at} = Result({name}.keys)
+{name}.a = MatMul({hidden}, {name}.keys) {{transpose_b=true}}
+{name}.o = MatMul({name}.a, {name}.keys)
+{name}.gate = MatMul({name}.o, {name}.w) {{transpose_b=true}}
+{name}.up = MatMul({name}.o, {name}.w) {{transpose_b=true}}
+{name}.act = Gelu-7({name}.gate)
+{name}.mul = Multiply({name}.act, {name}.up)
+{name}.out = Add({hidden}, {name}.mul)",
+            at + 1
+        );
+        hidden = format!("{name}.out");
+    }
+    read(&format!("{text}logits = MatMul({hidden}, words) {{transpose_b=true}}\nout = Result(logits)"))
+}
+
+#[test]
+fn gate_and_up_become_one_product() {
+    let mut model = decoder(2);
+    let edited = model.edit(|graph| {
+        for at in 0..2 {
+            let (gate, up) = (graph.find(&format!("layers.{at}.gate"))?, graph.find(&format!("layers.{at}.up"))?);
+            let (x, a, b) =
+                (graph.producers(gate)[0].unwrap(), graph.producers(gate)[1].unwrap(), graph.producers(up)[1].unwrap());
+            let weights = graph.add(NewLayer::new("Concat", "opset1").with_attribute("axis", 0), &[a, b])?;
+            let both = NewLayer::new("MatMul", "opset1")
+                .with_attribute("transpose_b", true)
+                .named(&format!("layers.{at}.both"));
+            let both = graph.add(both, &[x, weights.output(0)])?;
+            let axis = graph.constant_of(&[], &[2_i64])?;
+            let parts =
+                graph.add(NewLayer::new("Split", "opset1").with_attribute("num_splits", 2), &[both.output(0), axis])?;
+            graph.redirect(gate.output(0), parts.output(0))?;
+            graph.redirect(up.output(0), parts.output(1))?;
+        }
+        Ok(())
+    });
+    edited.unwrap();
+    assert!(model.graph().find("layers.0.gate").is_err() && count(&model, "Split") == 2);
+}
+
+#[test]
+fn caches_become_state() {
+    let mut model = decoder(3);
+    let pair = |at: usize| StatePair {
+        past: model.find_input(&format!("past.{at}")).unwrap(),
+        present: model.find_output(&format!("present.{at}")).unwrap(),
+        variable: format!("past.{at}present.{at}"),
+    };
+    let pairs: Vec<_> = (0..3).map(pair).collect();
+    let edited = model.edit(|graph| {
+        let beam =
+            NewLayer::new("Parameter", "opset1").with_attribute("shape", "?").with_attribute("element_type", "i32");
+        let beam = graph.add(beam.named("beam_idx"), &[])?;
+        graph.make_stateful(&pairs, Some(beam.output(0)))
+    });
+    assert_eq!(edited.unwrap().len(), 3);
+    assert_eq!((model.inputs().count(), model.outputs().count(), count(&model, "Assign")), (2, 1, 3));
+}
+
+#[test]
+fn weights_of_chosen_layers_become_integers() {
+    let rule: Rule =
+        "MatMul(x, w: const) {transpose_b=true} => MatMul(x, Convert(q) {destination_type=f32} * s) {transpose_b=true}
+        where s = fold(ReduceMax(Abs(w), 1) {keep_dims=true} / 127)
+              q = fold(Convert(Round(w / s) {mode=half_to_even}) {destination_type=i8})"
+            .parse()
+            .unwrap();
+    let chosen = |m: &typelift::rewrite::Match| {
+        if m.root().name().ends_with(".gate") { Ok(()) } else { Err("not chosen".into()) }
+    };
+    let mut model = decoder(2);
+    assert_eq!(model.rewrite(&[rule.once().when(chosen)]).unwrap().applied.len(), 2);
+}
+
+#[test]
+fn some_blocks_get_another_operation() {
+    let rule: Rule = "Gelu-7(x) => Gelu-7(x) {approximation_mode=TANH} if block(root) in 0..5".parse().unwrap();
+    let mut model = decoder(8);
+    assert_eq!(model.rewrite(&[rule]).unwrap().applied.len(), 6);
+}
+
+#[test]
+fn blocks_are_removed_with_their_caches() {
+    let mut model = decoder(24);
+    let caches: Vec<_> = (10..=20).map(|at| model.find_output(&format!("present.{at}")).unwrap()).collect();
+    let edited = model.edit(|graph| {
+        graph.redirect(graph.tensor("layers.20.out")?, graph.tensor("layers.9.out")?)?;
+        graph.remove_outputs(&caches)
+    });
+    edited.unwrap();
+    assert!(model.graph().find("layers.10.k").is_err() && model.graph().find("layers.21.k").is_ok());
+    assert_eq!((model.inputs().count(), model.outputs().count()), (14, 14));
+}
+
+#[test]
+fn weights_are_counted_by_block() {
+    let model = decoder(4);
+    let mut bytes = std::collections::BTreeMap::<_, usize>::new();
+    for layer in model.graph().layers().filter(|layer| layer.ty() == "Const") {
+        let block = typelift::graph::numbered_prefix(layer.name()).unwrap_or("outside");
+        *bytes.entry(block).or_default() += layer.bytes(model.weights()).unwrap().len();
+    }
+    assert_eq!(bytes["layers.3"], 4 * 64);
+    assert_eq!(bytes.len(), 5);
 }

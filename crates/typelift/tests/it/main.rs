@@ -7,7 +7,7 @@
 //! | types, shapes and operations, beside OpenVINO's answers | `opzoo`, `zoo`, `operations`, `types`, `bodies`, `broadcast`, `broadcast_laws`, `ties` |
 //! | promotion and alignment | `align`, `converts`, `lowering`, `why` |
 //! | edits | `edit`, `verbs` (one verb at a time), `rewrites` (whole rewrites in Rust) |
-//! | statements | `ends`, `statements` |
+//! | statements | `ends`, `statements`, `caches` |
 //! | rules | `rewrite` (single rules and what is said of them), `right_sides`, `rewrite_laws` (laws over generated graphs), `library` (the shipped sets) |
 //! | precision and releases | `precision`, `marks`, `targets`, `releases` |
 //! | the notation | `notation`, `notation_mutations`, `notation_survival` |
@@ -26,6 +26,7 @@ mod align;
 mod bodies;
 mod broadcast;
 mod broadcast_laws;
+mod caches;
 mod check;
 mod common;
 mod converts;

@@ -97,6 +97,8 @@ fn conditions_have_alternatives_and_see_parts_of_names() {
     assert_eq!(count("name(root) like \"*.layers.{i}.*\" && (i == 3 || i == 12)"), 2);
     assert_eq!(count("name(root) like \"*.layers.[0-9].*\""), 1);
     assert_eq!(count("name(root) like \"*.{5..20}.*\" || name(root) like \"*head*\""), 2);
+    assert_eq!(count("block(root) in 3..11"), 1);
+    assert_eq!(count("block(root) in 3..12 && !(block(root) == 3)"), 1);
     assert_eq!(count("!(name(root) like \"*.layers.*\")"), 1);
     assert_eq!(count("!(name(root) like \"*.layers.*\" || rank(x) == 1)"), 0);
     assert_eq!(count("(rank(x) + 1) == 2 && !static(x) || size(x) == 2"), 3);

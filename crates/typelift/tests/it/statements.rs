@@ -237,3 +237,14 @@ fn cut_takes_brackets_as_its_help_prints_them() {
     assert_eq!(names(model.inputs()), ["c", "w"]);
     refuses(SUM, &[("cut [c .. d]", "expected `,` or `]`")]);
 }
+
+#[test]
+fn blocks_are_kept_by_their_numbers() {
+    let listing =
+        "x = Parameter : f32[2]\nm.0.act = Exp(x)\nm.1.act = Exp(m.0.act)\nm.2.act = Exp(m.1.act)\nr = Result(m.2.act)";
+    let model = rewritten(listing, "keep f32 block 0..1").unwrap();
+    let text = typelift::xml::write(&model, Default::default());
+    let marked = |name: &str| text.split("<layer ").find(|part| part.contains(name)).unwrap().contains("precise");
+    assert!(marked("m.0.act") && marked("m.1.act") && !marked("m.2.act"), "{text}");
+    refuses(listing, &[("keep f32 block 7", "`block:7-7` matches no layer")]);
+}

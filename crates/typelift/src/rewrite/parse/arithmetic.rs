@@ -241,7 +241,15 @@ impl Parser<'_> {
             return self.put(start..self.cursor.at, TermKind::DimsLike(left, parts));
         }
         if self.cursor.eat_word("in") {
-            let mut of = vec![left, self.sum()?];
+            let first = self.sum()?;
+            if self.cursor.eat("..") {
+                let last = self.sum()?;
+                let span = start..self.cursor.at;
+                let least = self.put(span.clone(), TermKind::Compute(Function::GreaterEqual, vec![left, first]))?;
+                let most = self.put(span.clone(), TermKind::Compute(Function::LessEqual, vec![left, last]))?;
+                return self.put(span, TermKind::Compute(Function::And, vec![least, most]));
+            }
+            let mut of = vec![left, first];
             while self.cursor.eat("|") {
                 of.push(self.sum()?);
             }

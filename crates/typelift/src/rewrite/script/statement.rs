@@ -442,11 +442,15 @@ fn names_in_brackets(cursor: &mut Cursor) -> Result<Option<Vec<String>>, Notatio
     Ok(Some(names))
 }
 
-/// The patterns up to the end of a statement: one at least.
+/// The patterns up to the end of a statement, one at least: names, or `block 0..1`.
 fn patterns(cursor: &mut Cursor) -> Result<Vec<KeepPattern>, NotationError> {
-    let mut patterns = vec![KeepPattern::from(cursor.name("a layer")?.as_str())];
-    while !cursor.is_done() {
-        patterns.push(KeepPattern::from(cursor.name("a layer")?.as_str()));
+    let mut patterns = Vec::new();
+    while patterns.is_empty() || !cursor.is_done() {
+        let mut name = cursor.name("a layer")?;
+        if name == "block" {
+            name = format!("block:{}", cursor.name("the numbers of blocks, `0..1`")?.replace("..", "-"));
+        }
+        patterns.push(KeepPattern::from(name.as_str()));
     }
     Ok(patterns)
 }
