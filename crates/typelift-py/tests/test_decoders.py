@@ -135,7 +135,7 @@ def test_attributes_choose_the_revision() -> None:
             graph.add("Softmax", "x", axs=0)
         with pytest.raises(ValueError, match="is not an element type; did you mean `f32`?"):
             graph.add("Convert", "x", destination_type="f23")
-        with pytest.raises(ValueError, match="layer 0 `x` still feeds layer 1 `r`"):
+        with pytest.raises(ValueError, match="layer 0 `x` still feeds layer 2 `Gelu_2`"):
             graph.remove("x")
 
 
