@@ -17,6 +17,7 @@ use crate::batch::{ARRAY, Inputs, LINES};
 use crate::explain::find_code;
 use crate::failure::Failure;
 use crate::fit;
+use crate::gate::Form;
 use crate::input::{Input, Loaded};
 use crate::output::{OutputArgs, Target};
 use crate::render::{self, Show};
@@ -105,6 +106,16 @@ impl ValueEnum for Format {
 }
 
 impl Format {
+    /// Returns the form of what is printed in this format.
+    fn form(self) -> Form {
+        match self {
+            Self::Text => Form::Text,
+            Self::Json => Form::Json,
+            Self::Other(format) if format.name == "sarif" => Form::Json,
+            Self::Other(_) => Form::Commands,
+        }
+    }
+
     /// What is printed around the findings of one file or many.
     fn frame(self, is_single: bool) -> Result<Frame, Failure> {
         match self {
@@ -234,6 +245,7 @@ impl Args {
         let denied = diagnostics.list.iter().filter(|diagnostic| !diagnostic.is_error() && denied(diagnostic)).count();
         let count = Count::of(diagnostics);
         let mut outcome = Outcome { count, fails: count.errors > 0 || denied > 0 };
+        page.form = self.format.form();
         match self.format {
             Format::Json => page.printed = terminal::json(&Document::with(diagnostics, voice))?,
             Format::Other(format) if self.keeps_stdout() => {
@@ -249,6 +261,7 @@ impl Args {
             let fixed = Fix { before, mended: fixed, is_unfinished };
             outcome.fails |= !self.write(input, &fixed, model.as_ref().zip(target.as_ref()), page)?;
             if self.diff {
+                page.form = Form::Text;
                 page.printed = unified(&diagnostics.file, &fixed.before, &diagnostics.source);
             }
         }

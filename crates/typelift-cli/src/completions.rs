@@ -6,6 +6,7 @@ use clap::Command;
 use clap_complete::Shell;
 
 use crate::failure::Failure;
+use crate::gate::Form;
 use crate::status::Status;
 use crate::terminal::Terminal;
 
@@ -24,7 +25,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, mut program: Command, terminal: &mut Terminal) -> Result<Status, Failure> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut program, "typelift", &mut script);
-    terminal.print(&String::from_utf8_lossy(&script))?;
+    terminal.print_as(&String::from_utf8_lossy(&script), Form::Product)?;
     Ok(Status::Done)
 }
 

@@ -8,7 +8,6 @@ use clap::builder::PossibleValuesParser;
 use typelift::convert::strip::{Stripped, Values};
 use typelift::convert::{ConvertError, Converted, Unneeded};
 use typelift::findings::Voice;
-use typelift::findings::reason;
 use typelift::ops::Release;
 use typelift::passes::Align;
 use typelift::precision::{KeepPattern, TypeMap};
@@ -29,6 +28,7 @@ use crate::quantize::{self, QuantizeArgs};
 use crate::render::{self, Show};
 use crate::status::Status;
 use crate::terminal::{self, Page, Terminal};
+use crate::texts;
 use crate::verify::{BeforeWriting, Verdict};
 
 /// Insert Converts so that element types agree and every promotion is explicit
@@ -326,7 +326,7 @@ fn stripped_remark(stripped: Stripped) -> String {
 /// A pattern, or those of a file, one a line; empty lines and those that begin with `#` are none.
 fn parse_keep(text: &str) -> Result<Vec<KeepPattern>, String> {
     let Some(file) = text.strip_prefix('@') else { return Ok(vec![text.into()]) };
-    let lines = std::fs::read_to_string(file).map_err(|error| format!("cannot read `{file}`: {}", reason(&error)))?;
+    let lines = texts::read(file.as_ref()).map_err(|failure| failure.message())?;
     let lines = lines.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
     Ok(lines.map(KeepPattern::from).collect())
 }

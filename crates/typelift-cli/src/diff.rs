@@ -101,7 +101,7 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
         Format::Text => {
             let names = ShortNames::of([first, second]);
             let printed = names.fit(&text(&diff, &args.before, &args.after, args.all, &names));
-            terminal.show(&Page { said: String::new(), printed, styled: true })?;
+            terminal.show(&Page { said: String::new(), printed, styled: true, ..Page::default() })?;
         }
     }
     Ok(Status::of(!diff.is_same()))

@@ -82,6 +82,15 @@ impl Failure {
         self
     }
 
+    /// Returns the message alone.
+    pub(crate) fn message(self) -> String {
+        match self {
+            Self::BrokenPipe => String::new(),
+            Self::NoModel(reason) => reason,
+            Self::Other { message, .. } => message,
+        }
+    }
+
     /// As text in colours; nothing where nobody listens.
     pub(crate) fn text(self) -> String {
         match self {

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::mem;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use typelift::findings::{Code, Diagnostic, Diagnostics, shell_word};
 use typelift::promote::ElementType;
@@ -128,6 +128,30 @@ impl Drop for Loaded {
     }
 }
 
+/// Limit on the memory for computed values of one model, in bytes, where one is given.
+static MEMORY: OnceLock<Option<u64>> = OnceLock::new();
+
+/// Sets the limit on the memory for computed values. The first call counts.
+pub(crate) fn limit_memory(bytes: Option<u64>) {
+    let _first = MEMORY.set(bytes);
+}
+
+/// Parses a number of bytes, such as `512M` or `2G`.
+pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
+    let digits = text.trim_end_matches(|it: char| it.is_ascii_alphabetic());
+    let bits = match text[digits.len()..].to_ascii_uppercase().trim_end_matches('B').trim_end_matches('I') {
+        "" => Some(0),
+        "K" => Some(10),
+        "M" => Some(20),
+        "G" => Some(30),
+        "T" => Some(40),
+        _ => None,
+    };
+    let number = digits.parse::<u64>().ok();
+    let size = number.zip(bits).and_then(|(number, bits)| number.checked_mul(1 << bits));
+    size.ok_or_else(|| "expected a number of bytes, such as 512M or 2G".to_owned())
+}
+
 /// Whether a path means standard input or output.
 pub(crate) fn is_dash(path: &Path) -> bool {
     path.as_os_str() == "-"
@@ -215,7 +239,13 @@ impl Input {
             Ok(weights) if weights.len().is_none() && self.bin.is_some() => {
                 Err(Failure::new(format!("cannot read `{}`: the file does not exist", path.display())))
             }
-            Ok(weights) => Ok(if self.on_one_thread { weights.on_one_thread() } else { weights }),
+            Ok(weights) => {
+                let weights = if self.on_one_thread { weights.on_one_thread() } else { weights };
+                Ok(match MEMORY.get() {
+                    Some(&Some(limit)) => weights.with_memory(limit),
+                    _ => weights,
+                })
+            }
             Err(error) => Err(Failure::io("read", &path, &error)),
         }
     }

@@ -16,6 +16,7 @@ mod failure;
 mod files;
 mod findings;
 mod fit;
+mod gate;
 mod infer;
 mod input;
 mod interrupt;
@@ -79,6 +80,10 @@ struct Cli<const WHOLE: bool> {
     /// Print names whole where they do not fit the terminal, instead of `…layers.0.self_attn/cat/Concat_2`
     #[arg(long, global = true, display_order = 101)]
     full_names: bool,
+    /// Limit on the memory for computed values of constants, such as 2G. What needs more is left as it is, and named
+    /// [default: 64M and 8 times the .bin]
+    #[arg(long, global = true, value_name = "SIZE", value_parser = input::parse_size, display_order = 102)]
+    max_memory: Option<u64>,
 }
 
 #[derive(Subcommand)]
@@ -143,6 +148,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let mut terminal = Terminal::new(cli.color, cli.full_names);
     terminal.is_quiet = cli.quiet;
     let start = cli.verbose.then(Instant::now);
+    input::limit_memory(cli.max_memory);
     typelift::save::on_wait(terminal::say_waiting);
     panics::expect(&arguments);
     let result = panics::catch(None, || match cli.verb {

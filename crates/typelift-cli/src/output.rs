@@ -14,6 +14,7 @@ use typelift::xml::{self, WriteOptions};
 use typelift::{Model, WeightsMode};
 
 use crate::failure::Failure;
+use crate::gate::Form;
 use crate::input::{Input, is_stdout};
 use crate::interrupt::uninterrupted;
 use crate::terminal::{Page, Terminal};
@@ -210,6 +211,7 @@ impl Target {
     pub(crate) fn write(&self, model: &Model, options: WriteOptions, page: &mut Page) -> Result<(), Failure> {
         match self {
             Self::Stdout => {
+                page.form = Form::Product;
                 let Ok(()) = xml::write_to(model, options, |piece| {
                     page.printed += piece;
                     Ok::<_, Infallible>(())

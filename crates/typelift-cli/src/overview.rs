@@ -46,7 +46,7 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
         findings(diagnostics),
         next(file, checked.model.as_ref(), &diagnostics.list)
     );
-    terminal.show(&Page { said: String::new(), printed, styled: true })?;
+    terminal.show(&Page { said: String::new(), printed, styled: true, ..Page::default() })?;
     Ok(Status::of(has_errors))
 }
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anstyle::{AnsiColor, Style};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use typelift::findings::{grouped, reason};
+use typelift::findings::grouped;
 use typelift::precision::quantize::{
     Backup, Choice, Fallback, Group, Mode, Quantization, QuantizationPlan, QuantizedConstant, Request,
 };
@@ -13,6 +13,7 @@ use crate::columns::{Columns, Side, count};
 use crate::failure::Failure;
 use crate::listing::Clean;
 use crate::precision::short;
+use crate::texts;
 
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct QuantizeArgs {
@@ -49,8 +50,7 @@ enum Wanted {
 
 fn parse_request(text: &str) -> Result<Wanted, String> {
     if let Some(file) = text.strip_prefix('@') {
-        let text =
-            std::fs::read_to_string(file).map_err(|error| format!("cannot read `{file}`: {}", reason(&error)))?;
+        let text = texts::read(file.as_ref()).map_err(|failure| failure.message())?;
         return Choice::parse(&text).map(Wanted::Plan).map_err(|error| error.to_string());
     }
     let names = || Mode::ALL.iter().filter(|mode| mode.is_primary()).map(|mode| mode.name()).collect::<Vec<_>>();

@@ -11,6 +11,7 @@ use typelift::span::Lines;
 use unicode_width::UnicodeWidthStr;
 
 use crate::fit::{self, ShortNames};
+use crate::listing::Clean;
 
 /// The number of errors of one kind that are shown before the others are folded.
 const ERRORS_OF_EACH: usize = 10;
@@ -127,10 +128,10 @@ fn render(
         group = group.elements(excerpt.elements(file));
     }
     let layer = diagnostic.layer.as_ref().filter(|layer| !shows(lines, diagnostic, layer));
-    let layer = layer.map(|layer| Level::NOTE.message(told(&describe(layer), names)));
+    let layer = layer.map(|layer| Level::NOTE.message(told(&Clean(&describe(layer)).to_string(), names)));
     let related = diagnostic.related.iter().map(|related| {
         let line = lines.line_at(related.span.start);
-        Level::NOTE.message(told(&format!("{related} (line {line})"), names))
+        Level::NOTE.message(told(&Clean(&format!("{related} (line {line})")).to_string(), names))
     });
     let long = diagnostic.labels.iter().filter(|label| is_long(label)).map(|label| {
         let line = lines.line_at(label.span.start);

@@ -81,7 +81,7 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
                 terminal.say("note: no layer of the model is shown by these options\n");
             }
             let printed = if terminal.is_for_people() { rows.columns() } else { rows.lines() };
-            terminal.show(&Page { said: String::new(), printed, styled: true })?;
+            terminal.show(&Page { said: String::new(), printed, styled: true, ..Page::default() })?;
         }
     }
     Ok(Status::of(diagnostics.has_errors()))

@@ -10,6 +10,7 @@ use serde::Serialize;
 use crate::document::{self, Versioned};
 use crate::failure::Failure;
 use crate::fit;
+use crate::gate::{self, Form};
 use crate::interrupt::expect_to_wait;
 use crate::status::Status;
 
@@ -73,7 +74,7 @@ impl Terminal {
             return;
         }
         // A message that nobody reads is not an error.
-        let _ = self.err.write_all(text.as_bytes());
+        let _ = self.err.write_all(gate::pass(text, Form::Text).as_bytes());
     }
 
     /// Prints the messages of a quiet run that ends with this status, if it is not success.
@@ -87,10 +88,11 @@ impl Terminal {
     /// Prints all that is on a page.
     pub(crate) fn show(&mut self, page: &Page) -> Result<(), Failure> {
         self.say(&page.said);
+        let form = if page.form == Form::Text { self.form() } else { page.form };
         if page.styled && !self.colors {
-            self.print(&anstream::adapter::strip_str(&page.printed).to_string())
+            self.print_as(&anstream::adapter::strip_str(&page.printed).to_string(), form)
         } else {
-            self.print(&page.printed)
+            self.print_as(&page.printed, form)
         }
     }
 
@@ -98,9 +100,18 @@ impl Terminal {
         self.out.flush().map_err(Failure::stdout)
     }
 
-    /// Prints a result.
+    /// Prints a result: lines for reading, or JSON where a program reads it.
     pub(crate) fn print(&mut self, text: &str) -> Result<(), Failure> {
-        self.out.write_all(text.as_bytes()).map_err(Failure::stdout)
+        self.print_as(text, self.form())
+    }
+
+    /// Prints a result of some form.
+    pub(crate) fn print_as(&mut self, text: &str, form: Form) -> Result<(), Failure> {
+        self.out.write_all(gate::pass(text, form).as_bytes()).map_err(Failure::stdout)
+    }
+
+    fn form(&self) -> Form {
+        if self.answers_in_json { Form::Json } else { Form::Text }
     }
 
     /// Prints why there is no result, for whoever reads the results.
@@ -116,13 +127,31 @@ impl Terminal {
 
     /// Prints a result as JSON.
     pub(crate) fn print_json(&mut self, value: &impl Serialize) -> Result<(), Failure> {
-        serde_json::to_writer_pretty(&mut self.out, value).map_err(|error| Failure::stdout(error.into()))?;
+        let out = Escaped(&mut self.out);
+        serde_json::to_writer_pretty(out, value).map_err(|error| Failure::stdout(error.into()))?;
         self.print("\n")
     }
 
     /// Prints a result as a JSON document, piece by piece: it can be longer than the model.
     pub(crate) fn print_document(&mut self, document: &impl Serialize) -> Result<(), Failure> {
         self.print_json(&Versioned::new(document))
+    }
+}
+
+/// Writer of JSON that passes the gate. Each piece that comes is whole: a string, or characters between strings.
+struct Escaped<'a, W>(&'a mut W);
+
+impl<W: Write> Write for Escaped<'_, W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match str::from_utf8(bytes) {
+            Ok(text) => self.0.write_all(gate::pass(text, Form::Json).as_bytes())?,
+            Err(_) => self.0.write_all(bytes)?,
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
     }
 }
 
@@ -148,6 +177,8 @@ pub(crate) struct Page {
     pub(crate) printed: String,
     /// Whether what is printed has colours, which are removed where they are not wanted.
     pub(crate) styled: bool,
+    /// Form of what is printed; text is JSON where a program reads the results.
+    pub(crate) form: Form,
 }
 
 /// A JSON document and the end of its last line.

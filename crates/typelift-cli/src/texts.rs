@@ -1,8 +1,9 @@
 //! Texts written by people, which are short: endless input is an error.
 
-use std::fs::File;
 use std::io::{BufRead, Read};
 use std::path::Path;
+
+use typelift::save::open_regular;
 
 use crate::failure::Failure;
 
@@ -10,10 +11,13 @@ use crate::failure::Failure;
 const LONGEST_TEXT: u64 = 16 << 20;
 const LONGEST_LINE: u64 = 64 << 10;
 
-/// Reads a file written by people. An endless device is an error.
+/// Returns the text of a file that people write.
+///
+/// # Errors
+/// The file cannot be read, is a pipe or a device, or is longer than any text that people write.
 pub(crate) fn read(path: &Path) -> Result<String, Failure> {
     let mut text = String::new();
-    let read = File::open(path).and_then(|file| file.take(LONGEST_TEXT + 1).read_to_string(&mut text));
+    let read = open_regular(path).and_then(|file| file.take(LONGEST_TEXT + 1).read_to_string(&mut text));
     read.map_err(|error| Failure::io("read", path, &error))?;
     if text.len() as u64 > LONGEST_TEXT {
         return Err(Failure::new(format!(

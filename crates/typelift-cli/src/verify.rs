@@ -196,7 +196,9 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
             let files = [&a.diagnostics.file, &b.diagnostics.file];
             terminal.print_document(&Document { files, report: &report })?;
         }
-        Format::Text => terminal.show(&Page { said: String::new(), printed: text(&report), styled: true })?,
+        Format::Text => {
+            terminal.show(&Page { said: String::new(), printed: text(&report), styled: true, ..Page::default() })?
+        }
     }
     Ok(Status::of(!report.same))
 }

@@ -8,6 +8,7 @@ use typelift_view::{Before, Page};
 
 use crate::failure::Failure;
 use crate::files::Run;
+use crate::gate::Form;
 use crate::input::{self, Input, Loaded};
 use crate::output;
 use crate::render::{self, Show};
@@ -66,7 +67,7 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
     let before = before.as_ref().map(|(model, diff)| Before { file: &file, model, diff });
     let page = draw(model, shown_file, before, &found, None)?;
     if input::is_stdout(&args.output) {
-        terminal.print(&page)?;
+        terminal.print_as(&page, Form::Product)?;
     } else {
         output::write_report(&args.output, &page)?;
     }

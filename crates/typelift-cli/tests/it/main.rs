@@ -24,6 +24,7 @@ mod security;
 mod show;
 mod terminal;
 mod tips;
+mod trust;
 mod verbs;
 mod view;
 mod width;

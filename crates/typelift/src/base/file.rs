@@ -133,6 +133,20 @@ fn follow_links(path: &Path) -> PathBuf {
     path
 }
 
+/// Opens a file to read it.
+///
+/// # Errors
+/// Those of the system, and where it is not a regular file: to read from a pipe or a device could take for ever.
+///
+/// # Examples
+/// ```
+/// # #[cfg(unix)]
+/// assert!(typelift::save::open_regular("/dev/zero".as_ref()).is_err());
+/// ```
+pub fn open_regular(path: &Path) -> io::Result<File> {
+    if fs::metadata(path)?.is_file() { File::open(path) } else { Err(io::Error::other("it is not a regular file")) }
+}
+
 /// Returns the directory of a file.
 pub(crate) fn directory(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))

@@ -1,5 +1,7 @@
 //! Names: globs, and the name that a misspelt one most likely means.
 
+use std::borrow::Cow;
+
 use smallvec::SmallVec;
 
 use super::name_pattern::NamePattern;
@@ -167,6 +169,15 @@ pub(crate) fn distance(a: &str, b: &str) -> usize {
         }
     }
     row.last().copied().unwrap_or_default()
+}
+
+/// Returns a name as one line shows it, with escapes for line breaks and other control characters.
+pub(crate) fn on_one_line(name: &str) -> Cow<'_, str> {
+    if !name.contains(char::is_control) {
+        return Cow::Borrowed(name);
+    }
+    let escaped = name.chars().map(|c| if c.is_control() { c.escape_default().to_string() } else { c.to_string() });
+    Cow::Owned(escaped.collect())
 }
 
 #[cfg(test)]

@@ -3,9 +3,9 @@
 //! The weights of the result hold the values that shapes depend on, and one run of bytes that all other constants share: zeros
 //! for integers, then zeros or random numbers.
 
-use crate::base::hash::{HashMap, HashSet};
 use typelift_promote::{ElementType, Kind};
 
+use crate::base::hash::{HashMap, HashSet};
 use crate::model::graph::{EditError, Graph, Layer, LayerId, Model, Place};
 use crate::model::weights::Weights;
 use crate::ops::{self, LayerKind};

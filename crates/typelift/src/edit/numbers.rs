@@ -62,6 +62,7 @@ impl Layer {
     /// Returns the first values of a constant, as many as these dimensions need.
     pub(crate) fn values(&self, weights: &Weights, element_type: ElementType, dims: Few<usize>) -> Option<Array> {
         let count = dims.iter().try_fold(1_u64, |count, &dim| count.checked_mul(dim as u64))?;
+        weights.hold(count).ok()?;
         let length = usize::try_from(stored_size(element_type, count)?).ok()?;
         let bytes = weights.read(self.byte_count("offset")?, length)?;
         Array::decode_all(element_type, dims, &bytes)

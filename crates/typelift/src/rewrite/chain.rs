@@ -11,7 +11,9 @@ use super::matching::{Bound, Search, Subject, self_describe};
 use super::normal::{self, Form, Leaf, What};
 use super::term::{Chain, ChainKind, Factor, Function, TermKind};
 use super::values;
+use crate::base::names::on_one_line;
 use crate::model::graph::{Layer, Output};
+use crate::model::weights::Weights;
 use crate::ops::values::array::Array;
 use crate::rewrite::notation::number;
 
@@ -311,7 +313,7 @@ impl Search<'_> {
             };
             all = Some(match all {
                 None => array,
-                Some(all) => joined(kind, all, array)?,
+                Some(all) => joined(self.subject.weights, kind, all, array)?,
             });
         }
         all
@@ -326,7 +328,7 @@ impl Search<'_> {
             other => {
                 let values = self.raised(kind, &other, 1.0, whole)?;
                 let inverse = Array::scalar(values.element_type, inverse);
-                Folded::Values(Arc::new(joined(kind, values, inverse)?))
+                Folded::Values(Arc::new(joined(self.subject.weights, kind, values, inverse)?))
             }
         })
     }
@@ -377,9 +379,9 @@ fn function_of(kind: ChainKind) -> Function {
 }
 
 /// Two constants as one; `None` where values leave the range of their type.
-fn joined(kind: ChainKind, left: Array, right: Array) -> Option<Array> {
+fn joined(weights: &Weights, kind: ChainKind, left: Array, right: Array) -> Option<Array> {
     let mut losses = Losses::default();
-    let found = compute(function_of(kind), &[left, right], &mut losses).ok()?;
+    let found = compute(weights, function_of(kind), &[left, right], &mut losses).ok()?;
     (!losses.leaves_range()).then_some(found)
 }
 
@@ -416,7 +418,7 @@ impl Subject<'_> {
     fn describe(&self, tensor: Output, depth: usize) -> String {
         let Some(layer) = self.graph.layer(tensor.layer) else { return String::new() };
         if self.is_constant(tensor) {
-            return self.number(tensor).map_or_else(|| layer.name().to_owned(), printed);
+            return self.number(tensor).map_or_else(|| on_one_line(layer.name()).into_owned(), printed);
         }
         let form = |kind| {
             let mut last = None;
@@ -428,7 +430,7 @@ impl Subject<'_> {
         };
         match self.chain_kind(tensor).filter(|_| depth > 0).and_then(form) {
             Some((kind, form)) => self.describe_form(kind, &form, depth),
-            None if layer.inputs().is_empty() || depth == 0 => layer.name().to_owned(),
+            None if layer.inputs().is_empty() || depth == 0 => on_one_line(layer.name()).into_owned(),
             None => self.describe_call(layer, super::apply::operation_of(layer), depth),
         }
     }

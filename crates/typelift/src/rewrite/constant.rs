@@ -4,13 +4,20 @@ use typelift_promote::{ElementType, Kind};
 
 use super::losses::Losses;
 use super::term::Function;
+use crate::model::weights::Weights;
 use crate::ops::values::array::{Array, Data, Few, round};
 
 /// Computes a function of constants, in the type of the first, which literals follow. Counts the values that it loses.
 ///
 /// # Errors
-/// Why it cannot be computed.
-pub(super) fn compute(function: Function, of: &[Array], losses: &mut Losses) -> Result<Array, String> {
+/// Why it cannot be computed, or that it is too large for a model with these weights.
+pub(super) fn compute(
+    weights: &Weights,
+    function: Function,
+    of: &[Array],
+    losses: &mut Losses,
+) -> Result<Array, String> {
+    weights.compute(elements(function, of)).map_err(|reason| reason.to_string())?;
     let found = computed(function, of, losses)?;
     match (function, of) {
         (Function::Convert(Some(_)), [x]) => *losses += Losses::of_conversion(x, &found),
@@ -76,6 +83,23 @@ fn computed(function: Function, of: &[Array], losses: &mut Losses) -> Result<Arr
         (Function::Same, [x, y]) => Ok(Array::booleans(Few::new(), [is_same(x, y)])),
         (_, [x, y]) => elementwise(function, x, y, losses),
         _ => Err("it takes other operands".to_owned()),
+    }
+}
+
+/// Returns an upper bound on the elements of the arrays that a function makes.
+fn elements(function: Function, of: &[Array]) -> u64 {
+    let product = |dims: &[usize]| dims.iter().fold(1_u64, |count, &dim| count.saturating_mul(dim as u64));
+    let given = of.iter().map(|array| array.len() as u64).sum();
+    match (function, of) {
+        (Function::MatMul, [x, y]) => {
+            let [rows, columns] = [x.dims.first(), y.dims.last()].map(|dim| dim.map_or(1, |&dim| dim as u64));
+            rows.saturating_mul(columns).saturating_add(given)
+        }
+        (Function::Gather, [x, indices]) => {
+            product(x.dims.get(1..).unwrap_or_default()).saturating_mul(indices.len() as u64)
+        }
+        (_, [x, y]) => broadcast(&x.dims, &y.dims).map_or(given, |dims| product(&dims).saturating_mul(3)),
+        _ => given,
     }
 }
 

@@ -246,7 +246,7 @@ impl Evaluator<'_> {
         };
         let of = if self.plain { alike(of) } else { of };
         let mut losses = self.losses.get();
-        let found = compute(function, &of, &mut losses)?;
+        let found = compute(self.weights, function, &of, &mut losses)?;
         self.losses.set(losses);
         Ok(found)
     }
@@ -286,7 +286,15 @@ impl Evaluator<'_> {
             (Some(Bound::Tensor(tensor)), _) => {
                 let unknown = || {
                     let layer = self.graph.layer(tensor.layer).map_or("it", |layer| layer.name());
-                    format!("the values of the constant `{layer}` are not known, or not numbers")
+                    match self
+                        .graph
+                        .output(*tensor)
+                        .and_then(|port| port.shape().element_count())
+                        .map(|it| self.weights.hold(it))
+                    {
+                        Some(Err(reason)) => format!("the constant `{layer}` is too large: {reason}"),
+                        _ => format!("the values of the constant `{layer}` are not known, or not numbers"),
+                    }
                 };
                 return Ok(values::values(self.graph, self.weights, *tensor).ok_or_else(unknown)?);
             }

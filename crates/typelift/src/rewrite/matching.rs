@@ -16,6 +16,7 @@ use super::strict;
 use super::term::{AttributeTerm, AttributeValue, Branch, LayerTerm, Link, Name, Rest, Setting, Side, Term, TermKind};
 use super::values::{self, MOST_COMPUTED};
 use crate::base::hash::{HashMap, HashSet};
+use crate::base::names::on_one_line;
 use crate::model::graph::{Graph, Layer, LayerId, Output};
 use crate::model::weights::Weights;
 use crate::ops::values::array::{self, Array};
@@ -796,7 +797,7 @@ pub(super) fn same_value(wanted: &str, value: &str, kind: Option<AttrKind>) -> b
 
 /// ``Clamp 27 `Clamp_37` ``
 pub(super) fn self_describe(layer: &Layer) -> String {
-    format!("{} {} `{}`", layer.ty(), layer.id(), layer.name())
+    format!("{} {} `{}`", on_one_line(layer.ty()), layer.id(), on_one_line(layer.name()))
 }
 
 fn value_of(values: Option<&Array>) -> String {

@@ -73,11 +73,12 @@ fn compute(graph: &Graph, weights: &Weights, tensor: Output, known: &mut HashMap
     let sources = sources.ok_or_else(|| format!("an input of {described} is not connected"))?;
     sources.iter().try_for_each(|&source| compute(graph, weights, source, known))?;
     let inputs: Vec<_> = sources.iter().filter_map(|source| known.get(source)).collect();
+    let count = layer.outputs().get(tensor.port).and_then(|port| port.shape().element_count());
+    weights.compute(count.unwrap_or(0)).map_err(|reason| format!("{described} cannot be computed: {reason}"))?;
     let found = layer.operation().and_then(|operation| {
         let evaluation = Evaluation::new(Attributes::new(layer, operation), graph, tensor.port, weights);
         operation.evaluator().exact(&evaluation, &inputs)
     });
-    let count = layer.outputs().get(tensor.port).and_then(|port| port.shape().element_count());
     let Some(found) = found else {
         return Err(match count.filter(|&count| count > MAX_ELEMENTS as u64) {
             Some(count) => format!("{described} has {count} elements, and at most {MAX_ELEMENTS} are computed"),

@@ -1,7 +1,6 @@
 //! Output tensors of one graph that share a name.
 
 use crate::base::hash::HashMap;
-
 use crate::check::{Check, PLACES, repeated};
 use crate::findings::Code;
 use crate::model::graph::{Direction, Graph, Layer, split_names};

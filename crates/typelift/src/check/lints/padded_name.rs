@@ -4,7 +4,6 @@
 //! them. It is safe if no other layer of the graph has the name without spaces.
 
 use crate::base::hash::HashSet;
-
 use crate::check::{Check, PLACES};
 use crate::findings::{Code, Fix, Proof, TextEdit};
 use crate::model::graph::{Graph, Layer};

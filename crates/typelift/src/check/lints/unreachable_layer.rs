@@ -1,7 +1,6 @@
 //! Layers from which no path leads to a Result or Assign.
 
 use crate::base::hash::HashSet;
-
 use crate::check::{Check, is_kept, mark_upstream};
 use crate::findings::Code;
 use crate::model::graph::{Graph, Layer};

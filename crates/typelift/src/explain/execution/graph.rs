@@ -4,7 +4,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::base::hash::HashMap;
-
 use crate::findings::{Code, Diagnostic, Diagnostics};
 use crate::model::graph::{Graph, Layer};
 use crate::text::xml;

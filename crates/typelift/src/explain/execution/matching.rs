@@ -6,11 +6,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use crate::base::hash::{HashMap, HashSet};
 use typelift_promote::ElementType;
 
 use super::graph::{Executed, Execution};
 use super::{AddedLayer, Became, Counts, Kernels, Led, Ran, RanLayer};
+use crate::base::hash::{HashMap, HashSet};
 use crate::model::graph::{Graph, Layer, LayerId, Model};
 use crate::ops::{self, LayerKind};
 

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use crate::base::hash::{HashMap, HashSet};
 use serde::Serialize;
 use typelift_promote::ElementType;
 
 use super::matching::Matching;
+use crate::base::hash::{HashMap, HashSet};
 use crate::ops::{self, LayerKind};
 
 /// Constants with fewer values are scales or settings rather than weights.

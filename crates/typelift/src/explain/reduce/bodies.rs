@@ -1,9 +1,8 @@
 //! Layers with bodies: a body becomes the model, or loses its layers.
 
-use crate::base::hash::HashSet;
-
 use super::Judge;
 use super::search::{Halt, Search};
+use crate::base::hash::HashSet;
 use crate::model::graph::{LayerId, Model, Place};
 use crate::ops::{self, LayerKind};
 

@@ -3,7 +3,6 @@
 use std::collections;
 
 use crate::base::hash::{HashMap, HashSet};
-
 use crate::edit::Edit;
 use crate::model::graph::{EditError, Graph, LayerId, Model, NewLayer, Output};
 use crate::ops::{self, LayerKind};

@@ -3,10 +3,9 @@
 use std::collections::HashMap;
 use std::thread;
 
-use crate::base::hash::HashSet;
-
 use super::{Judge, Reduced, Reduction, Step, Stopped, layers};
 use super::{bodies, keep, simplify};
+use crate::base::hash::HashSet;
 use crate::findings::Code;
 use crate::infer::infer;
 use crate::model::graph::{LayerId, Model};

@@ -1,9 +1,8 @@
 //! Small steps at the end: single layers, inputs, dimensions, attributes, metadata.
 
-use crate::base::hash::HashSet;
-
 use super::search::{Halt, Search};
 use super::{Judge, keep};
+use crate::base::hash::HashSet;
 use crate::model::graph::{LayerId, Model};
 use crate::model::shape::{Dim, Shape};
 use crate::ops::{self, LayerKind};

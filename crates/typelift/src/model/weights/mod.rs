@@ -1,11 +1,12 @@
 //! Bytes of constants: those of the `.bin`, which is never read completely, followed by added ones.
 
+mod budget;
 mod compact;
 mod kept;
 
 use std::cmp::Reverse;
 use std::fmt;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -13,7 +14,9 @@ use std::sync::{Arc, Mutex};
 
 use typelift_promote::ElementType;
 
-use crate::base::file::{FileId, Stamp};
+use self::budget::Budget;
+pub(crate) use self::budget::TooLarge;
+use crate::base::file::{FileId, Stamp, open_regular};
 use crate::base::hash::{self, HashMap};
 use crate::base::parallel::share;
 use crate::base::progress::{Stage, each};
@@ -34,6 +37,7 @@ pub struct Weights {
     base: Base,
     tail: Tail,
     on_one_thread: bool,
+    budget: Budget,
 }
 
 #[derive(Clone, Default)]
@@ -364,10 +368,7 @@ impl Weights {
     /// A file that exists and cannot be opened, or is not a regular file: reading from a pipe could block forever.
     pub fn open(path: &Path) -> io::Result<Self> {
         let open = || {
-            if !fs::metadata(path)?.is_file() {
-                return Err(io::Error::other("it is not a regular file"));
-            }
-            let file = File::open(path)?;
+            let file = open_regular(path)?;
             let stamp = Stamp::of(&file)?;
             let source = Bin { file, path: path.to_owned(), length: stamp.length(), stamp, window: Mutex::default() };
             Ok(Self { base: Base::File(Arc::new(source)), ..Self::default() })
@@ -576,9 +577,34 @@ impl Weights {
         Self::from_bytes(bytes).laid_out(vec![Part { start: 0, offset: Some(0), length }])
     }
 
+    /// Returns the same weights with another limit on the memory that the values of constants may take, in bytes.
+    ///
+    /// The default is 64 MiB and eight times the size of the weights. What needs more is left as it is, and named.
+    ///
+    /// # Examples
+    /// ```
+    /// # use typelift::Weights;
+    /// assert_eq!(Weights::from_bytes([1, 2]).with_memory(1 << 30).read(1, 1), Some(vec![2]));
+    /// ```
+    #[must_use]
+    pub fn with_memory(self, bytes: u64) -> Self {
+        Self { budget: Budget::of(bytes), ..self }
+    }
+
+    /// Fails if there is no memory for a tensor of that many elements.
+    pub(crate) fn hold(&self, elements: u64) -> Result<(), TooLarge> {
+        self.budget.hold(elements, self.tail.bytes.len() as u64, self.base_len().unwrap_or(0))
+    }
+
+    /// Fails if there is no memory for a tensor of that many elements, or the model has computed too many of them already.
+    /// Whoever computes values asks for them first.
+    pub(crate) fn compute(&self, elements: u64) -> Result<(), TooLarge> {
+        self.budget.compute(elements, self.tail.bytes.len() as u64, self.base_len().unwrap_or(0))
+    }
+
     fn laid_out(&self, parts: Vec<Part>) -> Self {
         let base = Base::Laid(Arc::new(Layout { of: self.clone(), parts }));
-        Self { base, tail: Tail::default(), on_one_thread: self.on_one_thread }
+        Self { base, tail: Tail::default(), ..self.clone() }
     }
 
     fn start_of_tail(&self) -> u64 {

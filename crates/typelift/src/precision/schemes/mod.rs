@@ -8,11 +8,11 @@ mod values;
 
 use std::fmt;
 
-use crate::base::hash::HashSet;
 use typelift_promote::{ElementType, Kind};
 
 use self::operand::Operand;
 pub(crate) use self::values::{Dequantized, Values};
+use crate::base::hash::HashSet;
 use crate::model::graph::{Graph, Layer, LayerId, Output};
 use crate::model::weights::Weights;
 use crate::ops::{self, LayerKind};

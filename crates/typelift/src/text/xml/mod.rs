@@ -12,7 +12,6 @@ mod splice;
 mod tokens;
 
 use std::convert::Infallible;
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 use std::string::FromUtf8Error;
@@ -32,7 +31,7 @@ pub use read::{Reading, parse};
 
 use thiserror::Error;
 
-use crate::base::file::other_format;
+use crate::base::file::{open_regular, other_format};
 use crate::base::progress::Stage;
 use crate::base::span::Span;
 use crate::findings::{Code, Diagnostic, Diagnostics};
@@ -115,7 +114,7 @@ impl Model {
 /// # Errors
 /// [`ReadError::Io`]; [`ReadError::Model`] if the file is not UTF-8.
 pub fn load(path: &Path) -> Result<String, ReadError> {
-    let read = File::open(path).and_then(|file| read_bytes(&file, file.metadata()?.len()));
+    let read = open_regular(path).and_then(|file| read_bytes(&file, file.metadata()?.len()));
     let bytes = read.map_err(|error| ReadError::io(path, error))?;
     decode_utf8(bytes).map_err(|diagnostic| {
         let mut diagnostics = Diagnostics::new(path, Arc::default());

@@ -1,5 +1,6 @@
 //! Arrays in files of other programs: `.npy` of NumPy, and `.safetensors`.
 
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -7,6 +8,7 @@ use serde::Deserialize;
 use typelift_promote::ElementType;
 
 use super::{Array, npy};
+use crate::base::file::open_regular;
 use crate::findings::reason;
 
 /// An array in a file. It is read once, when its values are needed.
@@ -33,7 +35,7 @@ impl ArrayFile {
     /// The file cannot be read, or does not have the array.
     pub(crate) fn read(&self) -> Result<&Array, String> {
         let read = self.read.get_or_init(|| {
-            let bytes = std::fs::read(&self.path).map_err(|error| reason(&error));
+            let bytes = read_whole(&self.path).map_err(|error| reason(&error));
             let array = bytes.and_then(|bytes| match &self.entry {
                 None => npy::read(&bytes),
                 Some(name) => safetensors(&bytes, name),
@@ -42,6 +44,20 @@ impl ArrayFile {
         });
         read.as_ref().map_err(Clone::clone)
     }
+}
+
+/// Limit on the size of a file of arrays, which is read whole.
+const LARGEST: u64 = 4 << 30;
+
+fn read_whole(path: &Path) -> io::Result<Vec<u8>> {
+    let file = open_regular(path)?;
+    let length = file.metadata()?.len();
+    if length > LARGEST {
+        return Err(io::Error::other(format!("it has more than {} GiB", LARGEST >> 30)));
+    }
+    let mut bytes = Vec::with_capacity(length as usize);
+    file.take(LARGEST).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// Description of a tensor in the header of a `.safetensors` file.

@@ -1,0 +1,224 @@
+//! Files, memory and text that come from elsewhere: what a model may not do to whoever opens it.
+#![allow(clippy::panic, clippy::unwrap_used, reason = "tests fail by panicking")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+
+use crate::cli::{Run, command, folder, run};
+
+fn hostile(file: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/hostile").join(file)
+}
+
+/// Texts that do something to a terminal, to a CI system, or to whoever reads line by line.
+const TEXTS: [&str; 40] = [
+    "\u{1b}[2J",
+    "\u{1b}]0;title\u{7}",
+    "\u{1b}[1A\u{1b}[2K",
+    "\u{1b}c",
+    "\u{1b}[31;45m",
+    "\u{1b}[?25l",
+    "\u{1b}P1$r\u{1b}\\",
+    "\u{9b}2J",
+    "\u{9d}0;x\u{9c}",
+    "\u{85}",
+    "\u{8d}",
+    "\u{90}q\u{9c}",
+    "\u{7}",
+    "\u{8}\u{8}\u{8}ok",
+    "\rok",
+    "\u{b}",
+    "\u{c}",
+    "\u{7f}",
+    "\u{202e}txt.exe",
+    "\u{202a}",
+    "\u{202d}",
+    "\u{2066}",
+    "\u{2067}x\u{2069}",
+    "\u{2068}",
+    "\u{200f}",
+    "\u{200e}",
+    "\u{61c}",
+    "\u{2028}FORGED",
+    "\u{2029}FORGED",
+    "\nFORGED line",
+    "\n::error::FORGED",
+    "::error file=x::own",
+    " ::set-output name=a::b",
+    "##[error]own",
+    "##vso[task.complete]",
+    "##teamcity[buildStop]",
+    "</script><script>alert(1)</script>",
+    "](javascript:x) | `a`",
+    "%0A::error::own",
+    "\u{0}\\u001b[2J",
+];
+
+/// A folder with the model whose names, types and attributes are these texts, from one on.
+fn model(first: usize) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let mut text = fs::read_to_string(hostile("text/model.xml")).unwrap();
+    for at in first.. {
+        if !text.contains("HOSTILE") {
+            break;
+        }
+        let escaped = TEXTS[at % TEXTS.len()].chars().map(|c| match c {
+            // No reference stands for a zero character.
+            '\0' => String::new(),
+            c => format!("&#{};", u32::from(c)),
+        });
+        text = text.replacen("HOSTILE", &escaped.collect::<String>(), 1);
+    }
+    fs::write(folder.path().join("model.xml"), text).unwrap();
+    fs::copy(hostile("text/model.bin"), folder.path().join("model.bin")).unwrap();
+    fs::write(folder.path().join("rules.txt"), "Add(x, c) => Add(c, x) once\n").unwrap();
+    folder
+}
+
+/// Commands that print text of a model.
+const COMMANDS: &[&[&str]] = &[
+    &["check", "--all", "model.xml"],
+    &["check", "--all", "--format", "json", "model.xml"],
+    &["check", "--all", "--format", "sarif", "model.xml"],
+    &["check", "--all", "--format", "github", "model.xml"],
+    &["check", "--all", "--for", "f16", "model.xml"],
+    &["check", "--fix", "--diff", "model.xml"],
+    &["check", "--fix", "model.xml", "-o", "fixed.xml"],
+    &["check", "--target", "2022.1", "model.xml"],
+    &["convert", "model.xml", "--dry-run"],
+    &["convert", "model.xml", "-o", "out.xml", "--report", "-"],
+    &["convert", "model.xml", "--types", "f32=f16", "--dry-run"],
+    &["convert", "model.xml", "--compress", "f16", "--audit"],
+    &["convert", "model.xml", "--set-type", "absent=f16", "-o", "out.xml"],
+    &["convert", "model.xml", "--target", "2022.1", "--dry-run"],
+    &["rewrite", "--use", "all", "--dry-run", "model.xml"],
+    &["rewrite", "--use", "all", "--report", "-", "model.xml", "-o", "out.xml"],
+    &["rewrite", "--use", "all", "--explain", "2", "--dry-run", "model.xml"],
+    &["rewrite", "--use", "all", "--explain", "5", "--dry-run", "model.xml"],
+    &["rewrite", "-e", "Add(x, c) => Multiply(x, c)", "--dry-run", "model.xml"],
+    &["rewrite", "-e", "rename * y_*", "--dry-run", "model.xml"],
+    &["rewrite", "-e", "Relu(x) => x", "model.xml", "-o", "out.xml"],
+    &["infer", "model.xml"],
+    &["infer", "--format", "json", "model.xml"],
+    &["show", "model.xml"],
+    &["show", "--all", "model.xml"],
+    &["show", "--format", "json", "model.xml"],
+    &["show", "--format", "dot", "model.xml"],
+    &["stats", "model.xml"],
+    &["stats", "--format", "json", "model.xml"],
+    &["diff", "model.xml", "other.xml"],
+    &["diff", "--all", "model.xml", "other.xml"],
+    &["diff", "--format", "json", "model.xml", "other.xml"],
+    &["why", "--all", "model.xml", "2"],
+    &["why", "--path", "model.xml", "4"],
+    &["why", "--format", "json", "model.xml", "5"],
+    &["why", "model.xml", "absent"],
+    &["view", "model.xml", "-o", "page.html"],
+];
+
+/// Says what is wrong with an output.
+fn objection(text: &str, is_github: bool) -> Option<String> {
+    let is_raw = |c: char| {
+        matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+            || c.is_control() && c != '\n' && c != '\t'
+    };
+    for line in text.lines() {
+        let start = line.trim_start();
+        let is_forged = start.starts_with("FORGED")
+            || line.contains("##[")
+            || line.contains("##vso[")
+            || line.contains("##teamcity[");
+        let is_command = start.starts_with("::") && !(is_github && start.contains(" file=model.xml,"));
+        if is_forged || is_command || line.chars().any(is_raw) {
+            return Some(format!("{line:?}"));
+        }
+    }
+    None
+}
+
+#[test]
+fn no_text_of_a_file_reaches_the_terminal_as_it_is() {
+    let mut wrong = String::new();
+    for first in [0, 9, 18, 27, 36] {
+        let folder = model(first);
+        let other = fs::read_to_string(folder.path().join("model.xml")).unwrap().replace("numpy", "none");
+        fs::write(folder.path().join("other.xml"), other).unwrap();
+        fs::copy(folder.path().join("model.bin"), folder.path().join("other.bin")).unwrap();
+        for arguments in COMMANDS {
+            let Run { status, stdout, stderr } = run(folder.path(), arguments);
+            assert!((0..=2).contains(&status), "{arguments:?} {stderr}");
+            let is_github = arguments.contains(&"github");
+            for text in [&stdout, &stderr] {
+                if let Some(line) = objection(text, is_github) {
+                    wrong += &format!("{arguments:?} from {first}: {line}\n");
+                }
+            }
+            if arguments.contains(&"json") || arguments.contains(&"sarif") {
+                assert!(serde_json::from_str::<serde_json::Value>(&stdout).is_ok(), "{arguments:?} {stdout}");
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+/// In colours only sequences for colours are printed.
+#[test]
+fn colours_are_all_that_a_terminal_gets() {
+    for arguments in COMMANDS {
+        let folder = model(0);
+        let run = run(folder.path(), &[arguments, &["--color", "always"][..]].concat());
+        for piece in format!("{}{}", run.stdout, run.stderr).split('\u{1b}').skip(1) {
+            let codes = piece.strip_prefix('[').and_then(|rest| rest.split_once('m')).map(|(codes, _)| codes);
+            let is_style = codes.is_some_and(|codes| codes.bytes().all(|b| b.is_ascii_digit() || b == b';'));
+            assert!(is_style && codes != Some("31;45"), "{arguments:?} {piece:?}");
+        }
+    }
+}
+
+/// A chain of Multiply layers whose product has 8,000,000,000 elements, in a file of 10 KB.
+#[test]
+fn a_small_file_cannot_ask_for_much_memory() {
+    let folder = folder();
+    let path = folder.path();
+    for ending in ["xml", "bin"] {
+        fs::copy(hostile(&format!("affine_memory.{ending}")), path.join(format!("affine.{ending}"))).unwrap();
+    }
+    let run = run(path, &["rewrite", "--use", "affine", "affine.xml", "model.xml", "-o", "out", "--dry-run"]);
+    assert_eq!(run.status, 0, "{run:?}");
+    assert!(run.stdout.contains("`Multiply_6`: it takes 91.6 MiB, and values may take 64.1 MiB"), "{run:?}");
+    assert!(run.stdout.contains("model.xml: no rule applied"), "{run:?}");
+    for (limit, skipped) in [("64MB", 2), ("1K", 2)] {
+        let arguments = ["rewrite", "--use", "affine", "affine.xml", "--dry-run", "--max-memory", limit];
+        let run = crate::cli::run(path, &arguments);
+        assert_eq!(run.stdout.matches("values may take").count(), skipped, "{limit} {run:?}");
+    }
+    assert_eq!(crate::cli::run(path, &["check", "model.xml", "--max-memory", "much"]).status, 2);
+}
+
+/// What is read beside a model must be a regular file: a device or a pipe has no end.
+#[cfg(unix)]
+#[test]
+fn a_device_or_a_pipe_is_refused_at_once() {
+    let folder = folder();
+    let path = folder.path();
+    assert!(std::process::Command::new("mkfifo").arg(path.join("pipe")).status().unwrap().success());
+    for file in ["/dev/zero", "pipe"] {
+        let (set, keep, join) =
+            (format!("set c = npy(\"{file}\")"), format!("@{file}"), format!("join \"{file}\" as y_"));
+        for arguments in [
+            &["rewrite", "-e", &set, "model.xml", "-o", "out.xml"][..],
+            &["rewrite", "-e", &join, "model.xml", "-o", "out.xml"],
+            &["rewrite", "--rules", file, "model.xml", "-o", "out.xml"],
+            &["convert", "--compress", "f16", "--keep", &keep, "model.xml", "-o", "out.xml"],
+            &["convert", "--quantize", &keep, "model.xml", "-o", "out.xml"],
+            &["convert", "--bin", file, "model.xml", "-o", "out.xml"],
+        ] {
+            let mut child = command(path, arguments);
+            let run = child.stdin(std::process::Stdio::null()).output().unwrap();
+            let said = String::from_utf8_lossy(&run.stderr);
+            assert!(matches!(run.status.code(), Some(1 | 2)) && said.contains("regular file"), "{arguments:?} {said}");
+        }
+    }
+}
