@@ -209,8 +209,8 @@ impl Batch {
         Ok(outcomes)
     }
 
-    /// Returns the order in which models are started. It is their own, except that a model comes first if it takes a
-    /// large part of a thread's total time, because at the end the others would wait for it.
+    /// Returns the order in which models are started. It is their own order, but a model that takes a large part of a
+    /// thread's total time comes first, because the others would wait for it at the end.
     fn order(&self) -> Vec<usize> {
         const PARTS: u64 = 16;
         let length = |model: &Input| fs::metadata(&model.file).map_or(0, |found| found.len());

@@ -1,4 +1,4 @@
-//! `typelift convert`: promotion made explicit.
+//! `typelift convert`: makes promotion explicit.
 
 use std::path::Path;
 use std::path::PathBuf;
@@ -33,18 +33,18 @@ use crate::verify::{BeforeWriting, Verdict};
 
 /// Insert Converts so that element types agree and every promotion is explicit
 ///
-/// Infers types and shapes, gives operations whose inputs disagree in type the common type, replaces each
-/// ConvertPromoteTypes in the model and its bodies by the Converts that it means, removes the Converts that do nothing,
-/// and writes the model. What is not changed stays as it is in the file, byte for byte. A model with errors is not
-/// written. OUT and its .bin are written whole or not at all; what a killed run leaves in .typelift-*.tmp, the next one that
-/// writes there completes or removes.
+/// Infers types and shapes, gives inputs that disagree their common type, and replaces each ConvertPromoteTypes by
+/// Converts, in bodies too. Converts without effect are removed. Unchanged parts of the file are kept byte for byte. A
+/// model with errors is not written. OUT and its .bin are written completely or not at all; the next run to the same
+/// place completes or removes what a killed run leaves in .typelift-*.tmp.
 ///
-/// With --types, --compress, --decompress or --mark-keeps it does that alone. Promotions stay, unless inputs of one layer would
-/// get two types, and Converts stay where no type changes; --eliminate-converts and --keep-noop-converts say otherwise.
+/// With --types, --compress, --decompress or --mark-keeps it does only that. Promotions are kept unless inputs of one
+/// layer would get two types, and Converts are kept where no type changes. --eliminate-converts and
+/// --keep-noop-converts override this.
 ///
-/// Several models are converted in parallel into a directory, which is created if it does not exist. A directory as
-/// input means every .xml below it, and each keeps its path; files that are not IR are named and skipped. A model that is
-/// refused does not stop the others, and the exit status is the worst of all.
+/// Several models are converted in parallel into a directory, which is created if needed. A directory as input means
+/// every .xml below it, and each keeps its path; files that are not IR are named and skipped. A model that is refused
+/// does not stop the others, and the exit status is the worst of all.
 #[derive(clap::Args)]
 #[command(group(ArgGroup::new("keepable").args(["types", "compress", "quantize", "dequantize", "mark_keeps"]).multiple(true)))]
 #[command(group(ArgGroup::new("auditable").args(["types", "compress", "decompress", "quantize", "dequantize"]).multiple(true)))]
@@ -65,8 +65,8 @@ pub(crate) struct Args {
     inputs: Inputs,
     #[command(flatten)]
     output: OutputArgs,
-    /// Keep what OpenVINO's own pass keeps: two Converts for each ConvertPromoteTypes, needed or not, and Converts in
-    /// the file that do nothing
+    /// Keep the Converts that OpenVINO's own pass keeps: two for each ConvertPromoteTypes, needed or not, and Converts
+    /// without effect in the file
     #[arg(long)]
     keep_noop_converts: bool,
     /// Also remove every Convert whose values another tensor provably holds, and shorten chains of Converts that keep
@@ -77,33 +77,33 @@ pub(crate) struct Args {
     changes: InputChanges,
     #[command(flatten)]
     interface: InterfaceChanges,
-    /// Change the element types of the whole model, bodies and attributes included, such as f64=f32,i64=i32: one map that
-    /// does not chain. What an operation refuses, it keeps, between Converts
+    /// Change element types in the whole model, including bodies and attributes, such as f64=f32,i64=i32. All pairs
+    /// apply at once: a=b,b=c does not turn a into c. Operations that do not support the new type keep the old one,
+    /// with Converts around them
     #[arg(long, value_name = "FROM=TO,…")]
     types: Option<TypeMap>,
-    /// Keep the types of inputs and outputs where --types changes others, with a Convert at each
+    /// Keep the types of inputs and outputs when --types changes others, with a Convert at each
     #[arg(long, requires = "types")]
     keep_io: bool,
-    /// With --types, --compress or --mark-keeps: keep the types of these layers, and of their constants. Names through bodies
-    /// (loop/body/add*), type:Softmax, type:MVN-6, @FILE with a pattern a line, or auto for those that OpenVINO keeps when it
-    /// computes in f16; repeatable
+    /// With --types, --compress or --mark-keeps: keep the types of these layers and their constants. Accepts names
+    /// (loop/body/add*), type:Softmax, type:MVN-6, @FILE with one pattern per line, or auto for the layers that
+    /// OpenVINO keeps when it computes in f16; repeatable
     #[arg(long, value_name = "PATTERN", value_parser = parse_keep, requires = "keepable")]
     keep: Vec<Vec<KeepPattern>>,
-    /// Also mark the layers of --keep, so that OpenVINO keeps them in f32 where it computes in f16 or bf16
+    /// Also mark the layers of --keep, so that OpenVINO keeps them in f32 when it computes in f16 or bf16
     #[arg(long, requires = "keep")]
     mark_keeps: bool,
     #[command(flatten)]
     storage: StorageArgs,
     #[command(flatten)]
     quantize: QuantizeArgs,
-    /// How to choose the type of inputs that must have one type and do not: what the file declares, or the common type under
-    /// these rules
+    /// Type of inputs that must agree and do not: the type that the file declares, or the common type of these rules
     #[arg(long, value_name = "RULES", default_value = "declared", value_parser = align_names())]
     align: String,
     #[command(flatten)]
     openvino: OpenVinoArgs,
-    /// Write what this OpenVINO release reads, such as 2023.3: operations that it lacks become those that it has, and before
-    /// 2022.1 the format becomes version 10. A model that cannot be written that way is refused, with every reason
+    /// Write for this OpenVINO release, such as 2023.3: operations that it lacks are replaced, and before 2022.1 the
+    /// format becomes version 10. If that is impossible, all reasons are reported
     #[arg(long, value_name = "RELEASE")]
     target: Option<Release>,
     /// Replace the values of constants that no shape depends on, so that the model can be sent to others. It still loads, and
@@ -112,26 +112,26 @@ pub(crate) struct Args {
     strip_weights: Option<String>,
     #[command(flatten)]
     before: BeforeWriting,
-    /// Print what would be done, and write no model
+    /// Print the plan, and write no model
     #[arg(long)]
     dry_run: bool,
-    /// Write what is done to this file as JSON, or - for standard output; of a model that is refused, what is wrong with it. For
-    /// several models an array
+    /// Write the changes to this file as JSON, or - for standard output; for a refused model, its findings. For several
+    /// models the document is an array
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
 }
 
-/// What `--align` takes.
+/// Returns the values of `--align`.
 fn align_names() -> PossibleValuesParser {
     let rules = RuleSet::for_models().map(|rules| rules.name());
     std::iter::once("declared").chain(rules).chain(["off"]).collect::<Vec<_>>().into()
 }
 
-/// What became of a model.
+/// Result for a model.
 struct Conversion {
-    /// What was done to it; nothing where it has errors.
+    /// The changes; empty if it has errors.
     totals: Option<Totals>,
-    /// Each change as JSON, or why it was refused, where a report is wanted.
+    /// The report as JSON, with each change or the refusal, if it was requested.
     report: Option<String>,
 }
 
@@ -260,7 +260,7 @@ impl Args {
             page.styled = !table.is_empty();
             page.printed = format!("{plan}{table}{dangers}{summary}");
         }
-        // What no report needs makes room for what writing takes.
+        // A plan that no report needs is freed before writing.
         let plan = self.report.is_some().then_some(plan);
         if let Some(target) = &target {
             let options = self.output.text(input, refresh_ports);
@@ -271,7 +271,7 @@ impl Args {
         Ok(Conversion { totals: Some(totals), report })
     }
 
-    /// What these options ask for.
+    /// Returns the conversion for these options.
     fn conversion(&self) -> Result<typelift::Conversion, Failure> {
         let unneeded = match self {
             Self { keep_noop_converts: true, .. } => Unneeded::Kept,
@@ -312,7 +312,7 @@ impl Args {
         Some(file)
     }
 
-    /// What to align by, unless that is off.
+    /// Returns the rule that aligns types, unless alignment is off.
     fn rules(&self) -> Option<Align> {
         Align::named(&self.align, self.openvino.attributes())
     }
@@ -323,7 +323,7 @@ fn stripped_remark(stripped: Stripped) -> String {
     format!("{} without their values{kept}", count(stripped.replaced, "constant"))
 }
 
-/// A pattern, or those of a file, one a line; empty lines and those that begin with `#` are none.
+/// Parses a pattern, or the patterns of a file, one per line; empty lines and lines with `#` are ignored.
 fn parse_keep(text: &str) -> Result<Vec<KeepPattern>, String> {
     let Some(file) = text.strip_prefix('@') else { return Ok(vec![text.into()]) };
     let lines = texts::read(file.as_ref()).map_err(|failure| failure.message())?;

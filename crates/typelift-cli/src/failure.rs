@@ -1,4 +1,4 @@
-//! Why a run could not do what it was asked: files and usage, not the model.
+//! Failures caused by files and usage, not by the model.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,12 +10,13 @@ use crate::document;
 use crate::render::{self, Remark};
 use crate::status::Status;
 
-/// Ends a run with exit status 2, with 1 where the fault is one of this program, or quietly; where there are several models, only what was to be done with one of them.
+/// Failure of a run. It ends the run with exit status 2, with 1 for a bug of this program, or silently. In a batch it
+/// ends only the work on one model.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// Nobody reads standard output any more.
+    /// Standard output was closed.
     BrokenPipe,
-    /// A file that was found in a directory is not a model, for this reason.
+    /// A file found in a directory is not a model, for this reason.
     NoModel(String),
     Other {
         message: String,
@@ -37,7 +38,7 @@ impl Failure {
         Self::Other { message: message.into(), help: None, status: Status::Failed, file: None }
     }
 
-    /// A fault of this program, with what to do about it.
+    /// Returns the failure for a bug of this program, with a suggestion.
     pub(crate) fn internal(message: String, help: String) -> Self {
         Self::Other { message, help: Some(help), status: Status::Faulty, file: None }
     }
@@ -47,7 +48,7 @@ impl Failure {
         Self::Other { message, help: None, status: Status::Faulty, file: None }
     }
 
-    /// How a run ends that fails so.
+    /// Returns the status of a run with this failure.
     pub(crate) fn status(&self) -> Status {
         match self {
             Self::BrokenPipe | Self::NoModel(_) => Status::Done,
@@ -64,7 +65,7 @@ impl Failure {
         }
     }
 
-    /// Says which file the message names.
+    /// Sets the file that the message names.
     pub(crate) fn of(mut self, path: &Path) -> Self {
         if let Self::Other { file, .. } = &mut self {
             *file = Some(path.to_owned());
@@ -72,7 +73,7 @@ impl Failure {
         self
     }
 
-    /// Names the model that it was met at, where the message names no file.
+    /// Adds the name of the current model, if the message names no file.
     pub(crate) fn at(mut self, place: &str) -> Self {
         if let Self::Other { message, file, .. } = &mut self
             && file.as_deref() != Some(Path::new(place))
@@ -91,7 +92,7 @@ impl Failure {
         }
     }
 
-    /// As text in colours; nothing where nobody listens.
+    /// Formats the failure in colours; empty if the output was closed.
     pub(crate) fn text(self) -> String {
         match self {
             Self::BrokenPipe => String::new(),
@@ -100,7 +101,7 @@ impl Failure {
         }
     }
 
-    /// As a JSON document, which names the model where there are several.
+    /// Returns a JSON document, which names the model in a batch.
     pub(crate) fn json(&self, file: Option<&str>) -> Result<String, Self> {
         let (message, help) = match self {
             Self::BrokenPipe => return Ok(String::new()),
@@ -114,7 +115,7 @@ impl Failure {
         Ok(document::text(&document)?)
     }
 
-    /// The file system refused to `verb` a file: "cannot read `x`: permission denied".
+    /// Returns the failure of a file operation: "cannot read `x`: permission denied".
     pub(crate) fn io(verb: &str, path: &Path, error: &io::Error) -> Self {
         Self::new(format!("cannot {verb} `{}`: {}", path.display(), reason(error))).of(path)
     }

@@ -1,4 +1,4 @@
-//! Reading models: files, standard input, and what is given instead of them.
+//! Reading of models: files, standard input, and common substitutes for them.
 
 use std::fs::File;
 use std::io::{self, ErrorKind};
@@ -24,44 +24,45 @@ pub(crate) struct Input {
     /// The model's weights, if they are not in the .bin next to it
     #[arg(long, value_name = "FILE")]
     pub(crate) bin: Option<PathBuf>,
-    /// What is known of it where it is one of several.
+    /// Facts about a model in a batch.
     #[arg(skip)]
     pub(crate) member: Option<Member>,
-    /// Whether other threads have work of their own, or are not wanted.
+    /// True if one thread must be used, because other threads are busy or unwanted.
     #[arg(skip)]
     pub(crate) on_one_thread: bool,
 }
 
-/// One of several models.
+/// A model in a batch.
 #[derive(Clone, Debug)]
 pub(crate) struct Member {
-    /// Where it goes in the directory that the models are written to.
+    /// The destination in the output directory.
     pub(crate) place: PathBuf,
-    /// Whether it was found in a directory, and not named.
+    /// True if it was found in a directory, and not named.
     pub(crate) found: bool,
 }
 
 /// Changes to the model's inputs.
 #[derive(Clone, clap::Args)]
 pub(crate) struct InputChanges {
-    /// Give an input another element type, such as x=f16, and infer everything that follows from it; repeatable. In names
-    /// of inputs and outputs, * is any text and ? any letter. With convert, also a constant, whose values are converted
+    /// Change the element type of an input, such as x=f16, and of the computation after it; repeatable. In names of
+    /// inputs and outputs, * is any text and ? any character. With convert, also the type of a constant, whose values
+    /// are converted
     #[arg(long, value_name = "NAME=TYPE", value_parser = parse_type)]
     pub(crate) set_type: Vec<(String, ElementType)>,
-    /// Give an input another shape, such as x=[1,3,?,1..224]; repeatable
+    /// Change the shape of an input, such as x=[1,3,?,1..224]; repeatable
     #[arg(long, value_name = "NAME=SHAPE", value_parser = parse_shape)]
     pub(crate) set_shape: Vec<(String, Shape)>,
 }
 
-/// Inputs and outputs of other types around the same computation.
+/// Inputs and outputs that get other types with the computation unchanged.
 #[derive(Clone, clap::Args)]
 pub(crate) struct InterfaceChanges {
-    /// Make the model take another element type at an input and still compute the same, such as image=u8: inserts one
-    /// Convert after the input, as OpenVINO's PrePostProcessor does; repeatable
+    /// Change the element type of an input, such as image=u8, and keep the computation: one Convert is inserted after
+    /// the input, as OpenVINO's PrePostProcessor does; repeatable
     #[arg(long, value_name = "NAME=TYPE", value_parser = parse_type)]
     pub(crate) input_type: Vec<(String, ElementType)>,
-    /// Make the model give another element type at an output, such as scores=f16: inserts one Convert before the
-    /// output, which keeps its name; repeatable
+    /// Change the element type of an output, such as scores=f16, and keep the computation: one Convert is inserted
+    /// before the output, which keeps its name; repeatable
     #[arg(long, value_name = "NAME=TYPE", value_parser = parse_type)]
     pub(crate) output_type: Vec<(String, ElementType)>,
 }
@@ -99,7 +100,7 @@ pub(crate) fn parse_shape(text: &str) -> Result<(String, Shape), String> {
 
 /// Finds the model in the same directory whose name is most like that of a missing file.
 fn near_file(path: &Path) -> Option<PathBuf> {
-    /// Limit on the files of a directory that are looked at.
+    /// Limit on the files of a directory that are listed.
     const MOST: usize = 10_000;
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let names =
@@ -110,17 +111,17 @@ fn near_file(path: &Path) -> Option<PathBuf> {
     Some(path.with_file_name(near))
 }
 
-/// A text that was read, with the model in it and what is to be said about it.
+/// A text that was read, with its model and findings.
 pub(crate) struct Loaded {
-    /// As much of the model as could be made out; `None` where the text is not an IR at all.
+    /// The model, as far as it could be read; `None` if the text is not an IR at all.
     pub(crate) model: Option<Model>,
     pub(crate) diagnostics: Diagnostics,
-    /// Whether the process ends when it is done with this model.
+    /// True if the process ends after this model.
     is_last: bool,
 }
 
 impl Drop for Loaded {
-    /// A process that ends gives its memory back at once: to free it layer by layer before only takes time.
+    /// A process that ends frees its memory at once; freeing it layer by layer before would only take time.
     fn drop(&mut self) {
         if self.is_last {
             mem::forget(self.model.take());
@@ -152,28 +153,28 @@ pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
     size.ok_or_else(|| "expected a number of bytes, such as 512M or 2G".to_owned())
 }
 
-/// Whether a path means standard input or output.
+/// True if a path stands for standard input or output.
 pub(crate) fn is_dash(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
-/// Whether a path means standard output.
+/// True if a path stands for standard output.
 pub(crate) fn is_stdout(path: &Path) -> bool {
     is_dash(path) || ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"].iter().any(|name| path == Path::new(name))
 }
 
 impl Input {
-    /// Whether it is standard input.
+    /// True for standard input.
     pub(crate) fn is_stdin(&self) -> bool {
         is_dash(&self.file)
     }
 
-    /// The file, if it is all that a command must name to read the model.
+    /// Returns the file, if a command needs nothing else to read the model.
     pub(crate) fn as_argument(&self) -> Option<&Path> {
         (!self.is_stdin() && self.bin.is_none()).then_some(&self.file)
     }
 
-    /// The file of the weights, whether it exists or not; `None` where there can be none.
+    /// Returns the file of the weights, which need not exist; `None` if there cannot be one.
     pub(crate) fn weights(&self) -> Option<PathBuf> {
         match &self.bin {
             Some(bin) => Some(bin.clone()),
@@ -203,7 +204,7 @@ impl Input {
             Some(model) => model.set_weights(self.open_weights()?),
             None => self.skip(diagnostics)?,
         }
-        // Else the weights could be those of another model.
+        // Otherwise the weights could be those of another model.
         if stamp.is_some_and(|stamp| !stamp.holds_at(&self.file)) && self.file.is_file() {
             let message = format!("`{}` was changed or replaced while it was read", self.file.display());
             return Err(Failure::new(message).of(&self.file).help("run it again"));
@@ -220,7 +221,7 @@ impl Input {
         Ok(loaded)
     }
 
-    /// Fails where the file was only found and is XML of another kind. One that is empty was meant to be a model.
+    /// Skips XML of another kind that was found in a directory. An empty file counts as a model.
     fn skip(&self, diagnostics: &Diagnostics) -> Result<(), Failure> {
         let found = self.member.as_ref().is_some_and(|member| member.found);
         let refusal = diagnostics.list.iter().find(|diagnostic| diagnostic.code == Code::NotAnIr);
@@ -232,7 +233,7 @@ impl Input {
         }
     }
 
-    /// Opens the weights, where the model has a file of them.
+    /// Opens the weights, if the model has a file of them.
     pub(crate) fn open_weights(&self) -> Result<Weights, Failure> {
         let Some(path) = self.weights() else { return Ok(Weights::none()) };
         match Weights::open(&path) {
@@ -250,7 +251,7 @@ impl Input {
         }
     }
 
-    /// The bytes of the file, and what it was like when they were read; standard input has no such thing.
+    /// Returns the bytes of the file and its state, which standard input does not have.
     fn bytes(&self) -> Result<(Vec<u8>, Option<Stamp>), Failure> {
         let path = &self.file;
         let too_long = || Failure::new(format!("`{}` is 4 GiB or longer, and no IR is", path.display())).of(path);
@@ -276,7 +277,7 @@ impl Input {
             Ok((xml::read_bytes(&file, stamp.length())?, Some(stamp)))
         };
         let mut found = read();
-        // A pair that another run is replacing at this moment has no .xml until that is done.
+        // While another run replaces a pair, its .xml is missing.
         if found.as_ref().is_err_and(|error: &io::Error| error.kind() == ErrorKind::NotFound) {
             if save::is_half_written(path).unwrap_or(false) {
                 return Err(half_written(path));
@@ -293,7 +294,7 @@ impl Input {
         })
     }
 
-    /// The file could not be read, and perhaps another was meant.
+    /// Returns the failure for a file that could not be read, with a similar name if there is one.
     fn refused(&self, error: &io::Error) -> Failure {
         let path = &self.file;
         if path.is_dir() {
@@ -315,7 +316,8 @@ impl Input {
     }
 }
 
-/// A run that was killed left the pair without its graph, and only what writes there may complete it.
+/// Returns the failure for a pair without its graph: a killed run left it, and only a run that writes there may
+/// complete it.
 fn half_written(path: &Path) -> Failure {
     let completes = format!("typelift infer --in-place {}", shell_word(&path.display().to_string()));
     Failure::new(format!("`{}` is half written: a run that was replacing it was killed", path.display()))
@@ -340,7 +342,7 @@ impl InterfaceChanges {
     }
 }
 
-/// An input or output could not be changed, and perhaps another was meant.
+/// Returns the failure for an input or output that could not be changed, with a similar name if there is one.
 pub(crate) fn refused_name(model: &Model, error: &InterfaceError) -> Failure {
     let near = match error {
         InterfaceError::Unknown { end: End::Input, name, .. } => closest(model.inputs(), name),
@@ -354,7 +356,7 @@ pub(crate) fn refused_name(model: &Model, error: &InterfaceError) -> Failure {
     }
 }
 
-/// The name of a layer or a tensor outside of bodies that is closest to one that does not exist.
+/// Returns the name of a layer or a tensor outside of bodies that is most similar to an unknown name.
 pub(crate) fn nearest_name(model: &Model, name: &str) -> Option<String> {
     closest(model.graph().layers(), name)
 }
@@ -371,8 +373,7 @@ fn closest<'a>(layers: impl Iterator<Item = &'a Layer>, name: &str) -> Option<St
     nearest(name, names, 0.7)
 }
 
-/// Infers the types and shapes of what was read. Where reading already found errors, layers whose inputs it could not
-/// connect are left alone.
+/// Infers types and shapes. If reading found errors, layers with unconnected inputs are skipped.
 pub(crate) fn infer(model: &mut Model, diagnostics: &mut Diagnostics, changed: &[LayerId]) {
     let damaged = diagnostics.has_errors();
     let mut found = typelift::infer(model);

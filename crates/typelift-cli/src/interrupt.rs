@@ -1,13 +1,13 @@
-//! What becomes of unfinished files when a signal ends the process.
+//! Unfinished files when a signal ends the process.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use crate::failure::Failure;
 
-/// Writes files so that neither Ctrl-C nor a request to terminate leaves one unfinished, and a file that grows beyond the limit of
-/// the shell is an error like any other. What is `short` is written to its end before a signal counts; for anything else a thread
-/// removes what is unfinished at once. Without that thread, a process starts and ends sooner.
+/// Runs `write` so that neither Ctrl-C nor a request to terminate leaves an unfinished file. A file that exceeds the
+/// shell's limit on sizes is an ordinary error. With `short`, a signal takes effect after the write. Otherwise a thread
+/// removes unfinished files at once. A process without that thread starts and ends faster.
 pub(crate) fn uninterrupted<T>(short: bool, write: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
     #[cfg(unix)]
     signals::hold(short).map_err(|error| Failure::new(format!("cannot handle signals: {error}")))?;
@@ -17,9 +17,9 @@ pub(crate) fn uninterrupted<T>(short: bool, write: impl FnOnce() -> Result<T, Fa
     written
 }
 
-/// To be called before this process waits for another one, so that what was short is not any more.
+/// Must be called before this process waits for another one, because the write is then no longer short.
 pub(crate) fn expect_to_wait() {
-    // Without the thread, a signal counts once the wait is over.
+    // Without the thread, a signal takes effect after the wait.
     #[cfg(unix)]
     let _started = signals::start_cleaner();
 }
@@ -47,9 +47,9 @@ mod signals {
     /// Signals that ask the process to end.
     const REQUESTS: [i32; 3] = [SIGHUP, SIGINT, SIGTERM];
 
-    /// Whether such a signal ends the process where it meets it, as if nobody handled it.
+    /// True if such a signal ends the process immediately, as if it were not handled.
     static COUNTS: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
-    /// The last one that came.
+    /// The last signal that arrived.
     static CAME: LazyLock<Arc<AtomicUsize>> = LazyLock::new(Arc::default);
     static CLEANER: OnceLock<Result<(), io::ErrorKind>> = OnceLock::new();
 
@@ -60,7 +60,8 @@ mod signals {
         if short { Ok(()) } else { start_cleaner() }
     }
 
-    /// The requests that this process does not ignore. `nohup` has it ignore SIGHUP, and a shell in the background SIGINT.
+    /// Returns the requests that this process does not ignore. `nohup` has it ignore SIGHUP, and a shell in the
+    /// background SIGINT.
     fn requests() -> impl Iterator<Item = i32> {
         let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
         let ignored =
@@ -97,19 +98,19 @@ mod signals {
         REQUESTS.into_iter().filter(|&signal| signal as usize == came).for_each(end);
     }
 
-    /// Starts the thread that removes what is unfinished and ends the process, if there is none.
+    /// Starts the thread that removes unfinished files and ends the process, unless it runs.
     pub(super) fn start_cleaner() -> io::Result<()> {
         let start = || {
             let mut signals = Signals::new(requests())?;
             let clean = move || {
                 for signal in signals.forever() {
                     typelift::save::interrupt();
-                    // The signal ends the process, and whoever started it sees that.
+                    // The signal ends the process, and the parent process sees that.
                     let _ended = emulate_default_handler(signal);
                 }
             };
             thread::Builder::new().spawn(clean)?;
-            // One that came before is for the thread too.
+            // A signal that arrived before is passed to the thread too.
             end_if_asked(|signal| drop(raise(signal)));
             Ok(())
         };

@@ -1,7 +1,8 @@
-//! `typelift`: makes type promotion in OpenVINO IR files explicit, checks them and explains them.
+//! The program `typelift`: makes type promotion in OpenVINO IR files explicit, checks the files and explains their
+//! types.
 //!
-//! The program is a library, so that a package for another language can bring it along: [`run`] is the whole of it, and
-//! [`report`] has what its verbs say about a model in memory.
+//! The program is a library, so that packages for other languages can include it. [`run`] runs it, and [`report`]
+//! formats results of commands for models in memory.
 
 mod batch;
 mod check;
@@ -77,7 +78,7 @@ struct Cli<const WHOLE: bool> {
     /// When to use colours
     #[arg(long, global = true, value_name = "WHEN", default_value_t = ColorChoice::Auto, hide_default_value = true, display_order = 100)]
     color: ColorChoice,
-    /// Print names whole where they do not fit the terminal, instead of `…layers.0.self_attn/cat/Concat_2`
+    /// Print whole names if they do not fit the terminal, instead of `…layers.0.self_attn/cat/Concat_2`
     #[arg(long, global = true, display_order = 101)]
     full_names: bool,
     /// Limit on the memory for computed values of constants, such as 2G. What needs more is left as it is, and named
@@ -109,8 +110,8 @@ enum Verb<const WHOLE: bool> {
     Man(Deferred<completions::ManArgs, WHOLE>),
 }
 
-/// The arguments of a verb. They are set up when it is the verb of this run, unless the `WHOLE` program is wanted, as for help and
-/// messages: to set up all takes as long as to read a small model.
+/// Arguments of a command. They are built only for the command of this run, unless the `WHOLE` program is needed, as
+/// for help and messages. Building all of them takes as long as reading a small model.
 struct Deferred<A, const WHOLE: bool>(A);
 
 impl<A: Args, const WHOLE: bool> Args for Deferred<A, WHOLE> {
@@ -137,8 +138,8 @@ fn whole_command() -> Command {
     Cli::<true>::command()
 }
 
-/// Runs the program with these arguments, the name of the program first, and returns its exit status: 0 done, 1 the model has
-/// errors, 2 usage or files.
+/// Runs the program with these arguments, the program's name first, and returns its exit status: 0 success, 1 the model
+/// has errors, 2 usage or files.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let arguments = usage::with_command(arguments.into_iter().collect());
     let cli = match Cli::<false>::try_parse_from(&arguments) {
@@ -178,7 +179,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
             }
             status.code()
         }
-        // The reader of our output closed it: it has seen enough.
+        // The reader of the output has closed it and needs no more.
         Err(Failure::BrokenPipe) => 0,
         Err(failure) => {
             let status = failure.status();
@@ -189,11 +190,11 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     }
 }
 
-/// Says what cannot be understood, or what was asked about the program; returns the exit status.
+/// Prints a usage error or the requested help, and returns the exit status.
 fn explain_usage(error: clap::Error, arguments: Vec<OsString>) -> u8 {
     let error = Cli::<true>::try_parse_from(arguments).err().unwrap_or(error);
     let error = usage::with_tip(error, &mut whole_command());
-    // Help that nobody reads is not a failure.
+    // A failure to print help is ignored.
     let _ = error.print();
     u8::try_from(error.exit_code()).unwrap_or(2)
 }

@@ -111,7 +111,7 @@ fn list(title: &str, len: usize, of: impl Fn(usize) -> (String, String), row: &m
     }
 }
 
-/// An input or output as `images` and `f32[?,3]`.
+/// Returns an input or output as `images` and `f32[?,3]`.
 fn end(tensor: &Tensor) -> (String, String) {
     (Clean(&tensor.name).to_string(), format!("{}{}", tensor.element_type, tensor.shape))
 }
@@ -174,7 +174,7 @@ fn counted(number: usize, one: &str, many: &str) -> String {
     format!("{} {}", grouped(number as u64), if number == 1 { one } else { many })
 }
 
-/// A number of bytes with a unit: `197 KB`.
+/// Returns a number of bytes with a unit: `197 KB`.
 fn size(bytes: u64) -> String {
     let in_units = |unit: f64| format!("{:.*}", usize::from(bytes as f64 / unit < 10.0), bytes as f64 / unit);
     match bytes {

@@ -41,7 +41,7 @@ pub(crate) struct QuantizeArgs {
     pub(crate) write_plan: Option<PathBuf>,
 }
 
-/// What `--quantize` asks for.
+/// The request of `--quantize`.
 #[derive(Clone, Debug)]
 enum Wanted {
     Mode(Mode),
@@ -66,7 +66,7 @@ fn fallback() -> impl TypedValueParser<Value = Fallback> {
 }
 
 impl QuantizeArgs {
-    /// The quantization that is asked for, if any.
+    /// Returns the quantization that is asked for, if any.
     pub(crate) fn request(&self) -> Result<Option<Request>, Failure> {
         let settings = match &self.quantize {
             None => return Ok(None),
@@ -120,7 +120,7 @@ pub(crate) fn remark(plan: &QuantizationPlan) -> String {
     }
 }
 
-/// A line for each constant: its mode and group, the rule that chose them, what its values lose, and its bytes.
+/// Returns a line for each constant: its mode and group, the rule that chose them, what its values lose, and its bytes.
 pub(crate) fn table(plan: &QuantizationPlan) -> String {
     let (left, right) = (Side::Left, Side::Right);
     let mut columns = Columns::new([left, left, right, left, right, right, right, right, right, left]);

@@ -108,7 +108,7 @@ struct Report<'a> {
     output: &'a str,
     layers_before: usize,
     layers_after: usize,
-    /// The number of runs of the command, or of what stands for it.
+    /// The number of runs of the command, or of what is for it.
     runs: usize,
     /// The number of candidates that inference refused.
     refused: usize,

@@ -1,4 +1,4 @@
-//! `typelift rewrite`: statements applied to a model.
+//! `typelift rewrite`: applies statements to a model.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -43,16 +43,16 @@ pub(crate) struct Args {
     /// A statement; repeatable
     #[arg(short = 'e', long = "statement", value_name = "STATEMENT")]
     statements: Vec<String>,
-    /// A file of statements, one a line; repeatable
+    /// A file of statements, one per line; repeatable
     #[arg(long, value_name = "FILE")]
     rules: Vec<PathBuf>,
-    /// Rules that come with typelift; `all` is every set that does not write operations out; repeatable
+    /// Built-in rules; `all` is every set that does not expand operations; repeatable
     #[arg(long = "use", value_name = "NAME", value_parser = set_names())]
     library: Vec<String>,
-    /// Print the sets of rules that come with typelift, with what each does and its rules
+    /// Print the built-in sets of rules, with their descriptions and rules
     #[arg(long, exclusive = true)]
     list_rules: bool,
-    /// Say why each rule matches at this layer or not, and write nothing
+    /// Explain why each rule matches at this layer or not, and write nothing
     #[arg(long, value_name = "LAYER", conflicts_with_all = ["output", "in_place", "report"])]
     explain: Option<String>,
     /// Refuse rules that lose values of constants: that round, saturate or overflow them
@@ -60,41 +60,41 @@ pub(crate) struct Args {
     deny: Vec<Denied>,
     #[command(flatten)]
     before: BeforeWriting,
-    /// Print what would be done, and write no model
+    /// Print the plan, and write no model
     #[arg(long)]
     dry_run: bool,
-    /// Write what is done to this file as JSON, or - for standard output; for several models an array
+    /// Write the changes to this file as JSON, or - for standard output; for several models an array
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
 }
 
-/// What makes a run fail.
+/// The findings that make a run fail.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Denied {
     /// New constants that lose values
     Lossy,
 }
 
-/// The name of all sets that do not write operations out.
+/// The name of all sets that do not expand operations.
 const ALL: &str = "all";
 
 fn set_names() -> Vec<&'static str> {
     library::SETS.iter().map(|set| set.name).chain([ALL]).collect()
 }
 
-/// What was done to a model, as JSON has it.
+/// The changes of a model, as JSON.
 #[derive(Serialize)]
 struct Document<'a> {
     file: &'a str,
     applied: &'a [Site],
-    /// The sites that a rule with `try` left as they are.
+    /// The matches that a rule with `try` left unchanged.
     skipped: &'a [Skipped],
 }
 
-/// What became of a model.
+/// Result for a model.
 struct Rewriting {
     is_refused: bool,
-    /// What was done, or why it was refused, as JSON where a report is wanted.
+    /// The changes or the refusal as JSON, if a report was requested.
     report: Option<String>,
 }
 
@@ -136,7 +136,7 @@ impl Args {
         self.report.as_deref().is_some_and(input::is_stdout)
     }
 
-    /// All statements, those of files first.
+    /// Returns all statements, those of files first.
     fn script(&self) -> Result<Script, Failure> {
         let mut text = String::new();
         for file in &self.rules {
@@ -187,7 +187,7 @@ impl Args {
         };
         let file = diagnostics.file.clone();
         if let Some(layer) = &self.explain {
-            // What is wrong with it is reported by `check`; explaining needs the types alone.
+            // `check` reports its errors; explaining needs only the types.
             let _reported_by_check = typelift::infer(&mut found);
             page.printed = explain(script, &found, layer)?;
             return Ok(Rewriting { is_refused: false, report: None });
@@ -260,7 +260,7 @@ const LOSSES: [(fn(&Losses) -> usize, &str, &str); 4] = [
     (|it| it.rounded, "rounded", "`--deny lossy` refuses that"),
 ];
 
-/// A warning for each rule and each way in which it loses values of constants.
+/// Returns a warning for each rule and each way in which it loses values of constants.
 fn lost(file: &str, applied: &[Site]) -> String {
     let mut rules = BTreeMap::<_, (usize, &Site)>::new();
     for (kind, (count, ..)) in LOSSES.iter().enumerate() {
@@ -277,13 +277,13 @@ fn lost(file: &str, applied: &[Site]) -> String {
     warnings.collect()
 }
 
-/// The sets as they are written, each under its name.
+/// Returns the text of the sets, each under its name.
 fn listed_rules() -> String {
     let sets = library::SETS.iter().map(|set| format!("## {}\n{}", set.name, set.source));
     format!("{}\n{}", library::COMMON, sets.collect::<Vec<_>>().join("\n"))
 }
 
-/// The outputs of a model that had more, by the names of their tensors.
+/// Returns the outputs of a model that had more, by the names of their tensors.
 fn left(model: &Model) -> String {
     let names = model.outputs().map(|end| {
         let tensor = model.graph().producer(end.id().input(0)).and_then(|source| model.graph().output(source));
@@ -313,7 +313,7 @@ fn summary(script: &Script, applied: usize, skipped: usize) -> String {
     edits.into_iter().chain(rules).chain(skipped).collect::<Vec<_>>().join(", ")
 }
 
-/// What each rule makes of a layer.
+/// Explains the result of each rule at a layer.
 fn explain(script: &Script, model: &Model, layer: &str) -> Result<String, Failure> {
     let mut texts = Vec::new();
     for rule in script.rules() {

@@ -1,4 +1,4 @@
-//! `typelift schema`: the form of JSON documents.
+//! `typelift schema`: prints the schema of JSON documents.
 
 use clap::builder::PossibleValuesParser;
 
@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::status::Status;
 use crate::terminal::Terminal;
 
-/// The verbs whose answers or reports are JSON, with the schemas.
+/// The commands with JSON output or reports, and their schemas.
 const SCHEMAS: [(&str, &str); 11] = [
     ("check", include_str!("../schema/check.json")),
     ("convert", include_str!("../schema/convert.json")),
@@ -21,15 +21,15 @@ const SCHEMAS: [(&str, &str); 11] = [
     ("why", include_str!("../schema/why.json")),
 ];
 
-/// Print the JSON Schema of what a verb answers or reports
+/// Print the JSON Schema of a command's output or report
 ///
-/// The schema is of JSON Schema 2020-12. It holds for every document of this version of the form, which is its `format`.
+/// The schema uses JSON Schema 2020-12. It is valid for every document with this `format` version.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   typelift schema check
   typelift schema convert > report.schema.json")]
 pub(crate) struct Args {
-    /// The verb
+    /// The command
     #[arg(value_name = "VERB", value_parser = PossibleValuesParser::new(SCHEMAS.map(|(verb, _)| verb)))]
     verb: String,
 }

@@ -27,9 +27,9 @@ const LEAST: usize = 20;
 /// Print the graph for reading
 ///
 /// Each layer is one line, such as `3 sum = Add(0, 2) : f32[1,?,3..5]`. It has the id and name, the operation with its
-/// inputs (`4.1` is the second output of layer 4), the attributes that are not at their defaults, and the inferred
-/// types and shapes of the outputs. Small constants show their values; bodies are indented under their layers. Rules
-/// use the same notation. On a terminal the lines are in columns and colours.
+/// inputs, the attributes that differ from their defaults, and the inferred types and shapes of the outputs. The input
+/// `4.1` is the second output of layer 4. Small constants show their values; bodies are indented under their layers.
+/// Rules use the same notation. On a terminal the lines are in columns and colours.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   typelift show model.xml

@@ -1,4 +1,4 @@
-//! Where output goes: results to standard output, everything said about them to standard error.
+//! Output streams: results go to standard output, messages to standard error.
 
 use std::io::{self, BufWriter, IsTerminal as _, StdoutLock, Write};
 use std::path::Path;
@@ -14,12 +14,12 @@ use crate::gate::{self, Form};
 use crate::interrupt::expect_to_wait;
 use crate::status::Status;
 
-/// How a verb prints its answer.
+/// Format of a command's output.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Format {
     /// For reading
     Text,
-    /// One JSON document
+    /// A single JSON document
     Json,
 }
 
@@ -27,11 +27,11 @@ pub(crate) struct Terminal {
     /// Results.
     pub(crate) out: BufWriter<StdoutLock<'static>>,
     err: AutoStream<io::Stderr>,
-    /// Whether results may have colours.
+    /// True if results may have colours.
     colors: bool,
-    /// Whether results go to a terminal.
+    /// True if results go to a terminal.
     is_terminal: bool,
-    /// Whether a program reads the results: then a failure is a document, too.
+    /// True if a program reads the results: then a failure is a document as well.
     pub(crate) answers_in_json: bool,
     /// True if messages are printed only when the run ends with errors.
     pub(crate) is_quiet: bool,
@@ -62,18 +62,18 @@ impl Terminal {
         }
     }
 
-    /// Whether results are laid out for reading: on a terminal, or where colours were asked for.
+    /// True if results are formatted for reading: on a terminal, or if colours were requested.
     pub(crate) fn is_for_people(&self) -> bool {
         self.is_terminal || self.colors
     }
 
-    /// Prints to standard error; colours are removed where they are not wanted.
+    /// Prints to standard error; unwanted colours are removed.
     pub(crate) fn say(&mut self, text: &str) {
         if self.is_quiet {
             self.unsaid += text;
             return;
         }
-        // A message that nobody reads is not an error.
+        // A failure to print a message is ignored.
         let _ = self.err.write_all(gate::pass(text, Form::Text).as_bytes());
     }
 
@@ -85,7 +85,7 @@ impl Terminal {
         }
     }
 
-    /// Prints all that is on a page.
+    /// Prints the content of a page.
     pub(crate) fn show(&mut self, page: &Page) -> Result<(), Failure> {
         self.say(&page.said);
         let form = if page.form == Form::Text { self.form() } else { page.form };
@@ -114,12 +114,12 @@ impl Terminal {
         if self.answers_in_json { Form::Json } else { Form::Text }
     }
 
-    /// Prints why there is no result, for whoever reads the results.
+    /// Prints a failure for programs that read the results.
     pub(crate) fn fail(&mut self, failure: Failure) {
         if self.answers_in_json
             && let Ok(document) = failure.json(None)
         {
-            // Standard output may be what failed.
+            // Standard output may be the cause of the failure.
             let _ = self.print(&document).and_then(|()| self.flush());
         }
         self.say(&failure.text());
@@ -132,7 +132,7 @@ impl Terminal {
         self.print("\n")
     }
 
-    /// Prints a result as a JSON document, piece by piece: it can be longer than the model.
+    /// Prints a result as a JSON document, piece by piece, because it can be longer than the model.
     pub(crate) fn print_document(&mut self, document: &impl Serialize) -> Result<(), Failure> {
         self.print_json(&Versioned::new(document))
     }
@@ -155,33 +155,33 @@ impl<W: Write> Write for Escaped<'_, W> {
     }
 }
 
-/// How wide text is to be: as COLUMNS says, else as the terminal is that it goes to.
+/// Returns the width of text: from COLUMNS, else from the terminal.
 fn columns() -> Option<usize> {
     let set = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok()).filter(|&columns| columns > 0);
     let terminal = || terminal_size::terminal_size().filter(|_| io::stdout().is_terminal());
     set.or_else(|| terminal().map(|(terminal_size::Width(columns), _)| columns.into()))
 }
 
-/// Says what a run waits for, so that it does not seem to hang.
+/// Prints the file that a run waits for, so that it does not seem to hang.
 pub(crate) fn say_waiting(file: &Path) {
     expect_to_wait();
     let _ = writeln!(io::stderr(), "waiting for another run that is writing `{}`", file.display());
 }
 
-/// What is to be printed for one model, kept until it is its turn.
+/// Output for one model, kept until it is its turn.
 #[derive(Default)]
 pub(crate) struct Page {
     /// For standard error, with colours.
     pub(crate) said: String,
     /// For standard output.
     pub(crate) printed: String,
-    /// Whether what is printed has colours, which are removed where they are not wanted.
+    /// True if the output has colours; unwanted ones are removed.
     pub(crate) styled: bool,
     /// Form of what is printed; text is JSON where a program reads the results.
     pub(crate) form: Form,
 }
 
-/// A JSON document and the end of its last line.
+/// Returns a JSON document and a line end.
 pub(crate) fn json(document: &impl Serialize) -> Result<String, Failure> {
     Ok(document::text(document)?)
 }

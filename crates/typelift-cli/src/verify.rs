@@ -267,7 +267,7 @@ pub(crate) fn text(report: &Report) -> String {
     text + &circumstances(report)
 }
 
-/// The inputs, the device and the tolerance.
+/// Returns the inputs, the device and the tolerance.
 fn circumstances(report: &Report) -> String {
     let mut text = String::new();
     for (at, sample) in report.samples.iter().enumerate() {

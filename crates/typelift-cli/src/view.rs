@@ -1,4 +1,4 @@
-//! `typelift view`: a model as one page for a browser.
+//! `typelift view`: draws a model as one page for a browser.
 
 use std::path::{Path, PathBuf};
 
@@ -17,10 +17,10 @@ use crate::terminal::Terminal;
 
 /// Draw a model as a page for a browser
 ///
-/// One self-contained HTML file: the graph with element types as colours, the Converts and what they can
-/// lose, the findings of `check` at their layers, a search, and for each tensor why it has its type. Constants are part of
-/// the layers that use them; bodies and repeated blocks open with a click. With a second model, the page shows that one
-/// with what `diff` finds.
+/// The output is one self-contained HTML file. It shows the graph with element types as colours, Converts and their
+/// losses, the findings of `check` at their layers, a search, and why each tensor has its type. Constants are part of
+/// their consumers; bodies and repeated blocks open with a click. With a second model, the page shows that one with the
+/// result of `diff`.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   typelift view model.xml -o model.html
@@ -28,7 +28,7 @@ use crate::terminal::Terminal;
 pub(crate) struct Args {
     #[command(flatten)]
     input: Input,
-    /// A second model, to show what differs from the first
+    /// A second model, to show its differences from the first
     #[arg(value_name = "B.xml")]
     other: Option<PathBuf>,
     /// The page to write, or - for standard output
@@ -74,7 +74,7 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
     Ok(Status::of(faulty))
 }
 
-/// The page of an inferred model with what was found in it, and how it differs from the one of another file.
+/// Returns the page of an inferred model with its findings, and its differences from the model of another file.
 pub(crate) fn draw(
     model: &Model,
     file: &Path,

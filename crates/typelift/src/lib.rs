@@ -46,8 +46,8 @@
 //!
 //! # Infer
 //!
-//! What the ports of a file declare is only a claim. [`infer()`] finds types and shapes from the inputs and constants on, and
-//! returns what OpenVINO would refuse. Shapes can be open: `[?,4]`, `[1..8,4]`.
+//! The declarations of ports in a file are only claims. [`infer()`] finds types and shapes from the inputs and
+//! constants on, and returns the errors that OpenVINO would report. Shapes can be open: `[?,4]`, `[1..8,4]`.
 //!
 //! ```
 //! # let mut model = typelift::Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;

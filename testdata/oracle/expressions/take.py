@@ -1,6 +1,6 @@
 """Takes random expressions of 2 to 6 operands from the installed torch (2.15.0) and paddle (3.3.1), types and shapes.
 
-    python take.py torch|paddle [SEED] [COUNT]      writes torch.tsv or paddle.tsv beside it
+    python take.py torch|paddle [SEED] [COUNT]      writes torch.tsv or paddle.tsv next to it
 
 A line has an expression in postfix notation and what it gives, `!` where an operation of it is refused. Operands are as the
 program reads them; `clamp/3` is an operation of three operands, `operator_+/2` Python's operator. Every operation is asked

@@ -1,6 +1,6 @@
 """Takes the tables of this folder from the installed jax (0.10.2 with ml_dtypes 0.6.0 for those committed).
 
-    python take.py            writes operations.csv and many.csv beside it
+    python take.py            writes operations.csv and many.csv next to it
 
 With 64-bit types (jax_enable_x64) and standard promotion. Operands: a:T an array, k:T a weakly typed one, w:KIND a Python
 number. A star marks a weakly typed result. Evaluation is abstract, so no kernel is needed. `many` has seeded random operands.

@@ -1,6 +1,6 @@
 """Compares the length of a family's rules with OpenVINO's file of matchers for it, in characters with comments.
 
-python sizes.py    prints the table of `docs/rewriting.md`. The sizes of OpenVINO's files, in
+python sizes.py    prints a table. The sizes of OpenVINO's files, in
                    `src/common/transformations/src/transformations`, are those of its public repository.
 """
 

@@ -1,6 +1,6 @@
 """Takes the tables of this folder from the installed numpy (2.4.6 with ml_dtypes 0.6.0 for those committed).
 
-    python take.py            writes can_cast.csv, operations.csv and many.csv beside it
+    python take.py            writes can_cast.csv, operations.csv and many.csv next to it
 
 Operands: a:T an array of shape [2], w:KIND a Python number; all values are 1 or True. `many` has seeded random operands.
 """

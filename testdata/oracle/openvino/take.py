@@ -1,6 +1,6 @@
 """Takes the tables of this folder from the installed openvino (2026.4.1 for those committed).
 
-    python take.py            writes promote.csv, u64_target.csv, document.csv, spellings.csv and convert.txt beside it
+    python take.py            writes promote.csv, u64_target.csv, document.csv, spellings.csv and convert.txt next to it
 """
 import itertools
 import os

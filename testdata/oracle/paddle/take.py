@@ -1,6 +1,6 @@
 """Takes the tables of this folder from the installed paddlepaddle (3.3.1 on a CPU for those committed).
 
-    python take.py            writes operations.csv and reasons.json beside it
+    python take.py            writes operations.csv and reasons.json next to it
 
 The published_*.csv are copied from the guide "Introduction to Data Type Promotion" of Paddle 2.6. All values are 1 or True.
 Operands: d:T a tensor of shape [2], z:T a 0-D tensor, w:KIND a Python number.

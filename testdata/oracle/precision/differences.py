@@ -4,13 +4,13 @@
 
 Needs openvino 2026.4.1 and numpy. Models are random ones and the .xml files of folders. Each is converted with
 `--types f32=f16 --keep-io`, and computed in the types of its file by OpenVINO's reference code (`Model.evaluate`): plugins would choose
-types of their own. That code lacks many operations, above all in f16, so that a random model is made of those pieces that it computes
-in both types, each of which is asked for first. A real model is computed layer by layer,
-each in f32 by the CPU plugin with its results rounded to the types of the file; an operation with bodies is one layer. What OpenVINO does
+types of their own. That code lacks many operations, above all in f16.
+A random model therefore consists of pieces that it computes in both types, and each piece is tested first. A real model is computed layer by layer, each in f32 by
+the CPU plugin, and the results are rounded to the types of the file. An operation with bodies is one layer. What OpenVINO does
 not compute so either is counted and left out.
 
-Inputs are random numbers of a normal distribution, integers from 0 to 2. A difference is the largest one of an output, in relation to
-the largest number of that output and at least to 1; it is infinite where a number became infinite or none. Each model has a process of
+Inputs are random numbers of a normal distribution, integers from 0 to 2. A difference is the
+largest one of an output, relative to the largest number of that output and at least to 1. It is infinite if a number became infinite or NaN. Each model has a process of
 its own and at most so many seconds, and the smallest file is the first.
 """
 import argparse

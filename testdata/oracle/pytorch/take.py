@@ -1,6 +1,6 @@
 """Takes the tables of this folder from the installed torch (2.15.0 on a CPU for those committed).
 
-    python take.py            writes the CSV files and reasons.json beside it
+    python take.py            writes the CSV files and reasons.json next to it
 
 All values are 1 or True, so that nothing depends on data. Operands: d:T a tensor of shape [2], z:T one of shape [], w:KIND
 a Python number.

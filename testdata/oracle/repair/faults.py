@@ -3,9 +3,8 @@
 
     python faults.py MODELS... --typelift target/release/typelift [--variants 2] [--seed 1] [--align RULES] [--only NAME,...] [--keep DIR]
 
-Takes each NAME.xml in the folders that runs on the CPU with made-up inputs. A fault is one element type that is changed: of an
-input, of a weight or a scalar with its bytes, or the destination_type of a Convert; the ports around it still declare what they
-did. Faults that OpenVINO still reads are dropped. A fault is repaired if one Convert at most came in (none where an attribute was
+Takes each NAME.xml in the folders that runs on the CPU with made-up inputs. A fault is one changed element type: of an input, of a weight or a
+scalar with its bytes, or the destination_type of a Convert. The ports around it keep their declarations. Faults that OpenVINO still reads are dropped. A fault is repaired if one Convert at most came in (none where an attribute was
 wrong), every output and every other layer has the type that it had, OpenVINO loads the result, and its outputs are those of the
 model without the fault. Prints what is not, and a table.
 """

@@ -221,7 +221,7 @@ def remove_convert(net, rng):
     names = {name, name + "/to_i32", name + "/to_f32"} | {net.layers[edge.get("to-layer")].get("name") for edge in users}
 
     def remove(other):
-        """In B the Convert to i32 is gone, so that the other one does nothing."""
+        """B lacks the Convert to i32, so the other one does nothing."""
         for edge in other.edges:
             if edge.get("to-layer") == back:
                 edge.set("from-layer", key)

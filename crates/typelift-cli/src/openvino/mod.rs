@@ -70,7 +70,7 @@ impl Process {
         let running = self.running.as_mut().ok_or_else(|| RunError::Broken("the runtime did not start".to_owned()))?;
         let asked = running.ask(head, blobs, self.seconds);
         if asked.is_err() {
-            // Whatever was loaded is lost.
+            // The models that the process had loaded are lost.
             self.running = None;
         }
         let reply = asked?;

@@ -1,4 +1,4 @@
-//! Common jobs on models, each in one or two commands: those of the table in `docs/rewriting.md`.
+//! Common jobs on models, each in one or two commands.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::fs;

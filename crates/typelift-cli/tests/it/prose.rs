@@ -136,10 +136,12 @@ fn without_code(text: &str) -> String {
 
 fn is_headless(plain: &str) -> bool {
     let first = plain.split(|letter: char| !letter.is_alphanumeric() && letter != '\'').next().unwrap_or_default();
-    HEADS.contains(&first) && !SUBJECTS.iter().any(|subject| plain.starts_with(subject))
+    let has_subject =
+        plain.strip_prefix("All ").and_then(|rest| rest.split(' ').next()).is_some_and(|it| it.ends_with('s'));
+    HEADS.contains(&first) && !has_subject && !SUBJECTS.iter().any(|subject| plain.starts_with(subject))
 }
 
-/// Passes the paragraphs of a comment or document on, without code blocks, tables and headings.
+/// Passes the paragraphs of a comment or document on, without code blocks, headings, tables and lines in columns.
 fn paragraphs(lines: &[(usize, &str)], found: &mut dyn FnMut(usize, &str)) {
     let (mut is_code, mut text, mut start) = (false, String::new(), 0);
     for &(number, line) in lines.iter().chain([&(0, "")]) {
@@ -147,7 +149,10 @@ fn paragraphs(lines: &[(usize, &str)], found: &mut dyn FnMut(usize, &str)) {
         if line.starts_with("```") {
             is_code = !is_code;
             line = "";
-        } else if is_code || ["|", "#", ">>>", "<", "![", "[`", "---"].iter().any(|it| line.starts_with(it)) {
+        } else if is_code
+            || line.contains("    ")
+            || ["|", "#", ">>>", "<", "![", "[`", "---"].iter().any(|it| line.starts_with(it))
+        {
             line = "";
         }
         let numbered =
@@ -191,14 +196,15 @@ fn script_comment(line: &str) -> Option<&str> {
     line.strip_prefix("# ").or((line == "#").then_some(""))
 }
 
-/// Passes docstrings on.
+/// Passes docstrings on: strings in triple quotes at the start of a line.
 fn docstrings(source: &str, found: &mut dyn FnMut(usize, &str)) {
-    let (mut is_inside, mut number) = (false, 1);
+    let (mut is_inside, mut is_docstring, mut number) = (false, false, 1);
     for part in source.split("\"\"\"") {
-        if is_inside {
+        if is_inside && is_docstring {
             let lines: Vec<_> = (number..).zip(part.lines()).collect();
             paragraphs(&lines, found);
         }
+        is_docstring = part.rsplit('\n').next().unwrap_or_default().trim().is_empty();
         number += part.matches('\n').count();
         is_inside = !is_inside;
     }

@@ -4,6 +4,23 @@
 //! 0-D tensor or a Python number is accepted if its kind is at most that of the other tensor (boolean < integer <
 //! floating point < complex). If its kind is higher, it raises the tensor's type. A row of the table says which of
 //! these rules an API uses.
+//!
+//! | operations | rule |
+//! |---|---|
+//! | `add`, `subtract`, `multiply`, `mse_loss`, operators | as above; the functions take no numbers |
+//! | `divide`, `operator /` | integers, but not booleans, become `f32` |
+//! | `floor_divide`, `operator //` | 0-D tensors always meet the other in the lattice; the function takes numbers for tensors of `bool`, `i64`, `f32` and `c64` |
+//! | `pow`, `remainder`, `copysign` | a number leaves the tensor's type alone |
+//! | `operator /`, `%`, `**` | a complex number with a 0-D tensor gives `c64`, even for `f64` |
+//! | `equal` and the other comparisons | as `add`; the result is boolean; `equal` takes a number on the right |
+//! | `where`, `fmax`, `fmin`, `maximum`, `minimum`, `nextafter`, `atan2`, `huber_loss`, logical operations | tensors whatever their rank; `where` takes numbers for tensors |
+//! | `atan2` | `i32` and `i64` become `f64` |
+//! | `logaddexp`, `hypot` | `i32` and `i64` become `f32` |
+//! | `l1_loss` | of complex numbers the type of their parts |
+//! | `poisson_nll_loss` | `exp(a) - b * a`, step by step |
+//! | `ldexp` | `f64` if either operand is, else `f32` |
+//! | `gcd`, `lcm` | of complex numbers their absolute values; then as tensors |
+//! | bitwise operations, `heaviside`, `matmul`, `isclose`, `concat` | no promotion: one type (`same-type`) |
 
 use crate::derivation::{Trace, change, meet};
 use crate::operand::Operands;

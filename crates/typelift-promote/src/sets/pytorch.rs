@@ -4,6 +4,24 @@
 //! types are combined in a lattice, [`promote_types`]. A lower category changes the type of a higher one only if it has
 //! a higher kind (boolean < integer < floating point < complex), [`result_type`]. A row of [`Operation`]'s table
 //! describes the additional rules of an operation.
+//!
+//! | operations | rule |
+//! |---|---|
+//! | `add`, `mul`, `floor_divide`, `remainder`, `fmod`, `pow`, bitwise operations and shifts, `where`, `addcmul`, `hypot` and most others | `result_type` |
+//! | `div`, `atan2`, `copysign`, `xlogy`, `sqrt`, `exp`, `sin` and other functions on floats | `result_type`, then integers and booleans become the default dtype |
+//! | comparisons, logical operations | `result_type` of the operands; the result is boolean |
+//! | `sub`, `rsub`, `neg` | no booleans (`no-boolean`) |
+//! | `maximum`, `minimum`, `fmax`, `fmin`, `floor`, `ceil` | no complex numbers (`no-complex`) |
+//! | `float_power` | always `f64`, or `c128` |
+//! | `sum`, `prod`, `cumsum`, `cumprod` | integers and booleans become `i64` |
+//! | `mean` | floats and complex numbers only (`not-float`) |
+//! | `abs`, `angle` | of a complex number the type of its parts |
+//! | `clamp` | `result_type` of all three, but bounds that are numbers leave a float alone; a complex first operand is refused |
+//! | `lerp`, `heaviside`, `isclose`, `mm`, `matmul` | no promotion: one type (`same-type`) |
+//! | `lerp` with a tensor as weight | a weight with dimensions must have the type of the others, one of rank 0 is promoted |
+//! | `ldexp` | `a * 2**b`, where 2 has the type of `a`, or is a number if that is an integer |
+//! | `cat`, `stack` | `result_type`; `cat` takes no tensor of rank 0, `stack` takes one rank (`rank`) |
+//! | `add_`, `mul_`, `div_`, `pow_` | the result keeps the first operand's type, and must be of no higher kind (`cast`) |
 
 use crate::derivation::{Trace, change, meet};
 use crate::operand::Operands;

@@ -503,8 +503,8 @@ class Graph:
         self._native.remove([self._layer(layer) for layer in layers])
 
     def remove_unused(self, *layers: Union[GraphLayer, str, int]) -> Removed:
-        """Removes the unused ones of the layers, and everything that is unused after that. Returns what was removed and
-        what was kept. Inputs, outputs and writes of state are always kept: :meth:`remove_outputs` removes outputs,
+        """Removes the given layers that are unused, and everything that becomes unused. Returns the removed and the
+        kept layers. Inputs, outputs and writes of state are always kept: :meth:`remove_outputs` removes outputs,
         :meth:`remove` inputs.
 
         >>> import typelift

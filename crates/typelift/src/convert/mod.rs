@@ -83,7 +83,7 @@ pub enum Unneeded {
     /// No Convert is removed, and a ConvertPromoteTypes becomes two Converts, as in OpenVINO's own pass.
     Kept,
     /// Converts to the type that a tensor already has. A conversion that only changes
-    /// [precision](Conversion::changes_precision) is more careful: it keeps promotions unless inputs of one layer would
+    /// [precision](Conversion::changes_precision) is more careful. It keeps promotions unless inputs of one layer would
     /// get two types, and it removes Converts only where types changed.
     #[default]
     Noops,
@@ -105,7 +105,7 @@ pub struct Converted {
     pub promotions_left: usize,
     /// The inputs and outputs whose shape differs from the file, if shapes were set.
     pub reshaped: Vec<Reshaped>,
-    /// Whether the ports of the file no longer declare what is true, so that the model is to be written with
+    /// True if the declarations in the file are outdated, so that the model is written with
     /// [`refresh_ports`](crate::text::xml::WriteOptions::refresh_ports).
     pub refresh_ports: bool,
     /// The changes for the release, if one was given.
@@ -146,7 +146,7 @@ pub enum ConvertError {
     Pass {
         /// The name of the pass.
         pass: &'static str,
-        /// The error.
+        /// Returns the error message.
         error: PassError,
     },
 }

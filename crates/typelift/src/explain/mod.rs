@@ -3,7 +3,7 @@
 //! In comes an inferred model. Out goes how a type came to be ([`why`]), what the model consists of ([`stats`]), where it
 //! keeps which precision ([`map`]), or what differs between two models ([`diff`]). Nothing here changes a model.
 //!
-//! Worked example: [`why`] of a tensor that is f32 although its inputs are f16 names the Convert in between, the layer that
+//! Worked example: a tensor is f32 although its inputs are f16. [`why`] names the Convert in between, the layer that
 //! asked for it, and the attribute that decided.
 
 pub mod diff;

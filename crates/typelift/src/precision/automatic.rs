@@ -1,7 +1,7 @@
 //! The layers that OpenVINO's plugins keep in f32 when they compute in f16.
 //!
-//! The decision starts at the result of an Exp that is summed, a division whose epsilon is below the smallest normal
-//! f16, ranges of floating-point numbers, and marked layers. It propagates through the operations whose rows permit it,
+//! The decision starts at marked layers, ranges of floating-point numbers, the result of an Exp that is summed, and a
+//! division whose epsilon is below the smallest normal f16. It propagates through the operations whose rows permit it,
 //! first to consumers and then to producers. Layers after a FakeQuantize are not kept.
 
 use super::view::{self, GraphView, is_float};

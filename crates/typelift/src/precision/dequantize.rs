@@ -14,9 +14,8 @@ use crate::model::graph::{EditError, Graph, LayerId, Model, NewLayer, Place};
 use crate::model::weights::{Content as _, Weights};
 
 impl Plan {
-    /// Returns the plan that stores the values of quantized constants as they are computed: `(code - zero point) *
-    /// scale` in f32, then in the type in which they are used, or in `to`. Types and shapes must be
-    /// [inferred](crate::infer()).
+    /// Returns the plan that stores the values of quantized constants: `(code - zero point) * scale` in f32, then in
+    /// the type in which they are used, or in `to`. Types and shapes must be [inferred](crate::infer()).
     #[must_use]
     pub fn dequantize(model: &Model, to: Option<ElementType>, kept: &Kept) -> Self {
         let mut constants = Vec::new();

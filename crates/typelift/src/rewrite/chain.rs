@@ -17,16 +17,16 @@ use crate::model::weights::Weights;
 use crate::ops::values::array::Array;
 use crate::rewrite::notation::number;
 
-/// Limit on the layers that are described inside of each other.
+/// Limit on the nested layers of a description.
 const DEEPEST_DESCRIPTION: usize = 4;
-/// Limit on the parts of a tensor that are looked at before its forms are found.
+/// Limit on the parts of a tensor that are checked before its forms are computed.
 const MOST_PARTS: usize = 24;
 /// Limit on integers that a floating-point number holds exactly, as all smaller ones.
 const MOST_EXACT: f64 = 9_007_199_254_740_992.0;
-/// Limit on the parts of a chain that are described.
+/// Limit on the described parts of a chain.
 const MOST_DESCRIBED: usize = 8;
 
-/// The constants of a form as one.
+/// Constants of a form, combined into one.
 #[derive(Clone)]
 enum Folded {
     Number(f64),
@@ -35,11 +35,11 @@ enum Folded {
 }
 
 impl Search<'_> {
-    /// Fits a chain of the pattern to any tree of such operations at a tensor.
+    /// Matches a chain of the pattern with any tree of such operations at a tensor.
     pub(super) fn match_chain(&mut self, at: usize, chain: &Chain, tensor: Output) -> bool {
         let required = chain.factors.iter().filter(|factor| !factor.optional).count();
         let may_be_closed = match &chain.literal {
-            // A number alone is a constant, and what may be left out leaves the rest.
+            // A single number is a constant, and an optional part leaves the rest.
             Some(_) => chain.factors.is_empty(),
             None => required <= 1,
         };
@@ -63,7 +63,7 @@ impl Search<'_> {
         })
     }
 
-    /// A number of the pattern, or a chain with a constant, against a constant.
+    /// Matches a number of the pattern, or a chain with a constant, with a constant.
     fn match_constant(&mut self, chain: &Chain, tensor: Output) -> bool {
         let ty = self.type_of(tensor);
         let is_constant = self.subject.is_constant(tensor);
@@ -98,7 +98,7 @@ impl Search<'_> {
         let Some(folded) = self.fold(chain.kind, form, tensor) else { return false };
         let constant = chain.factors.iter().position(|factor| self.is_constant_factor(factor));
         let (folded, takes) = match (constant, &chain.literal) {
-            // The constant of the pattern is what the numbers beside it leave.
+            // The constant of the pattern is the quotient of the graph's constants and the pattern's number.
             (Some(factor), literal) => {
                 let Some(rest) = self.without(chain.kind, folded, literal.as_ref().map(|it| it.value), tensor) else {
                     return false;
@@ -116,7 +116,7 @@ impl Search<'_> {
                     _ => None,
                 };
                 if !found.is_some_and(|number| literal.is(number, self.type_of(tensor))) {
-                    // Only a form with as many parts as the pattern has is near to a match.
+                    // Only a form with as many parts as the pattern is a near miss.
                     let is_near = tensors.len() == chain.factors.len() && form.constants().next().is_some();
                     return is_near && self.refuse_number(tensor, found, literal);
                 }
@@ -153,7 +153,7 @@ impl Search<'_> {
         }
     }
 
-    /// Tries each part of the graph that is not `used` in the place of the next factor.
+    /// Tries each part of the graph that is not `used` as the next factor.
     fn assign(
         &mut self,
         kind: ChainKind,
@@ -190,8 +190,8 @@ impl Search<'_> {
         factor.optional && self.assign(kind, rest, tensors, used, folded, whole)
     }
 
-    /// Whether each part of a chain that must be there could be some part of a tensor, as far as the operations tell. It costs
-    /// one look at each, where finding the forms makes them all.
+    /// True if each required part of a chain could match some part of a tensor, judged by operations alone. This is
+    /// cheap, while computing the forms is not.
     fn may_have(&self, chain: &Chain, tensor: Output) -> bool {
         let graph = self.subject.graph;
         let mut parts: SmallVec<[Output; MOST_PARTS]> = SmallVec::new();
@@ -212,7 +212,7 @@ impl Search<'_> {
         required.map(|factor| factor.term).all(|term| parts.iter().any(|&part| self.may_fit(term, part)))
     }
 
-    /// Whether a term could fit a tensor, as far as the operation tells.
+    /// True if a term could match a tensor, judged by the operation alone.
     pub(super) fn may_fit(&self, term: usize, tensor: Output) -> bool {
         let Some(layer) = self.subject.graph.layer(tensor.layer) else { return false };
         match &self.side().terms[term].kind {
@@ -274,7 +274,8 @@ impl Search<'_> {
         raise(kind, array, power)
     }
 
-    /// The constants of a form as one: a number where they leave the shape, `None` where they are too many to be computed.
+    /// Combines the constants of a form: a number if they do not change the shape, `None` if they are too many to
+    /// compute.
     fn fold(&self, kind: ChainKind, form: &Form, whole: Output) -> Option<Folded> {
         let ty = self.type_of(whole);
         let mut number = Some(kind.neutral());
@@ -319,7 +320,7 @@ impl Search<'_> {
         all
     }
 
-    /// What is left of the constants of a chain without a number of the pattern.
+    /// Divides the constants of a chain by a number of the pattern, or subtracts it.
     fn without(&self, kind: ChainKind, folded: Folded, literal: Option<f64>, whole: Output) -> Option<Folded> {
         let Some(literal) = literal else { return Some(folded) };
         let inverse = kind.raise(literal, -1.0);
@@ -349,12 +350,12 @@ impl Search<'_> {
     }
 }
 
-/// Whether a layer is part of a chain.
+/// True if a layer is part of a chain.
 fn is_of(kind: ChainKind, layer: &Layer) -> bool {
     normal::operations(kind).contains(&super::apply::operation_of(layer))
 }
 
-/// The only constant of a form, where it is a tensor as it is.
+/// Returns the only constant of a form, if it is an unchanged tensor.
 fn single_constant(form: &Form) -> Option<Output> {
     let mut constants = form.constants();
     match (constants.next(), constants.next()) {
@@ -402,7 +403,7 @@ fn raise(kind: ChainKind, array: Array, power: f64) -> Option<Array> {
     (!losses.leaves_range()).then_some(raised)
 }
 
-/// A number as a constant; `None` where the type does not hold it.
+/// Returns a number as a constant; `None` where the type does not hold it.
 fn scalar(ty: ElementType, number: f64) -> Option<Array> {
     let found = Array::scalar(ty, number);
     let mut losses = Losses::default();
@@ -414,7 +415,7 @@ fn scalar(ty: ElementType, number: f64) -> Option<Array> {
 }
 
 impl Subject<'_> {
-    /// A tensor as rules write it: arithmetic, operations, and the names of what they start from.
+    /// Describes a tensor in the notation of rules: arithmetic, operations, and the names of its sources.
     fn describe(&self, tensor: Output, depth: usize) -> String {
         let Some(layer) = self.graph.layer(tensor.layer) else { return String::new() };
         if self.is_constant(tensor) {
@@ -435,7 +436,7 @@ impl Subject<'_> {
         }
     }
 
-    /// Whether a layer is part of a product or of a sum.
+    /// Returns the kind of chain to which a layer belongs: a product or a sum.
     fn chain_kind(&self, tensor: Output) -> Option<ChainKind> {
         let operation = super::apply::operation_of(self.graph.layer(tensor.layer)?);
         [ChainKind::Product, ChainKind::Sum].into_iter().find(|&kind| normal::operations(kind).contains(&operation))

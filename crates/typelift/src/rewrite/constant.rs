@@ -108,7 +108,7 @@ fn floats<'a>(x: &'a Array, name: &str) -> Result<&'a Array, String> {
     is_float.then_some(x).ok_or_else(|| format!("{name} of {} is not a whole number", x.element_type))
 }
 
-/// The values in another type, each the nearest number of it: the even one of two, or the limit of the type.
+/// Returns the values in another type, each the nearest number of it: the even one of two, or the limit of the type.
 fn rounded(x: &Array, to: ElementType) -> Option<Array> {
     if to.is_integer() { x.map(|v| v, f64::round_ties_even).saturated(to) } else { x.saturated(to) }
 }
@@ -146,7 +146,7 @@ fn elementwise(function: Function, x: &Array, y: &Array, losses: &mut Losses) ->
     Ok(computed)
 }
 
-/// The elements at these places of the first axis, negative ones counted from its end.
+/// Returns the elements at these positions of the first axis; negative ones count from its end.
 fn pick(x: &Array, indices: impl Iterator<Item = i64>) -> Result<Array, String> {
     pick_on(x, 0, indices)
 }
@@ -175,14 +175,14 @@ fn slice(x: &Array, axis: usize, from: Option<i64>, to: Option<&Array>) -> Resul
     pick_on(x, axis, place(from)..place(to.first_integer().unwrap_or(length)))
 }
 
-/// The smallest or the largest element.
+/// Returns the smallest or the largest element.
 fn extreme(x: &Array, is_largest: bool) -> Result<Array, String> {
     let values = x.to_floats();
     let found = values.iter().copied().reduce(|a, b| if is_largest { a.max(b) } else { a.min(b) });
     found.map(|value| Array::scalar(x.element_type, value)).ok_or_else(|| "there are no elements".to_owned())
 }
 
-/// Each element, or the limit that it passes.
+/// Returns each element, or the limit that it passes.
 fn between(x: &Array, least: Option<&Array>, most: Option<&Array>) -> Result<Array, String> {
     let mut found = x.clone();
     for (limit, is_least) in [(least, true), (most, false)] {
@@ -240,7 +240,7 @@ fn concat(all: &[Array]) -> Result<Array, String> {
     })
 }
 
-/// The product of two matrices.
+/// Returns the product of two matrices.
 fn matmul(x: &Array, y: &Array) -> Result<Array, String> {
     let ([rows, inner], [other, columns]) = (&x.dims[..], &y.dims[..]) else {
         return Err(format!("{:?} and {:?} are not two matrices", x.dims, y.dims));
@@ -296,7 +296,7 @@ fn broadcast(x: &[usize], y: &[usize]) -> Option<Few<usize>> {
         .collect()
 }
 
-/// Values at the places of a larger shape.
+/// Broadcasts values to a larger shape.
 pub(super) fn stretch(x: &Array, dims: &[usize]) -> Array {
     if x.dims[..] == *dims {
         return x.clone();
@@ -309,7 +309,7 @@ pub(super) fn stretch(x: &Array, dims: &[usize]) -> Array {
     gather(x, dims, &strides)
 }
 
-/// The same values in other dims, of which one may be -1: what is left.
+/// Returns the same values in other dimensions, one of which may be -1 for the rest.
 fn reshape(x: &Array, wanted: &[i64]) -> Result<Array, String> {
     let refusal = || format!("{} values do not fill {wanted:?}", x.len());
     let known = wanted.iter().filter(|&&dim| dim != -1).try_fold(1_i64, |count, &dim| count.checked_mul(dim));
@@ -332,7 +332,7 @@ fn transpose(x: &Array, order: &[usize]) -> Result<Array, String> {
     Ok(gather(x, &dims, &strides))
 }
 
-/// The tensor of these dims whose elements along each axis are that far apart in `x`.
+/// Returns the tensor of these dimensions whose elements have these distances in `x`, axis by axis.
 fn gather(x: &Array, dims: &[usize], strides: &[usize]) -> Array {
     let total: usize = dims.iter().product();
     let mut index = vec![0; dims.len()];
@@ -354,7 +354,7 @@ fn gather(x: &Array, dims: &[usize], strides: &[usize]) -> Array {
     Array { element_type: x.element_type, dims: dims.into(), data }
 }
 
-/// A type in which a literal that meets nothing else is written.
+/// Returns the type of a literal that is not combined with anything else.
 pub(super) fn default_type(whole: bool) -> ElementType {
     if whole { ElementType::I64 } else { ElementType::F32 }
 }

@@ -1,4 +1,4 @@
-//! The values of expressions: on the right side of a rule, and in its conditions.
+//! Evaluation of expressions: on the right side of a rule, and in its conditions.
 
 use std::cell::Cell;
 
@@ -17,10 +17,10 @@ use crate::model::weights::Weights;
 use crate::ops::values::array::{Array, Data};
 use crate::rewrite::notation::{Literal, print_values};
 
-/// Why an expression has no values.
+/// Reason why an expression has no values.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Lack {
-    /// A name in it means nothing in this match.
+    /// A name in it is absent in this match.
     Absent,
     Reason(String),
 }
@@ -31,7 +31,7 @@ impl From<String> for Lack {
     }
 }
 
-/// Finds the values of expressions over what a match binds.
+/// Evaluator of expressions over the bindings of a match.
 pub(super) struct Evaluator<'a> {
     pub(super) graph: &'a Graph,
     pub(super) weights: &'a Weights,
@@ -40,13 +40,13 @@ pub(super) struct Evaluator<'a> {
     pub(super) names_bound: &'a [Option<Bound>],
     pub(super) variables: &'a [Option<compact_str::CompactString>],
     pub(super) variable_names: &'a [String],
-    /// Whether numbers are plain numbers, and not of the element types that tensors have.
+    /// True if numbers have no element type.
     pub(super) plain: bool,
-    /// What new constants lose.
+    /// The losses of new constants.
     pub(super) losses: Cell<Losses>,
 }
 
-/// What is known of a tensor without its values.
+/// Properties of a tensor other than its values.
 struct Known {
     element_type: ElementType,
     shape: Shape,
@@ -54,7 +54,7 @@ struct Known {
 }
 
 impl Evaluator<'_> {
-    /// Whether a condition holds; gives what it says of names that meant nothing before.
+    /// Evaluates a condition. Returns the values of names that it binds.
     pub(super) fn holds(&self, term: usize) -> Result<Vec<(usize, f64)>, Lack> {
         if let TermKind::DimsLike(list, parts) = &self.side.terms[term].kind {
             return self.dims_like(*list, parts);
@@ -86,7 +86,7 @@ impl Evaluator<'_> {
         }))
     }
 
-    /// The same evaluator with other meanings of names and variables.
+    /// Returns the same evaluator with other meanings of names and variables.
     pub(super) fn with<'b>(
         &'b self,
         names_bound: &'b [Option<Bound>],
@@ -106,13 +106,13 @@ impl Evaluator<'_> {
         }
     }
 
-    /// The name of the layer that makes a tensor.
+    /// Returns the name of a tensor's producer.
     pub(super) fn layer_name(&self, term: usize) -> Result<&str, Lack> {
         let layer = self.known(term)?.tensor.and_then(|tensor| self.graph.layer(tensor.layer));
         layer.map(Layer::name).ok_or_else(|| Lack::Reason(format!("{} is of no layer", self.text(term))))
     }
 
-    /// What names mean where a list is like these parts.
+    /// Matches a list with these parts, and returns the values of the names.
     fn dims_like(&self, list: usize, parts: &[DimsPart]) -> Result<Vec<(usize, f64)>, Lack> {
         let (dims, text) = match self.shape_of(list) {
             Some(shape) => {
@@ -176,7 +176,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// The values of a term; numbers are of the `expected` type where nothing else says theirs.
+    /// Returns the values of a term. Numbers have the `expected` type, unless something else determines theirs.
     pub(super) fn array(&self, term: usize, expected: Option<ElementType>) -> Result<Array, Lack> {
         let array = match &self.side.terms[term].kind {
             TermKind::Literal(literal) => literal_array(literal, expected)?,
@@ -197,14 +197,14 @@ impl Evaluator<'_> {
         Ok(if self.plain { plain(array) } else { array })
     }
 
-    /// Whether a term stands for something in this match.
+    /// Checks that a term is present in this match.
     pub(super) fn array_or_tensor(&self, term: usize) -> Result<(), Lack> {
         match &self.side.terms[term].kind {
             TermKind::Name { name, .. } | TermKind::List(name) if self.names_bound[*name].is_none() => {
                 Err(Lack::Absent)
             }
             TermKind::Compute(_, of) => of.iter().try_for_each(|&term| match &self.side.terms[term].kind {
-                // Arithmetic has a number in the place of what may be absent.
+                // Arithmetic has a number in place of an absent operand.
                 TermKind::Name { name, .. } if self.names[*name].neutral.is_some() => Ok(()),
                 _ => self.array_or_tensor(term),
             }),
@@ -227,7 +227,7 @@ impl Evaluator<'_> {
             Function::Any => return Ok(truth(self.array(of[0], None)?.truths().contains(&true))),
             _ => {}
         }
-        // A literal takes the type of what it is computed with.
+        // A literal has the type of the operand that it is combined with.
         let first = of.iter().find(|&&at| !self.is_free(at)).map(|&at| self.array(at, None)).transpose()?;
         let wanted = first.as_ref().map(|array| array.element_type).or(expected);
         let indices = matches!(
@@ -308,7 +308,7 @@ impl Evaluator<'_> {
         Ok(Array::scalar(ty, number))
     }
 
-    /// Whether a term is arithmetic on numbers of no type.
+    /// True if a term is arithmetic on untyped numbers.
     pub(super) fn is_free(&self, at: usize) -> bool {
         match &self.side.terms[at].kind {
             TermKind::Literal(_) | TermKind::Variable(_) | TermKind::Type(_) => true,
@@ -338,7 +338,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Whether all numbers of a term are whole.
+    /// True if all numbers of a term are integers.
     pub(super) fn is_whole(&self, at: usize) -> bool {
         match &self.side.terms[at].kind {
             TermKind::Literal(literal) => literal.is_whole(),
@@ -375,7 +375,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// The text of a term, for errors.
+    /// Returns the text of a term, for errors.
     fn text(&self, term: usize) -> String {
         match &self.side.terms[term].kind {
             TermKind::Name { name, .. } => format!("`{}`", self.names[*name].text),
@@ -430,7 +430,7 @@ impl Evaluator<'_> {
         })
     }
 
-    /// A shape as Reshape takes it, of the list that it took and the tensor that it reshaped.
+    /// Returns a shape for Reshape, from the former target and the tensor that it reshaped.
     fn dims(&self, shape: &Shape, of: &[usize]) -> Result<Array, Lack> {
         let dims = shape.dims().ok_or_else(|| "the rank is not known".to_owned())?;
         let tensors = of.iter().map(|&term| Ok(self.known(term)?.tensor)).collect::<Result<Vec<_>, Lack>>()?;
@@ -451,7 +451,7 @@ impl Evaluator<'_> {
         Ok(Array::ints(ElementType::I64, smallvec![list.len()], list))
     }
 
-    /// Axes, counted from the end of a tensor.
+    /// Returns axes, counted from the end of a tensor.
     fn axes(&self, of: &[usize]) -> Result<Array, Lack> {
         let rank = self.known(of[1])?.shape.rank();
         let rank = rank.ok_or_else(|| format!("the rank of {} is not known", self.text(of[1])))? as i64;
@@ -466,7 +466,7 @@ impl Evaluator<'_> {
         Ok(axis.ok_or_else(|| format!("there are {rank} axes"))?)
     }
 
-    /// The values of a constant along an axis of the tensor that it is broadcast to.
+    /// Returns the values of a constant along an axis of the tensor that it is broadcast to.
     fn along(&self, of: &[usize]) -> Result<Array, Lack> {
         let array = self.array(of[0], None)?;
         let shape = self.known(of[1])?.shape;
@@ -485,7 +485,7 @@ impl Evaluator<'_> {
         })
     }
 
-    /// A list laid along an axis of a tensor, or along two of them.
+    /// A list placed along an axis of a tensor, or along two of them.
     fn on(&self, of: &[usize]) -> Result<Array, Lack> {
         let list = self.array(of[0], None)?;
         let shape = self.known(of[1])?.shape;
@@ -514,7 +514,7 @@ fn truth(holds: bool) -> Array {
     Array::booleans(SmallVec::new(), [holds])
 }
 
-/// The same numbers, whole ones as `i64` and others as `f64`.
+/// Converts numbers to `i64` if they are integers, else to `f64`.
 fn plain(array: Array) -> Array {
     let to = match &array.data {
         _ if array.element_type == ElementType::Boolean => return array,
@@ -524,7 +524,7 @@ fn plain(array: Array) -> Array {
     array.converted(to).unwrap_or(array)
 }
 
-/// Plain numbers in one type.
+/// Converts untyped numbers to one type.
 fn alike(arrays: Vec<Array>) -> Vec<Array> {
     let is_float = arrays.iter().any(|array| array.element_type.is_float());
     let to = if is_float { ElementType::F64 } else { ElementType::I64 };

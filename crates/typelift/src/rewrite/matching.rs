@@ -1,4 +1,4 @@
-//! Finding where a pattern fits.
+//! Matching of patterns.
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::BTreeMap;
@@ -23,16 +23,16 @@ use crate::ops::values::array::{self, Array};
 use crate::ops::{self, AttrKind, LayerKind, Operation};
 use crate::rewrite::notation::Literal;
 
-/// Limit on the steps of one attempt to fit a pattern.
+/// Limit on the steps of one attempt to match a pattern.
 pub(super) const MOST_STEPS: usize = 1 << 14;
 
-/// What a name stands for.
+/// Binding of a name.
 #[derive(Clone, Debug)]
 pub(super) enum Bound {
     Tensor(Output),
-    /// The values of constants that were folded.
+    /// The values of folded constants.
     Values(Arc<Array>),
-    /// A number of whatever type is needed.
+    /// A number without a type.
     Number(f64),
     /// Any number of tensors.
     List(List),
@@ -46,7 +46,7 @@ impl Bound {
         }
     }
 
-    /// The tensors that it is, if it is any.
+    /// Returns the bound tensors, if there are any.
     pub(super) fn tensors(&self) -> &[Output] {
         match self {
             Self::Tensor(tensor) => std::slice::from_ref(tensor),
@@ -56,18 +56,18 @@ impl Bound {
     }
 }
 
-/// What a match binds.
+/// Bindings of a match.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Bindings {
-    /// By name.
+    /// Bindings by name.
     pub(super) names: SmallVec<[Option<Bound>; 4]>,
-    /// By variable.
+    /// Values by variable.
     pub(super) variables: SmallVec<[Option<CompactString>; 2]>,
-    /// The layers that were matched, with the term of each; the root first.
+    /// The matched layers, with the term of each; the root first.
     pub(super) layers: SmallVec<[(LayerId, usize); 4]>,
 }
 
-/// Where a pattern stops to fit, and why.
+/// The part of a pattern that does not match, and the reason.
 #[derive(Clone, Debug)]
 pub(super) struct Miss {
     pub(super) progress: usize,
@@ -75,23 +75,23 @@ pub(super) struct Miss {
     pub(super) reason: String,
 }
 
-/// A graph with what matching finds out about it.
+/// A graph, with facts that matching computes on demand.
 pub(super) struct Subject<'a> {
     pub(super) graph: &'a Graph,
     pub(super) weights: &'a Weights,
-    /// Whether the graph is a body.
+    /// True for the graph of a body.
     in_body: bool,
-    /// Whether types and shapes are known.
+    /// True if types and shapes are known.
     pub(super) is_inferred: bool,
-    /// The layers, each after those that feed it.
+    /// Returns the layers, each after its producers.
     order: OnceCell<Vec<LayerId>>,
-    /// The place of each layer in that order.
+    /// The position of each layer in that order.
     positions: OnceCell<HashMap<LayerId, usize>>,
     /// Layers that are computed from constants alone.
     derived: OnceCell<HashSet<LayerId>>,
     /// The values of small constants.
     constants: RefCell<HashMap<Output, Option<Arc<Array>>>>,
-    /// The layers of matches that were found before.
+    /// The layers of earlier matches.
     pub(super) taken: RefCell<HashSet<LayerId>>,
     /// The layers that a link leads to from a tensor, by their positions in the order of computation.
     pub(super) downstream: RefCell<HashMap<(Link, Output), BTreeMap<usize, LayerId>>>,
@@ -116,17 +116,17 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// The same for a graph that is a body, or not.
+    /// Sets whether the graph is a body.
     pub(super) fn in_body(self, in_body: bool) -> Self {
         Self { in_body, ..self }
     }
 
-    /// The same for a graph whose types and shapes are not known yet.
+    /// Marks types and shapes as unknown.
     pub(super) fn before_inference(self) -> Self {
         Self { is_inferred: false, ..self }
     }
 
-    /// Why a pattern ends at a layer that another graph feeds, or that has graphs of its own.
+    /// Returns the reason why a pattern cannot continue at a layer that another graph feeds, or that has bodies.
     fn border(&self, layer: &Layer) -> &'static str {
         match ops::kind(layer) {
             LayerKind::Parameter if self.in_body => "; a pattern does not cross the border of a body",
@@ -135,13 +135,13 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// Whether a tensor is a constant, or computed from constants alone.
+    /// True if a tensor is a constant, or computed from constants alone.
     pub(super) fn is_constant(&self, tensor: Output) -> bool {
         let Some(layer) = self.graph.layer(tensor.layer) else { return false };
         ops::kind(layer) == LayerKind::Constant || self.derived().contains(&layer.id())
     }
 
-    /// The layers, each after those that feed it.
+    /// Returns the layers, each after its producers.
     pub(super) fn order(&self) -> &[LayerId] {
         self.order.get_or_init(|| self.graph.topological_order().unwrap_or_default())
     }
@@ -150,7 +150,8 @@ impl<'a> Subject<'a> {
         self.positions.get_or_init(|| self.order().iter().enumerate().map(|(at, &layer)| (layer, at)).collect())
     }
 
-    /// Layers other than constants whose values are known from constants: conversions of any size, the rest if small.
+    /// Returns layers, other than constants, whose values are known from constants: conversions of any size, other
+    /// operations if small.
     fn derived(&self) -> &HashSet<LayerId> {
         self.derived.get_or_init(|| {
             let mut found = HashSet::default();
@@ -175,12 +176,12 @@ impl<'a> Subject<'a> {
         })
     }
 
-    /// Whether an earlier match has a layer.
+    /// True if an earlier match contains a layer.
     pub(super) fn is_taken(&self, layer: LayerId) -> bool {
         self.taken.borrow().contains(&layer)
     }
 
-    /// The values of a constant that has few of them.
+    /// Returns the values of a small constant.
     pub(super) fn small(&self, tensor: Output) -> Option<Arc<Array>> {
         let count = match self.graph.layer(tensor.layer)?.stored_as() {
             Some((_, dims)) => dims.iter().try_fold(1_u64, |count, &dim| count.checked_mul(dim as u64)),
@@ -194,7 +195,7 @@ impl<'a> Subject<'a> {
         constants.entry(tensor).or_insert_with(values).clone()
     }
 
-    /// The number that every element of a small constant is.
+    /// Returns the number that all elements of a small constant equal.
     pub(super) fn number(&self, tensor: Output) -> Option<f64> {
         let values = self.small(tensor)?;
         let values = values.to_floats();
@@ -211,7 +212,7 @@ impl<'a> Subject<'a> {
         if count <= MOST_COMPUTED {
             return self.small(tensor).is_some_and(|array| literal.is_held_by(&array));
         }
-        // Of a large constant the first value decides most of the time.
+        // For a large constant, the first value is usually sufficient to decide.
         let holds = |dims| layer.values(self.weights, ty, dims).is_some_and(|array| literal.is_held_by(&array));
         if literal.dims.is_empty() {
             holds(smallvec![1]) && holds(dims)
@@ -220,7 +221,7 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// Whether two names of one text stand for the same.
+    /// True if two names with the same text are bound to the same.
     fn is_same(&self, a: &Bound, b: &Bound) -> bool {
         let values = |bound: &Bound| match bound {
             Bound::Tensor(tensor) if self.is_constant(*tensor) => {
@@ -244,44 +245,44 @@ impl<'a> Subject<'a> {
     }
 }
 
-/// The values of a constant that has few enough to be worth a look.
+/// Returns the values of a constant that is small enough to read.
 pub(super) fn small_constant(layer: &Layer, weights: &Weights) -> Option<Array> {
     let (element_type, dims) = layer.stored_as()?;
     array::count(&dims)?;
     layer.values(weights, element_type, dims)
 }
 
-/// How closely to look.
+/// Level of detail of a match.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Look {
-    /// Everything that a rule asks for.
+    /// Every requirement of a rule.
     Whole,
-    /// What can be seen before types and shapes are inferred.
+    /// The requirements that can be checked before types and shapes are inferred.
     Structure,
 }
 
-/// Whether a pattern fits with its root at this layer, and what it binds then.
+/// Matches a pattern with its root at this layer, and returns the bindings.
 pub(super) fn at(subject: &Subject, pattern: &Pattern, layer: &Layer, look: Look) -> Option<Bindings> {
     let mut search = Search::new(subject, pattern, look, false);
     search.run(layer).then_some(search.bound)
 }
 
-/// Why the pattern does not fit there; `None` if it does.
+/// Returns the reason why the pattern does not match there; `None` if it does.
 pub(super) fn miss(subject: &Subject, pattern: &Pattern, layer: &Layer) -> Option<Miss> {
     let mut search = Search::new(subject, pattern, Look::Whole, true);
     if search.run(layer) { None } else { search.miss }
 }
 
-/// One attempt to fit a pattern.
+/// One attempt to match a pattern.
 pub(super) struct Search<'a> {
     pub(super) subject: &'a Subject<'a>,
     pub(super) pattern: &'a Pattern,
     pub(super) look: Look,
     pub(super) explains: bool,
     pub(super) bound: Bindings,
-    /// What must still fit, the next last.
+    /// The goals that remain, the next one last.
     pub(super) goals: SmallVec<[(usize, Output); 4]>,
-    /// How many terms fit so far.
+    /// The number of matched terms.
     pub(super) progress: usize,
     pub(super) steps: usize,
     miss: Option<Miss>,
@@ -311,7 +312,7 @@ impl<'a> Search<'a> {
         let port = self.port_of(root);
         let count = layer.outputs().len();
         let tensors = (0..count).map(|port| layer.id().output(port));
-        // Of several roots each names its one output.
+        // With several roots, each names its single output.
         let outputs = match &self.side().outputs[..] {
             [first, ..] if !self.pattern.links.is_empty() => std::slice::from_ref(first),
             outputs => outputs,
@@ -345,7 +346,7 @@ impl<'a> Search<'a> {
         self.match_goal(root, layer.id().output(port))
     }
 
-    /// The output of its layer that a root asks for.
+    /// Returns the output of its layer that a root requires.
     pub(super) fn port_of(&self, root: usize) -> usize {
         match &self.side().terms[root].kind {
             TermKind::Layer(term) => term.output,
@@ -353,7 +354,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Where the operation of a term is written.
+    /// Returns the position of a term's operation in the text.
     fn head_of(&self, term: usize) -> Range<usize> {
         match &self.side().terms[term].kind {
             TermKind::Layer(layer) => layer.head.clone(),
@@ -361,7 +362,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Records why a term does not fit, if it got as far as any other.
+    /// Records the reason why a term does not match, if the attempt got as far as any other.
     pub(super) fn refuse(&mut self, span: Range<usize>, reason: impl FnOnce() -> String) -> bool {
         if self.explains && self.miss.as_ref().is_none_or(|miss| miss.progress < self.progress) {
             self.miss = Some(Miss { progress: self.progress, span, reason: reason() });
@@ -374,7 +375,7 @@ impl<'a> Search<'a> {
         self.refuse(term.span.clone(), || format!("{} is not a constant{border}", self_describe(layer)))
     }
 
-    /// Tries something, and puts everything back if it does not fit.
+    /// Tries a step, and restores everything if it fails.
     pub(super) fn attempt(&mut self, fits: impl FnOnce(&mut Self) -> bool) -> bool {
         let goals = self.goals.clone();
         let bound = self.bound.clone();
@@ -386,7 +387,7 @@ impl<'a> Search<'a> {
         done
     }
 
-    /// Fits what is left. Where it cannot, everything is as before.
+    /// Matches the remaining goals. On failure everything is restored.
     pub(super) fn solve(&mut self) -> bool {
         let Some((at, tensor)) = self.goals.pop() else { return self.match_next_root() };
         self.steps += 1;
@@ -458,7 +459,7 @@ impl<'a> Search<'a> {
         })
     }
 
-    /// Binds a name, or compares what is bound to it.
+    /// Binds a name, or compares the value with its binding.
     pub(super) fn binds(&mut self, name: usize, to: Bound) -> bool {
         match &self.bound.names[name] {
             Some(bound) => self.subject.is_same(bound, &to),
@@ -469,7 +470,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Binds a name to a tensor, or compares the tensor with the one that the name has.
+    /// Binds a name to a tensor, or compares the tensor with its binding.
     fn match_name(&mut self, term: &Term, name: usize, to: Bound) -> bool {
         if self.bound.names[name].is_some() {
             return match to {
@@ -516,7 +517,7 @@ impl<'a> Search<'a> {
             return true;
         }
         let Some(layer) = self.subject.graph.layer(tensor.layer) else { return false };
-        // Prefer a different constant over a non-constant when ranking partial matches.
+        // A different constant is a nearer miss than a tensor that is not constant.
         self.progress += 1;
         let values = self.subject.small(tensor);
         let values = values.or_else(|| small_constant(layer, self.subject.weights).map(Arc::new));
@@ -525,7 +526,7 @@ impl<'a> Search<'a> {
         false
     }
 
-    /// Whether a layer that may be left out is, so that its first input is the tensor.
+    /// Matches a pattern whose optional layer is absent, so that its first input is the tensor.
     fn match_without(&mut self, term: &LayerTerm, tensor: Output) -> bool {
         let Some(&first) = term.inputs.first().filter(|_| term.optional) else { return false };
         self.goals.push((first, tensor));
@@ -536,7 +537,7 @@ impl<'a> Search<'a> {
         fits
     }
 
-    /// Whether a tensor has the type and the shape that a term asks for.
+    /// True if a tensor has the type and the shape that a term requires.
     fn meets_constraints(&mut self, at: usize, tensor: Output) -> bool {
         let term = &self.side().terms[at];
         let asks = !term.element_types.is_empty() || term.type_variable.is_some() || term.shape.is_some();
@@ -571,7 +572,7 @@ impl<'a> Search<'a> {
         fits
     }
 
-    /// Everything about the layer but what feeds it.
+    /// Matches a layer without its inputs.
     fn match_layer_alone(&mut self, at: usize, term: &LayerTerm, layer: &Layer, tensor: Output) -> bool {
         let row = layer.operation();
         if !is_operation(term, layer, row) {
@@ -586,7 +587,7 @@ impl<'a> Search<'a> {
                 format!("output {} of {} is used here", tensor.port, self_describe(layer))
             });
         }
-        // A layer of the right operation is nearer to a match than one of another.
+        // A layer of the right operation is a nearer miss than one of another operation.
         self.progress += 1;
         let fits = term.attributes.iter().all(|attribute| self.match_attribute(attribute, layer, row))
             && self.meets_constraints(at, tensor);
@@ -619,7 +620,7 @@ impl<'a> Search<'a> {
         same || self.refuse(term.span.clone(), || format!("{} has {name}={value}", self_describe(layer)))
     }
 
-    /// The number of an attribute against what a pattern has in its place.
+    /// Matches the number of an attribute with the pattern's value.
     fn match_number(&mut self, at: usize, value: &str) -> bool {
         let Ok(number) = value.trim().parse::<f64>() else { return false };
         match &self.side().terms[at].kind {
@@ -633,7 +634,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// The inputs, those of a commutative operation in both orders.
+    /// Matches the inputs; those of a commutative operation in both orders.
     fn match_inputs(&mut self, term: &LayerTerm, layer: &Layer) -> bool {
         let producers = self.subject.graph.feeds(layer.id());
         let output = |feed: &Option<(&Layer, usize)>| feed.map(|(layer, port)| layer.id().output(port));
@@ -654,7 +655,7 @@ impl<'a> Search<'a> {
             return self.match_lists(&term.inputs, &feeds.into_iter().collect(), 0);
         }
         for order in orders {
-            // The first input is looked at first.
+            // The first input is matched first.
             for (at, &input) in term.inputs.iter().enumerate().rev() {
                 let feed = order.get(at).map_or(at, |&at| at);
                 if let Some(&feed) = feeds.get(if commutes { feed } else { at }) {
@@ -669,7 +670,7 @@ impl<'a> Search<'a> {
         false
     }
 
-    /// Whether layers inside the match are used by nothing else, and the conditions hold.
+    /// Checks that layers inside the match have no other uses, and that the conditions hold.
     pub(super) fn finish(&mut self) -> bool {
         let graph = self.subject.graph;
         let outputs = self.side().outputs.iter().skip(1).filter_map(|&name| self.bound.names[name].as_ref()?.tensor());
@@ -700,7 +701,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Records a reason that counts more than any term that does not fit.
+    /// Records a reason that takes precedence over any term that does not match.
     pub(super) fn refuse_late(&mut self, stage: usize, span: Range<usize>, reason: impl FnOnce() -> String) -> bool {
         let ahead = stage * self.side().terms.len();
         self.progress += ahead;
@@ -753,7 +754,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Whether a layer is what a term asks for.
+/// True if a layer has the operation of a term.
 fn is_operation(term: &LayerTerm, layer: &Layer, row: Option<&'static Operation>) -> bool {
     match (row, &term.version) {
         (Some(row), None) => row.name() == term.operation,
@@ -769,7 +770,7 @@ fn is_operation(term: &LayerTerm, layer: &Layer, row: Option<&'static Operation>
     }
 }
 
-/// Whether two texts are one value of an attribute.
+/// True if two texts are the same value of an attribute.
 pub(super) fn same_value(wanted: &str, value: &str, kind: Option<AttrKind>) -> bool {
     if wanted == value {
         return true;
@@ -795,7 +796,7 @@ pub(super) fn same_value(wanted: &str, value: &str, kind: Option<AttrKind>) -> b
     }
 }
 
-/// ``Clamp 27 `Clamp_37` ``
+/// Formats as ``Clamp 27 `Clamp_37` ``.
 pub(super) fn self_describe(layer: &Layer) -> String {
     format!("{} {} `{}`", on_one_line(layer.ty()), layer.id(), on_one_line(layer.name()))
 }

@@ -115,7 +115,7 @@ enum Right {
     Known,
     /// Returns the branch of an If that runs, if its condition is known.
     Branch,
-    /// One split that replaces the slices of a tensor.
+    /// A split that replaces the slices of a tensor.
     Split,
 }
 
@@ -355,7 +355,7 @@ pub struct Site {
     pub rule: String,
     /// The layer at which its pattern matched.
     pub layer: LayerRef,
-    /// The layers that were added.
+    /// The added layers.
     pub added: Vec<LayerRef>,
     /// The layers that were removed.
     pub removed: Vec<LayerRef>,

@@ -1,4 +1,4 @@
-//! The parts of a rule, as data.
+//! Parts of a rule, as data.
 
 use std::ops::Range;
 use std::path::Path;
@@ -12,31 +12,31 @@ use crate::model::shape::Shape;
 use crate::ops::values::array::ArrayFile;
 use crate::rewrite::notation::Literal;
 
-/// A side of a rule: terms that refer to each other by position.
+/// Side of a rule: terms that refer to each other by position.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Side {
     pub(crate) terms: Vec<Term>,
-    /// The outermost term, or for a tuple one for each output.
+    /// The outermost term, or one for each output of a tuple.
     pub(crate) roots: Vec<usize>,
-    /// The names of the outputs of the root, where it has several; one for all of them if it is a list.
+    /// The names of the root's outputs, if it has several; one name for all of them if it is a list.
     pub(crate) outputs: Vec<usize>,
 }
 
-/// A part of a rule.
+/// Part of a rule.
 #[derive(Clone, Debug)]
 pub(crate) struct Term {
     pub(crate) span: Range<usize>,
     pub(crate) kind: TermKind,
-    /// The element types that it may have; none for any.
+    /// The permitted element types; empty for any.
     pub(crate) element_types: SmallVec<[ElementType; 2]>,
-    /// The variable that is its element type.
+    /// The variable that is bound to its element type.
     pub(crate) type_variable: Option<usize>,
     pub(crate) shape: Option<Shape>,
 }
 
 #[derive(Clone, Debug)]
 pub(crate) enum TermKind {
-    /// `_`
+    /// `_`, any tensor.
     Any,
     /// A tensor, by the position of its name.
     Name { name: usize, constant: bool },
@@ -54,23 +54,23 @@ pub(crate) enum TermKind {
     Layer(LayerTerm),
     /// Arithmetic in a pattern, in any order and grouping.
     Chain(Chain),
-    /// One of several patterns.
+    /// Alternatives, one of which must match.
     Either(Vec<Branch>),
     /// The value of a variable, as numbers.
     Variable(usize),
-    /// An element type, to be compared with.
+    /// An element type to compare with.
     Type(ElementType),
-    /// What a name stands for, or else the term.
+    /// The value of a name, or else the term.
     Else { name: usize, otherwise: usize },
     /// Arithmetic on constants and properties of tensors.
     Compute(Function, Vec<usize>),
     /// Compares the name of the layer that makes a tensor with a pattern, whose parts become variables.
     NameLike(usize, Arc<NamePattern>),
-    /// Whether a shape or a list of numbers is like this.
+    /// A test of a shape or a list of numbers.
     DimsLike(usize, Vec<DimsPart>),
 }
 
-/// A part of what a list of dims is compared with.
+/// Part of a test of dimensions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct DimsPart {
     pub(crate) dim: DimPattern,
@@ -81,11 +81,11 @@ pub(crate) struct DimsPart {
 pub(crate) enum DimPattern {
     Any,
     Number(i64),
-    /// The number that this name means, from here on if it meant none.
+    /// The number bound to this name; an unbound name is bound here.
     Name(usize),
 }
 
-/// How often a part is there.
+/// Number of repetitions of a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Times {
     Once,
@@ -95,21 +95,21 @@ pub(crate) enum Times {
 
 #[derive(Clone, Debug)]
 pub(crate) struct LayerTerm {
-    /// The operation's own name, or the type that files write for one that is not known.
+    /// The operation's own name, or the type that files use for an unknown one.
     pub(crate) operation: String,
-    /// As files write it; `None` for any revision, or the oldest.
+    /// The operation set as files write it; `None` for any revision, or the oldest.
     pub(crate) version: Option<String>,
-    /// Where the operation is written.
+    /// The position of the operation in the text.
     pub(crate) head: Range<usize>,
     pub(crate) optional: bool,
     pub(crate) shared: bool,
     pub(crate) inputs: Vec<usize>,
-    /// How many of the last inputs may be missing.
+    /// The number of trailing inputs that are optional.
     pub(crate) optional_inputs: usize,
-    /// What `...` after the inputs means.
+    /// The meaning of `...` after the inputs.
     pub(crate) more_inputs: Rest,
     pub(crate) attributes: Vec<AttributeTerm>,
-    /// What `...` among the attributes means.
+    /// The meaning of `...` among the attributes.
     pub(crate) more_attributes: Rest,
     /// The name of the new layer, on a right side.
     pub(crate) name: Option<LayerName>,
@@ -119,7 +119,7 @@ pub(crate) struct LayerTerm {
 }
 
 impl LayerTerm {
-    /// Whether a layer that is built takes attributes or inputs of the one that this term of the pattern matched.
+    /// True if a new layer copies attributes or inputs of the layer that this term of the pattern matched.
     pub(crate) fn takes_from(&self, term: usize) -> bool {
         [self.more_attributes, self.more_inputs].contains(&Rest::Of(term))
     }
@@ -136,14 +136,14 @@ pub(crate) enum LayerName {
     All(Vec<Self>),
 }
 
-/// What `...` means.
+/// Meaning of `...`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rest {
-    /// It is not there.
+    /// There is no `...`.
     None,
-    /// In a pattern: whatever else there is.
+    /// In a pattern: any further inputs or attributes.
     Any,
-    /// In a replacement: what else the layer has that this term of the pattern matched.
+    /// In a replacement: the further inputs or attributes of the layer that this term of the pattern matched.
     Of(usize),
 }
 
@@ -163,12 +163,12 @@ pub(crate) enum AttributeValue {
     Term(usize),
 }
 
-/// A product or a sum. What a graph has in its place is brought into the same form.
+/// A product or a sum. The graph is brought into the same form.
 #[derive(Clone, Debug)]
 pub(crate) struct Chain {
     pub(crate) kind: ChainKind,
     pub(crate) factors: Vec<Factor>,
-    /// The numbers among the factors, as one.
+    /// The numbers among the factors, combined.
     pub(crate) literal: Option<Number>,
 }
 
@@ -179,7 +179,7 @@ pub(crate) enum ChainKind {
 }
 
 impl ChainKind {
-    /// What a chain of nothing is.
+    /// Returns the value of an empty chain.
     pub(crate) fn neutral(self) -> f64 {
         match self {
             Self::Product => 1.0,
@@ -187,7 +187,7 @@ impl ChainKind {
         }
     }
 
-    /// Two numbers of a chain as one.
+    /// Combines two numbers of a chain.
     pub(crate) fn join(self, a: f64, b: f64) -> f64 {
         match self {
             Self::Product => a * b,
@@ -195,7 +195,7 @@ impl ChainKind {
         }
     }
 
-    /// A number that is in a chain with this power, or in a sum this many times.
+    /// Raises a number to this power in a product, or multiplies it in a sum.
     pub(crate) fn raise(self, number: f64, power: f64) -> f64 {
         match self {
             Self::Product if power == -1.0 => 1.0 / number,
@@ -206,7 +206,7 @@ impl ChainKind {
     }
 }
 
-/// A part of a product with its exponent, or of a sum with its sign.
+/// Factor of a product with its exponent, or summand with its sign.
 #[derive(Clone, Debug)]
 pub(crate) struct Factor {
     pub(crate) term: usize,
@@ -218,16 +218,16 @@ pub(crate) struct Factor {
 #[derive(Clone, Debug)]
 pub(crate) struct Number {
     pub(crate) value: f64,
-    /// Whether it was written with `~`.
+    /// True if it was written with `~`.
     pub(crate) tolerant: bool,
     pub(crate) span: Range<usize>,
 }
 
-/// The relative difference that `~` allows, besides what half precision makes of the number: four printed digits.
+/// The relative difference that `~` permits, in addition to the rounding of half precision: four printed digits.
 const TOLERANCE: f64 = 1.0 / 4096.0;
 
 impl Number {
-    /// Whether a number in a constant of this type is this one.
+    /// True if a number in a constant of this type equals this one.
     pub(crate) fn is(&self, value: f64, ty: ElementType) -> bool {
         let round = |value| if ty.is_float() { crate::ops::values::array::round(ty, value) } else { value };
         value == self.value
@@ -246,24 +246,24 @@ impl Number {
     }
 }
 
-/// Whether half precision holds a number.
+/// True if half precision represents a number exactly.
 fn is_half(value: f64) -> bool {
     crate::ops::values::array::round(ElementType::F16, value) == value
 }
 
-/// One of several patterns, with what holds where it is the one.
+/// One of several alternatives, with the settings that hold for it.
 #[derive(Clone, Debug)]
 pub(crate) struct Branch {
     pub(crate) term: usize,
     pub(crate) with: Vec<Setting>,
 }
 
-/// `with $m=erf`, `with lo=0`
+/// Setting of an alternative: `with $m=erf`, `with lo=0`.
 #[derive(Clone, Debug)]
 pub(crate) enum Setting {
     Variable(usize, String),
     Name(usize, f64),
-    /// What is written there is another number, so the branch never holds.
+    /// A different number is required, so the alternative never matches.
     Never,
 }
 
@@ -272,7 +272,7 @@ pub(crate) enum Setting {
 pub(crate) struct Expression {
     pub(crate) side: Side,
     pub(crate) names: Vec<Name>,
-    /// By name.
+    /// Bindings by name.
     pub(crate) sources: Vec<Source>,
 }
 
@@ -286,7 +286,7 @@ pub(crate) enum Source {
 }
 
 impl Side {
-    /// The files that its constants are read from.
+    /// Returns the files that its constants are read from.
     pub(crate) fn files(&self) -> impl Iterator<Item = &Path> {
         self.terms.iter().filter_map(|term| match &term.kind {
             TermKind::File(file) => Some(file.path()),
@@ -295,7 +295,7 @@ impl Side {
     }
 }
 
-/// What can be computed of constants, and of what is known of tensors.
+/// Function of constants and of known properties of tensors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Function {
     Add,
@@ -312,7 +312,7 @@ pub(crate) enum Function {
     Gather,
     Concat,
     Product,
-    /// The product of two matrices.
+    /// Returns the product of two matrices.
     MatMul,
     /// `c[from:to]` of an axis.
     Slice(usize),
@@ -331,7 +331,7 @@ pub(crate) enum Function {
     Or,
     Not,
     Convert(Option<ElementType>),
-    /// Conversion to the type that this variable is.
+    /// Conversion to the type that this variable is bound to.
     ConvertTo(usize),
     Rank,
     /// The number of elements.
@@ -341,31 +341,31 @@ pub(crate) enum Function {
     Type,
     /// Axes, counted from the end.
     Axis,
-    /// Whether all dims are known.
+    /// True if all dimensions are known.
     Static,
     /// The number of the block that the layer of a tensor belongs to.
     Block,
-    /// By how many inputs a tensor is used.
+    /// The number of inputs that use a tensor.
     Uses,
-    /// How many tensors a list has.
+    /// The number of tensors in a list.
     Count,
-    /// How many dims are not known.
+    /// The number of unknown dimensions.
     Unknown,
-    /// The dims as Reshape takes them: -1 for one that is not known, 0 for one that is that of the tensor to be reshaped.
+    /// The dimensions for Reshape: -1 for an unknown one, 0 for one that equals that of the tensor to reshape.
     Dims,
-    /// Whether the values are known from constants alone.
+    /// True if the values are known from constants alone.
     Constant,
-    /// The elements of a list at other places than these.
+    /// The elements of a list at all positions other than these.
     Without,
     /// The bits of an element.
     Bits,
-    /// Whether each element is greater than the one before it.
+    /// True if each element is greater than the one before it.
     Sorted,
-    /// Whether a constant varies along this axis of a tensor alone, when it is broadcast to it.
+    /// True if a constant, broadcast to a tensor, varies along this axis only.
     Channel,
     /// The values of such a constant along the axis, as a list.
     Along,
-    /// A list laid along an axis of a tensor, or along two of them.
+    /// A list placed along an axis of a tensor, or along two of them.
     On,
     /// True if no element is 0 or false.
     All,
@@ -379,12 +379,12 @@ pub(crate) enum Function {
     LessEqual,
     Greater,
     GreaterEqual,
-    /// Whether the first is one of the others.
+    /// True if the first operand is one of the others.
     In,
 }
 
 impl Function {
-    /// Whether the operand at a place is a tensor, of which no values are needed.
+    /// True if the operand at a position is a tensor whose values are not needed.
     pub(crate) fn looks_at(self, at: usize) -> bool {
         match self {
             Self::Axis | Self::Channel | Self::Along | Self::On => at == 1,
@@ -393,7 +393,7 @@ impl Function {
         }
     }
 
-    /// Whether its first operand is a tensor, of which no values are needed.
+    /// True if its first operand is a tensor whose values are not needed.
     pub(crate) fn measures(self) -> bool {
         matches!(
             self,
@@ -414,7 +414,7 @@ impl Function {
     }
 }
 
-/// The functions by their names, with the numbers of operands that they take.
+/// The functions by their names, with the permitted numbers of operands.
 pub(super) const FUNCTIONS: &[(&str, Function, usize, usize)] = &[
     ("sqrt", Function::Sqrt, 1, 1),
     ("exp", Function::Exp, 1, 1),
@@ -454,25 +454,25 @@ pub(super) const FUNCTIONS: &[(&str, Function, usize, usize)] = &[
     ("without", Function::Without, 2, 2),
 ];
 
-/// A predicate of a pattern: a term that must be true.
+/// Condition of a pattern: a term that must be true.
 #[derive(Clone, Debug)]
 pub(crate) struct Predicate {
     pub(crate) term: usize,
     pub(crate) text: String,
 }
 
-/// A name that a rule gives to a tensor.
+/// Name that a rule gives to a tensor.
 #[derive(Clone, Debug)]
 pub(crate) struct Name {
     pub(crate) text: String,
     pub(crate) constant: bool,
-    /// Whether it means any number of tensors.
+    /// True if it stands for any number of tensors.
     pub(crate) is_list: bool,
-    /// Whether every match has it: not one that is only in what may be absent.
+    /// True if every match has it; false if it occurs only in optional parts.
     pub(crate) certain: bool,
-    /// The number that stands for it where it is absent: a factor of a product or a part of a sum.
+    /// The number that replaces it if it is absent: the neutral factor or summand.
     pub(crate) neutral: Option<f64>,
-    /// What `where` says that it is.
+    /// The definition in `where`.
     pub(crate) definition: Option<Definition>,
 }
 
@@ -482,20 +482,20 @@ impl Name {
     }
 }
 
-/// How a root is found where those before it match.
+/// Link by which a root is found after the earlier roots match.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Link {
     /// The names that they share.
     pub(crate) names: Vec<usize>,
     /// The operations that the root can have.
     pub(crate) operations: Vec<String>,
-    /// By how many layers the root is at most downstream of them.
+    /// The largest number of layers between the names and the root.
     pub(crate) depth: usize,
 }
 
 #[derive(Clone, Debug)]
 pub(crate) struct Definition {
     pub(crate) term: usize,
-    /// The names of all outputs of the layer, where it has several; one for all of them if it is a list.
+    /// The names of all outputs of the layer, if it has several; one name for all of them if it is a list.
     pub(crate) outputs: Vec<usize>,
 }

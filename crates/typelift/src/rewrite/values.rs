@@ -1,4 +1,4 @@
-//! Constants as values: what a tensor holds that is computed from constants alone.
+//! Values of tensors that are computed from constants alone.
 
 use super::matching::self_describe;
 use crate::base::hash::HashMap;
@@ -8,12 +8,12 @@ use crate::ops::evaluate::Evaluation;
 use crate::ops::values::array::{Array, MAX_ELEMENTS};
 use crate::ops::{self, Attributes, LayerKind};
 
-/// Arithmetic on constants with more elements is left as it is.
+/// The largest number of elements on which arithmetic is computed.
 pub(super) const MOST_COMPUTED: usize = 64;
-/// Limit on the layers between a value and the constants that it comes from.
+/// Limit on the layers between a value and the constants that it is computed from.
 const DEEPEST: usize = 16;
 
-/// The values of a tensor: of a constant and of its conversions any number, of other arithmetic at most
+/// Returns the values of a tensor: constants and their conversions of any size, other arithmetic up to
 /// [`MOST_COMPUTED`]. `None` if they depend on anything else, or are not numbers.
 pub(super) fn values(graph: &Graph, weights: &Weights, tensor: Output) -> Option<Array> {
     find(graph, weights, tensor, DEEPEST)
@@ -109,12 +109,12 @@ fn is_computed(graph: &Graph, tensor: Output, depth: usize) -> bool {
     !feeds.is_empty() && feeds[..needed].iter().all(|feed| feed.is_some_and(|feed| is_computed(graph, feed, depth - 1)))
 }
 
-/// Whether a layer only changes the element type of its first input.
+/// True if a layer only changes the element type of its first input.
 pub(super) fn is_conversion(layer: &Layer) -> bool {
     layer.operation().is_some_and(|row| ["Convert", "ConvertLike"].contains(&row.name()))
 }
 
-/// Whether a layer gives the same for the same inputs, and does nothing else.
+/// True if a layer always gives the same result for the same inputs, without effects.
 pub(super) fn computes(layer: &Layer) -> bool {
     let keeps =
         matches!(ops::kind(layer), LayerKind::Parameter | LayerKind::Result | LayerKind::Assign | LayerKind::ReadValue);

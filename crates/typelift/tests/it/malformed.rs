@@ -72,7 +72,7 @@ fn what_is_said_of_each() {
     for case in cases() {
         let verdict = if case.accepted { "OpenVINO takes it" } else { "OpenVINO refuses it" };
         text += &format!("{} ({verdict})\n", case.name);
-        // The oldest release is a note of every file.
+        // The note on the oldest release belongs to every file, so it is left out.
         for diagnostic in case.diagnostics.iter().filter(|d| d.code != Code::RequiredRelease) {
             let mut places = diagnostic.labels.iter().map(|label| {
                 let (line, column) = label.span.line_column(&case.source);

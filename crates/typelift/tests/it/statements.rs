@@ -10,7 +10,7 @@ fn read(listing: &str) -> Model {
     model
 }
 
-/// What the statements make of a model, as a file that is read again has it.
+/// Applies statements to a model, writes the result, and reads it again.
 fn rewritten(listing: &str, statements: &str) -> Result<Model, String> {
     let script: Script = statements.parse().map_err(|error| format!("{error}"))?;
     let (model, _) = script.run(read(listing)).map_err(|error| error.to_string())?;
@@ -68,7 +68,7 @@ fn outputs_are_added_removed_and_ordered() {
     assert_eq!(model.outputs().count(), 3);
     let model = rewritten(SUM, "remove output d\norder inputs b").unwrap();
     assert_eq!((names(model.inputs()), names(model.outputs())), (vec!["b", "a"], vec!["s"]));
-    // What only the output needed is removed, inputs included.
+    // Layers that only the output needed are removed, inputs included.
     let model = rewritten(SUM, "add output only = Abs(b)\nredirect c -> a\nremove output only").unwrap();
     assert_eq!(names(model.inputs()), ["a"]);
     let model = rewritten(SUM, "order outputs e, d").unwrap();
@@ -136,7 +136,7 @@ fn redirected_consumers_use_another_tensor() {
     let model = rewritten(SUM, "redirect c -> a").unwrap();
     assert_eq!(names(model.inputs()), ["a"]);
     assert!(model.graph().find("c").is_err());
-    // What the new tensor is computed from keeps the old one.
+    // Layers from which the new tensor is computed keep the old one.
     let model = rewritten(SUM, "redirect c -> Relu(c) * 2").unwrap();
     assert_eq!(model.graph().users(model.graph().find("c").unwrap()).count(), 1);
     // An output keeps its name.

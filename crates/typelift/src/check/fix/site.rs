@@ -6,7 +6,7 @@ use crate::findings::{LayerRef, TextEdit};
 use crate::model::graph::{Direction, Graph, Layer, Model, OutputPort};
 use crate::text::xml::{self, Tag};
 
-/// A change of the text that may be what was meant.
+/// A change of the text that may be intended.
 pub(super) struct Candidate {
     pub(super) edits: Vec<TextEdit>,
     pub(super) evidence: Evidence,
@@ -19,7 +19,7 @@ pub(super) struct Candidate {
 pub(super) enum Evidence {
     /// The text is similar to the candidate, or the candidate is the only one of its kind.
     Near,
-    /// Nothing else uses what it names.
+    /// The candidate names a layer or tensor that nothing else uses.
     Unused,
     /// Something else in the file says so.
     File,

@@ -327,7 +327,7 @@ pub(super) fn edge_ends(model: &Model, graph: &Graph, edges: &[EdgeText], places
 /// Attributes that hold the id of a layer or port.
 const IDS: &[&str] = &["id", "from-layer", "from-port", "to-layer", "to-port", "external_port_id", "internal_layer_id"];
 
-/// Ids at these places that are written as people write numbers: `(3)`, `0x3`.
+/// Returns edits of ids with extra characters or in another base: `(3)`, `0x3`.
 pub(super) fn ids_in_guise(source: &str, places: &[Span]) -> Vec<Candidate> {
     let mut found = Vec::new();
     for &place in places {

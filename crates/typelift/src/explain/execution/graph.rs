@@ -113,8 +113,8 @@ impl Executed {
         }
     }
 
-    /// The type in which it computes: for layers with weights that of its first input, because the file states that of the
-    /// weights.
+    /// Returns the type in which it computes: for layers with weights that of its first input, because the file states
+    /// that of the weights.
     #[must_use]
     pub fn precision(&self) -> &str {
         const WITH_WEIGHTS: [&str; 8] = [
@@ -133,7 +133,7 @@ impl Executed {
         }
     }
 
-    /// The time in microseconds that an inference spends in it.
+    /// Returns the time in microseconds that an inference spends in it.
     #[must_use]
     pub fn time(&self) -> Option<u64> {
         self.us.filter(|_| !self.is_constant)

@@ -133,12 +133,12 @@ impl<'a> Matching<'a> {
         }
     }
 
-    /// The executed layer that a layer of the model has a trace in.
+    /// Returns the executed layer that a layer of the model has a trace in.
     pub(super) fn trace(&self, at: usize) -> Option<usize> {
         self.own[at].first().or(self.listed[at].first()).copied()
     }
 
-    /// The layers of the model that use an output of this one, each as often as it does.
+    /// Returns the layers of the model that use an output of this one, each as often as it does.
     pub(super) fn users(&self, at: usize) -> impl Iterator<Item = usize> {
         self.graph.users(self.layers[at].id()).filter_map(|id| self.places.get(&id).copied())
     }
@@ -163,13 +163,13 @@ impl<'a> Matching<'a> {
         }
     }
 
-    /// The name of the only executed layer that a layer without a trace leads to.
+    /// Returns the name of the only executed layer that a layer without a trace leads to.
     pub(super) fn only_ahead(&self, at: usize) -> Option<&'a str> {
         let mut names = self.ahead[at].iter();
         names.next().copied().filter(|_| names.next().is_none())
     }
 
-    /// The layers of the model that an executed layer stands for and whose results leave it.
+    /// Returns the layers of the model that an executed layer stands for and whose results leave it.
     fn ends_of(&self, inner: &HashSet<usize>) -> HashSet<usize> {
         let leaves = |&start: &usize| {
             let (mut pending, mut seen) = (self.users(start).collect::<Vec<_>>(), HashSet::default());
@@ -251,7 +251,7 @@ impl<'a> Matching<'a> {
         }
     }
 
-    /// The executed layers that stand for no layer of the model.
+    /// Returns the executed layers that stand for no layer of the model.
     fn added(&self) -> Vec<AddedLayer> {
         let stand_ins: HashSet<&str> =
             self.own.iter().flatten().map(|&at| self.execution.layers[at].name.as_str()).collect();
@@ -286,7 +286,7 @@ impl<'a> Matching<'a> {
         counts
     }
 
-    /// The executed layers by kind and precision.
+    /// Returns the executed layers by kind and precision.
     fn kernels(&self) -> Vec<Kernels> {
         let mut kernels: BTreeMap<(&str, &str), (usize, u64)> = BTreeMap::new();
         for layer in
@@ -307,8 +307,8 @@ impl<'a> Matching<'a> {
     }
 }
 
-/// The names in a list that is joined with commas. Names can hold commas themselves, so the longest run of pieces that is a
-/// known name is one.
+/// Returns the names in a list that is joined with commas. Names can hold commas themselves, so the longest run of
+/// pieces that is a known name is one.
 fn names_in<'t>(list: &'t str, known: &HashSet<&str>) -> Vec<&'t str> {
     let mut names = Vec::new();
     let mut rest = list;

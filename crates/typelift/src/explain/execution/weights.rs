@@ -58,7 +58,7 @@ pub struct StoredWeights {
     pub kept: Option<bool>,
 }
 
-/// The input of an executed layer that takes weights.
+/// Returns the input of an executed layer that takes weights.
 fn weights_port(ty: &str) -> Option<usize> {
     match ty {
         "FullyConnected" | "Convolution" | "Deconvolution" | "MatMul" | "GatherMatmul" => Some(1),
@@ -67,7 +67,7 @@ fn weights_port(ty: &str) -> Option<usize> {
     }
 }
 
-/// The input of an operation of the model that takes weights.
+/// Returns the input of an operation of the model that takes weights.
 fn model_port(ty: &str) -> Option<usize> {
     match ty {
         "MatMul" | "Convolution" | "GroupConvolution" | "ConvolutionBackpropData" | "GroupConvolutionBackpropData" => {
@@ -85,7 +85,7 @@ fn is_small(ty: ElementType) -> bool {
 }
 
 impl Matching<'_> {
-    /// The constant weights of executed layers.
+    /// Returns the constant weights of executed layers.
     pub(super) fn used_weights(&self) -> Vec<UsedWeights> {
         let executed = &self.execution.layers;
         let weights = executed.iter().filter_map(|layer| {
@@ -120,7 +120,7 @@ impl Matching<'_> {
         fixed
     }
 
-    /// The constants of few bits, each with the layers that compute with it.
+    /// Returns the constants of few bits, each with the layers that compute with it.
     pub(super) fn stored_weights(&self, used: &[UsedWeights]) -> Vec<StoredWeights> {
         let fixed = self.fixed();
         let arriving: HashMap<&str, &'static str> = used.iter().map(|it| (it.exec.as_str(), it.used_as)).collect();
@@ -141,8 +141,8 @@ impl Matching<'_> {
         largest_of_each(found)
     }
 
-    /// The layers that a constant leads to without other tensors, and the layers that use it after them, each with the layer
-    /// that it takes it from.
+    /// Returns the layers that a constant leads to without other tensors, and the layers that use it after them, each
+    /// with the layer that it takes it from.
     fn way_of(&self, start: usize, fixed: &[bool]) -> (Vec<usize>, Vec<(usize, usize)>) {
         let (mut pending, mut path, mut users) = (vec![start], Vec::new(), Vec::new());
         let mut seen = HashSet::default();

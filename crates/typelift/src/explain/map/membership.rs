@@ -175,7 +175,7 @@ impl Reaches {
         }
     }
 
-    /// Returns the operation of a layer with those of the data that it takes and that it gives.
+    /// Returns the operations of a layer's data producers, of the layer, and of its data consumers.
     fn signature<'a>(&self, graph: &'a Graph, layer: &'a Layer) -> Vec<&'a str> {
         let is_data = |id: LayerId| self.data.get(id).is_some();
         let producers = graph.feeds(layer.id()).into_iter().flatten().map(|(producer, _)| producer);

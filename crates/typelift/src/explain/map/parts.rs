@@ -328,7 +328,7 @@ mod tests {
         assert_eq!(Repeat::find(&[0, 1].repeat(20)), None);
         assert_eq!(Repeat::find(&[0, 1, 2, 3, 0, 1, 2, 3]), None);
         assert_eq!(Repeat::find(&[]), None);
-        // Blocks that begin and end with runs of one token, after more of it; and only that token.
+        // Blocks that begin and end with runs of one token, in a sequence that begins with more of that token.
         let block = [0, 0, 0, 0, 0, 0, 1, 2, 0, 0];
         let tokens = [&[0; 9][..], &block.repeat(3)].concat();
         assert_eq!(Repeat::find(&tokens), Some(Repeat { start: 7, length: 32, period: 10 }));

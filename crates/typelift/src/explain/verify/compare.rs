@@ -23,7 +23,7 @@ pub struct Difference {
     pub cosine: f64,
     /// The number of values that differ at all.
     pub changed: u64,
-    /// The number of values.
+    /// Returns the number of values.
     pub of: u64,
     /// The number of places at which one tensor has NaN or an infinity and the other has another value.
     pub not_finite: u64,

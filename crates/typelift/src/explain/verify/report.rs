@@ -52,16 +52,16 @@ pub struct SampleReport {
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct OutputReport {
-    /// Its name in A.
+    /// The name in A.
     pub name: String,
-    /// Its element type in A.
+    /// The element type in A.
     pub element_type: String,
-    /// Its element type in B, if that is another one.
+    /// The element type in B, if it differs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub element_type_in_b: Option<String>,
     /// True if all its values in A are finite.
     pub finite: bool,
-    /// Its largest difference.
+    /// The largest difference.
     #[serde(flatten)]
     pub difference: Difference,
 }
@@ -72,13 +72,13 @@ pub struct OutputReport {
 pub struct First {
     /// The layer in A.
     pub layer: LayerRef,
-    /// Its operation in A.
+    /// The operation in A.
     pub operation: String,
     /// The types and shapes of its outputs in A: `f32[1,16]`.
     pub types: Vec<String>,
     /// The layer in B.
     pub in_b: LayerRef,
-    /// Its operation in B.
+    /// The operation in B.
     pub operation_in_b: String,
     /// The types and shapes of its outputs in B.
     pub types_in_b: Vec<String>,

@@ -130,7 +130,7 @@ impl Verification {
 /// Models with open shapes that are loaded.
 type Open = (Session, Arc<[Ranged; 2]>);
 
-/// A comparison under way.
+/// State of a comparison.
 struct Work<'w> {
     verification: &'w Verification,
     models: [&'w Model; 2],

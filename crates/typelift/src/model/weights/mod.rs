@@ -65,7 +65,7 @@ struct Layout {
 struct Part {
     /// The start of the range here.
     start: u64,
-    /// Where they are there; `None` for zeros.
+    /// The place in the file; `None` for zeros.
     offset: Option<u64>,
     length: u64,
 }
@@ -539,8 +539,9 @@ impl Weights {
         Ok(Ranges { all, same })
     }
 
-    /// Returns weights that have the bytes of these ranges and no others: equal ones once, without gaps, and each at a multiple
-    /// of the largest power of two, up to [`ALIGNMENT`], by which its length can be divided. Also says where each range is.
+    /// Returns weights that have exactly the bytes of these ranges, and the new place of each range. Equal ranges are
+    /// stored once, without gaps. Each starts at a multiple of the largest power of two, up to [`ALIGNMENT`], that
+    /// divides its length.
     pub(crate) fn compacted(&self, ranges: &Ranges) -> (Self, Vec<u64>) {
         let Ranges { all, same } = ranges;
         // Ranges that begin at one offset share the longest of them.

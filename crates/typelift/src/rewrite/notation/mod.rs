@@ -2,8 +2,8 @@
 //! [`Model::from_text`](crate::Model::from_text) parses it, and [rules](crate::rewrite) are written in it.
 //!
 //! Each layer is one line: its id and name, the operation with its inputs, the attributes that differ from their
-//! defaults, and the types and shapes of its outputs. Small constants show their values, and bodies are indented under
-//! their layers.
+//! defaults, and the output types and shapes. Small constants show their values, and bodies are indented under their
+//! layers.
 //!
 //! ```
 //! let model = typelift::Model::from_text("

@@ -1,4 +1,4 @@
-//! Reading statements.
+//! Parsing of statements.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use crate::precision::KeepPattern;
 use crate::rewrite::Rule;
 use crate::rewrite::notation::{Cursor, NotationError, closest, tensor_type};
 
-/// What a statement that is no rule asks for. In names, `*` is any text and `?` any letter.
+/// Statement other than a rule. In names, `*` is any text and `?` any character.
 #[derive(Clone, Debug)]
 pub(super) enum Statement {
     Rename { old: String, new: String },
@@ -73,13 +73,13 @@ impl Statement {
     }
 }
 
-/// Whose metadata a statement writes.
+/// Owner of the metadata that a statement writes.
 #[derive(Clone, Debug)]
 pub(super) enum Owner {
     Model,
     /// The layers of this name, or the output of a layer, `NAME.1`.
     Layers(String),
-    /// The layers whose name the path begins with or, where none has that name, the model.
+    /// The layers whose name the path begins with or, if no layer has that name, the model.
     Named,
 }
 
@@ -112,7 +112,7 @@ const WORDS: [&str; 25] = [
 ];
 
 impl Script {
-    /// Reads the statement, the rule or the definition in a range of the text.
+    /// Parses the statement, the rule or the definition in a range of the text.
     pub(super) fn read(&mut self, text: &str, range: Range<usize>) -> Result<(), NotationError> {
         let mut cursor = Cursor::within(text, range.clone());
         cursor.skip_space();
@@ -134,7 +134,7 @@ impl Script {
         Ok(())
     }
 
-    /// `[NAME:] PATTERN => REPLACEMENT`
+    /// Parses `[NAME:] PATTERN => REPLACEMENT`.
     fn rule(&mut self, text: &str, mut cursor: Cursor, range: Range<usize>) -> Result<(), NotationError> {
         let start = cursor.at;
         let name = cursor.run(|c| c.is_alphanumeric() || "_-./".contains(c));
@@ -150,7 +150,7 @@ impl Script {
 }
 
 impl Statement {
-    /// The statement that begins with this word and ends at `end`; `None` if none does.
+    /// Parses the statement that begins with this word and ends at `end`; `None` if there is none.
     fn read(word: &str, cursor: &mut Cursor, end: usize) -> Result<Option<Self>, NotationError> {
         Ok(Some(match word {
             "rename" => Self::Rename { old: cursor.name("the old name")?, new: cursor.name("the new name")? },
@@ -210,7 +210,7 @@ impl Statement {
         }))
     }
 
-    /// The statements about edges of the graph, state and layouts.
+    /// Returns the statements about edges of the graph, state and layouts.
     fn rewiring(word: &str, cursor: &mut Cursor, end: usize) -> Result<Option<Self>, NotationError> {
         Ok(Some(match word {
             "let" => {
@@ -277,7 +277,7 @@ impl Statement {
         }))
     }
 
-    /// `[[LAYER] :] PATH = VALUE`
+    /// Parses `[[LAYER] :] PATH = VALUE`.
     fn info(cursor: &mut Cursor) -> Result<Self, NotationError> {
         let mut ahead = cursor.clone();
         let owner = if ahead.eat(":") {
@@ -294,7 +294,7 @@ impl Statement {
         Ok(Self::Info { owner, path, value: cursor.name("a value")? })
     }
 
-    /// `FILE [as PREFIX] [: OUTPUT -> INPUT, …]`
+    /// Parses `FILE [as PREFIX] [: OUTPUT -> INPUT, …]`.
     fn join(cursor: &mut Cursor) -> Result<Self, NotationError> {
         let file = cursor.name("the file of a model")?.into();
         let prefix = if cursor.eat_word("as") { cursor.name("what its names begin with")? } else { String::new() };
@@ -313,7 +313,7 @@ impl Statement {
         Ok(Self::Join { file, prefix, joints })
     }
 
-    /// The files that it reads when it is applied.
+    /// Returns the files that it reads when it is applied.
     pub(super) fn files(&self) -> Vec<&Path> {
         match self {
             Self::Join { file, .. } => vec![file],
@@ -328,7 +328,7 @@ impl Statement {
         }
     }
 
-    /// How an error calls it.
+    /// Returns the statement's text for errors.
     pub(super) fn text(&self) -> String {
         match self {
             Self::Rename { old, new } => format!("rename {old} {new}"),
@@ -389,7 +389,7 @@ fn some_names(cursor: &mut Cursor) -> Result<Vec<String>, NotationError> {
     }
 }
 
-/// A name in a list: in quotes, or up to white space or a comma; `None` where the list ends.
+/// Parses a name in a list: in quotes, or up to white space or a comma; `None` at the end of the list.
 fn item(cursor: &mut Cursor) -> Result<Option<String>, NotationError> {
     cursor.skip_space();
     if let Some(quoted) = cursor.quoted()? {
@@ -455,7 +455,7 @@ fn patterns(cursor: &mut Cursor) -> Result<Vec<KeepPattern>, NotationError> {
     Ok(patterns)
 }
 
-/// A name and the colon after it, which may follow without a space.
+/// Parses a name and the colon after it, which may follow without a space.
 fn name_before_colon(cursor: &mut Cursor) -> Result<String, NotationError> {
     let name = cursor.name("a name")?;
     if cursor.eat(":") {
@@ -473,7 +473,7 @@ fn name_before_colon(cursor: &mut Cursor) -> Result<String, NotationError> {
     }
 }
 
-/// `1`, `1..`, `..3`, `1..3`
+/// Parses `1`, `1..`, `..3`, `1..3`.
 fn bounds(cursor: &mut Cursor) -> Result<(usize, usize), NotationError> {
     cursor.skip_space();
     let start = cursor.at;

@@ -310,7 +310,7 @@ impl<'a> Destination<'a> {
     /// Returns the files of a model that is saved to `xml`.
     ///
     /// # Errors
-    /// One of them is a directory, a pipe or a device, or a link to one.
+    /// An output is a directory, a pipe or a device, or a link to one.
     fn new(xml: &'a Path) -> Result<Self, SaveError> {
         let bin = xml.with_extension("bin");
         if bin == xml {

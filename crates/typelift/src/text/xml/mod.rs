@@ -47,7 +47,7 @@ pub enum ReadError {
     Io {
         /// The file.
         file: String,
-        /// The error.
+        /// Returns the error message.
         source: io::Error,
     },
     /// The file is not a model, or not one that OpenVINO accepts.

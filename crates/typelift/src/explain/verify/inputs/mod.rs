@@ -22,19 +22,19 @@ use crate::model::graph::Model;
 pub struct Fed {
     /// The name of the input.
     pub name: String,
-    /// Its element type in A.
+    /// The element type in A.
     pub element_type: String,
-    /// Its element type in B, if that is another one.
+    /// The element type in B, if it differs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub element_type_in_b: Option<String>,
-    /// Its shape: `[1,16]`.
+    /// The shape: `[1,16]`.
     pub shape: String,
-    /// Its values: `indices 0 to 99`.
+    /// The values: `indices 0 to 99`.
     pub values: String,
 }
 
 impl Fed {
-    /// An input that the user gave.
+    /// Returns an input that the user gave.
     pub(super) fn given(name: &str, tensor: &Tensor) -> Self {
         Self {
             name: name.to_owned(),

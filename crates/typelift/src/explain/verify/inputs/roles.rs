@@ -8,15 +8,15 @@ use crate::ops::LayerKind;
 /// The use of the values of an input.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Role {
-    /// They are indices below this.
+    /// The values are indices below this.
     pub(super) limit: Option<i64>,
-    /// They say which elements count.
+    /// The values say which elements count.
     pub(super) is_mask: bool,
-    /// They number the elements.
+    /// The values number the elements.
     pub(super) is_position: bool,
-    /// They are lengths, sizes or numbers of steps.
+    /// The values are lengths, sizes or numbers of steps.
     pub(super) is_count: bool,
-    /// They are lengths of sequences, at most this.
+    /// The values are lengths of sequences, at most this.
     pub(super) longest: Option<i64>,
 }
 
