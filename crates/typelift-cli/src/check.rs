@@ -58,8 +58,9 @@ pub(crate) struct Args {
     /// Report as errors what this OpenVINO release does not read, such as 2023.3
     #[arg(long, value_name = "RELEASE")]
     target: Option<Release>,
-    /// Also report what would go wrong if the model computed in f16 or bf16, or in i32 in place of i64
-    #[arg(long = "for", value_name = "TYPE", value_parser = ["f16", "bf16", "i32"])]
+    /// Also report what would go wrong if the model computed in f16 or bf16, or in i32 in place of i64; or what a device refuses or
+    /// computes otherwise: cpu, gpu or npu
+    #[arg(long = "for", value_name = "TYPE|DEVICE", value_parser = ["f16", "bf16", "i32", "cpu", "gpu", "npu"])]
     precision: Option<String>,
     /// Make the edits that are certain in the text of the model: they were tried, they mend a finding, and nothing else does as
     /// well. Writes the model to -o OUT.xml or --in-place, and reports what is left
@@ -272,7 +273,8 @@ impl Args {
     fn checking(&self, input: &Input) -> Checking {
         let precision = self.precision.as_deref().and_then(ElementType::from_name);
         let weights = if input.is_stdin() { NeedForWeights::Optional } else { NeedForWeights::of(&input.file) };
-        Checking { target: self.target, precision, weights, fix: self.fix }
+        let device = self.precision.as_deref().and_then(|device| device.parse().ok());
+        Checking { target: self.target, precision, device, weights, fix: self.fix }
     }
 
     /// Writes a mended model, or shows how it differs. Findings make room for it on standard output.

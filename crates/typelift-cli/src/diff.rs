@@ -265,7 +265,9 @@ fn counted(number: usize, one: &str, many: &str) -> String {
 /// Formats all constants with another type or storage on one line: `~ 41 constants are f16 of f32, worst relative
 /// 4.88e-4 in w`.
 fn precision(changes: &[&Change]) -> String {
-    let ty = |text: &Option<String>| text.as_deref().and_then(|text| text.split('[').next()).unwrap_or("").to_owned();
+    let ty = |text: &Option<String>| {
+        text.as_deref().and_then(|text| text.split('[').next()).unwrap_or("").trim_end().to_owned()
+    };
     let mut alike = BTreeMap::<_, Vec<&Change>>::new();
     for change in changes {
         alike.entry((ty(&change.before), ty(&change.after))).or_default().push(change);

@@ -2,6 +2,7 @@
 
 mod causes;
 mod constants;
+mod devices;
 pub mod fix;
 mod lints;
 mod order;
@@ -11,6 +12,8 @@ mod slices;
 mod states;
 mod target;
 
+pub use devices::Device;
+pub(crate) use devices::check_device;
 pub(crate) use ports::Declared;
 pub(crate) use precision::check_precision;
 pub(crate) use target::check_target;

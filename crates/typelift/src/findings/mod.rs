@@ -180,6 +180,24 @@ codes! {
     CannotQuantize "cannot-quantize" Error;
     /// The file says what a device ran for a model, and is not a model.
     ExecutionGraph "execution-graph" Error;
+    /// A device converts weights of few bits to floats when it compiles the model.
+    WeightsUnfold "weights-unfold" Warning;
+    /// A device converts 16-bit weights to f32, because a mark is missing.
+    WeightsUnmarked "weights-unmarked" Warning;
+    /// Quantized weights have a scale for each column, which a device computes wrongly.
+    ScaleAlongColumns "scale-along-columns" Error;
+    /// A length has no upper bound, which a device needs.
+    OpenDim "open-dim" Error;
+    /// The rank of a tensor is not known, and no device computes it.
+    OpenRank "open-rank" Error;
+    /// A device does not compute with an element type.
+    TypeRefused "type-refused" Error;
+    /// A device has no kernel for an operation in an element type.
+    OperationType "operation-type" Error;
+    /// A layer that is quantized in part is computed in floats.
+    NotQuantized "not-quantized" Warning;
+    /// Text is computed on the CPU only.
+    StringOnDevice "string-on-device" Error;
     /// The promotion cannot be decided before run time, so the operation stays.
     UndecidedPromotion "undecided-promotion" Warning;
 

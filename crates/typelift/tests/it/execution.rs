@@ -73,3 +73,22 @@ fn a_graph_of_the_wrong_kind_is_one_finding() {
     let refused = Execution::read(&path, std::fs::read_to_string(&path).unwrap()).unwrap_err();
     assert_eq!(refused.list.len(), 1);
 }
+
+/// Weights are reported as unfolded on a CPU exactly where the plugin unfolded them.
+#[test]
+fn weights_that_unfold_are_reported() {
+    let path = folder().join("weights_ways.xml");
+    let source = std::fs::read_to_string(&path).unwrap().into();
+    let mut checking = typelift::Checking::default();
+    checking.device = Some(typelift::check::Device::Cpu);
+    let checked = checking.run(&source, &typelift::Weights::none());
+    let found = checked.findings.iter().filter(|it| it.code == Code::WeightsUnfold);
+    let mut found: Vec<_> = found.map(|it| it.layer.as_ref().unwrap().name.clone()).collect();
+    let ran = Ran::of(&model("weights_ways"), &execution("weights_ways")).unwrap();
+    let mut unfolded: Vec<_> =
+        ran.stored.iter().filter(|it| it.kept == Some(false)).map(|it| it.constant.clone()).collect();
+    found.sort();
+    unfolded.sort();
+    assert_eq!(found, unfolded);
+    assert_eq!(found.len(), 5);
+}

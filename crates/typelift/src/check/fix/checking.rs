@@ -6,7 +6,7 @@ use std::sync::Arc;
 use typelift_promote::ElementType;
 
 use super::{Fixed, fix, offer_edits, try_actions};
-use crate::check::{check_after, check_precision, check_target};
+use crate::check::{Device, check_after, check_device, check_precision, check_target};
 use crate::findings::{Code, Diagnostic, Fix, FixAction, Severity};
 use crate::infer::infer_read;
 use crate::model::graph::Model;
@@ -36,6 +36,8 @@ pub struct Checking {
     pub target: Option<Release>,
     /// The element type that the model might compute in: f16, bf16 or i32. What would go wrong then is a warning.
     pub precision: Option<ElementType>,
+    /// The device that is to run the model. Everything that it refuses is an error, and what it computes otherwise is a warning.
+    pub device: Option<Device>,
     /// The severity of a missing weights file for a model with constants.
     pub weights: NeedForWeights,
     /// True if safe fixes are made in the text.
@@ -131,6 +133,10 @@ impl Checking {
         if let Some(to) = self.precision {
             found.retain(|it| it.code != Code::BeyondI32);
             found.extend(check_precision(model, to));
+        }
+        if let Some(device) = self.device {
+            found.retain(|it| it.code != Code::BeyondI32);
+            found.extend(check_device(model, device));
         }
         for it in found.iter_mut().filter(|it| it.code == Code::MissingWeights) {
             match &self.weights {

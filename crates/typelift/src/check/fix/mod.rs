@@ -174,6 +174,15 @@ fn is_mendable(it: &Diagnostic) -> bool {
             | Code::LossyConversion
             | Code::CannotQuantize
             | Code::ExecutionGraph
+            | Code::WeightsUnfold
+            | Code::WeightsUnmarked
+            | Code::ScaleAlongColumns
+            | Code::OpenDim
+            | Code::OpenRank
+            | Code::TypeRefused
+            | Code::OperationType
+            | Code::NotQuantized
+            | Code::StringOnDevice
             | Code::LossySafePromotion
             | Code::UndecidedPromotion
             | Code::DuplicateLayerName

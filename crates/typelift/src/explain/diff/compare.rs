@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use smallvec::SmallVec;
 
 use super::matching::{Pairs, matched};
+use super::quantized::Plain;
 use super::side::{Feed, Side, outer_port};
 use super::story::whole_blocks;
 use super::{BlockChange, Change, ChangeKind, Consequence, Diff, ValueChange, ValueError, values};
@@ -15,6 +16,7 @@ use crate::edit::precision_marks::Marks;
 use crate::findings::LayerRef;
 use crate::model::graph::{Body, Direction, Layer, LayerId, Model, Place, PortMapEntry};
 use crate::ops::{self, Operation};
+use crate::precision::schemes::Scheme;
 
 /// The number of a change.
 type Cause = usize;
@@ -23,6 +25,7 @@ type Cause = usize;
 pub(super) struct Comparison<'a> {
     before: &'a Model,
     after: &'a Model,
+    plain: &'a [Plain<'a>; 2],
     lines: [Lines; 2],
     /// The changes, with positions in the second model, body by body, by which they are sorted at the end.
     changes: Vec<(SmallVec<[usize; 4]>, Change)>,
@@ -84,9 +87,10 @@ impl Difference {
 }
 
 impl<'a> Comparison<'a> {
-    pub(super) fn new(before: &'a Model, after: &'a Model) -> Self {
+    pub(super) fn new(plain: &'a [Plain<'a>; 2]) -> Self {
+        let [before, after] = plain.each_ref().map(|plain| &*plain.model);
         let lines = [before, after].map(|model| Lines::new(model.source().clone()));
-        Self { before, after, lines, changes: Vec::new(), unread: 0 }
+        Self { before, after, plain, lines, changes: Vec::new(), unread: 0 }
     }
 
     pub(super) fn run(mut self) -> Diff {
@@ -341,7 +345,12 @@ impl<'a> Comparison<'a> {
         let (Some(before), Some(after)) = (used, used_now) else { return Vec::new() };
         let (old, new) = (scope.before.holder(a), scope.after.holder(b));
         let stored = [old, new].map(|layer| layer.outputs().first().map(|port| port.element_type()));
-        let is_stored_alike = stored[0] == stored[1];
+        let schemes = [0, 1].map(|side| {
+            let layer = [old, new][side].id();
+            self.plain[side].scheme(layer).filter(|_| scope.place.is_model())
+        });
+        let [scheme, scheme_now] = schemes.each_ref().map(|scheme| scheme.as_ref().map(|(scheme, _)| *scheme));
+        let is_stored_alike = stored[0] == stored[1] && scheme == scheme_now;
         let bytes = (values::bytes_of(old, scope.before.weights), values::bytes_of(new, scope.after.weights));
         let differs = match &bytes {
             (Some(before), Some(after)) => before != after,
@@ -357,7 +366,13 @@ impl<'a> Comparison<'a> {
         // The constant is the same, stored in another type: it differs only in precision.
         let precision = |values: Option<ValueChange>| {
             let is_other = !is_stored_alike && before.shape() == after.shape();
-            values.filter(|_| is_other).map(|values| values.error())
+            let rows = schemes.iter().flatten().find_map(|(_, rows)| rows.as_ref());
+            let of_range = || match (rows, &bytes) {
+                (Some(rows), (Some(before), Some(after))) => values::error_of_range(rows, (old, before), (new, after)),
+                _ => None,
+            };
+            let error = values.filter(|_| is_other).map(|values| values.error());
+            error.map(|error| ValueError { max_of_range: of_range(), ..error })
         };
         let mut found = Vec::new();
         if before.element_type() != after.element_type() {
@@ -371,11 +386,14 @@ impl<'a> Comparison<'a> {
         let is_bigger = bytes.0.as_ref().map(Vec::len) != bytes.1.as_ref().map(Vec::len);
         let is_comparable = found.is_empty() || !is_bigger;
         if (differs || !is_stored_alike) && before.element_type() == after.element_type() && is_comparable {
-            let text = |layer: &Layer, side: &Side<'_>| {
-                let port = layer.outputs().first().map(ToString::to_string);
-                port.unwrap_or_default() + &values::shown(layer, side.weights)
+            let text = |layer: &Layer, side: &Side<'_>, scheme: Option<Scheme>| {
+                let port = layer.outputs().first();
+                let stored = scheme.zip(port).map(|(scheme, port)| format!("{scheme} {}", port.shape()));
+                let stored = stored.or_else(|| port.map(ToString::to_string));
+                stored.unwrap_or_default() + &values::shown(layer, side.weights)
             };
-            let difference = Difference::new(ChangeKind::Constant, text(old, &scope.before), text(new, &scope.after));
+            let (before, after) = (text(old, &scope.before, scheme), text(new, &scope.after, scheme_now));
+            let difference = Difference::new(ChangeKind::Constant, before, after);
             let values = figures();
             found.push(Difference { error: precision(values), values, ..difference });
         }

@@ -3,6 +3,7 @@
 mod alike;
 mod compare;
 mod matching;
+mod quantized;
 mod side;
 mod story;
 mod values;
@@ -194,7 +195,8 @@ pub struct Consequence {
 /// for [precision marks](crate::precision_marks). Layers that lead to no Result and that only one model has are ignored
 /// too, because OpenVINO drops them. Layers are matched by name if it is unique in both graphs, else by their operation
 /// and their neighbours. Types and shapes are the inferred ones. If one model has constants and no weights, both are
-/// compared as if neither had any. A consequence of an earlier change is listed with that change.
+/// compared as if neither had any. Constants that are quantized differently are compared by the values with which the model
+/// computes. A consequence of an earlier change is listed with that change.
 ///
 /// The time is linear in the size of both models.
 ///
@@ -217,7 +219,7 @@ pub struct Consequence {
 /// ```
 #[must_use]
 pub fn diff(before: &Model, after: &Model) -> Diff {
-    let compare = |before: &Model, after: &Model| compare::Comparison::new(before, after).run();
+    let compare = |before: &Model, after: &Model| compare::Comparison::new(&quantized::plain(before, after)).run();
     let forgetful = match (lacks_weights(before), lacks_weights(after)) {
         (true, false) => without_weights(after),
         (false, true) => without_weights(before),

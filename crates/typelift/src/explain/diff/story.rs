@@ -119,15 +119,22 @@ impl Diff {
 
 /// Tells which constants are stored in another type.
 fn stored(changes: &[&Change]) -> Vec<String> {
-    let ty = |text: &Option<String>| text.as_deref().and_then(|text| text.split('[').next()).unwrap_or("").to_owned();
-    let mut types = BTreeMap::<_, (usize, f64)>::new();
+    let ty = |text: &Option<String>| {
+        text.as_deref().and_then(|text| text.split('[').next()).unwrap_or("").trim_end().to_owned()
+    };
+    let mut types = BTreeMap::<_, (usize, f64, f64)>::new();
     for change in changes {
-        let (count, worst) = types.entry((ty(&change.before), ty(&change.after))).or_default();
+        let (count, worst, of_range) = types.entry((ty(&change.before), ty(&change.after))).or_default();
         *count += 1;
         *worst = change.error.map_or(*worst, |error| error.max_relative.max(*worst));
+        *of_range = change.error.and_then(|error| error.max_of_range).map_or(*of_range, |error| error.max(*of_range));
     }
-    let line = |((before, after), (count, worst)): ((String, String), (usize, f64))| {
-        let error = if worst > 0.0 { format!("worst relative error {worst:.1e}") } else { "exact".to_owned() };
+    let line = |((before, after), (count, worst, of_range)): ((String, String), (usize, f64, f64))| {
+        let error = match (worst > 0.0, of_range > 0.0) {
+            (true, true) => format!("worst error {:.2} % of a row's range", of_range * 100.0),
+            (true, false) => format!("worst relative error {worst:.1e}"),
+            _ => "exact".to_owned(),
+        };
         format!("{before} to {after}: {}, {error}", counted(count, "constant"))
     };
     types.into_iter().map(line).collect()

@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 use smallvec::smallvec;
+use typelift_promote::ElementType;
 
 use crate::base::progress::poll;
 use crate::findings::grouped;
@@ -11,6 +12,7 @@ use crate::model::graph::Layer;
 use crate::model::weights::{Weights, byte_size, stored_size};
 use crate::ops::values::array::{Array, Data};
 use crate::ops::values::conversion::CHUNK;
+use crate::precision::schemes::Rows;
 
 /// Difference between the values of two constants of one shape.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
@@ -35,15 +37,19 @@ pub struct ValueError {
     pub max_absolute: f64,
     /// The largest relative error of a value that is not zero.
     pub max_relative: f64,
+    /// Of a quantized constant the largest difference in relation to the range of its row, zero included. A row is a set of
+    /// values that share a scale.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_of_range: Option<f64>,
 }
 
 /// Formats as `worst relative 4.88e-4`, or `exact`.
 impl fmt::Display for ValueError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.max_absolute == 0.0 {
-            f.write_str("exact")
-        } else {
-            write!(f, "worst relative {:.2e}", self.max_relative)
+        match self.max_of_range {
+            _ if self.max_absolute == 0.0 => f.write_str("exact"),
+            Some(part) => write!(f, "worst error {} % of a row's range", short(part * 100.0)),
+            None => write!(f, "worst relative {:.2e}", self.max_relative),
         }
     }
 }
@@ -92,24 +98,44 @@ pub(super) fn compare(before: (&Layer, &[u8]), after: (&Layer, &[u8])) -> Option
     for start in (0..of).step_by(CHUNK as usize) {
         poll();
         let length = CHUNK.min(of - start);
-        let chunk = |element_type, bytes: &[u8]| {
-            let first = usize::try_from(byte_size(element_type, start)?).ok()?;
-            let size = usize::try_from(stored_size(element_type, length)?).ok()?;
-            Array::decode(
-                element_type,
-                smallvec![usize::try_from(length).ok()?],
-                bytes.get(first..first.checked_add(size)?)?,
-            )
-        };
-        change.add(&chunk(a.element_type(), before.1)?, &chunk(b.element_type(), after.1)?);
+        change
+            .add(&chunk(a.element_type(), before.1, start, length)?, &chunk(b.element_type(), after.1, start, length)?);
     }
     Some(change)
+}
+
+/// The largest difference between two constants in relation to the range of its row in the first one.
+pub(super) fn error_of_range(rows: &Rows, before: (&Layer, &[u8]), after: (&Layer, &[u8])) -> Option<f64> {
+    let (a, b) = (before.0.outputs().first()?, after.0.outputs().first()?);
+    let count = a.shape().element_count().filter(|&count| Some(count) == b.shape().element_count())?;
+    let mut found = vec![(0.0_f64, 0.0_f64, 0.0_f64); rows.count];
+    for start in (0..count).step_by(CHUNK as usize) {
+        poll();
+        let length = CHUNK.min(count - start);
+        let numbers = |element_type, bytes: &[u8]| Some(chunk(element_type, bytes, start, length)?.to_floats());
+        let (old, new) = (numbers(a.element_type(), before.1)?, numbers(b.element_type(), after.1)?);
+        for (nth, (old, new)) in old.into_iter().zip(new).enumerate() {
+            let (lowest, highest, error) = found.get_mut(rows.of(start as usize + nth))?;
+            (*lowest, *highest) = (lowest.min(old), highest.max(old));
+            *error = error.max((old - new).abs());
+        }
+    }
+    let parts = found.into_iter().filter(|(lowest, highest, _)| highest > lowest);
+    Some(parts.map(|(lowest, highest, error)| error / (highest - lowest)).fold(0.0, f64::max))
+}
+
+/// Some of the values of a constant.
+fn chunk(element_type: ElementType, bytes: &[u8], start: u64, length: u64) -> Option<Array> {
+    let first = usize::try_from(byte_size(element_type, start)?).ok()?;
+    let size = usize::try_from(stored_size(element_type, length)?).ok()?;
+    let bytes = bytes.get(first..first.checked_add(size)?)?;
+    Array::decode(element_type, smallvec![usize::try_from(length).ok()?], bytes)
 }
 
 impl ValueChange {
     /// Returns the error of the values.
     pub(super) fn error(&self) -> ValueError {
-        ValueError { max_absolute: self.largest, max_relative: self.relative }
+        ValueError { max_absolute: self.largest, max_relative: self.relative, max_of_range: None }
     }
 
     fn add(&mut self, before: &Array, after: &Array) {

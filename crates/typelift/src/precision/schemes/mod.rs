@@ -245,6 +245,12 @@ impl QuantizedConstant {
         }
     }
 
+    /// The rows of the values: sets that share a scale. `None` if a Transpose gives the values another order.
+    pub(crate) fn rows(&self) -> Option<Rows> {
+        let strides = self.scale.strides(&self.dims).filter(|_| self.order.is_none())?;
+        Some(Rows { dims: self.dims.clone(), strides, count: self.scale.values().len() })
+    }
+
     /// The name of the constant: that of the layer that holds the codes.
     #[must_use]
     pub fn name<'g>(&self, graph: &'g Graph) -> &'g str {
@@ -255,6 +261,25 @@ impl QuantizedConstant {
     #[must_use]
     pub fn values(&self, graph: &Graph, weights: &Weights) -> Option<Vec<f32>> {
         Values::of(self, graph, weights)?.all()
+    }
+}
+
+/// The sets of values that share a scale.
+#[derive(Clone, Debug)]
+pub(crate) struct Rows {
+    dims: Vec<usize>,
+    strides: Vec<usize>,
+    pub(crate) count: usize,
+}
+
+impl Rows {
+    /// The row of a value.
+    pub(crate) fn of(&self, mut value: usize) -> usize {
+        self.dims.iter().zip(&self.strides).rev().fold(0, |row, (&dim, stride)| {
+            let index = value % dim.max(1);
+            value /= dim.max(1);
+            row + index * stride
+        })
     }
 }
 
