@@ -26,7 +26,7 @@ use crate::terminal::{Page, Terminal};
 /// The usual stack of the main thread, so that a model in a batch has as much as a single one.
 pub(crate) const STACK: usize = 8 << 20;
 
-/// One after the other.
+/// The parts in sequence.
 pub(crate) const LINES: Frame = framed("", "", "");
 /// With an empty line between them.
 pub(crate) const PARAGRAPHS: Frame = framed("", "\n", "");

@@ -1,4 +1,4 @@
-//! `typelift check`: what is wrong or odd about a model.
+//! `typelift check`: reports the errors and lints of a model.
 
 use std::io;
 use std::str::FromStr;
@@ -27,8 +27,8 @@ use crate::verify::{BeforeWriting, Verdict};
 
 /// Report every error and lint of a model
 ///
-/// Errors are what OpenVINO refuses. Warnings are what it accepts silently although it is surely or probably not what was
-/// meant. One run reports everything, causes first; nothing is written. `typelift explain CODE` describes a finding.
+/// OpenVINO refuses a model with errors. Warnings are probable mistakes that it accepts silently. One run reports
+/// everything, causes first, and writes nothing. `typelift explain CODE` describes a finding.
 ///
 /// Several models are checked in parallel and reported in order. A directory means every .xml file below it; files
 /// that are not IR are skipped. The exit status is the worst of all.
@@ -49,24 +49,24 @@ pub(crate) struct Args {
     /// Output format
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
-    /// Exit with status 1 on these findings, too: codes, or `warnings` for all warnings
+    /// Also exit with status 1 on these findings: codes, or `warnings` for all warnings
     #[arg(long, value_name = "CODE", value_delimiter = ',')]
     deny: Vec<Kinds>,
     /// Do not report these findings; errors cannot be allowed
     #[arg(long, value_name = "CODE", value_delimiter = ',', value_parser = parse_allowed)]
     allow: Vec<Kinds>,
-    /// Report as errors what this OpenVINO release does not read, such as 2023.3
+    /// Report as errors the parts that this OpenVINO release does not support, such as 2023.3
     #[arg(long, value_name = "RELEASE")]
     target: Option<Release>,
     /// Also report what would go wrong if the model computed in f16 or bf16, or in i32 in place of i64; or what a device refuses or
     /// computes otherwise: cpu, gpu or npu
     #[arg(long = "for", value_name = "TYPE|DEVICE", value_parser = ["f16", "bf16", "i32", "cpu", "gpu", "npu"])]
     precision: Option<String>,
-    /// Make the edits that are certain in the text of the model: they were tried, they mend a finding, and nothing else does as
-    /// well. Writes the model to -o OUT.xml or --in-place, and reports what is left
+    /// Make the safe edits in the text of the model. Each was tried, fixes a finding, and has no rival. Writes the
+    /// model to -o OUT.xml or --in-place, and reports the findings that remain
     #[arg(long)]
     fix: bool,
-    /// Print what --fix changes as a unified diff, and write nothing
+    /// Print the changes of --fix as a unified diff, and write nothing
     #[arg(long, requires = "fix")]
     diff: bool,
     #[command(flatten)]
@@ -80,9 +80,9 @@ pub(crate) struct Args {
 
 #[derive(Clone, Copy)]
 enum Format {
-    /// For people.
+    /// Text for reading.
     Text,
-    /// As the other verbs answer programs.
+    /// The JSON document of all commands.
     Json,
     Other(&'static typelift::findings::Format),
 }
@@ -117,7 +117,7 @@ impl Format {
         }
     }
 
-    /// What is printed around the findings of one file or many.
+    /// Returns the text around the findings of one file or of many.
     fn frame(self, is_single: bool) -> Result<Frame, Failure> {
         match self {
             Self::Json if !is_single => Ok(ARRAY),
@@ -127,12 +127,12 @@ impl Format {
     }
 }
 
-/// Findings that cannot be printed in a format.
+/// Returns the failure for findings that cannot be printed in a format.
 fn unwritten(error: io::Error) -> Failure {
     Failure::new(error.to_string())
 }
 
-/// Findings that an option is about.
+/// Findings that an option selects.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kinds {
     Warnings,
@@ -168,7 +168,7 @@ fn parse_allowed(text: &str) -> Result<Kinds, String> {
     }
 }
 
-/// Says how to have edits made, where some are certain for a model of this text that is refused.
+/// Returns the command that applies safe fixes, if a refused model of this text has some.
 pub(crate) fn suggestion(input: &Input, text: &Arc<String>) -> Option<String> {
     let file = input.as_argument()?;
     let checked = Checking { fix: true, ..Checking::default() }.run(text, &input.open_weights().ok()?);
@@ -180,22 +180,22 @@ pub(crate) fn suggestion(input: &Input, text: &Arc<String>) -> Option<String> {
     Some(format!("`{}` makes {edits} tried\n", shell_command("check", " --fix", file)))
 }
 
-/// How a text differs from what it was.
+/// Returns the differences from the former text.
 fn unified(file: &str, before: &str, after: &str) -> String {
     similar::TextDiff::from_lines(before, after).unified_diff().header(file, file).to_string()
 }
 
-/// What was mended in a file.
+/// The fixes of a file.
 struct Fix {
-    /// Its text before.
+    /// The text before.
     before: Arc<String>,
-    /// What was wrong.
-    mended: Vec<Diagnostic>,
-    /// Whether the effort of one run was spent.
+    /// The findings that were fixed.
+    removed: Vec<Diagnostic>,
+    /// True if the budget of one run was used up.
     is_unfinished: bool,
 }
 
-/// What was found in a file.
+/// Findings of a file.
 struct Outcome {
     count: Count,
     fails: bool,
@@ -224,7 +224,7 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
 }
 
 impl Args {
-    /// Whether standard output is for a model or for what differs in it, not for findings.
+    /// True if standard output is reserved for a model or a diff, not for findings.
     fn keeps_stdout(&self) -> bool {
         self.fix && (self.diff || self.output.is_stdout())
     }
@@ -259,7 +259,7 @@ impl Args {
             }
         }
         if fixes {
-            let fixed = Fix { before, mended: fixed, is_unfinished };
+            let fixed = Fix { before, removed: fixed, is_unfinished };
             outcome.fails |= !self.write(input, &fixed, model.as_ref().zip(target.as_ref()), page)?;
             if self.diff {
                 page.form = Form::Text;
@@ -269,7 +269,7 @@ impl Args {
         Ok(outcome)
     }
 
-    /// The settings of the check of a file.
+    /// Returns the settings of the check of a file.
     fn checking(&self, input: &Input) -> Checking {
         let precision = self.precision.as_deref().and_then(ElementType::from_name);
         let weights = if input.is_stdin() { NeedForWeights::Optional } else { NeedForWeights::of(&input.file) };
@@ -277,8 +277,8 @@ impl Args {
         Checking { target: self.target, precision, device, weights, fix: self.fix }
     }
 
-    /// Writes a mended model, or shows how it differs. Findings make room for it on standard output.
-    /// False if --verify found that it computes something else.
+    /// Writes a fixed model, or shows its differences. Findings move to standard error if the model takes standard
+    /// output. False if --verify found that it computes something else.
     fn write(
         &self,
         input: &Input,
@@ -290,16 +290,16 @@ impl Args {
         if self.keeps_stdout() {
             page.said += &std::mem::take(&mut page.printed);
         }
-        // Each is at its line of the text that the edits before it made.
+        // Each position refers to the text after the edits before it.
         let mut text = fixed.before.to_string();
-        for it in &fixed.mended {
+        for it in &fixed.removed {
             let edits = it.edits().unwrap_or_default();
             let line = edits.first().map_or(1, |edit| edit.span.line_column(&text).0);
             let edit = it.fixes.first().map(ToString::to_string).unwrap_or_default();
             page.said += &format!("{name}:{line}: fixed {}: {edit}\n", it.code);
             text = TextEdit::apply(edits, &text);
         }
-        if fixed.mended.is_empty() {
+        if fixed.removed.is_empty() {
             page.said += &format!("{name}: no edit is safe to make\n");
         }
         if fixed.is_unfinished {

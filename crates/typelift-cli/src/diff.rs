@@ -152,7 +152,7 @@ pub(crate) fn text(diff: &Diff, before: &Path, after: &Path, all: bool, names: &
     head + &outlined(diff, room, names) + &foot
 }
 
-/// The changes to list: the story already names blocks that were added or removed whole.
+/// Returns the changes to list: the story already names blocks that were added or removed whole.
 fn apart(diff: &Diff, all: bool) -> impl Iterator<Item = &Change> {
     diff.changes.iter().filter(move |change| all || !diff.is_of_whole_block(change))
 }

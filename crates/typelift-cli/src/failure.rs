@@ -43,7 +43,7 @@ impl Failure {
         Self::Other { message, help: Some(help), status: Status::Faulty, file: None }
     }
 
-    /// What was asked for does not hold for the model.
+    /// The request does not hold for the model.
     pub(crate) fn refusal(message: String) -> Self {
         Self::Other { message, help: None, status: Status::Faulty, file: None }
     }

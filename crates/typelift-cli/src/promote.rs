@@ -251,7 +251,7 @@ impl Answer {
     }
 }
 
-/// One answer as JSON.
+/// An answer as JSON.
 #[derive(Serialize)]
 struct Record<'a> {
     rules: &'a str,

@@ -158,7 +158,7 @@ fn notes(row: &Row) -> Vec<String> {
         .map(|path| format!("{} × {} → {}", grouped(path.constants as u64), types(path), path.operation))
         .collect();
     if changing.len() > MOST_PATHS {
-        notes.push(format!("{} more ways of weights", changing.len() - MOST_PATHS));
+        notes.push(format!("{} more data paths", changing.len() - MOST_PATHS));
     }
     notes.extend(row.lossy.iter().map(|lossy| {
         format!("{} from {} to {}: {}", count(lossy.count, "Convert"), lossy.from, lossy.to, lossy.loses)

@@ -125,9 +125,9 @@ pub(crate) struct BeforeWriting {
 
 /// Outcome of a comparison before a model is written.
 pub(crate) enum Verdict {
-    /// None was asked for, or the models agree: a remark on that.
+    /// No comparison was requested, or the models agree: a remark on that.
     Agree(Option<String>),
-    /// They differ: the report.
+    /// The models differ: the report.
     Differ(String),
 }
 

@@ -122,9 +122,9 @@ fn is_float(text: &str) -> bool {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Promotion {
-    /// The type that the operands are converted to.
+    /// Returns the type that the operands are converted to.
     pub common: ElementType,
-    /// The type of the result.
+    /// Returns the type of the result.
     pub result: ElementType,
     /// True if the result is weakly typed, which only JAX's results are.
     pub is_weak: bool,

@@ -8,7 +8,7 @@ use crate::{ElementType, Spelling};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Reason {
-    /// A stable word for the reason.
+    /// Returns a stable word for the reason.
     pub code: &'static str,
     /// A sentence in which `{a}` and `{b}` stand for the types and `{rules}` for the system.
     pub message: &'static str,

@@ -462,14 +462,14 @@ impl Model {
             let text =
                 if state.edited { Arc::new(xml::write(&state.model, options)) } else { state.model.source().clone() };
             let checked = Checking { fix: true, ..Checking::default() }.run(&text, state.model.weights());
-            let mended = Diagnostics { file: state.file.clone(), source: text, list: checked.fixed };
-            if !mended.list.is_empty() {
+            let removed = Diagnostics { file: state.file.clone(), source: text, list: checked.fixed };
+            if !removed.list.is_empty() {
                 let (weights, keeper) = (state.model.weights().clone(), state.keeper.clone());
                 let path = state.path.clone();
                 let text = Arc::unwrap_or_clone(checked.text);
                 *state = State::read(state.file.clone(), path, text, || Ok((weights, keeper)))?;
             }
-            printed(&mended, None)
+            printed(&removed, None)
         })
     }
 

@@ -164,7 +164,7 @@ pub use text::xml::ReadError;
 pub use text::{save, xml};
 pub use typelift_promote as promote;
 
-/// The examples of the page of the package, which run as tests.
+/// Examples of the README, which run as tests.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

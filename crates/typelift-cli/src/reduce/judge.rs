@@ -54,7 +54,7 @@ pub(super) trait Wanted: Sync {
         false
     }
 
-    /// Writes what belongs to the result beside it.
+    /// Writes the other files of the result next to it.
     fn save_also(&self, _result: &Model, _path: &Path) -> Result<(), Failure> {
         Ok(())
     }

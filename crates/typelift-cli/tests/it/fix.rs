@@ -24,7 +24,7 @@ const SLIPS: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn a_slip_is_mended_into_what_stood_there() {
+fn a_slip_is_fixed_into_the_original_text() {
     for (from, to) in SLIPS {
         let folder = slipped(from, to);
         let path = folder.path();

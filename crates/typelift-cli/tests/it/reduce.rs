@@ -47,7 +47,7 @@ fn a_command_that_fails_is_kept_failing() {
     let (folder, xml) = model();
     let out = folder.path().join("small.xml");
     let (xml, out) = (xml.to_str().unwrap(), out.to_str().unwrap());
-    // It fails while there is a Softmax that feeds a Tanh.
+    // The command fails while a Softmax feeds a Tanh.
     let script = "if grep -q Softmax $0 && grep -q Tanh $0; then echo crash; exit 3; fi";
     for jobs in ["1", "3"] {
         let run = typelift(&["reduce", xml, "-o", out, "-j", jobs, "--match", "crash", "--", "sh", "-c", script, "{}"]);

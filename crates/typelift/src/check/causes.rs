@@ -500,8 +500,8 @@ impl<'a> Causes<'a> {
         found.retain(|it| it.code != Code::UnknownAttribute || !is_explained(it));
     }
 
-    /// Returns a later operation set whose operation has all attributes and inputs of a layer, which that of the layer
-    /// has not, and where the file says the version.
+    /// Returns a later operation set whose operation has all attributes and inputs of a layer, and the place of its
+    /// version in the file. The layer's own operation lacks one of them.
     fn later_version(&self, layer: &LayerRef) -> Option<(&'a Layer, u8, Span)> {
         let (graph, layer) = self.find(layer)?;
         let inputs = graph.feeds(layer.id()).iter().flatten().count();

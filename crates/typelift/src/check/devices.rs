@@ -316,7 +316,7 @@ impl<'a> View<'a> {
             "Convolution" | "GroupConvolution" | "ConvolutionBackpropData" | "GroupConvolutionBackpropData"
                 if port == 1 =>
             {
-                // Some convolutions of 1×1 become matrix multiplications.
+                // Convolutions of 1×1 can become matrix multiplications.
                 let dims = way.constant.outputs().first()?.shape().to_static()?;
                 let is_point = dims.iter().skip(2).all(|&dim| dim == 1);
                 let data = self.graph.producer(layer.id().input(0)).and_then(|output| self.graph.layer(output.layer));

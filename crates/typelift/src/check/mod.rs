@@ -1,4 +1,4 @@
-//! What OpenVINO accepts silently but is probably a mistake, and what the file demands.
+//! Checks for probable mistakes that OpenVINO accepts silently, and for the release that a file needs.
 
 mod causes;
 mod constants;
@@ -40,13 +40,13 @@ use crate::text::xml;
 /// Limit on the places that one diagnostic points at, and on the unknown attributes reported of one layer.
 const PLACES: usize = 8;
 
-/// Limit on the references of a file that are looked at.
+/// Limit on the references of a file that are checked.
 const MAX_BARE: usize = 1000;
 
-/// What is odd about a model that was read and [inferred](crate::infer()): warnings, each with its layer, its place and what
-/// can be done, and one note on the oldest OpenVINO release that reads it. In the order of the file; bodies included.
+/// Returns warnings about a model that was read and [inferred](crate::infer()), in the order of the file, bodies
+/// included. Each has its layer, its place and help. One note gives the oldest OpenVINO release that reads the model.
 ///
-/// What reading and inference report themselves is not reported again.
+/// Findings of reading and inference are not repeated.
 ///
 /// # Examples
 /// ```
@@ -67,9 +67,8 @@ pub fn check(model: &Model) -> Vec<Diagnostic> {
     Check::new(model, &errors).lints(model)
 }
 
-/// What reading and inference `found` in a model, with what [`check`] adds, in the order in which to read it: errors, then
-/// warnings, then notes, each with causes before what may follow from them. Lints that only follow from an error are left
-/// out.
+/// Adds the findings of [`check`] to those of reading and inference, and sorts them for a reader: errors, warnings,
+/// notes. In each group causes come before consequences. Lints that only follow from an error are dropped.
 #[must_use]
 pub(crate) fn check_after(model: &Model, found: Vec<Diagnostic>) -> Vec<Diagnostic> {
     let mut found = joined(model, found, true);
@@ -77,12 +76,12 @@ pub(crate) fn check_after(model: &Model, found: Vec<Diagnostic>) -> Vec<Diagnost
     found
 }
 
-/// As [`check_after`], but in no order and without notes of its own, for those who only count what is wrong.
+/// Like [`check_after`], but unsorted and without new notes, for callers that only count findings.
 pub(crate) fn faults_after(model: &Model, found: Vec<Diagnostic>) -> Vec<Diagnostic> {
     joined(model, found, false)
 }
 
-/// What was found before with lints, and notes if they are asked for, those with one cause joined.
+/// Adds lints, and notes on request, to earlier findings, and joins findings with the same cause.
 fn joined(model: &Model, mut found: Vec<Diagnostic>, has_notes: bool) -> Vec<Diagnostic> {
     let errors = Errors::new(model, &found);
     let mut check = Check::new(model, &errors);
@@ -93,7 +92,7 @@ fn joined(model: &Model, mut found: Vec<Diagnostic>, has_notes: bool) -> Vec<Dia
         // No release reads it, and types that follow from an error are not those of the model.
         lints.retain(|lint| lint.code != Code::RequiredRelease);
     }
-    // Where an edge is missing or wrong, what it leads to only seems to be unreachable.
+    // A missing or wrong edge makes layers seem unreachable that are not.
     let disconnects = |found: &Diagnostic| match found.code {
         Code::WrongInputCount | Code::UnconnectedInput | Code::InputFedTwice | Code::DuplicateLayerId => true,
         Code::UnknownLayer | Code::UnknownPort => true,
@@ -113,7 +112,8 @@ fn joined(model: &Model, mut found: Vec<Diagnostic>, has_notes: bool) -> Vec<Dia
     found
 }
 
-/// One warning for each operation that OpenVINO does not have: without an extension that provides it, the model does not load.
+/// Returns one warning for each operation that OpenVINO does not have. The model loads only with an extension that
+/// provides it.
 #[must_use]
 pub fn unknown_operations(model: &Model) -> Vec<Diagnostic> {
     let errors = Errors::default();
@@ -130,7 +130,7 @@ pub fn unknown_operations(model: &Model) -> Vec<Diagnostic> {
     check.diagnostics
 }
 
-/// The note on the types that OpenVINO gives inputs and outputs of a version 10 model.
+/// Returns the note on the types that OpenVINO gives inputs and outputs of a version 10 model.
 pub(crate) fn legacy_types(model: &Model) -> Option<Diagnostic> {
     let errors = Errors::default();
     let mut check = Check::new(model, &errors);
@@ -145,24 +145,24 @@ struct Located<'a> {
 }
 
 struct Check<'a> {
-    /// What was found wrong before.
+    /// The errors that reading and inference found.
     errors: &'a Errors<'a>,
     source: &'a str,
-    /// The graph being looked at.
+    /// The graph under check.
     place: Place,
     diagnostics: Vec<Diagnostic>,
     constants: Vec<Constant<'a>>,
     /// The layers of each operation and version that OpenVINO does not have, by name and version.
     unknown_operations: BTreeMap<(&'a str, &'a str), Vec<Located<'a>>>,
     newest: Option<Newest<'a>>,
-    /// Whether a constant does not say where its bytes are.
+    /// True if a constant does not state where its bytes are.
     has_misplaced_constants: bool,
     weights: &'a Weights,
-    /// How many more bytes of constants may be looked through.
+    /// The number of bytes of constants that may still be searched.
     budget: u64,
-    /// Whether inference had the values of constants, so that it found all that OpenVINO finds.
+    /// True if inference had the values of constants, so that it found every error that OpenVINO finds.
     has_values: bool,
-    /// Whether to look for what is worth knowing and not wrong.
+    /// True if notes are wanted.
     has_notes: bool,
 }
 
@@ -247,13 +247,13 @@ impl<'a> Check<'a> {
         LayerRef::of(&self.place, layer)
     }
 
-    /// A diagnostic about a layer of the graph being looked at, without a place.
+    /// Creates a diagnostic for a layer of the graph under check, without a place.
     #[cold]
     fn lint(&self, code: Code, layer: &Layer, message: String) -> Diagnostic {
         Diagnostic { layer: Some(self.reference(layer)), ..Diagnostic::new(code, message) }
     }
 
-    /// The place of `attribute` of the `element` in or of a layer.
+    /// Returns the place of `attribute` of the `element` in or of a layer.
     fn locate(&self, layer: &Layer, element: &str, attribute: &str) -> Span {
         xml::locate(self.source, layer.span().unwrap_or_default(), element, attribute)
     }
@@ -297,7 +297,7 @@ impl<'a> Check<'a> {
                 _ => self.has_misplaced_constants = true,
             }
         }
-        // What the writer adds to any layer is not unknown.
+        // Attributes that the writer adds to any layer are known.
         let is_known =
             |name| operation.attribute(name).is_some() || ["PrimitivesPriority", "alt_width"].contains(&name);
         let unknown: Vec<_> = layer.attributes().iter().map(Attribute::name).filter(|name| !is_known(name)).collect();
@@ -328,8 +328,8 @@ impl<'a> Check<'a> {
         }
     }
 
-    /// One finding for each operation and version that OpenVINO does not have: a warning where an extension can bring it, and
-    /// as `severe` as asked where the version is one of OpenVINO's own sets.
+    /// Reports each operation and version that OpenVINO does not have. The finding is a warning if an extension can
+    /// bring the operation, and has the requested severity if the version is one of OpenVINO's own sets.
     fn report_unknown_operations(&mut self, severe: Severity) {
         for ((ty, version), places) in std::mem::take(&mut self.unknown_operations) {
             let Some(Located { layer, reference }) = places.first() else { continue };
@@ -447,7 +447,7 @@ impl<'a> Check<'a> {
     }
 }
 
-/// Whether a text begins with an entity or a character that XML has.
+/// True if a text begins with an entity or a character that XML permits.
 fn is_entity(text: &str) -> bool {
     let Some((name, _)) = text[1..].split_once(';') else { return false };
     let number = |digits: &str, radix| u32::from_str_radix(digits, radix).is_ok();
@@ -458,18 +458,18 @@ fn is_entity(text: &str) -> bool {
     }
 }
 
-/// Whether a comment, or text that is taken as it is, is open at the end of a text.
+/// True if a comment or a CDATA section is still open at the end of a text.
 fn is_in_comment(before: &str) -> bool {
     let is_open = |start: &str, end: &str| before.rfind(start).is_some_and(|at| !before[at..].contains(end));
     is_open("<!--", "-->") || is_open("<![CDATA[", "]]>")
 }
 
-/// The type that OpenVINO gives an input of a version 10 model.
+/// Returns the type that OpenVINO gives an input of a version 10 model.
 fn legacy_input(ty: ElementType) -> ElementType {
     if ty == ElementType::F16 { ElementType::F32 } else { ty }
 }
 
-/// The type that OpenVINO gives an output of a version 10 model.
+/// Returns the type that OpenVINO gives an output of a version 10 model.
 fn legacy_output(ty: ElementType) -> ElementType {
     match ty {
         ElementType::I32 | ElementType::I64 | ElementType::U32 | ElementType::U64 => ElementType::I32,
@@ -482,11 +482,11 @@ struct Newest<'a> {
     release: Release,
     /// The first layers that require it, each with what does.
     layers: Vec<(Located<'a>, Feature<'a>)>,
-    /// How many more there are.
+    /// The number of further cases.
     more: usize,
 }
 
-/// Whether OpenVINO keeps a layer though nothing uses it. What an operation of an extension does is not known.
+/// True if OpenVINO keeps a layer that nothing uses. Operations of extensions count as kept.
 fn is_kept(layer: &Layer) -> bool {
     match layer.operation() {
         Some(_) => layer.start().is_some(),
@@ -506,7 +506,7 @@ fn mark_upstream(graph: &Graph, from: impl IntoIterator<Item = LayerId>, marked:
     marked.len() - before
 }
 
-/// The values of each key that has several, in their order, the keys in the order of their first.
+/// Returns the values of each key that has several, in their order, the keys in the order of their first.
 fn repeated<K: Eq + Hash + Copy, V>(pairs: impl Iterator<Item = (K, V)>) -> impl Iterator<Item = Vec<V>> {
     let pairs: Vec<_> = pairs.collect();
     let mut seen = HashSet::default();

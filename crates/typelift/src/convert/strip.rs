@@ -14,7 +14,7 @@ use crate::precision::shape_paths;
 /// The values that constants get.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Values {
-    /// Zeros.
+    /// Adds a constant of zeros.
     Zero,
     /// Random numbers, small and finite in every type. Integers that are indices get zeros.
     Random,

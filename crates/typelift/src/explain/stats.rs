@@ -120,7 +120,7 @@ pub struct TypeCount {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct OperationCount {
-    /// The operation as the file spells it.
+    /// The operation, as the file spells it.
     #[serde(rename = "type")]
     pub ty: String,
     /// The count.

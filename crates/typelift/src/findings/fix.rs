@@ -59,7 +59,7 @@ pub enum FixAction {
     Advise(String),
     /// Adds attributes.
     Add {
-        /// Their names, with known values.
+        /// The names of the attributes, with known values.
         attributes: Vec<(String, Option<String>)>,
         /// The element that lacks them.
         to: Owner,

@@ -1,4 +1,4 @@
-//! What is wrong or odd about a model, as data: a stable code, a sentence, the place, the rule and the remedy.
+//! Findings about a model, as data: a stable code, a sentence, the place, the rule and the fixes.
 
 mod about;
 mod document;
@@ -29,7 +29,7 @@ pub use key::{Comparison, FindingKey, Known, Subject};
 pub(crate) use words::list;
 pub use words::{Voice, grouped, reason, shell_command, shell_word};
 
-/// How bad it is.
+/// The severity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
@@ -52,17 +52,17 @@ macro_rules! codes {
             /// Every code.
             pub const ALL: &'static [Code] = &[$(Code::$variant,)*];
 
-            /// The stable word, `unknown-layer`.
+            /// Returns the stable word, `unknown-layer`.
             pub fn name(self) -> &'static str {
                 match self { $(Code::$variant => $name,)* }
             }
 
-            /// What it means, in one sentence.
+            /// Returns the meaning in one sentence.
             pub fn summary(self) -> &'static str {
                 match self { $(Code::$variant => concat!($($doc),*).trim_start(),)* }
             }
 
-            /// How bad every diagnostic of this kind is.
+            /// Returns the severity of every diagnostic with this code.
             pub fn severity(self) -> Severity {
                 match self { $(Code::$variant => Severity::$severity,)* }
             }
@@ -170,7 +170,7 @@ codes! {
     MissingWeights "missing-weights" Warning;
     /// A `&` that does not begin an entity of XML, or a `<` in a name, is kept as text.
     BareAmpersand "bare-ampersand" Warning;
-    /// Legacy metadata beside `rt_info` is dropped.
+    /// Legacy metadata is dropped where the file also has `rt_info`.
     IgnoredMetadata "ignored-metadata" Warning;
     /// OpenVINO calls this promotion safe, although values can be lost.
     LossySafePromotion "lossy-safe-promotion" Warning;
@@ -207,8 +207,8 @@ codes! {
     ConditionType "condition-type" Warning;
     /// Something uses a Result.
     UsedResult "used-result" Warning;
-    /// The port map of a Loop has no entry that says whether to continue, or its slices do not fit, or it feeds a Parameter twice
-    /// or not at all.
+    /// The port map of a Loop is wrong: no entry says if it continues, its slices do not fit, or a Parameter has two
+    /// inputs or none.
     IncompletePortMap "incomplete-port-map" Warning;
     /// A back edge hands on a tensor of another rank than the loop starts from.
     UnstableState "unstable-state" Warning;
@@ -220,7 +220,8 @@ codes! {
     DestroyedValues "destroyed-values" Warning;
     /// Version 10 of the format does not hold what the file had.
     Version10Loss "version-10-loss" Warning;
-    /// What keeps a divisor, a negative power or a logarithm off zero becomes zero, or nearly so, in a narrower type.
+    /// An epsilon that keeps a divisor, a negative power or a logarithm away from zero becomes zero or subnormal in a
+    /// narrower type.
     EpsilonLost "epsilon-lost" Warning;
     /// Exponents that are summed up get beyond the largest number of a narrower type.
     ExponentOverflow "exponent-overflow" Warning;
@@ -255,11 +256,11 @@ impl Serialize for Code {
     }
 }
 
-/// The layer a diagnostic is about.
+/// The layer of a diagnostic.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[non_exhaustive]
 pub struct LayerRef {
-    /// Its number in the file.
+    /// The layer's id in the file.
     pub id: LayerId,
     /// The name.
     pub name: String,
@@ -279,18 +280,18 @@ impl LayerRef {
         Self::named(place, layer.id(), layer.name())
     }
 
-    /// As [`of`](Self::of), for a layer that is not read yet.
+    /// Like [`of`](Self::of), for a layer that is not read yet.
     pub(crate) fn named(place: &Place, id: LayerId, name: &str) -> Self {
         Self { id, name: name.to_owned(), place: place.clone() }
     }
 
-    /// The names of the bodies it lies in, outermost first: `loop/body`; empty in the model's own graph.
+    /// Returns the names of the bodies it lies in, outermost first: `loop/body`; empty in the model's own graph.
     #[must_use]
     pub fn path(&self) -> &str {
         self.place.path()
     }
 
-    /// Its name, after those of the bodies that it is in: `loop/body/add`.
+    /// Returns the layer's name after the names of the bodies around it: `loop/body/add`.
     #[must_use]
     pub fn full_name(&self) -> String {
         self.place.path_to(&self.name)
@@ -303,7 +304,7 @@ impl LayerRef {
 pub struct Label {
     /// The bytes it points at.
     pub span: Span,
-    /// What is there.
+    /// The text at the place.
     pub message: String,
 }
 
@@ -313,9 +314,9 @@ pub struct Label {
 pub struct Related {
     /// The layer that produces the tensor.
     pub layer: LayerRef,
-    /// Its bytes.
+    /// The byte range.
     pub span: Span,
-    /// The element type of the tensor.
+    /// Returns the element type of the tensor.
     pub element_type: ElementType,
     /// The shape of the tensor.
     pub shape: Shape,
@@ -323,25 +324,25 @@ pub struct Related {
     pub operation: String,
     /// The input of the layer with the diagnostic that the tensor comes in at.
     pub input: usize,
-    /// What the input is to its operation, where that is the point: `the trip count`.
+    /// The role of the input in its operation, if it matters: `the trip count`.
     pub role: Option<&'static str>,
 }
 
-/// One error, warning or note about a model.
+/// An error, warning or note about a model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Diagnostic {
-    /// How bad it is.
+    /// The severity.
     pub severity: Severity,
     /// The stable word for its kind.
     pub code: Code,
     /// The subject as data.
     pub about: Box<About>,
-    /// What is wrong, one sentence without a full stop.
+    /// The message, one sentence without a full stop.
     pub message: String,
-    /// The layer it is about.
+    /// The layer.
     pub layer: Option<LayerRef>,
-    /// The place it is about first, then others that explain it.
+    /// The places: first that of the finding, then others that explain it.
     pub labels: Vec<Label>,
     /// The tensors that led to it, with their producers.
     pub related: Vec<Related>,
@@ -349,12 +350,12 @@ pub struct Diagnostic {
     pub notes: Vec<String>,
     /// The layers that do not accept what this one gives, where that is how the mistake shows.
     pub consequences: Vec<LayerRef>,
-    /// What can be done, the likeliest first.
+    /// The fixes, most likely first.
     pub fixes: Vec<Fix>,
 }
 
 impl Diagnostic {
-    /// A diagnostic of `code`'s severity that says `message`, without a place.
+    /// Creates a diagnostic of `code`'s severity that says `message`, without a place.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
         Self {
             severity: code.severity(),
@@ -370,7 +371,7 @@ impl Diagnostic {
         }
     }
 
-    /// The same, pointing also at `span`; the first label is the main one.
+    /// Returns the same, pointing also at `span`; the first label is the main one.
     #[must_use]
     pub fn at(mut self, span: Span, message: impl Into<String>) -> Self {
         // Most have one of each, and a misshapen file has many findings.
@@ -379,7 +380,7 @@ impl Diagnostic {
         self
     }
 
-    /// The same, with a fact that led to it.
+    /// Returns the same, with a fact that led to it.
     #[must_use]
     pub fn note(mut self, note: impl Into<String>) -> Self {
         self.notes.reserve_exact(1);
@@ -387,39 +388,39 @@ impl Diagnostic {
         self
     }
 
-    /// The same, about this.
+    /// Returns the same, about this.
     #[must_use]
     pub fn about(mut self, about: About) -> Self {
         self.about = Box::new(about);
         self
     }
 
-    /// Whether OpenVINO refuses the model for it.
+    /// True if OpenVINO refuses the model because of this finding.
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error
     }
 }
 
-/// All that was found in one model, with the text that the spans point into.
+/// All findings of one model, with the text into which their spans point.
 ///
 /// As an error it prints one line a diagnostic, `FILE:LINE:COLUMN: error[CODE]: MESSAGE`.
 #[derive(Clone, Default)]
 pub struct Diagnostics {
-    /// What to call the source: a path, or `<stdin>`.
+    /// The name of the source: a path, or `<stdin>`.
     pub file: String,
-    /// The text.
+    /// Returns the text.
     pub source: Arc<String>,
-    /// What was found, in the order of the file.
+    /// The findings, in the order of the file.
     pub list: Vec<Diagnostic>,
 }
 
 impl Diagnostics {
-    /// An empty list for `source`, which came from `file`.
+    /// Creates an empty list for `source`, which came from `file`.
     pub fn new(file: impl AsRef<Path>, source: Arc<String>) -> Self {
         Self { file: file.as_ref().display().to_string(), source, list: Vec::new() }
     }
 
-    /// Whether OpenVINO refuses the model.
+    /// True if OpenVINO refuses the model.
     pub fn has_errors(&self) -> bool {
         self.list.iter().any(Diagnostic::is_error)
     }

@@ -16,7 +16,7 @@ pub(crate) type Alignments = HashMap<LayerId, Alignment>;
 pub(crate) struct Alignment {
     /// The positions with their new types.
     pub(crate) inputs: SmallVec<[(usize, ElementType); 2]>,
-    /// Why, as a clause.
+    /// The reason, as a clause.
     pub(crate) reason: String,
     /// True if OpenVINO also reads the layer without it.
     pub(crate) optional: bool,

@@ -548,7 +548,7 @@ impl Operation {
     }
 }
 
-/// Every row, family by family.
+/// Returns every row, family by family.
 static ROWS: LazyLock<Vec<&'static Operation>> = LazyLock::new(|| FAMILIES.iter().copied().flatten().collect());
 
 /// Returns every row, family by family.

@@ -263,7 +263,7 @@ pub struct Requirement<'a> {
 pub enum Feature<'a> {
     /// The operation of a layer, in its operation set.
     Operation {
-        /// The operation as the file spells it.
+        /// The operation, as the file spells it.
         ty: &'a str,
         /// The operation set.
         version: &'a str,

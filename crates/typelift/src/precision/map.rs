@@ -33,7 +33,7 @@ pub enum TypeMapError {
     /// The element type does not exist.
     #[error("`{name}` is not an element type{}", .meant.map(|ty| format!("; did you mean {ty}?")).unwrap_or_default())]
     UnknownType {
-        /// The text.
+        /// Returns the text.
         name: String,
         /// The type that was probably meant.
         meant: Option<ElementType>,

@@ -7,7 +7,7 @@ use typelift_promote::ElementType;
 
 use super::build::{Added, Build, Matched};
 use super::losses::Losses;
-use super::matching::{self, Bindings, Bound, Look, Subject};
+use super::matching::{self, Bindings, Bound, Depth, Subject};
 use super::roots::Limits;
 use super::term::{LayerTerm, Name, Side, TermKind};
 use super::{Match, New, Pattern, Replacement, Report, RewriteError, Right, Rule, Site, known, normal, pieces, values};
@@ -214,7 +214,7 @@ fn may_match(model: &Model, rules: &[Rule]) -> bool {
             let subject = Subject::new(graph, model.weights()).before_inference();
             let fits = |layer: &Layer| {
                 let mut patterns = index.of(layer).map(|at| &rules[at].pattern);
-                patterns.any(|pattern| matching::at(&subject, pattern, layer, Look::Structure).is_some())
+                patterns.any(|pattern| matching::at(&subject, pattern, layer, Depth::Structure).is_some())
             };
             !index.by_operation.is_empty() && graph.unordered().any(fits)
         })
@@ -397,7 +397,7 @@ fn find(model: &Model, graph: &Graph, index: &Index, place: &Place, memory: &Mem
             if memory.is_settled(place, id, rule) {
                 continue;
             }
-            let bound = matching::at(&subject, &index.rules[rule].pattern, layer, Look::Whole);
+            let bound = matching::at(&subject, &index.rules[rule].pattern, layer, Depth::Whole);
             let limit = subject.limit.take();
             let Some(bound) = bound else {
                 limit.into_iter().for_each(|reason| memory.limits.note(rule, LayerRef::of(place, layer), reason));
@@ -508,7 +508,7 @@ fn random_sources(graph: &Graph) -> HashSet<LayerId> {
     found
 }
 
-/// One round of applications.
+/// A round of applications.
 struct Sweep<'s> {
     rules: &'s [Rule],
     refusal: OnRefusal,

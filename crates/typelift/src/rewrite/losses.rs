@@ -60,7 +60,7 @@ impl Losses {
         };
         let values =
             if count == 1 { "1 value of a new constant is" } else { &format!("{count} values of a new constant are") };
-        format!("{values} {what}, unlike those that it is made of; `allow overflow` lifts that")
+        format!("{values} {what}, unlike those from which it is computed; `allow overflow` lifts that")
     }
 
     /// Counts one result of arithmetic in a floating-point type.

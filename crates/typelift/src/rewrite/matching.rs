@@ -254,7 +254,7 @@ pub(super) fn small_constant(layer: &Layer, weights: &Weights) -> Option<Array> 
 
 /// Level of detail of a match.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Look {
+pub(super) enum Depth {
     /// Every requirement of a rule.
     Whole,
     /// The requirements that can be checked before types and shapes are inferred.
@@ -262,22 +262,22 @@ pub(super) enum Look {
 }
 
 /// Matches a pattern with its root at this layer, and returns the bindings.
-pub(super) fn at(subject: &Subject, pattern: &Pattern, layer: &Layer, look: Look) -> Option<Bindings> {
-    let mut search = Search::new(subject, pattern, look, false);
+pub(super) fn at(subject: &Subject, pattern: &Pattern, layer: &Layer, depth: Depth) -> Option<Bindings> {
+    let mut search = Search::new(subject, pattern, depth, false);
     search.run(layer).then_some(search.bound)
 }
 
 /// Returns the reason why the pattern does not match there; `None` if it does.
 pub(super) fn miss(subject: &Subject, pattern: &Pattern, layer: &Layer) -> Option<Miss> {
-    let mut search = Search::new(subject, pattern, Look::Whole, true);
+    let mut search = Search::new(subject, pattern, Depth::Whole, true);
     if search.run(layer) { None } else { search.miss }
 }
 
-/// One attempt to match a pattern.
+/// An attempt to match a pattern.
 pub(super) struct Search<'a> {
     pub(super) subject: &'a Subject<'a>,
     pub(super) pattern: &'a Pattern,
-    pub(super) look: Look,
+    pub(super) depth: Depth,
     pub(super) explains: bool,
     pub(super) bound: Bindings,
     /// The goals that remain, the next one last.
@@ -289,13 +289,13 @@ pub(super) struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    fn new(subject: &'a Subject<'a>, pattern: &'a Pattern, look: Look, explains: bool) -> Self {
+    fn new(subject: &'a Subject<'a>, pattern: &'a Pattern, depth: Depth, explains: bool) -> Self {
         let bound = Bindings {
             names: SmallVec::from_elem(None, pattern.names.len()),
             variables: SmallVec::from_elem(None, pattern.variables.len()),
             layers: SmallVec::new(),
         };
-        Self { subject, pattern, look, explains, bound, goals: SmallVec::new(), progress: 0, steps: 0, miss: None }
+        Self { subject, pattern, depth, explains, bound, goals: SmallVec::new(), progress: 0, steps: 0, miss: None }
     }
 
     pub(super) fn side(&self) -> &'a Side {
@@ -541,7 +541,7 @@ impl<'a> Search<'a> {
     fn meets_constraints(&mut self, at: usize, tensor: Output) -> bool {
         let term = &self.side().terms[at];
         let asks = !term.element_types.is_empty() || term.type_variable.is_some() || term.shape.is_some();
-        if self.look == Look::Structure || !asks {
+        if self.depth == Depth::Structure || !asks {
             return true;
         }
         let Some(port) = self.subject.graph.output(tensor) else { return false };
@@ -694,7 +694,7 @@ impl<'a> Search<'a> {
             }
         }
         if self.pattern.links.is_empty() || self.is_free_of_cycles(&roots) {
-            self.look == Look::Structure || self.meets_conditions()
+            self.depth == Depth::Structure || self.meets_conditions()
         } else {
             let root = self.side().terms[self.side().roots[0]].span.clone();
             self.refuse_late(1, root, || "one of the roots is computed from another".to_owned())

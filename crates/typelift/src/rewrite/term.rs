@@ -251,7 +251,7 @@ fn is_half(value: f64) -> bool {
     crate::ops::values::array::round(ElementType::F16, value) == value
 }
 
-/// One of several alternatives, with the settings that hold for it.
+/// An alternative, with the settings that hold for it.
 #[derive(Clone, Debug)]
 pub(crate) struct Branch {
     pub(crate) term: usize,
@@ -334,7 +334,7 @@ pub(crate) enum Function {
     /// Conversion to the type that this variable is bound to.
     ConvertTo(usize),
     Rank,
-    /// The number of elements.
+    /// Returns the number of elements.
     Size,
     Dim,
     Shape,

@@ -58,7 +58,8 @@ pub enum NeedForWeights {
 }
 
 impl NeedForWeights {
-    /// The need of the `.xml` at a path. Several models can share one `.bin`: `bert.lowered.xml` and `bert.bin`.
+    /// Returns the need of the `.xml` at a path. Several models can share one `.bin`: `bert.lowered.xml` and
+    /// `bert.bin`.
     #[must_use]
     pub fn of(file: &Path) -> Self {
         let stem = file.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
@@ -99,9 +100,9 @@ impl Checking {
     #[must_use]
     pub fn check_read(&self, mut model: Option<Model>, mut found: Vec<Diagnostic>, text: Arc<String>) -> Checked {
         if let (true, Some(model)) = (self.fix, &model) {
-            let Fixed { text, model, mended, mut left, is_unfinished } = fix(&text, model.weights());
+            let Fixed { text, model, removed, mut left, is_unfinished } = fix(&text, model.weights());
             self.complete(model.as_ref(), &mut left);
-            return Checked { model, findings: left, text, fixed: mended, is_unfinished };
+            return Checked { model, findings: left, text, fixed: removed, is_unfinished };
         }
         if let Some(model) = &mut model {
             infer_read(model, &mut found);

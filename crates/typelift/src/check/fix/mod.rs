@@ -1,8 +1,8 @@
 //! Remedies: changes of the text that were tried before they are offered.
 //!
-//! Candidates come from what the file shows: what its ports declare, how other layers of the same operation are written, other
-//! revisions of the operation, names that are spelled nearly so, tensors that nothing uses. Each is applied to the text in
-//! memory, which is read, inferred and checked again.
+//! Candidates come from the file: its ports' declarations, other layers of the same operation, other revisions of the
+//! operation, names with similar spelling, and unused tensors. Each candidate is applied to the text in memory, and the
+//! result is read, inferred and checked.
 
 mod actions;
 mod checking;
@@ -35,41 +35,42 @@ use crate::findings::{
 use crate::model::graph::{Direction, Graph, Model, OutputPort};
 use crate::model::weights::Weights;
 
-/// How many findings of a model are looked at, and how many candidates of each are tried.
+/// Limits on the findings of a model for which edits are tried, and on the candidates per finding.
 const FINDINGS: usize = 8;
 const TRIALS: usize = 40;
 /// A text with more findings than this is more than a slip away from a sound one, and each trial would hold as many.
 const MOST_FINDINGS: usize = 500;
-/// How many bytes of text all trials of a model may read together, and how often the text of a large model at least.
+/// Limit on the bytes of text that all trials of a model read together, and the minimum number of trials for a large
+/// model.
 const EFFORT: usize = 16 << 20;
 const LEAST_TRIALS: usize = 6;
-/// How often the effort of one look all looks together may take that make edits in a text.
+/// Limit for all rounds of edits, as a multiple of the effort of one round.
 const LOOKS: usize = 2;
-/// How many consequences of a finding are shown with it.
+/// Limit on the consequences that are shown with a finding.
 const CONSEQUENCES: usize = 4;
-/// How many possibilities are named where none is certain.
+/// Limit on the possible fixes that are named if no fix is safe.
 const NAMED: usize = 4;
 
 /// Adds remedies to what was found in a model that was read and inferred: edits of its text that were applied in memory, read,
 /// inferred and checked.
 ///
-/// One is certain if with it the finding is gone, nothing new is wrong, no port deviates from what the file declares that did
-/// not before, and nothing else that was tried does as well. Otherwise several are named as possibilities, or none. The
-/// effort is bounded, however large the model is.
+/// A fix is safe if the finding disappears, no finding is new, no further port deviates from its declaration, and no
+/// other candidate does as well. If no fix is safe, several are named as possibilities, or none. The effort is bounded
+/// for models of any size.
 pub(crate) fn offer_edits(model: &Model, found: &mut Vec<Diagnostic>) {
-    if let Some(mut mender) = Mender::new(model, found, &mut effort(&model.source)) {
-        mender.mend(found);
+    if let Some(mut search) = Search::new(model, found, &mut effort(&model.source)) {
+        search.find_fixes(found);
     }
 }
 
-/// How many bytes of text all trials of a text may read together.
+/// Returns the limit on the bytes of text that all trials of a text read together.
 fn effort(source: &str) -> usize {
     EFFORT.max(LEAST_TRIALS * source.len())
 }
 
 /// Makes one finding of all that goes with the edits of one; gives the positions of the others.
 fn join(found: &mut [Diagnostic], at: usize, fixed: &HashSet<FindingKey>) -> Vec<usize> {
-    let follows = |&other: &usize| other != at && is_mendable(&found[other]) && fixed.contains(&found[other].key());
+    let follows = |&other: &usize| other != at && is_fixable(&found[other]) && fixed.contains(&found[other].key());
     let others: Vec<_> = (0..found.len()).filter(follows).collect();
     let severity = others.iter().map(|&other| found[other].severity).max();
     let count = others.len();
@@ -87,28 +88,28 @@ fn join(found: &mut [Diagnostic], at: usize, fixed: &HashSet<FindingKey>) -> Vec
     others
 }
 
-/// Makes the certain edits of a text, look after look, until none is left; gives the text with them, the findings that they
-/// mended, and those that are left.
+/// Makes safe edits in a text, round after round, until none is left. Returns the new text, the findings that were
+/// fixed, and those that remain.
 fn fix(source: &Arc<String>, weights: &Weights) -> Fixed {
     let mut fixed =
-        Fixed { text: source.clone(), model: None, mended: Vec::new(), left: Vec::new(), is_unfinished: false };
+        Fixed { text: source.clone(), model: None, removed: Vec::new(), left: Vec::new(), is_unfinished: false };
     let mut rest = LOOKS * effort(source);
     // Each look leaves fewer findings than the one before, or is the last.
     loop {
-        // It tries what it tries where nothing is to be written.
+        // Each round tries the same edits as a check that writes nothing.
         let mut budget = rest.min(effort(source));
         let is_short = budget < effort(source);
         rest -= budget;
         let (model, mut found) = examine(&fixed.text, weights);
         fixed.model = model;
-        let mut mender = fixed.model.as_ref().and_then(|model| Mender::new(model, &found, &mut budget));
-        if let Some(mender) = &mut mender {
-            mender.mend(&mut found);
-            fixed.is_unfinished = is_short && mender.is_spent;
+        let mut search = fixed.model.as_ref().and_then(|model| Search::new(model, &found, &mut budget));
+        if let Some(search) = &mut search {
+            search.find_fixes(&mut found);
+            fixed.is_unfinished = is_short && search.is_spent;
         }
         let mut certain: Vec<_> = found.iter().filter(|it| it.edits().is_some()).cloned().collect();
         fixed.left = found;
-        let Some(mender) = mender.filter(|_| !certain.is_empty()) else { return fixed };
+        let Some(search) = search.filter(|_| !certain.is_empty()) else { return fixed };
         let apply = |these: &[Diagnostic]| {
             let edits: Vec<_> = these.iter().filter_map(Diagnostic::edits).flatten().cloned().collect();
             Arc::new(TextEdit::apply(&edits, &fixed.text))
@@ -116,27 +117,27 @@ fn fix(source: &Arc<String>, weights: &Weights) -> Fixed {
         let mut text = apply(&certain);
         // Each was tried alone: together they may do worse.
         let targets: HashSet<FindingKey> = certain.iter().map(Diagnostic::key).collect();
-        if certain.len() > 1 && Soundness::without(&targets, &mender.before, &text, weights).is_none() {
+        if certain.len() > 1 && Soundness::without(&targets, &search.before, &text, weights).is_none() {
             certain.truncate(1);
             text = apply(&certain);
         }
         rest += budget;
         fixed.text = text;
-        fixed.mended.append(&mut certain);
+        fixed.removed.append(&mut certain);
     }
 }
 
-/// A text with what is certain mended.
+/// A text in which the safe edits were made.
 struct Fixed {
-    /// The text.
+    /// Returns the text.
     text: Arc<String>,
     /// The model of the text, as inference leaves it; none where there is none to be made out.
     model: Option<Model>,
-    /// What was mended, each at its place in the text that it was found in.
-    mended: Vec<Diagnostic>,
-    /// What is left.
+    /// The findings that were fixed, with places in the text of their round.
+    removed: Vec<Diagnostic>,
+    /// The findings that remain.
     left: Vec<Diagnostic>,
-    /// Whether the effort was spent before all was tried that is tried of a text, so that fixing this text may go on.
+    /// True if the limit ended the search early, so that another run may fix more.
     is_unfinished: bool,
 }
 
@@ -163,8 +164,8 @@ const WHOLE: &[Code] = &[
 const WEIGHTS: &[Code] =
     &[Code::InvalidConstant, Code::WrongWeights, Code::OverlappingConstants, Code::InvalidValue, Code::ShapeMismatch];
 
-/// Whether a finding can come of a slip in the text.
-fn is_mendable(it: &Diagnostic) -> bool {
+/// True if a typing mistake in the text can cause a finding.
+fn is_fixable(it: &Diagnostic) -> bool {
     let is_other = matches!(
         it.code,
         Code::NewerThanTarget
@@ -194,8 +195,8 @@ fn is_mendable(it: &Diagnostic) -> bool {
     it.severity > Severity::Note && !is_other
 }
 
-/// Whether remedies are named of which none is certain: where OpenVINO takes the file, what is merely possible is worth a word
-/// only if the file contradicts itself.
+/// True if possible fixes are named when none is safe. For a file that OpenVINO accepts, they are named only if the
+/// file contradicts itself.
 fn is_worth_naming(it: &Diagnostic) -> bool {
     it.is_error() || CONTRADICTIONS.contains(&it.code)
 }
@@ -206,7 +207,7 @@ fn offer(it: &mut Diagnostic, source: &str, tried: Vec<Fix>) {
         [] => {}
         [only] if only.applicability == Applicability::Safe => {
             it.replace_help(vec![only.clone()]);
-            // Where the edits are elsewhere, that is where the mistake is.
+            // The mistake is at the edits if they are on other lines.
             let line = |span: Span| source.get(..span.start as usize).unwrap_or_default().rfind('\n');
             for edit in it.edits().unwrap_or_default().to_vec() {
                 if it.labels.iter().all(|label| line(label.span) != line(edit.span)) {
@@ -224,12 +225,12 @@ fn offer(it: &mut Diagnostic, source: &str, tried: Vec<Fix>) {
     }
 }
 
-struct Mender<'a> {
+struct Search<'a> {
     model: &'a Model,
     before: Soundness,
-    /// How many more bytes may be read.
+    /// The number of bytes that may still be read.
     budget: &'a mut usize,
-    /// Whether something was not tried because there were no more.
+    /// True if the limit prevented a trial.
     is_spent: bool,
 }
 
@@ -239,21 +240,21 @@ struct Accepted {
     evidence: Evidence,
     faults: usize,
     change: Change,
-    /// What the trial left.
+    /// The state of the text after the trial.
     after: Soundness,
 }
 
-impl<'a> Mender<'a> {
-    /// A mender of what was found in a model; none where there is nothing to mend, or too much.
+impl<'a> Search<'a> {
+    /// Starts a search for fixes; `None` if there is nothing to fix, or too much.
     fn new(model: &'a Model, found: &[Diagnostic], budget: &'a mut usize) -> Option<Self> {
-        let mendable = found.iter().filter(|it| is_mendable(it)).count();
-        let is_few = (1..=MOST_FINDINGS).contains(&mendable);
+        let fixable = found.iter().filter(|it| is_fixable(it)).count();
+        let is_few = (1..=MOST_FINDINGS).contains(&fixable);
         is_few.then(|| Self { model, before: Soundness::new(model, found), budget, is_spent: false })
     }
 
     /// Adds remedies until the budget is spent.
-    fn mend(&mut self, found: &mut Vec<Diagnostic>) {
-        let places: Vec<_> = (0..found.len()).filter(|&at| is_mendable(&found[at])).take(FINDINGS).collect();
+    fn find_fixes(&mut self, found: &mut Vec<Diagnostic>) {
+        let places: Vec<_> = (0..found.len()).filter(|&at| is_fixable(&found[at])).take(FINDINGS).collect();
         let mut gone = HashSet::default();
         for at in places {
             if gone.contains(&at) {
@@ -272,7 +273,7 @@ impl<'a> Mender<'a> {
         }
         let mut at = 0..;
         found.retain(|_| at.next().is_none_or(|at| !gone.contains(&at)));
-        // What is certain to be wrong comes before what may follow from it.
+        // Errors come before findings that may be consequences.
         found.sort_by_key(|it| (std::cmp::Reverse(it.severity), it.edits().is_none()));
     }
 
@@ -302,16 +303,16 @@ impl<'a> Mender<'a> {
             it.labels.iter().any(|label| label.span.start <= edit.span.start && edit.span.end <= label.span.end)
         };
         candidates.sort_by_key(|candidate| (candidate.evidence, !candidate.edits.iter().any(points)));
-        // How many of the best are shown if none is certain; two show that none is.
+        // The number of fixes that are shown if none is safe; two are enough to show that none is.
         let most = if is_worth_naming(it) { NAMED } else { 2 };
         let mut seen = HashSet::default();
         let mut accepted = Vec::<Accepted>::new();
         let mut complete = true;
         for (trials, Candidate { edits, evidence, change }) in candidates.into_iter().enumerate() {
-            // What is nearly so written, or used by nothing else, needs no comparison with what is merely possible.
+            // A candidate with a similar spelling or an unused target is not compared with weaker candidates.
             let is_settled = accepted.iter().any(|it| it.evidence <= Evidence::Unused && evidence > it.evidence);
             let whole = accepted.iter().filter(|it| it.evidence < Evidence::Part);
-            // What comes later is no likelier, and does no better where nothing is left to be mended.
+            // Later candidates are weaker, and cannot do better if no fault is left.
             let is_decided = whole.clone().filter(|it| it.faults == 0).count() >= most;
             let is_outdone = evidence == Evidence::Part && whole.count() > 0;
             if is_settled || is_decided || is_outdone {
@@ -359,7 +360,7 @@ impl<'a> Mender<'a> {
         (accepted.into_iter().map(|it| Fix::edit(source, home, it.edits, proof.clone())).collect(), fixed)
     }
 
-    /// Returns the proof that the only accepted candidate is what was meant.
+    /// Returns the proof that the only accepted candidate is right.
     fn prove(&self, it: &Diagnostic, accepted: &Accepted) -> Option<Proof> {
         let graph = self.graph_of(it)?;
         let edges = site::edges(&self.model.source, graph);
@@ -367,19 +368,19 @@ impl<'a> Mender<'a> {
         case.prove(&accepted.change, &accepted.after)
     }
 
-    /// The graph that a finding is in.
+    /// Returns the graph that a finding is in.
     fn graph_of(&self, it: &Diagnostic) -> Option<&'a Graph> {
         let located = it.layer.as_ref().and_then(|layer| site::find(self.model, layer)).map(|(graph, _)| graph);
         located.or_else(|| Some(site::graph_at(self.model, it.labels.first()?.span)))
     }
 
-    /// What may have been meant where something was found.
+    /// Returns the probable intentions at the place of a finding.
     fn candidates(&self, it: &Diagnostic) -> Vec<Candidate> {
         let model = self.model;
         let places: Vec<Span> = it.labels.iter().map(|label| label.span).collect();
         let mut found = wiring::ids_in_guise(&model.source, &places);
         let located = it.layer.as_ref().and_then(|layer| site::find(model, layer));
-        // That a layer names no operation changes with that name and its version alone.
+        // Only the name and version of a layer can correct an unknown operation.
         if matches!(it.code, Code::UnknownOperation | Code::MisnamedOperation | Code::WrongOpset) {
             let site = located.and_then(|(graph, layer)| Site::new(model, graph, &[], layer));
             return site.map_or(found, |site| site.operations());
@@ -426,7 +427,7 @@ impl<'a> Mender<'a> {
         found
     }
 
-    /// The ports that a finding points at, saying what their tensors are.
+    /// Returns the ports that a finding points at, saying what their tensors are.
     fn ports_at(&self, it: &Diagnostic, site: &Site) -> Vec<Candidate> {
         let mut found = Vec::new();
         for direction in [Direction::Input, Direction::Output] {
@@ -441,7 +442,7 @@ impl<'a> Mender<'a> {
                 let is_meant = it.labels.iter().any(|label| holds(label.span));
                 let output = output.filter(|_| is_meant);
                 let edits = output.and_then(|output| site.refresh(direction, at, output));
-                // What a tensor is that a port does not expect may follow from an error.
+                // An unexpected tensor at a port may be the consequence of an error.
                 let may_follow = !it.is_error() && self.before.has_errors();
                 let evidence = if site.is_misread() || may_follow { Evidence::Part } else { Evidence::File };
                 let precision = tag.value(site.source(), "precision");
@@ -456,7 +457,7 @@ impl<'a> Mender<'a> {
         found
     }
 
-    /// What may have been meant in the layer of a finding.
+    /// Returns the probable intentions in the layer of a finding.
     fn of_layer(&self, it: &Diagnostic, site: &Site) -> Vec<Candidate> {
         let mut found = Vec::new();
         let named = match &*it.about {

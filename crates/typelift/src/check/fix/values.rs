@@ -56,7 +56,7 @@ impl Site<'_> {
             let assumed = assumed.filter(|value| of_table.iter().any(|it| it == value));
             values.extend(near);
             values.extend(assumed.map(|value| (Evidence::Unused, value.to_owned())));
-            values.extend(self.sister_values(row.name).into_iter().map(|value| (Evidence::File, value)));
+            values.extend(self.sibling_values(row.name).into_iter().map(|value| (Evidence::File, value)));
             values.extend(of_table.into_iter().take(FROM_TABLE).map(|value| (Evidence::Table, value)));
             if row.name == VARIABLE {
                 found.extend(self.lone_variables(written.unwrap_or_default()));
@@ -254,10 +254,10 @@ impl Site<'_> {
     }
 
     /// Returns the values of an attribute in layers of the same operation, most frequent first.
-    fn sister_values(&self, name: &str) -> Vec<String> {
+    fn sibling_values(&self, name: &str) -> Vec<String> {
         let mut counts = BTreeMap::<&str, usize>::new();
-        for sister in self.sisters() {
-            *counts.entry(sister.attribute(name).unwrap_or_default()).or_default() += 1;
+        for sibling in self.siblings() {
+            *counts.entry(sibling.attribute(name).unwrap_or_default()).or_default() += 1;
         }
         let mut values: Vec<_> = counts.into_iter().filter(|(value, _)| !value.is_empty()).collect();
         values.sort_by_key(|&(_, count)| std::cmp::Reverse(count));
@@ -275,7 +275,7 @@ impl Site<'_> {
             LayerKind::ReadValue => LayerKind::Assign,
             _ => return Vec::new(),
         };
-        let taken: Vec<_> = self.sisters().filter_map(|sister| sister.attribute(VARIABLE)).collect();
+        let taken: Vec<_> = self.siblings().filter_map(|sibling| sibling.attribute(VARIABLE)).collect();
         let partners = self.graph.unordered().filter(|layer| ops::kind(layer) == partner);
         let name = |layer: &Layer| layer.attribute(VARIABLE).unwrap_or_default().to_owned();
         let mut lone: Vec<_> = partners.map(|layer| (name(layer), layer)).collect();
@@ -292,9 +292,9 @@ impl Site<'_> {
     }
 
     /// Returns the other layers of the same operation in the graph.
-    fn sisters(&self) -> impl Iterator<Item = &Layer> {
-        let is_sister = |layer: &&Layer| layer.ty() == self.layer.ty() && layer.id() != self.layer.id();
-        self.graph.unordered().filter(is_sister)
+    fn siblings(&self) -> impl Iterator<Item = &Layer> {
+        let is_sibling = |layer: &&Layer| layer.ty() == self.layer.ty() && layer.id() != self.layer.id();
+        self.graph.unordered().filter(is_sibling)
     }
 
     /// Other names for attributes that the operation does not have, and the file without them.
@@ -329,7 +329,7 @@ impl Site<'_> {
     pub(super) fn operations(&self) -> Vec<Candidate> {
         let mut found = Vec::new();
         if let Some(span) = self.head("version") {
-            let of_sisters: Vec<_> = self.sisters().map(Layer::version).collect();
+            let of_sisters: Vec<_> = self.siblings().map(Layer::version).collect();
             let rows = ops::revisions(self.layer.ty()).iter();
             let mut sets: Vec<_> = rows.clone().filter_map(|row| row.opsets().next()).collect();
             sets.sort_unstable_by(|a, b| b.cmp(a));

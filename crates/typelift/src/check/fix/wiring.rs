@@ -20,7 +20,7 @@ const PRODUCERS: usize = 8;
 /// Limit on the inputs of a layer for which producers are tried: each is compared with every tensor of the graph.
 const INPUTS: usize = 64;
 /// Limit on the layers of the same operation whose producers are compared.
-const SISTERS: usize = 1000;
+const SIBLINGS: usize = 1000;
 
 impl Site<'_> {
     /// Other edges into the layer: from tensors that are what its ports declare, exchanged, or added.
@@ -239,11 +239,11 @@ fn producers(
     let users: HashSet<u64> = edges.iter().map(|edge| edge.from.0).collect();
     let given: HashSet<String> = layer.output_names().map(split_names).unwrap_or_default().into_iter().collect();
     let (mut same, mut distances) = (HashMap::<Output, usize>::new(), HashMap::<(i128, usize), usize>::new());
-    let is_sister = |it: &&Layer| it.ty() == layer.ty() && it.id() != layer.id();
-    for sister in graph.unordered().filter(is_sister).take(SISTERS) {
-        let Some((source, port)) = graph.feeds(sister.id()).get(input).copied().flatten() else { continue };
+    let is_sibling = |it: &&Layer| it.ty() == layer.ty() && it.id() != layer.id();
+    for sibling in graph.unordered().filter(is_sibling).take(SIBLINGS) {
+        let Some((source, port)) = graph.feeds(sibling.id()).get(input).copied().flatten() else { continue };
         *same.entry(source.id().output(port)).or_default() += 1;
-        let distance = i128::from(sister.id().0) - i128::from(source.id().0);
+        let distance = i128::from(sibling.id().0) - i128::from(source.id().0);
         *distances.entry((distance, port)).or_default() += 1;
     }
     let mut found = Vec::new();
@@ -253,17 +253,17 @@ fn producers(
             let is_unused = !used.contains(&(source.id().0, port.id()));
             let distance = i128::from(id) - i128::from(source.id().0);
             let count = |count: Option<&usize>| count.copied().unwrap_or_default();
-            let sisters = count(same.get(&tensor)) + count(distances.get(&(distance, at)));
+            let siblings = count(same.get(&tensor)) + count(distances.get(&(distance, at)));
             // An operation with several outputs often leaves one unused on purpose, and the output of an Assign almost
             // always is.
             let is_lost = !users.contains(&source.id().0) && ops::kind(source) != LayerKind::Assign;
             let is_named = !given.is_empty() && port.names().iter().any(|name| given.contains(name));
             let evidence = match () {
                 () if is_lost || is_named => Evidence::Unused,
-                () if is_unused || sisters > 0 => Evidence::File,
+                () if is_unused || siblings > 0 => Evidence::File,
                 () => Evidence::Table,
             };
-            let rank = (!is_named, !is_lost, std::cmp::Reverse(sisters), !is_unused, source.id().0.abs_diff(id));
+            let rank = (!is_named, !is_lost, std::cmp::Reverse(siblings), !is_unused, source.id().0.abs_diff(id));
             found.push((rank, Producer { from: (source.id().0, port.id()), evidence }));
         }
     }

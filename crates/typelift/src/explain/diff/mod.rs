@@ -46,9 +46,9 @@ pub struct BlockChange {
     pub kind: ChangeKind,
     /// The name: `model.layers.5`.
     pub name: String,
-    /// Its layers, in the model that has them.
+    /// The layers, in the model that has them.
     pub layers: Vec<LayerId>,
-    /// The bytes of its constants.
+    /// Returns the bytes of its constants.
     pub bytes: u64,
 }
 
@@ -79,7 +79,7 @@ pub enum ChangeKind {
     Added,
     /// A layer that only the first model has.
     Removed,
-    /// Another operation, or another revision of it.
+    /// The operation or its revision differs.
     Operation,
     /// An attribute, or the connections of a body.
     Attribute,
@@ -89,7 +89,7 @@ pub enum ChangeKind {
     Shape,
     /// The tensor that feeds an input.
     Input,
-    /// The bytes of a constant.
+    /// Returns the bytes of a constant.
     Constant,
     /// The precision marks.
     Mark,

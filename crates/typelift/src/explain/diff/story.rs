@@ -41,8 +41,8 @@ fn stored_bytes(graph: &Graph, layers: &[LayerId]) -> u64 {
 }
 
 impl Diff {
-    /// Tells the differences in at most five lines, the largest first: blocks that were removed or added, constants stored in
-    /// another type, other changes by the blocks that they are in, names.
+    /// Describes the differences in at most five lines, largest first: blocks that were removed or added, constants
+    /// stored in another type, other changes by block, names.
     ///
     /// # Examples
     /// ```
@@ -145,7 +145,7 @@ fn counted(number: usize, what: &str) -> String {
     format!("{} {what}{}", grouped(number as u64), if number == 1 { "" } else { "s" })
 }
 
-/// A number of bytes with a unit: `197 KB`.
+/// Returns a number of bytes with a unit: `197 KB`.
 fn size(bytes: u64) -> String {
     let in_units = |unit: f64| format!("{:.*}", usize::from(bytes as f64 / unit < 10.0), bytes as f64 / unit);
     match bytes {

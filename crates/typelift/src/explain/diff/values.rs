@@ -20,7 +20,7 @@ use crate::precision::schemes::Rows;
 pub struct ValueChange {
     /// The number of values that differ.
     pub changed: u64,
-    /// The number of values.
+    /// Returns the number of values.
     pub of: u64,
     /// The largest absolute difference, without infinite and undefined values.
     pub largest: f64,

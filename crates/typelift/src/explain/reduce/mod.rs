@@ -129,7 +129,7 @@ impl Reduction {
     /// kinds that the model has.
     ///
     /// # Errors
-    /// What the judge returns for the model itself; `None` if the model is not interesting.
+    /// The judge's answer for the model itself; `None` if the model is not interesting.
     ///
     /// # Examples
     /// See [the module](self).
@@ -144,10 +144,10 @@ impl Reduction {
         Ok(search.finish(model, stopped))
     }
 
-    /// As [`run`](Self::run), and tells `progress` the number of layers and of runs after each run.
+    /// Like [`run`](Self::run), and reports the number of layers and of runs to `progress` after each run.
     ///
     /// # Errors
-    /// As for [`run`](Self::run).
+    /// Like [`run`](Self::run).
     pub fn run_with<J: Judge>(
         &self,
         model: &Model,

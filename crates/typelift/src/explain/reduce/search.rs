@@ -143,7 +143,7 @@ impl<'a, J: Judge> Search<'a, J> {
             let count = parts.least_prefix(self, &rest)?;
             rest.truncate(count);
             parts.essential.extend(rest.pop());
-            // Those before it are near it, most often.
+            // The earlier parts are usually near it.
             rest = parts.least_window(self, rest)?;
         }
     }

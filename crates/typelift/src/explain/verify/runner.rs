@@ -65,7 +65,7 @@ pub struct Setting {
 pub struct Source {
     /// The text of the `.xml`.
     pub text: String,
-    /// The bytes of its constants.
+    /// Returns the bytes of its constants.
     pub weights: Bytes,
     /// True if the model has operations of extensions, such as those of tokenizers.
     pub needs_extension: bool,

@@ -31,7 +31,7 @@ impl Model {
     /// [compacting](Self::compacted) saves at least 64 KiB or 1 % of the weights.
     ///
     /// # Errors
-    /// Bytes of a constant are not there.
+    /// Bytes of a constant that are missing.
     pub(crate) fn rearranged(&self) -> io::Result<Self> {
         let ranges = self.weights.ranges(self.ranges())?;
         let (kept, compact) = (self.weights.kept(&ranges, &self.lost_ranges()), self.weights.compacted(&ranges));

@@ -105,7 +105,7 @@ pub(crate) fn slice(_: &Evaluation, inputs: &[&Array]) -> Option<Array> {
     Some(result)
 }
 
-/// StridedSlice, of which begin and end need not be known exactly where a mask ignores them.
+/// Evaluates StridedSlice. Begin and end need not be exact where a mask ignores them.
 pub(crate) fn strided_slice_bounds(evaluation: &Evaluation, known: &[&Bounds]) -> Option<Bounds> {
     for (input, mask) in [(1, "begin_mask"), (2, "end_mask")] {
         let (bounds, mask) = (known.get(input)?, evaluation.ints(mask).ok()?);

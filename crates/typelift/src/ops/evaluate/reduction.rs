@@ -66,7 +66,7 @@ pub(crate) fn reduce_prod(evaluation: &Evaluation, inputs: &[&Array]) -> Option<
     reduce(evaluation, inputs, &[COMMON], ints, |values| Some(values.iter().product()))
 }
 
-/// ReduceProd, whose upper end is open where that of a factor is, unless another factor is 0.
+/// Evaluates ReduceProd. Its upper end is open if that of a factor is, unless another factor is 0.
 pub(crate) fn product_bounds(evaluation: &Evaluation, known: &[&Bounds]) -> Option<Bounds> {
     let [data, axes] = known else { return None };
     let axes = axes.exact()?;

@@ -27,7 +27,7 @@ pub enum Sharing {
     Channel,
     /// This many values of a channel.
     Group(u64),
-    /// None: each value has a scale of its own.
+    /// No axis: each value has a scale of its own.
     Value,
 }
 
@@ -106,7 +106,7 @@ fn name(layer: &Layer) -> &'static str {
     layer.operation().map_or("", |operation| operation.name())
 }
 
-/// The layer that feeds an input, if that has a single output.
+/// Returns the layer that feeds an input, if that has a single output.
 fn source(graph: &Graph, id: LayerId, input: usize) -> Option<&Layer> {
     graph.layer(graph.producer(id.input(input))?.layer)
 }
@@ -161,7 +161,7 @@ fn dims_of(layer: &Layer) -> Option<Vec<usize>> {
     dims.into_iter().map(|dim| usize::try_from(dim).ok()).collect()
 }
 
-/// The constant that a Multiply gives the values of.
+/// Returns the constant that a Multiply gives the values of.
 fn recognize(graph: &Graph, weights: &Weights, multiply: LayerId) -> Option<QuantizedConstant> {
     let side = |input| {
         let codes = Codes::find(graph, multiply, input)?;
@@ -251,13 +251,14 @@ impl QuantizedConstant {
         Some(Rows { dims: self.dims.clone(), strides, count: self.scale.values().len() })
     }
 
-    /// The name of the constant: that of the layer that holds the codes.
+    /// Returns the name of the constant: that of the layer that holds the codes.
     #[must_use]
     pub fn name<'g>(&self, graph: &'g Graph) -> &'g str {
         graph.layer(self.codes).map_or("", Layer::name)
     }
 
-    /// The values with which the model computes: `(code - zero point) * scale` in f32. `None` where they cannot be read.
+    /// Returns the values with which the model computes: `(code - zero point) * scale` in f32. `None` where they cannot
+    /// be read.
     #[must_use]
     pub fn values(&self, graph: &Graph, weights: &Weights) -> Option<Vec<f32>> {
         Values::of(self, graph, weights)?.all()

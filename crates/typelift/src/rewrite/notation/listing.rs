@@ -20,7 +20,7 @@ pub(super) struct Listing {
     pub(super) layers: Vec<LayerText>,
 }
 
-/// One line, and the bodies below it.
+/// A line, and the bodies below it.
 pub(super) struct LayerText {
     pub(super) span: Range<usize>,
     /// The id; if it is omitted, it is one more than the largest before it.

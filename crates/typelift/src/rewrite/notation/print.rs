@@ -74,7 +74,7 @@ impl<W: Write> Printer<'_, W> {
         Ok(())
     }
 
-    /// One line, and the bodies below it.
+    /// A line, and the bodies below it.
     fn print_layer(&mut self, layer: &Layer, inputs: &[String], indent: usize) -> fmt::Result {
         writeln!(self.out, "{:indent$}{}", "", Line::with(layer, inputs, self.weights, self.with_names))?;
         for body in layer.bodies() {

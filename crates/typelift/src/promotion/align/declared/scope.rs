@@ -17,7 +17,7 @@ pub(super) struct Demand {
     pub(super) tensor: Output,
     pub(super) from: ElementType,
     pub(super) to: ElementType,
-    /// Why, as a clause.
+    /// The reason, as a clause.
     pub(super) reason: Rc<str>,
 }
 
