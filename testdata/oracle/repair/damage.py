@@ -118,9 +118,15 @@ def plain(text):
         return collections.Counter([text])
     rows = []
     def walk(element, path):
-        values = sorted((key, re.sub(r"-?\d+\.\d+(e-?\d+)?", number, value)) for key, value in element.attrib.items())
-        own = f"{path}/{element.tag} {values} {(element.text or '').strip()}"
-        rows.append(own)
+        # A row for each attribute, so that half of an exchange is a step.
+        name = element.get("id") or element.get("from-layer") or ""
+        own = f"{path}/{element.tag}#{name}"
+        text = (element.text or "").strip()
+        spelt = ((key, re.sub(r"-?\d+\.\d+(e-?\d+)?", number, value)) for key, value in element.attrib.items())
+        if element.tag == "edge":
+            rows.append(f"{path}/edge {sorted(element.attrib.items())}")
+        else:
+            rows.extend([f"{own} {text}", *(f"{own} {key}={value}" for key, value in spelt)])
         for child in element:
             walk(child, own if element.tag in ("layer", "port") else path)
     walk(root, "")
@@ -265,9 +271,12 @@ def main():
     models = [path for path in paths if path.name.count(".") == 1 and path.stat().st_size < LARGEST and path.with_suffix(".bin").exists()]
     rows = []
     with concurrent.futures.ProcessPoolExecutor(options.jobs, initializer=start, initargs=(options, models)) as pool:
-        for row in pool.map(work, range(options.first, options.first + options.count)):
+        done = (pool.submit(work, number) for number in range(options.first, options.first + options.count))
+        for row in map(concurrent.futures.Future.result, concurrent.futures.as_completed(list(done))):
             if row is None:
                 continue
+            if len(rows) % 100 == 99:
+                print(f"{len(rows) + 1} files", file=sys.stderr, flush=True)
             rows.append(row)
             if row["verdict"] in ("wrong", "failed") or row["error"] or options.verbose:
                 print(json.dumps(row), flush=True)
