@@ -118,6 +118,8 @@ class Builder:
         return output
 
     def shape(self, output):
+        if output.get_partial_shape().is_dynamic:
+            raise Lack("an open shape")
         return [int(dim) for dim in output.get_shape()]
 
     def type_of(self, output):

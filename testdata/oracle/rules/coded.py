@@ -41,7 +41,7 @@ def twice(rules, random):
     builder = build.Builder(rule, random)
     hint = {"type": builder.type, "sibling": None}
     first = builder.build(rule.roots[0], hint)
-    parameters, bound = list(builder.parameters), dict(builder.bound)
+    parameters = list(builder.parameters)
     random.bit_generator.state = state
     again = build.Builder(rule, random)
     drawn = iter(parameters)
@@ -52,7 +52,6 @@ def twice(rules, random):
         raise build.Lack("no input")
     if first.get_node().get_type_name() in ("Parameter", "Constant") or second.get_node().get_type_name() in ("Parameter", "Constant"):
         raise build.Lack("no layer")
-    del bound
     return finish(builder, [first, second] if builder.chance(0.5) else [builder.node("Concat", [flat(builder, first), flat(builder, second)], {"axis": 0}).output(0)])
 
 
@@ -75,7 +74,6 @@ def constants(rules, random):
 
 def decided(rules, random):
     """An If whose condition is known."""
-    found, shapes, builder = None, None, None
     rule = some(rules, random)
     builder = build.Builder(rule, random)
     root = builder.build(rule.roots[0], {"type": builder.type, "sibling": None})

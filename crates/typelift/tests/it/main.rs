@@ -8,7 +8,7 @@
 //! | promotion and alignment | `align`, `converts`, `lowering`, `why` |
 //! | edits | `edit`, `verbs` (one verb at a time), `rewrites` (whole rewrites in Rust) |
 //! | statements | `ends`, `statements`, `caches` |
-//! | rules | `rewrite` (single rules and what is said of them), `right_sides`, `rewrite_laws` (laws over generated graphs), `library` (the shipped sets) |
+//! | rules | `rewrite` (single rules and what is said of them), `right_sides`, `rewrite_laws` (laws over generated graphs), `values` (values that stay), `library` (the shipped sets) |
 //! | precision and releases | `precision`, `marks`, `targets`, `releases` |
 //! | the notation | `notation`, `notation_mutations`, `notation_survival` |
 //! | whole models | `models`, `corpus` |
@@ -68,6 +68,7 @@ mod survival;
 mod targets;
 mod ties;
 mod types;
+mod values;
 mod verbs;
 mod verdicts;
 mod verify;
