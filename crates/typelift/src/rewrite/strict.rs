@@ -12,6 +12,7 @@ use super::pattern::Pattern;
 use super::term::{Side, TermKind};
 use crate::model::graph::Layer;
 use crate::ops::Operation;
+use crate::ops::evaluate::moves_values;
 
 /// Limits that the text of a rule lifts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -41,38 +42,11 @@ impl Allowed {
     }
 }
 
-/// Operations that move values or change their type. Their results do not depend on how a type computes.
-const MOVES: [&str; 23] = [
-    "Broadcast",
-    "Concat",
-    "Convert",
-    "ConvertLike",
-    "DepthToSpace",
-    "Gather",
-    "GatherElements",
-    "GatherND",
-    "Identity",
-    "Pad",
-    "Reshape",
-    "Roll",
-    "Select",
-    "ShapeOf",
-    "ShuffleChannels",
-    "Slice",
-    "SpaceToDepth",
-    "Split",
-    "Squeeze",
-    "StridedSlice",
-    "Tile",
-    "Transpose",
-    "Unsqueeze",
-];
-
 /// True if a rule with these sides adds or removes an operation that computes, and its text names no integer type.
 pub(super) fn needs_floats(pattern: &Pattern, right: &Side) -> bool {
     let operations = |side: &Side| {
         let layers = side.terms.iter().filter_map(|term| match &term.kind {
-            TermKind::Layer(layer) if !MOVES.contains(&layer.operation.as_str()) => Some(layer.operation.clone()),
+            TermKind::Layer(layer) if !moves_values(&layer.operation) => Some(layer.operation.clone()),
             _ => None,
         });
         layers.collect::<BTreeSet<_>>()
@@ -101,7 +75,7 @@ pub(super) fn objection(subject: &Subject, pattern: &Pattern, bound: &Bindings) 
 
 /// Returns the integer type that a layer computes.
 fn integer_type(layer: &Layer) -> Option<ElementType> {
-    let moves = layer.operation().map(Operation::name).is_some_and(|name| MOVES.contains(&name));
+    let moves = layer.operation().map(Operation::name).is_some_and(moves_values);
     let computes = |ty: &ElementType| !ty.is_float() && *ty != ElementType::Boolean && *ty != ElementType::Dynamic;
     layer.outputs().iter().map(|port| port.element_type()).find(|ty| !moves && computes(ty))
 }

@@ -82,15 +82,94 @@ impl Evaluate {
 impl Evaluate {
     /// Computes an output as a device does, from inputs whose values are known. Unlike for [bounds](Self::apply), the
     /// largest number of a type is a number like any other.
+    /// `None` as well where devices differ.
     pub(crate) fn exact(self, evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array> {
         match self {
             Self::Never => None,
             Self::Source(by) => by(evaluation)?.exact().cloned(),
             Self::Exact(by) | Self::Ends(_, by) | Self::Interval(by) | Self::FromBounds(by, _) => {
-                by(evaluation, inputs)
+                by(evaluation, inputs).filter(|found| is_certain(evaluation.operation.name(), inputs, found))
             }
         }
     }
+}
+
+/// Operations that move values or change their type. Their results do not depend on how a type computes.
+const MOVES: [&str; 23] = [
+    "Broadcast",
+    "Concat",
+    "Convert",
+    "ConvertLike",
+    "DepthToSpace",
+    "Gather",
+    "GatherElements",
+    "GatherND",
+    "Identity",
+    "Pad",
+    "Reshape",
+    "Roll",
+    "Select",
+    "ShapeOf",
+    "ShuffleChannels",
+    "Slice",
+    "SpaceToDepth",
+    "Split",
+    "Squeeze",
+    "StridedSlice",
+    "Tile",
+    "Transpose",
+    "Unsqueeze",
+];
+
+/// Functions of real numbers, whose results for integers depend on the rounding of a device.
+const REAL: [&str; 17] = [
+    "Acos",
+    "Acosh",
+    "Asin",
+    "Asinh",
+    "Atan",
+    "Atanh",
+    "Cos",
+    "Cosh",
+    "Erf",
+    "Exp",
+    "Log",
+    "ReduceMean",
+    "Sigmoid",
+    "Sin",
+    "Sinh",
+    "Sqrt",
+    "Tan",
+];
+
+/// True if an operation of this name moves values or changes their type.
+pub(crate) fn moves_values(operation: &str) -> bool {
+    MOVES.contains(&operation)
+}
+
+/// True if every device of OpenVINO computes these values. Devices differ in bf16, for infinities and NaN, for numbers beyond
+/// the limits of a type, and for functions of real numbers on integers.
+fn is_certain(operation: &str, inputs: &[&Array], found: &Array) -> bool {
+    let is_finite = |array: &Array| array.to_floats().iter().all(|value| value.is_finite());
+    let is_converted = operation == "Convert";
+    if moves_values(operation) && !is_converted {
+        return true;
+    }
+    if is_converted && inputs.iter().all(|input| input.element_type.is_float()) && found.element_type.is_float() {
+        return found.element_type != Bf16 || inputs.iter().any(|input| input.to_floats() == found.to_floats());
+    }
+    let all_finite = is_finite(found) && inputs.iter().all(|input| is_finite(input));
+    let is_exact =
+        !found.element_type.is_integer() || !REAL.contains(&operation) && is_exact_remainder(operation, inputs);
+    all_finite && is_exact && found.element_type != Bf16
+}
+
+/// False for a FloorMod by zero, or of integers that its own sums overflow.
+fn is_exact_remainder(operation: &str, inputs: &[&Array]) -> bool {
+    let is_small = |value: &f64| value.abs() < f64::from(1_u32 << 30);
+    let of_small = inputs.iter().all(|input| input.to_floats().iter().all(is_small));
+    let by_zero = inputs.get(1).is_some_and(|divisor| divisor.truths().contains(&false));
+    operation != "FloorMod" || of_small && !by_zero
 }
 
 /// A function that computes an output from its inputs.
