@@ -19,7 +19,7 @@ use crate::fit::ShortNames;
 use crate::input;
 use crate::plan::Plan;
 use crate::render::{self, Show};
-use crate::{diff, dot, explain, promote, show, stats, view, why};
+use crate::{diff, dot, explain, openvino, promote, show, stats, verify, view, why};
 
 pub use typelift_view::Before;
 
@@ -72,6 +72,15 @@ pub fn findings_text(diagnostics: &Diagnostics) -> String {
 #[must_use]
 pub fn diff_text(diff: &Diff, before: &Path, after: &Path, all: bool) -> String {
     strip_str(&diff::text(diff, before, after, all, &ShortNames::default())).to_string()
+}
+
+/// The script that runs models on the `openvino` module: its class `Runner`.
+pub const RUNNER: &str = openvino::SCRIPT;
+
+/// Formats a comparison of two models that ran, as `verify` does.
+#[must_use]
+pub fn verify_text(report: &typelift::verify::Report) -> String {
+    strip_str(&verify::text(report)).to_string()
 }
 
 /// Formats the explanation of an element type, as `why` does.

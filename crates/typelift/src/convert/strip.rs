@@ -187,8 +187,7 @@ mod tests {
         let weights = Weights::from_bytes(bytes.clone());
         for ty in ElementType::all().filter(|ty| ty.is_float()) {
             let count = 4096 * 8 / u64::from(ty.bits());
-            let floats =
-                crate::ops::values::array::Array::decode_all(ty, [count as usize].into_iter().collect(), &bytes);
+            let floats = ops::values::array::Array::decode_all(ty, [count as usize].into_iter().collect(), &bytes);
             let floats = floats.unwrap().to_floats();
             assert!(floats.iter().all(|value| value.is_finite()), "{ty}");
             assert!(floats.iter().any(|value| *value != floats[0]), "{ty}");
