@@ -3,6 +3,7 @@
 
 mod answer;
 mod arrays;
+mod comparison;
 mod failure;
 mod graph;
 mod layer;
@@ -32,7 +33,7 @@ mod _typelift {
     #[pymodule_export]
     use super::{
         Answer, Graph, Layer, Model, Report, begin, check_rule, diff, explain, explain_rule, fix, promote,
-        promotion_tables, rewrite, rule_sets, run, watch,
+        promotion_tables, rewrite, rule_sets, run, verify, watch,
     };
 
     use pyo3::prelude::*;
@@ -47,6 +48,17 @@ mod _typelift {
 #[pyfunction]
 fn run(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
     py.detach(|| typelift_cli::run(arguments))
+}
+
+/// Runs two models on the `openvino` module: the report as JSON and as text.
+#[pyfunction]
+fn verify(
+    py: Python<'_>,
+    a: &Bound<'_, Model>,
+    b: &Bound<'_, Model>,
+    settings: comparison::Settings,
+) -> PyResult<(String, String)> {
+    comparison::verify(py, a, b, settings)
 }
 
 /// Begins a batch of edits of a model.

@@ -51,6 +51,7 @@ from typelift._edit import Graph, GraphLayer, GraphTensor
 from typelift._errors import ModelError, RuleError, UnknownNameError
 from typelift._model import Interface, Layer, Model, Tensor, View, check, diff, fix, from_text, loads, open
 from typelift._rules import Match, MatchTensor, Pass, Rule
+from typelift._verify import Verification, verify
 from typelift._words import for_python as _for_python
 
 __version__ = _typelift.__version__
@@ -91,6 +92,7 @@ __all__ = [
     "Tensor",
     "TensorStats",
     "UnknownNameError",
+    "Verification",
     "View",
     "WeightPath",
     "WeightStats",
@@ -105,6 +107,7 @@ __all__ = [
     "loads",
     "promote",
     "promotion_table",
+    "verify",
 ]
 
 
