@@ -44,8 +44,17 @@ pub(super) struct Build<'b, 'm> {
     pub(super) losses: Cell<Losses>,
 }
 
-/// Constants that a sweep adds to a graph: element type, dimensions and bytes, with the tensor.
-pub(super) type Added = HashMap<(ElementType, Vec<i64>, Vec<u8>), Output>;
+/// The constants that a sweep adds to a graph, and the tensors that its rules name, to be found again.
+pub(super) type Added = HashMap<Key, Output>;
+
+/// What a tensor is found by that a sweep added or looked up.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Key {
+    /// Element type, dims and bytes of a constant.
+    Constant(ElementType, Vec<i64>, Vec<u8>),
+    /// Name of a tensor of the graph.
+    Named(String),
+}
 
 /// A layer that a term of the pattern matched.
 pub(super) struct Matched<'b> {
@@ -82,14 +91,15 @@ pub(super) fn constant(
     let bytes = array
         .encode()
         .ok_or_else(|| EditError::Other(format!("{} constants cannot be written", array.element_type)))?;
-    let key = (array.element_type, dims, bytes);
-    if let Some(&known) = constants.get(&key).filter(|known| share && edit.layer(known.layer).is_some()) {
+    if !share {
+        return edit.constant(array.element_type, &dims, &bytes);
+    }
+    let key = Key::Constant(array.element_type, dims.clone(), bytes.clone());
+    if let Some(&known) = constants.get(&key).filter(|known| edit.layer(known.layer).is_some()) {
         return Ok(known);
     }
-    let output = edit.constant(key.0, &key.1, &key.2)?;
-    if share {
-        constants.insert(key, output);
-    }
+    let output = edit.constant(array.element_type, &dims, &bytes)?;
+    constants.insert(key, output);
     Ok(output)
 }
 
@@ -166,6 +176,17 @@ impl Build<'_, '_> {
         branches.iter().map(|branch| branch.term).find(is_it).unwrap_or(term)
     }
 
+    /// Returns the tensor of the graph that has this name.
+    fn tensor_named(&mut self, name: &str) -> Result<Output, EditError> {
+        let key = Key::Named(name.to_owned());
+        if let Some(&known) = self.constants.get(&key).filter(|known| self.edit.layer(known.layer).is_some()) {
+            return Ok(known);
+        }
+        let found = self.edit.tensor(name).map_err(EditError::Find)?;
+        self.constants.insert(key, found);
+        Ok(found)
+    }
+
     /// Returns the constant that an expression is.
     fn fold(&mut self, term: usize, expected: Option<ElementType>) -> Result<Output, EditError> {
         let tensor = self.build_input(term, expected)?;
@@ -203,7 +224,7 @@ impl Build<'_, '_> {
                 tensor.ok_or_else(|| EditError::Other("a name of the rule is not bound".to_owned()))
             }
             TermKind::Else { name, otherwise } if self.bound[*name].is_none() => self.build_input(*otherwise, expected),
-            TermKind::Tensor(name) => self.edit.tensor(name).map_err(EditError::Find),
+            TermKind::Tensor(name) => self.tensor_named(name),
             &TermKind::Fold(of) => self.fold(of, expected),
             TermKind::Layer(layer) => {
                 let mut ready = self.ready(layer, None, false)?;
