@@ -8,7 +8,8 @@ use typelift::notation::Line;
 use typelift::promote::{ElementType, Kind};
 use typelift::{Graph, Layer, LayerId, Model};
 
-use crate::listing::{self, Clean};
+use crate::gate::Clean;
+use crate::listing;
 use crate::selection::Selection;
 
 /// The borders of conversions, and of those that can lose something.

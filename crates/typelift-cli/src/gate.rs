@@ -1,7 +1,7 @@
 //! The gate that all text passes on its way out: nothing in it moves the cursor, reverses lines or is a command to a CI system.
 
 use std::borrow::Cow;
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 
 /// Kind of a text that is printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -68,6 +68,21 @@ fn style(text: &str) -> usize {
     let Some(codes) = text.strip_prefix("\u{1b}[") else { return 0 };
     let end = codes.find(|c: char| !c.is_ascii_digit() && c != ';').unwrap_or(codes.len());
     if codes[end..].starts_with('m') { text.len() - codes.len() + end + 1 } else { 0 }
+}
+
+/// A name on one line: control characters and line breaks are escaped.
+pub(crate) struct Clean<'a>(pub(crate) &'a str);
+
+impl fmt::Display for Clean<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for c in self.0.chars() {
+            match c {
+                c if c.is_control() => write!(f, "{}", c.escape_default())?,
+                c => fmt::Write::write_char(f, c)?,
+            }
+        }
+        Ok(())
+    }
 }
 
 fn escape_commands(text: &str, form: Form) -> Cow<'_, str> {

@@ -1,7 +1,7 @@
 //! Types as text, and graphs as JSON.
 
 use std::collections::BTreeMap;
-use std::fmt::{self, Display, Formatter, Write as _};
+use std::fmt::Write as _;
 
 use serde::{Serialize, Serializer};
 use typelift::findings::LayerRef;
@@ -9,25 +9,11 @@ use typelift::graph::OutputPort;
 use typelift::ops;
 use typelift::{Graph, Layer, LayerId, Model, Output};
 
+use crate::gate::Clean;
 use crate::selection::Selection;
 
 /// The number of lines that text output shows without `--all`: a screen.
 pub(crate) const MOST_LINES: usize = 24;
-
-/// A name on one line: control characters and line breaks are escaped.
-pub(crate) struct Clean<'a>(pub(crate) &'a str);
-
-impl Display for Clean<'_> {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        for c in self.0.chars() {
-            match c {
-                c if c.is_control() => write!(f, "{}", c.escape_default())?,
-                c => f.write_char(c)?,
-            }
-        }
-        Ok(())
-    }
-}
 
 /// Formats the types and shapes of a layer's outputs: `f32[1,?], i64[]`.
 fn outputs(layer: &Layer) -> String {

@@ -13,8 +13,8 @@ use typelift::{Checking, IrVersion, Model, NeedForWeights};
 use crate::columns::{Columns, Side, count};
 use crate::failure::Failure;
 use crate::fit;
+use crate::gate::Clean;
 use crate::input::{Input, Loaded};
-use crate::listing::Clean;
 use crate::status::Status;
 use crate::terminal::{Page, Terminal};
 

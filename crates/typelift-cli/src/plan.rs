@@ -13,7 +13,7 @@ use typelift::rewrite::Site;
 use typelift::{Diagnostic, IrVersion, LayerId, Model, Reshaped};
 use unicode_width::UnicodeWidthStr;
 
-use crate::listing::Clean;
+use crate::gate::Clean;
 
 /// Every Convert that was added or removed.
 #[derive(Serialize)]

@@ -7,7 +7,7 @@ use typelift::precision::{Like, Plan, PlanTotals, Risk, Storage};
 use typelift::promote::ElementType;
 
 use crate::columns::{Columns, Side, count};
-use crate::listing::Clean;
+use crate::gate::Clean;
 
 /// The number of constants that are listed.
 const LISTED: usize = 10;

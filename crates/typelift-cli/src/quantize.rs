@@ -11,7 +11,7 @@ use typelift::precision::quantize::{
 
 use crate::columns::{Columns, Side, count};
 use crate::failure::Failure;
-use crate::listing::Clean;
+use crate::gate::Clean;
 use crate::precision::short;
 use crate::texts;
 

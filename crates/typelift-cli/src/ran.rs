@@ -12,7 +12,7 @@ use typelift::promote::ElementType;
 
 use crate::columns::{Columns, Side};
 use crate::failure::Failure;
-use crate::listing::Clean;
+use crate::gate::Clean;
 use crate::render::{self, Show};
 
 const HEAD: Style = Style::new().bold();

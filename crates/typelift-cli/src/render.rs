@@ -11,7 +11,7 @@ use typelift::span::Lines;
 use unicode_width::UnicodeWidthStr;
 
 use crate::fit::{self, ShortNames};
-use crate::listing::Clean;
+use crate::gate::Clean;
 
 /// The number of errors of one kind that are shown before the others are folded.
 const ERRORS_OF_EACH: usize = 10;

@@ -7,7 +7,8 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::columns::count;
 use crate::fit::{self, ShortNames};
-use crate::listing::{Clean, MOST_LINES, at};
+use crate::gate::Clean;
+use crate::listing::{MOST_LINES, at};
 
 /// Formats the path on one line if it fits. Otherwise each step is a line, and the first and last ones are on a screen.
 /// The possible losses follow.

@@ -14,8 +14,8 @@ use crate::columns::count;
 use crate::diff::load_both;
 use crate::failure::Failure;
 use crate::findings;
+use crate::gate::Clean;
 use crate::input::{self, Input};
-use crate::listing::Clean;
 use crate::openvino::PythonArgs;
 
 use crate::render::{self, Show};

@@ -20,5 +20,10 @@ pub(crate) fn element_type(name: &str) -> Result<ElementType, Failure> {
 }
 
 pub(crate) fn shape(text: &str) -> Result<Shape, Failure> {
-    text.parse().map_err(|error| Failure::Value(format!("`{text}` is not a shape: {error}")))
+    let refused = |reason: String| Failure::Value(format!("`{text}` is not a shape: {reason}"));
+    let (shape, oddities) = Shape::parse_lenient(text).map_err(|error| refused(error.to_string()))?;
+    match oddities.first() {
+        Some(oddity) => Err(refused(oddity.kind.to_string())),
+        None => Ok(shape),
+    }
 }

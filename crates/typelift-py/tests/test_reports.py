@@ -129,3 +129,18 @@ def test_promotions_as_a_table_and_by_all_rules() -> None:
     assert found["numpy"] == "f64" and isinstance(found["openvino"], typelift.RuleError)
     with pytest.raises(ValueError):
         typelift.compare_promotions("u64", "i32", op="none")
+
+
+def test_what_no_file_can_hold_is_refused() -> None:
+    model = typelift.from_text("x = Parameter : f32[2,3]\nc = Const : f32[2] = [1, 2]\ny = Relu(x)\nr = Result(y)\n")
+    for shape in ([-2, 3], [2**70, 3], [(5, 2), 3]):
+        with pytest.raises(ValueError):
+            model.set_shape("x", shape)
+    with pytest.raises((ValueError, typelift.ModelError)), model.edit() as graph:
+        graph["y"].attributes["a b"] = "1"
+    numpy = pytest.importorskip("numpy")
+    with pytest.raises(ValueError, match="masked"):
+        model.set_constant("c", numpy.ma.array([1.0, 2.0], mask=[True, False]))
+    values = model["c"].numpy(copy=True)
+    values[0] = 5
+    assert model["c"].numpy().tolist() == [1, 2]

@@ -32,4 +32,6 @@ pub(crate) const VERBS: &[&[&str]] = &[
     &["diff", "model.xml", "model.xml"],
     &["why", "--all", "model.xml", "*"],
     &["view", "model.xml", "-o", "page.html"],
+    &["convert", "--types", "f32=f64", "--weights", "compact", "--max-growth", "2", "model.xml", "-o", "out.xml"],
+    &["rewrite", "--use", "affine", "--max-memory", "1M", "--explain", "2", "--dry-run", "model.xml"],
 ];

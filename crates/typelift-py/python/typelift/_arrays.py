@@ -66,6 +66,8 @@ def array_of(values: Any) -> tuple[str, list[int], bytes]:
         return _of_numbers(values)
     import numpy
 
+    if numpy.ma.isMaskedArray(values):
+        raise ValueError("a masked array is not a constant; give `values.filled(...)` or `values.data`")
     array = numpy.asarray(values)
     native = array.astype(array.dtype.newbyteorder("<"), copy=False)
     return element_type(array.dtype), list(array.shape), native.tobytes()
@@ -91,6 +93,7 @@ def constant_array(
     dims: Iterable[object],
     data: Callable[[], Optional[tuple[Buffer, int, int]]],
     values: Callable[[str], Optional[bytes]],
+    copy: bool = False,
 ) -> numpy.typing.NDArray[Any]:
     """Returns values as an array in their element type. They are not copied if the weights hold them in NumPy's layout.
     If neither NumPy nor ml_dtypes has the type, the nearest type of NumPy is used.
@@ -105,7 +108,7 @@ def constant_array(
             dtype = None
     held: Optional[tuple[Buffer, int, int]]
     if dtype is not None:
-        held = data()
+        held = _read(values(type)) if copy else data()
     else:
         dtype = {"i": "int8", "u": "uint8"}.get(type[0], "float32")
         converted = values(_BY_NAME[dtype])
@@ -117,3 +120,8 @@ def constant_array(
     if size == 0:
         return numpy.empty(shape, dtype)
     return numpy.frombuffer(buffer, dtype, size // numpy.dtype(dtype).itemsize, offset).reshape(shape)
+
+
+def _read(read: Optional[bytes]) -> Optional[tuple[Buffer, int, int]]:
+    """Returns bytes of one's own, which can be changed, as a buffer."""
+    return None if read is None else (bytearray(read), 0, len(read))

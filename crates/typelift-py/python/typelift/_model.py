@@ -244,12 +244,17 @@ class Layer:
         """
         return self._native.numbers()
 
-    def numpy(self) -> numpy.typing.NDArray[Any]:
+    def numpy(self, *, copy: bool = False) -> numpy.typing.NDArray[Any]:
         """Returns the values of a constant as an array in its element type. Types that NumPy lacks come from ml_dtypes
         if it is installed. Otherwise floats come as float32, and integers of fewer than 8 bits as int8 or uint8.
 
         Values that the weights hold in NumPy's layout are not copied. The array is then a read-only view of the mapped
-        file, or of the bytes that the model was read from. Do not truncate the file while such arrays exist.
+        file, or of the bytes that the model was read from. If another program truncates the file, an access to such an
+        array ends the process (SIGBUS).
+
+        Args:
+            copy: Read the values from the file into an array of their own, which can be changed. A file that was
+                truncated is an error then.
 
         Raises:
             ImportError: NumPy is not installed.
@@ -259,7 +264,7 @@ class Layer:
         if self.type != "Const" or not outputs:
             raise ValueError(f"`{self.name}` is not a constant: it is {self.type}")
         return constant_array(
-            self.name, outputs[0].element_type, outputs[0].shape, self._native.data, self._native.bytes_as
+            self.name, outputs[0].element_type, outputs[0].shape, self._native.data, self._native.bytes_as, copy
         )
 
     def __eq__(self, other: object) -> bool:

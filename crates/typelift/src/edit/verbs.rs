@@ -8,6 +8,7 @@ use typelift_promote::ElementType;
 
 use super::refuse::check_names;
 use super::{Edit, Element, refuse};
+use crate::base::names::on_one_line;
 use crate::infer::{Probe, Walk};
 use crate::model::graph::{
     Attribute, BackEdge, Direction, EditError, FindError, Graph, Input, Layer, LayerId, NewLayer, Output, PortMapEntry,
@@ -15,6 +16,13 @@ use crate::model::graph::{
 };
 use crate::model::weights;
 use crate::ops::{self, LayerKind, Outputs};
+
+/// True if an attribute of XML can have this name.
+fn is_xml_name(name: &str) -> bool {
+    let is_start = |c: char| c.is_alphabetic() || c == '_' || c == ':';
+    let is_rest = |c: char| is_start(c) || c.is_numeric() || ['-', '.', '\u{b7}'].contains(&c);
+    name.starts_with(is_start) && name.chars().all(is_rest)
+}
 
 impl Edit<'_> {
     /// Adds a layer with these inputs and returns its new id, one more than any that the graph ever had. Its outputs
@@ -312,6 +320,9 @@ impl Edit<'_> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn set_attribute(&mut self, id: LayerId, name: &str, value: impl fmt::Display) -> Result<(), EditError> {
+        if !is_xml_name(name) {
+            return Err(EditError::Other(format!("`{}` is not a name that an attribute can have", on_one_line(name))));
+        }
         self.attempt(|edit| {
             let layer = edit.changed(id)?;
             let value = format_compact!("{value}");

@@ -68,6 +68,7 @@ mod survival;
 mod targets;
 mod ties;
 mod types;
+mod untrusted;
 mod values;
 mod verbs;
 mod verdicts;

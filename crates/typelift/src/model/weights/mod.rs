@@ -496,6 +496,10 @@ impl Weights {
 
     /// Appends bytes, or finds equal ones that were added before. Returns their offset.
     pub(crate) fn add(&mut self, bytes: &[u8]) -> u64 {
+        if bytes.is_empty() {
+            // No bytes are within any weights at their start, and within none elsewhere.
+            return 0;
+        }
         self.start_of_tail() + self.tail.add(bytes)
     }
 
