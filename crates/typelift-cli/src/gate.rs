@@ -19,6 +19,8 @@ pub(crate) enum Form {
 
 /// Prefixes of lines that GitHub Actions reads as commands.
 const AT_START: &str = "::";
+/// Prefix of a line that names a further place of a finding. No CI system reads it as a command.
+const PLACE: &str = "::: ";
 /// Texts that Azure Pipelines, TeamCity and GitHub Actions read as commands anywhere in a line.
 const ANYWHERE: [&str; 3] = ["##[", "##vso[", "##teamcity["];
 
@@ -94,7 +96,7 @@ fn escape_commands(text: &str, form: Form) -> Cow<'_, str> {
     for line in text.split_inclusive('\n') {
         let mut rest = line;
         let start = without_styles(line);
-        if may_start && start.starts_with(AT_START) {
+        if may_start && start.starts_with(AT_START) && !start.starts_with(PLACE) {
             out += &line[..line.len() - start.len()];
             out += "\\u{3a}";
             rest = &start[1..];
@@ -130,6 +132,7 @@ mod tests {
         assert_eq!(text("\u{1b}[1mbold\u{1b}[0m\tplain\n"), "\u{1b}[1mbold\u{1b}[0m\tplain\n");
         assert_eq!(text("a\u{1b}[2Jb\u{9b}1A\u{202e}c\r"), "a\\u{1b}[2Jb\\u{9b}1A\\u{202e}c\\u{d}");
         assert_eq!(text("x\n  \u{1b}[1m::error::y :: z"), "x\n  \u{1b}[1m\\u{3a}:error::y :: z");
+        assert_eq!(text("  ::: model.xml:3:1\n"), "  ::: model.xml:3:1\n");
         assert_eq!(text("a ##vso[task] ##[error] ## [b]"), "a \\u{23}#vso[task] \\u{23}#[error] ## [b]");
         assert!(matches!(text("opset1::Add ## heading"), Cow::Owned(same) if same == "opset1::Add ## heading"));
         assert!(matches!(text("a layer"), Cow::Borrowed("a layer")));

@@ -618,7 +618,7 @@ fn a_command_that_cannot_be_understood_gets_a_tip() {
     for (arguments, tip) in [
         (&["stats", "--json", "x.xml"][..], "write `--format json`"),
         (&["check", "--werror", "x.xml"], "write `--deny warnings`"),
-        (&["diff", "-o", "y.xml", "x.xml"], "`-o` is an option of convert, rewrite, infer, check, view"),
+        (&["diff", "-o", "y.xml", "x.xml"], "`-o` is an option of convert, rewrite, infer, check, reduce, view"),
         (
             &["diff", "--xyz", "a.xml", "b.xml"],
             "the options of `typelift diff` are --format, --ignore, --all, --quiet, --verbose, --color, --full-names",
