@@ -143,12 +143,12 @@ impl Settings {
         for (name, value) in &self.0 {
             let Some(setting) = rules.settings().iter().find(|setting| setting.name == *name) else {
                 if strictly {
-                    return Err(Failure::new(format!("--{name} is not an option of the {} rules", rules.name())));
+                    return Err(Failure::new(format!("the {} rules have no setting `{name}`", rules.name())));
                 }
                 continue;
             };
             if !rules.set(name, value) {
-                return Err(Failure::new(format!("--{name} does not take `{value}`")).help(setting.help));
+                return Err(Failure::new(format!("the setting `{name}` does not take `{value}`")).help(setting.help));
             }
         }
         Ok(())
@@ -323,7 +323,7 @@ impl Args {
         let known = || RuleSet::all().flat_map(|rules| rules.settings()).map(|setting| setting.name);
         let named = settings.iter().map(|(name, value)| match known().find(|known| known == name) {
             Some(name) => Ok((name, value.clone())),
-            None => Err(Failure::new(format!("--{name} is not an option of any rules"))),
+            None => Err(Failure::new(format!("no rules have a setting `{name}`"))),
         });
         Ok(Self {
             operands: Vec::new(),

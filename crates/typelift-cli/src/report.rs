@@ -53,19 +53,19 @@ impl From<Failure> for ReportError {
     }
 }
 
-/// Diagnostics as `check --format json` prints them. With the file that the model was read from, commands that fix them are
+/// Diagnostics as `check --format json` prints them, in the words of the Python package. With the file that the model was read from, commands that fix them are
 /// named.
 ///
 /// # Errors
 /// [`ReportError`] if they cannot be printed as JSON.
 pub fn findings_json(diagnostics: &Diagnostics, file: Option<&Path>) -> Result<String, ReportError> {
-    json(&Document::with(diagnostics, Voice::Shell(file)))
+    json(&Document::with(diagnostics, Voice::Python(file)))
 }
 
 /// Formats diagnostics with their source, as `check --all` does.
 #[must_use]
 pub fn findings_text(diagnostics: &Diagnostics) -> String {
-    strip_str(&render::text(diagnostics, Voice::Shell(None), Show::All)).to_string()
+    strip_str(&render::text(diagnostics, Voice::Python(None), Show::All)).to_string()
 }
 
 /// Formats the differences between two models, as `diff` does.

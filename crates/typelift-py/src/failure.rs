@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use serde::Serialize;
 use serde_json::json;
 use typelift::convert::ConvertError;
-use typelift::findings::Document;
+use typelift::findings::{Document, Voice};
 use typelift::graph::FindError;
 use typelift::notation::NotationError;
 use typelift::rewrite::ScriptError;
@@ -71,7 +71,7 @@ impl Failure {
     pub(crate) fn model(diagnostics: &Diagnostics) -> Self {
         Self::Model {
             message: diagnostics.to_string(),
-            diagnostics: serde_json::to_string(&Document::new(diagnostics)).unwrap_or_default(),
+            diagnostics: serde_json::to_string(&Document::with(diagnostics, Voice::Python(None))).unwrap_or_default(),
         }
     }
 

@@ -52,7 +52,6 @@ from typelift._errors import ModelError, RuleError, UnknownNameError
 from typelift._model import Interface, Layer, Model, Tensor, View, check, diff, fix, from_text, loads, open
 from typelift._rules import Match, MatchTensor, Pass, Rule
 from typelift._verify import Verification, verify
-from typelift._words import for_python as _for_python
 
 __version__ = _typelift.__version__
 
@@ -147,7 +146,7 @@ def promote(*operands: str, rules: str = "openvino", op: str = "add", **settings
     """
     record = _json.loads(_typelift.promote(list(operands), rules, op, _options(settings)))
     if "code" in record:
-        message, help = _for_python(record["message"]), _for_python(record.get("help") or "")
+        message, help = record["message"], record.get("help") or ""
         diagnostic = Diagnostic(record["code"], "error", message, notes=tuple(record.get("steps", ())), help=help)
         raise RuleError(message, (diagnostic,))
     return Promotion.from_record(record)

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Optional, Tuple, TypeVar, Union, overload
 
-from typelift._words import for_python
 
 if TYPE_CHECKING:
     from typelift import _typelift
@@ -136,13 +135,13 @@ class Diagnostic:
         return cls(
             code=entry["code"],
             severity=entry["severity"],
-            message=for_python(entry["message"]),
+            message=entry["message"],
             layer=None if layer is None else _path(layer),
             layer_id=None if layer is None else layer["id"],
             line=entry["line"],
             column=entry["column"],
-            notes=tuple(map(for_python, (*related, *entry["notes"]))),
-            help="\n".join(map(for_python, entry["help"])),
+            notes=(*related, *entry["notes"]),
+            help="\n".join(entry["help"]),
             fix=entry["fix"],
         )
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from typelift._data import Diagnostic, Diagnostics
-from typelift._words import for_python
 
 
 class _WithDiagnostics(Exception):
@@ -55,19 +54,19 @@ class UnknownNameError(KeyError):
 
 def model_error(message: str, document: str) -> ModelError:
     """Called by the native part: creates an error from the document of ``check --format json``."""
-    return ModelError(for_python(message), Diagnostics.from_json(document))
+    return ModelError(message, Diagnostics.from_json(document))
 
 
 def rule_error(message: str, document: str) -> RuleError:
     """Called by the native part: creates a rule error from such a document."""
-    return RuleError(for_python(message), Diagnostics.from_json(document))
+    return RuleError(message, Diagnostics.from_json(document))
 
 
 def unknown_name(message: str, _document: str) -> UnknownNameError:
     """Called by the native part."""
-    return UnknownNameError(for_python(message))
+    return UnknownNameError(message)
 
 
 def value_error(message: str, _document: str) -> ValueError:
     """Called by the native part."""
-    return ValueError(for_python(message))
+    return ValueError(message)

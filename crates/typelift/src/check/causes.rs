@@ -14,7 +14,6 @@ use super::PLACES;
 use super::ports::Declared;
 use crate::base::span::Span;
 use crate::findings::{About, Code, Diagnostic, Fix, FixAction, Label, LayerRef, Severity};
-use crate::infer::value_as_declared;
 use crate::model::graph::{Attribute, Direction, Graph, InputPort, Layer, LayerId, Model, Output, OutputPort, Place};
 use crate::ops::{self, LayerKind};
 use crate::text::xml;
@@ -37,10 +36,7 @@ pub(super) fn join(model: &Model, found: &mut Vec<Diagnostic>) {
     explain_port_maps(found);
     join_oversized(found);
     let causes = Causes::new(model);
-    causes.explain_versions(found);
-    causes.fill_in(found);
     causes.explain_inputs(found);
-    causes.point_at_renamed(found);
     causes.join_ignored_edges(found);
     causes.drop_consequences(found);
     let groups = causes.group(found);
@@ -248,11 +244,7 @@ impl<'a> Causes<'a> {
         if let Some(cause) = cause {
             let labels: Vec<_> = members.iter().take(PLACES).filter_map(|&at| label_of(&found[at])).collect();
             let related = members.first().map(|&at| found[at].related.clone()).unwrap_or_default();
-            let value = self.value_as_declared(origin).filter(|_| found[cause].code == Code::AssumedAttribute);
             let it = &mut found[cause];
-            if let Some(value) = value {
-                it.replace_help(vec![format!("add {value}").into()]);
-            }
             (it.severity, it.consequences) = (Severity::Error, consequences);
             it.labels.extend(labels);
             it.related.extend(related);
@@ -261,14 +253,7 @@ impl<'a> Causes<'a> {
         }
         let Some(port) = layer.outputs().get(origin.tensor.port) else { return };
         let stray = self.model.graph_at(&origin.place).and_then(|graph| self.stray_edge(graph, layer));
-        let mistake = stray.unwrap_or_else(|| {
-            let mut mistake = self.what_to_write(layer, port);
-            if mistake.help.is_none() {
-                let of = format!("in {} {} `{}`", layer.ty(), layer.id(), layer.name());
-                mistake.help = self.value_as_declared(origin).map(|value| format!("{of} write {value}"));
-            }
-            mistake
-        });
+        let mistake = stray.unwrap_or_else(|| self.what_to_write(layer, port));
         match members {
             [] => {}
             &[only] => self.explain_one(&mut found[only], layer, port, mistake),
@@ -278,11 +263,6 @@ impl<'a> Causes<'a> {
                 found[members[0]] = Diagnostic { consequences, ..joined };
             }
         }
-    }
-
-    /// Returns a value of an attribute with which a layer's outputs would be what its ports declare.
-    fn value_as_declared(&self, origin: &Origin) -> Option<String> {
-        value_as_declared(self.model, self.model.graph_at(&origin.place)?, origin.tensor.layer, None)
     }
 
     /// Adds to an error the place at which its tensor started to differ from its declaration.
@@ -380,20 +360,6 @@ impl<'a> Causes<'a> {
         })
     }
 
-    /// Points at the layer whose output nothing uses, where an edge starts at one that is not there: it may have another id than
-    /// it was to have.
-    fn point_at_renamed(&self, found: &mut [Diagnostic]) {
-        for it in found.iter_mut().filter(|it| it.code == Code::UnknownLayer && it.is_error()) {
-            let place = it.layer.as_ref().map_or_else(Place::default, |layer| layer.place.clone());
-            let Some(graph) = self.model.graph_at(&place) else { continue };
-            let is_unused = |layer: &&Layer| !layer.outputs().is_empty() && graph.users(layer.id()).next().is_none();
-            let mut unused = graph.layers().filter(is_unused);
-            let (Some(layer), None) = (unused.next(), unused.next()) else { continue };
-            let span = xml::locate(self.source, layer.span().unwrap_or_default(), "layer", "id");
-            it.labels.push(Label { span, message: "no edge starts at this layer".to_owned() });
-        }
-    }
-
     /// Joins an edge that leads nowhere with what is missing in the layer at either end.
     fn join_ignored_edges(&self, found: &mut Vec<Diagnostic>) {
         let mut errors = HashMap::new();
@@ -473,90 +439,6 @@ impl<'a> Causes<'a> {
         };
         let consequences: HashSet<_> = (0..found.len()).filter(|&at| follows(at)).collect();
         remove(found, &consequences);
-    }
-
-    /// Joins ports and attributes that an operation does not have where a later version of it has them all.
-    fn explain_versions(&self, found: &mut Vec<Diagnostic>) {
-        let counts = [Code::WrongInputCount, Code::UnknownPort];
-        let all = found.iter().enumerate().filter(|(_, it)| it.is_error() && counts.contains(&it.code));
-        let mut known = HashMap::new();
-        let later = all.filter_map(|(at, it)| {
-            let layer = it.layer.as_ref()?;
-            let later = *known.entry(layer).or_insert_with(|| self.later_version(layer));
-            later.map(|(layer, set, span)| (at, layer, set, span))
-        });
-        let later: Vec<_> = later.collect();
-        let mut explained = HashSet::new();
-        for (at, layer, set, span) in later {
-            let it = &mut found[at];
-            it.replace_help(vec![
-                format!("write version=\"opset{set}\": that `{}` has all of its attributes and ports", layer.ty())
-                    .into(),
-            ]);
-            it.labels.push(Label { span, message: "an older version of the operation".to_owned() });
-            explained.extend(it.layer.clone());
-        }
-        let is_explained = |it: &Diagnostic| it.layer.as_ref().is_some_and(|layer| explained.contains(layer));
-        found.retain(|it| it.code != Code::UnknownAttribute || !is_explained(it));
-    }
-
-    /// Returns a later operation set whose operation has all attributes and inputs of a layer, and the place of its
-    /// version in the file. The layer's own operation lacks one of them.
-    fn later_version(&self, layer: &LayerRef) -> Option<(&'a Layer, u8, Span)> {
-        let (graph, layer) = self.find(layer)?;
-        let inputs = graph.feeds(layer.id()).iter().flatten().count();
-        let has_all = |row: &'static ops::Operation| {
-            let known = layer.attributes().iter().all(|written| row.attribute(written.name()).is_some());
-            known && row.input_counts().contains(&inputs)
-        };
-        if has_all(layer.operation()?) {
-            return None;
-        }
-        let mut rows = ops::revisions(layer.ty()).iter().copied();
-        let set = rows.find(|row| has_all(row))?.opsets().next()?;
-        Some((layer, set, xml::locate(self.source, layer.span().unwrap_or_default(), "layer", "version")))
-    }
-
-    /// Puts what the ports declare into helps that ask for an attribute.
-    fn fill_in(&self, found: &mut [Diagnostic]) {
-        let codes = [Code::MissingAttribute, Code::IncompleteParameter, Code::AssumedAttribute, Code::InvalidValue];
-        for it in found.iter_mut().filter(|it| codes.contains(&it.code)) {
-            let Some((graph, layer)) = it.layer.as_ref().and_then(|layer| self.find(layer)) else { continue };
-            if it.code == Code::AssumedAttribute {
-                self.fill_in_assumed(it, graph, layer);
-            }
-            if let Some(set) = ops::revisions(layer.ty()).iter().flat_map(|row| row.opsets()).min() {
-                it.fixes.iter_mut().for_each(|help| help.fill_in("version", &format!("opset{set}")));
-            }
-            let Some(port) = layer.outputs().first() else { continue };
-            let Declared { element_type, dims } = Declared::read(self.source, port.declared, port.content);
-            let dim = |dim: &i64| if *dim < 0 { "?".to_owned() } else { dim.to_string() };
-            let shape = dims.iter().map(dim).collect::<Vec<_>>().join(",");
-            for help in &mut it.fixes {
-                if let Some(ty) = element_type {
-                    for name in ["element_type", "destination_type"] {
-                        help.fill_in(name, ty.name());
-                    }
-                }
-                if !dims.is_empty() {
-                    if ops::is_constant(layer) && it.about.is_about("shape") && it.code == Code::InvalidValue {
-                        *help = format!("write shape=\"{shape}\", the shape its port declares").into();
-                    }
-                    help.fill_in("shape", &shape);
-                }
-            }
-        }
-    }
-
-    /// Puts the value of an assumed attribute into its help with which the outputs of the layer would be as declared.
-    fn fill_in_assumed(&self, it: &mut Diagnostic, graph: &Graph, layer: &Layer) {
-        let About::Assumed { attribute, value } = *it.about else { return };
-        if value.is_empty() || layer.outputs().iter().any(|port| self.deviates(port, Aspect::Any)) {
-            let value = value_as_declared(self.model, graph, layer.id(), Some(attribute));
-            if let Some(value) = value {
-                it.replace_help(vec![format!("add {value}").into()]);
-            }
-        }
     }
 
     /// Adds to findings about the inputs of a layer which edge is wrong or missing, where the ports say so.

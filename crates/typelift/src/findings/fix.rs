@@ -168,14 +168,6 @@ impl Fix {
         let applicability = if proof.is_some() { Applicability::Safe } else { Applicability::Possible };
         Self { action: FixAction::Edit { edits, words }, applicability, proof }
     }
-
-    /// Puts in the value of an attribute that is to be added, if its value is not known yet.
-    pub(crate) fn fill_in(&mut self, name: &str, text: &str) {
-        let FixAction::Add { attributes, .. } = &mut self.action else { return };
-        for (_, value) in attributes.iter_mut().filter(|(known, value)| known == name && value.is_none()) {
-            *value = Some(text.to_owned());
-        }
-    }
 }
 
 impl From<String> for Fix {

@@ -5,7 +5,6 @@ mod probe;
 mod recover;
 mod retype;
 mod scope;
-mod suggest;
 mod value;
 mod version_10;
 mod weights;
@@ -21,7 +20,6 @@ pub(crate) use self::probe::Probe;
 pub(crate) use self::recover::declared;
 pub(crate) use self::retype::Retyper;
 use self::scope::{Run, Scope};
-pub(crate) use self::suggest::{are_as_declared, candidates, value_as_declared, with_value};
 use self::value::{Evaluator, Values};
 
 use crate::base::hash::{HashMap, HashSet};

@@ -7,7 +7,7 @@ use super::Walk;
 use crate::findings::{About, Code};
 use crate::model::graph::{Body, Graph, LayerId, OutputPort};
 use crate::model::shape::{Shape, TensorType};
-use crate::ops::{AttributeValues, Fault, Operation, Outputs, Subject};
+use crate::ops::{Attr, AttributeValues, Fault, Operation, Outputs, Subject, is_constant};
 use crate::text::xml;
 
 /// Part of a layer's inputs that an error makes unknown.
@@ -81,7 +81,7 @@ impl Walk<'_> {
     fn apply_leniently(&mut self, subject: &Subject, first: Fault) -> Option<Outputs> {
         let tensors = subject.graph.tensors(subject.layer.id);
         let mut inputs: SmallVec<[OutputPort; 4]> = tensors.into_iter().cloned().collect();
-        let first = self.report_with_fix(subject, &inputs, first);
+        let first = self.report_with_advice(subject, first);
         let found = self.scope.diagnostics.len();
         let mut faults = vec![first];
         let mut reported = 0;
@@ -100,7 +100,7 @@ impl Walk<'_> {
                 Err(next) => next,
             };
             if !faults.iter().any(|known| is_echo(known, &next)) {
-                let next = self.report_with_fix(subject, &inputs, next);
+                let next = self.report_with_advice(subject, next);
                 reported = self.scope.diagnostics.len() - found;
                 faults.push(next);
             }
@@ -108,12 +108,16 @@ impl Walk<'_> {
         None
     }
 
-    /// Reports a fault. For shapes and values it adds a tested fix.
-    fn report_with_fix(&mut self, subject: &Subject, inputs: &[OutputPort], mut fault: Fault) -> Fault {
+    /// Reports a fault. For shapes and values it adds what to correct.
+    fn report_with_advice(&mut self, subject: &Subject, mut fault: Fault) -> Fault {
         let (graph, id) = (subject.graph, subject.layer.id);
-        let tries = [Code::ShapeMismatch, Code::InvalidValue].contains(&fault.code);
-        if tries && fault.help.is_none() && self.is_read(graph, id) && !self.follows_from_error(graph, id, &fault) {
-            fault.help = Some(Box::new(self.suggest(subject, inputs, &fault).into()));
+        let is_of_values = [Code::ShapeMismatch, Code::InvalidValue].contains(&fault.code);
+        if is_of_values
+            && fault.help.is_none()
+            && self.is_read(graph, id)
+            && !self.follows_from_error(graph, id, &fault)
+        {
+            fault.help = Some(Box::new(advice(subject, &fault).into()));
         }
         self.report(graph, id, &fault, 0);
         fault
@@ -181,4 +185,20 @@ pub(crate) fn declared(source: &str, port: &OutputPort) -> TensorType {
     let readable = !dims.is_empty() && dims.iter().all(|&dim| dim >= -1);
     let shape = if readable { dims.iter().map(|&dim| dim.into()).collect() } else { Shape::dynamic() };
     TensorType { element_type: port.declared.unwrap_or(ElementType::Dynamic), shape }
+}
+
+/// Returns what to correct where a rule refuses shapes or values.
+#[cold]
+fn advice(subject: &Subject, fault: &Fault) -> String {
+    if let Some(name) = fault.attribute {
+        return subject.operation.attribute(name).map_or_else(|| format!("correct `{name}`"), Attr::usual_value);
+    }
+    let producers = fault.inputs.iter().filter_map(|&input| subject.producer(input));
+    let constants: Vec<_> = producers.filter(|layer| is_constant(layer)).collect();
+    let constants: Vec<_> = constants.iter().map(|it| format!("Const {} `{}`", it.id(), it.name())).collect();
+    if constants.is_empty() {
+        return "correct the attributes of this layer, or put a Reshape or Transpose before the input that is wrong"
+            .to_owned();
+    }
+    format!("correct {}, or the attributes of this layer", constants.join(" or "))
 }

@@ -218,7 +218,8 @@ fn offer(it: &mut Diagnostic, source: &str, tried: Vec<Fix>) {
         _ if !is_worth_naming(it) => {}
         _ => {
             // Values that were tried say more than the range of an attribute.
-            let tells_values = matches!(&*it.about, About::Refusal { attribute: Some(_), .. });
+            let tells_values =
+                it.code == Code::ShapeMismatch || matches!(&*it.about, About::Refusal { attribute: Some(_), .. });
             it.fixes.retain(|fix| !(tells_values && matches!(fix.action, FixAction::Advise(_))));
             it.fixes.splice(0..0, tried);
         }

@@ -4,14 +4,13 @@ use std::collections::BTreeMap;
 
 use typelift_promote::ElementType;
 
-use super::fitting::Fitting;
+use super::fitting::{Fitting, candidates};
 use super::proof::{self, Change};
 use super::relation;
 use super::site::{Candidate, Evidence, Site, insert_attribute};
 use crate::base::{foreign, names};
 use crate::check::Declared;
 use crate::findings::TextEdit;
-use crate::infer::candidates;
 use crate::model::graph::Layer;
 use crate::model::weights::stored_size;
 use crate::ops::{self, Attr, AttrKind, LayerKind};

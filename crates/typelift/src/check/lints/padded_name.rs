@@ -21,8 +21,10 @@ pub(super) fn find(check: &mut Check<'_>, graph: &Graph) {
         let lint = check.lint(Code::PaddedName, layer, message).at(span, "OpenVINO keeps the spaces");
         // Written with entities, the spaces are meant.
         let is_plain = span.text(check.source) == layer.name();
-        let proof =
-            (is_plain && !names.contains(name)).then(|| Proof::new("only the spaces around the name are removed"));
+        // Programs find inputs and outputs by their names.
+        let is_inside = layer.start().is_none();
+        let proof = (is_plain && is_inside && !names.contains(name))
+            .then(|| Proof::new("only the spaces around the name are removed"));
         let written = span.text(check.source).trim();
         check.diagnostics.push(lint.help(Fix::edit(
             check.source,

@@ -17,6 +17,8 @@ pub enum Voice<'a> {
     Plain,
     /// Users of the program. Commands read this file; without a file, only options are named.
     Shell(Option<&'a Path>),
+    /// Users of the Python package. Commands of the program read this file.
+    Python(Option<&'a Path>),
 }
 
 impl Voice<'_> {
@@ -45,7 +47,7 @@ impl Voice<'_> {
     /// Returns the command that fixes a finding now, if there is one.
     #[must_use]
     pub fn command(self, diagnostic: &Diagnostic) -> Option<String> {
-        let Self::Shell(Some(file)) = self else { return None };
+        let (Self::Shell(Some(file)) | Self::Python(Some(file))) = self else { return None };
         diagnostic.fixes.iter().find_map(|fix| command_of(fix, file))
     }
 
@@ -64,7 +66,25 @@ impl Voice<'_> {
             (FixAction::RefreshPorts, Self::Shell(Some(file))) => {
                 Some(format!("`{}` writes every port as inferred", command_of(fix, file)?))
             }
+            (FixAction::Convert { rules, inserts, succeeds }, Self::Python(Some(_))) => {
+                let later = if *succeeds { "" } else { ", once the other errors are fixed" };
+                let argument = rules.map(|rules| self.rules(rules)).unwrap_or_default();
+                Some(format!("`model.convert({argument})` {}{later}", inserted(inserts)))
+            }
+            (FixAction::RefreshPorts, Self::Python(Some(file))) => {
+                command_of(fix, file).map(|_| "`model.infer()` writes every port as inferred".to_owned())
+            }
             (FixAction::Convert { .. } | FixAction::RefreshPorts, _) => None,
+            (FixAction::Retarget, Self::Python(_)) => {
+                Some("`model.convert(target=…)` writes the text as the release reads it".to_owned())
+            }
+            (FixAction::ConvertInput, Self::Python(_)) => {
+                Some("`input_types` takes the type and computes what the file does".to_owned())
+            }
+            (FixAction::Keep(layers), Self::Python(_)) => {
+                let layers: Vec<_> = layers.iter().map(|layer| python_string(layer)).collect();
+                Some(format!("`model.convert(types=…)` with `keep=[{}]` keeps their types", layers.join(", ")))
+            }
             (FixAction::Retarget, Self::Shell(_)) => {
                 Some("`typelift convert --target` writes the text as the release reads it".to_owned())
             }
@@ -87,12 +107,19 @@ impl Voice<'_> {
         match (self, rules.setting) {
             (Self::Shell(_), Some(setting)) => format!("--{setting}"),
             (Self::Shell(_), None) => format!("--align {}", rules.name),
+            (Self::Python(_), Some(setting)) => format!("{}=True", setting.replace('-', "_")),
+            (Self::Python(_), None) => format!("align={}", python_string(rules.name)),
             (Self::Plain, setting) => setting.unwrap_or(rules.name).to_owned(),
         }
     }
 }
 
-/// Returns the command of a fix that was tried and succeeds.
+/// A string as it is written in Python.
+fn python_string(text: &str) -> String {
+    format!("'{}'", text.replace('\\', "\\\\").replace('\'', "\\'"))
+}
+
+/// The command of a fix that was tried and succeeds.
 fn command_of(fix: &Fix, file: &Path) -> Option<String> {
     let fails = matches!(fix.action, FixAction::Convert { succeeds: false, .. });
     if fails || fix.applicability == Applicability::DisplayOnly { None } else { line_of(fix, file) }
