@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
-use typelift::precision::Kept;
 use typelift::precision::quantize::{Backup, Choice, Fallback, Group, Mode, Quantization, QuantizationPlan, Request};
+use typelift::precision::{Kept, schemes};
 use typelift::{Model, infer};
 
 /// Name, element type, shape, and CRC-32 of the bytes.
@@ -185,4 +185,40 @@ fn the_audit_states_the_error_of_each_row() {
     let largest = plan.changed().filter_map(|constant| constant.loss).map(|loss| loss.largest).fold(0.0, f64::max);
     assert!(!plan.beyond(&model, largest * 0.9).is_empty());
     assert!(plan.beyond(&model, largest * 1.1).is_empty());
+}
+
+/// A model quantized with these settings, and its own values.
+fn quantized(case: &str, settings: &Quantization) -> Model {
+    let mut model = open(case);
+    let plan = QuantizationPlan::of(&model, settings, &Kept::default()).unwrap();
+    plan.apply(&mut model).unwrap();
+    assert_eq!(infer(&mut model), [], "{case}");
+    model
+}
+
+/// The values of the constant that a layer holds.
+fn numbers(model: &Model, name: &str) -> Vec<f64> {
+    let layer = model.graph().layer(model.graph().find(name).unwrap()).unwrap();
+    layer.numbers(model.weights()).unwrap()
+}
+
+/// A comparison states the errors of the values with which the model computes, not of codes.
+#[test]
+fn a_comparison_is_of_values() {
+    let before = open("mm_ranks");
+    let after = quantized("mm_ranks", &Quantization::to(Mode::Int8Asym));
+    let diff = typelift::diff(&before, &after);
+    let found = schemes::find(after.graph(), after.weights());
+    assert_eq!(diff.changes.len(), found.len());
+    for constant in found {
+        let name = constant.name(after.graph());
+        let values = constant.values(after.graph(), after.weights()).unwrap();
+        let pairs: Vec<_> = numbers(&before, name).into_iter().zip(values.into_iter().map(f64::from)).collect();
+        let largest = pairs.iter().map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+        let relative = pairs.iter().filter(|(a, _)| *a != 0.0).map(|(a, b)| ((a - b) / a).abs()).fold(0.0, f64::max);
+        let change = diff.changes.iter().find(|change| change.path == name).unwrap();
+        let error = change.error.unwrap();
+        assert_eq!((error.max_absolute, error.max_relative), (largest, relative), "{name}");
+        assert!(error.max_of_range.is_some_and(|part| part > 0.0 && part < 0.01), "{name}: {error:?}");
+    }
 }
