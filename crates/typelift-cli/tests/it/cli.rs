@@ -621,7 +621,7 @@ fn a_command_that_cannot_be_understood_gets_a_tip() {
         (&["diff", "-o", "y.xml", "x.xml"], "`-o` is an option of convert, rewrite, infer, check, reduce, view"),
         (
             &["diff", "--xyz", "a.xml", "b.xml"],
-            "the options of `typelift diff` are --format, --ignore, --all, --quiet, --verbose, --color, --full-names",
+            "the options of `typelift diff` are --format, --ignore, --all, --quiet, --verbose, --color, --full-names, --max-memory",
         ),
         (&["convert", "--algin", "pytorch", "x.xml"], "a similar argument exists: '--align'"),
         (&["dif", "x.xml"], "did you mean `diff`?"),

@@ -333,7 +333,7 @@ fn the_page_of_json_is_made_of_the_schemas() {
         let title = schema["title"].as_str().unwrap();
         let _ = write!(made, "\n## typelift {verb}\n\n{title}.\n");
         if verb == "check" {
-            made += "It is that of [a model that is refused](#a-model-that-is-refused), also where nothing is wrong.\n";
+            made += "It is that of [a model that is refused](#a-model-that-is-refused), also for a model without findings.\n";
         }
         for name in ["answer", "matrix", "path"] {
             if let Some(shape) = schema["$defs"].get(name) {
