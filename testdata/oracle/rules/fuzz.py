@@ -30,6 +30,8 @@ import coded
 import patterns
 
 LEAST = 20
+# Sets of rules that keep every value. Of the others the intermediate values must be finite.
+EXACT = {"no-ops", "common-subexpressions", "constant-ifs", "slices", "movement", "converts-below-movement"}
 # Models are drawn this many times over, and those that a rule is applied to are compared first.
 DRAWN = 4
 TOLERANCE = {"f64": 1e-5, "f32": 2e-4, "f16": 2e-2, "bf16": 1e-1}
@@ -110,18 +112,28 @@ def types_of(ports):
     return [name(port) for port in ports]
 
 
-def compare(before, after, shapes, seed):
+def fixed(model, shapes):
+    """The model for inputs of these shapes, where it takes them: some reference kernels do not take open ones."""
+    before = {port: port.get_partial_shape() for port in model.inputs}
+    try:
+        model.reshape({port: ov.PartialShape(shape) for port, shape in zip(model.inputs, shapes)})
+    except Exception:
+        model.reshape(before)
+    return model
+
+
+def compare(before, after, shapes, seed, kinds):
     """How a rewritten model computes something else; None where it does not."""
     try:
-        new = load(after)
+        new = fixed(load(after), shapes)
     except Exception as error:
         return "refused", str(error)[:300]
-    old = load(before)
+    old = fixed(load(before), shapes)
     raw = CORE.read_model(before)
     types, out_types = types_of(raw.inputs), types_of(raw.outputs)
     if types_of(CORE.read_model(after).outputs) != out_types:
         return "types", f"{out_types} → {types_of(CORE.read_model(after).outputs)}"
-    for kind in ("normal", "special", "extreme"):
+    for kind in kinds:
         values = inputs_of(shapes, types, seed, kind)
         try:
             expected, run = reference(old, values), reference
@@ -184,6 +196,8 @@ def work(job):
     program, key, seeds, folder = job
     rule = RULES[key]
     folder = Path(folder)
+    name = rule if isinstance(rule, str) else rule.set
+    is_exact = name in EXACT and (isinstance(rule, str) or "Reduce" not in rule.text)
     source = folder / "in"
     source.mkdir(parents=True)
     kept = {}
@@ -226,9 +240,8 @@ def work(job):
             if not document["applied"]:
                 continue
             counts[what] += 1
-            if what == "all" or found and found[-1][1] == name:
-                counts["rewritten"] += what == "all"
-            differs = isolated(before, folder / what / f"{name}.xml", shapes, int(name))
+            kinds = ["normal", "special", *(["extreme"] if is_exact and what == "own" else [])]
+            differs = isolated(before, folder / what / f"{name}.xml", shapes, int(name), kinds)
             if differs:
                 found.append((what, name, *differs))
         if name in twice and twice[name]["applied"]:
