@@ -121,7 +121,9 @@ fn render(
         Severity::Note => Level::NOTE,
     };
     let title = level
-        .primary_title(names.message(&diagnostic.message, BEFORE_TEXT + diagnostic.code.name().len()))
+        .primary_title(
+            names.message(&Clean(&diagnostic.message).to_string(), BEFORE_TEXT + diagnostic.code.name().len()),
+        )
         .id(diagnostic.code.name());
     let mut group = Group::with_title(title);
     for excerpt in excerpts(lines, &diagnostic.labels) {
@@ -135,12 +137,12 @@ fn render(
     });
     let long = diagnostic.labels.iter().filter(|label| is_long(label)).map(|label| {
         let line = lines.line_at(label.span.start);
-        Level::NOTE.message(told(&format!("line {line}: {}", label.message), names))
+        Level::NOTE.message(told(&Clean(&format!("line {line}: {}", label.message)).to_string(), names))
     });
     let notes = long.chain(diagnostic.notes.iter().map(|note| Level::NOTE.message(told(note, names))));
     let help = voice.help(diagnostic).into_iter();
     let help = help.map(|help| Level::HELP.message(told(&help, names)));
-    let folded = folded.map(|folded| Level::NOTE.message(told(&folded, names)));
+    let folded = folded.map(|folded| Level::NOTE.message(told(&Clean(&folded).to_string(), names)));
     let group = group.elements(layer.into_iter().chain(related).chain(notes).chain(help).chain(folded));
     let renderer = fit::columns().map_or(Renderer::styled(), |columns| Renderer::styled().term_width(columns));
     let text = renderer.render(&[group]);
