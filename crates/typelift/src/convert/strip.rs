@@ -185,7 +185,7 @@ mod tests {
     fn random_bytes_are_finite_in_every_type() {
         let bytes: Vec<u8> = small_numbers(4096).collect();
         let weights = Weights::from_bytes(bytes.clone());
-        for ty in ElementType::all().filter(|ty| ty.is_float()) {
+        for ty in ElementType::all().filter(|ty| ty.is_float() && ty.port_name().is_some()) {
             let count = 4096 * 8 / u64::from(ty.bits());
             let floats = ops::values::array::Array::decode_all(ty, [count as usize].into_iter().collect(), &bytes);
             let floats = floats.unwrap().to_floats();

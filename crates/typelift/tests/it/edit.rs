@@ -310,7 +310,7 @@ fn what_openvino_cannot_run_is_not_made() {
     let refusals: [(Refused, &str); 8] = [
         (
             |graph, [x, y, ..], result| graph.replace_in_place(y, result, &[x.output(0)]),
-            "`y` feeds layer 2 `z`; add a Result",
+            "`y` feeds layer 2 `z`; add another Result",
         ),
         (|graph, [_, y, ..], _| graph.set_operation(y, "Result", "opset1"), "`y` feeds layer 2 `z`"),
         (

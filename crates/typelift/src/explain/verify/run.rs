@@ -1,6 +1,7 @@
 //! The comparison of two models from end to end.
 
 use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::iter;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -101,7 +102,16 @@ impl Verification {
             notes.push(note.to_owned());
         }
         let settings = self.settings();
-        let mut work = Work { verification: self, models: [a, b], inputs, outputs, settings, tolerance, notes };
+        let mut work = Work {
+            verification: self,
+            models: [a, b],
+            inputs,
+            outputs,
+            settings,
+            tolerance,
+            notes,
+            unsteady: BTreeSet::new(),
+        };
         let samples = work.samples(runner)?;
         work.report(runner, runtime, narrowest, samples)
     }
@@ -139,6 +149,8 @@ struct Work<'w> {
     settings: [Setting; 2],
     tolerance: Tolerance,
     notes: Vec<String>,
+    /// The outputs that have other values in each run of A.
+    unsteady: BTreeSet<usize>,
 }
 
 /// A sample with the outputs of both models.
@@ -427,7 +439,7 @@ impl Work<'_> {
         for &at in &found {
             let name = &self.outputs[at].name;
             let note = format!("A computes other values of `{name}` each time it is run, so they were not compared");
-            if !self.notes.contains(&note) {
+            if self.unsteady.insert(at) {
                 self.notes.push(note);
             }
         }
