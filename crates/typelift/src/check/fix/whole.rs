@@ -8,6 +8,7 @@
 //! ```
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use super::proof::Change;
 use super::site::{Candidate, EdgeText, Evidence};
@@ -76,9 +77,12 @@ fn shifted_ports(source: &str, tags: &[Tag], edges: &[EdgeText]) -> Vec<Candidat
         ends.entry(edge.from.0).or_default()[1].insert(edge.from.1);
     }
     let mut found = Vec::new();
-    for (at, tag) in tags.iter().enumerate().filter(|(_, tag)| tag.parent == Some(0)) {
+    let layers: Vec<usize> = (0..tags.len()).filter(|&at| tags[at].parent == Some(0)).collect();
+    for (layer, &at) in layers.iter().enumerate() {
+        let tag = &tags[at];
         let Some(named) = number(source, tag, "id").and_then(|(_, id)| ends.get(&id)) else { continue };
-        let sides = [Direction::Input, Direction::Output].map(|side| ports(source, tags, at, side));
+        let within = at..layers.get(layer + 1).copied().unwrap_or(tags.len());
+        let sides = [Direction::Input, Direction::Output].map(|side| ports(source, tags, within.clone(), side));
         let ids: Vec<(Span, u64)> = sides.iter().flatten().copied().collect();
         let Some(&(_, by)) = ids.first().filter(|(_, first)| *first > 0) else { continue };
         let is_shifted = (by..).zip(&ids).all(|(expected, (_, id))| expected == *id);
@@ -98,11 +102,12 @@ fn shifted_ports(source: &str, tags: &[Tag], edges: &[EdgeText]) -> Vec<Candidat
     found
 }
 
-/// Returns the ids of the ports of the layer at a position, on one side.
-fn ports(source: &str, tags: &[Tag], layer: usize, side: Direction) -> Vec<(Span, u64)> {
+/// Returns the ids of the ports of a layer on one side. `within` are the tags from the layer's own up to the next layer.
+fn ports(source: &str, tags: &[Tag], within: Range<usize>, side: Direction) -> Vec<(Span, u64)> {
     let list = if side == Direction::Input { "input" } else { "output" };
-    let is_list = |at: usize| tags[at].parent == Some(layer) && tags[at].name.text(source) == list;
-    let of_list = tags.iter().filter(|tag| tag.parent.is_some_and(is_list) && tag.name.text(source) == "port");
+    let is_list = |at: usize| tags[at].parent == Some(within.start) && tags[at].name.text(source) == list;
+    let of_list =
+        tags[within.clone()].iter().filter(|tag| tag.parent.is_some_and(is_list) && tag.name.text(source) == "port");
     of_list.filter_map(|tag| number(source, tag, "id")).collect()
 }
 
