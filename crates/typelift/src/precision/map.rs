@@ -17,7 +17,8 @@ use crate::base::foreign;
 /// let map: TypeMap = "f64=f32,f32=f16".parse()?;
 /// assert_eq!(map.of(ElementType::F64), ElementType::F32);
 /// assert_eq!(map.of(ElementType::I64), ElementType::I64);
-/// assert_eq!("f32=half".parse::<TypeMap>().unwrap_err().to_string(), "`half` is not an element type; did you mean f16?");
+/// assert_eq!("f32=half".parse::<TypeMap>()?.to_string(), "f32=f16");
+/// assert_eq!("f32=f61".parse::<TypeMap>().unwrap_err().to_string(), "`f61` is not an element type; did you mean f16?");
 /// # Ok::<(), typelift::precision::TypeMapError>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

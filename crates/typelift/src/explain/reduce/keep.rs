@@ -159,7 +159,7 @@ pub(super) fn remove_lone_inputs(graph: &mut Edit<'_>) -> Result<(), EditError> 
 /// ```
 /// let mut model = typelift::Model::from_text("x = Parameter : f32[2]\ny = ReLU(x)\nr = Result(y)\n")?;
 /// typelift::infer(&mut model);
-/// let pairs = typelift::diff::matched_layers(&model, &model).into_iter().collect();
+/// let pairs: std::collections::HashMap<_, _> = typelift::diff::matched_layers(&model, &model).into_iter().collect();
 /// let part = typelift::reduce::part_like(&model, &model, &pairs).unwrap();
 /// assert_eq!(part.graph().len(), 3);
 /// # Ok::<(), Box<dyn std::error::Error>>(())

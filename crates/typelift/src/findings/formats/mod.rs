@@ -11,7 +11,7 @@ use super::{Diagnostics, Voice};
 /// A form in which another program takes findings.
 ///
 /// ```
-/// use typelift::{Diagnostics, diagnostic::{Format, Voice}, xml};
+/// use typelift::{Diagnostics, findings::{Format, Voice}, xml};
 ///
 /// let source = std::sync::Arc::new("<net name='n' version='11'><layers><layer/></layers></net>".to_owned());
 /// let list = xml::parse(source.clone()).diagnostics;
