@@ -252,8 +252,10 @@ impl Args {
     }
 }
 
-/// Kinds of loss, with what values of new constants are, and what to do.
-const LOSSES: [(fn(&Losses) -> usize, &str, &str); 4] = [
+/// A kind of loss: its count, what the values are, and what to do.
+type Loss = (fn(&Losses) -> usize, &'static str, &'static str);
+
+const LOSSES: [Loss; 4] = [
     (|it| it.non_finite, "infinite or not a number", "compute in f32, or add an `if` to the rule"),
     (|it| it.vanished, "zero or subnormal", "compute in f32, or add an `if` to the rule"),
     (|it| it.saturated, "outside of their type and become its limit", "convert to a wider type"),

@@ -227,11 +227,8 @@ impl Runner for Process {
     fn describe(&mut self, device: &str) -> Result<Runtime, RunError> {
         let reply = self.ask(json!({ "do": "describe", "device": device }), &[])?;
         let text = |name: &str| reply.head.get(name).and_then(Value::as_str).map(str::to_owned);
-        let mut runtime = Runtime::default();
-        runtime.version = text("version").unwrap_or_default();
-        device.clone_into(&mut runtime.device);
-        runtime.full_name = text("device");
-        Ok(runtime)
+        let version = text("version").unwrap_or_default();
+        Ok(Runtime { version, device: device.to_owned(), full_name: text("device") })
     }
 
     fn load(&mut self, source: &Source, setting: &Setting) -> Result<u64, RunError> {

@@ -94,13 +94,13 @@ impl Diff {
 
     /// Tells which whole blocks were removed and added: siblings in one line.
     fn blocks(&self) -> Vec<String> {
-        let mut families = BTreeMap::<(bool, &str), Vec<(&BlockChange, Option<u64>)>>::new();
+        let mut families = BTreeMap::<(bool, &str), Vec<Numbered>>::new();
         for block in &self.blocks {
             let stem = block.name.trim_end_matches(|c: char| c.is_ascii_digit());
             let number = block.name[stem.len()..].parse().ok();
             families.entry((block.kind == ChangeKind::Added, stem)).or_default().push((block, number));
         }
-        let line = |((is_added, stem), blocks): ((bool, &str), Vec<(&BlockChange, Option<u64>)>)| {
+        let line = |((is_added, stem), blocks): ((bool, &str), Vec<Numbered>)| {
             let mut line = format!("{}: ", if is_added { "added" } else { "removed" });
             // The word before the number says enough: `layers.5`.
             let family = stem.trim_end_matches(['.', '/']).rfind(['.', '/']).map_or(0, |at| at + 1);
@@ -116,6 +116,9 @@ impl Diff {
         families.into_iter().map(line).collect()
     }
 }
+
+/// A block with the number at the end of its name.
+type Numbered<'a> = (&'a BlockChange, Option<u64>);
 
 /// Tells which constants are stored in another type.
 fn stored(changes: &[&Change]) -> Vec<String> {

@@ -33,7 +33,7 @@ pub(super) fn paired(end: End, a: &Model, b: &Model) -> Result<Vec<Pair>, String
             }
         }
     };
-    pair_by(&|own, others| own.first().is_some() && own.first() == others.first());
+    pair_by(&|own, others| !own.is_empty() && own.first() == others.first());
     pair_by(&|own, others| own.iter().any(|name| others.contains(name)));
     pair_by(&|_, _| true);
     let named = pairs.into_iter().zip(&names).enumerate();

@@ -61,7 +61,7 @@ impl Space {
             _ => base,
         };
         free.retain(|range| range.start < end);
-        let kept = without(if end > 0 { vec![0..end] } else { Vec::new() }, &free);
+        let kept = without((end > 0).then_some(0..end).into_iter().collect(), &free);
         let free = free.into_iter().map(|range| (range.end - range.start, range.start)).collect();
         Self { kept, free, placed: Vec::new(), end }
     }
@@ -154,10 +154,11 @@ mod tests {
     #[test]
     fn ranges_without_others_are_what_no_other_covers() {
         let cut = |ranges: &[Range<u64>], others: &[Range<u64>]| without(ranges.to_vec(), others);
-        assert_eq!(cut(&[0..10], &[2..3, 5..6]), [0..2, 3..5, 6..10]);
-        assert_eq!(cut(&[0..4, 6..10], &[2..8]), [0..2, 8..10]);
+        let one = |range: Range<u64>| std::iter::once(range).collect::<Vec<_>>();
+        assert_eq!(cut(&one(0..10), &[2..3, 5..6]), [0..2, 3..5, 6..10]);
+        assert_eq!(cut(&[0..4, 6..10], &one(2..8)), [0..2, 8..10]);
         assert_eq!(cut(&[0..4, 6..10], &[0..1, 3..4, 9..20]), [1..3, 6..9]);
-        assert_eq!(cut(&[5..6], &[0..2, 4..8]), []);
+        assert_eq!(cut(&one(5..6), &[0..2, 4..8]), []);
         assert_eq!(merged(vec![4..6, 0..2, 2..3, 5..9, 7..7]), [0..3, 4..9]);
     }
 

@@ -461,7 +461,7 @@ impl<'a> Choices<'a> {
         main.retain(|&at| {
             let size = weights[at].channel_size().unwrap_or(1);
             let (group, stays) = match (settings.group(), settings.fallback) {
-                (Group::Of(group), fallback) if size as u64 % group != 0 => {
+                (Group::Of(group), fallback) if !(size as u64).is_multiple_of(group) => {
                     let power = 1_u64 << size.trailing_zeros();
                     match fallback {
                         Fallback::Refuse => (Group::Of(group), true),

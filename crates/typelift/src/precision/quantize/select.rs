@@ -161,7 +161,7 @@ fn reduced_axes(layer: &Layer, port: usize, rank: usize) -> Vec<bool> {
             let transposed = is_set(if port == 0 { "transpose_a" } else { "transpose_b" });
             // The inner axis is the last one of the first input, and the one before it of the second.
             let from_end = if transposed == (port == 0) { 2 } else { 1 };
-            let inner = rank.checked_sub(from_end).unwrap_or(0);
+            let inner = rank.saturating_sub(from_end);
             return (0..rank).map(|axis| axis == inner).collect();
         }
         "GroupConvolution" => &[0, 1],

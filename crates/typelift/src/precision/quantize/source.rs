@@ -183,15 +183,18 @@ fn bounds_of(values: &[f32]) -> Bounds {
     lanes.into_iter().fold(rest, Bounds::and)
 }
 
+/// The scales of a constant, which one thread computes; `None` inside if its values cannot be read.
+type SharedScales = Arc<OnceLock<Option<Vec<Scale>>>>;
+
 /// The scales of the constants that were read last.
 #[derive(Default)]
 pub(super) struct Recent {
-    scales: Mutex<Vec<(usize, Arc<OnceLock<Option<Vec<Scale>>>>)>>,
+    scales: Mutex<Vec<(usize, SharedScales)>>,
 }
 
 impl Recent {
     /// Returns the scales of a constant, which one thread computes while others wait.
-    fn of(&self, key: usize, source: &Source) -> Option<Arc<OnceLock<Option<Vec<Scale>>>>> {
+    fn of(&self, key: usize, source: &Source) -> Option<SharedScales> {
         let mut known = self.scales.lock().ok()?;
         let found = known.iter().position(|(known, _)| *known == key);
         let entry = found.map_or_else(|| (key, Arc::default()), |at| known.remove(at));

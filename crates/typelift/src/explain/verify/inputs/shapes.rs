@@ -135,19 +135,16 @@ impl<'m> Sizing<'m> {
         let mut seen = HashSet::default();
         let shapes = attempts
             .flat_map(move |lengths| ranks.iter().map(move |rank| self.shapes(&lengths, rank)).collect::<Vec<_>>());
-        let mut tried = shapes.filter(move |shapes| seen.insert(shapes.clone())).take(MOST_TRIED);
+        let mut tried = shapes.filter(move |shapes| seen.insert(shapes.clone())).take(MOST_TRIED).fuse();
         let mut empty = Vec::new();
-        let mut is_over = false;
         iter::from_fn(move || {
-            while !is_over {
-                let Some(shapes) = tried.next() else { break };
+            for shapes in tried.by_ref() {
                 match self.verdict(&shapes) {
                     Some(true) => return Some(shapes),
                     Some(false) => empty.push(shapes),
                     None => {}
                 }
             }
-            is_over = true;
             empty.pop()
         })
     }

@@ -56,7 +56,7 @@ pub(super) fn values(
     };
     if role.is_mask && role.limit.is_none_or(|limit| limit > 1) {
         // The first element always counts: a softmax over nothing is NaN.
-        let mask = |at: usize| i64::from(at % last == 0 || random.unit() < 0.8);
+        let mask = |at: usize| i64::from(at.is_multiple_of(last) || random.unit() < 0.8);
         return as_type(ty, ints("mask of 0 and 1".to_owned(), (0..count).map(mask).collect()));
     }
     if let Some(longest) = role.longest {
