@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Optional
+
 import pytest
 
 import typelift
@@ -37,13 +39,19 @@ def decoder(layers: int) -> Model:
     return typelift.from_text("\n".join(lines))
 
 
+def tensor(source: Optional[typelift.GraphTensor]) -> typelift.GraphTensor:
+    """Returns the tensor that an input takes; every input of these models takes one."""
+    assert source is not None
+    return source
+
+
 def test_gate_and_up_become_one() -> None:
     model = decoder(2)
     with model.edit() as graph:
         for at in range(2):
             gate, up = graph[f"layers.{at}.gate"], graph[f"layers.{at}.up"]
-            weights = graph.add("Concat", gate.inputs[1], up.inputs[1], axis=0)
-            both = graph.add("MatMul", gate.inputs[0], weights, name=f"layers.{at}.both", transpose_b=True)
+            weights = graph.add("Concat", tensor(gate.inputs[1]), tensor(up.inputs[1]), axis=0)
+            both = graph.add("MatMul", tensor(gate.inputs[0]), weights, name=f"layers.{at}.both", transpose_b=True)
             parts = graph.add("Split", both, graph.constant(2), num_splits=2)
             for layer, part in zip((gate, up), parts.outputs):
                 graph.redirect(layer, part)
@@ -89,7 +97,7 @@ def test_adapters_are_inputs_with_names() -> None:
         for name in [f"layers.{at}.{part}" for at in range(6) for part in ("q", "k")]:
             down = graph.add("Parameter", name=f"{name}.lora_a", shape="?,8", element_type="f32")
             up = graph.add("Parameter", name=f"{name}.lora_b", shape="8,?", element_type="f32")
-            small = graph.add("MatMul", graph[name].inputs[0], down, transpose_b=True)
+            small = graph.add("MatMul", tensor(graph[name].inputs[0]), down, transpose_b=True)
             graph.redirect(name, graph.add("Add", name, graph.add("MatMul", small, up, transpose_b=True)))
     assert len(model.inputs) == 7 + 24 and "layers.5.k.lora_b" in list(model.inputs)
 
@@ -140,4 +148,4 @@ def test_attributes_choose_the_revision() -> None:
 
 
 def test_a_star_does_not_replace_open() -> None:
-    assert "open" not in typelift.__all__ and typelift.open is not open
+    assert "open" not in typelift.__all__ and typelift.open.__module__ != open.__module__

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import numpy
     import numpy.typing
 
-Buffer = Union[bytes, "mmap.mmap"]
+Buffer = Union[bytes, bytearray, "mmap.mmap"]
 """Source of a constant's bytes."""
 
 # The element types that NumPy has, under the names that differ.

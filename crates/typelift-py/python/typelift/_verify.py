@@ -1,5 +1,6 @@
 """Two models compared by running them on an installed OpenVINO."""
 
+import importlib
 import json
 from os import PathLike, fspath
 from typing import Any, Optional, Union
@@ -41,8 +42,7 @@ class Verification:
         Raises:
             ImportError: pandas is not installed.
         """
-        import pandas
-
+        pandas = importlib.import_module("pandas")
         return pandas.DataFrame(self.outputs).set_index("name")
 
 
