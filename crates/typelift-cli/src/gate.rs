@@ -13,7 +13,7 @@ pub(crate) enum Form {
     Json,
     /// Lines that are commands to a CI system.
     Commands,
-    /// What was asked for, byte for byte: a model or a page.
+    /// The product that was asked for, byte for byte: a model or a page.
     Product,
 }
 

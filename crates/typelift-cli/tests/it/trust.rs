@@ -197,7 +197,7 @@ fn a_small_file_cannot_ask_for_much_memory() {
     assert_eq!(crate::cli::run(path, &["check", "model.xml", "--max-memory", "much"]).status, 2);
 }
 
-/// What is read beside a model must be a regular file: a device or a pipe has no end.
+/// Files that are read next to a model must be regular: a device or a pipe has no end.
 #[cfg(unix)]
 #[test]
 fn a_device_or_a_pipe_is_refused_at_once() {

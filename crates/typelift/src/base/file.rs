@@ -136,7 +136,7 @@ fn follow_links(path: &Path) -> PathBuf {
 /// Opens a file to read it.
 ///
 /// # Errors
-/// Those of the system, and where it is not a regular file: to read from a pipe or a device could take for ever.
+/// Errors of the system, and a file that is not regular: reading from a pipe or a device may never end.
 ///
 /// # Examples
 /// ```

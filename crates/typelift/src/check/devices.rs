@@ -73,7 +73,7 @@ pub(crate) fn check_device(model: &Model, device: Device) -> Vec<Diagnostic> {
     found
 }
 
-/// One graph of a model, and the constants that its layers compute from.
+/// A graph of a model, with the constants that its layers compute from.
 struct View<'a> {
     model: &'a Model,
     place: Place,

@@ -47,7 +47,7 @@ pub(super) struct Build<'b, 'm> {
 /// The constants that a sweep adds to a graph, and the tensors that its rules name, to be found again.
 pub(super) type Added = HashMap<Key, Output>;
 
-/// What a tensor is found by that a sweep added or looked up.
+/// Lookup key of a tensor that a sweep added or looked up.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Key {
     /// Element type, dims and bytes of a constant.

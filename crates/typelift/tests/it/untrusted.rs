@@ -1,4 +1,4 @@
-//! What callers pass that no file can hold.
+//! Arguments of callers that no file can hold are refused.
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 use typelift::promote::ElementType;

@@ -1,4 +1,4 @@
-//! What rewriting keeps: models on which rules once changed a value, and new constants.
+//! Rewriting keeps values: models on which rules once changed a value, and new constants.
 //!
 //! `testdata/oracle/rules/cases.py` asks OpenVINO whether the models compute the same before and after.
 

@@ -44,7 +44,7 @@ impl Budget {
         if needed.saturating_add(kept) > limit { Err(TooLarge { needed, limit }) } else { Ok(()) }
     }
 
-    /// As [`hold`](Self::hold), and fails once all values that were computed have taken many times the memory.
+    /// Fails like [`hold`](Self::hold), and if all values computed so far add up to many times the memory.
     pub(super) fn compute(&self, elements: u64, kept: u64, stored: u64) -> Result<(), TooLarge> {
         self.hold(elements, kept, stored)?;
         let needed = elements.saturating_mul(ELEMENT);
