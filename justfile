@@ -6,7 +6,7 @@ ready:
 review:
     cargo insta review
 
-# The benches, and docs/benchmarks.md from what they print.
+# The benches, and the tables that they write.
 bench:
     cargo bench --workspace
 

@@ -184,13 +184,13 @@ impl Net {
     }
 }
 
-/// Writes a table between its marks in the document.
+/// Writes a table between its marks in `results.md`.
 pub(crate) fn update_document(mark: &str, table: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/benchmarks.md");
-    let text = std::fs::read_to_string(&path).expect("docs/benchmarks.md is there");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../typelift/benches/results.md");
+    let text = std::fs::read_to_string(&path).expect("the results are there");
     let begin = format!("<!-- {mark} -->\n");
     let (before, rest) = text.split_once(&begin).expect("the document has a place for the table");
     let (_, after) = rest.split_once("<!-- end -->").expect("the place for the table has an end");
     let text = format!("{before}{begin}{table}\n<!-- end -->{after}");
-    std::fs::write(path, text).expect("docs/benchmarks.md can be written");
+    std::fs::write(path, text).expect("the results can be written");
 }
