@@ -1,4 +1,4 @@
-//! Compares what each OpenVINO release reads with the answers of the released packages, and with `docs/versions.md`,
+//! Compares what each OpenVINO release reads with the answers of the released packages, and with `docs/operations.md`,
 //! which `UPDATE_DOCS=1` writes anew.
 
 use std::collections::BTreeMap;
@@ -68,14 +68,14 @@ fn every_value_of_an_attribute_has_its_first_release() {
 
 #[test]
 fn the_document_says_what_is_true() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/versions.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/operations.md");
     let document = std::fs::read_to_string(&path).unwrap();
     let (intro, _) = document.split_once("<!-- generated: releases -->").unwrap();
     let expected = format!("{intro}<!-- generated: releases -->\n\n{}", what_came_when());
     if std::env::var_os("UPDATE_DOCS").is_some() {
         std::fs::write(&path, expected).unwrap();
     } else {
-        assert!(document == expected, "docs/versions.md is out of date: run this test with UPDATE_DOCS=1");
+        assert!(document == expected, "docs/operations.md is out of date: run this test with UPDATE_DOCS=1");
     }
 }
 
