@@ -259,8 +259,10 @@ impl<'a> Search<'a> {
         let keep = self.downstream(&[id], SCALING);
         let sum = keep.iter().copied().find(|&layer| view.is_of(layer, &["ReduceSum", "ReduceMean"]));
         if let Some(sum) = sum {
-            let detail =
-                format!("`{}` sums up its results, of which f16 has none for more than 11.09", name(view.graph, sum));
+            let detail = format!(
+                "`{}` sums exponentials; the exponential of an input above 11.09 overflows f16",
+                name(view.graph, sum)
+            );
             self.add(RiskRule::ExponentOverflow, id, detail, keep);
         }
     }
@@ -295,7 +297,7 @@ impl<'a> Search<'a> {
             || view.is_of(square, &["Power"]) && is_two();
         if squares {
             let detail =
-                format!("`{}` makes squares, of which f16 has none for more than 255.9", name(view.graph, square));
+                format!("`{}` squares its input; above 255.9 the square overflows f16", name(view.graph, square));
             let keep = [vec![square], self.downstream(&[id], SCALING)].concat();
             self.add(RiskRule::SquareOverflow, id, detail, keep);
         }
