@@ -621,7 +621,7 @@ fn shortest(value: f64) -> String {
 fn refusal(lack: Lack) -> EditError {
     EditError::Other(match lack {
         Lack::Absent => "a name of the rule stands for nothing in this match".to_owned(),
-        Lack::Reason(reason) => reason,
+        Lack::Reason(reason) | Lack::False(reason) => reason,
     })
 }
 

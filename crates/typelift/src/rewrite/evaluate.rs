@@ -22,7 +22,10 @@ use crate::rewrite::notation::{Literal, print_values};
 pub(super) enum Lack {
     /// A name in it is absent in this match.
     Absent,
+    /// The values are not known, or there are none.
     Reason(String),
+    /// A condition is known not to hold.
+    False(String),
 }
 
 impl From<String> for Lack {
@@ -64,8 +67,12 @@ impl Evaluator<'_> {
             && let (Some(a), Some(b)) = (self.shape_of(*a), self.shape_of(*b))
         {
             let (a, b) = (a?, b?);
-            let is_same = a == b && a.rank().is_some();
-            return if is_same { Ok(Vec::new()) } else { Err(Lack::Reason(format!("one is {a}, the other {b}"))) };
+            let reason = || format!("one is {a}, the other {b}");
+            return match a == b && a.rank().is_some() {
+                true => Ok(Vec::new()),
+                false if a.is_compatible(&b) => Err(Lack::Reason(reason())),
+                false => Err(Lack::False(reason())),
+            };
         }
         let truths = self.array(term, None)?.truths();
         match truths[..] {
@@ -78,7 +85,7 @@ impl Evaluator<'_> {
                 )));
             }
         }
-        Err(Lack::Reason(match &self.side.terms[term].kind {
+        Err(Lack::False(match &self.side.terms[term].kind {
             TermKind::Compute(_, of) if of.len() > 1 => {
                 format!("it is {}", print_values(&self.array(of[0], None)?))
             }
@@ -126,10 +133,16 @@ impl Evaluator<'_> {
             }
         };
         let mut found = Vec::new();
-        if self.fits(&dims, parts, &mut found) { Ok(found) } else { Err(Lack::Reason(format!("it is {text}"))) }
+        if self.fits(&dims, parts, false, &mut found) {
+            return Ok(found);
+        }
+        let could_fit = self.fits(&dims, parts, true, &mut found);
+        let reason = format!("it is {text}");
+        Err(if could_fit { Lack::Reason(reason) } else { Lack::False(reason) })
     }
 
-    fn fits(&self, dims: &[Option<i64>], parts: &[DimsPart], found: &mut Vec<(usize, f64)>) -> bool {
+    /// True if dimensions match these parts. With `open`, an unknown dimension matches any number.
+    fn fits(&self, dims: &[Option<i64>], parts: &[DimsPart], open: bool, found: &mut Vec<(usize, f64)>) -> bool {
         let Some((part, others)) = parts.split_first() else { return dims.is_empty() };
         let (least, most) = match part.times {
             Times::Once => (1, 1),
@@ -138,10 +151,10 @@ impl Evaluator<'_> {
         };
         let known = found.len();
         for count in 0..=most.min(dims.len()) {
-            if count > 0 && !self.is_dim(dims[count - 1], part.dim, found) {
+            if count > 0 && !(open && dims[count - 1].is_none() || self.is_dim(dims[count - 1], part.dim, found)) {
                 break;
             }
-            if count >= least && self.fits(&dims[count..], others, found) {
+            if count >= least && self.fits(&dims[count..], others, open, found) {
                 return true;
             }
         }
@@ -216,7 +229,12 @@ impl Evaluator<'_> {
         match function {
             Function::Axis => return self.axes(of),
             Function::In => return self.is_in(of),
-            Function::Channel => return Ok(truth(self.along(of).is_ok())),
+            Function::Channel => {
+                self.array(of[0], None)?;
+                self.rank_of(of[1])?;
+                self.array(of[2], None)?;
+                return Ok(truth(self.along(of).is_ok()));
+            }
             Function::Along => return self.along(of),
             Function::On => return self.on(of),
             Function::Sorted => {
@@ -409,6 +427,9 @@ impl Evaluator<'_> {
                 let dims = dims.ok_or_else(|| format!("the shape of {} is not known", name()))?;
                 Array::ints(ElementType::I64, smallvec![dims.len()], dims.into_iter().map(i128::from))
             }
+            Function::Type | Function::Bits if known.element_type == ElementType::Dynamic => {
+                return Err(Lack::Reason(format!("the type of {} is not known", name())));
+            }
             Function::Type => number(known.element_type as i128),
             Function::Static => truth(known.shape.is_static()),
             Function::Block => {
@@ -453,11 +474,15 @@ impl Evaluator<'_> {
 
     /// Returns axes, counted from the end of a tensor.
     fn axes(&self, of: &[usize]) -> Result<Array, Lack> {
-        let rank = self.known(of[1])?.shape.rank();
-        let rank = rank.ok_or_else(|| format!("the rank of {} is not known", self.text(of[1])))? as i64;
+        let rank = self.rank_of(of[1])? as i64;
         let axes = self.array(of[0], Some(ElementType::I64))?;
         let counted = axes.to_integers().into_iter().map(|axis| i128::from(if axis < 0 { axis } else { axis - rank }));
         Ok(Array::ints(ElementType::I64, axes.dims.clone(), counted.collect::<Vec<_>>()))
+    }
+
+    fn rank_of(&self, term: usize) -> Result<usize, Lack> {
+        let rank = self.known(term)?.shape.rank();
+        Ok(rank.ok_or_else(|| format!("the rank of {} is not known", self.text(term)))?)
     }
 
     fn axis_of(&self, term: usize, rank: usize) -> Result<usize, Lack> {
@@ -469,8 +494,7 @@ impl Evaluator<'_> {
     /// Returns the values of a constant along an axis of the tensor that it is broadcast to.
     fn along(&self, of: &[usize]) -> Result<Array, Lack> {
         let array = self.array(of[0], None)?;
-        let shape = self.known(of[1])?.shape;
-        let rank = shape.rank().ok_or_else(|| format!("the rank of {} is not known", self.text(of[1])))?;
+        let (shape, rank) = (self.known(of[1])?.shape, self.rank_of(of[1])?);
         let axis = self.axis_of(of[2], rank)?;
         let first = rank.checked_sub(array.dims.len());
         let first = first.ok_or_else(|| format!("{} has more axes", self.text(of[0])))?;
@@ -488,8 +512,7 @@ impl Evaluator<'_> {
     /// A list placed along an axis of a tensor, or along two of them.
     fn on(&self, of: &[usize]) -> Result<Array, Lack> {
         let list = self.array(of[0], None)?;
-        let shape = self.known(of[1])?.shape;
-        let rank = shape.rank().ok_or_else(|| format!("the rank of {} is not known", self.text(of[1])))?;
+        let (shape, rank) = (self.known(of[1])?.shape, self.rank_of(of[1])?);
         let mut dims: SmallVec<[usize; 4]> = smallvec![1; rank];
         let known = |at: usize| shape.dims().and_then(|dims| usize::try_from(dims[at].value()?).ok());
         let axes = of[2..].iter().map(|&axis| self.axis_of(axis, rank)).collect::<Result<SmallVec<[usize; 2]>, _>>()?;

@@ -18,38 +18,54 @@ impl Evaluator<'_> {
     /// Returns what a condition finds where it holds.
     ///
     /// # Errors
-    /// [`Lack::Reason`] if it does not hold; [`Lack::Absent`] if it concerns a name that the match lacks.
+    /// [`Lack::False`] if it does not hold, [`Lack::Reason`] if that is not known, and [`Lack::Absent`] if it concerns a
+    /// name that the match lacks.
     pub(super) fn decide(&self, term: usize) -> Result<Findings, Lack> {
         match &self.side.terms[term].kind {
             TermKind::Compute(Function::And, of) => self.all_hold(of),
-            TermKind::Compute(Function::Or, of) => {
-                let mut reasons = Vec::new();
-                for &term in of {
-                    match self.decide(term) {
-                        Err(Lack::Reason(reason)) => reasons.push(reason),
-                        done => return done,
-                    }
-                }
-                Err(Lack::Reason(format!("no alternative holds: {}", reasons.join("; "))))
-            }
+            TermKind::Compute(Function::Or, of) => self.any_holds(of),
             TermKind::Compute(Function::Not, of) => match self.decide(of[0]) {
-                Ok(_) => Err(Lack::Reason("what must not hold does".to_owned())),
-                Err(Lack::Reason(_)) => Ok(Findings::default()),
-                Err(Lack::Absent) => Err(Lack::Absent),
+                Ok(_) => Err(Lack::False("what must not hold does".to_owned())),
+                Err(Lack::False(_)) => Ok(Findings::default()),
+                Err(lack) => Err(lack),
             },
             TermKind::NameLike(of, pattern) => match self.parts_of_name(*of, pattern)? {
                 Some(texts) => Ok(Findings { texts, ..Findings::default() }),
-                None => Err(Lack::Reason(format!("it is `{}`", self.layer_name(*of)?))),
+                None => Err(Lack::False(format!("it is `{}`", self.layer_name(*of)?))),
             },
             _ => Ok(Findings { numbers: self.holds(term)?, ..Findings::default() }),
         }
     }
 
-    /// Conditions of which each sees what those before it found.
+    /// Decides alternatives in their order.
+    fn any_holds(&self, of: &[usize]) -> Result<Findings, Lack> {
+        let (mut reasons, mut is_known) = (Vec::new(), true);
+        for &term in of {
+            match self.decide(term) {
+                Err(Lack::False(reason)) => reasons.push(reason),
+                Err(Lack::Reason(reason)) => {
+                    reasons.push(reason);
+                    is_known = false;
+                }
+                done => return done,
+            }
+        }
+        let reason = format!("no alternative holds: {}", reasons.join("; "));
+        Err(if is_known { Lack::False(reason) } else { Lack::Reason(reason) })
+    }
+
+    /// Decides conditions of which each uses what those before it found.
     fn all_hold(&self, of: &[usize]) -> Result<Findings, Lack> {
         let Some((&first, rest)) = of.split_first() else { return Ok(Findings::default()) };
         let mut found = match self.decide(first) {
             Err(Lack::Absent) => Findings::default(),
+            // A later condition that is false decides.
+            Err(Lack::Reason(reason)) => {
+                return Err(match self.all_hold(rest) {
+                    Err(Lack::False(reason)) => Lack::False(reason),
+                    _ => Lack::Reason(reason),
+                });
+            }
             found => found?,
         };
         let (mut names, mut variables) = (self.names_bound.to_vec(), self.variables.to_vec());

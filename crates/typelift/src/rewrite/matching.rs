@@ -737,7 +737,7 @@ impl<'a> Search<'a> {
                     }
                 }
                 Err(Lack::Absent) => {}
-                Err(Lack::Reason(reason)) => {
+                Err(Lack::Reason(reason) | Lack::False(reason)) => {
                     let span = self.side().terms[predicate.term].span.clone();
                     return self.refuse_late(2, span, || format!("`{}` does not hold: {reason}", predicate.text));
                 }

@@ -99,3 +99,36 @@ fn integers_and_unknown_ranks_need_a_word_of_the_rule() {
     let error = "Relu(x) => x allow everything".parse::<Rule>().unwrap_err();
     assert_eq!(error.help(), Some("`allow` takes integers, ranks, overflow"));
 }
+
+#[test]
+fn a_negated_condition_holds_only_where_the_condition_is_known_not_to() {
+    let applied = |shape: &str, condition: &str| {
+        let text =
+            format!("x = Parameter : f32{shape}\nc = Parameter : f32[1,3]\ny = ConvertLike(x, c)\nr = Result(y)");
+        let rule = format!("once ConvertLike(x, c) => Relu(ConvertLike(x, c)) if {condition}");
+        Model::from_text(&text).unwrap().rewrite(&[rule.parse().unwrap()]).unwrap().applied.len()
+    };
+    let table = [
+        ("[2,3]", "!(rank(x) == 3)", 1),
+        ("[2,3]", "!(rank(x) == 2)", 0),
+        ("[...]", "!(rank(x) == 3)", 0),
+        ("[?,3]", "!(dim(x, 0) == 2)", 0),
+        ("[?,3]", "!(dim(x, 1) == 2)", 1),
+        ("[?,3]", "!(shape(x) == shape(c))", 0),
+        ("[?,4]", "!(shape(x) == shape(c))", 1),
+        ("[?,3]", "!(shape(x) like [1, ?])", 0),
+        ("[?,3]", "!(shape(x) like [?, 4])", 1),
+        ("[?,3]", "!(shape(x) like [n, n])", 0),
+        ("[...]", "!(size(x) in 3|4)", 0),
+        // One part that is known decides.
+        ("[?,3]", "!(dim(x, 0) == 2 && dim(x, 1) == 2)", 1),
+        ("[?,3]", "!(dim(x, 1) == 2 && dim(x, 0) == 2)", 1),
+        ("[?,3]", "!(dim(x, 0) == 2 || dim(x, 1) == 2)", 0),
+        ("[?,3]", "dim(x, 0) == 2 || dim(x, 1) == 3", 1),
+        ("[?,3]", "!(!(dim(x, 0) == 2))", 0),
+        ("[2,3]", "!(!(dim(x, 0) == 2))", 1),
+    ];
+    for (shape, condition, expected) in table {
+        assert_eq!(applied(shape, condition), expected, "{condition} of {shape}");
+    }
+}

@@ -166,7 +166,7 @@ impl Resolved {
         };
         evaluator.array(self.root(), expected).map_err(|lack| match lack {
             Lack::Absent => "a name in it means nothing".to_owned(),
-            Lack::Reason(reason) => reason,
+            Lack::Reason(reason) | Lack::False(reason) => reason,
         })
     }
 }
