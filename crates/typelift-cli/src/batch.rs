@@ -26,9 +26,9 @@ use crate::terminal::{Page, Terminal};
 /// The usual stack of the main thread, so that a model in a batch has as much as a single one.
 pub(crate) const STACK: usize = 8 << 20;
 
-/// The parts in sequence.
+/// Frame that prints pages in sequence.
 pub(crate) const LINES: Frame = framed("", "", "");
-/// With an empty line between them.
+/// Frame that prints an empty line between pages.
 pub(crate) const PARAGRAPHS: Frame = framed("", "\n", "");
 /// An array of JSON documents.
 pub(crate) const ARRAY: Frame = framed("[\n", ",\n", "]\n");
@@ -69,9 +69,9 @@ pub(crate) struct Outcomes<T> {
     pub(crate) done: Vec<T>,
     /// The number of files in directories that are not models.
     skipped: usize,
-    /// The number that could not be read or written, or met a bug of this program.
+    /// The number of models that could not be read or written, or at which the program has a bug.
     failed: usize,
-    /// The worst status of these.
+    /// The worst status of the failed models.
     worst: Status,
 }
 

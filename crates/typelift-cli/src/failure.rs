@@ -43,7 +43,7 @@ impl Failure {
         Self::Other { message, help: Some(help), status: Status::Faulty, file: None }
     }
 
-    /// The request does not hold for the model.
+    /// Returns the failure for a request that the model cannot meet.
     pub(crate) fn refusal(message: String) -> Self {
         Self::Other { message, help: None, status: Status::Faulty, file: None }
     }

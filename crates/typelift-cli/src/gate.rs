@@ -24,7 +24,7 @@ const PLACE: &str = "::: ";
 /// Texts that Azure Pipelines, TeamCity and GitHub Actions read as commands anywhere in a line.
 const ANYWHERE: [&str; 3] = ["##[", "##vso[", "##teamcity["];
 
-/// Returns the text with escapes for all that is not meant to be shown.
+/// Returns the text with hostile characters and commands to CI systems escaped.
 pub(crate) fn pass(text: &str, form: Form) -> Cow<'_, str> {
     match form {
         Form::Product => Cow::Borrowed(text),

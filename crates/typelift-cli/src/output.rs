@@ -74,7 +74,7 @@ const SHORT: u64 = 1 << 20;
 /// The time that a pipe may wait for its reader.
 const READER_COMES: Duration = Duration::from_secs(2);
 
-/// Something to write to.
+/// Stream or file to write to.
 pub(crate) enum Target {
     Stdout,
     /// A pipe or device, written to directly.

@@ -140,7 +140,7 @@ impl Plan {
         Self { precision: stored.map(counted), risks, marked, ..self }
     }
 
-    /// Returns the same with what became of weights that are quantized.
+    /// Adds the quantized weights.
     pub(crate) fn with_quantized(self, quantized: Option<precision::quantize::QuantizationPlan>) -> Self {
         Self { quantized, ..self }
     }

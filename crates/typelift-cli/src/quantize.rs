@@ -1,4 +1,4 @@
-//! Options of weight-only quantization, and what it does to each constant.
+//! Options of weight-only quantization, and the table of its effect on each constant.
 
 use std::path::{Path, PathBuf};
 

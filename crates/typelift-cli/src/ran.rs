@@ -24,7 +24,7 @@ const NAMES: usize = 4;
 #[derive(Clone, clap::Args)]
 pub(crate) struct RanArgs {
     /// Execution graph that a plugin of OpenVINO wrote for the model, with get_runtime_model() or benchmark_app
-    /// -exec_graph_path. Says in which types layers were computed, what was fused, and what became of weights
+    /// -exec_graph_path. Says in which types layers were computed, what was fused, and which weights were unfolded
     #[arg(long, value_name = "EXEC.xml")]
     pub(crate) ran: Vec<PathBuf>,
 }
@@ -57,7 +57,7 @@ pub(crate) fn text(file: &str, ran: &Ran) -> String {
     text + "note: the file cannot show data that is quantized on the fly, or layers inside Subgraphs and bodies\n"
 }
 
-/// Returns the number of layers by what became of them.
+/// Counts the layers by their result: computed, fused, folded or removed.
 fn became(ran: &Ran) -> String {
     let mut columns = Columns::new([Side::Left, Side::Right, Side::Left]);
     columns.push(HEAD, ["became", "layers", ""].map(str::to_owned));

@@ -252,7 +252,7 @@ impl Args {
     }
 }
 
-/// A kind of loss: its count, what the values are, and what to do.
+/// A kind of loss: its count, its words, and the advice.
 type Loss = (fn(&Losses) -> usize, &'static str, &'static str);
 
 const LOSSES: [Loss; 4] = [
@@ -285,7 +285,7 @@ fn listed_rules() -> String {
     format!("{}\n{}", library::COMMON, sets.collect::<Vec<_>>().join("\n"))
 }
 
-/// Returns the outputs of a model that had more, by the names of their tensors.
+/// Returns the tensor names of the outputs that remain after a removal.
 fn left(model: &Model) -> String {
     let names = model.outputs().map(|end| {
         let tensor = model.graph().producer(end.id().input(0)).and_then(|source| model.graph().output(source));

@@ -138,7 +138,7 @@ impl Terminal {
     }
 }
 
-/// Writer of JSON that passes the gate. Each piece that comes is whole: a string, or characters between strings.
+/// Writer of JSON that passes the gate. Each piece that is written is whole: a string, or characters between strings.
 struct Escaped<'a, W>(&'a mut W);
 
 impl<W: Write> Write for Escaped<'_, W> {

@@ -100,7 +100,7 @@ pub(crate) struct Entry<'a> {
     /// The paths of the layers that compute a constant, which have no boxes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     held: Vec<Cow<'a, str>>,
-    /// The paths of the layers whose shapes it is computed from.
+    /// The paths of the layers whose shapes determine the values of a constant.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     of: Vec<Cow<'a, str>>,
 }

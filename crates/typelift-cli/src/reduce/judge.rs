@@ -20,7 +20,7 @@ use super::{Asked, is_asked};
 use crate::failure::Failure;
 use crate::openvino::{Process, PythonArgs};
 
-/// Output of a command beyond this is not read.
+/// Limit on the output of a command that is read, in bytes.
 const MOST_OUTPUT: u64 = 1 << 24;
 
 /// Reason why a reduction ends before it is done.

@@ -108,7 +108,7 @@ struct Report<'a> {
     output: &'a str,
     layers_before: usize,
     layers_after: usize,
-    /// The number of runs of the command, or of what is for it.
+    /// The number of runs of the command, or of the condition that replaces it.
     runs: usize,
     /// The number of candidates that inference refused.
     refused: usize,
@@ -141,7 +141,7 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
 }
 
 impl Args {
-    /// Refuses places to write to that would lose something.
+    /// Refuses outputs that would overwrite an input.
     fn check(&self) -> Result<(), Failure> {
         let is_xml = self.output.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("xml"));
         if !is_xml {

@@ -324,7 +324,7 @@ d = Multiply(c, s)\nn = Const([6, 8]) : i64[2]\ne = Reshape(d, n) {special_zero=
 f = Convert(e) {destination_type=f32}\nq_proj = MatMul(x, f) {transpose_b=true}\nr = Result(q_proj)";
     save_array(&folder.path().join("b.npy"), "<f4", "(6, 1)", &[1_f32.to_le_bytes(); 6].concat());
     save_array(&folder.path().join("a.npy"), "<f4", "(1, 8)", &[2_f32.to_le_bytes(); 8].concat());
-    // The weights stay as they are stored, and the adapter is added to what they mean.
+    // The stored weights do not change. The adapter is added to their values.
     let out = done(
         folder.path(),
         listing,

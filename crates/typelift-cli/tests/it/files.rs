@@ -590,7 +590,7 @@ mod unix {
         }
     }
 
-    /// Fills a disk that is ever less too small. Needs Linux and the permission to mount in a namespace.
+    /// Fills disks of growing size. Needs Linux and the permission to mount in a namespace.
     #[test]
     #[ignore = "needs to mount"]
     fn a_full_disk_is_an_error_and_changes_nothing() {

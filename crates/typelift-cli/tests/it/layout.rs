@@ -12,7 +12,7 @@ use crate::cli::{Run, run};
 /// A constant: element type, elements, offset and bytes.
 type Constant = (&'static str, usize, usize, usize);
 
-/// A folder with a model of constants that each go to an output of their own. Returns its weights too.
+/// Returns a folder with a model of constants, each with its own output, and the weights.
 fn model(constants: &[Constant], bytes: usize) -> (TempDir, Vec<u8>) {
     let (mut layers, mut edges) = (String::new(), String::new());
     for (at, (ty, count, offset, size)) in constants.iter().enumerate() {
@@ -52,7 +52,7 @@ fn constants_keep_their_offsets_unless_compacting_saves_enough() {
         [("f32", 1000, 0, 4000), ("f32", 2, 4000, 8), ("f32", 1000, 4008, 4000), ("f32", 2, 8008, 8)];
     let (folder, before) = model(&all, 8016);
     let path = folder.path();
-    // Half of 8 bytes is free then, of 8016.
+    // 4 of 8016 bytes become free. That is less than 1 %, so no constant moves.
     assert_eq!(convert(path, &["--set-type", "c1=f16"]).status, 0);
     assert_eq!(offsets(path), [0, 4000, 4008, 8008]);
     let after = fs::read(path.join("out.bin")).unwrap();
@@ -67,7 +67,7 @@ fn constants_keep_their_offsets_unless_compacting_saves_enough() {
     // A constant at the end shortens the file.
     assert_eq!(convert(path, &["--set-type", "c3=f16"]).status, 0);
     assert_eq!((offsets(path), fs::read(path.join("out.bin")).unwrap().len()), (vec![0, 4000, 4008, 8008], 8012));
-    // Enough to save, or asked for.
+    // Compacting saves enough, or is requested.
     assert_eq!(convert(path, &["--set-type", "c0=f16"]).status, 0);
     assert_eq!(fs::read(path.join("out.bin")).unwrap().len(), 6016);
     assert_eq!(convert(path, &["--set-type", "c1=f16", "--weights", "compact"]).status, 0);

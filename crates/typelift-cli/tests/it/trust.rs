@@ -1,4 +1,4 @@
-//! Files, memory and text that come from elsewhere: what a model may not do to whoever opens it.
+//! Untrusted models: their files, the memory that they ask for, and their text in the output.
 #![allow(clippy::panic, clippy::unwrap_used, reason = "tests fail by panicking")]
 
 use std::fs;
@@ -12,7 +12,7 @@ fn hostile(file: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/hostile").join(file)
 }
 
-/// Texts that do something to a terminal, to a CI system, or to whoever reads line by line.
+/// Hostile texts: they control a terminal, give commands to a CI system, or break lines.
 const TEXTS: [&str; 40] = [
     "\u{1b}[2J",
     "\u{1b}]0;title\u{7}",
@@ -118,7 +118,7 @@ const COMMANDS: &[&[&str]] = &[
     &["view", "model.xml", "-o", "page.html"],
 ];
 
-/// Says what is wrong with an output.
+/// Returns the hostile part of an output.
 fn objection(text: &str, is_github: bool) -> Option<String> {
     let is_raw = |c: char| {
         matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')

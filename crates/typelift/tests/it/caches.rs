@@ -1,4 +1,4 @@
-//! Caches that become state, and come back. What is written is kept in `testdata/oracle/statements`, where `state.py` records
+//! Caches that become state, and inputs and outputs again. The written models are in `testdata/oracle/statements`, where `state.py` records
 //! that OpenVINO computes the same over four steps, in which beams change places.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -12,7 +12,7 @@ fn path(file: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testdata/oracle/statements").join(file)
 }
 
-/// Applies a statement to a model and compares what is written with what OpenVINO was asked about.
+/// Applies a statement to a model, and compares the result with the model that OpenVINO ran.
 fn compare(from: &str, statement: &str, form: &str) {
     let mut model = Model::open(path(&format!("{from}.xml"))).unwrap();
     assert_eq!(infer(&mut model), []);

@@ -4,7 +4,7 @@
 //! | what is tested | modules |
 //! |---|---|
 //! | reading, and what is wrong with a file | `malformed`, `hostile`, `recorded`, `verdicts`, `check`, `diagnostics`, `damage` |
-//! | types, shapes and operations, beside OpenVINO's answers | `opzoo`, `zoo`, `operations`, `types`, `bodies`, `broadcast`, `broadcast_laws`, `ties` |
+//! | types, shapes and operations, compared with OpenVINO's answers | `opzoo`, `zoo`, `operations`, `types`, `bodies`, `broadcast`, `broadcast_laws`, `ties` |
 //! | promotion and alignment | `align`, `converts`, `lowering`, `why` |
 //! | edits | `edit`, `verbs` (one verb at a time), `rewrites` (whole rewrites in Rust) |
 //! | statements | `ends`, `statements`, `caches` |

@@ -187,7 +187,7 @@ fn the_audit_states_the_error_of_each_row() {
     assert!(plan.beyond(&model, largest * 1.1).is_empty());
 }
 
-/// A model quantized with these settings, and its own values.
+/// Returns a model, quantized with these settings.
 fn quantized(case: &str, settings: &Quantization) -> Model {
     let mut model = open(case);
     let plan = QuantizationPlan::of(&model, settings, &Kept::default()).unwrap();

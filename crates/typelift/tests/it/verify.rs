@@ -220,7 +220,7 @@ fn an_overflow_of_f16_shows_on_a_device_that_computes_f32() {
         "h = Convert(a) {destination_type=f16}\n n = Abs(h)\n b = Convert(n) {destination_type=f32}",
     );
     let wide = large.replace("b = Elu(a) {alpha=0.5}", "n = Abs(a)\n b = Convert(n) {destination_type=f32}");
-    // Tanh hides it from the first sum on, so the sum takes the tensor itself.
+    // Tanh hides the difference, so the sum uses its input instead.
     let (narrow, wide) = (narrow.replace("Add(c, x)", "Add(b, x)"), wide.replace("Add(c, x)", "Add(b, x)"));
     let report = compare(&wide, &narrow);
     assert!(!report.same && report.outputs[0].difference.not_finite > 0, "{report:?}");
