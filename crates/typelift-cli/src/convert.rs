@@ -228,7 +228,7 @@ impl Args {
         remarks.extend(stripped.map(stripped_remark));
         let is_told = stored.is_some();
         if stored.is_some() && version < Some(model.version()) {
-            remarks.push("the file becomes version 11, because version 10 has no marks".to_owned());
+            remarks.push(UPGRADED.to_owned());
         }
         let tables = [stored.as_ref().map(precision::table), quantized.as_ref().map(quantize::table)];
         let table = if self.writes_nothing() { tables.into_iter().flatten().collect() } else { String::new() };
@@ -317,6 +317,9 @@ impl Args {
         Align::named(&self.align, self.openvino.attributes())
     }
 }
+
+const UPGRADED: &str = "the file becomes version 11, because version 10 has no marks; its inputs and outputs are those \
+                        that OpenVINO gives version 10";
 
 fn stripped_remark(stripped: Stripped) -> String {
     let kept = if stripped.kept == 0 { String::new() } else { format!(", {} kept for shapes and axes", stripped.kept) };

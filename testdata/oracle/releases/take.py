@@ -1,6 +1,6 @@
 """Takes anew which OpenVINO release first reads each operation, element type and attribute value. README.md says how to run it.
 
-`take.py packages DIR` unpacks the wheels, `take.py operations|element_types|attribute_values DIR` asks them and prints a table.
+`take.py packages DIR` unpacks the wheels, `take.py operations|element_types|attribute_values|forms DIR` asks them and prints a table.
 """
 
 import base64
@@ -9,6 +9,7 @@ import gzip
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -227,6 +228,20 @@ def with_attribute(xml: str, operation: str, attribute: str, value: str) -> str:
     return re.sub(rf'<layer [^>]*type="{operation}".*?</layer>', set_in, xml, flags=re.DOTALL)
 
 
+def forms(folder: Path) -> None:
+    """Asks for the models in `forms`: the first and the last release that reads each."""
+    with tempfile.TemporaryDirectory() as scratch:
+        files = [Path(shutil.copy(path, scratch)) for path in sorted((HERE / "forms").glob("*.xml"))]
+        first, last = dict.fromkeys(files, ""), dict.fromkeys(files, "")
+        for before, release in zip(["", *OLD, *NEW], [*OLD, *NEW]):
+            for file, message in reads(folder, release, files).items():
+                if message and first[file] and not last[file]:
+                    last[file] = before
+                elif not message and not first[file]:
+                    first[file] = f"<={release}" if release == OLD[0] else release
+    print_table(["file", "first_release", "last_release"], [[file.stem, first[file], last[file]] for file in files])
+
+
 def print_table(header: list[str], rows: list[list[str]]) -> None:
     out = csv.writer(sys.stdout, lineterminator="\n")
     out.writerow(header)
@@ -234,6 +249,6 @@ def print_table(header: list[str], rows: list[list[str]]) -> None:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 3 or sys.argv[1] not in ("packages", "operations", "element_types", "attribute_values"):
+    if len(sys.argv) != 3 or sys.argv[1] not in ("packages", "operations", "element_types", "attribute_values", "forms"):
         sys.exit(__doc__)
     globals()[sys.argv[1]](Path(sys.argv[2]))

@@ -16,7 +16,7 @@ pub use devices::Device;
 pub(crate) use devices::check_device;
 pub(crate) use ports::Declared;
 pub(crate) use precision::check_precision;
-pub(crate) use target::check_target;
+pub(crate) use target::{check_target, forgive_removed};
 pub(crate) use target::{repeated_names, unread};
 
 use std::collections::BTreeMap;
@@ -420,19 +420,20 @@ impl<'a> Check<'a> {
         }
         let mut converted = Vec::new();
         for layer in model.graph.layers() {
-            let (tensor, to): (_, fn(ElementType) -> ElementType) = match layer.start() {
-                Some(Start::Parameter) => (layer.outputs().first(), legacy_input),
+            let (tensor, to): (_, fn(IrVersion, ElementType) -> ElementType) = match layer.start() {
+                Some(Start::Parameter) => (layer.outputs().first(), IrVersion::input_type),
                 Some(Start::Result) => {
                     let producer = model.graph.producers(layer.id()).into_iter().next().flatten();
-                    (producer.and_then(|output| model.graph.output(output)), legacy_output)
+                    (producer.and_then(|output| model.graph.output(output)), IrVersion::output_type)
                 }
                 _ => continue,
             };
             let Some(ty) = tensor.map(OutputPort::element_type).filter(|&ty| ty != ElementType::Dynamic) else {
                 continue;
             };
-            if to(ty) != ty {
-                converted.push((layer, format!("{ty} to {}", to(ty))));
+            let to = to(model.version, ty);
+            if to != ty {
+                converted.push((layer, format!("{ty} to {to}")));
             }
         }
         let Some((first, _)) = converted.first() else { return };
@@ -462,19 +463,6 @@ fn is_entity(text: &str) -> bool {
 fn is_in_comment(before: &str) -> bool {
     let is_open = |start: &str, end: &str| before.rfind(start).is_some_and(|at| !before[at..].contains(end));
     is_open("<!--", "-->") || is_open("<![CDATA[", "]]>")
-}
-
-/// Returns the type that OpenVINO gives an input of a version 10 model.
-fn legacy_input(ty: ElementType) -> ElementType {
-    if ty == ElementType::F16 { ElementType::F32 } else { ty }
-}
-
-/// Returns the type that OpenVINO gives an output of a version 10 model.
-fn legacy_output(ty: ElementType) -> ElementType {
-    match ty {
-        ElementType::I32 | ElementType::I64 | ElementType::U32 | ElementType::U64 => ElementType::I32,
-        _ => ElementType::F32,
-    }
 }
 
 /// The newest release that layers require.

@@ -46,6 +46,16 @@ pub(crate) fn unread(model: &Model, target: Release) -> Vec<Diagnostic> {
     found
 }
 
+/// Removes errors about operations that OpenVINO no longer has and the target still reads.
+pub(crate) fn forgive_removed(model: &Model, target: Release, found: &mut Vec<Diagnostic>) {
+    found.retain(|it| {
+        let place = it.layer.as_ref().filter(|_| it.code == Code::WrongOpset);
+        let layer = place.and_then(|at| model.graph_at(&at.place)?.layer(at.id));
+        let removal = layer.and_then(|layer| Release::of_removal(layer.ty(), layer.version()));
+        removal.is_none_or(|removal| removal <= target)
+    });
+}
+
 /// Returns the tag of the root, where a release recognizes IR by the first bytes of a file.
 fn root_tag(model: &Model, target: Release) -> Option<Span> {
     let root = model.graph.span.filter(|_| target < Release::WITH_ANY_OPENING)?;

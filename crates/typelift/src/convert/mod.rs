@@ -181,7 +181,7 @@ impl Conversion {
     /// # Errors
     /// [`ConvertError`]: the model may be changed in part then, and is of no use.
     pub fn run(&self, model: &mut Model, mut found: Vec<Diagnostic>) -> Result<Converted, ConvertError> {
-        let interface = model.interface_types();
+        let (interface, version) = (model.interface_types(), model.version());
         let promotions_before = promotions(model.graph());
         let mut changes = self.infer(model, &mut found)?;
         let refresh_ports = self.changes_interface() || !self.types.is_empty() || !changes.is_empty();
@@ -195,7 +195,7 @@ impl Conversion {
             }
         }
         let risks = self.risks(model, &kept);
-        let marked = self.mark(model, &kept)?;
+        let marked = self.mark(model, &kept, &mut changes)?;
         let mut stored = None;
         changes.extend(self.retype(model, &kept, &mut stored, &mut found)?);
         for (name, element_type) in &self.output_types {
@@ -203,12 +203,13 @@ impl Conversion {
                 changes.extend(model.convert_output(&name, *element_type)?);
             }
         }
-        let quantize = |request| self.quantize(request, &kept, model, &mut found);
+        let quantize = |request| self.quantize(request, &kept, model, &mut found, &mut changes);
         let quantized = self.quantize.as_ref().map(quantize).transpose()?;
         if let Some(storage) = &self.storage {
-            let plan = self.store(storage.plan(model, kept), model, &mut found)?;
+            let plan = self.store(storage.plan(model, kept), model, &mut found, &mut changes)?;
             stored = Some(stored.map_or_else(|| plan.clone(), |types: Plan| types.and(&plan)));
         }
+        let refresh_ports = refresh_ports || model.version() > version;
         let retargeted = self.target.map(|target| model.retarget(target)).transpose();
         let retargeted = retargeted.map_err(|refused| refusal(&mut found, refused))?;
         if let Some(done) = &retargeted {
@@ -254,6 +255,9 @@ impl Conversion {
         if found.iter().any(Diagnostic::is_error) {
             // The reader reported the inputs that it could not connect.
             inferred.retain(|diagnostic| diagnostic.code != Code::WrongInputCount);
+        }
+        if let Some(target) = self.target {
+            crate::check::forgive_removed(model, target, &mut inferred);
         }
         trace_changes(model.graph(), &changed, &mut inferred);
         found.append(&mut inferred);
@@ -324,9 +328,12 @@ impl Conversion {
     }
 
     /// Adds marks to the kept layers, if requested. Returns the newly marked layers.
-    fn mark(&self, model: &mut Model, kept: &Kept) -> Result<Vec<LayerRef>, EditError> {
-        let spelling = self.target.map_or(Spelling::Both, Spelling::of);
-        if self.mark_keeps { precision::mark(model, kept, spelling) } else { Ok(Vec::new()) }
+    fn mark(&self, model: &mut Model, kept: &Kept, changes: &mut Vec<Change>) -> Result<Vec<LayerRef>, EditError> {
+        if !self.mark_keeps || kept.is_empty() {
+            return Ok(Vec::new());
+        }
+        changes.extend(model.upgrade()?);
+        precision::mark(model, kept, self.target.map_or(Spelling::Both, Spelling::of))
     }
 
     /// Changes the element types of a typed model, and removes Converts that lost their effect. `stored` receives the
@@ -376,7 +383,13 @@ impl Conversion {
     }
 
     /// Stores constants by the plan.
-    fn store(&self, plan: Plan, model: &mut Model, found: &mut Vec<Diagnostic>) -> Result<Plan, ConvertError> {
+    fn store(
+        &self,
+        plan: Plan,
+        model: &mut Model,
+        found: &mut Vec<Diagnostic>,
+        changes: &mut Vec<Change>,
+    ) -> Result<Plan, ConvertError> {
         let compresses = matches!(self.storage, Some(Storage::Compress { .. }));
         if let Some(target) = self.target.filter(|&target| compresses && Release::of_format(IrVersion::V11) > target) {
             let message = format!(
@@ -387,6 +400,9 @@ impl Conversion {
         }
         self.refuse_beyond(&plan, model, found)?;
         found.extend(plan.warnings(model));
+        if plan.needs_marks() {
+            changes.extend(model.upgrade()?);
+        }
         let applied = plan.apply(model).map_err(PassError::from);
         applied.map_err(|error| ConvertError::Pass { pass: "store-constants", error })?;
         Ok(plan)
@@ -399,6 +415,7 @@ impl Conversion {
         kept: &Kept,
         model: &mut Model,
         found: &mut Vec<Diagnostic>,
+        changes: &mut Vec<Change>,
     ) -> Result<QuantizationPlan, ConvertError> {
         let plan = request.plan(model, kept);
         let mut plan = plan.map_err(|errors| refusal(found, errors))?;
@@ -408,6 +425,9 @@ impl Conversion {
         let beyond = self.max_error.map(|limit| plan.beyond(model, limit)).unwrap_or_default();
         if !beyond.is_empty() {
             return Err(refusal(found, beyond));
+        }
+        if plan.changed().next().is_some() {
+            changes.extend(model.upgrade()?);
         }
         plan.apply(model)?;
         Ok(plan)

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use crate::edit::inputs_outputs::InterfaceError;
-use crate::model::graph::{EditError, IrVersion, LayerId, Model, Output};
+use crate::model::graph::{EditError, LayerId, Model, Output};
 use crate::ops::{self, LayerKind};
 
 impl Model {
@@ -73,10 +73,7 @@ impl Model {
     ) -> Result<HashMap<LayerId, LayerId>, InterfaceError> {
         let (mut own, mut other) = (self.clone(), other.clone());
         for model in [&mut own, &mut other] {
-            if model.version() == IrVersion::V10 {
-                model.keep_names()?;
-                model.version = IrVersion::V11;
-            }
+            model.upgrade()?;
         }
         let moved = own.join(&other, joints, prefix)?;
         *self = own;

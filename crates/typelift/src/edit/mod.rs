@@ -15,6 +15,7 @@ mod refuse;
 mod revisions;
 mod rewire;
 mod state;
+mod upgrade;
 mod verbs;
 
 use std::ops::Deref;

@@ -24,10 +24,7 @@ pub(super) fn name_collisions(graph: &Graph, source: &str) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     for output in outputs.into_iter().chain(inputs) {
         let Some(layer) = graph.layer(output.layer) else { continue };
-        let name = match layer.outputs().len() {
-            0 | 1 => layer.name().to_owned(),
-            _ => format!("{}.{}", layer.name(), output.port),
-        };
+        let Some(name) = graph.version_10_name(output) else { continue };
         if let Some(other) =
             tensors.get(&name).filter(|&&other| other != output).and_then(|other| graph.layer(other.layer))
         {

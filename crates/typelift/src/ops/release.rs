@@ -4,6 +4,7 @@
 //! them.
 
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 use serde::{Serialize, Serializer};
@@ -97,6 +98,12 @@ impl Release {
         revision.opsets().filter_map(|opset| Self::of_operation(revision, opset)).min()
     }
 
+    /// Returns the first release without an operation that an operation set had; `None` if none was removed.
+    pub(crate) fn of_removal(ty: &str, version: &str) -> Option<Self> {
+        let opset = version.strip_prefix("opset")?.parse().ok()?;
+        REMOVED.iter().find(|(name, sets, _)| *name == ty && sets.contains(&opset)).map(|row| row.2)
+    }
+
     /// Returns the release that has a complete operation set.
     fn of_opset(opset: u8) -> Self {
         match opset {
@@ -159,6 +166,9 @@ const EARLY: &[(&str, u8, Release)] = &[
     ("GroupedMatMul", 17, Release::new(2026, 3)),
 ];
 
+/// Operations of operation sets that later releases removed: the name, the sets, and the first release without them.
+const REMOVED: &[(&str, RangeInclusive<u8>, Release)] = &[("LSTMSequence", 1..=3, Release::new(2025, 0))];
+
 struct LateValue {
     operations: &'static [&'static str],
     attribute: &'static str,
@@ -185,6 +195,24 @@ struct LateForm {
 /// Forms that were added after their operation.
 const LATE_FORMS: &[LateForm] = &[
     LateForm {
+        operation: "Einsum",
+        what: "an empty last subscript",
+        release: Release::new(2025, 2),
+        is_in: |_, layer| subscripts(layer).last() == Some(""),
+    },
+    LateForm {
+        operation: "Einsum",
+        what: "an ellipsis that stands for no axis",
+        release: Release::new(2025, 1),
+        is_in: |around, layer| {
+            subscripts(layer).enumerate().any(|(position, labels)| {
+                let rank = input(around.graph, layer, position).and_then(|port| port.shape().rank());
+                let letters = labels.chars().filter(char::is_ascii_alphabetic).count();
+                labels.contains("...") && rank == Some(letters)
+            })
+        },
+    },
+    LateForm {
         operation: "Interpolate",
         what: "data of element type f64",
         release: Release::new(2026, 3),
@@ -209,11 +237,24 @@ const LATE_FORMS: &[LateForm] = &[
     },
     LateForm {
         operation: "ReadValue",
+        what: "no initial value",
+        release: Release::new(2023, 3),
+        is_in: |_, layer| layer.inputs().is_empty(),
+    },
+    LateForm {
+        operation: "ReadValue",
         what: "a variable without an Assign",
         release: Release::new(2023, 0),
         is_in: |around, layer| !around.assigned.contains(&layer.attribute("variable_id")),
     },
 ];
+
+/// Returns the subscripts of an Einsum's inputs.
+fn subscripts(layer: &Layer) -> impl Iterator<Item = &str> {
+    let equation = layer.attribute("equation").unwrap_or_default();
+    let inputs = equation.split_once("->").map_or(equation, |(inputs, _)| inputs);
+    inputs.split(',').map(str::trim)
+}
 
 fn input<'g>(graph: &'g Graph, layer: &Layer, position: usize) -> Option<&'g OutputPort> {
     graph.output(graph.producers(layer.id()).get(position).copied().flatten()?)

@@ -1,6 +1,6 @@
 //! Operations that are missing in the operation set that a layer names.
 
-use super::{LAST_OPSET, Operation, all, file_spelling, revisions};
+use super::{LAST_OPSET, Operation, Release, all, file_spelling, revisions};
 use crate::base::{foreign, names};
 use crate::findings::Code;
 
@@ -59,6 +59,15 @@ fn number_in(version: &str) -> Option<u8> {
 
 /// Describes an operation that other operation sets have.
 fn known_elsewhere(ty: &str, opset: u8, [first, last]: [u8; 2], sets: &[u8]) -> UnknownOperation {
+    let removed = Release::of_removal(ty, &format!("opset{opset}"));
+    if let Some(removed) = removed {
+        return UnknownOperation {
+            code: Code::WrongOpset,
+            attribute: "version",
+            message: format!("OpenVINO {removed} and newer do not read `{ty}` of opset{opset}, which has other inputs"),
+            help: format!("load it with an older release, or write the inputs and the version of opset{first}"),
+        };
+    }
     let message = match opset {
         opset if opset > LAST_OPSET || opset == 0 => {
             format!("opset{opset} does not exist: the newest operation set is opset{LAST_OPSET}")

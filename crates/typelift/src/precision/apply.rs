@@ -25,11 +25,10 @@ impl Plan {
     /// [`EditError`] if the plan belongs to another model, or if bytes of a constant are missing.
     pub fn apply(&self, model: &mut Model) -> Result<(), EditError> {
         let weights = Arc::new(model.weights.clone());
-        let compresses = self.constants.iter().any(|it| it.action == Action::Compress);
-        let (version, needs_marks) = (model.version, compresses || !self.marked.is_empty());
-        if needs_marks && version == IrVersion::V10 {
-            model.keep_names()?;
+        if self.needs_marks() {
+            model.upgrade()?;
         }
+        let version = model.version;
         model.edit(|graph| {
             dequantize::apply(graph, self, &weights)?;
             for constant in self.changed().filter(|constant| constant.action != Action::Dequantize) {
@@ -46,11 +45,12 @@ impl Plan {
                 mark(&mut graph.at(&layer.place)?, layer.id, version)?;
             }
             Ok(())
-        })?;
-        if needs_marks {
-            model.version = IrVersion::V11;
-        }
-        Ok(())
+        })
+    }
+
+    /// True if version 10 of the format, which has no precision marks, cannot hold the result.
+    pub(crate) fn needs_marks(&self) -> bool {
+        !self.marked.is_empty() || self.constants.iter().any(|it| it.action == Action::Compress)
     }
 }
 
@@ -96,7 +96,8 @@ fn compress(graph: &mut Edit<'_>, values: Values, from: ElementType) -> Result<(
     graph.set_name(id, &format!("{name}_compressed"))?;
     let convert = graph.add(NewLayer::convert(from).named(&name), &[tensor])?;
     graph.set_marks(convert, &Marks::decompression())?;
-    graph.connect_all(consumers.into_iter().map(|input| (convert.output(0), input)))
+    graph.connect_all(consumers.into_iter().map(|input| (convert.output(0), input)))?;
+    graph.move_names(tensor, convert.output(0))
 }
 
 /// Removes the marked Converts to the type of the values. Other consumers keep the original constant.

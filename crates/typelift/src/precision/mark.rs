@@ -3,14 +3,15 @@
 use super::Kept;
 use crate::edit::precision_marks::{Marks, Spelling};
 use crate::findings::LayerRef;
-use crate::model::graph::{EditError, IrVersion, Model};
+use crate::model::graph::{EditError, Model};
 use crate::ops::{self, LayerKind};
 
 /// Marks layers, so that a plugin that computes in f16 or bf16 keeps them in f32. Inputs and outputs of graphs compute
-/// nothing and are not marked. Returns the layers that are newly marked.
+/// nothing and are not marked. Returns the layers that are newly marked. A model of version 10, which has no marks,
+/// becomes version 11.
 ///
 /// # Errors
-/// [`EditError::Other`] for a model of version 10, where OpenVINO reads no marks.
+/// [`EditError`] if the layers belong to another model.
 ///
 /// # Examples
 /// ```
@@ -25,11 +26,10 @@ use crate::ops::{self, LayerKind};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn mark(model: &mut Model, kept: &Kept, spelling: Spelling) -> Result<Vec<LayerRef>, EditError> {
-    if model.version() == IrVersion::V10 {
-        let reason = "OpenVINO reads no marks in a file of version 10: write the model as version 11 first";
-        return Err(EditError::Other(reason.to_owned()));
-    }
     let unmarked = layers(model, kept, |marks| !marks.keeps_precision());
+    if !unmarked.is_empty() {
+        model.upgrade()?;
+    }
     let precise = Marks::precise().spelled(spelling);
     set(model, unmarked, |marks| marks.and(&precise))
 }

@@ -71,13 +71,15 @@ impl RetypingPlan {
 struct Borders {
     version: IrVersion,
     names: HashSet<String>,
+    /// The Converts that have the name of an output.
+    named: HashSet<LayerId>,
     made: HashMap<(Output, ElementType), Output>,
 }
 
 impl Borders {
     fn new(graph: &Edit<'_>, version: IrVersion) -> Self {
         let names = graph.unordered().map(|layer| layer.name().to_owned()).collect();
-        Self { version, names, made: HashMap::default() }
+        Self { version, names, named: HashSet::default(), made: HashMap::default() }
     }
 
     fn convert(&mut self, graph: &mut Edit<'_>, borders: &[Border], changes: &mut Changes) -> Result<(), EditError> {
@@ -109,14 +111,10 @@ impl Borders {
     }
 
     /// Moves the names of a model's output to the Convert before it.
-    fn move_names(&self, graph: &mut Edit<'_>, tensor: Output, made: Output) -> Result<(), EditError> {
+    fn move_names(&mut self, graph: &mut Edit<'_>, tensor: Output, made: Output) -> Result<(), EditError> {
         graph.move_names(tensor, made)?;
-        // In version 10 an output has the name of the layer before the Result.
-        if self.version == IrVersion::V10 && tensor.port == 0 {
-            let name = |id: LayerId| graph.layer(id).map_or_else(String::new, |layer| layer.name().to_owned());
-            let (old, new) = (name(tensor.layer), name(made.layer));
-            graph.set_name(tensor.layer, &new)?;
-            graph.set_name(made.layer, &old)?;
+        if self.version == IrVersion::V10 && self.named.insert(made.layer) {
+            graph.take_version_10_name(tensor, made.layer)?;
         }
         Ok(())
     }

@@ -73,5 +73,6 @@ mod values;
 mod verbs;
 mod verdicts;
 mod verify;
+mod version_10;
 mod why;
 mod zoo;

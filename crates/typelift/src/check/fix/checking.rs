@@ -6,7 +6,7 @@ use std::sync::Arc;
 use typelift_promote::ElementType;
 
 use super::{Fixed, fix, offer_edits, try_actions};
-use crate::check::{Device, check_after, check_device, check_precision, check_target};
+use crate::check::{Device, check_after, check_device, check_precision, check_target, forgive_removed};
 use crate::findings::{Code, Diagnostic, Fix, FixAction, Severity};
 use crate::infer::infer_read;
 use crate::model::graph::Model;
@@ -130,7 +130,10 @@ impl Checking {
     /// Adds what depends on the settings, and tries conversions.
     fn complete(&self, model: Option<&Model>, found: &mut Vec<Diagnostic>) {
         let Some(model) = model else { return };
-        found.extend(self.target.into_iter().flat_map(|target| check_target(model, target)));
+        if let Some(target) = self.target {
+            forgive_removed(model, target, found);
+            found.extend(check_target(model, target));
+        }
         if let Some(to) = self.precision {
             found.retain(|it| it.code != Code::BeyondI32);
             found.extend(check_precision(model, to));

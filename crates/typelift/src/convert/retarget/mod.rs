@@ -87,6 +87,7 @@ fn retarget(model: &mut Model, target: Release) -> Result<Retargeted, Vec<Diagno
     }
     constrain_text(model, target);
     let mut errors: Vec<_> = crate::infer(model).into_iter().filter(Diagnostic::is_error).collect();
+    check::forgive_removed(model, target, &mut errors);
     errors.extend(check::unread(model, target));
     if errors.is_empty() {
         done.found.extend(check::legacy_types(model));

@@ -120,29 +120,6 @@ fn list(end: End, known: &[String]) -> String {
 }
 
 impl Model {
-    /// Adds the names of their layers to the tensors of inputs and outputs. Version 10 finds them by these names, and
-    /// version 11 does not.
-    pub(crate) fn keep_names(&mut self) -> Result<(), EditError> {
-        let graph = self.graph();
-        let inputs = self.inputs().map(|layer| layer.id().output(0));
-        let outputs = self.outputs().filter_map(|layer| graph.producer(layer.id().input(0)));
-        let ends: Vec<_> = inputs.chain(outputs).collect();
-        self.edit(|graph| {
-            for tensor in ends {
-                let Some((layer, port)) = graph.layer(tensor.layer).zip(graph.output(tensor)) else { continue };
-                let name = match layer.outputs().len() {
-                    1 => layer.name().to_owned(),
-                    _ => format!("{}.{}", layer.name(), tensor.port),
-                };
-                let names = port.names();
-                if !names.contains(&name) && graph.tensor_named(&name)?.is_none() {
-                    graph.set_names(tensor, [names, vec![name]].concat())?;
-                }
-            }
-            Ok(())
-        })
-    }
-
     /// Returns the Parameters, in the order of the model's inputs.
     pub fn inputs(&self) -> impl Iterator<Item = &Layer> {
         self.graph.layers().filter(|layer| ops::kind(layer) == LayerKind::Parameter)
@@ -353,20 +330,26 @@ impl Model {
         if from == element_type {
             return Ok(Vec::new());
         }
+        Ok(self.retype_input(id, [from, element_type])?)
+    }
+
+    /// Gives an input another element type, and converts it back after the Parameter.
+    pub(crate) fn retype_input(&mut self, id: LayerId, [from, to]: [ElementType; 2]) -> Result<Vec<Change>, EditError> {
+        let layer = self.graph.layer(id).ok_or(EditError::NoLayer(id))?;
         let name = self.graph.unused_name(format!("{}/to_{from}", layer.name()));
         let convert = self.edit(|graph| {
             let convert = graph.insert_after(id.output(0), NewLayer::convert(from).named(&name), &[])?;
-            graph.set_attribute(id, "element_type", element_type.name())?;
+            graph.set_attribute(id, "element_type", to.name())?;
             Ok(convert)
         })?;
         let mut changes = Changes::default();
         if let Some(layer) = self.graph.layer(id) {
-            let reason = format!("the input gets the type {element_type}");
-            changes.add(Action::Retyped, layer, [from, element_type], reason);
+            let reason = format!("the input gets the type {to}");
+            changes.add(Action::Retyped, layer, [from, to], reason);
         }
         if let Some(layer) = self.graph.layer(convert) {
             let reason = format!("the model computes in {from}, as before");
-            changes.add(Action::Inserted, layer, [element_type, from], reason);
+            changes.add(Action::Inserted, layer, [to, from], reason);
         }
         Ok(self.with_sources(changes))
     }
@@ -381,35 +364,37 @@ impl Model {
     pub fn convert_output(&mut self, name: &str, element_type: ElementType) -> Result<Vec<Change>, InterfaceError> {
         let id = self.find_output(name)?;
         let source = self.graph.producer(id.input(0));
-        let Some((source, port)) = source.and_then(|source| Some((source, self.graph.output(source)?))) else {
-            return Ok(Vec::new());
-        };
+        let Some(port) = source.and_then(|source| self.graph.output(source)) else { return Ok(Vec::new()) };
         let from = check_convertible(End::Output, name, Some(port.element_type), element_type)?;
         if from == element_type {
             return Ok(Vec::new());
         }
-        let Some(producer) = self.graph.layer(source.layer) else { return Ok(Vec::new()) };
-        let enters = ops::kind(producer) == LayerKind::Parameter;
-        let old_name = producer.name().to_owned();
-        let new_name = self.graph.unused_name(format!("{old_name}/to_{element_type}"));
-        // In version 10 an output has the name of the layer before the Result.
-        let swaps_names = !enters && self.version == IrVersion::V10 && source.port == 0;
+        Ok(self.retype_output(id, [from, element_type])?)
+    }
+
+    /// Converts the input of a Result to another element type.
+    pub(crate) fn retype_output(
+        &mut self,
+        id: LayerId,
+        [from, to]: [ElementType; 2],
+    ) -> Result<Vec<Change>, EditError> {
+        let input = id.input(0);
+        let source = self.graph.producer(input).ok_or(EditError::NoInput(input))?;
+        let producer = self.graph.layer(source.layer).ok_or(EditError::NoLayer(source.layer))?;
+        let is_renamed = self.version == IrVersion::V10 && ops::kind(producer) != LayerKind::Parameter;
+        let name = self.graph.unused_name(format!("{}/to_{to}", producer.name()));
         let convert = self.edit(|graph| {
-            let convert = graph.insert_before(id.input(0), NewLayer::convert(element_type).named(&new_name), &[])?;
-            if swaps_names {
-                graph.set_name(source.layer, &new_name)?;
-                graph.set_name(convert, &old_name)?;
+            let convert = graph.insert_before(input, NewLayer::convert(to).named(&name), &[])?;
+            if is_renamed {
+                graph.take_version_10_name(source, convert)?;
             }
             Ok(convert)
         })?;
         let mut changes = Changes::default();
-        if let Some(layer) = self.graph.layer(convert) {
-            let reason = format!("the output gets the type {element_type}");
-            changes.add(Action::Inserted, layer, [from, element_type], reason);
-        }
-        if let Some(layer) = self.graph.layer(id) {
-            let reason = format!("the output gets the type {element_type}");
-            changes.add(Action::Retyped, layer, [from, element_type], reason);
+        for (action, id) in [(Action::Inserted, convert), (Action::Retyped, id)] {
+            if let Some(layer) = self.graph.layer(id) {
+                changes.add(action, layer, [from, to], format!("the output gets the type {to}"));
+            }
         }
         Ok(self.with_sources(changes))
     }

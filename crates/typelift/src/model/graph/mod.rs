@@ -13,6 +13,7 @@ mod names;
 mod place;
 mod text;
 mod verify;
+mod version_10;
 
 use std::collections::HashMap;
 use std::fmt;

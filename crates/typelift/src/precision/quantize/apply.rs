@@ -8,7 +8,7 @@ use super::mode::Group;
 use super::plan::{Quantization, QuantizationPlan, QuantizedConstant};
 use super::source::{Made, Part, Recent, Source};
 use crate::edit::Edit;
-use crate::model::graph::{EditError, Input, IrVersion, Layer, Model, NewLayer, Output, OutputPort};
+use crate::model::graph::{EditError, Input, Layer, Model, NewLayer, Output, OutputPort};
 use crate::model::weights::Content as _;
 use crate::ops::{self, LayerKind};
 
@@ -29,9 +29,7 @@ impl QuantizationPlan {
             return Ok(());
         }
         let weights = Arc::new(model.weights.clone());
-        if model.version == IrVersion::V10 {
-            model.keep_names()?;
-        }
+        model.upgrade()?;
         let recent = Arc::default();
         model.edit(|graph| {
             self.renamed.iter().try_for_each(|(layer, name)| graph.set_name(*layer, name))?;
@@ -42,7 +40,6 @@ impl QuantizationPlan {
                 Quantizer { graph: &mut *graph, constant, parts }.quantize()
             })
         })?;
-        model.version = IrVersion::V11;
         self.settings.iter().try_for_each(|settings| note(model, settings))
     }
 }
