@@ -2,9 +2,10 @@
 
 use smallvec::SmallVec;
 
+use super::broadcasting::{Mode, mode};
 use super::common::check_type;
 use super::evaluate::{DATA, Evaluate};
-use super::{Accepts, Attr, AttrKind, Attributes, Context, Fault, Operation, Spread, evaluate, is_constant};
+use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Spread, evaluate, is_constant};
 use crate::model::graph::Layer;
 use crate::model::shape::{BroadcastMode, Dim, ListInput, Shape};
 
@@ -28,34 +29,6 @@ pub(super) const ROWS: &[Operation] = &[
             Attr::new("mode", AttrKind::Enum(&["none", "explicit", "numpy", "pdpd", "bidirectional"])).default("numpy")
         ]),
 ];
-
-/// Alignment of the data with the target in a Broadcast.
-pub(super) enum Mode {
-    Numpy,
-    Bidirectional,
-    Explicit,
-    Pdpd { axis: i64 },
-}
-
-/// Returns the mode of a Broadcast with `inputs` inputs. Revision 1 accepts any number of inputs in every mode except
-/// pdpd, and requires an axes mapping for the explicit mode. In revision 3 the file has no axis for pdpd.
-pub(super) fn mode(attributes: &Attributes, inputs: usize) -> Result<Mode, Fault> {
-    let word = attributes.word("mode")?;
-    let explicit = ["explicit", "none"].contains(&word);
-    let first = attributes.operation.revision() == 1;
-    let needs_mapping = if first { word == "pdpd" } else { explicit };
-    if needs_mapping != (inputs == 3) && (needs_mapping || !first) {
-        let needs = if needs_mapping { "needs" } else { "takes no" };
-        return Err(Fault::value(&[], format!("`Broadcast` in mode {word} {needs} third input, the axes mapping")));
-    }
-    Ok(match word {
-        "pdpd" if first => Mode::Pdpd { axis: attributes.int("mode.auto_broadcast_axis")? },
-        "pdpd" => Mode::Pdpd { axis: 0 },
-        "bidirectional" => Mode::Bidirectional,
-        _ if explicit && inputs == 3 => Mode::Explicit,
-        _ => Mode::Numpy,
-    })
-}
 
 fn broadcast(cx: &mut Context) -> Result<(), Fault> {
     let element_type = cx.element_type(0);

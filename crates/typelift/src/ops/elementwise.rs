@@ -3,9 +3,10 @@
 use ElementType::{Bf16, Boolean, F16, F32, F64, I8, I16, U8, U16};
 use typelift_promote::ElementType;
 
+use super::broadcasting::auto_broadcast;
 use super::evaluate::DATA;
 use super::evaluate::Evaluate::{Ends, Exact, FromBounds, Interval};
-use super::{Accepts, Attr, AttrKind, Attributes, Context, Fault, Operation, PromotedAs, Spread, Ties, evaluate};
+use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, PromotedAs, Spread, Ties, evaluate};
 use crate::model::shape::{AutoBroadcast, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
@@ -246,15 +247,6 @@ fn broadcast_operands(cx: &Context) -> Result<Shape, Fault> {
             (AutoBroadcast::None, Ok(_)) => fault.help("auto_broadcast=\"numpy\" would allow it"),
             _ => fault,
         }
-    })
-}
-
-/// Returns the broadcasting mode of the layer.
-pub(super) fn auto_broadcast(attributes: &Attributes) -> Result<AutoBroadcast, Fault> {
-    Ok(match attributes.word("auto_broadcast")? {
-        "numpy" => AutoBroadcast::Numpy,
-        "pdpd" => AutoBroadcast::Pdpd { axis: attributes.int("auto_broadcast.auto_broadcast_axis")? },
-        _ => AutoBroadcast::None,
     })
 }
 

@@ -1,7 +1,8 @@
 //! Quantization that is computed in the type of the data.
 
+use super::broadcasting::auto_broadcast;
 use super::common::{SINGLE, check_type_in};
-use super::elementwise::{AUTO_BROADCAST, AXIS, auto_broadcast};
+use super::elementwise::{AUTO_BROADCAST, AXIS};
 use super::evaluate::Evaluate::Exact;
 use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Spread, Ties, evaluate};
 use crate::model::shape::AutoBroadcast;

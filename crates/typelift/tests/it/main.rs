@@ -13,7 +13,7 @@
 //! | the notation | `notation`, `notation_mutations`, `notation_survival` |
 //! | whole models | `models`, `corpus` |
 //! | any bytes at all | `mutations`, `survival` |
-//! | the code itself | `rooms`, `surface` |
+//! | the code itself | `module_order`, `surface` |
 //! | helpers | `common`, `small` |
 #![allow(
     clippy::unwrap_used,
@@ -45,6 +45,7 @@ mod malformed;
 mod map;
 mod marks;
 mod models;
+mod module_order;
 mod mutations;
 mod notation;
 mod notation_mutations;
@@ -60,7 +61,6 @@ mod rewrite;
 mod rewrite_laws;
 mod rewrites;
 mod right_sides;
-mod rooms;
 mod small;
 mod statements;
 mod surface;

@@ -9,17 +9,17 @@ use std::path::{Path, PathBuf};
 #[test]
 fn the_public_surface() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    let mut rooms = BTreeMap::<String, Vec<String>>::new();
+    let mut modules = BTreeMap::<String, Vec<String>>::new();
     for file in files(&root) {
         let place = file.strip_prefix(&root).unwrap();
-        let room = Path::new(place.components().next().unwrap().as_os_str()).file_stem().unwrap();
-        let room = rooms.entry(room.to_string_lossy().into_owned()).or_default();
-        room.extend(declarations(&fs::read_to_string(&file).unwrap()));
+        let module = Path::new(place.components().next().unwrap().as_os_str()).file_stem().unwrap();
+        let module = modules.entry(module.to_string_lossy().into_owned()).or_default();
+        module.extend(declarations(&fs::read_to_string(&file).unwrap()));
     }
-    rooms.retain(|_, declarations| !declarations.is_empty());
-    for (room, mut declarations) in rooms {
+    modules.retain(|_, declarations| !declarations.is_empty());
+    for (module, mut declarations) in modules {
         declarations.sort_unstable();
-        insta::with_settings!({ snapshot_suffix => room, omit_expression => true }, {
+        insta::with_settings!({ snapshot_suffix => module, omit_expression => true }, {
             insta::assert_snapshot!("surface", declarations.join("\n"));
         });
     }

@@ -192,7 +192,7 @@ impl fmt::Display for Fix {
                 match to {
                     Owner::Here => write!(f, "add {written}"),
                     Owner::Data => write!(f, "add {written} to its <data>"),
-                    Owner::NewData => write!(f, "add <data {written}/>; `?` is a dim that is not fixed"),
+                    Owner::NewData => write!(f, "add <data {written}/>; `?` is a dimension that is not fixed"),
                     Owner::Element(element) => write!(f, "add {written} to <{element}>"),
                 }
             }

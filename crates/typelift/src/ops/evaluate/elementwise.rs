@@ -1,6 +1,6 @@
 //! Element-wise operations.
 
-use ElementType::{Bf16, Boolean, F4E2M1, F8E8M0, F16, F32, F64, I8, I16, Nf4, U8, U16};
+use ElementType::{Boolean, F64, I8, I16, U8, U16};
 use typelift_promote::{ElementType, Kind};
 
 use super::{Bounds, Evaluation, Evaluator, ends};
@@ -8,7 +8,8 @@ use super::{COMMON, dims_of, of_type};
 use crate::findings::Code;
 use crate::model::shape::AutoBroadcast;
 use crate::ops::Fault;
-use crate::ops::elementwise::auto_broadcast;
+use crate::ops::bounds::{converted, is_converted};
+use crate::ops::broadcasting::auto_broadcast;
 use crate::ops::values::array::{self, Array, Data};
 
 /// Applies a function of real numbers; for integers, `whole` converts the result.
@@ -79,25 +80,6 @@ fn convert_end(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array> {
         return evaluation.refuse(Fault::other(Code::MissingAttribute, message).help("write `destination_type`"));
     }
     converted(inputs.first()?, evaluation.element_type())
-}
-
-/// True if OpenVINO evaluates a conversion: of these small floating-point types it evaluates few.
-fn is_converted(from: ElementType, to: ElementType) -> bool {
-    from == to || matches!((from, to), (Nf4, F16 | Bf16 | F32)) || !matches!(from, Nf4 | F4E2M1 | F8E8M0)
-}
-
-/// Conversion of an end of bounds. "No upper end" is kept, unless one of the types is an integer of 16 bits or less.
-pub(crate) fn converted(x: &Array, to: ElementType) -> Option<Array> {
-    let converted = x.converted(to).filter(|_| is_converted(x.element_type, to))?;
-    if x.element_type == to || matches!((x.element_type, to), (Nf4, _) | (F16, Nf4)) {
-        return Some(converted);
-    }
-    let is_narrow = |ty: ElementType| (ty.is_integer() || ty == Boolean) && ty.bits() <= 16;
-    if is_narrow(x.element_type) || is_narrow(to) || x.len() == 0 {
-        return Some(converted);
-    }
-    array::largest(x.element_type)?;
-    Some(converted.masked(&x.is_open(), &array::largest(to)?))
 }
 
 /// Broadcasts the operands of an operation to one shape.

@@ -3,14 +3,13 @@
 //! Each function returns the result of OpenVINO's own evaluation, for the element types that OpenVINO evaluates. `None`
 //! means that the result is unknown.
 
-mod bounds;
 mod elementwise;
 mod generate;
 mod movement;
 mod network;
 mod reduction;
 
-pub(crate) use bounds::Bounds;
+pub(crate) use super::bounds::Bounds;
 pub(crate) use elementwise::*;
 pub(crate) use generate::*;
 pub(crate) use movement::*;

@@ -6,7 +6,7 @@ use typelift_promote::ElementType;
 use super::{Bounds, Evaluation, ends};
 use super::{COMMON, axis, inferred_dims, of_type, position};
 use crate::ops::Fault;
-use crate::ops::broadcast::{self, Mode};
+use crate::ops::broadcasting::{self, Mode};
 use crate::ops::values::array::{self, Array, Data, Few, Fill, MAX_ELEMENTS, ZERO};
 
 /// Evaluates Reshape, Squeeze and Unsqueeze: the values in the inferred shape.
@@ -268,7 +268,7 @@ pub(crate) fn tile(_: &Evaluation, inputs: &[&Array]) -> Option<Array> {
 pub(crate) fn broadcast(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array> {
     let (data, dims) = (inputs.first()?, inferred_dims(evaluation)?);
     let at_the_end = || dims.len().checked_sub(data.dims.len());
-    match broadcast::mode(evaluation, inputs.len()).ok()? {
+    match broadcasting::mode(evaluation, inputs.len()).ok()? {
         Mode::Explicit => {
             let axes = inputs.get(2)?.to_integers();
             data.stretched(&dims, axes.into_iter().map(|axis| usize::try_from(axis).unwrap_or(usize::MAX)))

@@ -1,9 +1,9 @@
-//! Returns the known bounds of a tensor's values.
+//! Known bounds of a tensor's values.
 
+use ElementType::{Bf16, Boolean, F4E2M1, F8E8M0, F16, F32, Nf4};
 use typelift_promote::ElementType;
 
-use super::converted;
-use crate::ops::values::array::Array;
+use super::values::array::{self, Array};
 
 /// Lower and upper ends of a tensor's values, element by element. Ends are found by evaluation, so the lower need not
 /// be the smaller one.
@@ -45,4 +45,23 @@ impl Bounds {
     pub(crate) fn exact(&self) -> Option<&Array> {
         self.is_exact().then_some(&self.lower)
     }
+}
+
+/// True if OpenVINO evaluates a conversion: of these small floating-point types it evaluates few.
+pub(super) fn is_converted(from: ElementType, to: ElementType) -> bool {
+    from == to || matches!((from, to), (Nf4, F16 | Bf16 | F32)) || !matches!(from, Nf4 | F4E2M1 | F8E8M0)
+}
+
+/// Conversion of an end of bounds. "No upper end" is kept, unless one of the types is an integer of 16 bits or less.
+pub(super) fn converted(x: &Array, to: ElementType) -> Option<Array> {
+    let converted = x.converted(to).filter(|_| is_converted(x.element_type, to))?;
+    if x.element_type == to || matches!((x.element_type, to), (Nf4, _) | (F16, Nf4)) {
+        return Some(converted);
+    }
+    let is_narrow = |ty: ElementType| (ty.is_integer() || ty == Boolean) && ty.bits() <= 16;
+    if is_narrow(x.element_type) || is_narrow(to) || x.len() == 0 {
+        return Some(converted);
+    }
+    array::largest(x.element_type)?;
+    Some(converted.masked(&x.is_open(), &array::largest(to)?))
 }

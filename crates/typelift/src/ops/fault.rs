@@ -1,0 +1,179 @@
+//! Errors of operations that refuse their inputs or attributes.
+
+use std::ops::Range;
+
+use smallvec::SmallVec;
+use thiserror::Error;
+use typelift_promote::ElementType;
+
+use crate::findings::{About, Code, Fix};
+use crate::model::graph::LayerId;
+use crate::model::shape::{ParseShapeError, Shape};
+
+/// Error of an operation that refuses its inputs or attributes.
+#[derive(Clone, Debug, Error)]
+#[error("{message}")]
+pub(crate) struct Fault {
+    pub(crate) code: Code,
+    /// The message, one sentence without a full stop.
+    pub(crate) message: Box<str>,
+    /// The inputs that it concerns, by position.
+    pub(crate) inputs: SmallVec<[usize; 2]>,
+    /// The attribute that it concerns.
+    pub(crate) attribute: Option<&'static str>,
+    /// The location inside the attribute or port map.
+    pub(crate) spot: Option<Box<Spot>>,
+    /// The rule that is violated, if the message does not state it.
+    pub(crate) rule: Option<Box<str>>,
+    /// The suggested fix.
+    pub(crate) help: Option<Box<Fix>>,
+    /// Promotion rules that accept the inputs.
+    pub(crate) other_rules: Box<[Fix]>,
+    /// The type that the operation requires for the first of `inputs`, if there is a single one.
+    pub(crate) wants: Option<ElementType>,
+    /// The subject, if `inputs` and `attribute` do not name it.
+    pub(crate) about: Option<Box<About>>,
+}
+
+/// Location inside the subject of a fault.
+#[derive(Clone, Debug)]
+pub(crate) enum Spot {
+    /// The byte range in the attribute's value.
+    Bytes(Range<usize>),
+    /// The entry of a port map, or the back edge, that names this layer of a body.
+    Joint(LayerId),
+}
+
+impl Fault {
+    fn new(code: Code, message: String) -> Self {
+        Self {
+            code,
+            message: message.into(),
+            inputs: SmallVec::new(),
+            attribute: None,
+            spot: None,
+            rule: None,
+            help: None,
+            about: None,
+            other_rules: Box::default(),
+            wants: None,
+        }
+    }
+
+    /// Creates a fault: inputs must agree in type and do not.
+    #[cold]
+    pub(crate) fn types(inputs: &[usize], message: impl Into<String>) -> Self {
+        Self::new(Code::TypeMismatch, message.into()).about(inputs)
+    }
+
+    /// Creates a fault: an input has an unsupported type.
+    #[cold]
+    pub(crate) fn unsupported(input: usize, message: impl Into<String>) -> Self {
+        Self::new(Code::UnsupportedType, message.into()).about(&[input])
+    }
+
+    /// Creates a fault: shapes or ranks do not fit.
+    #[cold]
+    pub(crate) fn shapes(inputs: &[usize], message: impl Into<String>) -> Self {
+        Self::new(Code::ShapeMismatch, message.into()).about(inputs)
+    }
+
+    /// Creates a fault: the values of an input, or a value together with an attribute, are refused.
+    #[cold]
+    pub(crate) fn value(inputs: &[usize], message: impl Into<String>) -> Self {
+        Self::new(Code::InvalidValue, message.into()).about(inputs)
+    }
+
+    /// Creates a fault: an attribute has a forbidden value.
+    #[cold]
+    pub(crate) fn attribute(name: &'static str, message: impl Into<String>) -> Self {
+        Self { attribute: Some(name), ..Self::new(Code::InvalidValue, message.into()) }
+    }
+
+    /// Creates a fault: an attribute's text is not a shape.
+    #[cold]
+    pub(crate) fn shape_text(name: &'static str, text: &str, error: ParseShapeError) -> Self {
+        let fault = Self::attribute(name, format!("`{name}` is `{text}`: {error}"));
+        Self { spot: Some(Box::new(Spot::Bytes(error.span))), ..fault }.help(help_with_shape(name, text))
+    }
+
+    /// Creates a fault of any other kind.
+    #[cold]
+    pub(crate) fn other(code: Code, message: impl Into<String>) -> Self {
+        Self::new(code, message.into())
+    }
+
+    pub(super) fn about(mut self, inputs: &[usize]) -> Self {
+        self.inputs = inputs.into();
+        self
+    }
+
+    /// Sets the location: the entry of a port map, or the back edge, that names a layer of a body.
+    pub(crate) fn joint(mut self, id: LayerId) -> Self {
+        self.spot = Some(Box::new(Spot::Joint(id)));
+        self
+    }
+
+    /// Sets the subject, in place of inputs and attribute.
+    pub(crate) fn concerning(mut self, about: About) -> Self {
+        self.about = Some(Box::new(about));
+        self
+    }
+
+    /// Marks the fault as a list whose length differs from the number of spatial axes.
+    pub(crate) fn counts_axes(self) -> Self {
+        let about = About::Refusal { inputs: self.inputs.clone(), attribute: self.attribute, counts_axes: true };
+        self.concerning(about)
+    }
+
+    /// Returns the subject as data.
+    pub(crate) fn to_about(&self) -> About {
+        let refusal = || About::Refusal { inputs: self.inputs.clone(), attribute: self.attribute, counts_axes: false };
+        self.about.as_deref().cloned().unwrap_or_else(refusal)
+    }
+
+    /// Sets the rule that is violated.
+    pub(crate) fn rule(mut self, rule: impl Into<Box<str>>) -> Self {
+        self.rule = Some(rule.into());
+        self
+    }
+
+    /// Sets the type that the operation requires.
+    pub(crate) fn wants(mut self, ty: ElementType) -> Self {
+        self.wants = Some(ty);
+        self.help(format!("put a Convert to {ty} before it"))
+    }
+
+    /// Sets the suggested fix.
+    pub(crate) fn help(mut self, help: impl Into<Fix>) -> Self {
+        self.help = Some(Box::new(help.into()));
+        self
+    }
+}
+
+/// Suggests a shape for a text that is not one.
+fn help_with_shape(name: &str, text: &str) -> String {
+    // `(1, 3)` and `[1, 3]` are lists of other programs; `1.0` is an integer written as a float.
+    let text = text.trim().trim_matches(|c| "()[]{}".contains(c));
+    let by_cross: Option<Vec<i64>> = text.split(['x', 'X', ' ', ';']).map(|dim| dim.parse().ok()).collect();
+    match by_cross {
+        Some(dims) => {
+            let dims: Vec<_> = dims.iter().map(ToString::to_string).collect();
+            format!("write {name}=\"{}\": dims are separated by commas", dims.join(","))
+        }
+        None => {
+            let dim = |dim: &str| {
+                let dim = dim.trim();
+                let dim = dim.strip_suffix(".0").unwrap_or(dim);
+                if !dim.trim().is_empty() && Shape::parse_lenient(dim).is_ok() {
+                    dim.to_owned()
+                } else {
+                    "?".to_owned()
+                }
+            };
+            let dims: Vec<_> = text.split(',').map(dim).collect();
+            let rule = if dims.iter().any(|dim| dim == "?") { ": `?` is a dimension that is not fixed" } else { "" };
+            format!("write {name}=\"{}\"{rule}", dims.join(","))
+        }
+    }
+}
