@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::Read as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread;
@@ -54,9 +54,14 @@ pub(super) trait Wanted: Sync {
         false
     }
 
-    /// Writes the other files of the result next to it.
-    fn save_also(&self, _result: &Model, _path: &Path) -> Result<(), Failure> {
-        Ok(())
+    /// Returns the part of another model that belongs to a candidate.
+    fn other_for(&self, _candidate: &Model) -> Option<Model> {
+        None
+    }
+
+    /// True if a candidate behaves in the same way with this part of the other model.
+    fn is_interesting_with(&self, candidate: &Model, _other: &Model) -> Result<bool, Stop> {
+        self.is_interesting(candidate)
     }
 }
 
@@ -326,13 +331,6 @@ impl Differs {
         Self { other, pairs, pool: Pool::new(python, seconds), stop }
     }
 
-    /// Returns the part of the other model that belongs to a candidate.
-    fn part(&self, candidate: &Model) -> Option<Model> {
-        let mut part = typelift::reduce::part_like(&self.other, candidate, &self.pairs)?;
-        let errors = typelift::infer(&mut part);
-        errors.iter().all(|found| !found.is_error()).then_some(part)
-    }
-
     fn differ(&self, candidate: &Model, other: &Model) -> Result<bool, Stop> {
         if is_asked(&self.stop) {
             return Err(Stop::Asked);
@@ -355,11 +353,16 @@ impl Wanted for Differs {
     }
 
     fn is_interesting(&self, candidate: &Model) -> Result<bool, Stop> {
-        self.part(candidate).map_or(Ok(false), |part| self.differ(candidate, &part))
+        self.other_for(candidate).map_or(Ok(false), |part| self.differ(candidate, &part))
     }
 
-    fn save_also(&self, result: &Model, path: &Path) -> Result<(), Failure> {
-        let beside: PathBuf = path.with_extension("other.xml");
-        self.part(result).map_or(Ok(()), |part| save(&part, &beside))
+    fn is_interesting_with(&self, candidate: &Model, other: &Model) -> Result<bool, Stop> {
+        self.differ(candidate, other)
+    }
+
+    fn other_for(&self, candidate: &Model) -> Option<Model> {
+        let mut part = typelift::reduce::part_like(&self.other, candidate, &self.pairs)?;
+        let errors = typelift::infer(&mut part);
+        errors.iter().all(|found| !found.is_error()).then_some(part)
     }
 }

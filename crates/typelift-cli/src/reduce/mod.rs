@@ -8,8 +8,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use clap::ArgGroup;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
-use typelift::convert::strip::Values;
+use typelift::convert::strip::{Values, strip_weights};
 use typelift::findings::grouped;
+use typelift::graph::EditError;
 use typelift::reduce::{Judge, Reduced, Reduction, Step, Stopped, anonymized};
 use typelift::{Code, Model};
 
@@ -114,6 +115,26 @@ struct Report<'a> {
     refused: usize,
     outcome: &'static str,
     steps: &'a [Step],
+    /// The constants whose values --weights replaced; `null` if it was not given or not applied.
+    stripped: Option<StrippedReport>,
+    /// True if --anonymize was applied.
+    anonymized: bool,
+}
+
+/// Number of constants by what --weights did to them.
+#[derive(Clone, Copy, Serialize)]
+struct StrippedReport {
+    replaced: usize,
+    kept: usize,
+}
+
+/// A result after --weights and --anonymize.
+struct Safe {
+    /// The result, and the part of the other model that belongs to it.
+    models: Vec<Model>,
+    stripped: Option<StrippedReport>,
+    anonymized: bool,
+    remarks: Vec<String>,
 }
 
 pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failure> {
@@ -185,44 +206,49 @@ impl Args {
         if let Some(Stopped::ByJudge(Stop::Failed(message))) = &reduced.stopped {
             return Err(Failure::new(message.clone()));
         }
-        let (result, remarks) = self.safe_to_send(&reduced.model, wanted)?;
-        wanted.save_also(&result, &self.output)?;
-        judge::save(&result, &self.output)?;
-        self.tell(&reduced, &remarks, terminal)
+        let safe = self.safe_to_send(&reduced.model, wanted)?;
+        let paths = [self.output.clone(), self.output.with_extension("other.xml")];
+        safe.models.iter().zip(&paths).try_for_each(|(model, path)| judge::save(model, path))?;
+        self.tell(&reduced, &safe, terminal)
     }
 
     /// Applies --weights and --anonymize as long as the result stays interesting.
-    fn safe_to_send<W: Wanted>(&self, model: &Model, wanted: &W) -> Result<(Model, Vec<String>), Failure> {
-        let mut remarks = Vec::new();
-        let mut result = model.clone();
+    fn safe_to_send<W: Wanted>(&self, model: &Model, wanted: &W) -> Result<Safe, Failure> {
+        let mut safe = Safe::new(model.clone(), wanted.other_for(model));
         let values = match self.weights {
             Weights::Zero => Some(Values::Zero),
             Weights::Random => Some(Values::Random),
             Weights::Keep => None,
         };
-        let mut try_it = |name: &str, changed: Model, result: &mut Model| {
-            if matches!(wanted.is_interesting(&changed), Ok(true)) {
-                *result = changed;
-            } else {
-                remarks.push(format!("{name} was not applied: the model does not behave the same with it"));
-            }
-        };
-        let refused = |error: typelift::graph::EditError| Failure::new(error.to_string());
+        let refused = |error: EditError| Failure::new(error.to_string());
         if let Some(values) = values {
-            let mut changed = result.clone();
-            typelift::convert::strip::strip_weights(&mut changed, values).map_err(refused)?;
-            try_it("--weights", changed, &mut result);
+            let mut changed = safe.models.clone();
+            let counts = changed.iter_mut().map(|model| strip_weights(model, values));
+            let counts = counts.collect::<Result<Vec<_>, _>>().map_err(refused)?;
+            let is_kept = safe.apply("--weights", changed, wanted);
+            let count = counts.first().filter(|_| is_kept);
+            safe.stripped = count.map(|count| StrippedReport { replaced: count.replaced, kept: count.kept });
         }
         if self.anonymize {
-            let mut changed = anonymized(&result).map_err(refused)?;
-            // Nothing but names changed.
-            let _known = typelift::infer(&mut changed);
-            try_it("--anonymize", changed, &mut result);
+            let mut changed = match &safe.models[..] {
+                [model, other] => anonymized([model, other]).map_err(refused)?.to_vec(),
+                models => models
+                    .iter()
+                    .map(|model| anonymized([model]))
+                    .collect::<Result<Vec<_>, _>>()
+                    .map_err(refused)?
+                    .concat(),
+            };
+            for model in &mut changed {
+                // Nothing but names changed.
+                let _known = typelift::infer(model);
+            }
+            safe.anonymized = safe.apply("--anonymize", changed, wanted);
         }
-        Ok((result, remarks))
+        Ok(safe)
     }
 
-    fn tell(&self, reduced: &Reduced<Stop>, remarks: &[String], terminal: &mut Terminal) -> Result<Status, Failure> {
+    fn tell(&self, reduced: &Reduced<Stop>, safe: &Safe, terminal: &mut Terminal) -> Result<Status, Failure> {
         let outcome = match &reduced.stopped {
             Some(Stopped::AtLimit) => "limit",
             Some(Stopped::ByJudge(_)) => "stopped",
@@ -240,6 +266,8 @@ impl Args {
                 refused: reduced.refused,
                 outcome,
                 steps: &reduced.steps,
+                stripped: safe.stripped,
+                anonymized: safe.anonymized,
             };
             output::write_reports(path, vec![terminal::json(&report)?], false, terminal)?;
         }
@@ -261,9 +289,30 @@ impl Args {
         };
         let (before, after) = (grouped(reduced.layers_before as u64), grouped(reduced.layers_after as u64));
         text += &format!("{file}: {before} layers -> {after} in {}{why}\n", count(reduced.runs, "run"));
-        remarks.iter().for_each(|remark| text += &format!("{remark}\n"));
+        safe.remarks.iter().for_each(|remark| text += &format!("{remark}\n"));
         terminal.say(&text);
         Ok(Status::Done)
+    }
+}
+
+impl Safe {
+    fn new(result: Model, other: Option<Model>) -> Self {
+        let models = [result].into_iter().chain(other).collect();
+        Self { models, stripped: None, anonymized: false, remarks: Vec::new() }
+    }
+
+    /// Replaces the models by changed ones if they are interesting too; otherwise adds a remark. True if they are.
+    fn apply<W: Wanted>(&mut self, name: &str, changed: Vec<Model>, wanted: &W) -> bool {
+        let is_kept = match &changed[..] {
+            [model, other] => matches!(wanted.is_interesting_with(model, other), Ok(true)),
+            models => models.iter().all(|model| matches!(wanted.is_interesting(model), Ok(true))),
+        };
+        if is_kept {
+            self.models = changed;
+        } else {
+            self.remarks.push(format!("{name} was not applied: the model does not behave the same with it"));
+        }
+        is_kept
     }
 }
 

@@ -46,18 +46,19 @@ impl Model {
         Ok(())
     }
 
-    /// Removes the metadata of the model, of its layers and of its tensors.
+    /// Removes the metadata of the model, of its bodies, layers and tensors.
     pub(crate) fn clear_metadata(&mut self) -> Result<(), EditError> {
         self.edit(|graph| {
             graph.everywhere(&mut |graph| {
                 let layers: Vec<_> = graph.layers().map(|layer| (layer.id(), layer.outputs().len())).collect();
+                graph.graph.rt_info = None;
                 layers.into_iter().try_for_each(|(id, ports)| {
                     graph.set_metadata(id, None)?;
+                    graph.clear_input_metadata(id)?;
                     (0..ports).try_for_each(|port| graph.set_tensor_metadata(id.output(port), None))
                 })
             })
         })?;
-        self.graph.rt_info = None;
         self.extras.clear();
         Ok(())
     }

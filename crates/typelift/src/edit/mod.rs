@@ -27,9 +27,10 @@ use self::refuse::check_names;
 pub use self::revisions::revisions;
 pub use self::state::StatePair;
 
+use crate::base::span::Span;
 use crate::model::graph::{
-    EditError, Graph, Input, IrVersion, Joints, Layer, LayerId, Model, OperationName, Output, Place, Text, join_names,
-    split_names,
+    EditError, Graph, Input, InputPort, IrVersion, Joints, Layer, LayerId, Model, OperationName, Output, Place, Text,
+    join_names, split_names,
 };
 use crate::model::weights::{Content, Weights};
 use crate::ops::{self, LayerKind};
@@ -352,6 +353,24 @@ impl Edit<'_> {
         if self.graph.checked_output(tensor)?.rt_info != rt_info {
             let port = self.changed(tensor.layer)?.outputs.get_mut(tensor.port).ok_or(EditError::NoOutput(tensor))?;
             port.rt_info = rt_info;
+        }
+        Ok(())
+    }
+
+    /// Removes the `<rt_info>` of the input ports of a layer, with all else between their tags.
+    pub(crate) fn clear_input_metadata(&mut self, id: LayerId) -> Result<(), EditError> {
+        let has_metadata = |port: &InputPort| port.content.text(self.source).contains("rt_info");
+        if self.graph.checked(id)?.inputs.iter().any(has_metadata) {
+            let layer = self.changed(id)?;
+            layer.inputs = layer.inputs.iter().map(|port| InputPort { content: Span::default(), ..*port }).collect();
+        }
+        Ok(())
+    }
+
+    /// Removes the attributes of a layer of which `keeps` does not approve.
+    pub(crate) fn retain_attributes(&mut self, id: LayerId, keeps: impl Fn(&str) -> bool) -> Result<(), EditError> {
+        if !self.graph.checked(id)?.attributes.iter().all(|it| keeps(it.name())) {
+            self.changed(id)?.attributes.to_mut().retain(|it| keeps(it.name()));
         }
         Ok(())
     }

@@ -6,6 +6,9 @@ use crate::base::hash::HashSet;
 use crate::model::graph::{LayerId, Model, Place};
 use crate::ops::{self, LayerKind};
 
+/// Above this number of layers, steps for single layers of a body would take too many runs.
+const MOST_LAYERS: usize = 24;
+
 /// Tries to make a body the whole model, or to put a body of an If in its place. True if one was interesting.
 pub(super) fn lifted<J: Judge>(search: &mut Search<'_, J>) -> Result<bool, Halt<J>> {
     let owners: Vec<(LayerId, usize)> = search
@@ -42,7 +45,7 @@ fn inlined(model: &Model, id: LayerId, at: usize) -> Option<Model> {
     Some(model)
 }
 
-/// Replaces layers of bodies by constants: first large runs of them, then single ones.
+/// Replaces layers of bodies by constants, first large runs of them, then single ones. Bypasses those that are left.
 pub(super) fn emptied<J: Judge>(search: &mut Search<'_, J>) -> Result<(), Halt<J>> {
     let places: Vec<Place> = search.best.walk().map(|(place, _)| place).filter(|place| !place.is_model()).collect();
     for place in places {
@@ -62,8 +65,22 @@ pub(super) fn emptied<J: Judge>(search: &mut Search<'_, J>) -> Result<(), Halt<J
             }
             length /= 2;
         }
+        while bypassed(search, &place)? {}
     }
     Ok(())
+}
+
+/// Connects the uses of one layer of a body to one of its inputs. True if that was interesting.
+fn bypassed<J: Judge>(search: &mut Search<'_, J>, place: &Place) -> Result<bool, Halt<J>> {
+    let Some(graph) = search.best.graph_at(place) else { return Ok(false) };
+    let order = super::keep::in_order(graph);
+    if order.len() > MOST_LAYERS {
+        return Ok(false);
+    }
+    let inputs = |id: LayerId| (0..graph.producers(id).len()).map(move |input| (id, input));
+    let ways = order.into_iter().flat_map(inputs);
+    let candidates = ways.map(|(id, input)| super::keep::bypassed(&search.best, place, id, input)).collect();
+    Ok(search.accept_first("fewer layers in a body", candidates)?.is_some())
 }
 
 /// Returns the model with these layers of a body replaced by constants of zeros; `None` if a shape is open.

@@ -4,7 +4,7 @@ use std::collections;
 
 use crate::base::hash::{HashMap, HashSet};
 use crate::edit::Edit;
-use crate::model::graph::{EditError, Graph, LayerId, Model, NewLayer, Output};
+use crate::model::graph::{EditError, Graph, LayerId, Model, NewLayer, Output, Place};
 use crate::ops::{self, LayerKind};
 
 /// Returns the layers that compute something, each after those that feed it and close to one of them.
@@ -124,20 +124,23 @@ fn outputs(graph: &mut Edit<'_>, kept: &HashSet<LayerId>, sorted: &[LayerId]) ->
     Ok(results)
 }
 
-/// Returns the model without one layer, whose uses take the given input in its place.
-pub(super) fn bypassed(model: &Model, layer: LayerId, input: usize) -> Option<Model> {
-    let source = model.graph().producer(layer.input(input))?;
-    let (own, fed) = (model.graph().output(layer.output(0))?, model.graph().output(source)?);
+/// Returns the model without one layer, of a body or of its own graph. Its uses take the given input in its place.
+pub(super) fn bypassed(model: &Model, place: &Place, layer: LayerId, input: usize) -> Option<Model> {
+    let graph = model.graph_at(place)?;
+    let source = graph.producer(layer.input(input))?;
+    let (own, fed) = (graph.output(layer.output(0))?, graph.output(source)?);
     if own.element_type() != fed.element_type() || !own.shape().is_compatible(fed.shape()) {
         return None;
     }
     let mut model = model.clone();
     model
         .edit(|graph| {
+            let mut graph = graph.at(place)?;
             let uses: Vec<_> = graph.consumers(layer.output(0)).collect();
             graph.connect_all(uses.into_iter().map(|input| (source, input)))?;
             graph.remove_unused([layer])?;
-            remove_lone_inputs(graph)
+            // An input of a body belongs to the layer around it.
+            if place.is_model() { remove_lone_inputs(&mut graph) } else { Ok(()) }
         })
         .ok()?;
     Some(model)

@@ -2,10 +2,12 @@
 
 use std::collections::HashMap;
 
+use crate::base::hash::HashSet;
 use crate::edit::Edit;
-use crate::model::graph::{EditError, Layer, LayerId, Model};
+use crate::model::graph::{EditError, Layer, LayerId, Model, OutputPort, split_names};
+use crate::text::xml::{self, WriteOptions};
 
-/// Removes the metadata of a model: that of its layers and tensors, and its own.
+/// Removes the metadata of a model, of its bodies, layers and tensors, and the comments of its text.
 ///
 /// # Errors
 /// An edit is refused.
@@ -21,10 +23,11 @@ use crate::model::graph::{EditError, Layer, LayerId, Model};
 pub fn without_metadata(model: &Model) -> Result<Model, EditError> {
     let mut model = model.clone();
     model.clear_metadata()?;
-    Ok(model)
+    Ok(read_again(&model))
 }
 
-/// Gives all layers, tensors and variables of a model names that say nothing, and removes its metadata.
+/// Gives all layers, tensors and variables of models names that say nothing: equal names get one new name. Removes their
+/// metadata, and attributes that the operation of a layer lacks.
 ///
 /// # Errors
 /// An edit is refused.
@@ -32,56 +35,114 @@ pub fn without_metadata(model: &Model) -> Result<Model, EditError> {
 /// # Examples
 /// ```
 /// # let model = typelift::Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
-/// let anonymous = typelift::reduce::anonymized(&model)?;
+/// let [anonymous] = typelift::reduce::anonymized([&model])?;
 /// assert!(anonymous.graph().find("relu").is_err());
 /// assert_eq!(anonymous.graph().len(), model.graph().len());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn anonymized(model: &Model) -> Result<Model, EditError> {
-    let mut model = without_metadata(model)?;
-    model.name = Some("model".into());
-    let mut names = Names::default();
-    model.edit(|graph| graph.everywhere(&mut |graph| names.replace(graph)))?;
-    Ok(model)
+pub fn anonymized<const N: usize>(models: [&Model; N]) -> Result<[Model; N], EditError> {
+    let old: HashSet<String> = models.into_iter().flat_map(old_names).collect();
+    let mut names = Names { layers: Renaming::new(&old), tensors: Renaming::new(&old), states: Renaming::new(&old) };
+    let mut anonymous = models.map(Model::clone);
+    for model in &mut anonymous {
+        model.clear_metadata()?;
+        model.name = Some("model".into());
+        model.edit(|graph| graph.everywhere(&mut |graph| names.replace(graph)))?;
+        *model = read_again(model);
+    }
+    Ok(anonymous)
 }
 
-#[derive(Default)]
-struct Names {
-    layers: usize,
-    tensors: usize,
-    variables: HashMap<String, String>,
+/// Returns a model as its own text has it, so that nothing of the text that it was read from is left.
+fn read_again(model: &Model) -> Model {
+    let options = WriteOptions { canonical: true, refresh_ports: true, ..WriteOptions::default() };
+    let Ok(mut read) = Model::from_xml(xml::write(model, options)) else { return model.clone() };
+    read.set_weights(model.weights().clone());
+    read
 }
 
-impl Names {
+/// Returns all names of a model: of layers, tensors, inputs, outputs and variables.
+fn old_names(model: &Model) -> HashSet<String> {
+    let mut old: HashSet<String> = HashSet::from_iter([model.name().to_owned()]);
+    for (_, graph) in model.walk() {
+        for layer in graph.unordered() {
+            old.insert(layer.name().to_owned());
+            old.extend(layer.attribute("variable_id").map(str::to_owned));
+            old.extend(layer.output_names().into_iter().flat_map(split_names));
+            old.extend(layer.outputs().iter().flat_map(OutputPort::names));
+        }
+    }
+    old
+}
+
+/// New names of layers, tensors and variables.
+struct Names<'o> {
+    layers: Renaming<'o>,
+    tensors: Renaming<'o>,
+    states: Renaming<'o>,
+}
+
+impl Names<'_> {
     fn replace(&mut self, graph: &mut Edit<'_>) -> Result<(), EditError> {
         let layers: Vec<LayerId> = graph.layers().map(Layer::id).collect();
-        // Old names go first, so that no new one is taken.
-        for &id in &layers {
-            let ports = graph.layer(id).map_or(0, |layer| layer.outputs().len());
-            let named: Vec<usize> = (0..ports)
-                .filter(|&port| graph.output(id.output(port)).is_some_and(|it| !it.names().is_empty()))
-                .collect();
-            for port in named {
-                self.tensors += 1;
-                graph.set_names(id.output(port), vec![format!("t{}", self.tensors)])?;
-            }
-        }
         for id in layers {
             let Some(layer) = graph.layer(id) else { continue };
-            let name = format!("{}_{}", layer.ty(), self.layers);
-            self.layers += 1;
-            let has_names = layer.output_names().is_some();
-            let variable = layer.attribute("variable_id").map(str::to_owned);
-            graph.set_name(id, &name)?;
-            if has_names {
-                graph.set_output_names(id, Vec::new())?;
+            let ports: Vec<Vec<String>> = layer.outputs().iter().map(OutputPort::names).collect();
+            for (port, old) in ports.into_iter().enumerate().filter(|(_, old)| !old.is_empty()) {
+                graph.set_names(id.output(port), self.tensors.all("t", old))?;
             }
-            if let Some(variable) = variable {
-                let count = self.variables.len();
-                let new = self.variables.entry(variable).or_insert_with(|| format!("state_{count}")).clone();
-                graph.set_attribute(id, "variable_id", new)?;
-            }
+            self.replace_of_layer(graph, id)?;
         }
         Ok(())
+    }
+
+    fn replace_of_layer(&mut self, graph: &mut Edit<'_>, id: LayerId) -> Result<(), EditError> {
+        let Some(layer) = graph.layer(id) else { return Ok(()) };
+        let name = self.layers.new_of(&format!("{}_", layer.ty()), layer.name().to_owned());
+        let named = layer.output_names().map(split_names);
+        let variable = layer.attribute("variable_id").map(str::to_owned);
+        let operation = layer.operation();
+        graph.set_name(id, &name)?;
+        if let Some(named) = named {
+            graph.set_output_names(id, self.tensors.all("t", named))?;
+        }
+        if let Some(operation) = operation {
+            graph.retain_attributes(id, |name| operation.attribute(name).is_some())?;
+        }
+        if let Some(variable) = variable {
+            graph.set_attribute(id, "variable_id", self.states.new_of("state_", variable))?;
+        }
+        Ok(())
+    }
+}
+
+/// New names by old ones. A new name is none of the old names.
+struct Renaming<'o> {
+    old: &'o HashSet<String>,
+    new: HashMap<String, String>,
+    count: usize,
+}
+
+impl<'o> Renaming<'o> {
+    fn new(old: &'o HashSet<String>) -> Self {
+        Self { old, new: HashMap::new(), count: 0 }
+    }
+
+    fn all(&mut self, prefix: &str, names: Vec<String>) -> Vec<String> {
+        names.into_iter().map(|name| self.new_of(prefix, name)).collect()
+    }
+
+    fn new_of(&mut self, prefix: &str, name: String) -> String {
+        let (old, count) = (self.old, &mut self.count);
+        let unused = || {
+            loop {
+                *count += 1;
+                let name = format!("{prefix}{count}");
+                if !old.contains(&name) {
+                    return name;
+                }
+            }
+        };
+        self.new.entry(name).or_insert_with(unused).clone()
     }
 }

@@ -3,7 +3,7 @@
 use super::search::{Halt, Search};
 use super::{Judge, keep};
 use crate::base::hash::HashSet;
-use crate::model::graph::{LayerId, Model};
+use crate::model::graph::{LayerId, Model, Place};
 use crate::model::shape::{Dim, Shape};
 use crate::ops::{self, LayerKind};
 
@@ -32,7 +32,7 @@ fn one_layer_less<J: Judge>(search: &mut Search<'_, J>) -> Result<bool, Halt<J>>
         let rest: HashSet<LayerId> = all.iter().copied().filter(|&other| other != id).collect();
         candidates.push(keep::part(&search.best, &rest));
         let inputs = search.best.graph().producers(id).len();
-        candidates.extend((0..inputs).map(|input| keep::bypassed(&search.best, id, input)));
+        candidates.extend((0..inputs).map(|input| keep::bypassed(&search.best, &Place::default(), id, input)));
     }
     let before = super::layers(&search.best);
     let smaller = |candidate: Option<Model>| candidate.filter(|it| super::layers(it) < before);

@@ -16,7 +16,7 @@ use super::locate::{CLEAR, Located, Search, Start};
 use super::narrow::{self, Ranged};
 use super::pairing::{self, Pair, ids, paired};
 use super::report::{First, Growth, OutputReport, Report, SampleReport};
-use super::runner::{Runner, Runtime, Setting};
+use super::runner::{RunError, Runner, Runtime, Setting};
 use super::session::{Outputs, Session};
 use super::tolerance::{self, Tolerance};
 use crate::base::hash::HashSet;
@@ -175,27 +175,28 @@ impl Work<'_> {
         let asked = self.asked_shapes()?;
         let sizing = Sizing::new(a, b, &inputs, &asked);
         // A device that refuses open shapes gets the shapes of each sample.
-        let open = match Session::load(runner, [&ran[0].model, &ran[1].model], &self.settings) {
-            Ok(session) => Some(session),
-            Err(VerifyError::Run { .. }) if sizing.is_open() => None,
-            Err(error) => return Err(error),
-        };
-        if open.is_none() {
-            self.notes.push(
-                "the device refuses open shapes, so the models were run with the shapes of each sample".to_owned(),
-            );
+        match Session::load(runner, [&ran[0].model, &ran[1].model], &self.settings) {
+            Ok(session) => {
+                let open = (session, ran);
+                let done = self.each_sample(runner, &sizing, Some(&open));
+                open.0.release(runner);
+                done
+            }
+            Err(refusal @ VerifyError::Run { .. }) if sizing.is_open() => {
+                let note = "the device refuses open shapes, so the models were run with the shapes of each sample";
+                self.notes.push(note.to_owned());
+                let done = self.each_sample(runner, &sizing, None);
+                done.map_err(|error| if matches!(error, VerifyError::NoShapes) { refusal } else { error })
+            }
+            Err(error) => Err(error),
         }
-        let open = open.map(|session| (session, ran));
-        let done = self.each_sample(runner, &sizing, open.as_ref());
-        open.into_iter().for_each(|(session, _)| session.release(runner));
-        done
     }
 
     fn each_sample(
         &self,
         runner: &mut dyn Runner,
         sizing: &Sizing<'_>,
-        open: Option<&Open>,
+        mut open: Option<&Open>,
     ) -> Result<Vec<Done>, VerifyError> {
         let mut done: Vec<Done> = Vec::new();
         let mut smallest: Option<Shapes> = None;
@@ -205,32 +206,37 @@ impl Work<'_> {
                 Some(smallest) => Box::new(iter::once(smallest.clone())),
                 None => Box::new(sizing.smallest()),
             };
-            let (shapes, found) = self.first_that_runs(runner, sizing, open, candidates, at)?;
+            let (shapes, found) = self.first_that_runs(runner, sizing, &mut open, candidates, at)?;
             smallest.get_or_insert(shapes);
             done.push(found);
         }
         Ok(done)
     }
 
-    /// Runs both models with each assignment of shapes, until one runs.
+    /// Runs both models with each assignment of shapes, until one runs. A crash ends the process that had loaded `open`.
     fn first_that_runs(
         &self,
         runner: &mut dyn Runner,
         sizing: &Sizing<'_>,
-        open: Option<&Open>,
+        open: &mut Option<&Open>,
         candidates: impl Iterator<Item = Shapes>,
         at: usize,
     ) -> Result<(Shapes, Done), VerifyError> {
         let mut refused = None;
         for shapes in candidates.take(MOST_RUN) {
-            let Some((shaped, fixed)) = Shaped::new(sizing, &self.inputs, self.models, shapes) else { continue };
+            let Some((shaped, fixed)) = Shaped::new(sizing, &self.inputs, shapes) else { continue };
             let done = match open {
                 Some((session, ran)) => self.run_shaped(runner, session, &shaped, at, ran.clone()),
                 None => self.run_fixed(runner, &shaped, [&fixed[0], &fixed[1]], at),
             };
             match done {
                 Ok(done) => return Ok((shaped.shapes, done)),
-                Err(error @ VerifyError::Run { .. }) => refused = refused.or(Some(error)),
+                Err(error @ VerifyError::Run { .. }) => {
+                    if matches!(error, VerifyError::Run { error: RunError::Crashed(_) | RunError::TimedOut(_), .. }) {
+                        *open = None;
+                    }
+                    refused = refused.or(Some(error));
+                }
                 Err(error) => return Err(error),
             }
         }

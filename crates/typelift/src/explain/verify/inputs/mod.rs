@@ -69,7 +69,7 @@ pub(super) struct Choice {
 
 /// The distributions of floating-point values that are tried until the outputs are finite.
 pub(super) const DISTRIBUTIONS: usize = FLOATS.len();
-const FLOATS: [Floats; 3] = [Floats::Normal, Floats::Unit, Floats::Positive];
+const FLOATS: [Floats; 4] = [Floats::Normal, Floats::Unit, Floats::Positive, Floats::Small];
 
 /// Two models with the same fixed shapes, and the roles of their paired inputs.
 pub(super) struct Shaped {
@@ -80,24 +80,17 @@ pub(super) struct Shaped {
 
 impl Shaped {
     /// Returns the choice with the models that have these shapes; `None` if inference refuses them.
-    pub(super) fn new(
-        sizing: &Sizing<'_>,
-        pairs: &[Pair],
-        models: [&Model; 2],
-        shapes: Shapes,
-    ) -> Option<(Self, [Model; 2])> {
+    pub(super) fn new(sizing: &Sizing<'_>, pairs: &[Pair], shapes: Shapes) -> Option<(Self, [Model; 2])> {
         let fixed = [sizing.with_shapes(0, &shapes)?, sizing.with_shapes(1, &shapes)?];
         let [in_a, in_b] = [roles(&fixed[0]), roles(&fixed[1])];
         let roles = pairs.iter().map(|pair| in_a[pair.a].and(in_b[pair.b])).collect();
-        let types = models.map(|model| {
+        let types = [0, 1].map(|side| {
             let of = |layer: &&crate::model::graph::Layer| {
                 layer.outputs().first().map_or(ElementType::Dynamic, |port| port.element_type())
             };
-            ends(End::Input, model).iter().map(of).collect::<Vec<_>>()
+            ends(End::Input, &fixed[side]).iter().map(of).collect::<Vec<_>>()
         });
-        // An input of any type gets f32.
-        let known = |ty| if ty == ElementType::Dynamic { ElementType::F32 } else { ty };
-        let types = pairs.iter().map(|pair| [known(types[0][pair.a]), known(types[1][pair.b])]).collect();
+        let types = pairs.iter().map(|pair| [types[0][pair.a], types[1][pair.b]]).collect();
         Some((Self { shapes, roles, types }, fixed))
     }
 

@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 use std::iter;
 
+use typelift_promote::ElementType;
+
 use crate::base::hash::HashSet;
+use crate::edit::Edit;
 use crate::edit::inputs_outputs::End;
 use crate::explain::verify::pairing::{Pair, ids};
 use crate::infer::infer;
@@ -181,7 +184,7 @@ impl<'m> Sizing<'m> {
         Some(has_values)
     }
 
-    /// Returns a model with fixed shapes, inferred; `None` if inference refuses them.
+    /// Returns a model with fixed shapes, inferred; `None` if inference refuses them. An input of any type gets f32.
     pub(crate) fn with_shapes(&self, side: usize, shapes: &Shapes) -> Option<Model> {
         let mut model = self.models[side].clone();
         let changes = self.pairs.iter().zip(shapes).map(|(pair, dims)| {
@@ -189,8 +192,15 @@ impl<'m> Sizing<'m> {
             Some((*id, Shape::fixed(dims.iter().map(|&dim| dim as i64))))
         });
         let changes: Vec<_> = changes.collect::<Option<_>>()?;
-        let set = |graph: &mut crate::edit::Edit<'_>| {
-            changes.iter().try_for_each(|(id, shape)| graph.set_attribute(*id, "shape", shape.to_attribute()))
+        let set = |graph: &mut Edit<'_>| {
+            changes.iter().try_for_each(|(id, shape)| {
+                let is_of_any_type =
+                    graph.output(id.output(0)).is_some_and(|port| port.element_type() == ElementType::Dynamic);
+                if is_of_any_type {
+                    graph.set_attribute(*id, "element_type", ElementType::F32.name())?;
+                }
+                graph.set_attribute(*id, "shape", shape.to_attribute())
+            })
         };
         model.edit(set).ok()?;
         infer(&mut model).iter().all(|found| !found.is_error()).then_some(model)

@@ -15,6 +15,8 @@ pub(super) enum Floats {
     Unit,
     /// From 0.5 to 1.5.
     Positive,
+    /// From 0 to 0.01.
+    Small,
 }
 
 /// The values of an input in a few words, and as numbers.
@@ -83,6 +85,7 @@ pub(super) fn values(
             Floats::Normal => ("normal", Random::normal),
             Floats::Unit => ("uniform 0 to 1", Random::unit),
             Floats::Positive => ("uniform 0.5 to 1.5", |random| 0.5 + random.unit()),
+            Floats::Small => ("uniform 0 to 0.01", |random| 0.01 * random.unit()),
         };
         let numbers = Numbers::Floats((0..count).map(|_| round(ty, next(random))).collect());
         return Values { words: words.to_owned(), numbers };
