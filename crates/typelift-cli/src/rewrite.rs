@@ -7,12 +7,13 @@ use std::path::PathBuf;
 use serde::Serialize;
 use typelift::Model;
 use typelift::findings::Voice;
-use typelift::rewrite::{Losses, Script, Site, Skipped, library};
+use typelift::rewrite::{Effect, Losses, Script, Site, Skipped, library};
 
 use crate::batch::{Inputs, LINES};
 use crate::check;
 use crate::failure::Failure;
 use crate::findings;
+use crate::gate::Clean;
 use crate::input::{self, Input, Loaded};
 use crate::output::{self, OutputArgs, Target, forget_report};
 use crate::render::{self, Show};
@@ -89,6 +90,8 @@ struct Document<'a> {
     applied: &'a [Site],
     /// The matches that a rule with `try` left unchanged.
     skipped: &'a [Skipped],
+    /// The layers, inputs and outputs that statements removed.
+    statements: &'a [Effect],
 }
 
 /// Result for a model.
@@ -219,7 +222,8 @@ impl Args {
             }
         };
         let counts = summary(script, report.applied.len(), report.skipped.len());
-        let summary = format!("{file}: {counts}{left}{verified}\n");
+        let effects: String = report.statements.iter().map(|effect| format!("  {}\n", Clean(&effect.to_string()))).collect();
+        let summary = format!("{file}: {counts}{left}{verified}\n{effects}");
         match &target {
             Some(Target::Stdout | Target::Stream(_)) if model.weights().len() != before => {
                 return Err(Failure::new("the rewritten model has new constants, and a stream takes only its graph")
@@ -246,7 +250,7 @@ impl Args {
             page.said += &render::text(diagnostics, Voice::Shell(None), Show::Briefly);
         }
         page.said += &losses;
-        let document = Document { file: &file, applied: &report.applied, skipped: &report.skipped };
+        let document = Document { file: &file, applied: &report.applied, skipped: &report.skipped, statements: &report.statements };
         let report = self.report.as_ref().map(|_| terminal::json(&document)).transpose()?;
         Ok(Rewriting { is_refused: false, report })
     }

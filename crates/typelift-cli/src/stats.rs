@@ -1,7 +1,10 @@
 //! `typelift stats`: prints the statistics of a model.
 
+mod screen;
+
 use anstyle::Style;
 use serde::Serialize;
+use typelift::blocks::Blocks;
 use typelift::execution::Ran;
 use typelift::findings::{Voice, grouped};
 use typelift::map::{PrecisionMap, Row, WeightPath};
@@ -21,9 +24,9 @@ use crate::terminal::{self, Format, Page, Terminal};
 
 /// Print statistics of a model
 ///
-/// Lists inputs and outputs with their types, the bytes of weights by element type, and the tensors and operations by
-/// element type. Also counts weights that are stored in a narrower type than they are computed with, such as f16 before
-/// a Convert to f32. Bodies are included. Types are the inferred ones.
+/// Prints one screen: totals, the blocks with equal neighbours in one line, the largest constants and tensors, and the
+/// operations. `--all` also lists every input and output, data paths of weights, possible losses, and all counts by
+/// element type. Bodies are included. Types are the inferred ones.
 ///
 /// Several models are processed in parallel and reported in order. A directory means every .xml file below it.
 #[derive(clap::Args)]
@@ -34,6 +37,9 @@ use crate::terminal::{self, Format, Page, Terminal};
 pub(crate) struct Args {
     #[command(flatten)]
     inputs: Inputs,
+    /// List everything, not only what fits one screen
+    #[arg(long)]
+    all: bool,
     /// Output format
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
@@ -48,6 +54,7 @@ struct Document<'a> {
     #[serde(flatten)]
     stats: &'a Stats,
     map: &'a [Row],
+    blocks: &'a Blocks,
     /// The graph that a plugin ran; the first one for several files.
     #[serde(skip_serializing_if = "Option::is_none")]
     ran: Option<&'a Ran>,
@@ -80,8 +87,12 @@ impl Args {
                 let (stats, map) = (typelift::stats(model), PrecisionMap::new(model, &loaded.diagnostics.list).rows);
                 let runs = self.ran.ran.iter().map(|path| ran::read(model, path)).collect::<Result<Vec<_>, _>>()?;
                 page.printed = match self.format {
-                    Format::Json => terminal::json(&Document { file, stats: &stats, map: &map, ran: runs.first() })?,
-                    Format::Text => text(file, &stats, &map),
+                    Format::Json => {
+                        let blocks = &Blocks::new(model);
+                        terminal::json(&Document { file, stats: &stats, map: &map, blocks, ran: runs.first() })?
+                    }
+                    Format::Text if self.all => text(file, &stats, &map),
+                    Format::Text => screen::text(file, &stats, &map),
                 };
                 if self.format == Format::Text {
                     page.printed.extend(runs.iter().map(|run| ran::text(file, run)));
@@ -101,6 +112,18 @@ const PLAIN: Style = Style::new();
 const FAINT: Style = Style::new().dimmed();
 
 pub(crate) fn text(file: &str, stats: &Stats, map: &[Row]) -> String {
+    headline(file, stats)
+        + "\n"
+        + &ends(stats)
+        + &weights(stats)
+        + &decompressed(stats)
+        + &schemes(stats)
+        + &precision(map)
+        + &operations(stats)
+}
+
+/// Formats `model.xml: llama, IR version 11, 482 layers`.
+fn headline(file: &str, stats: &Stats) -> String {
     let mut text = format!("{HEAD}{}{HEAD:#}: ", Clean(file));
     if !stats.name.is_empty() {
         text += &format!("{}, ", Clean(&stats.name));
@@ -109,13 +132,7 @@ pub(crate) fn text(file: &str, stats: &Stats, map: &[Row]) -> String {
     if stats.bodies > 0 {
         text += &format!(" in the graph and {}", count(stats.bodies, "body"));
     }
-    text + "\n"
-        + &ends(stats)
-        + &weights(stats)
-        + &decompressed(stats)
-        + &schemes(stats)
-        + &precision(map)
-        + &operations(stats)
+    text
 }
 
 /// The width of the names of blocks.
@@ -169,10 +186,13 @@ fn notes(row: &Row) -> Vec<String> {
         _ => count(number, what),
     });
     notes.extend(counted);
-    if !row.differs.is_empty() {
-        notes.push(format!("differs from its siblings: {}", row.differs.join("; ")));
-    }
+    notes.extend(notes_of_siblings(row));
     notes
+}
+
+/// Describes how a block differs from its siblings.
+fn notes_of_siblings(row: &Row) -> Option<String> {
+    (!row.differs.is_empty()).then(|| row.differs.join("; "))
 }
 
 /// Shortens a text to this many characters by removing its middle.

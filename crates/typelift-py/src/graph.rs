@@ -342,9 +342,11 @@ impl Graph {
         self.edit(py, move |edit| edit.remove_all(&layers))
     }
 
-    fn remove_unused(&self, py: Python<'_>, ids: Vec<u64>) -> PyResult<Vec<u64>> {
+    /// Returns the removed layers, and the names of layers that stay with the reasons.
+    fn remove_unused(&self, py: Python<'_>, ids: Vec<u64>) -> PyResult<(Vec<u64>, Vec<(String, String)>)> {
         let removed = self.edit(py, move |edit| edit.remove_unused(ids.into_iter().map(LayerId)))?;
-        Ok(removed.into_iter().map(|id| id.0).collect())
+        let kept = removed.kept.into_iter().map(|kept| (kept.name, kept.reason.to_string()));
+        Ok((removed.layers.into_iter().map(|id| id.0).collect(), kept.collect()))
     }
 
     fn redirect(&self, py: Python<'_>, old: Tensor, new: Tensor) -> PyResult<Vec<u64>> {

@@ -3,6 +3,7 @@
 
 mod answer;
 mod arrays;
+mod blocks;
 mod comparison;
 mod failure;
 mod graph;
@@ -19,6 +20,7 @@ use std::ffi::OsString;
 use pyo3::prelude::*;
 
 use crate::answer::{Answer, Differences};
+use crate::blocks::Blocks;
 use crate::failure::Failure;
 use crate::graph::Graph;
 use crate::layer::Layer;
@@ -32,7 +34,7 @@ use crate::work::watch;
 mod _typelift {
     #[pymodule_export]
     use super::{
-        Answer, Graph, Layer, Model, Report, begin, check_rule, diff, explain, explain_rule, fix, promote,
+        Answer, Blocks, Graph, Layer, Model, Report, begin, check_rule, diff, explain, explain_rule, fix, promote,
         promotion_tables, rewrite, rule_sets, run, verify, watch,
     };
 

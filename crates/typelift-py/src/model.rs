@@ -21,6 +21,7 @@ use typelift_cli::report;
 
 use crate::answer::Answer;
 use crate::arrays::Keeper;
+use crate::blocks::Blocks;
 use crate::failure::{self, Failure};
 use crate::layer::Layer;
 use crate::report::Report;
@@ -532,6 +533,12 @@ impl Model {
             typelift::why(&state.model, &name).map_err(|error| Failure::why(&state.model, &name, &error))
         });
         derivation.map(Answer::new)
+    }
+
+    /// Returns the blocks of the current state.
+    fn blocks(&self, py: Python<'_>) -> PyResult<Blocks> {
+        let state = self.state();
+        work::run(py, move |_| Ok(Blocks::new(state)))
     }
 
     /// Returns the statistics of the model as text and as JSON.

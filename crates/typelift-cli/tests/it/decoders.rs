@@ -297,14 +297,130 @@ z = Multiply(layers.0.out, mask)\nlast = Result(z)";
     for (name, listing, arguments, expected) in jobs() {
         let arguments: Vec<_> = std::iter::once("rewrite").chain(arguments).collect();
         let out = done(folder, &listing, &arguments).unwrap_or_else(|error| panic!("{name}: {error}"));
-        let listing = out.to_string();
-        for text in expected {
-            match text.strip_prefix('!') {
-                Some(text) => assert!(!listing.contains(text), "{name} has {text}:\n{listing}"),
-                None => assert!(listing.contains(text), "{name} has no {text}:\n{listing}"),
-            }
+        check(name, &out.to_string(), &expected);
+    }
+}
+
+/// What people asked in public threads, each done by one or two statements.
+fn threads() -> Vec<Job> {
+    let of = |text: &str| text.to_owned();
+    vec![
+        (
+            "a mask for the mean of an embedding",
+            of("input_ids = Parameter : i64[?,?]\nw = Const(1) : f32[32,8]\naxis = Const(0) : i64[]
+embedding = Gather-8(w, input_ids, axis)\nall = Const([1]) : i64[1]\npooled = ReduceMean(embedding, all)\nr = Result(pooled)"),
+            vec![
+                "-e",
+                "add input attention_mask : f32[?,?]",
+                "-e",
+                "redirect pooled -> ReduceSum(Multiply(embedding, Unsqueeze(attention_mask, 2)), [1]) / ReduceSum(attention_mask, [1]) {keep_dims=true}",
+            ],
+            vec!["attention_mask = Parameter : f32[?,?]", "!pooled = ReduceMean", "= Divide("],
+        ),
+        (
+            "boxes without those that overlap",
+            of("boxes = Parameter : f32[1,64,4]\nx = Parameter : f32[1,3,64]\nscores = Sigmoid(x)\na = Result(boxes)\nb = Result(scores)"),
+            vec!["-e", "add output kept = NonMaxSuppression-9(boxes, scores, 100, 0.5, 0.3) {box_encoding=corner, sort_result_descending=true, output_type=i64}"],
+            vec!["NonMaxSuppression-9(", "kept/sink_port_0 = Result("],
+        ),
+        (
+            "three outputs as one",
+            of("data = Parameter : f32[1,8]\nr = Exp(data)\np = Abs(data)\ny = Sin(data)\na = Result(r)\nb = Result(p)\nc = Result(y)"),
+            vec!["-e", "add output angles = Concat(r, p, y) {axis=1}", "-e", "remove output r, p, y"],
+            vec!["f32[1,24]", "angles/sink_port_0 = Result(", "!b = Result"],
+        ),
+        (
+            "another order of inputs",
+            of("block_indices = Parameter : i64[?]\nhidden = Parameter : f32[?,4]\naxis = Const(0) : i64[]
+y = Gather-8(hidden, block_indices, axis)\nr = Result(y)"),
+            vec!["-e", "order inputs hidden, block_indices"],
+            vec!["Gather-8(1, "],
+        ),
+        (
+            "an adapter merged into half precision",
+            of("x = Parameter : f32[?,8]\nw = Const(1) : f16[8,8]\nd = Convert(w) {destination_type=f32}
+q_proj = MatMul(x, d) {transpose_b=true}\nr = Result(q_proj)"),
+            vec!["-e", "set w = _ + matmul(npy(\"b.npy\"), npy(\"a.npy\")) * 0.5"],
+            vec!["w = Const(2) : f16[8,8]"],
+        ),
+        (
+            "the piece between two tensors",
+            of("x = Parameter : f32[2,4]\nwa = Exp(x)\nA = Abs(wa)\nB = Sin(A)\nC = Cos(B)\ny = Result(C)"),
+            vec!["-e", "cut [wa] .. [B]"],
+            vec!["wa = Parameter : f32[2,4]", "!Cos(", "!Exp("],
+        ),
+        (
+            "an inner tensor as a further output",
+            of("x = Parameter : f32[2,4]\na = Exp(x)\nb = Abs(a)\ny = Result(b)"),
+            vec!["-e", "tap a as hidden"],
+            vec!["hidden/sink_port_0 = Result(", "y = Result("],
+        ),
+    ]
+}
+
+#[test]
+fn what_threads_asked_for_takes_one_or_two_statements() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    save_array(&folder.join("b.npy"), "<f4", "(8, 1)", &[1_f32.to_le_bytes(); 8].concat());
+    save_array(&folder.join("a.npy"), "<f4", "(1, 8)", &[2_f32.to_le_bytes(); 8].concat());
+    for (name, listing, arguments, expected) in threads() {
+        assert!(arguments.len() <= 4, "{name}");
+        let arguments: Vec<_> = std::iter::once("rewrite").chain(arguments).collect();
+        let out = done(folder, &listing, &arguments).unwrap_or_else(|error| panic!("{name}: {error}"));
+        check(name, &out.to_string(), &expected);
+    }
+}
+
+/// Checks which texts a listing has.
+fn check(name: &str, listing: &str, expected: &[&str]) {
+    for text in expected {
+        match text.strip_prefix('!') {
+            Some(text) => assert!(!listing.contains(text), "{name} has {text}:\n{listing}"),
+            None => assert!(listing.contains(text), "{name} has no {text}:\n{listing}"),
         }
     }
+}
+
+#[test]
+fn statistics_tell_bytes_and_operations_of_each_block_and_the_largest_tensors() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut model = Model::from_text(&decoder(4)).unwrap();
+    assert_eq!(typelift::infer(&mut model), []);
+    model.save(folder.path().join("model.xml")).unwrap();
+    let mut program = Command::new(env!("CARGO_BIN_EXE_typelift"));
+    let done = program.current_dir(folder.path()).args(["stats", "--format", "json", "model.xml"]).output().unwrap();
+    let answer: serde_json::Value = serde_json::from_slice(&done.stdout).unwrap();
+    let blocks: Vec<_> = answer["blocks"].as_array().unwrap().iter().filter(|block| block["number"].is_u64()).collect();
+    assert_eq!(blocks.len(), 4);
+    for (at, block) in blocks.iter().enumerate() {
+        assert_eq!(block["name"], format!("layers.{at}"));
+        assert!(block["macs"].as_u64().unwrap() > 0 && block["parameters"].as_u64().unwrap() > 0, "{block}");
+        assert_eq!(block["weights"], blocks[0]["weights"]);
+    }
+    let sum: u64 = answer["blocks"].as_array().unwrap().iter().map(|block| block["macs"].as_u64().unwrap()).sum();
+    assert_eq!(answer["macs"], sum);
+    let largest = answer["largest_constants"].as_array().unwrap();
+    assert!(largest.len() == 10 && largest.windows(2).all(|pair| pair[0]["bytes"].as_u64() >= pair[1]["bytes"].as_u64()));
+}
+
+#[test]
+fn a_statement_reports_the_layers_inputs_and_outputs_that_it_removed() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut model = Model::from_text(&decoder(24)).unwrap();
+    assert_eq!(typelift::infer(&mut model), []);
+    model.save(folder.path().join("model.xml")).unwrap();
+    let mut program = Command::new(env!("CARGO_BIN_EXE_typelift"));
+    let statements = ["-e", "redirect layers.20.out -> layers.9.out", "-e", "remove output present.{10..20}.*"];
+    let arguments = ["rewrite", "model.xml", "-o", "out.xml", "--report", "report.json"];
+    let done = program.current_dir(folder.path()).args(arguments).args(statements).output().unwrap();
+    let said = String::from_utf8_lossy(&done.stderr).into_owned();
+    assert!(said.contains("with the outputs `present.10.key`, `present.10.value`, `present.11.key` and 19 more"), "{said}");
+    let report: serde_json::Value =
+        serde_json::from_slice(&fs::read(folder.path().join("report.json")).unwrap()).unwrap();
+    let removed = &report["statements"][1];
+    assert_eq!(removed["inputs"].as_array().unwrap().len(), 22);
+    assert!(removed["removed"].as_array().unwrap().len() > 100, "{removed}");
 }
 
 #[test]

@@ -299,7 +299,9 @@ fn rows(schema: &Value, shape: &Value, prefix: &str, text: &mut String) {
         let inner = resolve(items);
         let nests =
             inner["properties"].as_object().is_some_and(|members| !members.contains_key("bodies") || prefix.is_empty());
-        if nests && !is_common(items) {
+        // A block contains blocks, which have the same members.
+        let repeats = prefix.ends_with(&format!("{name}{mark}"));
+        if nests && !repeats && !is_common(items) {
             rows(schema, &inner, &format!("{prefix}{name}{mark}"), text);
         }
         for choice in inner["oneOf"].as_array().into_iter().flatten() {

@@ -23,6 +23,7 @@ from typing import Union as _Union
 
 from typelift import _typelift
 from typelift._arrays import element_type
+from typelift._blocks import Block, Blocks, StoredWeights
 from typelift._data import (
     Application,
     Applications,
@@ -36,11 +37,13 @@ from typelift._data import (
     Diagnostic,
     Diagnostics,
     Dim,
+    LargeTensor,
     OperationStats,
     Promotion,
     Retargeting,
     Shape,
     Skipped,
+    StatementEffect,
     Stats,
     Step,
     TensorStats,
@@ -60,7 +63,9 @@ __version__ = _typelift.__version__
 __all__ = [
     "Application",
     "Applications",
+    "Block",
     "BlockStats",
+    "Blocks",
     "Change",
     "Changes",
     "Conversion",
@@ -74,6 +79,7 @@ __all__ = [
     "GraphLayer",
     "GraphTensor",
     "Interface",
+    "LargeTensor",
     "Layer",
     "Match",
     "MatchTensor",
@@ -88,7 +94,9 @@ __all__ = [
     "Shape",
     "Skipped",
     "Stats",
+    "StatementEffect",
     "Step",
+    "StoredWeights",
     "Tensor",
     "TensorStats",
     "UnknownNameError",

@@ -498,24 +498,51 @@ class Conversions(_List[Conversion]):
         return table(("", "layer", "types", "why"), rows)
 
 
+class StatementEffect(NamedTuple):
+    """Layers, inputs and outputs that a statement removed."""
+
+    statement: str
+    """The statement."""
+    removed: tuple[str, ...]
+    """The names of the layers that were removed."""
+    inputs: tuple[str, ...]
+    """The inputs that the model no longer has."""
+    outputs: tuple[str, ...]
+    """The outputs that the model no longer has."""
+
+
 class Applications(_List[Application]):
     """Result of :meth:`Model.rewrite`: each application of a rule, in order."""
+
+    statements: tuple[StatementEffect, ...]
+    """The layers, inputs and outputs that statements removed."""
 
     skipped: tuple[Skipped, ...]
     """The matches that a rule with ``skip`` left unchanged, because the replacement was refused."""
 
     def __init__(
-        self, items: Iterable[Application] = (), text: Optional[str] = None, skipped: Iterable[Skipped] = ()
+        self,
+        items: Iterable[Application] = (),
+        text: Optional[str] = None,
+        skipped: Iterable[Skipped] = (),
+        statements: Iterable[StatementEffect] = (),
     ) -> None:
         super().__init__(items, text)
         self.skipped = tuple(skipped)
+        self.statements = tuple(statements)
 
     @classmethod
     def from_json(cls, document: str) -> Applications:
         """Creates the result from the report of ``rewrite --report``."""
         record = json.loads(document)
         skipped = (Skipped(site["rule"], _path(site["layer"]), site["reason"]) for site in record["skipped"])
-        return cls(map(Application.from_json, record["applied"]), None, skipped)
+        statements = (
+            StatementEffect(
+                of["statement"], tuple(map(_path, of["removed"])), tuple(of["inputs"]), tuple(of["outputs"])
+            )
+            for of in record["statements"]
+        )
+        return cls(map(Application.from_json, record["applied"]), None, skipped, statements)
 
     def _repr_html_(self) -> str:
         rows = ((a.rule, a.layer, ", ".join(a.added), ", ".join(a.removed)) for a in self)
@@ -651,6 +678,21 @@ class OperationStats(NamedTuple):
     """The number of layers by the element type of their first output, the most frequent type first."""
 
 
+class LargeTensor(NamedTuple):
+    """One of the largest tensors."""
+
+    path: str
+    """The name of its layer, after those of the surrounding bodies."""
+    operation: str
+    """The operation that computes it."""
+    element_type: str
+    """The element type."""
+    shape: Shape
+    """The shape."""
+    bytes: int
+    """The size in bytes."""
+
+
 class WeightPath(NamedTuple):
     """Data path of weights: from where they are stored to their consumer."""
 
@@ -719,6 +761,12 @@ class Stats:
     """The number of tensors by element type, without constants, the most frequent first."""
     operations: tuple[OperationStats, ...]
     """The operations, the most frequent first."""
+    largest_constants: tuple[LargeTensor, ...]
+    """The ten largest constants, the largest first."""
+    largest_tensors: tuple[LargeTensor, ...]
+    """The ten largest tensors that are computed. An open dimension counts as its lower bound, and as 1 at least."""
+    macs: int
+    """The multiply-accumulate operations of all layers."""
     map: tuple[BlockStats, ...]
     """The precision map: the blocks in the order of the data, with the types they store and compute in."""
     text: str = field(repr=False, compare=False)
@@ -731,6 +779,9 @@ class Stats:
 
         def tensors(entries: list[dict[str, str]]) -> tuple[TensorStats, ...]:
             return tuple(TensorStats(of["name"], of["element_type"], Shape.parse(of["shape"])) for of in entries)
+
+        def large(entries: list[dict[str, Any]]) -> tuple[LargeTensor, ...]:
+            return tuple(LargeTensor(**{**of, "shape": Shape.parse(of["shape"])}) for of in entries)
 
         def block(row: dict[str, Any]) -> BlockStats:
             parts = {
@@ -755,6 +806,9 @@ class Stats:
             ),
             tensors=record["tensors"],
             operations=tuple(OperationStats(of["type"], of["count"], of["element_types"]) for of in record["operations"]),
+            largest_constants=large(record["largest_constants"]),
+            largest_tensors=large(record["largest_tensors"]),
+            macs=record["macs"],
             map=tuple(block(row) for row in rows),
             text=text,
         )

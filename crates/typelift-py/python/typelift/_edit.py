@@ -512,20 +512,10 @@ class Graph:
         >>> with model.edit() as graph:
         ...     removed = graph.remove_unused("y", "r", "z")
         >>> len(removed), removed.kept
-        (1, {'r': 'it is an output of the model', 'z': 'r uses it'})
+        (1, {'r': 'it is an output of the model', 'z': '`r` uses it'})
         """
-        ids = [self._layer(layer) for layer in layers]
-        removed = self._native.remove_unused(ids)
-        kept = {self._native.name(id): self._why_kept(id) for id in ids if self._native.has(id)}
-        return Removed(removed, kept)
-
-    def _why_kept(self, id: int) -> str:
-        layer = GraphLayer(self, id)
-        own = {"Parameter": "an input of the model", "Result": "an output of the model", "Assign": "a write of state"}
-        if layer.type in own:
-            return f"it is {own[layer.type]}"
-        users = [user.name for tensor in layer.outputs for user, _ in tensor.consumers]
-        return f"{', '.join(users[:3])} use{'s' if len(users) == 1 else ''} it"
+        removed, kept = self._native.remove_unused([self._layer(layer) for layer in layers])
+        return Removed(removed, dict(kept))
 
     def redirect(self, old: TensorLike, new: TensorLike) -> Removed:
         """Makes all consumers of `old` use `new`, and removes the layers, inputs and state that only `old` needed.

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Callable, NoReturn, Optional, Union
 from typelift import _typelift
 from typelift._arrays import constant_array
 from typelift._arrays import element_type as _type_name
+from typelift._blocks import Blocks
 from typelift._data import Applications, Changes, Conversions, Derivation, Diagnostics, Shape, Stats, table
 from typelift._edit import Graph
 from typelift._errors import UnknownNameError
@@ -757,6 +758,12 @@ class Model:
     def diff(self, other: Union[Model, PathOrStr], *, ignore: Iterable[str] = (), progress: Progress = False) -> Changes:
         """Returns the differences in meaning from another model: see :func:`typelift.diff`."""
         return diff(self, other, ignore=ignore, progress=progress)
+
+    @property
+    def blocks(self) -> Blocks:
+        """The blocks of the model, found by the names of layers, or by structure where no names tell them: see
+        :class:`Blocks`."""
+        return Blocks(self._native.blocks())
 
     def stats(self) -> Stats:
         """Returns statistics: bytes of weights, tensors and operations by element type.

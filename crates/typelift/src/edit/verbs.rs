@@ -7,6 +7,7 @@ use smallvec::SmallVec;
 use typelift_promote::ElementType;
 
 use super::refuse::check_names;
+use super::removed::{KeptLayer, Removed};
 use super::{Edit, Element, refuse};
 use crate::base::names::on_one_line;
 use crate::infer::{Probe, Walk};
@@ -248,6 +249,18 @@ impl Edit<'_> {
         Ok(self.add(constant, &[])?.output(0))
     }
 
+    /// Adds a constant as [`constant`](Self::constant) does, with a default name inside of this scope.
+    pub(crate) fn constant_inside(
+        &mut self,
+        scope: &str,
+        ty: ElementType,
+        dims: &[i64],
+        bytes: &[u8],
+    ) -> Result<Output, EditError> {
+        let constant = self.constant_layer(ty, dims, bytes)?.inside(scope);
+        Ok(self.add(constant, &[])?.output(0))
+    }
+
     /// Adds a constant with these values, and returns its tensor.
     ///
     /// # Errors
@@ -411,8 +424,8 @@ impl Edit<'_> {
         })
     }
 
-    /// Removes the unused ones of these layers, and layers that only they used. Returns the removed layers. Parameters,
-    /// Results and Assigns are kept: they are the model's own.
+    /// Removes the unused ones of these layers, and layers that only they used. Returns the removed layers, and for each
+    /// of these layers that stays the reason. Parameters, Results and Assigns are kept: they are the model's own.
     ///
     /// # Errors
     /// [`EditError::NoLayer`], except for layers that were removed together with another one.
@@ -423,20 +436,22 @@ impl Edit<'_> {
     /// # let mut model = Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
     /// let (x, relu) = (model.graph().tensor("x")?, model.graph().find("relu")?);
     /// let scaled = model.graph().find("scaled")?;
-    /// let removed = model.edit(|graph| {
+    /// let done = model.edit(|graph| {
     ///     graph.connect(x, relu.input(0))?;
-    ///     graph.remove_unused([scaled])
+    ///     graph.remove_unused([scaled, relu])
     /// })?;
-    /// assert_eq!(removed.len(), 2, "the Multiply and its constant");
+    /// assert_eq!(done.layers.len(), 2, "the Multiply and its constant");
+    /// assert_eq!(done.kept[0].to_string(), "`relu` is kept: `y/sink_port_0` uses it");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn remove_unused(&mut self, layers: impl IntoIterator<Item = LayerId>) -> Result<Vec<LayerId>, EditError> {
-        let pending: Vec<_> = layers.into_iter().collect();
-        if let Some(&missing) = pending.iter().find(|&&id| self.layer(id).is_none()) {
+    pub fn remove_unused(&mut self, layers: impl IntoIterator<Item = LayerId>) -> Result<Removed, EditError> {
+        let asked: Vec<_> = layers.into_iter().collect();
+        if let Some(&missing) = asked.iter().find(|&&id| self.layer(id).is_none()) {
             return Err(EditError::NoLayer(missing));
         }
-        let mut removed = Vec::new();
-        self.sweep(pending, |_, layer| removed.push(layer.id()))?;
+        let mut removed = Removed::default();
+        self.sweep(asked.clone(), |_, layer| removed.layers.push(layer.id()))?;
+        removed.kept.extend(asked.into_iter().filter_map(|id| KeptLayer::of(self, id)));
         Ok(removed)
     }
 

@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Serialize, Serializer};
 use typelift_promote::{ElementType, Kind};
 
-use crate::model::graph::{Graph, Layer, Model, OutputPort};
+use crate::model::graph::{Graph, Layer, Model, OutputPort, Place};
 use crate::model::shape::Shape;
 use crate::model::weights::{Weights, stored_size};
-use crate::ops::{self, LayerKind};
+use crate::ops::{self, LayerKind, Macs};
 use crate::precision::schemes::{self, Scheme};
 
 /// Statistics of a model, including its bodies.
@@ -43,6 +43,30 @@ pub struct Stats {
     pub tensors: Vec<TypeCount>,
     /// The operations, the most frequent first.
     pub operations: Vec<OperationCount>,
+    /// The ten largest constants, the largest first.
+    pub largest_constants: Vec<LargeTensor>,
+    /// The ten largest tensors that are computed, the largest first. An open dimension counts as its lower bound, and as
+    /// 1 at least.
+    pub largest_tensors: Vec<LargeTensor>,
+    /// The multiply-accumulate operations of all layers, those of bodies once. Open dimensions count as for tensors.
+    pub macs: u64,
+}
+
+/// A large tensor.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct LargeTensor {
+    /// The name of its layer, after those of the surrounding bodies.
+    pub path: String,
+    /// The operation that computes it.
+    pub operation: String,
+    /// The element type.
+    #[serde(serialize_with = "name_of")]
+    pub element_type: ElementType,
+    /// The shape.
+    pub shape: Shape,
+    /// The size in bytes.
+    pub bytes: u64,
 }
 
 /// Input or output of the model.
@@ -152,12 +176,12 @@ pub(crate) fn map_of<S: Serializer>(counts: &[TypeCount], serializer: S) -> Resu
 #[must_use]
 pub fn stats(model: &Model) -> Stats {
     let mut count = Counting::default();
-    let mut pending = vec![model.graph()];
-    while let Some(graph) = pending.pop() {
+    for (place, graph) in model.walk() {
         count.add_schemes(graph, model.weights());
         for layer in graph.layers() {
             count.add(graph, layer);
-            pending.extend(layer.bodies().iter().map(|body| body.graph()));
+            count.large(&place, layer);
+            count.macs = count.macs.and(ops::macs(graph, layer));
             count.bodies += layer.bodies().len();
         }
     }
@@ -179,7 +203,34 @@ pub fn stats(model: &Model) -> Stats {
         quantized_activations: count.quantized_activations,
         tensors: counted(count.tensors),
         operations: by_size(count.operations.into_iter().map(operation), |operation| operation.count),
+        largest_constants: largest(count.constants),
+        largest_tensors: largest(count.computed),
+        macs: count.macs.count,
     }
+}
+
+/// The number of tensors in a list of the largest.
+const LARGEST: usize = 10;
+/// The number of tensors from which the largest are chosen at once.
+const MOST_REMEMBERED: usize = 1000;
+
+/// Describes the largest tensors.
+fn largest(mut tensors: Vec<Large>) -> Vec<LargeTensor> {
+    tensors.sort_by_key(|&(bytes, ..)| std::cmp::Reverse(bytes));
+    let describe = |(bytes, place, layer, port): Large| LargeTensor {
+        path: place.path_to(layer.name()),
+        operation: layer.ty().to_owned(),
+        element_type: port.element_type(),
+        shape: port.shape().clone(),
+        bytes,
+    };
+    tensors.into_iter().take(LARGEST).map(describe).collect()
+}
+
+/// Returns the bytes of a tensor. An open dimension counts as its lower bound, and as 1 at least.
+fn least_bytes(port: &OutputPort) -> Option<u64> {
+    let count = ops::least_count(port.shape().dims()?)?;
+    u64::try_from(stored_size(port.element_type(), count)?).ok()
 }
 
 /// Returns an input or output. An output has the name that its Result gives it, or else that of the tensor.
@@ -209,9 +260,15 @@ pub(crate) fn by_size<T, S: Ord>(items: impl Iterator<Item = T>, size: impl Fn(&
     items
 }
 
+/// A tensor with its size in bytes.
+type Large<'a> = (u64, Place, &'a Layer, &'a OutputPort);
+
 #[derive(Default)]
-struct Counting {
+struct Counting<'a> {
     bodies: usize,
+    macs: Macs,
+    constants: Vec<Large<'a>>,
+    computed: Vec<Large<'a>>,
     census: Census,
     weights: BTreeMap<ElementType, Weight>,
     decompressed: BTreeMap<(ElementType, ElementType), Decompressed>,
@@ -221,7 +278,21 @@ struct Counting {
     operations: BTreeMap<String, BTreeMap<Option<ElementType>, usize>>,
 }
 
-impl Counting {
+impl<'a> Counting<'a> {
+    /// Remembers the tensors of a layer by their size.
+    fn large(&mut self, place: &Place, layer: &'a Layer) {
+        let is_constant = ops::kind(layer) == LayerKind::Constant;
+        let list = if is_constant { &mut self.constants } else { &mut self.computed };
+        for port in layer.outputs() {
+            let bytes = if is_constant { Some(Census::size(layer)) } else { least_bytes(port) };
+            list.extend(bytes.map(|bytes| (bytes, place.clone(), layer, port)));
+        }
+        if list.len() > MOST_REMEMBERED {
+            list.sort_by_key(|&(bytes, ..)| std::cmp::Reverse(bytes));
+            list.truncate(LARGEST);
+        }
+    }
+
     /// Counts the constants of a graph that are stored as codes, and the tensors that are quantized.
     fn add_schemes(&mut self, graph: &Graph, weights: &Weights) {
         let mut known = BTreeSet::new();
@@ -293,18 +364,24 @@ impl Census {
     /// Counts a constant for its element type, and ignores other layers. Returns its bytes that were not counted
     /// before.
     pub(crate) fn add(&mut self, layer: &Layer, weights: &mut BTreeMap<ElementType, Weight>) -> u64 {
-        let Some(port) = layer.outputs().first().filter(|_| ops::kind(layer) == LayerKind::Constant) else { return 0 };
+        let Some((element_type, bytes)) = self.count(layer) else { return 0 };
+        let values = layer.outputs().first().and_then(|port| port.shape().element_count()).unwrap_or(0);
+        let empty = || Weight { element_type, constants: 0, values: 0, bytes: 0 };
+        let weight = weights.entry(element_type).or_insert_with(empty);
+        weight.constants += 1;
+        weight.values += if bytes > 0 { values } else { 0 };
+        weight.bytes += bytes;
+        bytes
+    }
+
+    /// Returns the element type of a constant, and its bytes that were not counted before.
+    pub(crate) fn count(&mut self, layer: &Layer) -> Option<(ElementType, u64)> {
+        let port = layer.outputs().first().filter(|_| ops::kind(layer) == LayerKind::Constant)?;
         let bytes = match Self::range(layer) {
             Some((offset, size)) => self.cover(offset, offset.saturating_add(size)),
             None => Self::size(layer),
         };
-        let element_type = port.element_type();
-        let empty = || Weight { element_type, constants: 0, values: 0, bytes: 0 };
-        let weight = weights.entry(element_type).or_insert_with(empty);
-        weight.constants += 1;
-        weight.values += if bytes > 0 { port.shape().element_count().unwrap_or(0) } else { 0 };
-        weight.bytes += bytes;
-        bytes
+        Some((port.element_type(), bytes))
     }
 
     /// Adds a range of bytes, and returns the number of new ones.

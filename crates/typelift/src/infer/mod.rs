@@ -1,6 +1,7 @@
 //! Forward inference: every layer after its producers, including bodies.
 
 mod alignment;
+pub(crate) mod blocks;
 mod probe;
 mod recover;
 mod retype;

@@ -8,7 +8,8 @@ use thiserror::Error;
 use super::{automatic, shape_paths};
 use crate::base::hash::{HashMap, HashSet};
 use crate::base::names::{is_glob, matches_glob, near};
-use crate::model::graph::{Graph, Layer, LayerId, Model, Place, block_number};
+use crate::infer::blocks::{layers_of_blocks, numbers_of_blocks};
+use crate::model::graph::{Graph, Layer, LayerId, Model, Place};
 use crate::ops::{self, LayerKind, Operation};
 
 /// Pattern for layers that keep their types.
@@ -29,7 +30,8 @@ pub enum KeepPattern {
     /// Layers of an operation, `Softmax`, or of one revision, `MVN-6`. `*` and `?` work as in names, and case is
     /// ignored.
     Operation(String),
-    /// Layers of the blocks with these numbers, as `layers.17.mlp` is of block 17: `block:0-1`.
+    /// Layers of the blocks with these numbers, the last included: `block:0-1`. [`Blocks`](crate::blocks::Blocks) tells
+    /// which layers those are.
     Blocks(u64, u64),
     /// The layers that OpenVINO's plugins keep in f32 when they compute in f16.
     Automatic,
@@ -109,6 +111,16 @@ impl Kept {
                     kept.layers.entry(place).or_default().extend(layers);
                 }
                 shape_paths::find(model).iter().for_each(|(place, layer)| kept.insert(place, *layer));
+                continue;
+            }
+            if let KeepPattern::Blocks(first, last) = *pattern {
+                let layers = layers_of_blocks(model, &(first..=last));
+                if layers.is_empty() {
+                    let known = numbers_of_blocks(model);
+                    let near = known.map(|numbers| format!("block:{}-{}", numbers.start(), numbers.end()));
+                    return Err(KeepError { pattern: pattern.to_string(), near });
+                }
+                layers.iter().for_each(|(place, layer)| kept.insert(place, *layer));
                 continue;
             }
             let matching = paths.iter().filter(|(path, _, layer)| pattern.matches(path, layer));
@@ -199,8 +211,8 @@ impl KeepPattern {
                 let glob = glob.to_ascii_lowercase();
                 names_of_operation(layer).iter().any(|name| matches_glob(&glob, &name.to_ascii_lowercase()))
             }
-            Self::Blocks(first, last) => block_number(path).is_some_and(|at| (*first..=*last).contains(&at)),
-            Self::Automatic => false,
+            // These do not go by name.
+            Self::Blocks(..) | Self::Automatic => false,
         }
     }
 

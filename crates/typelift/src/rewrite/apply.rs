@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use typelift_promote::ElementType;
 
-use super::build::{Added, Build, Matched};
+use super::build::{Added, Build, Key, Matched};
 use super::losses::Losses;
 use super::matching::{self, Bindings, Bound, Depth, Subject};
 use super::roots::Limits;
@@ -61,7 +61,7 @@ impl Model {
         rules: &[Rule],
     ) -> Result<(Report, Vec<RewriteError>), RewriteError> {
         let before = self.clone();
-        apply_all(self, rules, OnRefusal::Skips).inspect_err(|_| *self = before)
+        apply_all(self, rules, OnRefusal::Skips, &HashMap::default()).inspect_err(|_| *self = before)
     }
 
     /// Does the same as [`rewrite`](Self::rewrite) for a model that is discarded on failure, which needs half the
@@ -69,11 +69,20 @@ impl Model {
     ///
     /// # Errors
     /// The errors of [`rewrite`](Self::rewrite).
-    pub fn rewritten(mut self, rules: &[Rule]) -> Result<(Self, Report), RewriteError> {
+    pub fn rewritten(self, rules: &[Rule]) -> Result<(Self, Report), RewriteError> {
+        self.rewritten_with(rules, &HashMap::default())
+    }
+
+    /// Does the same as [`rewritten`](Self::rewritten). Rules can use these tensors of the model's own graph by name.
+    pub(crate) fn rewritten_with(
+        mut self,
+        rules: &[Rule],
+        named: &HashMap<String, Output>,
+    ) -> Result<(Self, Report), RewriteError> {
         if !may_match(&self, rules) {
             return Ok((self, Report::default()));
         }
-        let report = rewrite(&mut self, rules)?;
+        let (report, _) = apply_all(&mut self, rules, OnRefusal::Fails, named)?;
         Ok((self, report))
     }
 }
@@ -255,7 +264,7 @@ impl OnRefusal {
 }
 
 fn rewrite(model: &mut Model, rules: &[Rule]) -> Result<Report, RewriteError> {
-    Ok(apply_all(model, rules, OnRefusal::Fails)?.0)
+    Ok(apply_all(model, rules, OnRefusal::Fails, &HashMap::default())?.0)
 }
 
 /// Applies rules until none matches, and returns the applications and the skipped matches.
@@ -263,6 +272,7 @@ fn apply_all(
     model: &mut Model,
     rules: &[Rule],
     refusal: OnRefusal,
+    named: &HashMap<String, Output>,
 ) -> Result<(Report, Vec<RewriteError>), RewriteError> {
     let known = Known::errors(&crate::infer(model));
     let mut report = Report::default();
@@ -285,6 +295,7 @@ fn apply_all(
         let mut sweep = Sweep {
             rules,
             refusal,
+            named,
             memory: &mut memory,
             sites: Vec::new(),
             constants: Added::default(),
@@ -512,6 +523,8 @@ fn random_sources(graph: &Graph) -> HashSet<LayerId> {
 struct Sweep<'s> {
     rules: &'s [Rule],
     refusal: OnRefusal,
+    /// Tensors of the model's own graph that rules can name.
+    named: &'s HashMap<String, Output>,
     memory: &'s mut Memory,
     sites: Vec<Site>,
     /// The constants that were added to the current graph.
@@ -530,9 +543,18 @@ impl Sweep<'_> {
         if found.is_empty() {
             return Ok(());
         }
-        self.constants.clear();
+        self.forget_constants(place);
         let mut edit = edit.at(place)?;
         each("rewrite", found).try_for_each(|found| self.apply(&mut edit, place, found))
+    }
+
+    /// Forgets which constants were added, but not the tensors with a name.
+    fn forget_constants(&mut self, place: &Place) {
+        self.constants.clear();
+        if place.is_model() {
+            let named = self.named.iter().map(|(name, tensor)| (Key::Named(name.clone()), *tensor));
+            self.constants.extend(named);
+        }
     }
 
     fn apply(&mut self, edit: &mut Edit<'_>, place: &Place, found: Found) -> Result<(), EditError> {
@@ -544,7 +566,7 @@ impl Sweep<'_> {
                 self.skipped.extend(self.failure.take());
                 self.memory.refused.extend(root.map(|root| (place.clone(), root, rule)));
                 // Some of the constants may have been removed.
-                self.constants = Added::default();
+                self.forget_constants(place);
                 Ok(())
             }
             done => done,
@@ -857,6 +879,7 @@ fn build(
         Some(Matched { at, term, layer: edit.layer(id)?.clone(), inputs, is_root: id == root })
     });
     let matched: Vec<_> = matched.collect();
+    let scope = edit.layer(root).map(|layer| layer.name().to_owned()).filter(|name| !name.is_empty());
     let mut build = Build {
         edit,
         side,
@@ -869,6 +892,7 @@ fn build(
         shared: Vec::new(),
         may_overflow: rule.pattern.allowed.overflow,
         losses: Cell::default(),
+        scope,
     };
     let outputs = found.named_outputs(&rule.pattern);
     let is_layer = !side.outputs.is_empty();

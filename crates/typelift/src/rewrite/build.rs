@@ -42,6 +42,8 @@ pub(super) struct Build<'b, 'm> {
     pub(super) shared: Vec<(Ready, LayerId)>,
     /// The losses of new constants.
     pub(super) losses: Cell<Losses>,
+    /// The name of the root, for default names of new layers.
+    pub(super) scope: Option<String>,
 }
 
 /// The constants that a sweep adds to a graph, and the tensors that its rules name, to be found again.
@@ -80,19 +82,24 @@ enum Given {
     Tensor(Output),
 }
 
-/// Returns a constant in a graph. A shared one reuses an equal constant that was added before.
+/// Returns a constant in a graph. A shared one reuses an equal constant that was added before; another one has a default
+/// name inside of `scope`.
 pub(super) fn constant(
     edit: &mut Edit<'_>,
     constants: &mut Added,
     array: &Array,
     share: bool,
+    scope: Option<&str>,
 ) -> Result<Output, EditError> {
     let dims: Vec<_> = array.dims.iter().map(|&dim| dim as i64).collect();
     let bytes = array
         .encode()
         .ok_or_else(|| EditError::Other(format!("{} constants cannot be written", array.element_type)))?;
     if !share {
-        return edit.constant(array.element_type, &dims, &bytes);
+        return match scope {
+            Some(scope) => edit.constant_inside(scope, array.element_type, &dims, &bytes),
+            None => edit.constant(array.element_type, &dims, &bytes),
+        };
     }
     let key = Key::Constant(array.element_type, dims.clone(), bytes.clone());
     if let Some(&known) = constants.get(&key).filter(|known| edit.layer(known.layer).is_some()) {
@@ -191,7 +198,7 @@ impl Build<'_, '_> {
     fn fold(&mut self, term: usize, expected: Option<ElementType>) -> Result<Output, EditError> {
         let tensor = self.build_input(term, expected)?;
         let array = values::computed(self.edit, self.edit.weights(), tensor).map_err(EditError::Other)?;
-        let output = constant(self.edit, self.constants, &array, array.len() <= MOST_SHARED)?;
+        let output = constant(self.edit, self.constants, &array, array.len() <= MOST_SHARED, self.scope.as_deref())?;
         self.added.push(output.layer);
         Ok(output)
     }
@@ -254,7 +261,10 @@ impl Build<'_, '_> {
         Ok(id)
     }
 
-    fn add(&mut self, ready: Ready) -> Result<LayerId, EditError> {
+    fn add(&mut self, mut ready: Ready) -> Result<LayerId, EditError> {
+        if let Some(scope) = &self.scope {
+            ready.revisions = ready.revisions.into_iter().map(|new| new.inside(scope)).collect();
+        }
         let id = self.first_of(ready, |edit, new, inputs| edit.add(new, inputs))?;
         self.added.push(id);
         Ok(id)
@@ -329,6 +339,7 @@ impl Build<'_, '_> {
             variable_names: &[],
             plain: false,
             losses: Cell::default(),
+            blocks: None,
         }
     }
 
@@ -380,7 +391,7 @@ impl Build<'_, '_> {
     }
 
     fn put(&mut self, array: &Array, share: bool) -> Result<Output, EditError> {
-        let output = constant(self.edit, self.constants, array, share)?;
+        let output = constant(self.edit, self.constants, array, share, self.scope.as_deref())?;
         self.added.push(output.layer);
         Ok(output)
     }

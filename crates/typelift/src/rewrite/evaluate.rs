@@ -1,17 +1,18 @@
 //! Evaluation of expressions: on the right side of a rule, and in its conditions.
 
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 
 use smallvec::{SmallVec, smallvec};
 use typelift_promote::ElementType;
 
 use super::constant::{compute, default_type, is_same};
 use super::losses::Losses;
-use super::matching::Bound;
+use super::matching::{Bound, self_describe};
 use super::shapes::{self, Part};
 use super::term::{DimPattern, DimsPart, Function, Name, Side, TermKind, Times};
 use super::values;
-use crate::model::graph::{Graph, Layer, Output, block_number};
+use crate::infer::blocks::BlockNumbers;
+use crate::model::graph::{Graph, Layer, LayerId, Output};
 use crate::model::shape::Shape;
 use crate::model::weights::Weights;
 use crate::ops::values::array::{Array, Data};
@@ -47,6 +48,8 @@ pub(super) struct Evaluator<'a> {
     pub(super) plain: bool,
     /// The losses of new constants.
     pub(super) losses: Cell<Losses>,
+    /// The numbers of the blocks of the layers, if they are kept for several matches.
+    pub(super) blocks: Option<&'a OnceCell<BlockNumbers>>,
 }
 
 /// Properties of a tensor other than its values.
@@ -99,7 +102,7 @@ impl Evaluator<'_> {
         names_bound: &'b [Option<Bound>],
         variables: &'b [Option<compact_str::CompactString>],
     ) -> Evaluator<'b> {
-        let &Self { graph, weights, side, names, variable_names, plain, .. } = self;
+        let &Self { graph, weights, side, names, variable_names, plain, blocks, .. } = self;
         Evaluator {
             graph,
             weights,
@@ -110,6 +113,7 @@ impl Evaluator<'_> {
             variable_names,
             plain,
             losses: Cell::default(),
+            blocks,
         }
     }
 
@@ -433,9 +437,9 @@ impl Evaluator<'_> {
             Function::Type => number(known.element_type as i128),
             Function::Static => truth(known.shape.is_static()),
             Function::Block => {
-                let layer = known.tensor.and_then(|tensor| self.graph.layer(tensor.layer)).map_or("", Layer::name);
-                let block = block_number(layer).ok_or_else(|| format!("`{layer}` is in no numbered block"))?;
-                number(block.into())
+                let layer = known.tensor.and_then(|tensor| self.graph.layer(tensor.layer));
+                let outside = || format!("{} is in no numbered block", layer.map_or_else(name, self_describe));
+                number(layer.and_then(|layer| self.block_of(layer.id())).ok_or_else(outside)?.into())
             }
             Function::Bits => number(known.element_type.bits().into()),
             Function::Dims => self.dims(&known.shape, &of[1..])?,
@@ -449,6 +453,15 @@ impl Evaluator<'_> {
             }
             _ => number(known.tensor.map_or(0, |tensor| self.graph.consumers(tensor).count()) as i128),
         })
+    }
+
+    /// Returns the number of the block of a layer.
+    fn block_of(&self, layer: LayerId) -> Option<u64> {
+        let numbers = || BlockNumbers::new(self.graph);
+        match self.blocks {
+            Some(blocks) => blocks.get_or_init(numbers).of(layer),
+            None => numbers().of(layer),
+        }
     }
 
     /// Returns a shape for Reshape, from the former target and the tensor that it reshaped.

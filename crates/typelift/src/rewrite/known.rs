@@ -172,7 +172,7 @@ pub(super) fn replace(
         }
         // OpenVINO draws once for two layers that take the same tensors.
         let share = !edit.users(root).any(|user| edit.layer(user).is_some_and(is_random));
-        let constant = super::build::constant(edit, constants, array, share)?;
+        let constant = super::build::constant(edit, constants, array, share, None)?;
         added.push(constant.layer);
         swap(edit, root.output(port), constant, refusal)?;
     }

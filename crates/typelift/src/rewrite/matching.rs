@@ -17,6 +17,7 @@ use super::term::{AttributeTerm, AttributeValue, Branch, LayerTerm, Link, Name, 
 use super::values::{self, MOST_COMPUTED};
 use crate::base::hash::{HashMap, HashSet};
 use crate::base::names::on_one_line;
+use crate::infer::blocks::BlockNumbers;
 use crate::model::graph::{Graph, Layer, LayerId, Output};
 use crate::model::weights::Weights;
 use crate::ops::values::array::{self, Array};
@@ -89,6 +90,8 @@ pub(super) struct Subject<'a> {
     positions: OnceCell<HashMap<LayerId, usize>>,
     /// Layers that are computed from constants alone.
     derived: OnceCell<HashSet<LayerId>>,
+    /// The numbers of the blocks of the layers.
+    blocks: OnceCell<BlockNumbers>,
     /// The values of small constants.
     constants: RefCell<HashMap<Output, Option<Arc<Array>>>>,
     /// The layers of earlier matches.
@@ -109,6 +112,7 @@ impl<'a> Subject<'a> {
             order: OnceCell::new(),
             positions: OnceCell::new(),
             derived: OnceCell::new(),
+            blocks: OnceCell::new(),
             constants: RefCell::default(),
             taken: RefCell::default(),
             downstream: RefCell::default(),
@@ -726,6 +730,7 @@ impl<'a> Search<'a> {
                 variable_names: &self.pattern.variables,
                 plain: true,
                 losses: Cell::default(),
+                blocks: Some(&self.subject.blocks),
             };
             match evaluator.decide(predicate.term) {
                 Ok(found) => {

@@ -63,7 +63,7 @@ use typelift_promote::ElementType;
 pub use explain::Explanation;
 pub use losses::Losses;
 pub use pattern::{Match, Pattern, UnknownName};
-pub use script::{Script, ScriptError};
+pub use script::{Effect, Script, ScriptError};
 
 use crate::edit::Edit;
 use crate::findings::LayerRef;
@@ -323,6 +323,8 @@ pub struct Report {
     pub applied: Vec<Site>,
     /// The matches that a rule with `try` left unchanged.
     pub skipped: Vec<Skipped>,
+    /// The layers, inputs and outputs that statements of a script removed.
+    pub statements: Vec<Effect>,
 }
 
 /// A match that was left unchanged.

@@ -65,8 +65,8 @@ pub(super) fn split(
         return Err(EditError::Other("it is not a group of slices".to_owned()));
     };
     let axis = Array::scalar(ElementType::I64, *axis);
-    let axis = build::constant(edit, constants, &axis, true)?;
-    let lengths = build::constant(edit, constants, lengths, true)?;
+    let axis = build::constant(edit, constants, &axis, true, None)?;
+    let lengths = build::constant(edit, constants, lengths, true, None)?;
     let split = edit.add(NewLayer::new("VariadicSplit", "opset1"), &[*source, axis, lengths])?;
     for (port, &(piece, _)) in bound.layers.iter().enumerate() {
         swap(edit, piece.output(0), split.output(port), refusal)?;

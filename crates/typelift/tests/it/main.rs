@@ -23,6 +23,7 @@
 )]
 
 mod align;
+mod blocks;
 mod bodies;
 mod broadcast;
 mod broadcast_laws;

@@ -89,7 +89,7 @@ fn blocks_are_found_by_structure_and_one_that_differs_stands_out() {
     let map = mapped(&mut model);
     let rows: Vec<_> = map.rows.iter().map(|row| (row.name.as_str(), row.blocks)).collect();
     assert_eq!(rows, [("before block 1", 1), ("block 1", 1), ("block 2", 1), ("block 3–4", 2), ("after block 4", 1)]);
-    assert_eq!(map.rows[2].differs, ["stored bf16: 32 bytes, not 0", "stored f16: 0 bytes, not 32"]);
+    assert_eq!(map.rows[2].differs, ["stores bf16, its 3 siblings f16"]);
     let path = &map.rows[3].paths[0];
     let types: Vec<_> = path.types.iter().map(|ty| ty.name()).collect();
     assert_eq!((types, path.operation.as_str(), path.constants), (vec!["f16", "f32"], "MatMul", 2));

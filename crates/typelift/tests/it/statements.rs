@@ -246,5 +246,5 @@ fn blocks_are_kept_by_their_numbers() {
     let text = typelift::xml::write(&model, Default::default());
     let marked = |name: &str| text.split("<layer ").find(|part| part.contains(name)).unwrap().contains("precise");
     assert!(marked("m.0.act") && marked("m.1.act") && !marked("m.2.act"), "{text}");
-    refuses(listing, &[("keep f32 block 7", "`block:7-7` matches no layer")]);
+    refuses(listing, &[("keep f32 block 7", "`block:7-7` matches no layer; did you mean `block:0-2`?")]);
 }

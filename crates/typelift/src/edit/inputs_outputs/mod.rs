@@ -180,6 +180,18 @@ impl Model {
         if found.is_empty() { Err(error) } else { Ok(found) }
     }
 
+    /// Returns the inputs or outputs in order, each with the name of its tensor, or of its layer if that has none.
+    pub(crate) fn ends_with_names(&self, end: End) -> Vec<(LayerId, String)> {
+        let named = |layer: &Layer| {
+            let name = self.interface_names(end, layer).into_iter().next();
+            (layer.id(), name.unwrap_or_else(|| layer.name().to_owned()))
+        };
+        match end {
+            End::Input => self.inputs().map(named).collect(),
+            End::Output => self.outputs().map(named).collect(),
+        }
+    }
+
     fn find_end(&self, end: End, name: &str) -> Result<LayerId, InterfaceError> {
         let ends: Vec<&Layer> = match end {
             End::Input => self.inputs().collect(),

@@ -1,10 +1,7 @@
 //! Precision map: the parts of a model in the order of the data, with the types that each stores and computes in, and
 //! its possible losses.
 
-mod membership;
-mod parts;
 mod paths;
-mod roles;
 mod value;
 
 use std::collections::BTreeMap;
@@ -14,14 +11,15 @@ use typelift_promote::{ElementType, Fidelity};
 
 use crate::base::hash::HashMap;
 use crate::edit::precision_marks::Marks;
+use crate::explain::blocks::{Form, compare};
 use crate::explain::stats::{Census, TypeCount, Weight, by_size, counted, map_of};
 use crate::findings::{Diagnostic, Severity};
+use crate::infer::blocks;
 use crate::model::graph::{Graph, LayerId, LayerMap, Model, Place};
 use crate::ops::{self, LayerKind};
 
-pub use parts::Part;
+pub use crate::infer::blocks::{Part, Role, roles};
 pub use paths::WeightPath;
-pub use roles::{Role, roles};
 pub use value::{ValuePath, ValueStep, Ways};
 
 /// Map of the types that each part of a model stores and computes in.
@@ -61,7 +59,7 @@ pub struct Row {
     pub errors: usize,
     /// The number of warnings in them.
     pub warnings: usize,
-    /// The differences from most blocks of its kind: `u8 1,024 bytes, not 512`. Empty if there are none.
+    /// The differences from its siblings, in words: `computes in f32, its 31 siblings in f16`. Empty if there are none.
     pub differs: Vec<String>,
     /// The parts in this row.
     #[serde(skip)]
@@ -69,6 +67,9 @@ pub struct Row {
     /// The graph of the parts.
     #[serde(skip)]
     pub place: Place,
+    /// The properties in which siblings can differ.
+    #[serde(skip)]
+    form: Form,
 }
 
 /// Lossy Converts with the same source and destination type.
@@ -87,7 +88,7 @@ pub struct Lossy {
     pub loses: Fidelity,
 }
 
-fn name_of<S: Serializer>(ty: &ElementType, serializer: S) -> Result<S::Ok, S::Error> {
+pub(super) fn name_of<S: Serializer>(ty: &ElementType, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(ty.name())
 }
 
@@ -128,7 +129,7 @@ impl PrecisionMap {
 
 /// Returns the parts of a graph, without constants that several of them share.
 pub(crate) fn parts(graph: &Graph, roles: &LayerMap<Role>) -> Vec<Part> {
-    parts::parts(graph, roles).parts
+    blocks::parts(graph, roles).parts
 }
 
 /// The numbers of errors and warnings by layer.
@@ -169,7 +170,7 @@ impl<'a> Building<'a> {
         let mut count = 0;
         for (place, graph) in self.model.walk() {
             let roles = roles(graph);
-            let found = parts::parts(graph, &roles);
+            let found = blocks::parts(graph, &roles);
             for part in &found.parts {
                 for layer in part.layers.iter().filter_map(|&id| graph.layer(id)) {
                     if let Some(range) = Census::range(layer).filter(|_| ops::kind(layer) == LayerKind::Constant) {
@@ -204,6 +205,7 @@ impl<'a> Building<'a> {
                 several.extend(elsewhere.iter().map(|&id| (*graph, id)));
                 let mut row = self.row(place, graph, part, roles, &own);
                 row.paths = paths::of(graph, roles, &part.layers);
+                row.form = Form::new(graph, roles, &part.layers);
                 self.rows.push((part.family.map(|family| (place.clone(), family)), row));
             }
             several.extend(found.shared.iter().map(|&id| (*graph, id)));
@@ -221,7 +223,12 @@ impl<'a> Building<'a> {
             self.census.add(layer, &mut weights);
         }
         if !weights.is_empty() {
-            let part = Part { name: name.to_owned(), family: None, layers: layers.iter().map(|&(_, id)| id).collect() };
+            let part = Part {
+                name: name.to_owned(),
+                family: None,
+                number: None,
+                layers: layers.iter().map(|&(_, id)| id).collect(),
+            };
             let row = Row { weights: by_bytes(weights), ..Row::new(&Place::default(), &part) };
             self.rows.push((None, row));
         }
@@ -261,7 +268,7 @@ impl<'a> Building<'a> {
 
 /// The parts of all graphs, and the part that uses each range of the weights; `None` for several parts.
 struct Shared<'a> {
-    graphs: Vec<(Place, &'a Graph, LayerMap<Role>, parts::Parts)>,
+    graphs: Vec<(Place, &'a Graph, LayerMap<Role>, blocks::Parts)>,
     ranges: HashMap<Range, Option<usize>>,
 }
 
@@ -286,6 +293,7 @@ impl Row {
             differs: Vec::new(),
             parts: vec![part.clone()],
             place: place.clone(),
+            form: Form::default(),
         }
     }
 
@@ -295,38 +303,7 @@ impl Row {
         counts(self) == counts(other)
             && (&self.weights, &self.paths, &self.computed, &self.lossy)
                 == (&other.weights, &other.paths, &other.computed, &other.lossy)
-    }
-
-    /// Describes the differences from another block of its kind.
-    fn differences(&self, usual: &Self) -> Vec<String> {
-        let mut differences = Vec::new();
-        let mut compare = |own: BTreeMap<String, u64>, usual: BTreeMap<String, u64>, what: &str| {
-            let names: std::collections::BTreeSet<&String> = own.keys().chain(usual.keys()).collect();
-            for name in names {
-                let [one, other] = [&own, &usual].map(|counts| counts.get(name).copied().unwrap_or(0));
-                if one != other {
-                    let what = if one == 1 { what.trim_end_matches('s') } else { what };
-                    let [one, other] = [one, other].map(crate::findings::grouped);
-                    differences.push(format!("{name}: {one}{what}, not {other}"));
-                }
-            }
-        };
-        let weights =
-            |row: &Self| row.weights.iter().map(|it| (format!("stored {}", it.element_type), it.bytes)).collect();
-        compare(weights(self), weights(usual), " bytes");
-        let lossy =
-            |row: &Self| row.lossy.iter().map(|it| (format!("{} → {}", it.from, it.to), it.count as u64)).collect();
-        compare(lossy(self), lossy(usual), " lossy Converts");
-        let computed = |row: &Self| {
-            row.computed.iter().map(|it| (format!("computed {}", it.element_type), it.count as u64)).collect()
-        };
-        compare(computed(self), computed(usual), " tensors");
-        let others = |row: &Self| {
-            let counts = [("marks", row.marks), ("errors", row.errors), ("warnings", row.warnings)];
-            counts.map(|(name, count)| (name.to_owned(), count as u64)).into_iter().collect()
-        };
-        compare(others(self), others(usual), "");
-        differences
+            && self.form == other.form
     }
 
     /// Adds the next block, which is equal.
@@ -352,25 +329,22 @@ impl Row {
 }
 
 /// Describes how blocks differ from others of their family, and merges equal neighbours.
-fn fold(rows: Vec<(Option<Family>, Row)>) -> Vec<Row> {
-    let mut families = HashMap::<&Family, Vec<(&Row, usize)>>::default();
-    for (family, row) in &rows {
-        let Some(kinds) = family.as_ref().map(|family| families.entry(family).or_default()) else { continue };
-        match kinds.iter_mut().find(|(kind, _)| kind.is_like(row)) {
-            Some((_, count)) => *count += 1,
-            None => kinds.push((row, 1)),
+fn fold(mut rows: Vec<(Option<Family>, Row)>) -> Vec<Row> {
+    let mut families = HashMap::<Family, Vec<usize>>::default();
+    for (at, (family, _)) in rows.iter().enumerate() {
+        if let Some(family) = family {
+            families.entry(family.clone()).or_default().push(at);
         }
     }
-    // The most frequent form is the usual one; among equally frequent ones the first.
-    let most =
-        |kinds: &Vec<(&Row, usize)>| kinds.iter().rev().max_by_key(|(_, count)| *count).map(|&(row, _)| row.clone());
-    let usual: HashMap<Family, Row> =
-        families.iter().filter_map(|(family, kinds)| Some(((*family).clone(), most(kinds)?))).collect();
-    let mut folded: Vec<(Option<Family>, Row, Row)> = Vec::new();
-    for (family, mut row) in rows {
-        if let Some(usual) = family.as_ref().and_then(|family| usual.get(family)) {
-            row.differs = row.differences(usual);
+    for members in families.into_values() {
+        let forms: Vec<&Form> = members.iter().map(|&at| &rows[at].1.form).collect();
+        let names: Vec<&str> = members.iter().map(|&at| rows[at].1.name.as_str()).collect();
+        for (at, differs) in members.iter().zip(compare(&forms, &names)) {
+            rows[*at].1.differs = differs;
         }
+    }
+    let mut folded: Vec<(Option<Family>, Row, Row)> = Vec::new();
+    for (family, row) in rows {
         match folded.last_mut() {
             Some((known, first, all)) if family.is_some() && *known == family && first.is_like(&row) => all.extend(row),
             _ => folded.push((family, row.clone(), row)),

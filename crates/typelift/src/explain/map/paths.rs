@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use serde::{Serialize, Serializer};
 use typelift_promote::{ElementType, Kind};
 
-use super::roles::Role;
 use crate::base::hash::HashMap;
 use crate::explain::stats::{Census, by_size};
+use crate::infer::blocks::Role;
 use crate::model::graph::{Graph, Layer, LayerId, LayerMap, OutputPort};
 use crate::ops::{self, LayerKind};
 

@@ -6,12 +6,12 @@ use serde::{Serialize, Serializer};
 use typelift_promote::{ElementType, Fidelity, Loss, fidelity};
 
 use super::paths::{Main, is_weight, values};
-use super::roles::{Role, in_order, roles};
 use super::{losses, name_of};
 use crate::base::hash::{HashMap, HashSet};
 use crate::base::span::Lines;
 use crate::explain::why::{self, NameError};
 use crate::findings::LayerRef;
+use crate::infer::blocks::{Role, in_order, roles};
 use crate::model::graph::{Graph, Layer, LayerId, LayerMap, Model, Output};
 use crate::model::shape::Shape;
 use crate::ops::{self, LayerKind};

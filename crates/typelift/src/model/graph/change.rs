@@ -94,7 +94,10 @@ impl Graph {
         layer.bodies = new.bodies.iter().map(|name| Body::empty(name)).collect();
         let id = self.put(layer, inputs);
         if let (None, Some(layer)) = (&new.name, self.node(id).and_then(|node| self.weight_mut(node))) {
-            layer.name = format!("{}_{id}", layer.ty()).into();
+            layer.name = match &new.scope {
+                Some(scope) => format!("{scope}/{}_{id}", layer.ty()).into(),
+                None => format!("{}_{id}", layer.ty()).into(),
+            };
         }
         id
     }

@@ -296,6 +296,8 @@ impl From<List> for AttributeList {
 pub struct NewLayer {
     pub(crate) operation_name: Arc<OperationName>,
     pub(crate) name: Option<Text>,
+    /// The name before that of the operation in a default name.
+    pub(crate) scope: Option<Text>,
     pub(crate) attributes: AttributeList,
     pub(crate) outputs: SmallVec<[TensorType; 1]>,
     pub(crate) bodies: Vec<CompactString>,
@@ -308,6 +310,7 @@ impl NewLayer {
         Self {
             operation_name: OperationName::new(ty, version),
             name: None,
+            scope: None,
             attributes: AttributeList::default(),
             outputs: SmallVec::new(),
             bodies: Vec::new(),
@@ -325,6 +328,13 @@ impl NewLayer {
     #[must_use]
     pub fn named(mut self, name: &str) -> Self {
         self.name = Some(name.into());
+        self
+    }
+
+    /// Sets the name of which a default name is derived: `layers.3.gate/Softmax_12` for `layers.3.gate`.
+    #[must_use]
+    pub fn inside(mut self, scope: &str) -> Self {
+        self.scope = Some(scope.into());
         self
     }
 

@@ -34,7 +34,6 @@ pub(crate) use layer::{AttributeList, Joints, OperationName, join_names, split_n
 pub use layer_map::LayerMap;
 pub(crate) use model::OutputConstraints;
 pub use model::{IrVersion, Model, UnknownVersion};
-pub(crate) use names::block_number;
 pub use names::{Names, numbered_prefix};
 pub use place::{ParsePlaceError, Place};
 pub(crate) use text::Text;

@@ -101,24 +101,14 @@ pub fn numbered_prefix(name: &str) -> Option<&str> {
     None
 }
 
-/// Returns the number of the block that a layer of this name belongs to: the first part of the name that is a number.
-pub(crate) fn block_number(name: &str) -> Option<u64> {
-    let prefix = numbered_prefix(name)?;
-    let digits = prefix.bytes().rev().take_while(u8::is_ascii_digit).count();
-    prefix[prefix.len() - digits..].parse().ok()
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{block_number, numbered_prefix};
+    use super::numbered_prefix;
 
     #[test]
     fn a_number_in_a_name_is_that_of_a_block() {
         assert_eq!(numbered_prefix("model.layers.12.mlp/Add_3"), Some("model.layers.12"));
         assert_eq!(numbered_prefix("Add_3"), None);
         assert_eq!(numbered_prefix("12"), None);
-        assert_eq!(block_number("model.layers.12.mlp/Add_3"), Some(12));
-        assert_eq!(block_number("h/3/attn"), Some(3));
-        assert_eq!(block_number("Add_3"), None);
     }
 }

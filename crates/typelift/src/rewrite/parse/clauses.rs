@@ -1,6 +1,6 @@
 //! Clauses of a rule, and definitions that rules share.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use super::{Mode, Parser};
@@ -177,9 +177,13 @@ impl Marks<'_> {
     }
 }
 
-/// Patterns with parameters, by name.
+/// Names that rules of a script can use: patterns with parameters, and tensors.
 #[derive(Clone, Debug, Default)]
-pub(in crate::rewrite) struct Definitions(BTreeMap<String, Macro>);
+pub(in crate::rewrite) struct Definitions {
+    patterns: BTreeMap<String, Macro>,
+    /// The names of `let`.
+    tensors: BTreeSet<String>,
+}
 
 #[derive(Clone, Debug)]
 pub(super) struct Macro {
@@ -189,7 +193,17 @@ pub(super) struct Macro {
 
 impl Definitions {
     pub(super) fn get(&self, name: &str) -> Option<&Macro> {
-        self.0.get(name)
+        self.patterns.get(name)
+    }
+
+    /// Declares the name of a tensor.
+    pub(in crate::rewrite) fn declare(&mut self, name: &str) {
+        self.tensors.insert(name.to_owned());
+    }
+
+    /// True if a name is that of a tensor.
+    pub(super) fn is_tensor(&self, name: &str) -> bool {
+        self.tensors.contains(name)
     }
 
     /// Parses `NAME(a, b) = PATTERN`, which may use earlier definitions.
@@ -203,7 +217,7 @@ impl Definitions {
         }
         // Functions are of right sides and conditions, so a pattern may have the name of one.
         let taken = ops::revisions(&name).iter().any(|row| row.name() == name);
-        if taken || self.0.contains_key(&name) {
+        if taken || self.patterns.contains_key(&name) {
             return Err(cursor.error(start..cursor.at, format!("`{name}` has a meaning already")));
         }
         cursor.expect("(")?;
@@ -233,7 +247,7 @@ impl Definitions {
             return Err(parser.cursor.expected("the end of the definition"));
         }
         let body = text[cursor.at..range.end].to_owned();
-        self.0.insert(name, Macro { parameters, body });
+        self.patterns.insert(name, Macro { parameters, body });
         Ok(())
     }
 }

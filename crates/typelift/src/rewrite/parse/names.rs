@@ -112,6 +112,9 @@ impl Parser<'_> {
             if let Some(term) = self.part_of_name(start, text)? {
                 return Ok(term);
             }
+            if self.mode == Mode::Replacement && self.definitions.is_tensor(text) {
+                return self.put(span, TermKind::Tensor(text.to_owned()));
+            }
             return Err(self.unknown_name(span, text));
         };
         self.check_no_list(&span, name)?;

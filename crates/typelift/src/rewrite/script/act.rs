@@ -1,5 +1,6 @@
 //! Execution of statements on a model.
 
+use std::ops::RangeInclusive;
 use std::path::Path;
 
 use typelift_promote::ElementType;
@@ -8,10 +9,12 @@ use super::expression::{Formula, Lets, Own};
 use super::names::{all as names, ends as end_names, renamed, tensors, unknown, with_suggestion};
 use super::statement::{Owner, Statement};
 use super::{ends, state};
+use crate::base::hash::HashSet;
 use crate::base::names::{is_glob, matches_glob};
 use crate::edit::inputs_outputs::End;
 use crate::edit::precision_marks::Spelling;
 use crate::findings::reason;
+use crate::infer::blocks::{border, layers_of_blocks, no_blocks};
 use crate::model::graph::{EditError, Layer, LayerId, Model, Output};
 use crate::model::shape::Shape;
 use crate::ops::values::array::Array;
@@ -62,6 +65,7 @@ impl Statement {
                 let (from, to) = (all(from)?, all(to)?);
                 model.edit(|edit| edit.extract(&from, &to)).map_err(|error| error.describe(model.graph()))
             }
+            Self::CutBlocks { numbers } => cut_blocks(model, numbers),
             Self::Inline { name } => inline(model, name),
             Self::Join { file, prefix, joints } => join(model, file, prefix, joints),
             Self::Set { name, value } => set(model, name, value, lets),
@@ -126,6 +130,17 @@ fn cut(model: &mut Model, names: &[String]) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// Extracts blocks: the tensors that they use become inputs, those that others use become outputs.
+fn cut_blocks(model: &mut Model, numbers: &RangeInclusive<u64>) -> Result<(), String> {
+    let inside: HashSet<LayerId> =
+        layers_of_blocks(model, numbers).into_iter().filter_map(|(place, id)| place.is_model().then_some(id)).collect();
+    if inside.is_empty() {
+        return Err(no_blocks(model, numbers));
+    }
+    let (from, to) = border(model.graph(), &inside);
+    model.edit(|edit| edit.extract(&from, &to)).map_err(|error| error.describe(model.graph()))
 }
 
 /// Replaces each If of this name whose condition is known by the branch that runs, in bodies too.

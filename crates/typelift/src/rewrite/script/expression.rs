@@ -124,6 +124,7 @@ impl Resolved {
             shared: Vec::new(),
             may_overflow: true,
             losses: Cell::default(),
+            scope: None,
         };
         build.build_tensor(self.root(), expected)
     }
@@ -163,6 +164,7 @@ impl Resolved {
             variable_names: &[],
             plain: false,
             losses: Cell::default(),
+            blocks: None,
         };
         evaluator.array(self.root(), expected).map_err(|lack| match lack {
             Lack::Absent => "a name in it means nothing".to_owned(),

@@ -1,6 +1,7 @@
 //! Scripts of statements, one per line: rules, and edits of a model's inputs and outputs.
 
 mod act;
+mod effect;
 mod ends;
 mod expression;
 mod names;
@@ -13,6 +14,7 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
+pub use self::effect::Effect;
 use self::expression::Lets;
 use self::statement::{Statement, Touches};
 use super::parse::{Definitions, starts_clause};
@@ -180,20 +182,24 @@ impl Script {
     /// # Errors
     /// [`ScriptError`]. The model is consumed, so that it need not be kept twice.
     pub fn run(&self, mut model: Model) -> Result<(Model, Report), ScriptError> {
+        let mut lets = Lets::default();
+        let mut effects = Vec::new();
         let interface = self.statements.iter().filter(|statement| !matches!(statement, Statement::Expect { .. }));
         if interface.clone().next().is_some() {
             let known = Known::errors(&crate::infer(&mut model));
-            let mut lets = Lets::default();
             for statement in interface {
+                let before = (statement.touches() == Touches::InputsAndOutputs).then(|| effect::Before::new(&model));
                 let done = statement.apply(&mut model, &self.statements, &mut lets);
                 done.map_err(|reason| ScriptError::Statement { statement: statement.text(), reason })?;
                 if let Some(new) = known.compare(&crate::infer(&mut model)).new.first() {
                     return Err(ScriptError::Statement { statement: statement.text(), reason: describe(new) });
                 }
+                effects.extend(before.and_then(|before| before.compare(&model, statement.text())));
             }
-            lets.sweep(&mut model);
         }
-        let (model, report) = model.rewritten(&self.rules)?;
+        let (mut model, mut report) = model.rewritten_with(&self.rules, &lets.tensors)?;
+        lets.sweep(&mut model);
+        report.statements = effects;
         for statement in &self.statements {
             let Statement::Expect { name, least, most } = statement else { continue };
             let found = report.applied.iter().filter(|site| site.rule == *name).count();

@@ -1,6 +1,6 @@
 //! Parsing of statements.
 
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 use std::path::{Path, PathBuf};
 
 use typelift_promote::ElementType;
@@ -35,6 +35,7 @@ pub(super) enum Statement {
     Tap { name: String, new: Option<String> },
     Cut { names: Vec<String> },
     Piece { from: Vec<String>, to: Vec<String> },
+    CutBlocks { numbers: RangeInclusive<u64> },
     Inline { name: String },
     Join { file: PathBuf, prefix: String, joints: Vec<(String, String)> },
     Set { name: String, value: Formula },
@@ -68,6 +69,7 @@ impl Statement {
             Self::Remove { .. } | Self::Freeze { .. } | Self::Order { .. } => Touches::InputsAndOutputs,
             Self::Stateful { .. } | Self::Stateless { .. } | Self::State { .. } => Touches::InputsAndOutputs,
             Self::Tap { .. } | Self::Cut { .. } | Self::Piece { .. } => Touches::InputsAndOutputs,
+            Self::CutBlocks { .. } => Touches::InputsAndOutputs,
             Self::Inline { .. } | Self::Join { .. } => Touches::InputsAndOutputs,
         }
     }
@@ -130,6 +132,9 @@ impl Script {
         if !cursor.is_done() {
             return Err(cursor.expected("the end of the line"));
         }
+        if let Statement::Let { name, .. } = &statement {
+            self.definitions.declare(name);
+        }
         self.statements.push(statement);
         Ok(())
     }
@@ -173,6 +178,7 @@ impl Statement {
                 let new = cursor.eat_word("as").then(|| cursor.name("the name of the output")).transpose()?;
                 Self::Tap { name, new }
             }
+            "cut" if let Some(numbers) = blocks(cursor)? => Self::CutBlocks { numbers },
             "cut" => {
                 let from = names(cursor)?;
                 let to = cursor.eat("..").then(|| names(cursor)).transpose()?;
@@ -344,6 +350,7 @@ impl Statement {
             Self::Piece { from, to } => {
                 format!("cut {} .. {}", from.join(", "), to.join(", ")).replace("  ", " ").trim_end().to_owned()
             }
+            Self::CutBlocks { numbers } => format!("cut block {}..{}", numbers.start(), numbers.end()),
             Self::Join { file, .. } => format!("join {}", file.display()),
             Self::Set { name, .. } => format!("set {name}"),
             Self::Info { owner: Owner::Layers(name), path, .. } => format!("info {name} : {path}"),
@@ -442,17 +449,36 @@ fn names_in_brackets(cursor: &mut Cursor) -> Result<Option<Vec<String>>, Notatio
     Ok(Some(names))
 }
 
-/// The patterns up to the end of a statement, one at least: names, or `block 0..1`.
+/// Parses the patterns up to the end of a statement, one at least: names, or `block 0..1`.
 fn patterns(cursor: &mut Cursor) -> Result<Vec<KeepPattern>, NotationError> {
     let mut patterns = Vec::new();
     while patterns.is_empty() || !cursor.is_done() {
-        let mut name = cursor.name("a layer")?;
-        if name == "block" {
-            name = format!("block:{}", cursor.name("the numbers of blocks, `0..1`")?.replace("..", "-"));
-        }
-        patterns.push(KeepPattern::from(name.as_str()));
+        patterns.push(match blocks(cursor)? {
+            Some(numbers) => KeepPattern::Blocks(*numbers.start(), *numbers.end()),
+            None => KeepPattern::from(cursor.name("a layer")?.as_str()),
+        });
     }
     Ok(patterns)
+}
+
+/// Parses `block 10..20` or `block 3`, if it comes here. A name `block` without numbers is an ordinary one.
+fn blocks(cursor: &mut Cursor) -> Result<Option<RangeInclusive<u64>>, NotationError> {
+    let mut ahead = cursor.clone();
+    if !ahead.eat_word("block") {
+        return Ok(None);
+    }
+    ahead.skip_space();
+    let start = ahead.at;
+    let text = ahead.run(|c| c.is_ascii_digit() || c == '.').to_owned();
+    if !text.starts_with(|c: char| c.is_ascii_digit()) {
+        return Ok(None);
+    }
+    *cursor = ahead;
+    let (first, last) = text.split_once("..").unwrap_or((&text, &text));
+    match (first.parse().ok(), last.parse().ok()) {
+        (Some(first), Some(last)) if first <= last => Ok(Some(first..=last)),
+        _ => Err(cursor.error(start..cursor.at, "expected the numbers of blocks: `3` or `10..20`")),
+    }
 }
 
 /// Parses a name and the colon after it, which may follow without a space.

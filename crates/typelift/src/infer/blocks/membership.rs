@@ -75,7 +75,7 @@ impl Membership {
 }
 
 /// Removes the word by which PyTorch's frontend tells modules (`__module.`) from their weights (`self.`).
-fn plain(name: &str) -> &str {
+pub(crate) fn plain(name: &str) -> &str {
     ["__module.", "self."].iter().find_map(|word| name.strip_prefix(word)).unwrap_or(name)
 }
 

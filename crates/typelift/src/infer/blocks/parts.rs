@@ -20,17 +20,20 @@ pub struct Part {
     pub name: String,
     /// The number of its family of blocks; `None` for layers between blocks.
     pub family: Option<usize>,
+    /// The number of the block among its siblings, 17 for `model.layers.17`; `None` for layers between blocks. Blocks
+    /// without a name count from 1, and have no number where other blocks have names.
+    pub number: Option<u64>,
     /// The layers, in the order of the data.
     pub layers: Vec<LayerId>,
 }
 
 /// The parts of a graph, and the constants that belong to no single one.
-pub(super) struct Parts {
-    pub(super) parts: Vec<Part>,
+pub(crate) struct Parts {
+    pub(crate) parts: Vec<Part>,
     /// The constants that several parts use.
-    pub(super) shared: Vec<LayerId>,
+    pub(crate) shared: Vec<LayerId>,
     /// The constants that no layer uses.
-    pub(super) unused: Vec<LayerId>,
+    pub(crate) unused: Vec<LayerId>,
 }
 
 /// A part under construction: a block with its name and family, or the layers between two blocks.
@@ -41,7 +44,7 @@ struct Piece {
 }
 
 /// Divides a graph into parts: blocks by name, in the layers around them blocks by structure, and the rest.
-pub(super) fn parts(graph: &Graph, roles: &LayerMap<Role>) -> Parts {
+pub(crate) fn parts(graph: &Graph, roles: &LayerMap<Role>) -> Parts {
     let flow = Flow::new(graph, roles);
     let named = Membership::new(graph, &flow.order);
     let mut pieces = Vec::new();
@@ -55,11 +58,20 @@ pub(super) fn parts(graph: &Graph, roles: &LayerMap<Role>) -> Parts {
     hand_out(graph, roles, &named, name(pieces))
 }
 
+/// The word before the number of a block that was found by its structure.
+const NAMELESS: &str = "block ";
+
+/// Returns the number at the end of a block's name.
+pub(crate) fn number_of(name: &str) -> Option<u64> {
+    name[name.trim_end_matches(|c: char| c.is_ascii_digit()).len()..].parse().ok()
+}
+
 /// Numbers the blocks without a name of their own, and names the layers between blocks.
 fn name(mut pieces: Vec<Piece>) -> Vec<Part> {
+    let are_named = pieces.iter().filter_map(|piece| piece.block.as_ref()).any(|(name, _)| !name.is_empty());
     let blocks = pieces.iter_mut().filter_map(|piece| piece.block.as_mut());
     let nameless = blocks.filter(|(name, _)| name.is_empty());
-    nameless.enumerate().for_each(|(at, (name, _))| *name = format!("block {}", at + 1));
+    nameless.enumerate().for_each(|(at, (name, _))| *name = format!("{NAMELESS}{}", at + 1));
     let block = |at: Option<usize>| pieces.get(at?)?.block.as_ref().map(|(name, _)| name.as_str());
     let named = |(at, piece): (usize, &Piece)| {
         let (name, family) = match (&piece.block, block(at.checked_sub(1)), block(Some(at + 1))) {
@@ -69,11 +81,13 @@ fn name(mut pieces: Vec<Piece>) -> Vec<Part> {
             (None, Some(before), None) => (format!("after {before}"), None),
             (None, None, None) => ("all layers".to_owned(), None),
         };
-        Part { name, family, layers: piece.layers.clone() }
+        let has_number = family.is_some() && !(are_named && name.starts_with(NAMELESS));
+        let number = has_number.then(|| number_of(&name)).flatten();
+        Part { name, family, number, layers: piece.layers.clone() }
     };
     let parts: Vec<Part> = pieces.iter().enumerate().map(named).collect();
     if parts.is_empty() {
-        return vec![Part { name: "all layers".to_owned(), family: None, layers: Vec::new() }];
+        return vec![Part { name: "all layers".to_owned(), family: None, number: None, layers: Vec::new() }];
     }
     parts
 }

@@ -39,7 +39,7 @@ pub fn roles(graph: &Graph) -> LayerMap<Role> {
 }
 
 /// Returns every layer after its producers; in the order of the file if layers form a cycle.
-pub(super) fn in_order(graph: &Graph) -> Vec<&Layer> {
+pub(crate) fn in_order(graph: &Graph) -> Vec<&Layer> {
     match graph.topological_order() {
         Ok(order) => order.into_iter().filter_map(|id| graph.layer(id)).collect(),
         Err(_) => graph.layers().collect(),

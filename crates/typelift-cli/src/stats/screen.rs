@@ -1,0 +1,144 @@
+//! The first screen of `stats`: totals, blocks, the largest tensors, operations.
+
+use anstyle::Style;
+use typelift::findings::grouped;
+use typelift::map::Row;
+use typelift::stats::{LargeTensor, Stats, Tensor};
+
+use super::{FAINT, HEAD, NAME, PLAIN, elided, headline, notes_of_siblings, schemes, share, types};
+use crate::columns::{Columns, Side, count};
+use crate::fit;
+use crate::gate::Clean;
+
+/// The most inputs and outputs, blocks, large constants and large tensors, and operations that are listed.
+const ENDS: usize = 3;
+const BLOCKS: usize = 8;
+const LARGEST: usize = 5;
+const OPERATIONS: usize = 12;
+
+/// Formats the statistics on one screen.
+pub(super) fn text(file: &str, stats: &Stats, map: &[Row]) -> String {
+    let mut text = headline(file, stats);
+    if stats.macs > 0 {
+        text += &format!(", {} multiply-adds", short(stats.macs));
+    }
+    text += "\n";
+    text += &ends("inputs", &stats.inputs);
+    text += &ends("outputs", &stats.outputs);
+    text += &weights(stats);
+    text += &schemes(stats);
+    text += &blocks(map);
+    text += &largest("largest constants", &stats.largest_constants);
+    text += &largest("largest tensors", &stats.largest_tensors);
+    text += &operations(stats);
+    text + &format!("{FAINT}`--all` lists every input, output, data path, loss and operation{FAINT:#}\n")
+}
+
+/// Formats `inputs  input_ids i64[?,?], attention_mask i64[?,?], and 64 more`.
+fn ends(title: &str, ends: &[Tensor]) -> String {
+    let shown = ends.iter().take(ENDS).map(|end| format!("{} {}{}", Clean(&end.name), end.element_type, end.shape));
+    let mut shown: Vec<String> = shown.collect();
+    if ends.len() > ENDS {
+        shown.push(format!("and {} more", grouped((ends.len() - ENDS) as u64)));
+    }
+    let text = if shown.is_empty() { "none".to_owned() } else { shown.join(", ") };
+    format!("{}\n", fit::hanging(&format!("{title:<8} {text}"), 9))
+}
+
+/// Formats `weights  12,345,678 bytes: u4 91.2 %, f16 8.8 %`.
+fn weights(stats: &Stats) -> String {
+    let types = stats.weights.iter().filter(|weight| weight.bytes > 0);
+    let types: Vec<_> = types.map(|weight| format!("{} {}", weight.element_type, share(weight.bytes, stats))).collect();
+    let list = if types.is_empty() { String::new() } else { format!(": {}", types.join(", ")) };
+    let text = format!("weights  {} bytes{list}", grouped(stats.weight_bytes));
+    let mut text = format!("{}\n", fit::hanging(&text, 9));
+    for found in &stats.decompressed {
+        let (constants, bytes) = (count(found.constants, "constant"), share(found.bytes, stats));
+        text += &format!("         {constants} stored in {}, used in {} ({bytes})\n", found.from, found.to);
+    }
+    text
+}
+
+/// Formats a line for each block or run of equal blocks, with the differences from siblings below. Blocks that differ
+/// come before others if there are too many.
+fn blocks(map: &[Row]) -> String {
+    let mut columns = Columns::new([Side::Left, Side::Right, Side::Left, Side::Left]);
+    columns.push(HEAD, ["blocks", "layers", "stored bytes", "computed tensors"].map(str::to_owned));
+    let mut chosen: Vec<usize> = (0..map.len()).collect();
+    if map.len() > BLOCKS {
+        chosen.sort_by_key(|&at| (map[at].blocks == 1, std::cmp::Reverse(map[at].layers)));
+        chosen.truncate(BLOCKS);
+        chosen.sort_unstable();
+    }
+    let names = chosen.iter().map(|&at| {
+        let row = &map[at];
+        let path = if row.path.is_empty() { String::new() } else { format!("{}/", row.path) };
+        Clean(&format!("{path}{}", row.name)).to_string()
+    });
+    for (&at, name) in chosen.iter().zip(fit::blocks(names.collect())) {
+        let stored = map[at].weights.iter().map(|weight| format!("{} {}", weight.element_type, grouped(weight.bytes)));
+        let stored = stored.collect::<Vec<_>>().join(", ");
+        columns.push(PLAIN, [elided(&name, NAME), grouped(map[at].layers as u64), stored, types(&map[at].computed)]);
+    }
+    let mut text = String::from("\n");
+    for (line, at) in columns.lines().zip(std::iter::once(None).chain(chosen.iter().copied().map(Some))) {
+        text += &line;
+        if let Some(note) = at.and_then(|at| notes_of_siblings(&map[at])) {
+            text += &format!("{FAINT}{}{FAINT:#}\n", fit::hanging(&format!("    {note}"), 8));
+        }
+    }
+    if map.len() > chosen.len() {
+        text += &format!("{FAINT}and {}{FAINT:#}\n", count(map.len() - chosen.len(), "more line"));
+    }
+    text
+}
+
+fn largest(title: &str, tensors: &[LargeTensor]) -> String {
+    if tensors.is_empty() {
+        return String::new();
+    }
+    let mut columns = Columns::new([Side::Left, Side::Right, Side::Left]);
+    columns.push(HEAD, [title, "bytes", "type"].map(str::to_owned));
+    let names = tensors.iter().take(LARGEST).map(|tensor| Clean(&tensor.path).to_string());
+    for (tensor, name) in tensors.iter().zip(fit::blocks(names.collect())) {
+        let ty = format!("{}{}", tensor.element_type, tensor.shape);
+        columns.push(PLAIN, [elided(&name, NAME), grouped(tensor.bytes), ty]);
+    }
+    "\n".to_owned() + &columns.print()
+}
+
+/// Formats `operations  Const 321, Convert 120, and 14 more kinds`.
+fn operations(stats: &Stats) -> String {
+    const TITLE: Style = HEAD;
+    let list = stats.operations.iter().take(OPERATIONS);
+    let mut list: Vec<_> = list.map(|of| format!("{} {}", Clean(&of.ty), grouped(of.count as u64))).collect();
+    if stats.operations.len() > OPERATIONS {
+        list.push(format!("and {} more kinds", stats.operations.len() - OPERATIONS));
+    }
+    let text = fit::hanging(&format!("operations  {}", list.join(", ")), 12);
+    format!("\n{}\n", text.replacen("operations", &format!("{TITLE}operations{TITLE:#}"), 1))
+}
+
+/// Formats a large number in three digits: `1.23 G`.
+fn short(number: u64) -> String {
+    let mut value = number as f64;
+    for unit in ["", " k", " M", " G", " T"] {
+        if value < 999.5 {
+            let digits = if unit.is_empty() || value >= 99.95 { 0 } else { 1 + usize::from(value < 9.995) };
+            return format!("{value:.digits$}{unit}");
+        }
+        value /= 1000.0;
+    }
+    format!("{value:.0} P")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::short;
+
+    #[test]
+    fn large_numbers_have_three_digits() {
+        let texts = [0, 999, 1_000, 12_345, 999_600, 1_234_567_890].map(short);
+        assert_eq!(texts, ["0", "999", "1.00 k", "12.3 k", "1.00 M", "1.23 G"]);
+    }
+}

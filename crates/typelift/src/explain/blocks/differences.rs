@@ -1,0 +1,145 @@
+//! Differences between sibling blocks, in words.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use typelift_promote::ElementType;
+
+use super::{Block, HashMap};
+use crate::explain::stats::Census;
+use crate::findings::grouped;
+use crate::infer::blocks::Role;
+use crate::model::graph::{Graph, LayerId, LayerMap};
+use crate::ops::{self, Macs};
+
+/// Properties in which sibling blocks can differ.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Form {
+    /// The bytes stored in each element type.
+    stored: BTreeMap<ElementType, u64>,
+    /// The number of tensors computed in each element type.
+    computed: BTreeMap<ElementType, u64>,
+    /// The number of layers of each operation, without constants.
+    operations: BTreeMap<String, u64>,
+    /// The multiply-accumulate operations.
+    macs: u64,
+}
+
+impl Form {
+    /// Returns the form of a block with these layers.
+    pub(crate) fn new(graph: &Graph, roles: &LayerMap<Role>, layers: &[LayerId]) -> Self {
+        let (mut form, mut census, mut macs) = (Self::default(), Census::default(), Macs::default());
+        for layer in layers.iter().filter_map(|&id| graph.layer(id)) {
+            match census.count(layer) {
+                Some((element_type, bytes)) => *form.stored.entry(element_type).or_default() += bytes,
+                None => *form.operations.entry(layer.ty().to_owned()).or_default() += 1,
+            }
+            if roles.get(layer.id()) == Some(&Role::Data) {
+                layer.outputs().iter().for_each(|port| *form.computed.entry(port.element_type()).or_default() += 1);
+                macs = macs.and(ops::macs(graph, layer));
+            }
+        }
+        form.macs = macs.count;
+        form
+    }
+
+    /// Describes the differences from `other`, which is the form of `whose`.
+    fn differences(&self, other: &Self, whose: &str) -> Vec<String> {
+        let mut words = Vec::new();
+        let (is_retyped, computed) = types("computes", "in ", &self.computed, &other.computed, whose, " tensors");
+        words.extend(computed);
+        words.extend(types("stores", "", &self.stored, &other.stored, whose, " bytes").1);
+        let mut counts = Vec::new();
+        for operation in keys(&self.operations, &other.operations) {
+            let [own, usual] = [self, other].map(|form| form.operations.get(operation).copied().unwrap_or(0));
+            // Converts follow from the types.
+            if own != usual && !(is_retyped && operation == "Convert") {
+                counts.push(format!("{} {operation} instead of {}", grouped(own), grouped(usual)));
+            }
+        }
+        if !counts.is_empty() {
+            words.push(format!("has {}", counts.join(", ")));
+        }
+        if words.is_empty() && self.macs != other.macs {
+            let [own, usual] = [self.macs, other.macs].map(grouped);
+            words.push(format!("needs {own} multiply-adds, {whose} {usual}"));
+        }
+        words
+    }
+}
+
+/// Returns all keys of two counts, in order.
+fn keys<'a, K: Ord, V>(one: &'a BTreeMap<K, V>, other: &'a BTreeMap<K, V>) -> BTreeSet<&'a K> {
+    one.keys().chain(other.keys()).collect()
+}
+
+/// Describes the difference of two counts by element type, and returns true if the most frequent type differs.
+fn types(
+    verb: &str,
+    preposition: &str,
+    own: &BTreeMap<ElementType, u64>,
+    other: &BTreeMap<ElementType, u64>,
+    whose: &str,
+    unit: &str,
+) -> (bool, Option<String>) {
+    let most = |counts: &BTreeMap<ElementType, u64>| counts.iter().max_by_key(|(_, count)| **count).map(|(ty, _)| *ty);
+    if let (Some(mine), Some(usual)) = (most(own), most(other))
+        && mine != usual
+    {
+        return (true, Some(format!("{verb} {preposition}{mine}, {whose} {preposition}{usual}")));
+    }
+    let differ = keys(own, other).into_iter().filter(|ty| own.get(ty) != other.get(ty));
+    let count = |counts: &BTreeMap<ElementType, u64>, ty| grouped(counts.get(ty).copied().unwrap_or(0));
+    let joint = if unit == " bytes" { " of " } else { " in " };
+    let text: Vec<String> =
+        differ.map(|ty| format!("{}{unit}{joint}{ty} instead of {}", count(own, ty), count(other, ty))).collect();
+    (false, (!text.is_empty()).then(|| format!("{verb} {}", text.join(", "))))
+}
+
+/// Describes for each sibling how it differs from the most frequent form, `usual`; nothing for those of that form.
+pub(crate) fn compare(forms: &[&Form], names: &[&str]) -> Vec<Vec<String>> {
+    let mut kinds: Vec<(&Form, usize, usize)> = Vec::new();
+    for (at, form) in forms.iter().enumerate() {
+        match kinds.iter_mut().find(|(known, ..)| known == form) {
+            Some((_, count, _)) => *count += 1,
+            None => kinds.push((form, 1, at)),
+        }
+    }
+    // Among equally frequent forms the first is the usual one.
+    let Some(&(usual, count, first)) = kinds.iter().rev().max_by_key(|(_, count, _)| *count) else { return Vec::new() };
+    let others = forms.len() - 1;
+    let whose = match count {
+        1 => names.get(first).map_or("its sibling", |name| short(name)).to_owned(),
+        _ if count == others => format!("its {others} siblings"),
+        _ if count * 2 > others => format!("{count} of its {others} siblings"),
+        _ => format!("{count} siblings"),
+    };
+    forms.iter().map(|form| form.differences(usual, &whose)).collect()
+}
+
+/// Returns the family and the number of a block: `layers.17`.
+fn short(name: &str) -> &str {
+    let stem = name.trim_end_matches(|c: char| c.is_ascii_digit()).trim_end_matches(['.', '/', ' ']);
+    &name[stem.rfind(['.', '/']).map_or(0, |at| at + 1)..]
+}
+
+/// Describes the differences between the blocks of each family, and between numbered siblings inside each block.
+pub(super) fn describe(graph: &Graph, roles: &LayerMap<Role>, blocks: &mut [Block], families: &[Option<usize>]) {
+    let mut members = HashMap::<usize, Vec<usize>>::default();
+    for (at, family) in families.iter().enumerate() {
+        if let Some(family) = family {
+            members.entry(*family).or_default().push(at);
+        }
+    }
+    for at in members.into_values() {
+        let forms: Vec<Form> = at.iter().map(|&at| Form::new(graph, roles, &blocks[at].layers)).collect();
+        let names: Vec<&str> = at.iter().map(|&at| blocks[at].name.as_str()).collect();
+        let differences = compare(&forms.iter().collect::<Vec<_>>(), &names);
+        for (at, differs) in at.into_iter().zip(differences) {
+            blocks[at].differs = differs;
+        }
+    }
+    for block in blocks {
+        let families: Vec<Option<usize>> = block.blocks.iter().map(|inner| inner.number.map(|_| 0)).collect();
+        describe(graph, roles, &mut block.blocks, &families);
+    }
+}

@@ -1,0 +1,90 @@
+//! Figures of blocks: bytes by stored type, parameters, types computed in, operations.
+
+use std::collections::BTreeMap;
+
+use typelift_promote::{ElementType, Kind};
+
+use super::{Block, StoredWeights, scopes};
+use crate::base::hash::{HashMap, HashSet};
+use crate::explain::stats::{Census, by_size, counted};
+use crate::infer::blocks::Role;
+use crate::model::graph::{Graph, Layer, LayerId, LayerMap, Place};
+use crate::model::weights::Weights;
+use crate::ops::{self, Macs};
+use crate::precision::schemes::{self, Scheme};
+
+/// A graph with facts about its constants.
+pub(super) struct Figures<'a> {
+    pub(super) graph: &'a Graph,
+    pub(super) roles: &'a LayerMap<Role>,
+    schemes: HashMap<LayerId, Scheme>,
+    /// Scales and zero points, which are no parameters.
+    operands: HashSet<LayerId>,
+}
+
+impl<'a> Figures<'a> {
+    pub(super) fn new(graph: &'a Graph, roles: &'a LayerMap<Role>, weights: &Weights) -> Self {
+        let (mut schemes, mut operands) = (HashMap::default(), HashSet::default());
+        for quantized in schemes::find(graph, weights) {
+            schemes.insert(quantized.codes, quantized.scheme);
+            let mut pending: Vec<LayerId> = quantized.layers.clone();
+            while let Some(layer) = pending.pop() {
+                let producers = graph.feeds(layer).into_iter().flatten().map(|(producer, _)| producer.id());
+                let others = producers.filter(|id| *id != quantized.codes && !quantized.layers.contains(id));
+                pending.extend(others.filter(|&id| operands.insert(id)));
+            }
+        }
+        Self { graph, roles, schemes, operands }
+    }
+
+    /// Returns a block with its scopes.
+    pub(super) fn block(&self, place: &Place, name: &str, number: Option<u64>, layers: Vec<LayerId>) -> Block {
+        let mut block = self.rest(place, name, layers);
+        block.number = number;
+        if number.is_some() {
+            block.blocks = scopes::scopes(self, &block);
+        }
+        block
+    }
+
+    /// Returns layers as a block without scopes.
+    pub(super) fn rest(&self, place: &Place, name: &str, layers: Vec<LayerId>) -> Block {
+        let (mut census, mut computed, mut macs) = (Census::default(), BTreeMap::new(), Macs::default());
+        let mut weights = BTreeMap::<(ElementType, Option<Scheme>), StoredWeights>::new();
+        let mut parameters = 0;
+        for layer in layers.iter().filter_map(|&id| self.graph.layer(id)) {
+            if let Some((element_type, bytes)) = census.count(layer) {
+                let scheme = self.schemes.get(&layer.id()).copied();
+                let empty = || StoredWeights { element_type, scheme, constants: 0, bytes: 0 };
+                let stored = weights.entry((element_type, scheme)).or_insert_with(empty);
+                (stored.constants, stored.bytes) = (stored.constants + 1, stored.bytes + bytes);
+                parameters += if bytes > 0 { self.parameters(layer, element_type) } else { 0 };
+            }
+            if self.roles.get(layer.id()) == Some(&Role::Data) {
+                layer.outputs().iter().for_each(|port| *computed.entry(port.element_type()).or_default() += 1);
+                macs = macs.and(ops::macs(self.graph, layer));
+            }
+        }
+        Block {
+            name: name.to_owned(),
+            path: place.path_to(name),
+            number: None,
+            layers,
+            weights: by_size(weights.into_values(), |stored| stored.bytes),
+            parameters,
+            computed: counted(computed),
+            macs: macs.count,
+            macs_is_least: macs.is_least,
+            differs: Vec::new(),
+            blocks: Vec::new(),
+            place: place.clone(),
+        }
+    }
+
+    /// Returns the number of values of a constant that are weights.
+    fn parameters(&self, layer: &Layer, element_type: ElementType) -> u64 {
+        let count = layer.outputs().first().and_then(|port| port.shape().element_count()).unwrap_or(0);
+        let is_float = element_type.kind() == Kind::Float && count > 1 && !self.operands.contains(&layer.id());
+        if is_float || self.schemes.contains_key(&layer.id()) { count } else { 0 }
+    }
+}

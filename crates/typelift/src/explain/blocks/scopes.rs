@@ -1,0 +1,128 @@
+//! Scopes inside a block: `model.layers.17.mlp` of `model.layers.17.mlp.down_proj/MatMul`.
+
+use std::collections::BTreeMap;
+
+use super::Block;
+use super::figures::Figures;
+use crate::base::hash::HashMap;
+use crate::infer::blocks::{Role, number_of, plain};
+use crate::model::graph::{Graph, LayerId};
+
+/// The smallest number of layers of a scope.
+const LEAST: usize = 2;
+
+/// The separators of scopes in names.
+const SEPARATORS: [char; 2] = ['.', '/'];
+
+/// Returns the scopes of a block's layers, as far as several layers share them and others do not.
+pub(super) fn scopes(figures: &Figures, block: &Block) -> Vec<Block> {
+    let name = plain(&block.name);
+    let scopes = scopes_of_layers(figures, name, &block.layers);
+    let module = &block.name[..block.name.len() - name.len()];
+    inside(figures, block, &scopes, &Scope { module, name })
+}
+
+/// Prefix of names: the word of PyTorch's frontend before it, and the rest.
+struct Scope<'a> {
+    module: &'a str,
+    name: &'a str,
+}
+
+fn inside(figures: &Figures, block: &Block, scopes: &HashMap<LayerId, &str>, around: &Scope) -> Vec<Block> {
+    let mut order: Vec<&str> = Vec::new();
+    let mut groups = BTreeMap::<&str, Vec<LayerId>>::new();
+    for &id in &block.layers {
+        if let Some(scope) = scopes.get(&id).and_then(|scope| next(scope, around.name)) {
+            let layers = groups.entry(scope).or_default();
+            if layers.is_empty() {
+                order.push(scope);
+            }
+            layers.push(id);
+        }
+    }
+    let mut found = Vec::new();
+    for name in order {
+        let Some(layers) = groups.remove(name).filter(|layers| layers.len() >= LEAST) else { continue };
+        let scope = Scope { module: around.module, name };
+        if layers.len() == block.layers.len() {
+            return inside(figures, block, scopes, &scope);
+        }
+        let is_number = name[around.name.len()..].trim_start_matches(SEPARATORS).bytes().all(|b| b.is_ascii_digit());
+        let mut inner = figures.rest(&block.place, &format!("{}{name}", scope.module), layers);
+        inner.number = number_of(name).filter(|_| is_number);
+        inner.blocks = inside(figures, &inner, scopes, &scope);
+        found.push(inner);
+    }
+    found
+}
+
+/// Returns the scope one step deeper than `outer`: `a.b` of `a.b.c` in `a`.
+fn next<'a>(scope: &'a str, outer: &str) -> Option<&'a str> {
+    let rest = scope.strip_prefix(outer)?;
+    let start = outer.len() + rest.starts_with(SEPARATORS).then_some(1)?;
+    let length = scope[start..].find(SEPARATORS).unwrap_or(scope.len() - start);
+    Some(&scope[..start + length])
+}
+
+/// Returns the scope of each layer of a block. A layer that computes data has that of its name; a constant and what is
+/// computed from it have the common scope of their consumers.
+fn scopes_of_layers<'a>(figures: &Figures<'a>, block: &str, layers: &[LayerId]) -> HashMap<LayerId, &'a str> {
+    let mut scopes = HashMap::default();
+    let graph = figures.graph;
+    let is_data = |id: LayerId| figures.roles.get(id) == Some(&Role::Data);
+    for &id in layers.iter().filter(|&&id| is_data(id)) {
+        if let Some(scope) = graph.layer(id).and_then(|layer| scope_of_name(layer.name(), block)) {
+            scopes.insert(id, scope);
+        }
+    }
+    // Consumers come before the constants that they use.
+    for &id in layers.iter().filter(|&&id| !is_data(id)) {
+        if let Some(scope) = common_scope(graph, id, &scopes) {
+            scopes.insert(id, scope);
+        }
+    }
+    scopes
+}
+
+fn common_scope<'a>(graph: &Graph, id: LayerId, scopes: &HashMap<LayerId, &'a str>) -> Option<&'a str> {
+    let mut users = graph.users(id).map(|user| scopes.get(&user).copied());
+    let first = users.next()??;
+    users.try_fold(first, |all, scope| Some(common(all, scope?)))
+}
+
+/// Returns the common outer scope of two scopes.
+fn common<'a>(one: &'a str, other: &str) -> &'a str {
+    let same = one.bytes().zip(other.bytes()).take_while(|(a, b)| a == b).count();
+    let ends = |text: &str| text.len() == same || text[same..].starts_with(SEPARATORS);
+    if one.is_char_boundary(same) && other.is_char_boundary(same) && ends(one) && ends(other) {
+        return &one[..same];
+    }
+    one.get(..same).or_else(|| one.get(..same - 1)).map_or("", |start| &start[..start.rfind(SEPARATORS).unwrap_or(0)])
+}
+
+/// Returns the scope of a layer's name, if it is inside of a block: `layers.3.mlp` of `layers.3.mlp/aten::add/Add`.
+fn scope_of_name<'a>(name: &'a str, block: &str) -> Option<&'a str> {
+    let name = plain(name);
+    let rest = name.strip_prefix(block).filter(|rest| rest.starts_with(SEPARATORS))?;
+    // A word with `::` is an operation of the source framework.
+    let end = match rest.find("::") {
+        Some(at) => rest[..at].rfind(SEPARATORS)?,
+        None => rest.rfind(SEPARATORS)?,
+    };
+    Some(&name[..block.len() + end])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{common, next, scope_of_name};
+
+    #[test]
+    fn scopes_are_whole_words_of_names() {
+        assert_eq!(scope_of_name("__module.m.layers.3.mlp/aten::add/Add", "m.layers.3"), Some("m.layers.3.mlp"));
+        assert_eq!(scope_of_name("m.layers.3/Add", "m.layers.3"), Some("m.layers.3"));
+        assert_eq!(scope_of_name("m.layers.30/Add", "m.layers.3"), None);
+        assert_eq!(next("a.b.c", "a"), Some("a.b"));
+        assert_eq!(next("a.b", "a.b"), None);
+        assert_eq!((common("a.b.c", "a.b.d"), common("a.bc", "a.bd"), common("a.b", "a.b.c")), ("a.b", "a", "a.b"));
+    }
+}

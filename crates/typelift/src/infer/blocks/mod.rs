@@ -1,0 +1,103 @@
+//! The one definition of a block: the part of a graph to which each layer belongs.
+//!
+//! A layer belongs to the block that its name says, `model.layers.17.mlp/Add` to `model.layers.17`. Position decides for
+//! layers without such a name, and structure where no names tell blocks. Constants belong to the block that uses them.
+//! [`parts`] divides a graph; [`BlockNumbers`] answers for single layers.
+
+mod membership;
+mod parts;
+mod roles;
+
+use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
+
+use crate::base::hash::{HashMap, HashSet};
+use crate::model::graph::{Graph, Layer, LayerId, Model, Output, Place, numbered_prefix};
+use crate::ops::{self, LayerKind};
+
+pub(crate) use membership::plain;
+pub use parts::Part;
+pub(crate) use parts::{Parts, number_of, parts};
+pub(crate) use roles::in_order;
+pub use roles::{Role, roles};
+
+/// Numbers of the blocks to which the layers of a graph belong: 17 for a layer of `model.layers.17`. A layer outside of
+/// blocks has the number of its own name, because a model of few layers has no blocks.
+#[derive(Debug, Default)]
+pub(crate) struct BlockNumbers(HashMap<LayerId, u64>);
+
+impl BlockNumbers {
+    /// Divides a graph, in time that grows linearly with its size.
+    pub(crate) fn new(graph: &Graph) -> Self {
+        let named = graph.layers().filter_map(|layer| Some((layer.id(), number_of(numbered_prefix(layer.name())?)?)));
+        let mut numbers: HashMap<LayerId, u64> = named.collect();
+        for part in parts(graph, &roles(graph)).parts {
+            if let Some(number) = part.number {
+                numbers.extend(part.layers.into_iter().map(|id| (id, number)));
+            }
+        }
+        Self(numbers)
+    }
+
+    /// Returns the number of a layer's block; `None` for a layer outside of blocks.
+    pub(crate) fn of(&self, layer: LayerId) -> Option<u64> {
+        self.0.get(&layer).copied()
+    }
+}
+
+/// Returns the layers of the blocks with these numbers, in a model and its bodies.
+pub(crate) fn layers_of_blocks(model: &Model, numbers: &RangeInclusive<u64>) -> Vec<(Place, LayerId)> {
+    let mut chosen = Vec::new();
+    for (place, graph) in model.walk() {
+        let known = BlockNumbers::new(graph);
+        let inside = |id: &LayerId| known.of(*id).is_some_and(|number| numbers.contains(&number));
+        chosen.extend(graph.layers().map(Layer::id).filter(inside).map(|id| (place.clone(), id)));
+    }
+    chosen
+}
+
+/// Returns the first and the last number of a model's blocks.
+pub(crate) fn numbers_of_blocks(model: &Model) -> Option<RangeInclusive<u64>> {
+    let graphs = model.walk().map(|(_, graph)| BlockNumbers::new(graph));
+    let numbers: BTreeSet<u64> = graphs.flat_map(|known| known.0.into_values()).collect();
+    Some(*numbers.first()?..=*numbers.last()?)
+}
+
+/// Describes which numbers the blocks of a model have, for a selection without a layer.
+pub(crate) fn no_blocks(model: &Model, asked: &RangeInclusive<u64>) -> String {
+    let asked = match (asked.start(), asked.end()) {
+        (first, last) if first == last => format!("no block has the number {first}"),
+        (first, last) => format!("no block has a number from {first} to {last}"),
+    };
+    match numbers_of_blocks(model) {
+        Some(known) => format!("{asked}; the model has the blocks {} to {}", known.start(), known.end()),
+        None => format!("{asked}; the model has no repeated blocks"),
+    }
+}
+
+/// Returns the tensors through which data enters layers of a graph, and those through which it leaves them.
+///
+/// Constants, shape computations and inputs of the model do not enter: they stay with the layers.
+pub(crate) fn border(graph: &Graph, inside: &HashSet<LayerId>) -> (Vec<Output>, Vec<Output>) {
+    let roles = roles(graph);
+    let is_data = |id: LayerId| roles.get(id) == Some(&Role::Data);
+    let is_input = |id: LayerId| graph.layer(id).is_some_and(|layer| ops::kind(layer) == LayerKind::Parameter);
+    let is_end = |id: LayerId| graph.layer(id).is_some_and(|layer| ops::kind(layer) == LayerKind::Result);
+    let (mut enter, mut leave) = (Vec::new(), Vec::new());
+    let add = |list: &mut Vec<Output>, tensor: Output| {
+        if !list.contains(&tensor) {
+            list.push(tensor);
+        }
+    };
+    for layer in in_order(graph) {
+        for tensor in graph.producers(layer.id()).into_iter().flatten().filter(|tensor| is_data(tensor.layer)) {
+            let (from_inside, to_inside) = (inside.contains(&tensor.layer), inside.contains(&layer.id()));
+            if !from_inside && to_inside && !is_input(tensor.layer) && !is_end(layer.id()) {
+                add(&mut enter, tensor);
+            } else if from_inside && (!to_inside || is_end(layer.id())) && !is_input(tensor.layer) {
+                add(&mut leave, tensor);
+            }
+        }
+    }
+    (enter, leave)
+}

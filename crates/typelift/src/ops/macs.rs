@@ -1,0 +1,161 @@
+//! Multiply-accumulate operations of a layer, from the shapes of its inputs and outputs.
+
+use super::Operation;
+use crate::model::graph::{Graph, Layer};
+use crate::model::shape::{Dim, Shape};
+
+/// Number of multiply-accumulate operations.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Macs {
+    /// The number. Each open dimension counts as its lower bound, and as 1 at least.
+    pub(crate) count: u64,
+    /// True if a dimension is open, so that the layer may need more.
+    pub(crate) is_least: bool,
+}
+
+impl Macs {
+    /// Returns the sum.
+    pub(crate) fn and(self, other: Self) -> Self {
+        Self { count: self.count.saturating_add(other.count), is_least: self.is_least || other.is_least }
+    }
+}
+
+/// Returns the multiply-accumulate operations of a layer with inferred shapes: those of matrix products, convolutions,
+/// recurrent cells and attention. Other operations and bodies count as 0.
+pub(crate) fn macs(graph: &Graph, layer: &Layer) -> Macs {
+    let shape = |feed: Option<(&Layer, usize)>| {
+        feed.and_then(|(producer, port)| producer.outputs().get(port))
+            .map_or_else(Shape::dynamic, |it| it.shape().clone())
+    };
+    let name = layer.operation().map_or("", Operation::name);
+    if !HAVE_MACS.contains(&name) {
+        return Macs::default();
+    }
+    let inputs: Vec<Shape> = graph.feeds(layer.id()).into_iter().map(shape).collect();
+    let output = layer.outputs().first().map_or_else(Shape::dynamic, |port| port.shape().clone());
+    let is_open = inputs.iter().chain([&output]).any(|shape| !shape.is_static());
+    let count = count(name, layer, &inputs, &output);
+    Macs { count: count.unwrap_or(0), is_least: is_open || count.is_none() }
+}
+
+/// The operations that [`count`] knows.
+const HAVE_MACS: &[&str] = &[
+    "MatMul",
+    "Einsum",
+    "Convolution",
+    "BinaryConvolution",
+    "DeformableConvolution",
+    "GroupConvolution",
+    "ConvolutionBackpropData",
+    "GroupConvolutionBackpropData",
+    "ScaledDotProductAttention",
+    "LSTMCell",
+    "GRUCell",
+    "RNNCell",
+    "LSTMSequence",
+    "GRUSequence",
+    "RNNSequence",
+];
+
+fn count(name: &str, layer: &Layer, inputs: &[Shape], output: &Shape) -> Option<u64> {
+    let dims = |input: usize| inputs.get(input)?.dims();
+    match name {
+        "MatMul" => {
+            let a = dims(0)?;
+            let is_transposed = a.len() > 1 && layer.attribute("transpose_a").is_some_and(|it| it.trim() == "true");
+            let inner = a.len().checked_sub(if is_transposed { 2 } else { 1 })?;
+            least_count(output.dims()?)?.checked_mul(least(&a[inner])?)
+        }
+        "Einsum" => einsum(layer.attribute("equation")?, inputs),
+        // Filters are [outputs, inputs, …], with groups first.
+        "Convolution" | "BinaryConvolution" => {
+            least_count(output.dims()?)?.checked_mul(least_count(dims(1)?.get(1..)?)?)
+        }
+        "DeformableConvolution" => least_count(output.dims()?)?.checked_mul(least_count(dims(2)?.get(1..)?)?),
+        "GroupConvolution" => least_count(output.dims()?)?.checked_mul(least_count(dims(1)?.get(2..)?)?),
+        // Each value of the data meets all outputs of its channel.
+        "ConvolutionBackpropData" => least_count(dims(0)?)?.checked_mul(least_count(dims(1)?.get(1..)?)?),
+        "GroupConvolutionBackpropData" => least_count(dims(0)?)?.checked_mul(least_count(dims(1)?.get(2..)?)?),
+        "ScaledDotProductAttention" => {
+            let (query, keys, values) = (dims(0)?, dims(1)?, dims(2)?);
+            let widths = least(query.last()?)?.checked_add(least(values.last()?)?)?;
+            let lengths = least(&keys[keys.len().checked_sub(2)?])?;
+            least_count(&query[..query.len().checked_sub(1)?])?.checked_mul(lengths)?.checked_mul(widths)
+        }
+        "LSTMCell" | "GRUCell" | "RNNCell" | "LSTMSequence" | "GRUSequence" | "RNNSequence" => {
+            // The weights of inputs and of the state are the first two matrices of the same rank after the states.
+            let first = match name {
+                "LSTMCell" => 3,
+                "LSTMSequence" => 4,
+                "GRUCell" | "RNNCell" => 2,
+                _ => 3,
+            };
+            let weights = least_count(dims(first)?)?.checked_add(least_count(dims(first + 1)?)?)?;
+            let data = dims(0)?;
+            least_count(&data[..data.len().checked_sub(1)?])?.checked_mul(weights)
+        }
+        _ => None,
+    }
+}
+
+/// Returns the product of the lengths of all labels of an equation without an ellipsis.
+fn einsum(equation: &str, inputs: &[Shape]) -> Option<u64> {
+    let (operands, _) = equation.split_once("->").unwrap_or((equation, ""));
+    let mut lengths = std::collections::BTreeMap::new();
+    for (operand, shape) in operands.split(',').zip(inputs) {
+        let labels: Vec<char> = operand.trim().chars().collect();
+        let dims = shape.dims().filter(|dims| dims.len() == labels.len())?;
+        lengths.extend(labels.into_iter().zip(dims));
+    }
+    lengths.values().try_fold(1_u64, |all, dim| all.checked_mul(least(dim)?))
+}
+
+/// Returns the lower bound of a length, at least 1 for an open one.
+fn least(dim: &Dim) -> Option<u64> {
+    match dim.value() {
+        Some(length) => u64::try_from(length).ok(),
+        None => u64::try_from(dim.lower()).ok().map(|length| length.max(1)),
+    }
+}
+
+/// Returns the number of values of these dimensions. An open one counts as its lower bound, and as 1 at least.
+pub(crate) fn least_count(dims: &[Dim]) -> Option<u64> {
+    dims.iter().try_fold(1_u64, |all, dim| all.checked_mul(least(dim)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Macs, macs};
+    use crate::model::graph::Model;
+
+    fn of(text: &str) -> Macs {
+        let mut model = Model::from_text(text).unwrap();
+        assert_eq!(crate::infer(&mut model), [], "{text}");
+        let graph = model.graph();
+        graph.layers().map(|layer| macs(graph, layer)).fold(Macs::default(), Macs::and)
+    }
+
+    #[test]
+    fn products_convolutions_and_attention_are_counted_by_their_definitions() {
+        let known = |count| Macs { count, is_least: false };
+        // 2 * 5 results of 3 products each.
+        let a = "x = Parameter : f32[2,3]\ny = Parameter : f32[3,5]\n";
+        assert_eq!(of(&format!("{a}z = MatMul(x, y)\nr = Result(z)\n")), known(30));
+        // 1 * 8 * 4 * 4 results of 3 * 3 * 3 products each.
+        let a = "x = Parameter : f32[1,3,6,6]\nw = Parameter : f32[8,3,3,3]\n";
+        let attributes = "{strides=\"1,1\", dilations=\"1,1\", pads_begin=\"0,0\", pads_end=\"0,0\"}";
+        assert_eq!(of(&format!("{a}z = Convolution(x, w) {attributes}\nr = Result(z)\n")), known(8 * 16 * 27));
+        // Scores of 4 * 6 pairs of width 8, and their sum of values of width 16, in 2 heads.
+        let a = "q = Parameter : f32[2,4,8]\nk = Parameter : f32[2,6,8]\nv = Parameter : f32[2,6,16]\n";
+        let z = "z = ScaledDotProductAttention(q, k, v) {causal=false}\nr = Result(z)\n";
+        assert_eq!(of(&format!("{a}{z}")), known(2 * 4 * 6 * (8 + 16)));
+        let a = "x = Parameter : f32[2,3]\ny = Parameter : f32[3,5]\n";
+        assert_eq!(of(&format!("{a}z = Einsum(x, y) {{equation=\"ij,jk->ik\"}}\nr = Result(z)\n")), known(30));
+    }
+
+    #[test]
+    fn an_open_length_counts_as_its_lower_bound() {
+        let a = "x = Parameter : f32[?,4..9,3]\ny = Parameter : f32[3,5]\nz = MatMul(x, y)\nr = Result(z)\n";
+        assert_eq!(of(a), Macs { count: 4 * 5 * 3, is_least: true });
+    }
+}

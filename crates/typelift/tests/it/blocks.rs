@@ -1,0 +1,148 @@
+//! Blocks of a model: one definition for statistics, selections and differences.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::collections::BTreeSet;
+
+use typelift::blocks::{Block, Blocks, border};
+use typelift::precision::{KeepPattern, Kept};
+use typelift::rewrite::Script;
+use typelift::{LayerId, Model};
+
+use crate::models::models;
+
+/// Returns a decoder of `count` blocks with caches, in which block `odd` computes in f16.
+fn decoder(count: usize, odd: Option<usize>) -> Model {
+    let mut text = String::from("x = Parameter : f32[1,4]\n");
+    let mut last = "x".to_owned();
+    for at in 0..count {
+        let (ty, scope) = (if odd == Some(at) { "f16" } else { "f32" }, format!("m.layers.{at}"));
+        text += &format!("past.{at} = Parameter : {ty}[1,4]\n");
+        let before = if ty == "f16" {
+            text += &format!("{scope}.narrow = Convert({last}) {{destination_type=f16}}\n");
+            format!("{scope}.narrow")
+        } else {
+            last.clone()
+        };
+        text += &format!(
+            "self.{scope}.mlp.weight = Const([1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16]) : {ty}[4,4]\n\
+             {scope}.attn/add/Add = Add({before}, past.{at})\n\
+             {scope}.attn/act/Relu = ReLU({scope}.attn/add/Add)\n\
+             {scope}.mlp/product/MatMul = MatMul({scope}.attn/act/Relu, self.{scope}.mlp.weight)\n\
+             {scope}.mlp/act/Tanh = Tanh({scope}.mlp/product/MatMul)\n\
+             {scope}.out = Add({scope}.mlp/act/Tanh, {before})\n\
+             present.{at} = Result({scope}.attn/act/Relu)\n"
+        );
+        last = format!("{scope}.out");
+        if ty == "f16" {
+            text += &format!("widened.{at} = Convert({last}) {{destination_type=f32}}\n");
+            last = format!("widened.{at}");
+        }
+    }
+    text += &format!("y = Result({last})\n");
+    let mut model = Model::from_text(&text).unwrap();
+    assert_eq!(typelift::infer(&mut model), []);
+    model
+}
+
+fn one(blocks: &Blocks, number: u64) -> &Block {
+    let mut found = blocks.number(number);
+    let block = found.next().unwrap();
+    assert!(found.next().is_none());
+    block
+}
+
+#[test]
+fn a_block_has_its_cache_its_constant_and_the_scopes_of_its_names() {
+    let model = decoder(4, None);
+    let blocks = Blocks::new(&model);
+    let block = one(&blocks, 2);
+    let names: BTreeSet<&str> = block.layers.iter().map(|&id| model.graph().layer(id).unwrap().name()).collect();
+    assert!(names.is_superset(&BTreeSet::from(["past.2", "present.2", "self.m.layers.2.mlp.weight"])), "{names:?}");
+    assert!(names.iter().all(|name| name.contains('2')), "{names:?}");
+    let scopes: Vec<&str> = block.blocks.iter().map(|scope| scope.name.as_str()).collect();
+    assert_eq!(scopes, ["m.layers.2.attn", "m.layers.2.mlp"]);
+    // The constant belongs to the scope that uses it.
+    assert_eq!((block.blocks[1].layers.len(), block.blocks[1].parameters), (3, 16));
+    assert_eq!((block.parameters, block.bytes(), block.macs, block.macs_is_least), (16, 64, 16, false));
+    assert!(blocks.list.iter().all(|block| block.differs.is_empty()));
+}
+
+#[test]
+fn the_sibling_that_computes_in_another_type_is_described_in_words() {
+    let blocks = Blocks::new(&decoder(6, Some(3)));
+    for block in blocks.list.iter().filter(|block| block.number.is_some() && block.number != Some(3)) {
+        assert_eq!(block.differs, <[&str; 0]>::default(), "{}", block.name);
+    }
+    let differs = &one(&blocks, 3).differs;
+    assert_eq!(differs[0], "computes in f16, its 5 siblings in f32");
+    assert_eq!(differs[1], "stores f16, its 5 siblings f32");
+}
+
+#[test]
+fn rules_marks_and_cuts_select_the_layers_of_the_same_blocks() {
+    let selected = |blocks: &Blocks| -> BTreeSet<LayerId> {
+        (1..=2).flat_map(|number| one(blocks, number).layers.clone()).collect()
+    };
+    let model = decoder(5, None);
+    let chosen = selected(&Blocks::new(&model));
+    let kept = Kept::find(&model, &[KeepPattern::from("block:1-2")]).unwrap();
+    assert_eq!(kept.iter().map(|(_, id)| id).collect::<BTreeSet<_>>(), chosen);
+
+    let script: Script = "keep f32 block 1..2".parse().unwrap();
+    let (marked, _) = script.run(decoder(5, None)).unwrap();
+    let has_mark = |layer: &&typelift::Layer| typelift::precision_marks::Marks::of(layer, marked.version()).keeps_precision();
+    let found: BTreeSet<LayerId> = marked.graph().layers().filter(has_mark).map(typelift::Layer::id).collect();
+    assert!(!found.is_empty() && found.is_subset(&chosen));
+
+    let script: Script = "r: ReLU(x) => Sigmoid(x) if block(root) in 1..2".parse().unwrap();
+    let (_, report) = script.run(decoder(5, None)).unwrap();
+    assert_eq!(report.applied.len(), 2);
+
+    let script: Script = "cut block 1..2".parse().unwrap();
+    let (piece, _) = script.run(decoder(5, None)).unwrap();
+    let inputs: Vec<&str> = piece.inputs().map(|layer| layer.name()).collect();
+    assert_eq!(inputs, ["past.1", "past.2", "m.layers.0.out"]);
+    assert_eq!(piece.outputs().count(), 3);
+    assert!(piece.graph().layers().all(|layer| !layer.name().contains("layers.3")));
+
+    let blocks = Blocks::new(&model);
+    let (enter, leave) = border(&model, [one(&blocks, 1), one(&blocks, 2)]);
+    assert_eq!((enter.len(), leave.len()), (1, 3));
+}
+
+#[test]
+fn a_number_that_no_block_has_is_an_error_with_the_numbers_of_the_model() {
+    let script: Script = "cut block 7..9".parse().unwrap();
+    let error = script.run(decoder(5, None)).unwrap_err().to_string();
+    assert_eq!(error, "cut block 7..9: no block has a number from 7 to 9; the model has the blocks 0 to 4");
+    let error = Kept::find(&decoder(5, None), &["block:7".into()]).unwrap_err().to_string();
+    assert_eq!(error, "`block:7-7` matches no layer; did you mean `block:0-4`?");
+}
+
+#[test]
+fn each_layer_of_real_models_is_in_one_block_and_inner_scopes_are_parts_of_outer_ones() {
+    fn nested(block: &Block) {
+        let outer: BTreeSet<&LayerId> = block.layers.iter().collect();
+        for inner in &block.blocks {
+            assert!(inner.layers.len() < block.layers.len(), "{}", inner.name);
+            assert!(inner.layers.iter().all(|id| outer.contains(id)), "{}", inner.name);
+            assert!(inner.name.starts_with(&block.name) && inner.bytes() <= block.bytes(), "{}", inner.name);
+            nested(inner);
+        }
+    }
+    let mut numbered = 0;
+    for path in models(|_| true) {
+        let Ok(mut model) = Model::open(&path) else { continue };
+        let _found = typelift::infer(&mut model);
+        let blocks = Blocks::new(&model);
+        let mut seen = BTreeSet::new();
+        for block in &blocks.list {
+            nested(block);
+            numbered += usize::from(block.number.is_some());
+            assert!(block.layers.iter().all(|&id| seen.insert((block.place.clone(), id))), "{}", path.display());
+        }
+        let all: usize = model.walk().map(|(_, graph)| graph.len()).sum();
+        assert_eq!(seen.len(), all, "{}", path.display());
+    }
+    assert!(numbered > 20, "{numbered}");
+}
