@@ -25,6 +25,8 @@ use crate::terminal::{Format, Page, Terminal};
 
 /// The number of renamed layers that are listed.
 const NAMES_LISTED: usize = 8;
+/// The most inputs with another tensor that are listed for a change.
+const REWIRED_LISTED: usize = 3;
 /// The number of kinds of consequences that are listed below a change.
 const CONSEQUENCES_LISTED: usize = 4;
 /// The most changes that are listed without a story before them.
@@ -346,6 +348,14 @@ pub(crate) fn headline(change: &Change) -> String {
     format!("{style}{sign} {path}{style:#} {FAINT}{place}{FAINT:#}: {what}")
 }
 
+/// Formats an input that another tensor feeds now: `input 1 of sum: cast → x`.
+fn rewiring(follow: &Consequence) -> String {
+    let side = |side: &Option<String>| Clean(side.as_deref().unwrap_or("none")).to_string();
+    let subject = Clean(follow.subject.as_deref().unwrap_or("the input"));
+    let (path, before, after) = (Clean(&follow.path), side(&follow.before), side(&follow.after));
+    format!("{FAINT}    {subject} of {path}: {before} → {after}{FAINT:#}\n")
+}
+
 /// Formats the consequences of a change, with equal ones counted: `and 31 layers after it are f64`.
 fn consequences(change: &Change, all: bool, text: &mut String) {
     if all {
@@ -371,6 +381,10 @@ fn consequences(change: &Change, all: bool, text: &mut String) {
         };
         alike.entry(key).or_default().push(follow);
     }
+    if let Some(rewired) = alike.get(&(1, "input", "")).filter(|rewired| rewired.len() <= REWIRED_LISTED) {
+        rewired.iter().for_each(|follow| *text += &rewiring(follow));
+        alike.remove(&(1, "input", ""));
+    }
     let mut lines: Vec<_> = alike.into_iter().map(|(key, follows)| (key, layers(&follows), follows[0])).collect();
     lines.sort_by_key(|((kind, ..), layers, _)| (*kind, std::cmp::Reverse(*layers)));
     let rest = lines.len().saturating_sub(CONSEQUENCES_LISTED);
@@ -379,7 +393,6 @@ fn consequences(change: &Change, all: bool, text: &mut String) {
         let line = match (kind, number) {
             (0, 1) => format!("with its constant {path}"),
             (0, _) => format!("with its {number} constants"),
-            (1, 1) => format!("at {} of {path}", first.subject.as_deref().unwrap_or("the input")),
             (1, _) => format!("at the inputs of {number} layers"),
             (2, 1) => format!("and {path} is {after} instead of {before}"),
             (2, _) => format!("and {number} layers after it are {after} instead of {before}"),

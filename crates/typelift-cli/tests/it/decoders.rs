@@ -340,7 +340,7 @@ y = Gather-8(hidden, block_indices, axis)\nr = Result(y)"),
             "an adapter merged into half precision",
             of("x = Parameter : f32[?,8]\nw = Const(1) : f16[8,8]\nd = Convert(w) {destination_type=f32}
 q_proj = MatMul(x, d) {transpose_b=true}\nr = Result(q_proj)"),
-            vec!["-e", "set w = _ + matmul(npy(\"b.npy\"), npy(\"a.npy\")) * 0.5"],
+            vec!["-e", "set d = _ + matmul(npy(\"b.npy\"), npy(\"a.npy\")) * 0.5"],
             vec!["w = Const(2) : f16[8,8]"],
         ),
         (

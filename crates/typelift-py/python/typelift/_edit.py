@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     import numpy
     import numpy.typing
 
-    from typelift._model import Model
+    from typelift._model import Model, Tensor
 
-TensorLike = Union["GraphTensor", "GraphLayer", str]
-"""A tensor of a graph, a layer with one output, or the name of a tensor or layer."""
+TensorLike = Union["GraphTensor", "GraphLayer", "Tensor", str]
+"""A tensor of a graph or of its model, a layer with one output, or the name of a tensor or layer."""
 
 
 class GraphTensor:
@@ -401,9 +401,22 @@ class Graph:
             self._own(tensor)
             return tensor.id, 0
         if not isinstance(tensor, GraphTensor):
+            known = self._known(tensor)
+            if known:
+                return known
             raise TypeError(f"{tensor!r} is not a tensor of a graph; `graph.tensor(name)` is, and `graph.constant(values)`")
         self._own(tensor)
         return tensor._of()
+
+    def _known(self, tensor: object) -> Optional[tuple[int, int]]:
+        """Returns a tensor of the model outside of bodies, if it is still in this graph."""
+        from typelift._model import Tensor
+
+        if not isinstance(tensor, Tensor) or self._model is None or tensor.layer.path != tensor.layer.name:
+            return None
+        id = tensor.layer.id
+        is_there = self._native.has(id) and self._native.name(id) == tensor.layer.name
+        return (id, tensor.index) if is_there else None
 
     def _layer(self, layer: Union[GraphLayer, str, int]) -> int:
         if not isinstance(layer, (GraphLayer, str, int)):
