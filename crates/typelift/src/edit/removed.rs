@@ -21,9 +21,9 @@ pub struct Removed {
 pub struct KeptLayer {
     /// The layer.
     pub layer: LayerId,
-    /// Its name.
+    /// Name of the layer.
     pub name: String,
-    /// The reason.
+    /// Reason why it stays.
     pub reason: KeptReason,
 }
 
@@ -31,13 +31,13 @@ pub struct KeptLayer {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum KeptReason {
-    /// It is an input of the model.
-    IsInput,
-    /// It is an output of the model.
-    IsOutput,
-    /// It writes a variable.
-    WritesState,
-    /// Layers with these names use it.
+    /// Input of the model.
+    Input,
+    /// Output of the model.
+    Output,
+    /// Write of a variable.
+    Assign,
+    /// Names of the layers that use it.
     UsedBy(Vec<String>),
 }
 
@@ -46,9 +46,9 @@ impl KeptLayer {
     pub(super) fn of(graph: &Graph, id: LayerId) -> Option<Self> {
         let layer = graph.layer(id)?;
         let reason = match kind(layer) {
-            LayerKind::Parameter => KeptReason::IsInput,
-            LayerKind::Result => KeptReason::IsOutput,
-            LayerKind::Assign => KeptReason::WritesState,
+            LayerKind::Parameter => KeptReason::Input,
+            LayerKind::Result => KeptReason::Output,
+            LayerKind::Assign => KeptReason::Assign,
             _ => KeptReason::UsedBy(graph.users(id).filter_map(|id| graph.layer(id)).map(Layer::name).map(Into::into).collect()),
         };
         Some(Self { layer: id, name: layer.name().to_owned(), reason })
@@ -64,9 +64,9 @@ impl fmt::Display for KeptLayer {
 impl fmt::Display for KeptReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::IsInput => f.write_str("it is an input of the model"),
-            Self::IsOutput => f.write_str("it is an output of the model"),
-            Self::WritesState => f.write_str("it writes a variable"),
+            Self::Input => f.write_str("it is an input of the model"),
+            Self::Output => f.write_str("it is an output of the model"),
+            Self::Assign => f.write_str("it writes a variable"),
             Self::UsedBy(users) => match &users[..] {
                 [only] => write!(f, "`{only}` uses it"),
                 [first, second] => write!(f, "`{first}` and `{second}` use it"),

@@ -211,7 +211,7 @@ impl KeepPattern {
                 let glob = glob.to_ascii_lowercase();
                 names_of_operation(layer).iter().any(|name| matches_glob(&glob, &name.to_ascii_lowercase()))
             }
-            // These do not go by name.
+            // Neither depends on the name of a layer.
             Self::Blocks(..) | Self::Automatic => false,
         }
     }
