@@ -222,7 +222,8 @@ impl Args {
             }
         };
         let counts = summary(script, report.applied.len(), report.skipped.len());
-        let effects: String = report.statements.iter().map(|effect| format!("  {}\n", Clean(&effect.to_string()))).collect();
+        let effects: String =
+            report.statements.iter().map(|effect| format!("  {}\n", Clean(&effect.to_string()))).collect();
         let summary = format!("{file}: {counts}{left}{verified}\n{effects}");
         match &target {
             Some(Target::Stdout | Target::Stream(_)) if model.weights().len() != before => {
@@ -250,7 +251,12 @@ impl Args {
             page.said += &render::text(diagnostics, Voice::Shell(None), Show::Briefly);
         }
         page.said += &losses;
-        let document = Document { file: &file, applied: &report.applied, skipped: &report.skipped, statements: &report.statements };
+        let document = Document {
+            file: &file,
+            applied: &report.applied,
+            skipped: &report.skipped,
+            statements: &report.statements,
+        };
         let report = self.report.as_ref().map(|_| terminal::json(&document)).transpose()?;
         Ok(Rewriting { is_refused: false, report })
     }

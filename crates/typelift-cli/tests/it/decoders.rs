@@ -401,7 +401,9 @@ fn statistics_tell_bytes_and_operations_of_each_block_and_the_largest_tensors() 
     let sum: u64 = answer["blocks"].as_array().unwrap().iter().map(|block| block["macs"].as_u64().unwrap()).sum();
     assert_eq!(answer["macs"], sum);
     let largest = answer["largest_constants"].as_array().unwrap();
-    assert!(largest.len() == 10 && largest.windows(2).all(|pair| pair[0]["bytes"].as_u64() >= pair[1]["bytes"].as_u64()));
+    assert!(
+        largest.len() == 10 && largest.windows(2).all(|pair| pair[0]["bytes"].as_u64() >= pair[1]["bytes"].as_u64())
+    );
 }
 
 #[test]
@@ -415,7 +417,10 @@ fn a_statement_reports_the_layers_inputs_and_outputs_that_it_removed() {
     let arguments = ["rewrite", "model.xml", "-o", "out.xml", "--report", "report.json"];
     let done = program.current_dir(folder.path()).args(arguments).args(statements).output().unwrap();
     let said = String::from_utf8_lossy(&done.stderr).into_owned();
-    assert!(said.contains("with the outputs `present.10.key`, `present.10.value`, `present.11.key` and 19 more"), "{said}");
+    assert!(
+        said.contains("with the outputs `present.10.key`, `present.10.value`, `present.11.key` and 19 more"),
+        "{said}"
+    );
     let report: serde_json::Value =
         serde_json::from_slice(&fs::read(folder.path().join("report.json")).unwrap()).unwrap();
     let removed = &report["statements"][1];

@@ -49,7 +49,9 @@ impl KeptLayer {
             LayerKind::Parameter => KeptReason::Input,
             LayerKind::Result => KeptReason::Output,
             LayerKind::Assign => KeptReason::Assign,
-            _ => KeptReason::UsedBy(graph.users(id).filter_map(|id| graph.layer(id)).map(Layer::name).map(Into::into).collect()),
+            _ => KeptReason::UsedBy(
+                graph.users(id).filter_map(|id| graph.layer(id)).map(Layer::name).map(Into::into).collect(),
+            ),
         };
         Some(Self { layer: id, name: layer.name().to_owned(), reason })
     }

@@ -29,7 +29,13 @@ pub struct Effect {
 impl Display for Effect {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let layers = self.removed.len();
-        write!(f, "{}: {} {} removed", self.statement, grouped(layers as u64), if layers == 1 { "layer" } else { "layers" })?;
+        write!(
+            f,
+            "{}: {} {} removed",
+            self.statement,
+            grouped(layers as u64),
+            if layers == 1 { "layer" } else { "layers" }
+        )?;
         for (kind, names) in [("input", &self.inputs), ("output", &self.outputs)] {
             if names.is_empty() {
                 continue;
