@@ -431,13 +431,16 @@ mod unix {
 
     /// Commands that write a pair. The model in `in.xml` is valid except for an error that `check` fixes, and so is a
     /// model written in place.
-    const WRITERS: [&[&str]; 6] = [
+    const WRITERS: [&[&str]; 9] = [
         &["convert", "in.xml", "-o", "out.xml"],
         &["check", "--fix", "in.xml", "-o", "out.xml"],
         &["rewrite", "--use", "all", "in.xml", "-o", "out.xml"],
         &["infer", "in.xml", "-o", "out.xml"],
         &["check", "--fix", "--in-place", "out.xml"],
         &["convert", "--compress", "f16", "--in-place", "out.xml"],
+        &["convert", "--strip-weights", "random", "in.xml", "-o", "out.xml"],
+        &["rewrite", "-e", "rename * y_*", "--in-place", "out.xml"],
+        &["reduce", "--finding", "unknown-operation", "--max-runs", "20", "in.xml", "-o", "out.xml"],
     ];
 
     /// A folder with a pair at `out.xml` and a command that replaces it. The files are larger than one write call.
@@ -453,7 +456,7 @@ mod unix {
             let folder = tempfile::tempdir().unwrap();
             let path = folder.path();
             let sound = model("f16", 300);
-            let text = if arguments[0] == "check" { sound.replacen("\"Const\"", "\"Cnst\"", 1) } else { sound };
+            let text = if ["check", "reduce"].contains(&arguments[0]) { sound.replacen("\"Const\"", "\"Cnst\"", 1) } else { sound };
             let read = [text.into_bytes(), vec![0x3f; 3 << 20]];
             fs::write(path.join("in.xml"), &read[0]).unwrap();
             fs::write(path.join("in.bin"), &read[1]).unwrap();
@@ -560,7 +563,7 @@ mod unix {
     fn an_interrupt_leaves_a_pair_and_nothing_else() {
         for arguments in WRITERS {
             let writer = Writer::of(arguments);
-            for signal in ["-INT", "-TERM"] {
+            for signal in ["-INT", "-TERM", "-HUP"] {
                 let left = writer.interrupted(signal, tries().div_ceil(WRITERS.len() as u32));
                 assert!(!left.contains(&Left::Completed), "{left:?}");
                 // A signal that arrives before any file exists leaves nothing to remove.

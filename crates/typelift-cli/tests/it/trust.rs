@@ -56,10 +56,9 @@ const TEXTS: [&str; 40] = [
     "\u{0}\\u001b[2J",
 ];
 
-/// A folder with the model whose names, types and attributes are these texts, from one on.
-fn model(first: usize) -> TempDir {
-    let folder = tempfile::tempdir().unwrap();
-    let mut text = fs::read_to_string(hostile("text/model.xml")).unwrap();
+/// Puts the texts, from one on, in the places of a file that are marked for them.
+fn filled(file: &str, first: usize) -> String {
+    let mut text = fs::read_to_string(hostile(file)).unwrap();
     for at in first.. {
         if !text.contains("HOSTILE") {
             break;
@@ -71,7 +70,15 @@ fn model(first: usize) -> TempDir {
         });
         text = text.replacen("HOSTILE", &escaped.collect::<String>(), 1);
     }
-    fs::write(folder.path().join("model.xml"), text).unwrap();
+    text
+}
+
+/// A folder with the model whose names, types and attributes are these texts, from one on, and what a device ran for it.
+fn model(first: usize) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for file in ["model.xml", "ran.xml"] {
+        fs::write(folder.path().join(file), filled(&format!("text/{file}"), first)).unwrap();
+    }
     fs::copy(hostile("text/model.bin"), folder.path().join("model.bin")).unwrap();
     fs::write(folder.path().join("rules.txt"), "Add(x, c) => Add(c, x) once\n").unwrap();
     folder
@@ -116,6 +123,23 @@ const COMMANDS: &[&[&str]] = &[
     &["why", "--format", "json", "model.xml", "5"],
     &["why", "model.xml", "absent"],
     &["view", "model.xml", "-o", "page.html"],
+    &["view", "--ran", "ran.xml", "model.xml", "-o", "page.html"],
+    &["model.xml"],
+    &["ran.xml"],
+    &["stats", "--ran", "ran.xml", "model.xml"],
+    &["stats", "--ran", "ran.xml", "--format", "json", "model.xml"],
+    &["check", "--for", "cpu", "--all", "model.xml"],
+    &["convert", "--quantize", "int8_sym", "--all-layers", "--dry-run", "model.xml"],
+    &["convert", "--quantize", "int8_sym", "--all-layers", "--report", "-", "model.xml", "-o", "out.xml"],
+    &["convert", "--quantize", "int4_asym", "--all-layers", "--audit", "model.xml"],
+    &["convert", "--strip-weights", "zero", "--dry-run", "model.xml"],
+    &["convert", "--set-shape", "*=[1,?]", "model.xml", "-o", "out.xml"],
+    &["rewrite", "-e", "add output o = absent", "model.xml", "-o", "out.xml"],
+    &["verify", "model.xml", "other.xml", "--python", "false"],
+    &["verify", "model.xml", "absent.xml", "--format", "json", "--python", "false"],
+    &["reduce", "model.xml", "-o", "small.xml", "--max-runs", "9", "--finding", "unknown-operation"],
+    &["reduce", "model.xml", "-o", "small.xml", "--max-runs", "9", "--finding", "cycle"],
+    &["reduce", "model.xml", "-o", "small.xml", "--max-runs", "9", "--finding", "unknown-operation", "--report", "-"],
 ];
 
 /// Returns the hostile part of an output.

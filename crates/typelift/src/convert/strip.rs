@@ -3,6 +3,8 @@
 //! The weights of the result hold the values that shapes depend on, and one run of bytes that all other constants share: zeros
 //! for integers, then zeros or random numbers.
 
+use std::collections::BTreeSet;
+
 use typelift_promote::{ElementType, Kind};
 
 use crate::base::hash::{HashMap, HashSet};
@@ -44,7 +46,8 @@ enum Fate {
 /// Replaces the values of constants that no shape depends on. The model still infers, and OpenVINO loads it.
 ///
 /// # Errors
-/// [`EditError::NoWeights`] if the bytes of constants are not there.
+/// [`EditError::NoWeights`] if the bytes of constants are not there. [`EditError::Other`] if the new weights need more memory
+/// than [`Weights::with_memory`] allows.
 ///
 /// # Examples
 /// ```
@@ -66,19 +69,15 @@ pub fn strip_weights(model: &mut Model, values: Values) -> Result<Stripped, Edit
             constants.push((place.clone(), layer.id(), range, fate));
         }
     }
-    let longest = |fate: Fate| constants.iter().filter(|it| it.3 == fate).map(|it| it.2.1).max().unwrap_or(0) as usize;
-    let (zeros, run) = (longest(Fate::Zeros).next_multiple_of(ALIGNMENT), longest(Fate::Run));
-    let mut bytes: Vec<u8> = Vec::new();
-    let mut known: HashMap<(u64, u64), u64> = HashMap::default();
-    for &(_, _, range, _) in constants.iter().filter(|it| it.3 == Fate::Kept) {
-        if let std::collections::hash_map::Entry::Vacant(free) = known.entry(range) {
-            let own = model.weights().read(range.0, range.1 as usize).ok_or(EditError::NoWeights)?;
-            bytes.resize(bytes.len().next_multiple_of(ALIGNMENT), 0);
-            free.insert(bytes.len() as u64);
-            bytes.extend(own);
-        }
-    }
-    bytes.resize(bytes.len().next_multiple_of(ALIGNMENT), 0);
+    let longest = |fate: Fate| constants.iter().filter(|it| it.3 == fate).map(|it| it.2.1).max().unwrap_or(0);
+    let kept: BTreeSet<_> = constants.iter().filter(|it| it.3 == Fate::Kept).map(|it| it.2).collect();
+    let sizes = kept.iter().map(|&(_, size)| size).chain([longest(Fate::Zeros), longest(Fate::Run)]);
+    let needed = sizes.fold(0, |sum: u64, size| sum.saturating_add(size).saturating_add(ALIGNMENT as u64));
+    let too_large = |reason| EditError::Other(format!("the new weights are too large: {reason}"));
+    model.weights().reserve(needed).map_err(too_large)?;
+    let (zeros, run) = (longest(Fate::Zeros) as usize, longest(Fate::Run) as usize);
+    let zeros = zeros.next_multiple_of(ALIGNMENT);
+    let (mut bytes, known) = kept_values(model.weights(), kept)?;
     let start = bytes.len() as u64;
     match values {
         Values::Zero => bytes.resize(bytes.len() + zeros.max(run), 0),
@@ -104,6 +103,20 @@ pub fn strip_weights(model: &mut Model, values: Values) -> Result<Stripped, Edit
     })?;
     model.set_weights(Weights::in_place_of_file(bytes));
     Ok(stripped)
+}
+
+/// Returns the bytes of ranges one after the other, aligned, and the place of each.
+fn kept_values(
+    weights: &Weights,
+    ranges: BTreeSet<(u64, u64)>,
+) -> Result<(Vec<u8>, HashMap<(u64, u64), u64>), EditError> {
+    let (mut bytes, mut known) = (Vec::new(), HashMap::default());
+    for (offset, size) in ranges {
+        known.insert((offset, size), bytes.len() as u64);
+        bytes.extend(weights.read(offset, size as usize).ok_or(EditError::NoWeights)?);
+        bytes.resize(bytes.len().next_multiple_of(ALIGNMENT), 0);
+    }
+    Ok((bytes, known))
 }
 
 /// Decides on a constant that no shape depends on. Floating-point numbers and quantized weights are replaced. Other integers

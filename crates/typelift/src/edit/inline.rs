@@ -52,10 +52,10 @@ impl Edit<'_> {
         let fed = feeds.keys().copied().collect();
         self.check_names(other.graph(), &fed, prefix)?;
         self.attempt(|edit| {
-            let mut names = edit.graph.unordered().map(|layer| layer.name().to_owned()).collect();
+            let mut names = TakenNames::of(edit);
             let mut bytes = Bytes { weights: other.weights(), known: HashMap::default() };
             edit.take_over(other.graph(), &feeds, &fed, &mut |edit, layer| {
-                layer.name = unused(format!("{prefix}{}", layer.name()), &mut names).into();
+                layer.name = names.unused(format!("{prefix}{}", layer.name())).into();
                 with_prefix(layer, prefix);
                 bytes.bring(edit, layer)
             })
@@ -92,11 +92,17 @@ impl Edit<'_> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn inline(&mut self, layer: LayerId, at: usize) -> Result<(), EditError> {
-        self.inline_body(layer, at).map(drop)
+        self.inline_body(layer, at, &mut TakenNames::of(self)).map(drop)
     }
 
-    /// Does the same as [`inline`](Self::inline), and returns the new layers.
-    pub(crate) fn inline_body(&mut self, layer: LayerId, at: usize) -> Result<Vec<LayerId>, EditError> {
+    /// Does the same as [`inline`](Self::inline), and returns the new layers. Their names are added to `names`, which must
+    /// have all names of the graph.
+    pub(crate) fn inline_body(
+        &mut self,
+        layer: LayerId,
+        at: usize,
+        names: &mut TakenNames,
+    ) -> Result<Vec<LayerId>, EditError> {
         let owner = self.graph.checked(layer)?;
         let body = owner.bodies().get(at).ok_or(EditError::NoBody { layer, at })?;
         let refused = |reason: &str| EditError::Joined { layer, reason: reason.to_owned() };
@@ -124,11 +130,9 @@ impl Edit<'_> {
         }
         let left_out = feeds.keys().copied().chain(ends.iter().map(|(id, ..)| *id)).collect();
         self.attempt(|edit| {
-            let mut names = edit.graph.unordered().map(|layer| layer.name().to_owned()).collect();
-            let taken = tensor_names(edit.graph, &HashSet::default());
             let moved = edit.take_over(&inside, &feeds, &left_out, &mut |_, layer| {
-                layer.name = unused(layer.name().to_owned(), &mut names).into();
-                without_names(layer, &taken);
+                layer.name = names.unused(layer.name().to_owned()).into();
+                names.take_tensors(layer);
                 Ok(())
             })?;
             for (_, port, made) in ends {
@@ -258,12 +262,49 @@ impl Content for Elsewhere {
     }
 }
 
-/// Returns the name, or the first one with a number after it that is free, and marks it as taken.
-fn unused(name: String, taken: &mut HashSet<String>) -> String {
-    let numbered = (2_u64..).map(|number| format!("{name}_{number}"));
-    let free = std::iter::once(name.clone()).chain(numbered).find(|name| !taken.contains(name)).unwrap_or(name);
-    taken.insert(free.clone());
-    free
+/// Names of the layers and tensors of a graph, for edits that add layers with names of their own.
+pub(crate) struct TakenNames {
+    layers: HashSet<String>,
+    tensors: HashSet<String>,
+    /// The next number to try after a name that is taken.
+    next: HashMap<String, u64>,
+}
+
+impl TakenNames {
+    pub(crate) fn of(graph: &Graph) -> Self {
+        let layers = graph.unordered().map(|layer| layer.name().to_owned()).collect();
+        Self { layers, tensors: tensor_names(graph, &HashSet::default()), next: HashMap::default() }
+    }
+
+    /// Adds the names of a layer and its tensors.
+    pub(crate) fn add(&mut self, layer: &Layer) {
+        self.layers.insert(layer.name().to_owned());
+        self.tensors.extend(layer.outputs().iter().flat_map(|port| port.names()));
+    }
+
+    /// Returns the name, or the first one with a number after it that is free, and marks it as taken.
+    fn unused(&mut self, name: String) -> String {
+        if self.layers.insert(name.clone()) {
+            return name;
+        }
+        let next = self.next.entry(name.clone()).or_insert(2);
+        loop {
+            let numbered = format!("{name}_{next}");
+            *next += 1;
+            if self.layers.insert(numbered.clone()) {
+                return numbered;
+            }
+        }
+    }
+
+    /// Removes the names of a layer's tensors that other tensors have, and marks those that are left as taken.
+    fn take_tensors(&mut self, layer: &mut Layer) {
+        for port in &mut layer.outputs {
+            let mut names = port.names();
+            names.retain(|name| self.tensors.insert(name.clone()));
+            port.names = (!names.is_empty()).then(|| join_names(names));
+        }
+    }
 }
 
 /// Adds a prefix to the names of tensors, outputs and variables in a layer.
@@ -281,15 +322,6 @@ fn with_prefix(layer: &mut Layer, prefix: &str) {
         && let Some(variable) = layer.attributes.to_mut().iter_mut().find(|it| it.name() == "variable_id")
     {
         variable.value = compact_str::format_compact!("{prefix}{}", variable.value);
-    }
-}
-
-/// Removes the names of a layer's tensors that other tensors have.
-fn without_names(layer: &mut Layer, taken: &HashSet<String>) {
-    for port in &mut layer.outputs {
-        let mut names = port.names();
-        names.retain(|name| !taken.contains(name));
-        port.names = (!names.is_empty()).then(|| join_names(names));
     }
 }
 

@@ -13,6 +13,7 @@ mod numbers;
 pub mod precision_marks;
 mod refuse;
 mod removed;
+mod rename;
 mod revisions;
 mod rewire;
 mod state;
@@ -24,6 +25,7 @@ use std::sync::Arc;
 
 pub use self::batch::Batch;
 pub use self::element::{Bf16, Element, F16};
+pub(crate) use self::inline::TakenNames;
 use self::refuse::check_names;
 pub use self::removed::{KeptLayer, KeptReason, Removed};
 pub use self::revisions::revisions;

@@ -1,6 +1,7 @@
 //! Refusal of edits whose result OpenVINO would not run, or would complete with its own defaults.
 
 use super::Edit;
+use crate::base::names::on_one_line;
 use crate::findings::list;
 use crate::model::graph::{EditError, Layer, LayerId, Output};
 use crate::ops::{self, LayerKind};
@@ -45,9 +46,11 @@ impl Edit<'_> {
         Err(refused(layer, reason))
     }
 
-    /// Refuses a layer without attributes that its operation requires, except those that it lacked `before`.
+    /// Refuses a layer with attributes that XML cannot hold, or without those that its operation requires, except the ones
+    /// that it lacked `before`.
     pub(super) fn check_attributes(&self, id: LayerId, before: &[&str]) -> Result<(), EditError> {
         let layer = self.graph.checked(id)?;
+        layer.attributes().iter().try_for_each(|attribute| check_attribute_name(attribute.name()))?;
         let missing: Vec<_> = missing_attributes(layer).filter(|name| !before.contains(name)).collect();
         if missing.is_empty() {
             return Ok(());
@@ -61,6 +64,16 @@ impl Edit<'_> {
 /// Refuses names of tensors that OpenVINO would drop.
 pub(super) fn check_names(names: &[impl AsRef<str>]) -> Result<(), EditError> {
     if names.iter().any(|name| name.as_ref().is_empty()) { Err(EditError::EmptyName) } else { Ok(()) }
+}
+
+/// Refuses a name that no attribute of XML can have.
+pub(super) fn check_attribute_name(name: &str) -> Result<(), EditError> {
+    let is_start = |c: char| c.is_alphabetic() || c == '_' || c == ':';
+    let is_rest = |c: char| is_start(c) || c.is_numeric() || ['-', '.', '\u{b7}'].contains(&c);
+    if name.starts_with(is_start) && name.chars().all(is_rest) {
+        return Ok(());
+    }
+    Err(EditError::Other(format!("`{}` is not a name that an attribute can have", on_one_line(name))))
 }
 
 /// Returns the attributes that the operation of a layer requires and the layer lacks.

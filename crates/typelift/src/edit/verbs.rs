@@ -3,27 +3,16 @@
 use std::fmt;
 
 use compact_str::format_compact;
-use smallvec::SmallVec;
 use typelift_promote::ElementType;
 
-use super::refuse::check_names;
 use super::removed::{KeptLayer, Removed};
 use super::{Edit, Element, refuse};
-use crate::base::names::on_one_line;
 use crate::infer::{Probe, Walk};
 use crate::model::graph::{
-    Attribute, BackEdge, Direction, EditError, FindError, Graph, Input, Layer, LayerId, NewLayer, Output, PortMapEntry,
-    split_names,
+    Attribute, BackEdge, Direction, EditError, Input, Layer, LayerId, NewLayer, Output, PortMapEntry,
 };
 use crate::model::weights;
 use crate::ops::{self, LayerKind, Outputs};
-
-/// True if an attribute of XML can have this name.
-fn is_xml_name(name: &str) -> bool {
-    let is_start = |c: char| c.is_alphabetic() || c == '_' || c == ':';
-    let is_rest = |c: char| is_start(c) || c.is_numeric() || ['-', '.', '\u{b7}'].contains(&c);
-    name.starts_with(is_start) && name.chars().all(is_rest)
-}
 
 impl Edit<'_> {
     /// Adds a layer with these inputs and returns its new id, one more than any that the graph ever had. Its outputs
@@ -333,9 +322,7 @@ impl Edit<'_> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn set_attribute(&mut self, id: LayerId, name: &str, value: impl fmt::Display) -> Result<(), EditError> {
-        if !is_xml_name(name) {
-            return Err(EditError::Other(format!("`{}` is not a name that an attribute can have", on_one_line(name))));
-        }
+        refuse::check_attribute_name(name)?;
         self.attempt(|edit| {
             let layer = edit.changed(id)?;
             let value = format_compact!("{value}");
@@ -475,74 +462,6 @@ impl Edit<'_> {
         Ok(())
     }
 
-    /// Renames the layer, tensor, input or output called `old`, under all its names of this kind. These are the `names`
-    /// of the port, the `output_names` of a Result, and the Result's own name if it is derived from the tensor's.
-    /// Afterwards OpenVINO finds it by the new name only.
-    ///
-    /// # Errors
-    /// [`FindError`] if nothing has this name or several things have it; [`EditError::NameTaken`] if another tensor has
-    /// the new name; [`EditError::EmptyName`].
-    ///
-    /// # Examples
-    /// ```
-    /// # use typelift::Model;
-    /// # let mut model = Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
-    /// model.edit(|graph| graph.rename("y", "scores"))?;
-    /// let output = model.outputs().next().unwrap();
-    /// assert_eq!((output.name(), output.output_names()), ("scores/sink_port_0", Some("scores")));
-    /// assert_eq!(model.graph().tensor("scores")?.layer, model.graph().find("relu")?);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn rename(&mut self, old: &str, new: &str) -> Result<(), EditError> {
-        let named = Named::find(self, old, &|layer| self.is(layer, LayerKind::Result))?;
-        if old == new {
-            return Ok(());
-        }
-        check_names(&[new])?;
-        if !named.tensors.is_empty()
-            && let Ok(Some(tensor)) = self.tensor_named(new)
-        {
-            return Err(EditError::NameTaken { name: new.to_owned(), layer: tensor.layer });
-        }
-        let replaced = |name: String| if name == old { new.to_owned() } else { name };
-        self.attempt(|edit| {
-            for &id in &named.layers {
-                edit.set_name(id, new)?;
-                edit.name_end(id, new)?;
-            }
-            for tensor in named.tensors {
-                let names = edit.output(tensor).map(|port| port.names()).unwrap_or_default();
-                edit.set_names(tensor, names.into_iter().map(replaced).collect())?;
-            }
-            for id in named.results {
-                let Some(layer) = edit.layer(id) else { continue };
-                let sink = layer.name().strip_prefix(old).filter(|rest| rest.starts_with("/sink_port_"));
-                let name = sink.map(|sink| format!("{new}{sink}"));
-                let names = layer.output_names().map(split_names).unwrap_or_default();
-                if let Some(name) = name {
-                    edit.set_name(id, &name)?;
-                }
-                if names.iter().any(|name| name == old) {
-                    edit.set_output_names(id, names.into_iter().map(replaced).collect())?;
-                }
-            }
-            Ok(())
-        })
-    }
-
-    /// Names an unnamed tensor of the Parameter or Result with this id, or the only one between a layer and a Result.
-    /// Users find inputs and outputs by the names of tensors.
-    fn name_end(&mut self, id: LayerId, name: &str) -> Result<(), EditError> {
-        let tensor = if self.is(id, LayerKind::Result) { self.producer(id.input(0)) } else { Some(id.output(0)) };
-        let is_only = tensor.and_then(|tensor| self.layer(tensor.layer)).is_some_and(|it| it.outputs().len() == 1);
-        let Some(tensor) = tensor.filter(|tensor| is_only || tensor.layer != id) else { return Ok(()) };
-        let is_end = self.is(id, LayerKind::Parameter)
-            || self.consumers(tensor).any(|input| self.is(input.layer, LayerKind::Result));
-        let is_nameless = self.output(tensor).is_some_and(|port| port.names().is_empty());
-        let is_free = matches!(self.tensor_named(name), Ok(None));
-        if is_end && is_nameless && is_free { self.set_names(tensor, vec![name.to_owned()]) } else { Ok(()) }
-    }
-
     pub(super) fn is(&self, layer: LayerId, kind: LayerKind) -> bool {
         self.layer(layer).is_some_and(|layer| ops::kind(layer) == kind)
     }
@@ -586,53 +505,5 @@ impl Edit<'_> {
             None => new.outputs.into_iter().collect(),
         };
         self.graph.set_outputs(id, outputs)
-    }
-}
-
-/// Everything with one name in a graph.
-#[derive(Default)]
-struct Named {
-    /// The layer of this name, or the producer of the tensor of this name.
-    maker: Option<LayerId>,
-    layers: Vec<LayerId>,
-    tensors: Vec<Output>,
-    /// The Results that use one of the tensors, or that have the name as that of an output.
-    results: Vec<LayerId>,
-}
-
-impl Named {
-    fn find(graph: &Graph, name: &str, is_result: &dyn Fn(LayerId) -> bool) -> Result<Self, FindError> {
-        let mut named = Self::default();
-        let mut makers = Vec::new();
-        let has = |names: Option<&str>| names.is_some_and(|names| split_names(names).iter().any(|known| known == name));
-        for layer in graph.layers() {
-            let ports = layer.outputs().iter().enumerate().filter(|(_, port)| has(port.names.as_deref()));
-            let tensors: SmallVec<[_; 1]> = ports.map(|(port, _)| layer.id().output(port)).collect();
-            let is_output = has(layer.output_names());
-            let source = || graph.producer(layer.id().input(0)).map(|source| source.layer);
-            if layer.name() == name {
-                named.layers.push(layer.id());
-            }
-            if is_output {
-                named.results.push(layer.id());
-            }
-            if layer.name() == name || is_output || !tensors.is_empty() {
-                let stands_for = if is_result(layer.id()) { source() } else { None };
-                makers.push(stands_for.unwrap_or(layer.id()));
-            }
-            named.tensors.extend(tensors);
-        }
-        makers.sort_unstable();
-        makers.dedup();
-        match makers[..] {
-            [] => return Err(FindError::Unknown(name.to_owned())),
-            [maker] => named.maker = Some(maker),
-            _ => return Err(FindError::Ambiguous { name: name.to_owned(), layers: makers }),
-        }
-        let users = named.tensors.iter().flat_map(|&tensor| graph.consumers(tensor)).map(|input| input.layer);
-        named.results.extend(users.filter(|&user| is_result(user)));
-        named.results.sort_unstable();
-        named.results.dedup();
-        Ok(named)
     }
 }

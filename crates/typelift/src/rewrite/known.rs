@@ -11,7 +11,7 @@ use super::losses::Losses;
 use super::matching::{Bindings, Bound};
 use super::values;
 use crate::base::hash::HashSet;
-use crate::edit::Edit;
+use crate::edit::{Edit, TakenNames};
 use crate::edit::precision_marks::Marks;
 use crate::model::graph::{EditError, Graph, Layer, LayerId, Model, Output};
 use crate::model::weights::Weights;
@@ -90,13 +90,19 @@ pub(super) fn branch(graph: &Graph, weights: &Weights, layer: &Layer) -> Option<
     truths.first().map(|&holds| usize::from(!holds))
 }
 
-/// Replaces an If by the branch that runs.
-pub(super) fn choose(edit: &mut Edit<'_>, bound: &Bindings, root: LayerId) -> Result<Placed, EditError> {
+/// Replaces an If by the branch that runs. The names of the graph are collected at the first one.
+pub(super) fn choose(
+    edit: &mut Edit<'_>,
+    bound: &Bindings,
+    root: LayerId,
+    names: &mut Option<TakenNames>,
+) -> Result<Placed, EditError> {
     let branch = match bound.names.first() {
         Some(Some(Bound::Number(branch))) => *branch as usize,
         _ => 0,
     };
-    let added = edit.inline_body(root, branch)?;
+    let names = names.get_or_insert_with(|| TakenNames::of(edit));
+    let added = edit.inline_body(root, branch, names)?;
     Ok(Placed { added, root_stays: false, edited: false, losses: Losses::default() })
 }
 

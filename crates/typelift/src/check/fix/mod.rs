@@ -27,7 +27,7 @@ use self::proof::{Case, Change};
 use self::site::{Candidate, Evidence, Site};
 use self::trial::Soundness;
 pub(crate) use self::trial::examine;
-use crate::base::hash::HashSet;
+use crate::base::hash::{self, HashSet};
 use crate::base::span::Span;
 use crate::findings::{
     About, Applicability, Code, Diagnostic, FindingKey, Fix, FixAction, Label, Proof, Severity, TextEdit,
@@ -306,7 +306,8 @@ impl<'a> Search<'a> {
         candidates.sort_by_key(|candidate| (candidate.evidence, !candidate.edits.iter().any(points)));
         // The number of fixes that are shown if none is safe; two are enough to show that none is.
         let most = if is_worth_naming(it) { NAMED } else { 2 };
-        let mut seen = HashSet::default();
+        // Hashes of the texts, which together may be much longer than the file.
+        let mut seen = HashSet::<u64>::default();
         let mut accepted = Vec::<Accepted>::new();
         let mut complete = true;
         for (trials, Candidate { edits, evidence, change }) in candidates.into_iter().enumerate() {
@@ -325,7 +326,7 @@ impl<'a> Search<'a> {
                 break;
             }
             let text = Arc::new(TextEdit::apply(&edits, source));
-            if text == *source || !seen.insert(text.clone()) {
+            if text == *source || !seen.insert(hash::of(&*text)) {
                 continue;
             }
             *self.budget -= source.len();

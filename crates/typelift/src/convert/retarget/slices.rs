@@ -58,6 +58,9 @@ pub(super) fn without_padding(m: &Match, pooled: &str) -> Written {
     ))
 }
 
+/// Limit on the elements of a pooling window that becomes a constant.
+const MOST_IN_WINDOW: u64 = 1 << 16;
+
 /// Writes an average of elements that are not adjacent: their sum by a convolution with ones, divided by their number.
 pub(super) fn dilated_average(m: &Match) -> Written {
     let ty = m.element_type("x").filter(|ty| ty.is_float()).ok_or("older releases do not convolve integers")?;
@@ -67,6 +70,10 @@ pub(super) fn dilated_average(m: &Match) -> Written {
         return Err(format!("a Convolution does not round as rounding_type={}", attribute("rounding_type")));
     }
     let kernel: Vec<u64> = attribute("kernel").split(',').filter_map(|size| size.trim().parse().ok()).collect();
+    let elements = kernel.iter().try_fold(1_u64, |product, &size| product.checked_mul(size));
+    if elements.is_none_or(|elements| elements > MOST_IN_WINDOW) {
+        return Err(format!("a window of more than {MOST_IN_WINDOW} elements is too large for a Convolution"));
+    }
     let rank = rank(m, "x")?;
     let window = [1, 1].iter().chain(&kernel).rev();
     let window = window.fold("1".to_owned(), |inner, &size| list(iter::repeat_n(inner, size as usize)));

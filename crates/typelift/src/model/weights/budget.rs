@@ -40,7 +40,12 @@ impl Budget {
 
     /// Fails if that many elements do not fit into memory, next to values of `kept` bytes. The weights have `stored` bytes.
     pub(super) fn hold(&self, elements: u64, kept: u64, stored: u64) -> Result<(), TooLarge> {
-        let (limit, needed) = (self.limit(stored), elements.saturating_mul(ELEMENT));
+        self.reserve(elements.saturating_mul(ELEMENT), kept, stored)
+    }
+
+    /// Fails if that many bytes do not fit into memory, next to values of `kept` bytes. The weights have `stored` bytes.
+    pub(super) fn reserve(&self, needed: u64, kept: u64, stored: u64) -> Result<(), TooLarge> {
+        let limit = self.limit(stored);
         if needed.saturating_add(kept) > limit { Err(TooLarge { needed, limit }) } else { Ok(()) }
     }
 

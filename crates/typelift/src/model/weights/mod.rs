@@ -601,6 +601,11 @@ impl Weights {
         self.budget.hold(elements, self.tail.bytes.len() as u64, self.base_len().unwrap_or(0))
     }
 
+    /// Fails if there is no memory for that many bytes.
+    pub(crate) fn reserve(&self, bytes: u64) -> Result<(), TooLarge> {
+        self.budget.reserve(bytes, self.tail.bytes.len() as u64, self.base_len().unwrap_or(0))
+    }
+
     /// Fails if there is no memory for a tensor of that many elements, or the model has computed too many of them already.
     /// Whoever computes values asks for them first.
     pub(crate) fn compute(&self, elements: u64) -> Result<(), TooLarge> {

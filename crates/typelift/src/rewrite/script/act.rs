@@ -107,7 +107,7 @@ fn rename(model: &mut Model, old: &str, new: &str) -> Result<(), String> {
     }
     let pairs: Vec<_> =
         names.into_iter().map(|name| renamed(old, new, &name).map(|new| (name, new))).collect::<Result<_, _>>()?;
-    let edited = model.edit(|edit| pairs.iter().try_for_each(|(old, new)| edit.rename(old, new)));
+    let edited = model.edit(|edit| edit.rename_all(pairs.iter().map(|(old, new)| (old.as_str(), new.as_str()))));
     edited.map_err(|error| error.describe(model.graph()))
 }
 

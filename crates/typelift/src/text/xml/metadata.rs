@@ -69,6 +69,9 @@ pub(crate) fn value_at(rt_info: &str, path: &[&str]) -> Option<String> {
 /// # Errors
 /// A key before the last that has a value, or a last key that is a group.
 pub(crate) fn with_value(rt_info: &str, path: &[&str], value: &str) -> Result<String, String> {
+    if path.len() > DEEPEST {
+        return Err(format!("groups nest at most {DEEPEST} deep, and this path has {} names", path.len()));
+    }
     let mut group = whole(rt_info);
     for (at, key) in path.iter().enumerate() {
         let Some(child) = child(rt_info, group, key) else {
@@ -88,6 +91,9 @@ pub(crate) fn with_value(rt_info: &str, path: &[&str], value: &str) -> Result<St
     }
     Err("a name is missing".to_owned())
 }
+
+/// Limit on the names of a path, because OpenVINO reads nested groups recursively.
+const DEEPEST: usize = 64;
 
 /// Returns the `<rt_info>` of a model, completed with entries of another model's. Groups are copied as a whole.
 pub(crate) fn with_missing(rt_info: &str, other: &str) -> String {

@@ -1,0 +1,174 @@
+"""Attacks the program with hostile models: `attack.py TYPELIFT [--shape WORDS] [--command WORD] [--sizes 4000 16000]`.
+
+Every shape of `shapes.py` goes through every command at two sizes. For each pair of runs this checks:
+
+- the exit status is 0, 1 or 2, and no run takes longer than a minute;
+- time and memory for an element are at most 1.3 times those at the smaller size;
+- memory is at most 20 times the size of the files.
+
+Time is that of the processor, and memory the peak of the process, both without those of the smallest model. A pair that misses a limit
+is measured again up to four times, and the least counts. Times below 30 ms and memory below 2 MB are not compared.
+Prints a line for each miss, and a summary. The exit status is 1 if there are misses. Needs no package.
+"""
+
+import argparse
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+RATIO, TIMES, LEAST_TIME, LEAST_MEMORY, LONGEST = 1.3, 20, 0.03, 2 << 20, 60
+RULES = "rename * y_*"
+COMMANDS = {
+    "overview": ["m.xml"],
+    "check": ["check", "m.xml"],
+    "check-all": ["check", "--all", "--format", "json", "m.xml"],
+    "check-sarif": ["check", "--format", "sarif", "m.xml"],
+    "check-github": ["check", "--format", "github", "m.xml"],
+    "check-target": ["check", "--target", "2022.1", "m.xml"],
+    "check-for": ["check", "--for", "f16", "--all", "m.xml"],
+    "fix": ["check", "--fix", "m.xml", "-o", "o.xml"],
+    "fix-diff": ["check", "--fix", "--diff", "m.xml"],
+    "convert": ["convert", "m.xml", "-o", "o.xml"],
+    "canonical": ["convert", "--canonical", "m.xml", "-o", "o.xml", "--report", "r.json"],
+    "align": ["convert", "--align", "openvino", "--promote-unsafe", "m.xml", "-o", "o.xml"],
+    "target": ["convert", "--target", "2024.6", "m.xml", "-o", "o.xml"],
+    "compress": ["convert", "--compress", "f16", "--keep", "auto", "--mark-keeps", "m.xml", "-o", "o.xml"],
+    "decompress": ["convert", "--decompress", "m.xml", "-o", "o.xml"],
+    "audit": ["convert", "--compress", "f16", "--audit", "m.xml"],
+    "types": ["convert", "--types", "f32=f16,i64=i32", "--keep-io", "m.xml", "-o", "o.xml"],
+    "types-wide": ["convert", "--types", "f32=f64", "m.xml", "-o", "o.xml"],
+    "quantize": ["convert", "--quantize", "int8_sym", "--all-layers", "m.xml", "-o", "o.xml"],
+    "dequantize": ["convert", "--dequantize", "m.xml", "-o", "o.xml"],
+    "strip": ["convert", "--strip-weights", "zero", "m.xml", "-o", "o.xml"],
+    "compact": ["convert", "--weights", "compact", "m.xml", "-o", "o.xml"],
+    "dry-run": ["convert", "--dry-run", "m.xml"],
+    "rewrite": ["rewrite", "--use", "all", "m.xml", "-o", "o.xml"],
+    "rewrite-explain": ["rewrite", "--use", "all", "--explain", "2", "--dry-run", "m.xml"],
+    "constant-ifs": ["rewrite", "--use", "constant-ifs", "m.xml", "-o", "o.xml"],
+    "statement": ["rewrite", "-e", "ReLU(x) => Tanh(x)", "m.xml", "-o", "o.xml"],
+    "two-roots": ["rewrite", "-e", "g = MatMul(x, a: const), u = MatMul(x, b: const) => (g, u) = Split(MatMul(x, Concat(a, b) {axis=0}), 1) {num_splits=2}",
+                  "m.xml", "-o", "o.xml"],
+    "rename": ["rewrite", "-e", RULES, "m.xml", "-o", "o.xml"],
+    "infer": ["infer", "m.xml", "-o", "o.xml"],
+    "infer-json": ["infer", "--format", "json", "m.xml"],
+    "show": ["show", "m.xml"],
+    "show-json": ["show", "--format", "json", "m.xml"],
+    "show-dot": ["show", "--fold-constants", "--format", "dot", "m.xml"],
+    "show-around": ["show", "--around", "n2", "--depth", "3", "m.xml"],
+    "stats": ["stats", "m.xml"],
+    "stats-json": ["stats", "--format", "json", "m.xml"],
+    "diff": ["diff", "m.xml", "m.xml"],
+    "diff-changed": ["diff", "--all", "m.xml", "changed.xml"],
+    "why": ["why", "--all", "m.xml", "2"],
+    "why-path": ["why", "--path", "m.xml", "2"],
+    "view": ["view", "m.xml", "-o", "p.html"],
+}
+
+
+def measured(program, arguments, folder):
+    """Runs the program. Returns its exit status, or minus the signal that ended it, its time in seconds and its peak memory in bytes."""
+    process = os.fork()
+    if process == 0:
+        os.chdir(folder)
+        null = os.open(os.devnull, os.O_RDWR)
+        for descriptor in range(3):
+            os.dup2(null, descriptor)
+        resource.setrlimit(resource.RLIMIT_CPU, (LONGEST, LONGEST))
+        os.execv(program, [program, *arguments])
+    _, status, used = os.wait4(process, 0)
+    return os.waitstatus_to_exitcode(status), used.ru_utime + used.ru_stime, used.ru_maxrss * 1024
+
+
+class Model:
+    """A hostile model of one size in its own folder. It is made in a process of its own, so that this one stays small."""
+
+    def __init__(self, shape, size):
+        self.folder, self.size = tempfile.TemporaryDirectory(), size
+        code = ("import sys, pathlib, shapes; text, weights = shapes.SHAPES[sys.argv[1]](int(sys.argv[2])); p = pathlib.Path(sys.argv[3])\n"
+                "for name, text in ('m', text), ('changed', text.replace('ReLU', 'Tanh')):\n"
+                "    (p / (name + '.xml')).write_text(text); (p / (name + '.bin')).write_bytes(weights)\n")
+        subprocess.run([sys.executable, "-c", code, shape, str(size), self.folder.name], cwd=Path(__file__).parent, check=True)
+        self.bytes = sum((Path(self.folder.name) / name).stat().st_size for name in ("m.xml", "m.bin"))
+
+
+class Pair:
+    """Cost of a command at two sizes of a shape."""
+
+    def __init__(self, program, command, models, base):
+        self.program, self.command, self.models, self.base = program, command, models, base
+        self.costs = [[LONGEST, 1 << 60] for _ in models]
+        self.status = [0 for _ in models]
+
+    def run(self):
+        for at, model in enumerate(self.models):
+            self.status[at], *cost = measured(self.program, COMMANDS[self.command], model.folder.name)
+            net = (max(value - least, 0) for value, least in zip(cost, self.base))
+            self.costs[at] = [min(pair) for pair in zip(self.costs[at], net)]
+
+    def misses(self):
+        """Returns the sentences about limits that do not hold."""
+        (small, low), (large, high) = self.costs
+        grown, said = self.models[1].size / self.models[0].size, []
+        if any(status not in (0, 1, 2) for status in self.status):
+            said.append(f"status {self.status}")
+        if large > LEAST_TIME and large > RATIO * grown * small:
+            said.append(f"time {large / grown / max(small, 1e-3):.2f} for an element, {1000 * small:.0f} and {1000 * large:.0f} ms")
+        if high > LEAST_MEMORY and high > RATIO * grown * max(low, LEAST_MEMORY / 2):
+            said.append(f"memory {high / grown / max(low, 1):.2f} for an element, {low / 1e6:.1f} and {high / 1e6:.1f} MB")
+        if high > LEAST_MEMORY and high > TIMES * self.models[1].bytes:
+            said.append(f"{high / self.models[1].bytes:.1f} times the files in memory, {high / 1e6:.1f} MB")
+        return said
+
+
+def smallest(program, command):
+    """Returns the cost of a command on a model of two layers."""
+    model = Model("chain of Relu", 1)
+    runs = [measured(program, COMMANDS[command], model.folder.name)[1:] for _ in range(5)]
+    return [min(values) for values in zip(*runs)]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("program")
+    parser.add_argument("--shape", help="only shapes whose name contains this")
+    parser.add_argument("--command", action="append", choices=COMMANDS)
+    parser.add_argument("--sizes", type=int, nargs=2, default=[4000, 16000])
+    parser.add_argument("--report", help="a file for the figures of all runs, as JSON lines")
+    chosen = parser.parse_args()
+    program = os.path.abspath(chosen.program)
+    signal.signal(signal.SIGXCPU, signal.SIG_DFL)
+    code = "import shapes; print('\\n'.join(shapes.SHAPES))"
+    names = subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parent, check=True, capture_output=True, text=True).stdout.splitlines()
+    commands = chosen.command or list(COMMANDS)
+    bases = {command: smallest(program, command) for command in commands}
+    report = open(chosen.report, "w") if chosen.report else None
+    pairs = missed = 0
+    for name in names:
+        if chosen.shape and chosen.shape not in name:
+            continue
+        models = [Model(name, size) for size in chosen.sizes]
+        for command in commands:
+            pair = Pair(program, command, models, bases[command])
+            for _ in range(5):
+                pair.run()
+                said = pair.misses()
+                if not said or any(status not in (0, 1, 2) for status in pair.status):
+                    break
+            pairs += 1
+            missed += bool(said)
+            if said:
+                print(f"{name}, {command}: {'; '.join(said)}", flush=True)
+            if report:
+                row = {"shape": name, "command": command, "bytes": [model.bytes for model in models], "costs": pair.costs, "status": pair.status}
+                print(json.dumps(row), file=report, flush=True)
+    print(f"{pairs} pairs of runs, {missed} with a miss")
+    return int(missed > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
