@@ -155,7 +155,9 @@ impl<'a> Page<'a> {
     /// # Errors
     /// A page that cannot be written as JSON.
     pub fn html(&self) -> Result<String, serde_json::Error> {
-        Ok(page(self.title, &folded::folded(&self.document())?))
+        // The document takes more memory than the page, and is dropped before the page is put together.
+        let data = folded::folded(&self.document())?;
+        Ok(page(self.title, &data))
     }
 
     fn document(&self) -> Document<'a> {
@@ -257,12 +259,23 @@ fn finding(diagnostic: &Diagnostic, voice: Voice<'_>) -> Finding {
 
 /// Returns the page with its data. The data are escaped, so that nothing in a model can end the script element.
 fn page(title: &str, data: &str) -> String {
-    let data = data.replace('<', "\\u003c");
     let title = title.replace('&', "&amp;").replace('<', "&lt;");
-    let parts = [("/*STYLE*/", STYLE), ("/*SCRIPT*/", SCRIPT), ("<!--TITLE-->", &title), ("/*DATA*/", &data)];
-    let mut page = PAGE.to_owned();
-    for (place, text) in parts {
-        page = page.replacen(place, text, 1);
+    let parts = [("/*STYLE*/", STYLE), ("/*SCRIPT*/", SCRIPT), ("<!--TITLE-->", &title), ("/*DATA*/", "")];
+    let mut places: Vec<_> = parts.iter().filter_map(|&(mark, text)| Some((PAGE.find(mark)?, mark, text))).collect();
+    places.sort_unstable_by_key(|&(at, ..)| at);
+    let escapes = 5 * data.matches('<').count();
+    let mut page = String::with_capacity(PAGE.len() + STYLE.len() + SCRIPT.len() + title.len() + data.len() + escapes);
+    let mut from = 0;
+    for (at, mark, text) in places {
+        page += &PAGE[from..at];
+        page += text;
+        if mark == "/*DATA*/" {
+            for (number, piece) in data.split('<').enumerate() {
+                page += if number == 0 { "" } else { "\\u003c" };
+                page += piece;
+            }
+        }
+        from = at + mark.len();
     }
-    page
+    page + &PAGE[from..]
 }

@@ -456,7 +456,11 @@ mod unix {
             let folder = tempfile::tempdir().unwrap();
             let path = folder.path();
             let sound = model("f16", 300);
-            let text = if ["check", "reduce"].contains(&arguments[0]) { sound.replacen("\"Const\"", "\"Cnst\"", 1) } else { sound };
+            let text = if ["check", "reduce"].contains(&arguments[0]) {
+                sound.replacen("\"Const\"", "\"Cnst\"", 1)
+            } else {
+                sound
+            };
             let read = [text.into_bytes(), vec![0x3f; 3 << 20]];
             fs::write(path.join("in.xml"), &read[0]).unwrap();
             fs::write(path.join("in.bin"), &read[1]).unwrap();

@@ -23,7 +23,7 @@ pub struct Document<'a> {
     file: &'a str,
     #[serde(flatten)]
     count: Count,
-    diagnostics: Vec<Entry<'a>>,
+    diagnostics: Entries<'a>,
 }
 
 impl<'a> Document<'a> {
@@ -33,10 +33,23 @@ impl<'a> Document<'a> {
     }
 
     /// With fixes in the words of an audience.
-    pub fn with(diagnostics: &'a Diagnostics, voice: Voice<'_>) -> Self {
-        let lines = Lines::new(diagnostics.source.clone());
-        let diagnostics_of_file = diagnostics.list.iter().map(|it| Entry::new(&lines, it, voice)).collect();
-        Self { file: &diagnostics.file, count: Count::of(diagnostics), diagnostics: diagnostics_of_file }
+    pub fn with(diagnostics: &'a Diagnostics, voice: Voice<'a>) -> Self {
+        let entries = Entries { lines: Lines::new(diagnostics.source.clone()), list: &diagnostics.list, voice };
+        Self { file: &diagnostics.file, count: Count::of(diagnostics), diagnostics: entries }
+    }
+}
+
+/// The findings, each of which is put into words only while it is written.
+#[derive(Debug)]
+struct Entries<'a> {
+    lines: Lines,
+    list: &'a [Diagnostic],
+    voice: Voice<'a>,
+}
+
+impl Serialize for Entries<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.list.iter().map(|it| Entry::new(&self.lines, it, self.voice)))
     }
 }
 

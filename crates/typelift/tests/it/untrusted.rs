@@ -57,7 +57,10 @@ fn names_are_exchanged_at_once() {
     let mut model = Model::from_text("a = Parameter : f32[2]\nb = Abs(a)\nc = Exp(b)\nr = Result(c)\n").unwrap();
     model.edit(|graph| graph.rename_all([("a", "b"), ("b", "c"), ("c", "a")])).unwrap();
     let kept = model.clone();
-    assert_eq!(model.to_string(), "0 b = Parameter : f32[2]\n1 c = Abs(0) : f32[2]\n2 a = Exp(1) : f32[2]\n3 r = Result(2)\n");
+    assert_eq!(
+        model.to_string(),
+        "0 b = Parameter : f32[2]\n1 c = Abs(0) : f32[2]\n2 a = Exp(1) : f32[2]\n3 r = Result(2)\n"
+    );
     assert!(model.edit(|graph| graph.rename_all([("a", "z"), ("none", "y")])).is_err());
     assert!(model.edit(|graph| graph.rename_all([("a", "z"), ("b", "")])).is_err());
     assert_eq!(model.to_string(), kept.to_string());
