@@ -198,6 +198,14 @@ codes! {
     NotQuantized "not-quantized" Warning;
     /// Text is computed on the CPU only.
     StringOnDevice "string-on-device" Error;
+    /// The mask of an attention is boolean, which older releases of a device refuse.
+    BooleanMask "boolean-mask" Error;
+    /// Values of f64 are beyond the largest f32, in which a device computes them.
+    BeyondF32 "beyond-f32" Warning;
+    /// An operation in bf16 fails on a device.
+    Bf16OnGpu "bf16-on-gpu" Warning;
+    /// Weights of four bits have a form that a device does not support.
+    AsymmetricInt4 "asymmetric-int4" Warning;
     /// The promotion cannot be decided before run time, so the operation stays.
     UndecidedPromotion "undecided-promotion" Warning;
 
@@ -248,6 +256,10 @@ codes! {
     LegacyTypes "legacy-types" Note;
     /// Integers that are known do not fit into 32 bits, in which OpenVINO's CPU plugin computes i64.
     BeyondI32 "beyond-i32" Note;
+    /// Integers are computed as f32, which does not represent all of them.
+    IntegerThroughFloat "integer-through-float" Note;
+    /// A device stores keys and values of attention in 8 bits.
+    CacheU8 "cache-u8" Note;
 }
 
 impl Serialize for Code {

@@ -76,6 +76,12 @@ impl Release {
     /// tag in these bytes, and more text after them.
     pub const WITH_ANY_OPENING: Self = Self::new(2024, 5);
 
+    /// The first release whose CPU plugin takes boolean masks of attention with open lengths in models without state.
+    pub(crate) const WITH_BOOLEAN_MASKS: Self = Self::new(2024, 0);
+
+    /// The last release whose CPU plugin refuses such masks in stateful models.
+    pub(crate) const WITHOUT_STATEFUL_MASKS: Self = Self::new(2024, 6);
+
     /// Returns the first release that reads an element type.
     #[must_use]
     pub fn of_element_type(element_type: ElementType) -> Self {

@@ -140,7 +140,7 @@ impl Checking {
         }
         if let Some(device) = self.device {
             found.retain(|it| it.code != Code::BeyondI32);
-            found.extend(check_device(model, device));
+            found.extend(check_device(model, device, self.target));
         }
         for it in found.iter_mut().filter(|it| it.code == Code::MissingWeights) {
             match &self.weights {

@@ -1,0 +1,204 @@
+//! Facts about a device that decide what becomes of a model on it. Each finding states its ground: a measurement, OpenVINO's
+//! documentation, or a report.
+//!
+//! Nothing is said about speed, memory or kernels, because they depend on the machine.
+
+mod attention;
+mod integers;
+mod shapes;
+mod types;
+mod weights;
+
+use std::str::FromStr;
+
+use typelift_promote::ElementType;
+
+use super::check_precision;
+use crate::base::hash::HashMap;
+use crate::findings::{Code, Diagnostic, LayerRef};
+use crate::model::graph::{Graph, Layer, LayerId, Model, Place};
+use crate::ops::{self, LayerKind, Release};
+use crate::text::xml;
+
+/// A device of OpenVINO.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Device {
+    /// The CPU plugin on x86-64.
+    Cpu,
+    /// The GPU plugin.
+    Gpu,
+    /// The NPU plugin.
+    Npu,
+}
+
+impl FromStr for Device {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "cpu" => Ok(Self::Cpu),
+            "gpu" => Ok(Self::Gpu),
+            "npu" => Ok(Self::Npu),
+            _ => Err("expected cpu, gpu or npu".to_owned()),
+        }
+    }
+}
+
+const MEASURED: &str = "measured with OpenVINO 2026.4.1 on x86-64";
+
+/// Limit on the further layers that a finding names.
+const SHOWN: usize = 8;
+
+/// Constants with fewer values are settings or scales.
+const FEW: u64 = 64;
+
+/// Returns the findings of an [inferred](crate::infer()) model that hold on a device. Some hold only on older releases than
+/// `target`.
+pub(crate) fn check_device(model: &Model, device: Device, target: Option<Release>) -> Vec<Diagnostic> {
+    let mut found = Vec::new();
+    for (place, graph) in model.walk() {
+        let view = View::new(model, place, graph, device);
+        view.ranks(&mut found);
+        view.tensors(&mut found);
+        match device {
+            Device::Cpu => {
+                view.operations(&mut found);
+                view.beyond_f32(&mut found);
+                view.weights(&mut found);
+                view.integers_through_floats(&mut found);
+                view.masks(target, &mut found);
+                view.caches(&mut found);
+            }
+            Device::Gpu => view.bf16(&mut found),
+            Device::Npu => {
+                view.open_dims(&mut found);
+                view.asymmetric_weights(&mut found);
+            }
+        }
+    }
+    let (precision, ground) = match device {
+        Device::Cpu => (ElementType::I32, MEASURED),
+        Device::Gpu => (
+            ElementType::F16,
+            "a GPU computes in f16 unless a hint says otherwise; OpenVINO's documentation: GPU device",
+        ),
+        Device::Npu => (ElementType::F16, "an NPU computes in f16; OpenVINO's documentation: NPU device"),
+    };
+    found.extend(check_precision(model, precision).into_iter().map(|found| found.note(ground)));
+    found
+}
+
+/// A graph of a model, with the constants that its layers compute from.
+struct View<'a> {
+    model: &'a Model,
+    place: Place,
+    graph: &'a Graph,
+    device: Device,
+    order: Vec<LayerId>,
+    /// For each layer that is computed from constants alone the size of the largest of them, and the layer before it on the path.
+    largest: HashMap<LayerId, (u64, Option<LayerId>)>,
+    has_fake_quantize: bool,
+}
+
+/// Weights and the layers from the constant that stores them to the layer that uses them.
+struct Path<'a> {
+    constant: &'a Layer,
+    stored: ElementType,
+    /// The layers between, the first one next to the constant.
+    steps: Vec<&'a Layer>,
+}
+
+impl<'a> View<'a> {
+    fn new(model: &'a Model, place: Place, graph: &'a Graph, device: Device) -> Self {
+        let order = graph.topological_order().unwrap_or_default();
+        let mut largest: HashMap<LayerId, (u64, Option<LayerId>)> = HashMap::default();
+        for layer in order.iter().filter_map(|&id| graph.layer(id)) {
+            if ops::is_constant(layer) {
+                largest.insert(layer.id(), (count(layer), None));
+                continue;
+            }
+            let sources: Vec<_> =
+                graph.producers(layer.id()).into_iter().flatten().map(|output| output.layer).collect();
+            let known: Option<Vec<_>> = sources.iter().map(|id| Some((largest.get(id)?.0, *id))).collect();
+            let is_end = ops::is_own(layer) || ops::kind(layer) == LayerKind::ReadValue;
+            if let Some((size, before)) =
+                known.filter(|_| !is_end).and_then(|known| known.into_iter().rev().max_by_key(|it| it.0))
+            {
+                largest.insert(layer.id(), (size, Some(before)));
+            }
+        }
+        let has_fake_quantize = graph.unordered().any(|layer| name(layer) == "FakeQuantize");
+        Self { model, place, graph, device, order, largest, has_fake_quantize }
+    }
+
+    fn layers(&self) -> impl Iterator<Item = &'a Layer> {
+        self.order.iter().filter_map(|&id| self.graph.layer(id))
+    }
+
+    /// True for layers that a plugin computes in each inference.
+    fn is_computed(&self, layer: &Layer) -> bool {
+        !self.largest.contains_key(&layer.id())
+    }
+
+    fn finding(
+        &self,
+        code: Code,
+        layer: &Layer,
+        message: String,
+        label: impl Into<String>,
+        ground: &str,
+    ) -> Diagnostic {
+        let span = xml::locate(self.model.source(), layer.span().unwrap_or_default(), "layer", "name");
+        let finding = Diagnostic::new(code, message).at(span, label).note(ground);
+        Diagnostic { layer: Some(LayerRef::of(&self.place, layer)), ..finding }
+    }
+
+    fn name(&self) -> &'static str {
+        match self.device {
+            Device::Cpu => "CPU",
+            Device::Gpu => "GPU",
+            Device::Npu => "NPU",
+        }
+    }
+
+    /// Returns the path from the largest constant that a layer is computed from, if it is computed from constants alone.
+    fn path(&self, from: LayerId) -> Option<Path<'a>> {
+        let mut steps = Vec::new();
+        let mut at = from;
+        while let Some(before) = self.largest.get(&at)?.1 {
+            steps.push(self.graph.layer(at)?);
+            at = before;
+        }
+        steps.reverse();
+        let constant = self.graph.layer(at).filter(|layer| count(layer) >= FEW)?;
+        Some(Path { constant, stored: constant.outputs().first()?.element_type(), steps })
+    }
+}
+
+fn name(layer: &Layer) -> &'static str {
+    layer.operation().map_or("", |operation| operation.name())
+}
+
+/// The number of values of a constant.
+fn count(layer: &Layer) -> u64 {
+    layer.outputs().first().and_then(|port| port.shape().element_count()).unwrap_or(0)
+}
+
+/// True for the types of codes.
+fn is_code(ty: ElementType) -> bool {
+    ty.bits() <= 8 && !matches!(ty, ElementType::Boolean | ElementType::F8E8M0 | ElementType::Dynamic)
+}
+
+/// Returns a finding with a note that names further layers for which it holds.
+fn and_others<'a>(found: Diagnostic, others: impl Iterator<Item = &'a Layer>) -> Diagnostic {
+    let names: Vec<_> = others.map(|layer| format!("`{}`", layer.name())).collect();
+    match names.len() {
+        0 => found,
+        count => {
+            let shown = names.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join(", ");
+            let rest = if count > SHOWN { ", …" } else { "" };
+            found.note(format!("{count} more: {shown}{rest}"))
+        }
+    }
+}

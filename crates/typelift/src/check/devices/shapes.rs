@@ -1,0 +1,55 @@
+//! Ranks and lengths that a device needs to know.
+
+use super::{Device, View};
+use crate::findings::{Code, Diagnostic};
+use crate::model::graph::{Layer, OutputPort};
+use crate::ops::{self, LayerKind};
+
+impl<'a> View<'a> {
+    /// Refuses a tensor of unknown rank, the first one only: others follow from it.
+    pub(super) fn ranks(&self, found: &mut Vec<Diagnostic>) {
+        let is_open = |layer: &&Layer| layer.outputs().iter().any(|port| port.shape().rank().is_none());
+        let Some(layer) = self.layers().filter(|layer| self.is_computed(layer)).find(is_open) else { return };
+        let ground = match self.device {
+            Device::Cpu => {
+                "OpenVINO's documentation: CPU device; measured with OpenVINO 2026.4.1; reported: openvino#25051"
+            }
+            Device::Gpu => "OpenVINO's documentation: GPU device",
+            Device::Npu => "reported: openvino#26907",
+        };
+        let message = format!("`{}` gives a tensor of unknown rank, which no device computes", layer.name());
+        let finding = self.finding(Code::OpenRank, layer, message, "rank is not known", ground);
+        found.push(finding.help("set the shapes of the inputs, or give a Squeeze its axes"));
+    }
+
+    /// Refuses tensors that have no largest size: the inputs, and the first layer that loses a bound.
+    pub(super) fn open_dims(&self, found: &mut Vec<Diagnostic>) {
+        const GROUND: &str = "reported: openvino#32466, openvino#34617, open_model_zoo#4047";
+        let is_open =
+            |port: &OutputPort| port.shape().dims().is_some_and(|dims| dims.iter().any(|dim| dim.upper().is_none()));
+        let opens = |layer: &&Layer| layer.outputs().iter().any(is_open);
+        let is_source = |layer: &Layer| matches!(ops::kind(layer), LayerKind::Parameter | LayerKind::ReadValue);
+        let mut sources = self.layers().filter(|layer| is_source(layer)).filter(opens);
+        let report = |layer: &'a Layer, message: String| {
+            let shape = layer.outputs().first().map(ToString::to_string).unwrap_or_default();
+            let finding = self.finding(Code::OpenDim, layer, message, shape, GROUND);
+            finding.help("set the shapes of the inputs, each length a number or a range such as 1..64")
+        };
+        if let (Some(first), true) = (sources.next(), self.place.is_model()) {
+            let tensor = first.outputs().first().map(ToString::to_string).unwrap_or_default();
+            let others: Vec<_> = sources.map(|layer| format!("`{}`", layer.name())).collect();
+            let others = if others.is_empty() { String::new() } else { format!(", as do {}", others.join(", ")) };
+            let message =
+                format!("`{}` is {tensor} and needs an upper bound for each length on an NPU{others}", first.name());
+            found.push(report(first, message));
+            return;
+        }
+        let is_bounded = |layer: &&Layer| self.graph.tensors(layer.id()).iter().all(|port| !is_open(port));
+        let mut losing = self.layers().filter(|layer| self.is_computed(layer) && !is_source(layer)).filter(opens);
+        if let Some(layer) = losing.find(is_bounded) {
+            let message =
+                format!("`{}` gives a tensor without an upper bound, which an NPU needs for each length", layer.name());
+            found.push(report(layer, message));
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! Element types and operations that a device does not compute.
+
+use typelift_promote::{ElementType, Kind};
+
+use super::{Device, MEASURED, View, and_others, name};
+use crate::findings::{Code, Diagnostic};
+use crate::model::graph::{Layer, OutputPort};
+use crate::ops;
+use crate::ops::values::conversion::Stored;
+
+/// Operations that the CPU plugin computes element by element, and for which it has no code in types of few bits.
+const ELEMENTWISE: [&str; 18] = [
+    "Add",
+    "Subtract",
+    "Multiply",
+    "Divide",
+    "Power",
+    "Maximum",
+    "Minimum",
+    "SquaredDifference",
+    "Select",
+    "Equal",
+    "NotEqual",
+    "Less",
+    "LessEqual",
+    "Greater",
+    "GreaterEqual",
+    "Abs",
+    "Relu",
+    "Negative",
+];
+
+impl<'a> View<'a> {
+    /// Refuses element types that the device does not compute with.
+    pub(super) fn tensors(&self, found: &mut Vec<Diagnostic>) {
+        const BITS: [ElementType; 3] = [ElementType::U1, ElementType::U3, ElementType::U6];
+        for layer in self.layers().filter(|layer| self.is_computed(layer) && !layer.outputs().is_empty()) {
+            let has = |types: &[ElementType]| {
+                let mut types = layer.outputs().iter().map(OutputPort::element_type).filter(|ty| types.contains(ty));
+                types.next()
+            };
+            let (refused, code, ground) = match self.device {
+                Device::Cpu => (has(&BITS).or_else(|| self.uncomputed(layer)), Code::TypeRefused, MEASURED),
+                Device::Gpu => (has(&[ElementType::String]), Code::StringOnDevice, "reported: openvino_tokenizers#131"),
+                Device::Npu => match has(&[ElementType::U1]) {
+                    Some(ty) => (Some(ty), Code::TypeRefused, "reported: openvino#27626"),
+                    None => (has(&[ElementType::String]), Code::StringOnDevice, "reported: openvino_tokenizers#131"),
+                },
+            };
+            if let Some(ty) = refused {
+                let message =
+                    format!("`{}` gives {ty}, which the {} plugin does not compute with", layer.name(), self.name());
+                let finding = self.finding(code, layer, message, format!("{ty}"), ground);
+                found.push(finding.help(match code {
+                    Code::StringOnDevice => "run this part of the model on the CPU",
+                    _ if BITS.contains(&ty) => "store and compute it as u8",
+                    _ => "convert it to a wider type before it is computed with",
+                }));
+            }
+        }
+    }
+
+    /// Refuses operations with element types that the CPU plugin has no kernel for.
+    pub(super) fn operations(&self, found: &mut Vec<Diagnostic>) {
+        for layer in self.layers().filter(|layer| self.is_computed(layer)) {
+            let Some(ty) = layer.outputs().first().map(OutputPort::element_type) else { continue };
+            let is_refused = match name(layer) {
+                "NormalizeL2" => ty.is_integer(),
+                "OneHot" => [ElementType::I8, ElementType::U8, ElementType::Boolean].contains(&ty),
+                "Negative" => ty.kind() == Kind::Unsigned,
+                _ => false,
+            };
+            if is_refused {
+                let operation = name(layer);
+                let message = format!("the CPU plugin has no {operation} of {ty}, as in `{}`", layer.name());
+                let finding = self.finding(Code::OperationType, layer, message, format!("{ty}"), MEASURED);
+                found.push(finding.help("compute it in a wider type, between two Converts"));
+            }
+        }
+    }
+
+    /// Returns a type of few bits with which the CPU plugin does not compute a layer.
+    fn uncomputed(&self, layer: &Layer) -> Option<ElementType> {
+        use ElementType::{F4E2M1, F8E4M3, F8E5M2, F8E8M0, Nf4, U2};
+        let coded = [Nf4, F4E2M1, F8E4M3, F8E5M2, F8E8M0, U2];
+        if !ELEMENTWISE.contains(&name(layer)) {
+            return None;
+        }
+        let tensors = self.graph.tensors(layer.id());
+        let mut types = tensors.iter().map(|port| port.element_type());
+        types.find(|ty| coded.contains(ty))
+    }
+
+    /// Warns of f64 values that f32, in which the CPU plugin computes f64, does not hold.
+    pub(super) fn beyond_f32(&self, found: &mut Vec<Diagnostic>) {
+        let is_f64 = |layer: &&Layer| {
+            ops::is_constant(layer) && layer.outputs().iter().any(|port| port.element_type() == ElementType::F64)
+        };
+        for layer in self.layers().filter(is_f64) {
+            let is_beyond = |value: f64| value.is_finite() && value.abs() > f64::from(f32::MAX);
+            let value = Stored::of(layer).and_then(|stored| stored.find(self.model.weights(), is_beyond));
+            if let Some(value) = value {
+                let message = format!("`{}` holds {value:e}, and the CPU plugin computes f64 as f32", layer.name());
+                let label = format!("the largest f32 is {:e}", f32::MAX);
+                let finding = self.finding(Code::BeyondF32, layer, message, label, MEASURED);
+                found.push(finding.help("use numbers that f32 holds: the plugin replaces this one by the largest f32"));
+            }
+        }
+    }
+
+    /// Warns of operations in bf16 that fail on a GPU.
+    pub(super) fn bf16(&self, found: &mut Vec<Diagnostic>) {
+        const GROUND: &str = "reported: openvino#34714, fixed in part by openvino#36069 and openvino#37119";
+        let is_bf16 = |layer: &&Layer| {
+            ["Slice", "VariadicSplit", "Tile"].contains(&name(layer))
+                && layer.outputs().iter().any(|port| port.element_type() == ElementType::Bf16)
+        };
+        let mut layers = self.layers().filter(|layer| self.is_computed(layer)).filter(is_bf16);
+        let Some(first) = layers.next() else { return };
+        let message =
+            format!("`{}` is a {} of bf16, which fails on some releases of the GPU plugin", first.name(), name(first));
+        let finding = self.finding(Code::Bf16OnGpu, first, message, "bf16", GROUND);
+        found.push(and_others(finding, layers).help("convert bf16 to f16"));
+    }
+}

@@ -1,0 +1,201 @@
+//! Weights of few bits, which a plugin computes with or unfolds to floats.
+
+use typelift_promote::ElementType;
+
+use super::{FEW, MEASURED, Path, View, and_others, count, is_code, name};
+use crate::base::hash::HashSet;
+use crate::edit::precision_marks::Marks;
+use crate::findings::{Code, Diagnostic, grouped};
+use crate::model::graph::Layer;
+use crate::model::weights::byte_size;
+use crate::ops::{self, LayerKind};
+use crate::precision::schemes::{self, Sharing};
+
+impl<'a> View<'a> {
+    /// Looks at the weights of each layer.
+    pub(super) fn weights(&self, found: &mut Vec<Diagnostic>) {
+        let mut known = HashSet::default();
+        for layer in self.layers().filter(|layer| self.is_computed(layer)) {
+            for (port, producer) in self.graph.producers(layer.id()).into_iter().enumerate() {
+                let Some(path) = producer.and_then(|output| self.path(output.layer)) else { continue };
+                if is_code(path.stored) && known.insert((path.constant.id(), layer.id())) {
+                    found.extend(self.unfolded(layer, port, &path));
+                    found.extend(self.scale_along_columns(layer, port, &path));
+                }
+                found.extend(self.unmarked(layer, port, &path));
+            }
+            found.extend(self.not_quantized(layer));
+        }
+    }
+
+    /// Warns of weights of few bits that the CPU plugin converts to floats when it compiles the model.
+    fn unfolded(&self, layer: &'a Layer, port: usize, path: &Path<'a>) -> Option<Diagnostic> {
+        let reason = self.reason_to_unfold(layer, port, path)?;
+        let values = count(path.constant);
+        let size =
+            |ty| byte_size(ty, values).and_then(|size| u64::try_from(size).ok()).map_or_else(String::new, grouped);
+        let (before, after) = (size(path.stored), size(ElementType::F32));
+        let message = format!(
+            "the CPU plugin unfolds `{}` to f32: {before} bytes become {after}, for `{}`",
+            path.constant.name(),
+            layer.name()
+        );
+        let finding = self.finding(Code::WeightsUnfold, path.constant, message, reason, MEASURED);
+        Some(finding.help(
+            "weights of a MatMul are kept as input 1: Convert, then Subtract of a zero point, then Multiply by a scale",
+        ))
+    }
+
+    /// The reason for which weights are unfolded; `None` if they are kept, or if that is not known.
+    fn reason_to_unfold(&self, layer: &Layer, port: usize, path: &Path<'_>) -> Option<String> {
+        let ty = path.stored;
+        let is_byte = matches!(ty, ElementType::U8 | ElementType::I8);
+        let first = path.steps.first().filter(|layer| ops::kind(layer) == LayerKind::Convert)?;
+        if first.outputs().first()?.element_type() == ElementType::Bf16 {
+            return None;
+        }
+        match name(layer) {
+            "MatMul" if port == 0 => Some("weights are the first input of a MatMul".to_owned()),
+            "MatMul" => {
+                use ElementType::{F4E2M1, I4, I8, Nf4, U2, U4, U8};
+                let dims = self.graph.output(self.graph.producer(layer.id().input(port))?)?.shape().to_static()?;
+                if dims.iter().rev().skip(2).any(|&dim| dim != 1) {
+                    return Some("weights have a batch of their own".to_owned());
+                }
+                if ![U8, I8, U4, I4, U2, Nf4, F4E2M1].contains(&ty) {
+                    return Some(format!("no kernel takes weights of {ty}"));
+                }
+                broken_pattern(&path.steps)
+            }
+            "Gather" if port == 0 && broken_pattern(&path.steps).is_none() => match ty {
+                ElementType::U4 | ElementType::I4 => None,
+                _ if is_byte => self.has_fake_quantize.then(|| "the model has FakeQuantize layers".to_owned()),
+                _ => Some(format!("no kernel gathers from {ty}")),
+            },
+            "Convolution" | "GroupConvolution" | "ConvolutionBackpropData" | "GroupConvolutionBackpropData"
+                if port == 1 =>
+            {
+                // Convolutions of 1×1 can become matrix multiplications.
+                let dims = path.constant.outputs().first()?.shape().to_static()?;
+                let is_point = dims.iter().skip(2).all(|&dim| dim == 1);
+                let data = self.graph.producer(layer.id().input(0)).and_then(|output| self.graph.layer(output.layer));
+                let is_quantized = is_byte && data.is_some_and(|data| name(data) == "FakeQuantize");
+                (!is_point && !is_quantized).then(|| "convolutions take floats".to_owned())
+            }
+            operation @ ("Einsum" | "LSTMSequence" | "LSTMCell" | "GRUSequence" | "GRUCell" | "RNNSequence"
+            | "RNNCell") => Some(format!("{operation} takes floats")),
+            _ => None,
+        }
+    }
+
+    /// Refuses scales along the axis that a MatMul sums over: results are wrong, or the process ends.
+    fn scale_along_columns(&self, layer: &'a Layer, port: usize, path: &Path<'a>) -> Option<Diagnostic> {
+        let is_transposed = layer.attribute("transpose_b").is_some_and(|value| ["true", "1"].contains(&value.trim()));
+        let is_grouped = path.steps.iter().any(|step| name(step) == "Reshape");
+        if name(layer) != "MatMul" || port != 1 || !is_transposed || is_grouped {
+            return None;
+        }
+        let multiply = path.steps.iter().find(|step| name(step) == "Multiply")?;
+        let tensors = self.graph.tensors(multiply.id());
+        let whole = multiply.outputs().first()?.shape().to_static()?;
+        let scale = tensors
+            .iter()
+            .filter_map(|port| port.shape().to_static())
+            .min_by_key(|dims| dims.iter().product::<i64>())?;
+        let columns = scale.last().copied().unwrap_or(1);
+        if columns == 1 || whole.len() != 2 || whole.last() != Some(&columns) {
+            return None;
+        }
+        let message = format!(
+            "`{}` has a scale for each of {columns} columns, over which `{}` sums",
+            path.constant.name(),
+            layer.name()
+        );
+        let ground = "measured on x86-64: OpenVINO 2025.2 to 2026.4.1 computes wrong numbers with 4 bits or dies, and with 8 bits dies in bf16";
+        let finding = self.finding(Code::ScaleAlongColumns, multiply, message, "scale along columns", ground);
+        Some(finding.help("give the codes and the scale a dimension of 1 for groups, with a Reshape after the product"))
+    }
+
+    /// Warns of 16-bit weights behind a Convert that lacks the mark with which plugins keep them.
+    fn unmarked(&self, layer: &'a Layer, port: usize, path: &Path<'a>) -> Option<Diagnostic> {
+        let is_half = [ElementType::F16, ElementType::Bf16].contains(&path.stored);
+        let takes_weights = port == 1 && matches!(name(layer), "MatMul" | "Convolution" | "GroupConvolution");
+        let [convert] = path.steps[..] else { return None };
+        let is_marked = || Marks::of(convert, self.model.version()).is_decompression();
+        if !is_half || !takes_weights || ops::kind(convert) != LayerKind::Convert || is_marked() {
+            return None;
+        }
+        let message = format!(
+            "the CPU plugin unfolds `{}` to f32, because the Convert after it has no decompression mark",
+            path.constant.name()
+        );
+        let finding = self.finding(Code::WeightsUnmarked, convert, message, "no decompression mark", MEASURED);
+        Some(finding.help("mark the Convert"))
+    }
+
+    /// Warns of a FakeQuantize that does not make a layer run in 8 bits.
+    fn not_quantized(&self, layer: &'a Layer) -> Option<Diagnostic> {
+        if !matches!(name(layer), "MatMul" | "Convolution" | "GroupConvolution") {
+            return None;
+        }
+        let from = |input| self.graph.layer(self.graph.producer(layer.id().input(input))?.layer);
+        let levels = |layer: &Layer| layer.attribute("levels").and_then(|levels| levels.trim().parse::<u64>().ok());
+        let quantized = |layer: &&Layer| name(layer) == "FakeQuantize";
+        let data = from(0).filter(quantized).and_then(levels);
+        let (weights, source) = (self.path(from(1)?.id())?, from(1)?);
+        let folded = Some(source).filter(quantized).and_then(levels);
+        let has_codes = is_code(weights.stored);
+        let reason = match (data, folded) {
+            (Some(levels), _) if ![16, 255, 256].contains(&levels) => format!("its data have {levels} levels"),
+            (Some(_), None) if !has_codes => "only its data are quantized".to_owned(),
+            (None, Some(_)) => "only its weights are quantized".to_owned(),
+            (Some(_), Some(levels)) if ![255, 256].contains(&levels) => format!("its weights have {levels} levels"),
+            _ => return None,
+        };
+        let message = format!("`{}` is not computed in 8 bits on a CPU: {reason}", layer.name());
+        Some(self.finding(Code::NotQuantized, layer, message, "computed in floats", MEASURED))
+    }
+
+    /// Warns of 4-bit weights in other forms than those that are documented for an NPU.
+    pub(super) fn asymmetric_weights(&self, found: &mut Vec<Diagnostic>) {
+        const GROUND: &str = "OpenVINO's documentation: GenAI on NPU; reported: openvino#34450";
+        let reason = |scheme: &schemes::Scheme| match scheme.sharing {
+            _ if !scheme.element_type.is_integer() || scheme.element_type.bits() != 4 => None,
+            _ if scheme.has_zero_point => Some("asymmetric".to_owned()),
+            _ if scheme.element_type == ElementType::U4 => Some("stored as u4".to_owned()),
+            Sharing::Group(size) if size != 128 => Some(format!("in groups of {size}")),
+            _ => None,
+        };
+        let quantized = schemes::find(self.graph, self.model.weights());
+        let weights =
+            quantized.iter().filter(|weights| self.graph.layer(weights.codes).is_some_and(|codes| count(codes) >= FEW));
+        let mut odd = weights.filter_map(|weights| Some((self.graph.layer(weights.codes)?, reason(&weights.scheme)?)));
+        let Some((first, reason)) = odd.next() else { return };
+        let message =
+            format!("`{}` is {reason}, and an NPU takes symmetric int4 in groups of 128 or whole rows", first.name());
+        let finding = self.finding(Code::AsymmetricInt4, first, message, reason, GROUND);
+        let finding = and_others(finding, odd.map(|(layer, _)| layer));
+        found.push(finding.help("quantize the float model to int4_sym with a group size of 128 or -1"));
+    }
+}
+
+/// The reason for which the layers after codes are not what the CPU plugin keeps compressed: a Convert, a Subtract, a Multiply,
+/// and then a Reshape, a Transpose or a Convert.
+fn broken_pattern(steps: &[&Layer]) -> Option<String> {
+    let (mut is_scaled, mut is_converted) = (false, false);
+    for step in &steps[1..] {
+        match name(step) {
+            "Subtract" if is_scaled => return Some("the zero point is taken away after the scale".to_owned()),
+            "Subtract" => {}
+            "Add" if !is_scaled => return Some("the zero point is added rather than taken away".to_owned()),
+            "Divide" => return Some("it is divided by the scale".to_owned()),
+            "Multiply" => is_scaled = true,
+            "Convert" if is_scaled => is_converted = true,
+            "Reshape" if is_converted => return Some("a Convert lies between the scale and a Reshape".to_owned()),
+            "Reshape" | "Transpose" | "Unsqueeze" | "Squeeze" => {}
+            // Nothing was measured about other layers.
+            _ => return None,
+        }
+    }
+    (!is_scaled).then(|| "it has no scale".to_owned())
+}
