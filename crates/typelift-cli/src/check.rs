@@ -1,5 +1,6 @@
 //! `typelift check`: reports the errors and lints of a model.
 
+use std::cmp::Reverse;
 use std::io;
 use std::str::FromStr;
 use std::sync::{Arc, LazyLock};
@@ -20,6 +21,7 @@ use crate::fit;
 use crate::gate::Form;
 use crate::input::{Input, Loaded};
 use crate::output::{OutputArgs, Target};
+use crate::ran::RanArgs;
 use crate::render::{self, Show};
 use crate::status::Status;
 use crate::terminal::{self, Page, Terminal};
@@ -38,6 +40,7 @@ use crate::verify::{BeforeWriting, Verdict};
   typelift check models --deny warnings
   typelift check --target 2023.3 model.xml
   typelift check --for f16 model.xml
+  typelift check --ran exec.xml --deny ran-unfolded model.xml
   typelift check --deny stale-port,unreachable-layer --allow unaligned-constant model.xml
   typelift check --fix --diff model.xml
   typelift check --fix model.xml -o fixed.xml
@@ -69,6 +72,8 @@ pub(crate) struct Args {
     /// Print the changes of --fix as a unified diff, and write nothing
     #[arg(long, requires = "fix")]
     diff: bool,
+    #[command(flatten)]
+    ran: RanArgs,
     #[command(flatten)]
     before: BeforeWriting,
     #[command(flatten)]
@@ -212,6 +217,7 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
     }
     let writes = args.fix && !args.diff;
     let batch = args.inputs.find(writes.then_some(&args.output), None, &[])?;
+    args.ran.check(batch.single().is_some())?;
     let frame = if args.keeps_stdout() { LINES } else { args.format.frame(batch.single().is_some())? };
     let outcomes = batch.each(&frame, terminal, |input, page| args.check(input, page))?;
     if batch.single().is_none() {
@@ -240,6 +246,10 @@ impl Args {
             self.checking(input).check_read(model.take(), std::mem::take(&mut diagnostics.list), before.clone());
         let Checked { findings, text, fixed, is_unfinished, .. } = checked;
         (*model, diagnostics.source, diagnostics.list) = (checked.model, text, findings);
+        if let Some(model) = model {
+            diagnostics.list.extend(self.ran.findings(model)?);
+            diagnostics.list.sort_by_key(|found| Reverse(found.severity));
+        }
         diagnostics.list.retain(|diagnostic| !self.allow.iter().any(|kinds| kinds.include(diagnostic)));
         let voice = Voice::Shell(input.as_argument());
         let denied = |diagnostic: &Diagnostic| self.deny.iter().any(|kinds| kinds.include(diagnostic));

@@ -5,10 +5,10 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use anstyle::Style;
-use typelift::Model;
 use typelift::execution::{Became, Execution, Ran, StoredWeights};
 use typelift::findings::{Voice, grouped, reason};
 use typelift::promote::ElementType;
+use typelift::{Diagnostic, Model};
 
 use crate::columns::{Columns, Side};
 use crate::failure::Failure;
@@ -29,8 +29,33 @@ pub(crate) struct RanArgs {
     pub(crate) ran: Vec<PathBuf>,
 }
 
+impl RanArgs {
+    /// Refuses execution graphs for several models, because each belongs to one.
+    pub(crate) fn check(&self, is_single: bool) -> Result<(), Failure> {
+        if is_single || self.ran.is_empty() {
+            return Ok(());
+        }
+        Err(Failure::new("an execution graph belongs to one model, and several are given").help("name one model"))
+    }
+
+    /// Reads the execution graphs and matches them with their model.
+    pub(crate) fn read(&self, model: &Model) -> Result<Vec<Ran>, Failure> {
+        self.ran.iter().map(|path| read(model, path)).collect()
+    }
+
+    /// Returns the findings about all runs. If there are several, each finding names its file.
+    pub(crate) fn findings(&self, model: &Model) -> Result<Vec<Diagnostic>, Failure> {
+        let of_run = |(path, run): (&PathBuf, Ran)| {
+            let found = run.findings(model).into_iter();
+            let note = format!("in `{}`", path.display());
+            found.map(|found| if self.ran.len() > 1 { found.note(&note) } else { found }).collect::<Vec<_>>()
+        };
+        Ok(self.ran.iter().zip(self.read(model)?).flat_map(of_run).collect())
+    }
+}
+
 /// Reads an execution graph and matches it with its model.
-pub(crate) fn read(model: &Model, path: &Path) -> Result<Ran, Failure> {
+fn read(model: &Model, path: &Path) -> Result<Ran, Failure> {
     let source = std::fs::read_to_string(path);
     let source =
         source.map_err(|error| Failure::new(format!("cannot read `{}`: {}", path.display(), reason(&error))))?;

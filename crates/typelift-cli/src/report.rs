@@ -148,7 +148,8 @@ pub fn page(
     found: &[Diagnostic],
     most_bytes: Option<usize>,
 ) -> Result<String, ReportError> {
-    Ok(view::draw(model, file.unwrap_or(Path::new("-")), before, found, most_bytes)?)
+    let extras = view::Extras { before, most_bytes, ..Default::default() };
+    Ok(view::draw(model, file.unwrap_or(Path::new("-")), found, extras)?)
 }
 
 /// Returns the layers of an inferred model, as `show` prints them for scripts.

@@ -63,6 +63,7 @@ struct Document<'a> {
 pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failure> {
     terminal.answers_in_json = args.format == Format::Json;
     let batch = args.inputs.find(None, None, &[])?;
+    args.ran.check(batch.single().is_some())?;
     let frame = match (args.format, batch.single()) {
         (Format::Json, None) => ARRAY,
         _ => PARAGRAPHS,
@@ -85,7 +86,7 @@ impl Args {
         match (self.format, &loaded.model) {
             (_, Some(model)) => {
                 let (stats, map) = (typelift::stats(model), PrecisionMap::new(model, &loaded.diagnostics.list).rows);
-                let runs = self.ran.ran.iter().map(|path| ran::read(model, path)).collect::<Result<Vec<_>, _>>()?;
+                let runs = self.ran.read(model)?;
                 page.printed = match self.format {
                     Format::Json => {
                         let blocks = &Blocks::new(model);

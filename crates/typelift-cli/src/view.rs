@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use typelift::execution::Ran;
 use typelift::findings::Voice;
 use typelift::{Checking, Diagnostic, Model, NeedForWeights};
 use typelift_view::{Before, Page};
@@ -11,6 +12,7 @@ use crate::files::Run;
 use crate::gate::Form;
 use crate::input::{self, Input, Loaded};
 use crate::output;
+use crate::ran::RanArgs;
 use crate::render::{self, Show};
 use crate::status::Status;
 use crate::terminal::Terminal;
@@ -24,6 +26,7 @@ use crate::terminal::Terminal;
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   typelift view model.xml -o model.html
+  typelift view model.xml --ran exec.xml -o ran.html
   typelift view old.xml new.xml -o changes.html")]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -31,6 +34,8 @@ pub(crate) struct Args {
     /// A second model, to show its differences from the first
     #[arg(value_name = "B.xml")]
     other: Option<PathBuf>,
+    #[command(flatten)]
+    ran: RanArgs,
     /// The page to write, or - for standard output
     #[arg(short, long, value_name = "OUT.html")]
     output: PathBuf,
@@ -65,7 +70,8 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
     };
     let (shown_file, file) = (file, args.input.file.display().to_string());
     let before = before.as_ref().map(|(model, diff)| Before { file: &file, model, diff });
-    let page = draw(model, shown_file, before, &found, None)?;
+    let runs = args.ran.read(model)?;
+    let page = draw(model, shown_file, &found, Extras { before, runs: &runs, most_bytes: None })?;
     if input::is_stdout(&args.output) {
         terminal.print_as(&page, Form::Product)?;
     } else {
@@ -74,19 +80,24 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
     Ok(Status::of(faulty))
 }
 
-/// Returns the page of an inferred model with its findings, and its differences from the model of another file.
-pub(crate) fn draw(
-    model: &Model,
-    file: &Path,
-    before: Option<Before<'_>>,
-    found: &[Diagnostic],
-    most_bytes: Option<usize>,
-) -> Result<String, Failure> {
+/// Optional content of a page.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Extras<'a> {
+    /// The model that it is compared with.
+    pub(crate) before: Option<Before<'a>>,
+    /// Graphs that a plugin ran for the model.
+    pub(crate) runs: &'a [Ran],
+    /// The limit on the data of a page that shows every layer; `None` for the default.
+    pub(crate) most_bytes: Option<usize>,
+}
+
+/// Returns the page of an inferred model with its findings.
+pub(crate) fn draw(model: &Model, file: &Path, found: &[Diagnostic], extras: Extras<'_>) -> Result<String, Failure> {
     let (title, name) = (file.file_stem().unwrap_or_default().to_string_lossy(), file.display().to_string());
     let mut page = Page::new(model, found);
     page.title = if input::is_dash(file) { model.name() } else { &title };
-    (page.file, page.before) = (&name, before);
+    (page.file, page.before, page.runs) = (&name, extras.before, extras.runs);
     page.voice = Voice::Shell(Some(file).filter(|file| !input::is_dash(file)));
-    page.most_bytes = most_bytes.unwrap_or(page.most_bytes);
+    page.most_bytes = extras.most_bytes.unwrap_or(page.most_bytes);
     page.html().map_err(|error| Failure::new(error.to_string()))
 }

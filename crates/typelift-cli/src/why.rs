@@ -91,7 +91,7 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
     let names = ShortNames::of([model]);
     let unnamed = |error| unnamed(model, &args.name, &error);
     let file = &diagnostics.file;
-    let runs = args.ran.ran.iter().map(|path| ran::read(model, path)).collect::<Result<Vec<_>, _>>()?;
+    let runs = args.ran.read(model)?;
     let became = |layer: Option<&str>| {
         let of_layer = |run| layer.and_then(|layer| ran::of_layer(run, layer));
         let text: String = runs.iter().filter_map(of_layer).collect();

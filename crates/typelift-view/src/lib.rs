@@ -11,10 +11,12 @@
 mod folded;
 mod layout;
 mod outline;
+mod ran;
 mod scene;
 
 use serde::Serialize;
 use typelift::diff::{ChangeKind, Diff};
+use typelift::execution::Ran;
 use typelift::findings::{LayerRef, Voice};
 use typelift::map::{PrecisionMap, Row};
 use typelift::{Diagnostic, Model, Severity};
@@ -37,6 +39,9 @@ pub struct Page<'a> {
     pub file: &'a str,
     /// The model that it is compared with.
     pub before: Option<Before<'a>>,
+    /// Graphs that a plugin ran for the model. The page colours layers by the types of the first one, and shows the second one next
+    /// to it.
+    pub runs: &'a [Ran],
     /// The audience of the fixes of findings.
     pub voice: Voice<'a>,
     /// The approximate limit on the data of a page that shows every layer. A larger model is shown as runs of layers. 5
@@ -65,6 +70,8 @@ struct Document<'a> {
     /// The data of the earlier model's own page, unless both would be too large.
     beside: Option<Box<Document<'a>>>,
     layers: usize,
+    /// The layers as a plugin ran them.
+    ran: Option<ran::Run<'a>>,
     /// The reason why the page shows an outline; `None` if it shows every layer.
     outline: Option<String>,
     scenes: Vec<scene::Scene<'a>>,
@@ -145,6 +152,7 @@ impl<'a> Page<'a> {
             title: model.name(),
             file: "model.xml",
             before: None,
+            runs: &[],
             voice: Voice::Plain,
             most_bytes: outline::MOST_BYTES,
         }
@@ -184,6 +192,7 @@ impl<'a> Page<'a> {
             title: self.title.to_owned(),
             file: self.file.to_owned(),
             layers: model.graph().len(),
+            ran: self.runs.first().map(|run| ran::Run::of(model.graph(), run)),
             scenes,
             map: map.rows.into_iter().map(|row| map_row(model, row)).collect(),
             map_before: before_map.unwrap_or_default(),
@@ -195,8 +204,14 @@ impl<'a> Page<'a> {
             groups,
             more_changes: changes.len().saturating_sub(MOST),
             before: self.before.map(|before| before.file.to_owned()),
-            beside: self.before.and_then(|before| self.beside(&before)).map(Box::new),
+            beside: self.before.and_then(|before| self.beside(&before)).or_else(|| self.second_run()).map(Box::new),
         }
+    }
+
+    /// Returns the data of the same model with the second run.
+    fn second_run(&self) -> Option<Document<'a>> {
+        let runs = self.runs.get(1..2).filter(|_| 2 * outline::size(self.model, self.most_bytes) <= self.most_bytes)?;
+        Some(Page { runs, title: "second run", ..*self }.document())
     }
 
     /// Returns the data of the earlier model, with removed or changed layers marked.

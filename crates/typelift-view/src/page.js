@@ -116,8 +116,13 @@ const short = (node) => node.layers ? node.name.split(/[./]/).slice(-2).join("."
 const cut = (text, room) => text.length > room ? text.slice(0, Math.max(1, room - 1)) + "…" : text;
 const types = (node) => node.outputs.map(([type, shape]) => type + shape).join(", ");
 
-// The type that gives a box its colour: that of its output, or else of its input.
-const typeOf = (node) => node.outputs[0]?.[0] ?? node.inputs[0]?.text.match(/(?:^| )([a-z0-9]+)\[/)?.[1] ?? data.scenes[node.scene].next[node.number].find((edge) => edge.type)?.type;
+// The layers as a plugin ran them, by path; and the layers that it added, by the names at both ends.
+const ran = new Map((data.ran?.layers ?? []).map((layer) => [layer.path, layer]));
+const added = new Map((data.ran?.added ?? []).map((layer) => [`${layer.from}\n${layer.to}`, layer]));
+const addedOn = (edge) => added.get(`${scene.nodes[edge.from].path}\n${scene.nodes[edge.to].path}`);
+
+// The type that gives a box its colour: that in which it was computed, or that of its output, or else of its input.
+const typeOf = (node) => ran.get(node.path)?.type ?? node.outputs[0]?.[0] ?? node.inputs[0]?.text.match(/(?:^| )([a-z0-9]+)\[/)?.[1] ?? data.scenes[node.scene].next[node.number].find((edge) => edge.type)?.type;
 
 function box(node) {
   const group = draw("g", { class: "node", transform: `translate(${node.x - node.w / 2} ${node.y - node.h / 2})`, "data-path": node.path });
@@ -126,6 +131,8 @@ function box(node) {
   if (node.convert) group.classList.add("convert");
   if (node.convert && node.convert[2]) group.classList.add("loses");
   if (changed.has(node.path)) group.classList.add(changed.get(node.path));
+  const run = ran.get(node.path);
+  if (run?.pale) group.classList.add("pale");
   const { w, h } = node, room = Math.floor((w - 24) / 7.3);
   if (node.opens) {
     group.classList.add("opens");
@@ -137,10 +144,11 @@ function box(node) {
   const convert = node.convert && `${node.convert[0]} → ${node.convert[1]}`;
   group.append(draw("text", { class: "op", x: 15, y: 20 }, cut(node.layers ? short(node) : node.op, room)));
   group.append(draw("text", { class: "name", x: 15, y: 36 }, node.layers ? "a block of" : cut(last(node.name), room)));
-  const line = draw("text", { class: "type", x: 15, y: 52 }, node.layers ? plural(node.layers, "layer") : convert ?? cut(types(node), room));
+  const line = draw("text", { class: "type", x: 15, y: 52 }, node.layers ? plural(node.layers, "layer") : convert ?? cut(types(node) + (run?.type && run.type !== node.outputs[0]?.[0] ? ` as ${run.type}` : ""), room));
   if (node.convert?.[2]) line.append(draw("tspan", { class: "warning", dx: 8 }, cut(node.convert[2], room - convert.length - 1)));
   group.append(line);
   if (node.weights) group.append(draw("text", { class: "type", x: 15, y: 67 }, cut(node.weights, room)));
+  if (run?.weights) group.append(draw("rect", { x: 9, y: h - 5, width: w - 18, height: 4, rx: 2, fill: color(run.weights[0][1]) }));
   if (node.opens) group.append(draw("text", { class: "opener", x: w - 10, y: 20, "text-anchor": "end" }, "⤢"));
   const hidden = inside.get(node) ?? {};
   const badges = changed.has(node.path) ? [[changed.get(node.path), { added: "+ added", changed: "~ changed", removed: "− removed" }[changed.get(node.path)]]] : [];
@@ -210,7 +218,9 @@ function refresh() {
   for (const edge of arrows) {
     if (!lines.has(edge)) {
       const line = draw("path", { class: "edge", d: curve(edge), "marker-end": "url(#arrow)" });
-      line.append(draw("title", {}, edge.type + edge.shape));
+      const extra = addedOn(edge);
+      line.append(draw("title", {}, edge.type + edge.shape + (extra ? ` · ${extra.text}` : "")));
+      if (extra) line.classList.add("added");
       lines.set(edge, line);
       by("edges").append(line);
     }
@@ -458,6 +468,15 @@ function closing(aside) {
   return make("button", { class: "close", "aria-label": "Close", onclick: () => { aside.hidden = true; select(null); canvas.focus(); } }, "×");
 }
 
+// Lines about the run of a layer: the executed layer, its weights, and the layers added before it.
+function ranLines(node) {
+  const run = ran.get(node.path);
+  if (!run) return [];
+  const weights = (run.weights ?? []).map(([stored, used]) => `weights stored as ${stored}, ${stored === used ? "kept" : used === "?" ? "arrive in a type that no name shows" : `arrive as ${used}`}`);
+  const before = [...added.values()].filter((layer) => layer.to === node.path).map((layer) => `${layer.text} after ${last(layer.from)}`);
+  return [run.text + (run.exec ? `: ${run.exec}` : ""), ...weights, ...before].map((line) => make("div", {}, line));
+}
+
 function details(node) {
   const panel = by("details");
   panel.hidden = !node;
@@ -473,6 +492,7 @@ function details(node) {
     closing(panel), make("h2", {}, node.name), make("div", { class: "faint" }, where),
     ...(node.opens || []).map((at) => make("p", {}, make("button", { onclick: () => open(at) }, `Open ${node.layers ? short(node) : last(data.scenes[at].title)}`))),
     ...(node.convert ? section("Converts", make("div", { class: node.convert[2] ? "warning" : "" }, `${node.convert[0]} → ${node.convert[1]}: ${node.convert[2] || "keeps every value"}`)) : []),
+    ...section("As a plugin ran it", ...ranLines(node)),
     ...listed("Changed", changes), ...listed("Findings", findings),
     ...listed("Outputs", outputs), make("div", { id: "why" }), ...listed("Inputs", inputs), ...listed("Used by", used), ...section("Tensor names", ...(node.tensors ?? []).map((name) => make("div", { class: "mono" }, name))),
     ...(attributes.length ? section("Attributes", make("dl", {}, ...attributes)) : []));
@@ -646,10 +666,12 @@ function panel(shown) {
 
 function legend() {
   const weights = data.map.flatMap((row) => row.weights.map((weight) => weight.element_type));
-  const found = new Set([...scene.nodes.flatMap((node) => node.outputs.map(([type]) => type)), ...weights]);
+  const computed = scene.nodes.map((node) => ran.get(node.path)?.type).filter(Boolean);
+  const found = new Set([...scene.nodes.flatMap((node) => node.outputs.map(([type]) => type)), ...weights, ...computed]);
   const items = [...found].sort().map((type) => make("span", {}, make("i", { style: `background:${color(type)}` }), type));
   if (scene.nodes.some((node) => node.convert && !node.convert[2])) items.push(make("span", {}, make("i", { class: "dash" }), "Convert"));
   if (scene.nodes.some((node) => node.convert?.[2])) items.push(make("span", {}, make("i", { class: "dash loses" }), "Convert that can lose values"));
+  if (data.ran) items.push(make("span", {}, "as computed"), make("span", {}, make("i", { class: "pale" }), "no layer of its own"), ...(added.size ? [make("span", {}, make("i", { class: "dash added" }), "Reorder or Convert that was added")] : []));
   if (data.before) items.push(make("span", {}, make("span", { class: "sign added" }, "+"), "added"), make("span", {}, make("span", { class: "sign changed" }, "~"), "changed"), make("span", {}, make("i", { class: "gone" }), "removed"));
   by("legend").replaceChildren(...items);
   by("legend").hidden = !items.length;
@@ -735,7 +757,7 @@ function hover(event) {
   tip.hidden = !node;
   if (!node) return;
   const findings = (marks.get(node.path) || []).map((finding) => make("div", { class: finding.severity }, finding.message));
-  tip.replaceChildren(make("b", {}, node.name), make("div", { class: "faint" }, `${node.op}${node.id !== null ? ` · id ${node.id}` : ""}${node.line ? ` · line ${node.line}` : ""}`), make("div", { class: "mono" }, types(node)), ...findings);
+  tip.replaceChildren(make("b", {}, node.name), make("div", { class: "faint" }, `${node.op}${node.id !== null ? ` · id ${node.id}` : ""}${node.line ? ` · line ${node.line}` : ""}`), make("div", { class: "mono" }, types(node)), ...ranLines(node), ...findings);
   tip.style.left = Math.min(event.clientX + 14, innerWidth - 300) + "px";
   tip.style.top = Math.min(event.clientY + 14, innerHeight - 120) + "px";
 }
@@ -765,7 +787,7 @@ paint(matchMedia("(prefers-color-scheme: dark)").matches);
 by("both").hidden = !data.beside;
 by("both").addEventListener("click", () => beside(frame.hidden));
 window.addEventListener("resize", later);
-by("title").append(isBeside ? "before: " + last(data.title) : data.title, make("small", {}, plural(data.layers, "layer")));
+by("title").append(isBeside && !data.ran ? "before: " + last(data.title) : data.title, make("small", {}, plural(data.layers, "layer")));
 document.title = data.title + " · Typelift";
 if (data.before && data.changes.length) tab = "changes";
 side();

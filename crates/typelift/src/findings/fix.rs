@@ -110,6 +110,8 @@ pub enum FixAction {
     /// Lets layers keep their types where the model gets others: their paths, as
     /// [`KeepPattern`](crate::precision::KeepPattern) takes them.
     Keep(Vec<String>),
+    /// Applies the built-in rules of this name ([`library`](crate::rewrite::library)).
+    Rewrite(&'static str),
     /// Reads the weights from this file.
     ReadWeights(PathBuf),
 }

@@ -206,6 +206,12 @@ codes! {
     Bf16OnGpu "bf16-on-gpu" Warning;
     /// Weights of four bits have a form that a device does not support.
     AsymmetricInt4 "asymmetric-int4" Warning;
+    /// A plugin converted weights of few bits to a wider type.
+    RanUnfolded "ran-unfolded" Warning;
+    /// A plugin computed a quantized layer in floats.
+    RanNotQuantized "ran-not-quantized" Warning;
+    /// A plugin has no kernel for a layer, and ran slow reference code.
+    RanReference "ran-reference" Warning;
     /// The promotion cannot be decided before run time, so the operation stays.
     UndecidedPromotion "undecided-promotion" Warning;
 
@@ -260,6 +266,8 @@ codes! {
     IntegerThroughFloat "integer-through-float" Note;
     /// A device stores keys and values of attention in 8 bits.
     CacheU8 "cache-u8" Note;
+    /// A plugin computed results in fewer bits than the model declares.
+    RanNarrower "ran-narrower" Note;
 }
 
 impl Serialize for Code {

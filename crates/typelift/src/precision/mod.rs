@@ -25,6 +25,7 @@ mod compress;
 mod constant;
 mod decompress;
 mod dequantize;
+pub(crate) mod fake_quantize;
 mod keep;
 mod map;
 mod mark;

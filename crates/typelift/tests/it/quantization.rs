@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use typelift::precision::quantize::{Backup, Choice, Fallback, Group, Mode, Quantization, QuantizationPlan, Request};
-use typelift::precision::{Kept, schemes};
+use typelift::precision::{Kept, Plan, schemes};
+use typelift::rewrite::library;
 use typelift::{Model, infer};
 
 /// Name, element type, shape, and CRC-32 of the bytes.
@@ -221,4 +222,85 @@ fn a_comparison_is_of_values() {
         assert_eq!((error.max_absolute, error.max_relative), (largest, relative), "{name}");
         assert!(error.max_of_range.is_some_and(|part| part > 0.0 && part < 0.01), "{name}: {error:?}");
     }
+}
+
+/// Plain constants in place of quantized ones hold the values with which the model computed.
+#[test]
+fn plain_constants_hold_the_values_of_codes() {
+    for mode in [Mode::Int8Asym, Mode::Int4Sym, Mode::Nf4] {
+        let mut settings = Quantization::to(mode);
+        settings.group = (mode != Mode::Int8Asym).then_some(Group::Channel);
+        let mut model = quantized("mm_ranks", &settings);
+        let found = schemes::find(model.graph(), model.weights());
+        let values: Vec<_> = found
+            .iter()
+            .map(|it| (it.name(model.graph()).to_owned(), it.values(model.graph(), model.weights()).unwrap()))
+            .collect();
+        assert!(!values.is_empty(), "{mode}");
+        Plan::dequantize(&model, None, &Kept::default()).apply(&mut model).unwrap();
+        assert_eq!(infer(&mut model), []);
+        assert!(schemes::find(model.graph(), model.weights()).is_empty());
+        for (name, values) in values {
+            let expected: Vec<_> = values.into_iter().map(f64::from).collect();
+            assert_eq!(numbers(&model, &name), expected, "{mode}: {name}");
+        }
+    }
+}
+
+/// Weights in a form that the CPU plugin unfolds get the one that it keeps, with the same values.
+#[test]
+fn weights_get_the_form_that_is_kept() {
+    let with = |weights: &str| {
+        format!(
+            "x = Parameter : f32[2,3]
+             c = Const([[0, 7, 250], [1, 2, 3]]) : u8[2,3]
+             q = Convert(c) {{destination_type=f32}}
+             s = Const([[0.5], [4]]) : f32[2,1]
+             z = Const([[-3]]) : f32[1,1]
+             {weights}
+             y = MatMul(x, w) {{transpose_a=false, transpose_b=true}}
+             r = Result(y)"
+        )
+    };
+    let spellings = [
+        ("w = Divide(q, s)", [0.0, 14.0, 500.0, 0.25, 0.5, 0.75]),
+        ("a = Add(q, z)\nw = Multiply(a, s)", [-1.5, 2.0, 123.5, -8.0, -4.0, 0.0]),
+        ("a = Multiply(q, s)\nw = Subtract(a, z)", [3.0, 6.5, 128.0, 7.0, 11.0, 15.0]),
+        ("n = Const([[0]]) : f32[1,1]\nw = Subtract(q, n)", [0.0, 7.0, 250.0, 1.0, 2.0, 3.0]),
+    ];
+    let rules = library::get("keep-compressed").unwrap().rules().unwrap();
+    for (weights, values) in spellings {
+        let mut model = Model::from_text(&with(weights)).unwrap();
+        assert_eq!(infer(&mut model), [], "{weights}");
+        assert_eq!(model.rewrite(&rules).unwrap().applied.len(), 1, "{weights}");
+        assert_eq!(infer(&mut model), [], "{weights}");
+        let found = schemes::find(model.graph(), model.weights());
+        assert_eq!(found.len(), 1, "{weights}");
+        assert_eq!(found[0].values(model.graph(), model.weights()).unwrap(), values, "{weights}");
+        assert_eq!(model.rewrite(&rules).unwrap().applied, [], "{weights}: a second run changes nothing");
+    }
+}
+
+/// Weights behind FakeQuantize become integers with the values that FakeQuantize gives.
+#[test]
+fn fake_quantize_becomes_integers() {
+    let text = "
+        x = Parameter : f32[1,4]
+        w = Const([[-2, -0.9, 0.3, 1], [-0.5, 0, 0.26, 9]]) : f32[2,4]
+        l = Const([[-1], [-0.5]]) : f32[2,1]
+        h = Const([[1], [0.5]]) : f32[2,1]
+        q = FakeQuantize(w, l, h, l, h) {levels=5}
+        y = MatMul(x, q) {transpose_a=false, transpose_b=true}
+        r = Result(y)";
+    let mut model = Model::from_text(text).unwrap();
+    assert_eq!(infer(&mut model), []);
+    let rules = library::get("fake-quantize-weights").unwrap().rules().unwrap();
+    assert_eq!(model.rewrite(&rules).unwrap().applied.len(), 1);
+    assert_eq!(infer(&mut model), []);
+    let found = schemes::find(model.graph(), model.weights());
+    assert_eq!(found[0].scheme.to_string(), "int4 symmetric, per channel");
+    let values = found[0].values(model.graph(), model.weights()).unwrap();
+    assert_eq!(values, [-1.0, -1.0, 0.5, 1.0, -0.5, 0.0, 0.25, 0.5]);
+    let codes = model.graph().layer(found[0].codes).unwrap().numbers(model.weights()).unwrap();
+    assert_eq!(codes, [-2.0, -2.0, 1.0, 2.0, -2.0, 0.0, 1.0, 2.0]);
 }

@@ -5,7 +5,7 @@ use typelift_promote::ElementType;
 use super::{FEW, MEASURED, Path, View, and_others, count, is_code, name};
 use crate::base::hash::HashSet;
 use crate::edit::precision_marks::Marks;
-use crate::findings::{Code, Diagnostic, grouped};
+use crate::findings::{Code, Diagnostic, Fix, FixAction, grouped};
 use crate::model::graph::Layer;
 use crate::model::weights::byte_size;
 use crate::ops::{self, LayerKind};
@@ -41,9 +41,12 @@ impl<'a> View<'a> {
             layer.name()
         );
         let finding = self.finding(Code::WeightsUnfold, path.constant, message, reason, MEASURED);
-        Some(finding.help(
-            "weights of a MatMul are kept as input 1: Convert, then Subtract of a zero point, then Multiply by a scale",
-        ))
+        Some(match broken_pattern(&path.steps) {
+            Some(broken) if name(layer) == "MatMul" && broken.has_rule() => finding.help(kept_by_rules()),
+            _ => finding.help(
+                "weights of a MatMul are kept as input 1: Convert, then Subtract of a zero point, then Multiply by a scale",
+            ),
+        })
     }
 
     /// The reason for which weights are unfolded; `None` if they are kept, or if that is not known.
@@ -65,7 +68,7 @@ impl<'a> View<'a> {
                 if ![U8, I8, U4, I4, U2, Nf4, F4E2M1].contains(&ty) {
                     return Some(format!("no kernel takes weights of {ty}"));
                 }
-                broken_pattern(&path.steps)
+                broken_pattern(&path.steps).map(|broken| broken.words().to_owned())
             }
             "Gather" if port == 0 && broken_pattern(&path.steps).is_none() => match ty {
                 ElementType::U4 | ElementType::I4 => None,
@@ -75,12 +78,13 @@ impl<'a> View<'a> {
             "Convolution" | "GroupConvolution" | "ConvolutionBackpropData" | "GroupConvolutionBackpropData"
                 if port == 1 =>
             {
-                // Convolutions of 1×1 can become matrix multiplications.
+                // Convolutions of 1×1 between Transposes become matrix multiplications.
                 let dims = path.constant.outputs().first()?.shape().to_static()?;
-                let is_point = dims.iter().skip(2).all(|&dim| dim == 1);
                 let data = self.graph.producer(layer.id().input(0)).and_then(|output| self.graph.layer(output.layer));
-                let is_quantized = is_byte && data.is_some_and(|data| name(data) == "FakeQuantize");
-                (!is_point && !is_quantized).then(|| "convolutions take floats".to_owned())
+                let is_of = |operation| data.is_some_and(|data| name(data) == operation);
+                let is_product = dims.iter().skip(2).all(|&dim| dim == 1) && is_of("Transpose");
+                let is_quantized = is_byte && is_of("FakeQuantize");
+                (!is_product && !is_quantized).then(|| "convolutions take floats".to_owned())
             }
             operation @ ("Einsum" | "LSTMSequence" | "LSTMCell" | "GRUSequence" | "GRUCell" | "RNNSequence"
             | "RNNCell") => Some(format!("{operation} takes floats")),
@@ -130,7 +134,7 @@ impl<'a> View<'a> {
             path.constant.name()
         );
         let finding = self.finding(Code::WeightsUnmarked, convert, message, "no decompression mark", MEASURED);
-        Some(finding.help("mark the Convert"))
+        Some(finding.help(kept_by_rules()))
     }
 
     /// Warns of a FakeQuantize that does not make a layer run in 8 bits.
@@ -179,23 +183,54 @@ impl<'a> View<'a> {
     }
 }
 
-/// The reason for which the layers after codes are not what the CPU plugin keeps compressed: a Convert, a Subtract, a Multiply,
-/// and then a Reshape, a Transpose or a Convert.
-fn broken_pattern(steps: &[&Layer]) -> Option<String> {
+/// A deviation from the layers after codes that the CPU plugin keeps compressed: a Convert, a Subtract, a Multiply, and then a
+/// Reshape, a Transpose or a Convert.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Broken {
+    ZeroPointAfterScale,
+    AddedZeroPoint,
+    Divided,
+    ConvertBeforeReshape,
+    NoScale,
+}
+
+impl Broken {
+    /// True if the rules `keep-compressed` write it in the form that is kept.
+    fn has_rule(self) -> bool {
+        self != Self::ConvertBeforeReshape
+    }
+
+    fn words(self) -> &'static str {
+        match self {
+            Self::ZeroPointAfterScale => "the zero point is taken away after the scale",
+            Self::AddedZeroPoint => "the zero point is added rather than taken away",
+            Self::Divided => "it is divided by the scale",
+            Self::ConvertBeforeReshape => "a Convert lies between the scale and a Reshape",
+            Self::NoScale => "it has no scale",
+        }
+    }
+}
+
+fn kept_by_rules() -> Fix {
+    Fix::untried(FixAction::Rewrite("keep-compressed"))
+}
+
+/// Returns the deviation of the layers after codes from those that are kept; `None` as well if other layers are among them.
+fn broken_pattern(steps: &[&Layer]) -> Option<Broken> {
     let (mut is_scaled, mut is_converted) = (false, false);
-    for step in &steps[1..] {
+    for step in steps.get(1..)? {
         match name(step) {
-            "Subtract" if is_scaled => return Some("the zero point is taken away after the scale".to_owned()),
+            "Subtract" if is_scaled => return Some(Broken::ZeroPointAfterScale),
             "Subtract" => {}
-            "Add" if !is_scaled => return Some("the zero point is added rather than taken away".to_owned()),
-            "Divide" => return Some("it is divided by the scale".to_owned()),
+            "Add" if !is_scaled => return Some(Broken::AddedZeroPoint),
+            "Divide" => return Some(Broken::Divided),
             "Multiply" => is_scaled = true,
             "Convert" if is_scaled => is_converted = true,
-            "Reshape" if is_converted => return Some("a Convert lies between the scale and a Reshape".to_owned()),
+            "Reshape" if is_converted => return Some(Broken::ConvertBeforeReshape),
             "Reshape" | "Transpose" | "Unsqueeze" | "Squeeze" => {}
             // Nothing was measured about other layers.
             _ => return None,
         }
     }
-    (!is_scaled).then(|| "it has no scale".to_owned())
+    (!is_scaled).then_some(Broken::NoScale)
 }

@@ -4,6 +4,7 @@
 //! layers of the model that it ran, fused or computed when it compiled. [`Execution::read`] reads such a file and [`Ran::of`]
 //! matches it with its model. How each match is known is always stated: see [`Became`].
 
+mod findings;
 mod graph;
 mod matching;
 mod weights;

@@ -95,6 +95,10 @@ impl Voice<'_> {
                 let options: Vec<_> = layers.iter().map(|layer| format!("--keep {}", shell_word(layer))).collect();
                 Some(format!("`typelift convert --types` with `{}` keeps their types", options.join(" ")))
             }
+            (FixAction::Rewrite(rules), Self::Shell(Some(file))) => {
+                let command = shell_command("rewrite", &format!(" --use {rules}"), file);
+                Some(format!("`{command}` gives them the form that is kept"))
+            }
             (FixAction::ReadWeights(bin), Self::Shell(_)) => {
                 Some(format!("`--bin {}` reads the weights next to it", bin.display()))
             }
@@ -215,6 +219,7 @@ impl fmt::Display for Fix {
                 let layers = layers.iter().map(|layer| format!("`{layer}`")).collect();
                 write!(f, "let {} keep their types", list(layers, "and"))
             }
+            FixAction::Rewrite(rules) => write!(f, "apply the rules `{rules}`"),
             FixAction::ReadWeights(bin) => write!(f, "read the weights from `{}`", bin.display()),
         }
     }

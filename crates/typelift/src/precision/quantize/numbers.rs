@@ -214,5 +214,8 @@ pub(super) fn decode(mode: Mode, code: u8, zero: u8) -> f32 {
 pub(super) fn pack(codes: &[u8], bytes: &mut Vec<u8>) {
     let pairs = codes.chunks_exact(2);
     let last = pairs.remainder().first().copied();
-    bytes.extend(pairs.map(|pair| pair[0] | pair[1] << 4).chain(last));
+    let start = bytes.len();
+    bytes.resize(start + pairs.len(), 0);
+    bytes[start..].iter_mut().zip(pairs).for_each(|(byte, pair)| *byte = pair[0] | pair[1] << 4);
+    bytes.extend(last);
 }

@@ -9,7 +9,7 @@ use super::mode::{Backup, Fallback, Group, Mode};
 use super::order;
 use super::report::QuantizationLoss;
 use super::select::{self, Role, Weight};
-use super::source::Source;
+use super::source::{KnownScales, Source};
 use crate::findings::{Code, Diagnostic, LayerRef};
 use crate::model::graph::{Graph, LayerId, Model, Place};
 use crate::model::weights::{Weights, byte_size};
@@ -109,6 +109,9 @@ impl Quantization {
 fn takes(mode: Mode, from: ElementType) -> bool {
     !(mode.is_int8() && from.bits() <= 8)
 }
+
+/// Limit on the scales that a plan keeps in memory, of 8 bytes each.
+const MOST_SCALES: usize = 1 << 22;
 
 /// The rule that chose the mode of a constant, or that leaves it alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -210,6 +213,8 @@ pub struct QuantizedConstant {
     /// The loss of its values, if it was computed.
     pub loss: Option<QuantizationLoss>,
     pub(super) weight: Weight,
+    /// The scales for the mode and the group, if they are known.
+    pub(super) scales: KnownScales,
 }
 
 /// The plan for the weights of a model. Constants in bodies stay unchanged, as in nncf.
@@ -283,9 +288,10 @@ impl QuantizationPlan {
         Self { constants, settings: None, renamed: names.renamed }.checked(model, &Arc::new(model.weights().clone()))
     }
 
-    /// Returns the plan itself, if all values that it quantizes can be read and are finite.
+    /// Returns the plan itself, if all values that it quantizes can be read and are finite. The scales are kept for the time when
+    /// codes are computed, up to a limit.
     fn checked(self, model: &Model, weights: &Arc<Weights>) -> Result<Self, Vec<Diagnostic>> {
-        let mut errors = Vec::new();
+        let (mut errors, mut room) = (Vec::new(), MOST_SCALES);
         for constant in self.changed() {
             let Some(source) = constant.source(weights) else { continue };
             let message = match source.bounds() {
@@ -293,7 +299,13 @@ impl QuantizationPlan {
                 Some(bounds) if bounds.iter().any(|it| !it.min.is_finite() || !it.max.is_finite()) => {
                     format!("`{}` has values that are infinite or not a number, or too large for f32", constant.name)
                 }
-                Some(_) => continue,
+                Some(bounds) => {
+                    if let Some(left) = room.checked_sub(bounds.len()) {
+                        constant.scales.set(source.scales_for(&bounds));
+                        room = left;
+                    }
+                    continue;
+                }
             };
             errors.push(finding(model, &constant.weight, message).help("keep this constant as it is"));
         }
@@ -348,6 +360,7 @@ impl QuantizedConstant {
             bytes_after: 0,
             loss: None,
             weight,
+            scales: KnownScales::default(),
         };
         constant.choose(to);
         constant
@@ -356,6 +369,7 @@ impl QuantizedConstant {
     /// Gives the constant another mode and group; `None` leaves it alone.
     pub fn choose(&mut self, to: Option<(Mode, Group)>) {
         self.to = to;
+        self.scales = KnownScales::default();
         let Some((mode, group)) = to else {
             self.bytes_after = self.bytes_before;
             return;
@@ -371,7 +385,8 @@ impl QuantizedConstant {
     pub(super) fn source(&self, weights: &Arc<Weights>) -> Option<Source> {
         let (mode, group) = self.to?;
         let grid = self.weight.grid(group)?;
-        Some(Source { stored: self.weight.stored, grid, mode, weights: weights.clone() })
+        let scales = self.scales.clone();
+        Some(Source { stored: self.weight.stored, grid, mode, weights: weights.clone(), scales })
     }
 
     /// True if OpenVINO's CPU plugin computes with the codes, false if it unfolds them to f32. `None` where that is not known.
@@ -541,7 +556,13 @@ fn score(weight: &Weight, weights: &Arc<Weights>) -> f64 {
         ElementType::F16 | ElementType::Bf16 => 2_f64.powi(-10),
         _ => f32::EPSILON.into(),
     };
-    let source = |grid| Source { stored: weight.stored, grid, mode: Mode::Int8Asym, weights: weights.clone() };
+    let source = |grid| Source {
+        stored: weight.stored,
+        grid,
+        mode: Mode::Int8Asym,
+        weights: weights.clone(),
+        scales: KnownScales::default(),
+    };
     let error = weight.grid(Group::Channel).map(source).and_then(|source| {
         let scales = source.scales_for(&source.bounds()?);
         let rows = source.errors(&scales, false)?;

@@ -32,6 +32,8 @@ pub(super) struct Source {
     pub(super) grid: Grid,
     pub(super) mode: Mode,
     pub(super) weights: Arc<Weights>,
+    /// The scales, if they were computed before.
+    pub(super) scales: KnownScales,
 }
 
 /// The errors of values that share a scale.
@@ -174,17 +176,42 @@ fn widest(bounds: Bounds, value: f32) -> Bounds {
 /// Returns the bounds of many values, several side by side, so that the compiler can use vectors.
 fn bounds_of(values: &[f32]) -> Bounds {
     const LANES: usize = 16;
-    let mut lanes = [Bounds::NONE; LANES];
+    let (mut min, mut max, mut nan) = ([f32::INFINITY; LANES], [f32::NEG_INFINITY; LANES], [0_u32; LANES]);
     let chunks = values.chunks_exact(LANES);
     let rest = chunks.remainder().iter().fold(Bounds::NONE, |bounds, &value| widest(bounds, value));
     for chunk in chunks {
-        lanes.iter_mut().zip(chunk).for_each(|(lane, &value)| *lane = widest(*lane, value));
+        for lane in 0..LANES {
+            let value = chunk[lane];
+            min[lane] = if value < min[lane] { value } else { min[lane] };
+            max[lane] = if value > max[lane] { value } else { max[lane] };
+            nan[lane] |= u32::from(value.is_nan());
+        }
     }
-    lanes.into_iter().fold(rest, Bounds::and)
+    let lanes = min.into_iter().zip(max).map(|(min, max)| Bounds { min, max });
+    let bounds = lanes.fold(rest, Bounds::and);
+    if nan.iter().any(|&nan| nan != 0) { widest(bounds, f32::INFINITY) } else { bounds }
 }
 
 /// The scales of a constant, which one thread computes; `None` inside if its values cannot be read.
 type SharedScales = Arc<OnceLock<Option<Vec<Scale>>>>;
+
+/// The scales of a constant that were computed with its plan. They follow from the rest of the plan, so that all are equal.
+#[derive(Clone, Debug, Default)]
+pub(super) struct KnownScales(SharedScales);
+
+impl KnownScales {
+    /// Keeps the scales; the first ones stay.
+    pub(super) fn set(&self, scales: Vec<Scale>) {
+        // Scales that are known already are the same.
+        let _known = self.0.set(Some(scales));
+    }
+}
+
+impl PartialEq for KnownScales {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
 
 /// The scales of the constants that were read last.
 #[derive(Default)]
@@ -195,6 +222,9 @@ pub(super) struct Recent {
 impl Recent {
     /// Returns the scales of a constant, which one thread computes while others wait.
     fn of(&self, key: usize, source: &Source) -> Option<SharedScales> {
+        if source.scales.0.get().is_some() {
+            return Some(source.scales.0.clone());
+        }
         let mut known = self.scales.lock().ok()?;
         let found = known.iter().position(|(known, _)| *known == key);
         let entry = found.map_or_else(|| (key, Arc::default()), |at| known.remove(at));

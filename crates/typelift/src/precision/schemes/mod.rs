@@ -10,7 +10,7 @@ use std::fmt;
 
 use typelift_promote::{ElementType, Kind};
 
-use self::operand::Operand;
+pub(crate) use self::operand::Operand;
 pub(crate) use self::values::{Dequantized, Values};
 use crate::base::hash::HashSet;
 use crate::model::graph::{Graph, Layer, LayerId, Output};

@@ -20,7 +20,7 @@ pub(crate) struct Operand {
 
 impl Operand {
     /// Returns the tensor that feeds an input; `None` if it is not computed from constants in a way that schemes use.
-    pub(super) fn of(graph: &Graph, weights: &Weights, id: LayerId, input: usize) -> Option<Self> {
+    pub(crate) fn of(graph: &Graph, weights: &Weights, id: LayerId, input: usize) -> Option<Self> {
         Self::at(graph, weights, source(graph, id, input)?.id())
     }
 
@@ -66,6 +66,10 @@ impl Operand {
         Some(Self { dims: dims_of(constant)?, values: array.to_floats().iter().map(|&value| value as f32).collect() })
     }
 
+    pub(crate) fn dims(&self) -> &[usize] {
+        &self.dims
+    }
+
     pub(crate) fn values(&self) -> &[f32] {
         &self.values
     }
@@ -75,7 +79,7 @@ impl Operand {
     }
 
     /// For each dimension of the codes the distance between values here, which is 0 where they are spread.
-    pub(super) fn strides(&self, codes: &[usize]) -> Option<Vec<usize>> {
+    pub(crate) fn strides(&self, codes: &[usize]) -> Option<Vec<usize>> {
         let skipped = codes.len().checked_sub(self.dims.len())?;
         let (mut strides, mut stride) = (vec![0; codes.len()], 1);
         for (axis, &dim) in self.dims.iter().enumerate().rev() {
@@ -89,7 +93,7 @@ impl Operand {
     }
 
     /// True if the tensor can be spread over codes with these dimensions.
-    pub(super) fn fits(&self, codes: &[usize]) -> bool {
+    pub(crate) fn fits(&self, codes: &[usize]) -> bool {
         self.strides(codes).is_some()
     }
 

@@ -1,6 +1,9 @@
 //! Built-in rules, by name.
 
-use super::{Right, Rule, Script};
+use super::{Match, Pattern, Right, Rule, Script};
+use crate::edit::precision_marks::Marks;
+use crate::model::shape::Shape;
+use crate::precision::fake_quantize;
 use crate::rewrite::notation::NotationError;
 
 /// Set of rules under one name.
@@ -41,6 +44,8 @@ pub const SETS: &[Set] = &[
     set!("movement", None),
     set!("converts-below-movement", None),
     set!("reciprocals", None),
+    set!("fake-quantize-weights", None),
+    set!("keep-compressed", None),
     set!("split-hswish", Some("fuse-hswish")),
     set!("split-gelu", Some("fuse-gelu")),
     set!("split-rms", Some("fuse-rms")),
@@ -64,10 +69,12 @@ impl Set {
             "constant-folding" => return Ok(vec![self.built_in(Right::Known)]),
             "constant-ifs" => return Ok(vec![self.built_in(Right::Branch)]),
             "slices" => return Ok(vec![self.built_in(Right::Split)]),
+            "fake-quantize-weights" => return Ok(vec![integers_of_fake_quantize()?.named(self.name)]),
             _ => {}
         }
         let script: Script = format!("{COMMON}{}", self.source).parse()?;
-        let rules = script.rules().iter().cloned();
+        let marked = (self.name == "keep-compressed").then(mark_half_weights).transpose()?;
+        let rules = script.rules().iter().cloned().chain(marked);
         Ok(rules.map(|rule| if rule.name.is_none() { rule.named(self.name) } else { rule }).collect())
     }
 
@@ -76,15 +83,40 @@ impl Set {
     }
 }
 
+/// Returns the rule that stores weights behind FakeQuantize as integers.
+fn integers_of_fake_quantize() -> Result<Rule, NotationError> {
+    let pattern = "FakeQuantize(w: const, a: const, b: const, c: const, d: const)".parse::<Pattern>()?;
+    let rule = pattern.to(|found, graph| Ok(fake_quantize::to_integers(graph, found.root().id())?.into()));
+    Ok(rule.tried())
+}
+
+/// Returns the rule that marks a Convert of 16-bit weights as a decompression.
+fn mark_half_weights() -> Result<Rule, NotationError> {
+    let is_unmarked = |found: &Match| match found.root().rt_info("decompression") {
+        _ if found.shape("w").and_then(Shape::rank).unwrap_or(0) < 2 => Err("it has no rows and columns".to_owned()),
+        Some(_) => Err("it has the mark".to_owned()),
+        None => Ok(()),
+    };
+    let pattern = "Convert(w: const f16|bf16) {destination_type=f32}".parse::<Pattern>()?.when(is_unmarked);
+    let rule = pattern.to(|found, graph| {
+        graph.set_marks(found.root().id(), &Marks::decompression())?;
+        Ok(found.root().id().output(0).into())
+    });
+    Ok(rule.named("mark"))
+}
+
 /// Returns the set of this name.
 #[must_use]
 pub fn get(name: &str) -> Option<&'static Set> {
     SETS.iter().find(|set| set.name == name)
 }
 
-/// Iterates over every set except those that expand operations for older releases.
+/// Sets that change how weights are stored, for one plugin or for good.
+const ON_REQUEST: [&str; 2] = ["fake-quantize-weights", "keep-compressed"];
+
+/// Iterates over every set except those that expand operations for older releases, and those that change stored weights.
 pub fn all() -> impl Iterator<Item = &'static Set> {
-    SETS.iter().filter(|set| !set.name.starts_with("split-"))
+    SETS.iter().filter(|set| !set.name.starts_with("split-") && !ON_REQUEST.contains(&set.name))
 }
 
 #[cfg(test)]

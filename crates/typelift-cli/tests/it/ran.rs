@@ -1,0 +1,69 @@
+//! `--ran`: the graph that a plugin ran, next to its model.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "test helpers fail by panicking")]
+
+use std::path::{Path, PathBuf};
+
+use crate::cli::run;
+use crate::view::data;
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/oracle/execution")
+}
+
+/// The page gives layers the types in which they were computed, and names the executed layers.
+#[test]
+fn a_page_shows_the_types_of_a_run() {
+    let folder = folder();
+    let page = run(&folder, &["view", "types_ways.xml", "--ran", "types_ways.exec.xml", "-o", "-"]);
+    assert_eq!(page.status, 0, "{}", page.stderr);
+    let data = data(&page.stdout);
+    let layers = data["ran"]["layers"].as_array().unwrap();
+    let layer = layers.iter().find(|layer| layer["path"] == "i64_add").unwrap();
+    assert_eq!((&layer["type"], &layer["exec"]), (&"i32".into(), &"i64_add.0".into()));
+    assert_eq!(data["beside"], serde_json::Value::Null);
+}
+
+/// A second run is shown next to the first one.
+#[test]
+fn a_page_shows_two_runs_side_by_side() {
+    let folder = folder();
+    let run_of = ["--ran", "weights_ways.exec.xml"];
+    let arguments = [&["view", "weights_ways.xml", "-o", "-"], &run_of[..], &run_of[..]].concat();
+    let data = data(&run(&folder, &arguments).stdout);
+    assert_eq!(data["beside"]["ran"], data["ran"]);
+    let weights = data["ran"]["layers"].as_array().unwrap().iter().filter_map(|layer| layer["weights"][0].as_array());
+    let unfolded = weights.filter(|pair| pair[0] == "u8" && pair[1] == "f32").count();
+    assert_eq!(unfolded, 4);
+}
+
+/// Every command refuses the graph of another model, and one graph for several models.
+#[test]
+fn a_run_of_another_model_is_refused() {
+    let folder = folder();
+    for command in [&["stats"][..], &["check"], &["why", "i64_add"], &["view", "-o", "-"]] {
+        let (verb, rest) = command.split_first().unwrap();
+        let arguments = [&[*verb, "types_ways.xml"], rest, &["--ran", "weights_ways.exec.xml"]].concat();
+        let refused = run(&folder, &arguments);
+        assert_eq!(refused.status, 2, "{verb}");
+        assert!(refused.stderr.contains("the execution graph is not of this model"), "{}", refused.stderr);
+    }
+    for verb in ["stats", "check"] {
+        let arguments = [verb, "types_ways.xml", "weights_ways.xml", "--ran", "types_ways.exec.xml"];
+        let refused = run(&folder, &arguments);
+        assert_eq!(refused.status, 2);
+        assert!(refused.stderr.contains("belongs to one model"), "{}", refused.stderr);
+    }
+}
+
+/// Findings of a run can be denied. Those of several runs name the file.
+#[test]
+fn findings_of_a_run_can_be_denied() {
+    let folder = folder();
+    let denied =
+        run(&folder, &["check", "weights_ways.xml", "--ran", "weights_ways.exec.xml", "--deny", "ran-unfolded"]);
+    assert_eq!(denied.status, 1);
+    assert!(denied.stdout.contains("`u8_divided/weights` was unfolded from u8 to f32"), "{}", denied.stdout);
+    let run_of = ["--ran", "types_ways.exec.xml"];
+    let both = run(&folder, &[&["check", "types_ways.xml"], &run_of[..], &run_of[..]].concat());
+    assert_eq!(both.stdout.matches("in `types_ways.exec.xml`").count(), 2, "{}", both.stdout);
+}

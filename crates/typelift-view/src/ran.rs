@@ -1,0 +1,118 @@
+//! The layers that a plugin ran, as the page shows them: in the type in which they were computed.
+
+use foldhash::{HashMap, HashSet};
+use serde::Serialize;
+use typelift::execution::{Became, Led, Ran, RanLayer};
+use typelift::{Graph, Layer};
+
+/// A run of the model.
+#[derive(Serialize)]
+pub(crate) struct Run<'a> {
+    /// The layers of the model's own graph.
+    layers: Vec<Computed<'a>>,
+    /// The Reorders and Converts that the plugin added.
+    added: Vec<Added<'a>>,
+}
+
+/// The result of compilation for a layer.
+#[derive(Serialize)]
+struct Computed<'a> {
+    path: &'a str,
+    /// A sentence: `ran as FullyConnected in bf16 · 12 µs`.
+    text: String,
+    /// The type that gives the box its colour.
+    #[serde(skip_serializing_if = "Option::is_none", rename = "type")]
+    element_type: Option<&'a str>,
+    /// The executed layer, if it has another name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exec: Option<&'a str>,
+    /// True for a layer that has no executed layer of its own.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pale: bool,
+    /// The types in which its weights are stored and arrive.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    weights: Vec<(&'a str, &'a str)>,
+}
+
+/// A layer that the plugin added between two others.
+#[derive(Serialize)]
+struct Added<'a> {
+    from: &'a str,
+    to: &'a str,
+    text: String,
+}
+
+impl<'a> Run<'a> {
+    pub(crate) fn of(graph: &'a Graph, ran: &'a Ran) -> Self {
+        let precisions: HashMap<&str, &str> = ran
+            .layers
+            .iter()
+            .filter_map(|layer| {
+                let Some(Led::To(exec)) = &layer.exec else { return None };
+                Some((exec.as_str(), layer.precision.as_deref()?))
+            })
+            .collect();
+        let mut weights = HashMap::<&str, Vec<_>>::default();
+        for it in &ran.stored {
+            weights.entry(it.user.as_str()).or_default().push((it.stored_as, it.used_as.unwrap_or("?")));
+        }
+        let computed = |layer: &'a RanLayer| {
+            let arriving = weights.get(layer.name.as_str()).cloned().unwrap_or_default();
+            Computed::of(layer, &precisions, arriving)
+        };
+        let is_end = |layer: &&RanLayer| matches!(layer.became, Became::Constant | Became::Output);
+        let layers = ran.layers.iter().filter(|layer| !is_end(layer)).map(computed).collect();
+        Self { layers, added: added(graph, ran) }
+    }
+}
+
+impl<'a> Computed<'a> {
+    fn of(layer: &'a RanLayer, precisions: &HashMap<&str, &'a str>, weights: Vec<(&'a str, &'a str)>) -> Self {
+        let exec = match &layer.exec {
+            Some(Led::To(exec)) => Some(exec.as_str()),
+            _ => None,
+        };
+        let gives = layer.exec_gives.as_ref().and_then(|gives| gives.first().copied());
+        let precision = layer.precision.as_deref().or_else(|| precisions.get(exec?).copied());
+        let kind = layer.exec_type.as_deref().unwrap_or("layer");
+        let within = precision.map_or_else(String::new, |precision| format!(" in {precision}"));
+        let time = layer.us.map_or_else(String::new, |us| format!(" · {us} µs"));
+        let text = match layer.became {
+            Became::Ran => format!("ran as {kind}{within}{time}"),
+            Became::Fused => format!("fused into {kind}{within}, which lists it"),
+            Became::Inside => format!("went into {kind}{within}, by its place between named layers"),
+            Became::Spread => "went into several layers, by its place".to_owned(),
+            Became::Folded => format!("computed when the model was compiled{within}"),
+            Became::Gone => "left no trace".to_owned(),
+            became => became.name().to_owned(),
+        };
+        Self {
+            path: &layer.name,
+            text,
+            element_type: gives.or(precision),
+            exec: exec.filter(|exec| *exec != layer.name),
+            pale: !matches!(layer.became, Became::Ran | Became::Input),
+            weights,
+        }
+    }
+}
+
+/// Returns the layers that the plugin added on edges of the model. It names them `PRODUCER_from_to_CONSUMER`.
+fn added<'a>(graph: &'a Graph, ran: &'a Ran) -> Vec<Added<'a>> {
+    let known: HashMap<&str, &Layer> = graph.layers().map(|layer| (layer.name(), layer)).collect();
+    let starts = |name: &str| name.match_indices('_').map(|(at, _)| at).collect::<Vec<_>>();
+    let mut found = Vec::new();
+    for layer in &ran.added {
+        let cuts = starts(&layer.exec);
+        let producer = cuts.iter().rev().find_map(|&at| known.get(&layer.exec[..at]));
+        let consumer = cuts.iter().find_map(|&at| known.get(&layer.exec[at + 1..]));
+        let (Some(producer), Some(consumer)) = (producer, consumer) else { continue };
+        let users: HashSet<_> = graph.users(producer.id()).collect();
+        let types = |types: &[&'static str]| types.first().copied().unwrap_or("?");
+        if users.contains(&consumer.id()) {
+            let text = format!("{} {} → {}", layer.ty, types(&layer.from), types(&layer.to));
+            found.push(Added { from: producer.name(), to: consumer.name(), text });
+        }
+    }
+    found
+}
