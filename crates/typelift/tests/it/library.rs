@@ -138,6 +138,16 @@ const CASES: &[(&str, &str, &str)] = &[
         "x = Parameter : f32[1,2,4,4]\nw = Const([[[[1]], [[2]]], [[[3]], [[4]]], [[[5]], [[6]]]]) : f32[3,2,1,1]\nb = Const([[[[1]], [[2]], [[3]]]]) : f32[1,3,1,1]\ns = Const([[[2]], [[4]], [[8]]]) : f32[3,1,1]\nc = Convolution(x, w) {strides=\"1,1\", pads_begin=\"0,0\", pads_end=\"0,0\", dilations=\"1,1\"}\nd = Subtract(c, b)\ny = Divide(d, s)\nr = Result(y)",
     ),
     (
+        "keep-compressed",
+        "three",
+        "x = Parameter : f32[2,3]\nc = Const([[0, 7, 250], [1, 2, 3]]) : u8[2,3]\nq = Convert(c) {destination_type=f32}\ns = Const([[0.3], [4]]) : f32[2,1]\nz = Const([[-3]]) : f32[1,1]\nd = Divide(q, s)\na = Add(q, z)\nb = Multiply(a, s)\ne = Multiply(q, s)\nf = Subtract(e, z)\nu = MatMul(x, d) {transpose_a=false, transpose_b=true}\nv = MatMul(x, b) {transpose_a=false, transpose_b=true}\nw = MatMul(x, f) {transpose_a=false, transpose_b=true}\ny = MatMul(x, q) {transpose_a=false, transpose_b=true}\nr = Result(u)\nr1 = Result(v)\nr2 = Result(w)\nr3 = Result(y)",
+    ),
+    (
+        "fake-quantize-weights",
+        "rows",
+        "x = Parameter : f32[1,4]\nw = Const([[-2, -0.9, 0.3, 1], [-0.5, 0, 0.26, 9]]) : f32[2,4]\nl = Const([[-1], [-0.4]]) : f32[2,1]\nh = Const([[1.2], [0.5]]) : f32[2,1]\no = Const([[-3]]) : f32[1,1]\nq = FakeQuantize(w, l, h, o, h) {levels=200}\ny = MatMul(x, q) {transpose_a=false, transpose_b=true}\nr = Result(y)",
+    ),
+    (
         "movement",
         "matmul",
         "x = Parameter : f32[2,3,4]\ny = Parameter : f32[2,5,4]\np = Const([0, 2, 1]) : i64[3]\nt = Transpose(y, p)\nm = MatMul(x, t)\nr = Result(m)",

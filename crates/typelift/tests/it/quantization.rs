@@ -251,7 +251,7 @@ fn plain_constants_hold_the_values_of_codes() {
 #[test]
 fn weights_get_the_form_that_is_kept() {
     let with = |weights: &str| {
-        format!(
+        let text = format!(
             "x = Parameter : f32[2,3]
              c = Const([[0, 7, 250], [1, 2, 3]]) : u8[2,3]
              q = Convert(c) {{destination_type=f32}}
@@ -260,7 +260,8 @@ fn weights_get_the_form_that_is_kept() {
              {weights}
              y = MatMul(x, w) {{transpose_a=false, transpose_b=true}}
              r = Result(y)"
-        )
+        );
+        text.lines().map(str::trim).collect::<Vec<_>>().join("\n")
     };
     let spellings = [
         ("w = Divide(q, s)", [0.0, 14.0, 500.0, 0.25, 0.5, 0.75]),
@@ -292,7 +293,7 @@ fn fake_quantize_becomes_integers() {
         q = FakeQuantize(w, l, h, l, h) {levels=5}
         y = MatMul(x, q) {transpose_a=false, transpose_b=true}
         r = Result(y)";
-    let mut model = Model::from_text(text).unwrap();
+    let mut model = Model::from_text(&text.replace("\n        ", "\n")).unwrap();
     assert_eq!(infer(&mut model), []);
     let rules = library::get("fake-quantize-weights").unwrap().rules().unwrap();
     assert_eq!(model.rewrite(&rules).unwrap().applied.len(), 1);

@@ -3,8 +3,11 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use crate::base::hash::HashMap;
-use crate::model::graph::{LayerId, Model};
+use typelift_promote::ElementType;
+
+use crate::base::hash::{HashMap, HashSet};
+use crate::model::graph::{Graph, LayerId, Model};
+use crate::ops;
 use crate::precision::schemes::{self, QuantizedConstant, Rows, Scheme};
 use crate::precision::{Kept, Plan};
 
@@ -20,10 +23,19 @@ impl<'m> Plain<'m> {
         Self { model: Cow::Borrowed(model), quantized: HashMap::default() }
     }
 
-    fn of(model: &'m Model) -> Self {
-        let found = schemes::find(model.graph(), model.weights());
+    fn of(model: &'m Model, other: &Model) -> Self {
+        let bare = bare_codes(other);
+        let is_compared = |graph: &Graph, quantized: &QuantizedConstant| {
+            let codes = (quantized.name(graph), quantized.scheme.element_type);
+            !bare.contains(&codes)
+        };
+        let mut found = schemes::find(model.graph(), model.weights());
+        found.retain(|quantized| is_compared(model.graph(), quantized));
+        let mut plan = Plan::dequantize(model, None, &Kept::default());
+        let ids: HashSet<_> = found.iter().map(|quantized| quantized.codes).collect();
+        plan.constants.retain(|constant| !constant.place.is_model() || ids.contains(&constant.layer));
         let mut plain = model.clone();
-        match Plan::dequantize(model, None, &Kept::default()).apply(&mut plain) {
+        match plan.apply(&mut plain) {
             Ok(()) => Self {
                 model: Cow::Owned(plain),
                 quantized: found.into_iter().map(|quantized| (quantized.codes, quantized)).collect(),
@@ -51,5 +63,13 @@ pub(super) fn plain<'m>(before: &'m Model, after: &'m Model) -> [Plain<'m>; 2] {
     if schemes(before) == schemes(after) {
         return [before, after].map(Plain::unchanged);
     }
-    [before, after].map(Plain::of)
+    [Plain::of(before, after), Plain::of(after, before)]
+}
+
+/// Constants of a model's own graph that no scheme is known for: names and element types. Their codes are compared with codes.
+fn bare_codes(model: &Model) -> HashSet<(&str, ElementType)> {
+    let graph = model.graph();
+    let known: HashSet<_> = schemes::find(graph, model.weights()).iter().map(|quantized| quantized.codes).collect();
+    let bare = graph.layers().filter(|layer| ops::is_constant(layer) && !known.contains(&layer.id()));
+    bare.filter_map(|layer| Some((layer.name(), layer.outputs().first()?.element_type()))).collect()
 }
