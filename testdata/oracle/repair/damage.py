@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""damage.py TOOL [MODELS ...] [--count N] [--seed N] [--jobs N] [--kinds A,B] [--keep FOLDER] [--verbose]
+"""damage.py TOOL [MODELS ...] [--count N] [--seed N] [--jobs N] [--kinds A,B] [--habits] [--keep FOLDER] [--verbose]
 
-Damages models by a seeded rule (`kinds.py`), lets `TOOL check --fix` fix them, and compares the result with the original. Half of
-the models are those of the folders (this repository's, if none is given), a quarter is written by `natural.py`, and a quarter by
-`../random/graphs.py`. It needs `openvino`.
+Damages models by a seeded rule (`kinds.py`, `editing.py`), lets `TOOL check --fix` fix them, and compares the result with the
+original. A third of the models are those of the folders (this repository's, if none is given). The others are written by
+`natural.py`, `operations.py` and `../random/graphs.py`, or were recorded. It needs `openvino`.
 
 A damage counts if OpenVINO refuses the file or reads another graph from it. The verdicts:
 
@@ -117,19 +117,18 @@ def plain(text):
     except (ET.ParseError, ValueError):
         return collections.Counter([text])
     rows = []
-    def walk(element, path):
-        # A row for each attribute, so that half of an exchange is a step.
-        name = element.get("id") or element.get("from-layer") or ""
-        own = f"{path}/{element.tag}#{name}"
+    def walk(element, path, name):
+        # A row for each attribute, so that half of an exchange is a step. Ids can be what is fixed.
+        own = f"{path}/{element.tag}#{element.get('name') or name}"
         text = (element.text or "").strip()
-        spelt = ((key, re.sub(r"-?\d+\.\d+(e-?\d+)?", number, value)) for key, value in element.attrib.items())
+        spelt = ((key, re.sub(r", +", ",", re.sub(r"-?\d+\.\d+(e-?\d+)?", number, value))) for key, value in element.attrib.items())
         if element.tag == "edge":
             rows.append(f"{path}/edge {sorted(element.attrib.items())}")
         else:
             rows.extend([f"{own} {text}", *(f"{own} {key}={value}" for key, value in spelt)])
-        for child in element:
-            walk(child, own if element.tag in ("layer", "port") else path)
-    walk(root, "")
+        for place, child in enumerate(element):
+            walk(child, own if element.tag in ("layer", "port", "input", "output") else path, place if element.tag in ("input", "output") else "")
+    walk(root, "", "")
     return collections.Counter(rows)
 
 
@@ -148,23 +147,29 @@ class Worker:
 
     def model(self, rng, room):
         """A random model as a tree and weights."""
+        import graphs, natural, operations
         path = room / "model.xml"
         draw = rng.random()
-        if draw < 0.5 and self.models:
+        if draw < 0.35 and self.models:
             path = rng.choice(self.models)
-        elif draw < 0.75:
-            import natural
+        elif draw < 0.5:
             natural.make(self.options.seed, rng.randrange(1 << 30), path)
-        else:
-            import graphs
+        elif draw < 0.7:
+            operations.make(self.options.seed, rng.randrange(1 << 30), path)
+        elif draw < 0.85:
             text, weights = graphs.make(self.options.seed, 8 * rng.randrange(1 << 27))
             path.write_text(text)
             path.with_suffix(".bin").write_bytes(weights)
-            # Half of them as OpenVINO writes them, with the dims of every port.
-            if rng.random() < 0.5:
-                self.openvino("rewrite", path)
+        else:
+            operations.recorded(rng, path)
+        # Half of those without dims get the dims of every port, as OpenVINO writes them.
+        if draw >= 0.7 and rng.random() < 0.5:
+            self.openvino("rewrite", path)
         weights = path.with_suffix(".bin").read_bytes() if path.with_suffix(".bin").exists() else b""
-        return path.stem, ET.fromstring(path.read_text()), bytearray(weights)
+        root = ET.fromstring(path.read_text())
+        if self.options.habits:
+            operations.habits(root, rng)
+        return path.stem, root, bytearray(weights)
 
     def run(self, number):
         import kinds
@@ -263,6 +268,7 @@ def main():
     arguments.add_argument("--seed", type=int, default=1)
     arguments.add_argument("--jobs", type=int, default=1)
     arguments.add_argument("--kinds", default="")
+    arguments.add_argument("--habits", action="store_true", help="give models the habits of other writers")
     arguments.add_argument("--keep", type=pathlib.Path)
     arguments.add_argument("--verbose", action="store_true")
     options = arguments.parse_args()

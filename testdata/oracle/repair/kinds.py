@@ -7,6 +7,8 @@ import copy
 import re
 import xml.etree.ElementTree as ET
 
+import editing
+
 NUMBER = re.compile(r"-?\d+(\.\d+)?([eE][-+]?\d+)?")
 INTEGER = re.compile(r"-?\d+")
 LIST = re.compile(r"-?\d+(,\s*-?\d+)*")
@@ -44,12 +46,13 @@ def slip(word, rng):
     return rng.choice(ways)
 
 
-class Damage:
+class Damage(editing.Editing):
     """A tree with its weights, and the ways to damage them."""
 
     def __init__(self, root, weights, others, rng):
         self.root, self.weights, self.others, self.rng = root, weights, others, rng
         self.encode = None
+        self.changes = []
         graphs = [it for it in root.iter() if it.find("layers") is not None and it.find("edges") is not None]
         self.graph = rng.choice(graphs) if rng.random() < 0.3 else root
 
@@ -553,12 +556,14 @@ class Damage:
         return getattr(self, one)() and getattr(self, other)()
 
 
-KINDS = [name for name, value in vars(Damage).items() if callable(value) and not name.startswith("_") and name not in ("layers", "edges", "pick", "shuffled", "data", "into", "outof", "ports", "set_number", "bypass")]
+KINDS = [name for name, value in vars(Damage).items() if callable(value) and not name.startswith("_") and name not in ("layers", "edges", "pick", "shuffled", "data", "into", "outof", "ports", "set_number", "bypass")] + editing.KINDS
 
 
 def write(damage, path):
     """Writes a tree and its weights as a file."""
     text = ET.tostring(damage.root, encoding="unicode")
+    for change in damage.changes:
+        text = change(text)
     encoded = {"crlf": text.replace("\n", "\r\n").encode(), "bom": b"\xef\xbb\xbf" + text.encode(), "utf-16": text.encode("utf-16")}
     path.write_bytes(encoded.get(damage.encode, text.encode()))
     path.with_suffix(".bin").write_bytes(bytes(damage.weights))

@@ -592,7 +592,9 @@ pub(crate) fn diagnose(source: &Arc<String>, place: &Place, graph: &Graph, id: L
             }
             .unwrap_or(value)
         }
-        (None, Some(&Spot::Joint(id))) => xml::locate_joint(source, text, id).unwrap_or_else(name),
+        (None, Some(Spot::Joint { body, direction, id })) => xml::locate_entry(source, text, body, *direction, *id)
+            .or_else(|| xml::locate_joint(source, text, *id))
+            .unwrap_or_else(name),
         (None, _) => name(),
     };
     diagnostic = diagnostic.at(span, fault.rule.as_deref().unwrap_or_default());

@@ -1,5 +1,7 @@
 //! Operations with bodies: If, Loop, TensorIterator.
 
+use std::fmt::Write as _;
+
 use typelift_promote::ElementType;
 
 use super::common::{check_rank, normalize_axis};
@@ -332,7 +334,7 @@ impl Joints {
                     entrance.input as i64
                 );
                 return Err(invalid(message)
-                    .joint(parameter)
+                    .joint(&cx.bodies[self.body], Direction::Input, parameter)
                     .rule("`external_port_id` counts the inputs of the layer from 0")
                     .help(format!("write an external_port_id from 0 to {}", count.saturating_sub(1))));
             };
@@ -349,8 +351,16 @@ impl Joints {
         match cx.inputs.len() {
             count if count == expected => Ok(()),
             count => {
-                let message = format!("`{}` has {count} inputs, but its port map uses {expected}", cx.layer.ty());
-                Err(invalid(message).help("map every input to a Parameter of the body, or take its edge out"))
+                let mut message = format!("`{}` has {count} inputs, but its port map uses {expected}", cx.layer.ty());
+                let free: Vec<_> = (own..count).filter(|at| self.inputs.iter().all(|it| it.input != *at)).collect();
+                let entries = || cx.bodies[self.body].port_map().iter().filter(|it| it.direction == Direction::Input);
+                let is_twice = |port: i64| entries().filter(|it| it.external_port_id == port).count() > 1;
+                let twice = entries().map(|it| it.external_port_id).find(|&port| port >= 0 && is_twice(port));
+                if let Some(port) = twice {
+                    let _ = write!(message, ": two entries name input {port}");
+                }
+                let help = "map every input to a Parameter of the body, or take its edge out";
+                Err(Fault { inputs: free.into(), ..invalid(message).help(help) })
             }
         }
     }
@@ -499,13 +509,14 @@ fn check_joint(body: &Body, id: LayerId, wanted: LayerKind) -> Result<LayerId, F
             let fitting = body.graph.layers().filter(|layer| kind(layer) == wanted);
             let fitting: Vec<_> =
                 fitting.map(|layer| format!("{} `{}`", layer.id(), layer.name())).take(SHOWN).collect();
+            let direction = if wanted == LayerKind::Parameter { Direction::Input } else { Direction::Output };
             let help = if fitting.is_empty() {
                 format!("add a {wanted:?} to the body")
             } else {
                 format!("write the id of a {wanted:?} of the body: {}", fitting.join(", "))
             };
             Err(invalid(format!("layer {id} of `{}` should be a {wanted:?}, and {is}", body.name()))
-                .joint(id)
+                .joint(body, direction, id)
                 .rule("inputs and the ends of back edges are Parameters, outputs and their starts are Results")
                 .help(help))
         }

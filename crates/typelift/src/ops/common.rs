@@ -55,9 +55,9 @@ pub(super) fn check_rank(cx: &Context, input: usize, role: &str, ranks: &[usize]
         return Ok(());
     }
     let expected = match ranks {
-        [0] => "a single number".to_owned(),
+        [0] => "a scalar".to_owned(),
         [1] => "a list".to_owned(),
-        [0, 1] => "a number or a list".to_owned(),
+        [0, 1] => "a scalar or a list".to_owned(),
         ranks => format!("rank {}", ranks.iter().map(ToString::to_string).collect::<Vec<_>>().join(" or ")),
     };
     let message = format!("`{}` takes {expected} as {role}, but gets the shape {shape}", cx.layer.ty());
@@ -213,6 +213,6 @@ pub(super) fn check_one_number(cx: &Context, input: usize, role: &str) -> Result
     if shape.is_compatible(&Shape::scalar()) || shape.is_compatible(&Shape::fixed([1])) {
         return Ok(());
     }
-    let message = format!("`{}` takes a single number as {role}, but gets the shape {shape}", cx.layer.ty());
+    let message = format!("`{}` takes a scalar as {role}, but gets the shape {shape}", cx.layer.ty());
     Err(Fault::shapes(&[input], message))
 }

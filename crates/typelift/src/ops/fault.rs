@@ -7,7 +7,7 @@ use thiserror::Error;
 use typelift_promote::ElementType;
 
 use crate::findings::{About, Code, Fix};
-use crate::model::graph::LayerId;
+use crate::model::graph::{Body, Direction, LayerId};
 use crate::model::shape::{ParseShapeError, Shape};
 
 /// Error of an operation that refuses its inputs or attributes.
@@ -40,8 +40,8 @@ pub(crate) struct Fault {
 pub(crate) enum Spot {
     /// The byte range in the attribute's value.
     Bytes(Range<usize>),
-    /// The entry of a port map, or the back edge, that names this layer of a body.
-    Joint(LayerId),
+    /// The entry of a body's port map, or the back edge, that names this layer of the body.
+    Joint { body: String, direction: Direction, id: LayerId },
 }
 
 impl Fault {
@@ -109,8 +109,8 @@ impl Fault {
     }
 
     /// Sets the location: the entry of a port map, or the back edge, that names a layer of a body.
-    pub(crate) fn joint(mut self, id: LayerId) -> Self {
-        self.spot = Some(Box::new(Spot::Joint(id)));
+    pub(crate) fn joint(mut self, body: &Body, direction: Direction, id: LayerId) -> Self {
+        self.spot = Some(Box::new(Spot::Joint { body: body.name().to_owned(), direction, id }));
         self
     }
 

@@ -164,6 +164,9 @@ const WHOLE: &[Code] = &[
 const WEIGHTS: &[Code] =
     &[Code::InvalidConstant, Code::WrongWeights, Code::OverlappingConstants, Code::InvalidValue, Code::ShapeMismatch];
 
+/// Findings that a type that was replaced in several layers can cause.
+const RETYPED: &[Code] = &[Code::InvalidConstant, Code::TypeMismatch, Code::NoCommonType, Code::StalePort];
+
 /// True if a typing mistake in the text can cause a finding.
 fn is_fixable(it: &Diagnostic) -> bool {
     let is_other = matches!(
@@ -366,7 +369,8 @@ impl<'a> Search<'a> {
     fn prove(&self, it: &Diagnostic, accepted: &Accepted) -> Option<Proof> {
         let graph = self.graph_of(it)?;
         let edges = site::edges(&self.model.source, graph);
-        let case = Case { model: self.model, graph, edges: &edges, is_error: it.is_error() };
+        let (model, before) = (self.model, &self.before);
+        let case = Case { model, graph, edges: &edges, before, is_error: it.is_error() };
         case.prove(&accepted.change, &accepted.after)
     }
 
@@ -389,6 +393,9 @@ impl<'a> Search<'a> {
         }
         if WEIGHTS.contains(&it.code) {
             found.extend(whole::shifted_offsets(model));
+        }
+        if RETYPED.contains(&it.code) {
+            found.extend(whole::retyped(model));
         }
         let graph = located.map(|(graph, _)| graph).or_else(|| Some(site::graph_at(model, *places.first()?)));
         let edges = graph.map(|graph| site::edges(&model.source, graph)).unwrap_or_default();

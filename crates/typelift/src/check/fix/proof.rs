@@ -18,7 +18,7 @@ use super::trial::Soundness;
 use super::{relation, words};
 use crate::check::Declared;
 use crate::findings::Proof;
-use crate::model::graph::{Direction, Graph, Layer, LayerId, Model, OutputPort, split_names};
+use crate::model::graph::{Attribute, Direction, Graph, Layer, LayerId, Model, OutputPort, split_names};
 use crate::ops::{self, Attr, AttrKind, LayerKind};
 
 /// Largest number of inputs whose orders are compared.
@@ -36,8 +36,8 @@ pub(super) enum Change {
     Exchange { layer: LayerId, names: [String; 2] },
     /// Place of a constant in the weights, and whether no other place of its size is free.
     Place { layer: LayerId, is_only_one: bool },
-    /// Name of an attribute of `<data>`.
-    AttributeName { written: String, meant: String, is_only: bool },
+    /// Name of an attribute of `<data>`, and whether it is the only one that the text can mean.
+    AttributeName { is_only: bool },
     /// Name of an operation.
     Operation { written: String, meant: String },
     /// Operation set of a layer.
@@ -66,6 +66,8 @@ pub(super) enum Change {
     Joint { is_only: bool },
     /// A hypothesis about the whole file.
     Whole(&'static str),
+    /// Element types of several layers, to what their ports declare and the bytes of constants agree with.
+    Retyped,
     /// Anything else, which is never safe.
     Other,
 }
@@ -75,6 +77,8 @@ pub(super) struct Case<'a> {
     pub(super) model: &'a Model,
     pub(super) graph: &'a Graph,
     pub(super) edges: &'a [EdgeText],
+    /// The state of the text before the change.
+    pub(super) before: &'a Soundness,
     /// True if OpenVINO refuses the file for the finding.
     pub(super) is_error: bool,
 }
@@ -98,9 +102,8 @@ impl Case<'_> {
                 let is_readable = self.graph.layer(*layer)?.byte_count("offset").is_some();
                 (!is_readable && *is_only_one).then(|| Proof::new("the only free place of its size"))
             }
-            Change::AttributeName { written, meant, is_only } => {
-                let is_slip = *is_only || is_one_letter(written, meant);
-                is_slip.then(|| Proof::new("text: one letter, the case of letters, or another word for it"))
+            Change::AttributeName { is_only } => {
+                is_only.then(|| Proof::new("text: one letter, the case of letters, or another word for it"))
             }
             Change::Operation { written, meant } => operation(written).filter(|it| it.value == *meant).map(text),
             Change::Version { layer, value } => self.version(self.graph.layer(*layer)?, value),
@@ -131,6 +134,10 @@ impl Case<'_> {
             }
             Change::Joint { is_only } => is_only.then(|| Proof::new("the only two ends that no entry names")),
             Change::Whole(hypothesis) => Some(Proof::new(hypothesis)),
+            Change::Retyped => {
+                let is_all = !after.has_errors() && after.has_no_deviations();
+                is_all.then(|| Proof::new("one replaced type explains all: the bytes of constants and all ports agree"))
+            }
             Change::Other => None,
         }
     }
@@ -142,6 +149,9 @@ impl Case<'_> {
         let is_readable = written.is_some_and(|text| row.is_clear(text));
         if let Some(read) = written.filter(|_| !is_readable).and_then(|text| read(row, text)) {
             return (is_same(&read.value, value) && !read.slips.is_empty()).then(|| text(read));
+        }
+        if exchanged_with(layer, name).is_some() {
+            return None;
         }
         if is_source(layer) {
             return self.of_source(layer, name).filter(|_| !is_readable || self.is_contradicted(layer, name));
@@ -157,7 +167,7 @@ impl Case<'_> {
     /// Proves a value by the declared outputs, which no neighbour, exchange or other attribute gives.
     fn by_neighbours(&self, layer: &Layer, row: &Attr, value: &str) -> Option<Proof> {
         let mut fitting = Fitting::new(self.model, self.graph, layer.id());
-        if fitting.fits(row.name, value) != Some(true) {
+        if !self.is_error && !self.is_said_twice(layer) || fitting.fits(row.name, value) != Some(true) {
             return None;
         }
         let mut rivals = Vec::new();
@@ -181,6 +191,19 @@ impl Case<'_> {
             (exchanged != Some(true)).then(|| rivals.push(format!("{one} and {other} exchanged")))?;
         }
         (!rivals.is_empty()).then(|| Proof { rivals, ..Proof::new("ports: only this value gives what they declare") })
+    }
+
+    /// True if an input declares the same for an output of the layer as the output's own port.
+    /// OpenVINO accepts the file, so the port may be what is wrong.
+    fn is_said_twice(&self, layer: &Layer) -> bool {
+        let source = &self.model.source;
+        layer.outputs().iter().enumerate().any(|(at, port)| {
+            let declared = Declared::read(source, port.declared, port.content);
+            let inputs = self.graph.consumers(layer.id().output(at));
+            let mut ports = inputs.filter_map(|input| self.graph.layer(input.layer)?.inputs().get(input.port));
+            !declared.dims.is_empty()
+                && ports.any(|port| Declared::read(source, port.declared, port.content).dims == declared.dims)
+        })
     }
 
     /// Proves an attribute of a Parameter or constant by its only port.
@@ -223,7 +246,8 @@ impl Case<'_> {
             let row = operation.attribute(name);
             layer.attribute(name).is_none_or(|text| row.is_some_and(|row| !row.is_clear(text)))
         };
-        let all = names.iter().filter(|name| **name != "size").all(is_lost);
+        let is_alone = names.iter().all(|name| exchanged_with(layer, name).is_none());
+        let all = is_alone && names.iter().filter(|name| **name != "size").all(is_lost);
         let proofs: Option<Vec<_>> =
             names.iter().filter(|name| **name != "size").map(|name| self.of_source(layer, name)).collect();
         (all && proofs.is_some()).then(|| Proof::new("port: it declares type and shape"))
@@ -231,10 +255,7 @@ impl Case<'_> {
 
     /// Proves an exchange of two values that can be read only in each other's place.
     fn exchange(&self, layer: &Layer, [one, other]: &[String; 2]) -> Option<Proof> {
-        let operation = layer.operation()?;
-        let (first, second) = (operation.attribute(one)?, operation.attribute(other)?);
-        let (a, b) = (layer.attribute(one)?, layer.attribute(other)?);
-        let is_exchanged = !first.is_clear(a) && !second.is_clear(b) && first.is_clear(b) && second.is_clear(a);
+        let is_exchanged = relation::are_exchanged(layer, one, other);
         is_exchanged.then(|| Proof::new("exchange: each value can be read only in the place of the other"))
     }
 
@@ -257,14 +278,14 @@ impl Case<'_> {
         (are_some && siblings.all(|it| it.version() == value)).then(|| Proof::new("the version of all sibling layers"))
     }
 
-    /// True if the trial left nothing wrong about edges, ids and consumers, and the ports of these layers are numbered as
+    /// True if the trial left nothing wrong about edges, ids and consumers, no further output unused, and the ports of these layers are numbered as
     /// OpenVINO numbers them.
     fn is_sound(&self, layers: &[LayerId], after: &Soundness) -> bool {
         let is_regular = |id: &LayerId| {
             let layer = self.graph.layer(*id)?;
             Some(Site::new(self.model, self.graph, self.edges, layer)?.is_numbered_with(None))
         };
-        after.is_well_wired() && layers.iter().all(|id| is_regular(id) == Some(true))
+        after.is_well_wired() && !after.leaves_unused(self.before) && layers.iter().all(|id| is_regular(id) == Some(true))
     }
 
     /// True if the ids of all ports of a layer are the expected ones shifted by a number.
@@ -284,7 +305,10 @@ impl Case<'_> {
             Some(now) => declared.contradicts(now, true) && !is_explained(&declared, now),
             None => true,
         };
-        let is_unused = self.edges.iter().all(|edge| edge.from.0 != from.0);
+        // A body may leave a Parameter unused.
+        let producer = self.graph.layer(LayerId(from.0))?;
+        let is_optional = ops::kind(producer) == LayerKind::Parameter && !std::ptr::eq(self.graph, &self.model.graph);
+        let is_unused = !is_optional && self.edges.iter().all(|edge| edge.from.0 != from.0);
         let is_proved = is_contradicted
             && (is_unused || self.is_named(layer, from))
             && self.is_sound(&[id, LayerId(from.0)], after);
@@ -350,6 +374,11 @@ impl Case<'_> {
     }
 }
 
+/// Returns the attribute with which one has been exchanged: each value can be read only in the place of the other.
+fn exchanged_with<'l>(layer: &'l Layer, name: &str) -> Option<&'l str> {
+    layer.attributes().iter().map(Attribute::name).find(|other| relation::are_exchanged(layer, name, other))
+}
+
 /// True if a Parameter or constant, whose only port declares it.
 fn is_source(layer: &Layer) -> bool {
     ops::is_constant(layer) || ops::kind(layer) == LayerKind::Parameter
@@ -407,12 +436,14 @@ pub(super) fn operation(written: &str) -> Option<Reading> {
     reading::word(written, &names, words::OPERATIONS).filter(|it| !it.slips.is_empty())
 }
 
-/// Returns the only attribute that another program's word for one can mean.
-pub(super) fn synonym<'n>(written: &str, free: &[&'n str]) -> Option<&'n str> {
+/// Returns the only free attribute that a name can mean: by another program's word for it, or by one letter.
+pub(super) fn attribute<'n>(written: &str, free: &[&'n str]) -> Option<&'n str> {
     let text = written.to_lowercase().replace(['_', '-'], "");
-    let mut meant = words::ATTRIBUTES.iter().filter(|(other, _)| *other == text).map(|(_, meant)| meant);
-    let meant = meant.next().filter(|_| meant.next().is_none())?;
-    free.iter().find(|name| *name == meant).copied()
+    let mut listed = words::ATTRIBUTES.iter().filter(|(other, _)| *other == text).map(|(_, meant)| meant);
+    let listed = listed.next().filter(|_| listed.next().is_none());
+    let mut near = free.iter().filter(|name| is_one_letter(written, name));
+    let near = near.next().filter(|_| near.next().is_none());
+    free.iter().find(|name| listed == Some(*name)).or(near).copied()
 }
 
 /// Returns the only precision of a port that a text can mean.

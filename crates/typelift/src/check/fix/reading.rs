@@ -107,7 +107,8 @@ pub(super) fn integers(text: &str) -> Option<Reading> {
         let mut slips = outer.clone();
         slips.extend(slip);
         slips.extend(read.iter().flat_map(|it| it.slips.iter().copied()));
-        let separator = if bare.contains(',') && !bare.contains(", ") { "," } else { ", " };
+        let is_dense = |mark: char| bare.contains(mark) && !bare.contains(&format!("{mark} "));
+        let separator = if is_dense(',') || is_dense(';') { "," } else { ", " };
         let value = read.into_iter().map(|it| it.value).collect::<Vec<_>>().join(separator);
         found.entry(value.replace(' ', "")).or_insert((value, slips));
     }
@@ -535,7 +536,7 @@ mod tests {
             ("(1, 3)", "1, 3"),
             ("1 3", "1, 3"),
             ("1x3x224", "1, 3, 224"),
-            ("1;3", "1, 3"),
+            ("1;3", "1,3"),
             ("1,3,", "1,3"),
             ("[1,-1]", "1,-1"),
             ("{?,3}", "?,3"),

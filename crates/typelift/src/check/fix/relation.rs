@@ -37,6 +37,16 @@ pub(super) fn broken(layer: &Layer) -> Vec<(&'static str, &'static str)> {
     pairs(layer).into_iter().filter(is_broken).collect()
 }
 
+/// True if the values of two attributes can be read only in each other's place.
+pub(super) fn are_exchanged(layer: &Layer, one: &str, other: &str) -> bool {
+    let Some(operation) = layer.operation() else { return false };
+    let is_clear = |name: &str, text: &str| operation.attribute(name).is_some_and(|row| row.is_clear(text));
+    let values = layer.attribute(one).zip(layer.attribute(other));
+    values.is_some_and(|(a, b)| {
+        !is_clear(one, a) && !is_clear(other, b) && is_clear(one, b) && is_clear(other, a)
+    })
+}
+
 /// Returns the values next to a number, a list, a word or a type, which a proof by trial has to refute.
 pub(super) fn neighbours(value: &str, words: &[&str]) -> Vec<String> {
     if !words.is_empty() {

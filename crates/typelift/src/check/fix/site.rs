@@ -122,25 +122,27 @@ impl<'a> Site<'a> {
             Some(_) => {}
             None => edits.push(insert_attribute(port, "precision", precision)),
         }
-        let place = self.tags.iter().position(|tag| std::ptr::eq(tag, port))?;
+        let dims = output.shape().dims()?.iter().map(|dim| dim.value().unwrap_or(-1).to_string());
+        edits.extend(self.with_dims(port, &dims.collect::<Vec<_>>()));
+        (!edits.is_empty()).then_some(edits)
+    }
+
+    /// Returns the edits that give a port these dims.
+    pub(super) fn with_dims(&self, port: &Tag, dims: &[String]) -> Vec<TextEdit> {
+        let Some(place) = self.tags.iter().position(|tag| std::ptr::eq(tag, port)) else { return Vec::new() };
         let is_dim = |tag: &&Tag| tag.parent == Some(place) && self.is(tag, "dim");
         let written: Vec<_> = self.tags.iter().filter(is_dim).map(|tag| self.content(tag)).collect();
-        let dims = output.shape().dims()?.iter().map(|dim| dim.value().unwrap_or(-1).to_string());
-        let dims: Vec<_> = dims.collect();
         if dims.len() == written.len() {
-            let other = written.iter().zip(dims).filter(|(span, dim)| span.text(self.source()).trim() != dim);
-            edits.extend(other.map(|(span, dim)| TextEdit::new(*span, dim)));
-        } else {
-            let tag = |dim: &String| format!("<dim>{dim}</dim>");
-            let text: String = dims.iter().map(tag).collect();
-            let (open, close) = ("<dim>".len() as u32, "</dim>".len() as u32);
-            let place = match (written.first(), written.last()) {
-                (Some(first), Some(last)) => Span { start: first.start - open, end: last.end + close },
-                _ => Span { start: port.span.end, end: port.span.end },
-            };
-            edits.push(TextEdit::new(place, text));
+            let other = written.iter().zip(dims).filter(|(span, dim)| span.text(self.source()).trim() != **dim);
+            return other.map(|(span, dim)| TextEdit::new(*span, dim)).collect();
         }
-        (!edits.is_empty()).then_some(edits)
+        let text: String = dims.iter().map(|dim| format!("<dim>{dim}</dim>")).collect();
+        let (open, close) = ("<dim>".len() as u32, "</dim>".len() as u32);
+        let place = match (written.first(), written.last()) {
+            (Some(first), Some(last)) => Span { start: first.start - open, end: last.end + close },
+            _ => Span { start: port.span.end, end: port.span.end },
+        };
+        vec![TextEdit::new(place, text)]
     }
 
     /// Returns an element from its start tag to its end tag.

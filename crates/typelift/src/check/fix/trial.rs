@@ -59,12 +59,12 @@ pub(super) struct Soundness {
 struct Wiring {
     /// True if a finding about ids, edges or ports is left.
     is_broken: bool,
-    /// True if the ids of a graph's layers do not count on from 0.
+    /// True if the ids of a graph's layers do not count on from 0, or do not end at a Result or an Assign.
     has_gap: bool,
     /// True if nothing uses a layer that has outputs.
     has_unused: bool,
-    /// Number of outputs that nothing uses.
-    unused: usize,
+    /// The outputs that nothing uses, by the path and name of the layer and the position of the output.
+    unused: HashSet<(String, usize)>,
 }
 
 /// Findings about ids, edges and ports.
@@ -93,7 +93,10 @@ impl Wiring {
         for (place, graph) in model.walk() {
             let mut ids: Vec<u64> = graph.unordered().map(|layer| layer.id().0).collect();
             ids.sort_unstable();
-            wiring.has_gap |= !(0..).zip(&ids).all(|(at, &id)| at == id);
+            // A lost layer leaves no gap if its id was the highest. OpenVINO gives that to a Result or an Assign.
+            let last = ids.last().and_then(|&id| graph.layer(LayerId(id)));
+            let ends = last.is_none_or(|last| last.outputs().is_empty() || ops::kind(last) == LayerKind::Assign);
+            wiring.has_gap |= !ends || !(0..).zip(&ids).all(|(at, &id)| at == id);
             let is_body = !place.path().is_empty();
             let is_unused = |layer: &Layer| {
                 let is_kept =
@@ -101,9 +104,11 @@ impl Wiring {
                 !layer.outputs().is_empty() && !is_kept && graph.users(layer.id()).next().is_none()
             };
             wiring.has_unused |= graph.unordered().any(is_unused);
-            let outputs = graph.unordered().map(|layer| layer.outputs().len()).sum::<usize>();
             let used: HashSet<_> = graph.wires().map(|(output, _)| (output.layer, output.port)).collect();
-            wiring.unused += outputs.saturating_sub(used.len());
+            for layer in graph.unordered() {
+                let unused = (0..layer.outputs().len()).filter(|&at| !used.contains(&(layer.id(), at)));
+                wiring.unused.extend(unused.map(|at| (place.path_to(layer.name()), at)));
+            }
         }
         wiring
     }
@@ -158,9 +163,9 @@ impl Soundness {
         Self { findings, has_errors, ports, fixed: HashSet::default(), wiring }
     }
 
-    /// True if more outputs have no consumer than before.
+    /// True if an output has no consumer that had one before.
     pub(super) fn leaves_unused(&self, before: &Self) -> bool {
-        self.wiring.unused > before.wiring.unused
+        !self.wiring.unused.is_subset(&before.wiring.unused)
     }
 
     /// True if nothing about ids, edges and ports is wrong, ids have no gap, and every layer has a consumer.
@@ -199,6 +204,11 @@ impl Soundness {
 
     pub(super) fn has_errors(&self) -> bool {
         self.has_errors
+    }
+
+    /// True if every port says what its tensor is, as far as that is known.
+    pub(super) fn has_no_deviations(&self) -> bool {
+        self.ports.deviating.ports.is_empty()
     }
 
     /// True if constants share bytes, so that their contents are in doubt.

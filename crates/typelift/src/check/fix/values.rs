@@ -11,7 +11,7 @@ use super::site::{Candidate, Evidence, Site, insert_attribute};
 use crate::base::{foreign, names};
 use crate::check::Declared;
 use crate::findings::TextEdit;
-use crate::model::graph::Layer;
+use crate::model::graph::{Direction, Layer};
 use crate::model::weights::stored_size;
 use crate::ops::{self, Attr, AttrKind, LayerKind};
 
@@ -97,17 +97,11 @@ impl Site<'_> {
     /// Returns the values of two attributes exchanged: those of a pair, and those that can be read only in each other's
     /// place.
     fn exchanges(&self, only: &dyn Fn(&str) -> bool) -> Vec<Candidate> {
-        let Some(operation) = self.layer.operation() else { return Vec::new() };
-        let is_clear = |name: &str, text: &str| operation.attribute(name).is_some_and(|row| row.is_clear(text));
         let written = self.layer.attributes();
-        let mut found = Vec::new();
         let pairs = written.iter().enumerate().flat_map(|(at, one)| written[at + 1..].iter().map(move |it| (one, it)));
-        for (one, other) in pairs.take(PAIRS) {
-            let are_lost = !is_clear(one.name(), one.value()) && !is_clear(other.name(), other.value());
-            if are_lost && is_clear(one.name(), other.value()) && is_clear(other.name(), one.value()) {
-                found.push((Evidence::Near, one.name(), other.name()));
-            }
-        }
+        let pairs = pairs.take(PAIRS).map(|(one, other)| (one.name(), other.name()));
+        let lost = pairs.filter(|(one, other)| relation::are_exchanged(self.layer, one, other));
+        let mut found: Vec<_> = lost.map(|(one, other)| (Evidence::Near, one, other)).collect();
         let broken = relation::broken(self.layer);
         let evidence = |pair| if broken.contains(pair) { Evidence::Unused } else { Evidence::Table };
         found.extend(relation::pairs(self.layer).iter().map(|pair| (evidence(pair), pair.0, pair.1)));
@@ -126,8 +120,7 @@ impl Site<'_> {
         let Some(port) = self.layer.outputs().first() else { return Vec::new() };
         let Declared { element_type, dims } = Declared::read(self.source(), port.declared, port.content);
         let shape = dims.iter().map(|&dim| if dim < 0 { "?".to_owned() } else { dim.to_string() });
-        let separator = if self.layer.attribute("shape").is_some_and(|text| text.contains(", ")) { ", " } else { "," };
-        let shape = shape.collect::<Vec<_>>().join(separator);
+        let shape = shape.collect::<Vec<_>>().join(self.separator());
         let mut values = vec![("shape", shape)];
         values.extend(element_type.map(|ty| ("element_type", ty.name().to_owned())));
         let count = dims.iter().try_fold(1_u64, |count, &dim| count.checked_mul(u64::try_from(dim).ok()?));
@@ -164,7 +157,39 @@ impl Site<'_> {
         };
         let each = values.iter().filter(|(name, _)| only(name) || ops::is_constant(self.layer));
         let each = each.filter_map(|(name, value)| self.valued(evidence(*name), name, value));
-        each.chain(several).chain(self.offsets()).collect()
+        each.chain(several).chain(self.shapes_of_consumers()).chain(self.offsets()).collect()
+    }
+
+    /// Returns the shapes with as many elements that the ports of consumers declare for a constant.
+    /// Its own port is changed too. A rival can be a lost Reshape or Transpose, so none is safe.
+    fn shapes_of_consumers(&self) -> Vec<Candidate> {
+        let (Some(port), Some(output)) = (self.ports(Direction::Output).into_iter().next(), self.layer.outputs().first())
+        else {
+            return Vec::new();
+        };
+        let Some(now) = output.shape().to_static().filter(|_| ops::is_constant(self.layer)) else { return Vec::new() };
+        let count = |dims: &[i64]| dims.iter().try_fold(1_i64, |count, &dim| count.checked_mul(dim));
+        let mut shapes = Vec::new();
+        for input in self.graph.consumers(self.layer.id().output(0)) {
+            let taken = self.graph.layer(input.layer).and_then(|layer| layer.inputs().get(input.port));
+            let Some(taken) = taken else { continue };
+            let Declared { element_type, dims } = Declared::read(self.source(), taken.declared, taken.content);
+            let is_other = element_type.is_some() && dims[..] != now[..] && count(&dims) == count(&now);
+            if is_other && !shapes.contains(&dims) {
+                shapes.push(dims);
+            }
+        }
+        let edits = shapes.into_iter().filter_map(|dims| {
+            let dims: Vec<String> = dims.iter().map(ToString::to_string).collect();
+            let shape = self.set("shape", &dims.join(self.separator()))?;
+            Some([vec![shape], self.with_dims(port, &dims)].concat())
+        });
+        edits.map(|edits| Candidate::new(Evidence::File, Change::Other, edits)).collect()
+    }
+
+    /// Returns the separator between the dims of the layer's shape.
+    fn separator(&self) -> &'static str {
+        if self.layer.attribute("shape").is_some_and(|text| text.contains(", ")) { ", " } else { "," }
     }
 
     /// True if a constant has more or fewer bytes than it states, so that its port may be right.
@@ -308,15 +333,10 @@ impl Site<'_> {
             let free: Vec<_> =
                 operation.attribute_names().filter(|name| self.layer.attribute(name).is_none()).collect();
             let near = foreign::attribute(written, free.iter().copied());
-            let is_only = proof::synonym(written, &free).is_some();
+            let only = proof::attribute(written, &free);
             let evidence = |known: &str| if near == Some(known) { Evidence::Near } else { Evidence::Table };
             let others = free.into_iter().filter(|known| near.is_none() || near == Some(known));
-            let (written, only) = (written.to_owned(), is_only);
-            let change = |known: &str| Change::AttributeName {
-                written: written.clone(),
-                meant: known.to_owned(),
-                is_only: only,
-            };
+            let change = |known: &str| Change::AttributeName { is_only: only == Some(known) };
             found.extend(others.map(|known| Candidate::one(evidence(known), change(known), name, known)));
             let whole = crate::base::span::Span { start: name.start, end: value.end + 1 };
             found.push(Candidate::one(Evidence::Part, Change::Other, whole, ""));

@@ -10,13 +10,17 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
+use typelift_promote::ElementType;
+
 use super::proof::Change;
-use super::site::{Candidate, EdgeText, Evidence};
+use super::site::{Candidate, EdgeText, Evidence, Site};
+use crate::check::Declared;
 use crate::base::hash::{HashMap, HashSet};
 use crate::base::span::Span;
 use crate::findings::TextEdit;
-use crate::model::graph::{Direction, Graph, Model};
-use crate::ops;
+use crate::model::graph::{Body, Direction, Graph, Layer, LayerId, Model};
+use crate::model::weights::stored_size;
+use crate::ops::{self, LayerKind};
 use crate::text::xml::{self, Tag};
 
 /// Limit on the number of layers whose ports are compared.
@@ -179,4 +183,90 @@ pub(super) fn shifted_offsets(model: &Model) -> Vec<Candidate> {
     }
     let edits = places.iter().map(|(start, _, span)| TextEdit::new(*span, (start - first).to_string())).collect();
     vec![Candidate::new(Evidence::Near, Change::Whole("one shift of the offsets explains all"), edits)]
+}
+
+/// Returns edits for port maps that name the layers of a renumbered body: all ids are off by the same number.
+pub(super) fn renumbered_bodies(site: &Site<'_>) -> Vec<Candidate> {
+    let shifted = site.layer.bodies().iter().filter_map(|body| {
+        let named = named_in_body(site, body);
+        let fits = |by: i128| {
+            let is_meant = |&(_, id, kind): &(Span, u64, LayerKind)| {
+                let meant = u64::try_from(i128::from(id) + by).ok().and_then(|id| body.graph().layer(LayerId(id)));
+                meant.is_some_and(|layer| ops::kind(layer) == kind)
+            };
+            named.iter().all(is_meant)
+        };
+        let &(_, first, _) = named.first()?;
+        let ids: BTreeSet<u64> = named.iter().map(|it| it.1).collect();
+        let shifts = body.graph().unordered().map(|layer| i128::from(layer.id().0) - i128::from(first));
+        let mut shifts = shifts.filter(|&by| fits(by));
+        let by = shifts.next().filter(|&by| by != 0 && shifts.next().is_none() && ids.len() > 1)?;
+        let edit = |&(span, id, _): &(Span, u64, LayerKind)| TextEdit::new(span, (i128::from(id) + by).to_string());
+        let hypothesis = Change::Whole("one shift of the ids of the body explains all");
+        Some(Candidate::new(Evidence::Near, hypothesis, named.iter().map(edit).collect()))
+    });
+    shifted.collect()
+}
+
+/// Returns the ids of the layers of a body that its port map and back edges name, with the kind that each must have.
+fn named_in_body(site: &Site<'_>, body: &Body) -> Vec<(Span, u64, LayerKind)> {
+    let source = site.source();
+    let list = format!("{}port_map", body.name().strip_suffix("body").unwrap_or_default());
+    let is_own = |tag: &Tag| {
+        let name = tag.parent.map_or("", |at| site.tags[at].name.text(source));
+        name == list || name == "back_edges"
+    };
+    let ends = |tag: &Tag| match tag.name.text(source) {
+        "input" => vec![("internal_layer_id", LayerKind::Parameter)],
+        "output" => vec![("internal_layer_id", LayerKind::Result)],
+        _ => vec![("from-layer", LayerKind::Result), ("to-layer", LayerKind::Parameter)],
+    };
+    let entries = site.joints().filter(|tag| is_own(tag));
+    let named = entries.flat_map(|tag| ends(tag).into_iter().map(move |(name, kind)| (tag, name, kind)));
+    named.filter_map(|(tag, name, kind)| number(source, tag, name).map(|(span, id)| (span, id, kind))).collect()
+}
+
+/// Returns edits for layers whose element type a search has replaced: each port still declares the type that it had.
+/// The bytes of all constants among them agree with the ports.
+pub(super) fn retyped(model: &Model) -> Vec<Candidate> {
+    let (mut pairs, mut edits, mut has_bytes) = (BTreeSet::new(), Vec::new(), false);
+    for (layer, name, written, declared) in model.walk().flat_map(|(_, graph)| graph.unordered()).filter_map(|layer| {
+        let (name, written, declared) = retyped_layer(model, layer)?;
+        Some((layer, name, written, declared))
+    }) {
+        if ops::is_constant(layer) {
+            let (Some(bytes), Some(count)) = (layer.byte_count("size"), element_count(layer)) else { return Vec::new() };
+            let agrees = |ty| stored_size(ty, count) == Some(u128::from(bytes));
+            if !agrees(declared) || agrees(written) {
+                return Vec::new();
+            }
+            has_bytes = true;
+        }
+        pairs.insert((written.name(), declared.name()));
+        let span = xml::locate(&model.source, layer.span().unwrap_or_default(), "data", name);
+        edits.push(TextEdit::new(span, declared.name()));
+    }
+    if pairs.len() != 1 || edits.len() < 2 || !has_bytes {
+        return Vec::new();
+    }
+    vec![Candidate::new(Evidence::Near, Change::Retyped, edits)]
+}
+
+/// Returns the attribute of a layer that names its output's type, the type, and the type that its port declares instead.
+fn retyped_layer(model: &Model, layer: &Layer) -> Option<(&'static str, ElementType, ElementType)> {
+    let name = match ops::kind(layer) {
+        LayerKind::Parameter | LayerKind::Constant => "element_type",
+        LayerKind::Convert => "destination_type",
+        _ => return None,
+    };
+    let written = ElementType::from_name(layer.attribute(name)?)?;
+    let port = layer.outputs().first()?;
+    let declared = Declared::read(&model.source, port.declared, port.content).element_type?;
+    (written != declared).then_some((name, written, declared))
+}
+
+/// Returns the number of elements of a constant.
+fn element_count(layer: &Layer) -> Option<u64> {
+    let dims = layer.attribute("shape")?.split(',').map(str::trim).filter(|dim| !dim.is_empty());
+    dims.map(|dim| dim.parse::<u64>().ok()).try_fold(1_u64, |count, dim| count.checked_mul(dim?))
 }

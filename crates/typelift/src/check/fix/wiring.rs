@@ -8,6 +8,7 @@ use super::TRIALS;
 use super::proof::Change;
 use super::reading::{self, Kind};
 use super::site::{Candidate, EdgeText, Evidence, Site};
+use super::whole;
 use crate::base::span::Span;
 use crate::check::Declared;
 use crate::findings::TextEdit;
@@ -154,6 +155,7 @@ impl Site<'_> {
             }
         }
         found.extend(self.new_joints());
+        found.extend(whole::renumbered_bodies(self));
         found
     }
 

@@ -6,7 +6,7 @@
 //!
 //! ```text
 //! padded_name.rs    find(check, graph)  pushes  warning[padded-name]: the name ` sum` has spaces around it
-//!                                               with a safe fix: write name="sum"
+//!                                               with a fix that is possible: write name="sum"
 //! ```
 
 mod bare_bracket;
@@ -20,7 +20,7 @@ use typelift_promote::{ElementType, Kind, Loss, fidelity};
 use super::Check;
 use crate::base::foreign;
 use crate::findings::{About, Code, Fix, Owner, Related};
-use crate::model::graph::{Body, Direction, Graph, Layer, OutputPort};
+use crate::model::graph::{Body, Direction, Graph, Layer, OutputPort, split_names};
 use crate::ops::values::conversion::Audit;
 use crate::ops::{self, LayerKind, Operation};
 use crate::text::xml;
@@ -119,11 +119,33 @@ impl<'a> Check<'a> {
     }
 
     fn check_result(&mut self, graph: &Graph, layer: &Layer) {
+        self.check_result_names(graph, layer);
         let Some(user) = graph.users(layer.id()).next().and_then(|id| graph.layer(id)) else { return };
         let message = format!("Result {} `{}` feeds `{}`", layer.id(), layer.name(), user.name());
         let lint = self.lint(Code::UsedResult, layer, message);
         let lint = lint.at(self.locate(layer, "layer", "name"), "OpenVINO reads it, but its CPU plugin refuses it");
         self.diagnostics.push(lint.help("start the edge at the layer that feeds the Result"));
+    }
+
+    /// Finds tensor names at the input of a Result. OpenVINO reads them at the output of the layer before.
+    fn check_result_names(&mut self, graph: &Graph, layer: &Layer) {
+        let port = xml::locate_port(self.source, layer.span().unwrap_or_default(), Direction::Input, 0);
+        if !port.text(self.source).contains("names") {
+            return;
+        }
+        let names = xml::tags(self.source, port).first().and_then(|tag| tag.value(self.source, "names"));
+        let Some((names, &Some((producer, output)))) = names.zip(inputs_of(graph, layer).first()) else { return };
+        let given = output.names();
+        let names_text = names.text(self.source);
+        if split_names(names_text).iter().all(|name| given.contains(name)) {
+            return;
+        }
+        let message = format!("`names` of the input of Result {} `{}` is ignored", layer.id(), layer.name());
+        let lint = self.lint(Code::UnknownAttribute, layer, message);
+        let producer = format!("{} {} `{}`", producer.ty(), producer.id(), producer.name());
+        let label = "OpenVINO reads the names of a tensor at the output port of the layer that computes it";
+        let help = format!("move names=\"{names_text}\" to output port {} of {producer}", output.id());
+        self.diagnostics.push(lint.at(names, label).help(help));
     }
 
     fn check_trip_count(&mut self, layer: &Layer, inputs: &[Option<(&Layer, &OutputPort)>]) {

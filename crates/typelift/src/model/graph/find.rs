@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use super::{Graph, Layer, LayerId, Model, Output, Place};
+use super::{Body, Graph, Layer, LayerId, Model, Output, Place};
 
 /// Reason why a name finds nothing, or too much.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -127,6 +127,19 @@ impl Model {
             .steps()
             .iter()
             .try_fold(self.graph(), |graph, &(layer, at)| Some(&graph.layer(layer)?.bodies.get(at)?.graph))
+    }
+
+    /// Returns the layer and the body that a place is in, and the place of the layer; `None` for the model's own graph.
+    pub(crate) fn owner_of(&self, place: &Place) -> Option<(Place, &Layer, &Body)> {
+        let (&(id, at), before) = place.steps().split_last()?;
+        let (mut outside, mut graph) = (Place::default(), self.graph());
+        for &(id, at) in before {
+            let layer = graph.layer(id)?;
+            let body = layer.bodies.get(at)?;
+            (outside, graph) = (outside.inside(layer, at, body.name()), &body.graph);
+        }
+        let owner = graph.layer(id)?;
+        Some((outside, owner, owner.bodies.get(at)?))
     }
 
     /// Returns the layer with this name, tensor name or id, as [`Graph::find`] does, and the place of its graph.

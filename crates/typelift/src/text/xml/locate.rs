@@ -136,6 +136,17 @@ pub(crate) fn locate_back_edge(source: &str, span: Span, position: usize) -> Spa
     edge.unwrap_or(layer)
 }
 
+/// Returns the entry of the port map of the body `name` that names a layer of the body, in the layer at `span`.
+#[cold]
+pub(crate) fn locate_entry(source: &str, span: Span, name: &str, direction: Direction, id: LayerId) -> Option<Span> {
+    let list = format!("{}port_map", name.strip_suffix("body").unwrap_or_default());
+    let element = if direction == Direction::Input { "input" } else { "output" };
+    let names_it = |(name, value): (&str, &str)| name == "internal_layer_id" && value.trim().parse() == Ok(id.0);
+    let is_it =
+        |entry: &Element| entry.name() == element && Tokens::attributes(entry).flatten().any(|pair| names_it(pair));
+    find_below(source, span, |name| name == list, |entry, _| is_it(entry).then_some(entry.tag_span)).1
+}
+
 /// Returns the entry of a port map, or the back edge, that names a layer of a body, in the layer at `span`.
 #[cold]
 pub(crate) fn locate_joint(source: &str, span: Span, id: LayerId) -> Option<Span> {

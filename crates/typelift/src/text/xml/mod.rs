@@ -20,7 +20,7 @@ use std::thread;
 
 pub(crate) use execution::is_execution;
 pub(crate) use locate::{
-    Tag, declared_dims, declares, locate, locate_back_edge, locate_joint, locate_joint_with, locate_port, matches_dims,
+    Tag, declared_dims, declares, locate, locate_back_edge, locate_entry, locate_joint, locate_joint_with, locate_port, matches_dims,
     means, tags,
 };
 pub(crate) use metadata::{

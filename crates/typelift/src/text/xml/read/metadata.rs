@@ -78,11 +78,19 @@ impl<'a> Read<'a> {
 fn rt_attribute(tokens: &Tokens<'_>, element: &Element<'_>, seen: &mut SmallVec<[&str; 4]>) -> Option<Diagnostic> {
     let written = |name| Tokens::attribute(element, name);
     let name = written("name").unwrap_or_default();
-    let known = RT_INFO.iter().find(|(known, _)| *known == name && written("version") == Some("0"));
-    let Some((known, reads)) = known else {
+    let Some((known, reads)) = RT_INFO.iter().find(|(known, _)| *known == name) else {
         let lint = Diagnostic::new(Code::UnknownAttribute, format!("rt_info has an unknown attribute `{name}`"));
         return Some(lint.at(element.tag_span, "OpenVINO ignores it, and a file that it writes will not have it"));
     };
+    if written("version") != Some("0") {
+        let message = match written("version") {
+            Some(version) => format!("rt_info has `{name}` with version `{version}`, not 0"),
+            None => format!("rt_info has `{name}` without a version"),
+        };
+        let lint = Diagnostic::new(Code::UnknownAttribute, message);
+        let lint = lint.at(element.tag_span, "OpenVINO ignores it, and a file that it writes will not have it");
+        return Some(lint.help("write version=\"0\" in the <attribute>"));
+    }
     if seen.contains(known) {
         let refusal = Diagnostic::new(Code::DuplicateRtInfo, format!("rt_info has `{name}` twice"));
         return Some(refusal.at(element.tag_span, "the second").help("remove one of them"));

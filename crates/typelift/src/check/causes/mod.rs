@@ -4,6 +4,10 @@
 //! port's declaration, the root cause is the first layer where the two differ. Every error that leads back to that
 //! layer is a consequence.
 
+mod bodies;
+mod inputs;
+mod joins;
+
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
@@ -13,8 +17,8 @@ use typelift_promote::ElementType;
 use super::PLACES;
 use super::ports::Declared;
 use crate::base::span::Span;
-use crate::findings::{About, Code, Diagnostic, Fix, FixAction, Label, LayerRef, Severity};
-use crate::model::graph::{Attribute, Direction, Graph, InputPort, Layer, LayerId, Model, Output, OutputPort, Place};
+use crate::findings::{About, Code, Diagnostic, FixAction, Label, LayerRef, Severity};
+use crate::model::graph::{Attribute, Direction, Graph, Layer, LayerId, Model, Output, OutputPort, Place};
 use crate::ops::{self, LayerKind};
 use crate::text::xml;
 
@@ -31,10 +35,11 @@ const CAUSES: &[Code] = &[
 /// Joins the errors and lints of a model: those with one cause become one finding, and what follows from another finding
 /// goes.
 pub(super) fn join(model: &Model, found: &mut Vec<Diagnostic>) {
-    explain_misspellings(found);
-    explain_misspelt_elements(found);
-    explain_port_maps(found);
-    join_oversized(found);
+    joins::explain_misspellings(found);
+    joins::explain_misspelt_elements(found);
+    joins::explain_port_maps(found);
+    joins::join_oversized(found);
+    joins::join_double_feeds(found);
     let causes = Causes::new(model);
     causes.explain_inputs(found);
     causes.join_ignored_edges(found);
@@ -80,9 +85,6 @@ fn findings_by_layer(found: &[Diagnostic]) -> HashMap<LayerRef, LayerFindings> {
     }
     by_layer
 }
-
-/// Limit on the wrong inputs of a layer among which two that are exchanged are looked for.
-const PAIRS: usize = 32;
 
 /// The place of a mistake, its description, and the help for it.
 struct Mistake {
@@ -252,6 +254,10 @@ impl<'a> Causes<'a> {
             return;
         }
         let Some(port) = layer.outputs().get(origin.tensor.port) else { return };
+        if let Some(entry) = self.wrong_entry(&origin.place, layer, port) {
+            entry.explain(members, found, suppressed);
+            return;
+        }
         let stray = self.model.graph_at(&origin.place).and_then(|graph| self.stray_edge(graph, layer));
         let mistake = stray.unwrap_or_else(|| self.what_to_write(layer, port));
         match members {
@@ -441,238 +447,6 @@ impl<'a> Causes<'a> {
         remove(found, &consequences);
     }
 
-    /// Adds to findings about the inputs of a layer which edge is wrong or missing, where the ports say so.
-    fn explain_inputs(&self, found: &mut Vec<Diagnostic>) {
-        let (mut tried, mut explained, mut meant) = (HashSet::new(), HashSet::new(), HashSet::new());
-        let mut unused = HashMap::new();
-        for it in found.iter_mut() {
-            let about_inputs = Aspect::of(it.code).is_some() && it.is_error() && it.code != Code::UnknownPort
-                || is_about_port(it, Direction::Input)
-                || [Code::WrongInputCount, Code::UnconnectedInput, Code::ConditionType].contains(&it.code);
-            let Some(reference) = it.layer.clone().filter(|_| about_inputs) else { continue };
-            if self.origin(it).is_some() || tried.contains(&(reference.place.clone(), reference.id)) {
-                continue;
-            }
-            let Some((graph, layer)) = self.find(&reference) else { continue };
-            if graph.wires().next().is_none() && it.code == Code::WrongInputCount {
-                it.replace_help(vec![
-                    "the graph has no edges at all: get a fresh copy of the file, or add <edges>".into(),
-                ]);
-                continue;
-            }
-            tried.insert((reference.place.clone(), reference.id));
-            let unused = unused.entry(reference.place.clone()).or_insert_with(|| self.unused(graph));
-            let Some(wrong) = self.wrong_input(graph, layer, unused) else {
-                // The edge may be right if a missing Convert can explain the error.
-                let is_new = |stray: &Mistake| it.labels.iter().all(|label| label.span != stray.span);
-                let stray =
-                    if it.actions().next().is_none() { self.stray_edge(graph, layer).filter(is_new) } else { None };
-                it.labels.extend(stray.and_then(|it| Some(Label { span: it.span, message: it.label? })));
-                continue;
-            };
-            if let Wrong::Source { producer, .. } | Wrong::Missing { producer, .. } = &wrong {
-                meant.insert((reference.place.clone(), producer.id()));
-            }
-            wrong.explain(it, layer);
-            explained.insert((reference.place, reference.id));
-        }
-        // The other errors of the layer follow from the wrong input.
-        let mut first = HashSet::new();
-        found.retain(|it| {
-            let Some(layer) = &it.layer else { return true };
-            let key = (layer.place.clone(), layer.id);
-            let follows = it.is_error() && explained.contains(&key) && !first.insert(key.clone());
-            !follows && (it.code != Code::UnreachableLayer || !meant.contains(&key))
-        });
-    }
-
-    /// Returns the input of a layer whose edge starts elsewhere than its port says, or that has none.
-    fn wrong_input(&self, graph: &'a Graph, layer: &Layer, unused: &Unused<'a>) -> Option<Wrong<'a>> {
-        let feeds = graph.feeds(layer.id());
-        let declared: Vec<_> =
-            layer.inputs().iter().map(|port| Declared::read(self.source, port.declared, port.content)).collect();
-        let output = |at: usize| {
-            let (source, port) = feeds.get(at).copied().flatten()?;
-            source.outputs().get(port)
-        };
-        let fits = |at: usize, from: usize| output(from).is_none_or(|port| declared[at].fits(port));
-        let edge = |at: usize| {
-            graph.wires_into(layer.id()).find(|wire| wire.to_port as usize == at).and_then(|wire| wire.span)
-        };
-        let wrong: Vec<_> = (0..declared.len()).filter(|&at| !fits(at, at)).collect();
-        // Two exchanged edges do not explain a large number of wrong inputs.
-        let few = &wrong[..wrong.len().min(PAIRS)];
-        for &one in few {
-            for other in few.iter().copied().filter(|&other| other > one) {
-                if fits(one, other) && fits(other, one) {
-                    return Some(Wrong::Exchanged { inputs: [one, other], edges: [edge(one)?, edge(other)?] });
-                }
-            }
-        }
-        let missing = (0..declared.len()).find(|&at| feeds.get(at).copied().flatten().is_none());
-        let at = missing.or(wrong.first().copied())?;
-        let mut fitting = unused.get(&declared[at])?.iter().filter(|(producer, _)| producer.id() != layer.id());
-        let &(producer, port) = fitting.next().filter(|_| fitting.next().is_none())?;
-        Some(match missing {
-            Some(input) => Wrong::Missing { input, producer, port },
-            None => Wrong::Source { input: at, producer, port, edge: edge(at)? },
-        })
-    }
-
-    /// Returns the tensors of a graph that nothing uses and that are what their ports declare.
-    fn unused(&self, graph: &'a Graph) -> Unused<'a> {
-        let mut unused = Unused::default();
-        for layer in graph.unordered() {
-            for (at, port) in layer.outputs().iter().enumerate() {
-                let declared = Declared::read(self.source, port.declared, port.content);
-                let is_sure = declared.element_type.is_some() && declared.fits(port);
-                if is_sure && graph.consumers(layer.id().output(at)).next().is_none() {
-                    unused.entry(declared).or_default().push((layer, port));
-                }
-            }
-        }
-        unused
-    }
-}
-
-/// Tensors that nothing uses, by what their ports declare.
-type Unused<'a> = HashMap<Declared, Vec<(&'a Layer, &'a OutputPort)>>;
-
-/// The mistake at an input of a layer, judged by the declaration of its port.
-enum Wrong<'a> {
-    /// Two edges end at each other's ports.
-    Exchanged { inputs: [usize; 2], edges: [Span; 2] },
-    /// The edge starts elsewhere than at this tensor.
-    Source { input: usize, producer: &'a Layer, port: &'a OutputPort, edge: Span },
-    /// The edge from this tensor is missing.
-    Missing { input: usize, producer: &'a Layer, port: &'a OutputPort },
-}
-
-impl Wrong<'_> {
-    fn explain(self, it: &mut Diagnostic, layer: &Layer) {
-        let id = |input: usize| layer.inputs().get(input).map_or(0, InputPort::id);
-        it.remove_actions();
-        let label = |it: &mut Diagnostic, span, message| {
-            it.labels.push(Label { span, message });
-        };
-        let help = match self {
-            Self::Exchanged { inputs: [one, other], edges } => {
-                label(it, edges[0], format!("this edge ends at input {one}"));
-                label(it, edges[1], format!("this edge ends at input {other}"));
-                format!(
-                    "exchange the two edges: going by what its ports declare, the tensors of inputs {one} and {other} are \
-                     swapped"
-                )
-                .into()
-            }
-            Self::Source { input, producer, port, edge } => {
-                label(it, edge, format!("the edge to input {input}"));
-                format!(
-                    "start the edge at {} {} `{}`, from-layer=\"{}\" from-port=\"{}\": its output is what the port declares, and \
-                     nothing uses it",
-                    producer.ty(),
-                    producer.id(),
-                    producer.name(),
-                    producer.id(),
-                    port.id()
-                )
-                .into()
-            }
-            Self::Missing { input, producer, port } => Fix::untried(FixAction::AddEdge {
-                from: (producer.id(), port.id()),
-                to: (layer.id(), id(input)),
-                producer: format!("{} {} `{}`", producer.ty(), producer.id(), producer.name()),
-            }),
-        };
-        it.replace_help(vec![help]);
-    }
-}
-
-/// Joins the errors of a layer that misses an attribute with the lint that says how the attribute is misspelt.
-fn explain_misspellings(found: &mut Vec<Diagnostic>) {
-    let lints = found.iter().enumerate().filter(|(_, it)| it.code == Code::UnknownAttribute);
-    let misspelt = lints.filter_map(|(at, it)| Some((at, it.layer.clone()?, it.about.meant_attribute()?.to_owned())));
-    let misspelt: Vec<_> = misspelt.collect();
-    let layers: HashSet<_> = misspelt.iter().map(|(_, layer, _)| layer).collect();
-    let mut of_layer = HashMap::<&LayerRef, Vec<usize>>::new();
-    for (at, diagnostic) in found.iter().enumerate() {
-        if let Some(&layer) = diagnostic.layer.as_ref().and_then(|layer| layers.get(layer)) {
-            of_layer.entry(layer).or_default().push(at);
-        }
-    }
-    let mut gone = HashSet::new();
-    for (lint, layer, meant) in &misspelt {
-        let about: Vec<usize> = of_layer[layer].iter().copied().filter(|&at| found[at].about.is_about(meant)).collect();
-        let is_guess = |code| [Code::IncompleteParameter, Code::AssumedAttribute].contains(&code);
-        gone.extend(about.iter().copied().filter(|&at| is_guess(found[at].code)));
-        if let Some(&error) = about.iter().find(|at| found[**at].is_error() && !gone.contains(*at)) {
-            let Diagnostic { message, labels, fixes, .. } = found[*lint].clone();
-            found[error].labels.extend(labels.into_iter().map(|it| Label { message: message.clone(), ..it }));
-            found[error].replace_help(fixes);
-            gone.insert(*lint);
-        }
-    }
-    remove(found, &gone);
-}
-
-/// Joins the errors of a layer that misses an element with the lint that says how the element is misspelt.
-fn explain_misspelt_elements(found: &mut Vec<Diagnostic>) {
-    if found.iter().all(|it| it.about.meant_element().is_none()) {
-        return;
-    }
-    let mut of_layer = HashMap::<_, Vec<usize>>::new();
-    for (at, it) in found.iter().enumerate() {
-        of_layer.entry((&it.layer, it.code)).or_default().push(at);
-    }
-    let (mut errors, mut gone) = (Vec::new(), HashSet::new());
-    for (at, lint) in found.iter().enumerate() {
-        let codes: &[Code] = match lint.about.meant_element() {
-            Some("data") => &[Code::AssumedAttribute, Code::IncompleteParameter, Code::MissingAttribute],
-            Some("input" | "output") => &[Code::UnknownPort],
-            Some("layers") => &[Code::UnreferencedWeights],
-            _ => &[],
-        };
-        let follows: Vec<usize> =
-            codes.iter().filter_map(|&code| of_layer.remove(&(&lint.layer, code))).flatten().collect();
-        errors.extend(follows.iter().any(|&at| found[at].is_error()).then_some(at));
-        gone.extend(follows);
-    }
-    errors.into_iter().for_each(|at| found[at].severity = Severity::Error);
-    remove(found, &gone);
-}
-
-/// Joins the outputs that a loop misses with the entries that its port map misses.
-fn explain_port_maps(found: &mut Vec<Diagnostic>) {
-    let is_missing = |it: &Diagnostic| it.code == Code::UnknownPort && matches!(*it.about, About::Refusal { .. });
-    let mut missing = HashMap::<_, Vec<usize>>::new();
-    for (at, it) in found.iter().enumerate().filter(|(_, it)| is_missing(it)) {
-        missing.entry(&it.layer).or_default().push(at);
-    }
-    let incomplete = found.iter().enumerate().filter(|(_, it)| it.code == Code::IncompletePortMap);
-    let explained = incomplete.filter_map(|(at, it)| Some((at, missing.remove(&it.layer)?)));
-    let (errors, gone): (Vec<usize>, Vec<_>) = explained.unzip();
-    errors.into_iter().for_each(|at| found[at].severity = Severity::Error);
-    remove(found, &gone.into_iter().flatten().collect());
-}
-
-/// Makes one finding of constants that are all too long for what they say that they are, and drops what their values seem to be.
-fn join_oversized(found: &mut Vec<Diagnostic>) {
-    let is_oversized = |it: &Diagnostic| it.code == Code::OversizedConstant;
-    let layers: HashSet<_> = found.iter().filter(|it| is_oversized(it)).filter_map(|it| it.layer.clone()).collect();
-    found.retain(|it| it.code != Code::NonFiniteConstant || it.layer.as_ref().is_none_or(|it| !layers.contains(it)));
-    let oversized: Vec<usize> = (0..found.len()).filter(|&at| is_oversized(&found[at])).collect();
-    let [first, others @ ..] = &oversized[..] else { return };
-    if others.is_empty() {
-        return;
-    }
-    let mut joined = found[*first].clone();
-    joined.message = format!("{} constants have a `size` that is too large: {}", oversized.len(), joined.message);
-    joined.consequences = oversized.iter().filter_map(|&at| found[at].layer.clone()).collect();
-    let labels =
-        others.iter().take(PLACES).filter_map(|&at| Some((found[at].labels.first()?.span, &found[at].message)));
-    joined.labels.extend(labels.map(|(span, message)| Label { span, message: message.clone() }));
-    found[*first] = joined;
-    remove(found, &others.iter().copied().collect());
 }
 
 /// True if a lint says that a port's declaration differs from its tensor.

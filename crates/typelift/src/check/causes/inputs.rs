@@ -1,0 +1,163 @@
+//! Explains findings about the inputs of a layer by the edge that is wrong or missing, where the ports declare it.
+
+use std::collections::{HashMap, HashSet};
+
+use super::{Aspect, Causes, Mistake, is_about_port};
+use crate::base::span::Span;
+use crate::check::Declared;
+use crate::findings::{Code, Diagnostic, Fix, FixAction, Label};
+use crate::model::graph::{Direction, Graph, InputPort, Layer, OutputPort};
+
+/// Limit on the wrong inputs of a layer among which two that are exchanged are looked for.
+const PAIRS: usize = 32;
+
+impl<'a> Causes<'a> {
+    /// Adds to findings about the inputs of a layer which edge is wrong or missing, where the ports say so.
+    pub(super) fn explain_inputs(&self, found: &mut Vec<Diagnostic>) {
+        let (mut tried, mut explained, mut meant) = (HashSet::new(), HashSet::new(), HashSet::new());
+        let mut unused = HashMap::new();
+        for it in found.iter_mut() {
+            let about_inputs = Aspect::of(it.code).is_some() && it.is_error() && it.code != Code::UnknownPort
+                || is_about_port(it, Direction::Input)
+                || [Code::WrongInputCount, Code::UnconnectedInput, Code::ConditionType].contains(&it.code);
+            let Some(reference) = it.layer.clone().filter(|_| about_inputs) else { continue };
+            if self.origin(it).is_some() || tried.contains(&(reference.place.clone(), reference.id)) {
+                continue;
+            }
+            let Some((graph, layer)) = self.find(&reference) else { continue };
+            if graph.wires().next().is_none() && it.code == Code::WrongInputCount {
+                it.replace_help(vec![
+                    "the graph has no edges at all: get a fresh copy of the file, or add <edges>".into(),
+                ]);
+                continue;
+            }
+            tried.insert((reference.place.clone(), reference.id));
+            let unused = unused.entry(reference.place.clone()).or_insert_with(|| self.unused(graph));
+            let Some(wrong) = self.wrong_input(graph, layer, unused) else {
+                // The edge may be right if a missing Convert can explain the error.
+                let is_new = |stray: &Mistake| it.labels.iter().all(|label| label.span != stray.span);
+                let stray =
+                    if it.actions().next().is_none() { self.stray_edge(graph, layer).filter(is_new) } else { None };
+                it.labels.extend(stray.and_then(|it| Some(Label { span: it.span, message: it.label? })));
+                continue;
+            };
+            if let Wrong::Source { producer, .. } | Wrong::Missing { producer, .. } = &wrong {
+                meant.insert((reference.place.clone(), producer.id()));
+            }
+            wrong.explain(it, layer);
+            explained.insert((reference.place, reference.id));
+        }
+        // The other errors of the layer follow from the wrong input.
+        let mut first = HashSet::new();
+        found.retain(|it| {
+            let Some(layer) = &it.layer else { return true };
+            let key = (layer.place.clone(), layer.id);
+            let follows = it.is_error() && explained.contains(&key) && !first.insert(key.clone());
+            !follows && (it.code != Code::UnreachableLayer || !meant.contains(&key))
+        });
+    }
+
+    /// Returns the input of a layer whose edge starts elsewhere than its port says, or that has none.
+    fn wrong_input(&self, graph: &'a Graph, layer: &Layer, unused: &Unused<'a>) -> Option<Wrong<'a>> {
+        let feeds = graph.feeds(layer.id());
+        let declared: Vec<_> =
+            layer.inputs().iter().map(|port| Declared::read(self.source, port.declared, port.content)).collect();
+        let output = |at: usize| {
+            let (source, port) = feeds.get(at).copied().flatten()?;
+            source.outputs().get(port)
+        };
+        let fits = |at: usize, from: usize| output(from).is_none_or(|port| declared[at].fits(port));
+        let edge = |at: usize| {
+            graph.wires_into(layer.id()).find(|wire| wire.to_port as usize == at).and_then(|wire| wire.span)
+        };
+        let wrong: Vec<_> = (0..declared.len()).filter(|&at| !fits(at, at)).collect();
+        // Two exchanged edges do not explain a large number of wrong inputs.
+        let few = &wrong[..wrong.len().min(PAIRS)];
+        for &one in few {
+            for other in few.iter().copied().filter(|&other| other > one) {
+                if fits(one, other) && fits(other, one) {
+                    let producers = [feeds[one]?.0, feeds[other]?.0];
+                    return Some(Wrong::Exchanged { inputs: [one, other], producers, edges: [edge(one)?, edge(other)?] });
+                }
+            }
+        }
+        let missing = (0..declared.len()).find(|&at| feeds.get(at).copied().flatten().is_none());
+        let at = missing.or(wrong.first().copied())?;
+        let mut fitting = unused.get(&declared[at])?.iter().filter(|(producer, _)| producer.id() != layer.id());
+        let &(producer, port) = fitting.next().filter(|_| fitting.next().is_none())?;
+        Some(match missing {
+            Some(input) => Wrong::Missing { input, producer, port },
+            None => Wrong::Source { input: at, producer, port, edge: edge(at)? },
+        })
+    }
+
+    /// Returns the tensors of a graph that nothing uses and that are what their ports declare.
+    fn unused(&self, graph: &'a Graph) -> Unused<'a> {
+        let mut unused = Unused::default();
+        for layer in graph.unordered() {
+            for (at, port) in layer.outputs().iter().enumerate() {
+                let declared = Declared::read(self.source, port.declared, port.content);
+                let is_sure = declared.element_type.is_some() && declared.fits(port);
+                if is_sure && graph.consumers(layer.id().output(at)).next().is_none() {
+                    unused.entry(declared).or_default().push((layer, port));
+                }
+            }
+        }
+        unused
+    }
+}
+
+/// Tensors that nothing uses, by what their ports declare.
+type Unused<'a> = HashMap<Declared, Vec<(&'a Layer, &'a OutputPort)>>;
+
+/// The mistake at an input of a layer, judged by the declaration of its port.
+enum Wrong<'a> {
+    /// Two edges end at each other's ports.
+    Exchanged { inputs: [usize; 2], producers: [&'a Layer; 2], edges: [Span; 2] },
+    /// The edge starts elsewhere than at this tensor.
+    Source { input: usize, producer: &'a Layer, port: &'a OutputPort, edge: Span },
+    /// The edge from this tensor is missing.
+    Missing { input: usize, producer: &'a Layer, port: &'a OutputPort },
+}
+
+impl Wrong<'_> {
+    fn explain(self, it: &mut Diagnostic, layer: &Layer) {
+        let id = |input: usize| layer.inputs().get(input).map_or(0, InputPort::id);
+        it.remove_actions();
+        let label = |it: &mut Diagnostic, span, message| {
+            it.labels.push(Label { span, message });
+        };
+        let help = match self {
+            Self::Exchanged { inputs: [one, other], producers, edges } => {
+                for ((input, producer), edge) in [one, other].into_iter().zip(producers).zip(edges) {
+                    let from = format!("{} {} `{}`", producer.ty(), producer.id(), producer.name());
+                    label(it, edge, format!("this edge ends at input {input}, from {from}"));
+                }
+                format!(
+                    "exchange the two edges: going by what its ports declare, the tensors of inputs {one} and {other} are \
+                     swapped"
+                )
+                .into()
+            }
+            Self::Source { input, producer, port, edge } => {
+                label(it, edge, format!("the edge to input {input}"));
+                format!(
+                    "start the edge at {} {} `{}`, from-layer=\"{}\" from-port=\"{}\": its output is what the port declares, and \
+                     nothing uses it",
+                    producer.ty(),
+                    producer.id(),
+                    producer.name(),
+                    producer.id(),
+                    port.id()
+                )
+                .into()
+            }
+            Self::Missing { input, producer, port } => Fix::untried(FixAction::AddEdge {
+                from: (producer.id(), port.id()),
+                to: (layer.id(), id(input)),
+                producer: format!("{} {} `{}`", producer.ty(), producer.id(), producer.name()),
+            }),
+        };
+        it.replace_help(vec![help]);
+    }
+}
