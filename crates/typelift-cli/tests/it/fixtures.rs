@@ -264,3 +264,40 @@ fn a_header_with_a_mistake_is_refused() {
     }
     assert!(Directive::parse("<net/>").is_err());
 }
+
+/// Returns the commands of a JSON document of `check` that write a model.
+fn commands(document: &serde_json::Value) -> Vec<String> {
+    let mut found = Vec::new();
+    for finding in document["diagnostics"].as_array().into_iter().flatten() {
+        found.extend(finding["fix"].as_str().map(str::to_owned));
+        let help = finding["help"].as_array().into_iter().flatten().filter_map(serde_json::Value::as_str);
+        let quoted = help.flat_map(|help| help.split('`').skip(1).step_by(2)).map(str::to_owned);
+        found.extend(quoted.filter(|it| it.starts_with("typelift ") && it.contains(" -o ")));
+    }
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+/// A user copies the command below a finding and expects a model without errors.
+#[test]
+fn every_printed_command_writes_a_model_without_errors() {
+    let (mut failed, mut count) = (Vec::new(), 0);
+    for case in files("xml") {
+        let (topic, file) = (case.parent().unwrap(), case.file_name().unwrap().to_str().unwrap());
+        let checked = typelift(topic, &["check", "--format", "json", file]);
+        let Ok(document) = serde_json::from_slice::<serde_json::Value>(&checked.stdout) else { continue };
+        for command in commands(&document) {
+            let scratch = tempfile::tempdir().unwrap();
+            let out = scratch.path().join("fixed.xml").to_str().unwrap().to_owned();
+            let arguments: Vec<_> = words(&command).unwrap().into_iter().skip(1).collect();
+            let arguments: Vec<_> =
+                arguments.iter().map(|word| if word == "fixed.xml" { out.as_str() } else { word }).collect();
+            count += 1;
+            let is_fixed = typelift(topic, &arguments).status.success() && typelift(topic, &["check", &out]).status.success();
+            failed.extend((!is_fixed).then(|| format!("{}: {command}", case.display())));
+        }
+    }
+    assert!(count > 10, "only {count} commands");
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
+}

@@ -59,9 +59,13 @@ impl Voice<'_> {
                 let them = if *several { "them" } else { "it" };
                 Some(format!("`{}` would make {them} {to}", self.rules(*rules)))
             }
-            (FixAction::Convert { inserts, succeeds, .. }, Self::Shell(Some(file))) => {
-                let later = if *succeeds { "" } else { ", once the other errors are fixed" };
-                Some(format!("`{}` {}{later}", line_of(fix, file)?, inserted(inserts)))
+            // A command that fails is not shown as one.
+            (FixAction::Convert { rules, inserts, succeeds: false }, Self::Shell(Some(_))) => {
+                let options = rules.map(|rules| format!(" {}", self.rules(rules))).unwrap_or_default();
+                Some(format!("`convert{options}` {}, once the other errors are fixed", inserted(inserts)))
+            }
+            (FixAction::Convert { inserts, .. }, Self::Shell(Some(file))) => {
+                Some(format!("`{}` {}", line_of(fix, file)?, inserted(inserts)))
             }
             (FixAction::RefreshPorts, Self::Shell(Some(file))) => {
                 Some(format!("`{}` writes every port as inferred", command_of(fix, file)?))
