@@ -212,13 +212,6 @@ impl Diagnostic {
         self.fixes.splice(0..0, help);
     }
 
-    /// Makes its safe edits possible edits.
-    pub(crate) fn doubt_edits(&mut self) {
-        for fix in self.fixes.iter_mut().filter(|fix| fix.applicability == Applicability::Safe) {
-            (fix.applicability, fix.proof) = (Applicability::Possible, None);
-        }
-    }
-
     /// True if it has advice or edits.
     pub(crate) fn has_help(&self) -> bool {
         self.fixes.iter().any(|fix| fix.action.is_of_text())

@@ -210,6 +210,8 @@ fn offer(it: &mut Diagnostic, source: &str, tried: Vec<Fix>) {
         [] => {}
         [only] if only.applicability == Applicability::Safe => {
             it.replace_help(vec![only.clone()]);
+            // A conversion computes something else than what was meant.
+            it.remove_actions();
             // The mistake is at the edits if they are on other lines.
             let line = |span: Span| source.get(..span.start as usize).unwrap_or_default().rfind('\n');
             for edit in it.edits().unwrap_or_default().to_vec() {
@@ -227,6 +229,19 @@ fn offer(it: &mut Diagnostic, source: &str, tried: Vec<Fix>) {
             it.fixes.splice(0..0, tried);
         }
     }
+}
+
+/// True if two changes set an axis of a layer to the same one, counted from either end: -1 and 1 of two.
+fn is_same_axis(graph: &Graph, one: &Change, other: &Change) -> bool {
+    let (Change::Value { layer, name, value }, Change::Value { layer: owner, name: same, value: earlier }) =
+        (one, other)
+    else {
+        return false;
+    };
+    let (Ok(a), Ok(b)) = (value.parse::<i64>(), earlier.parse::<i64>()) else { return false };
+    let is_one = layer == owner && name == same && name.ends_with("axis") && (a < 0) != (b < 0);
+    let rank = graph.tensors(*layer).first().and_then(|data| data.shape().rank());
+    is_one && rank.is_some_and(|rank| a.abs_diff(b) == rank as u64)
 }
 
 struct Search<'a> {
@@ -264,13 +279,8 @@ impl<'a> Search<'a> {
             if gone.contains(&at) {
                 continue;
             }
-            let fixed = if found[at].edits().is_some() {
-                self.verify(&mut found[at])
-            } else {
-                let (tried, fixed) = self.try_all(&found[at]);
-                offer(&mut found[at], &self.model.source, tried);
-                fixed
-            };
+            let (tried, fixed) = self.try_all(&found[at]);
+            offer(&mut found[at], &self.model.source, tried);
             if found[at].edits().is_some() {
                 gone.extend(join(found, at, &fixed));
             }
@@ -279,22 +289,6 @@ impl<'a> Search<'a> {
         found.retain(|_| at.next().is_none_or(|at| !gone.contains(&at)));
         // Errors come before findings that may be consequences.
         found.sort_by_key(|it| (std::cmp::Reverse(it.severity), it.edits().is_none()));
-    }
-
-    /// Tries the safe edits that a lint offers. They are no longer safe if they do not fix the finding.
-    fn verify(&mut self, it: &mut Diagnostic) -> HashSet<FindingKey> {
-        let source = &self.model.source;
-        let text = Arc::new(TextEdit::apply(it.edits().unwrap_or_default(), source));
-        let is_affordable = *self.budget >= source.len();
-        *self.budget = self.budget.saturating_sub(source.len());
-        let trial = || Soundness::without(&[it.key()].into_iter().collect(), &self.before, &text, &self.model.weights);
-        match is_affordable.then(trial).flatten() {
-            Some(after) => after.fixed().clone(),
-            None => {
-                it.doubt_edits();
-                HashSet::default()
-            }
-        }
     }
 
     /// Tries all candidates for a finding.
@@ -334,7 +328,10 @@ impl<'a> Search<'a> {
             }
             *self.budget -= source.len();
             if let Some(after) = Soundness::without(&targets, &self.before, &text, &self.model.weights) {
-                let evidence = if after.shows_deviations(&self.before) { Evidence::Part } else { evidence };
+                // Two values that can be read only in each other's place are exchanged, whatever a port declares.
+                let is_exchange = evidence == Evidence::Near && matches!(change, Change::Exchange { .. });
+                let is_part = !is_exchange && after.shows_deviations(&self.before);
+                let evidence = if is_part { Evidence::Part } else { evidence };
                 let evidence = match evidence {
                     // A layer may only be refused for the wrong bytes that it gets.
                     Evidence::File | Evidence::Table if after.doubts_constants() => Evidence::Part,
@@ -350,7 +347,10 @@ impl<'a> Search<'a> {
         accepted.retain(|it| Some(it.faults) == least);
         // A lost Convert explains an edge to a tensor of another type, and leaves no tensor without a consumer.
         let is_aligned = it.fixes.iter().any(|fix| matches!(fix.action, FixAction::Align));
-        accepted.retain(|it| !(is_aligned && it.after.leaves_unused(&self.before)));
+        // Nor does a wrong shape ask for an edge that leaves one.
+        let is_of_tensors = is_aligned || it.code == Code::ShapeMismatch;
+        accepted.retain(|it| !(is_of_tensors && it.after.leaves_unused(&self.before)));
+        self.drop_equal(it, &mut accepted);
         accepted.sort_by_key(|it| (it.after.leaves_unused(&self.before), it.evidence));
         let is_whole = |it: &Accepted| it.evidence <= Evidence::Unused || complete && it.evidence < Evidence::Part;
         let only = accepted.first().filter(|it| accepted.len() == 1 && is_whole(it));
@@ -363,6 +363,17 @@ impl<'a> Search<'a> {
         let home = it.layer.as_ref().and_then(|layer| site::find(self.model, layer)?.1.span());
         let fixed = accepted.first().map(|it| it.after.fixed().clone()).unwrap_or_default();
         (accepted.into_iter().map(|it| Fix::edit(source, home, it.edits, proof.clone())).collect(), fixed)
+    }
+
+    /// Drops candidates that count the axis of an earlier one from the other end.
+    fn drop_equal(&self, found: &Diagnostic, accepted: &mut Vec<Accepted>) {
+        let Some(graph) = self.graph_of(found) else { return };
+        let mut seen = Vec::<Change>::new();
+        accepted.retain(|it| {
+            let is_new = seen.iter().all(|other| !is_same_axis(graph, &it.change, other));
+            seen.push(it.change.clone());
+            is_new
+        });
     }
 
     /// Returns the proof that the only accepted candidate is right.
@@ -476,7 +487,7 @@ impl<'a> Search<'a> {
         };
         found.extend(self.ports_at(it, site));
         found.extend(site.attribute_names());
-        let is_named = |name: &str| named.as_deref().is_none_or(|named| named == name);
+        let is_named = |name: &str| named.as_deref().is_none_or(|named| relation::are_related(named, name));
         found.extend(site.attributes(&is_named, named.as_deref()));
         found.extend(site.operations());
         found.extend(site.missing_head());

@@ -21,6 +21,21 @@ const PAIRS: &[(&str, &str)] = &[
     ("mode", "sort"),
 ];
 
+/// Attributes that one error can name in place of each other.
+const GROUPS: &[&[&str]] = &[
+    &["kernel", "strides", "dilations", "pads_begin", "pads_end", "output_padding"],
+    &["begin_mask", "end_mask", "new_axis_mask", "shrink_axis_mask", "ellipsis_mask"],
+    &["min", "max"],
+    &["axis", "batch_dims"],
+    &["seq_axis", "batch_axis"],
+    &["start_axis", "end_axis"],
+];
+
+/// True if an error that names one attribute can be that of the other.
+pub(super) fn are_related(one: &str, other: &str) -> bool {
+    one == other || GROUPS.iter().any(|group| group.contains(&one) && group.contains(&other))
+}
+
 /// Returns the pairs of attributes of a layer that can have been exchanged and have different values.
 pub(super) fn pairs(layer: &Layer) -> Vec<(&'static str, &'static str)> {
     let differ =

@@ -380,6 +380,11 @@ impl Site<'_> {
                 written.filter(|name| distance(name) <= limit.min(3) || Some(*name) == meant).collect();
             near.sort_by_key(|name| (Some(*name) != meant, distance(name), *name));
             near.dedup();
+            // A name that another operation set has is rarely misspelt.
+            let has_name = !ops::revisions(self.layer.ty()).is_empty();
+            let set = self.layer.version().strip_prefix("opset").and_then(|set| set.parse::<u8>().ok());
+            let is_here = |name: &str| ops::revisions(name).iter().any(|row| row.opsets().any(|it| Some(it) == set));
+            near.retain(|name| !has_name || distance(name) == 1 && is_here(name));
             for name in near.into_iter().take(FROM_TABLE).filter(|name| !name.is_empty()) {
                 let is_near = Some(name) == meant || distance(name) <= (limit / 2).clamp(1, 2);
                 let evidence = if is_near { Evidence::Near } else { Evidence::Table };

@@ -109,14 +109,8 @@ impl Site<'_> {
     /// Other places that the entries of port maps and back edges can name.
     pub(super) fn port_maps(&self) -> Vec<Candidate> {
         let mut found = Vec::new();
-        let externals: HashSet<String> = self
-            .layer
-            .inputs()
-            .iter()
-            .map(InputPort::id)
-            .chain(self.layer.outputs().iter().map(OutputPort::id))
-            .map(|id| id.to_string())
-            .collect();
+        let enters: HashSet<String> = self.layer.inputs().iter().map(|port| port.id().to_string()).collect();
+        let leaves: HashSet<String> = self.layer.outputs().iter().map(|port| port.id().to_string()).collect();
         let internals: HashSet<String> = self
             .layer
             .bodies()
@@ -131,7 +125,8 @@ impl Site<'_> {
             for &(name, value) in &tag.attributes {
                 let attribute = name.text(self.source());
                 let all = match attribute {
-                    "external_port_id" => &externals,
+                    "external_port_id" if tag.name.text(self.source()) == "input" => &enters,
+                    "external_port_id" => &leaves,
                     "internal_layer_id" | "from-layer" | "to-layer" => &internals,
                     "axis" | "start" | "end" | "stride" | "part_size" => {
                         let numbers = ["0", "1", "-1", "2"].into_iter().filter(|it| *it != value.text(self.source()));

@@ -11,11 +11,13 @@ pub(in crate::findings) fn describe_edits(source: &str, home: Option<Span>, edit
     if let Some(words) = describe_edge(source, edits) {
         return words;
     }
-    let shown = if edits.len() > MOST_EDITS { MOST_EDITS - 1 } else { edits.len() };
-    let mut words = edits[..shown].iter().map(|edit| words_of(source, edit)).collect::<Vec<_>>().join(" and ");
-    if shown < edits.len() {
-        words += &format!(" and {} more edits like these", edits.len() - shown);
+    let mut each = different(source, edits);
+    let more = each.len().saturating_sub(MOST_EDITS);
+    if more > 0 {
+        each.truncate(MOST_EDITS - 1);
+        each.push(format!("{} more edits like these", more + 1));
     }
+    let mut words = each.join(" and ");
     let is_home = |edit: &TextEdit| home.is_some_and(|it| it.start <= edit.span.start && edit.span.end <= it.end);
     if let Some(first) = edits
         .first()
@@ -24,6 +26,27 @@ pub(in crate::findings) fn describe_edits(source: &str, home: Option<Span>, edit
         words += &owner_of(source, first.span);
     }
     words
+}
+
+/// Returns the words of each edit that differs. The dims of a port follow an attribute, and need no words of their own.
+fn different(source: &str, edits: &[TextEdit]) -> Vec<String> {
+    let is_dims = |edit: &&TextEdit| {
+        let after = source.get(edit.span.end as usize..).unwrap_or_default();
+        after.starts_with("</dim>") || edit.span.text(source).starts_with("<dim>")
+    };
+    let has_others = !edits.iter().all(|edit| is_dims(&edit));
+    let mut counts = Vec::<(String, usize)>::new();
+    for words in edits.iter().filter(|edit| !(has_others && is_dims(edit))).map(|edit| words_of(source, edit)) {
+        match counts.iter_mut().find(|(known, _)| *known == words) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((words, 1)),
+        }
+    }
+    let each = counts.into_iter().map(|(words, count)| match count {
+        1 => words,
+        count => format!("{words} in {count} places"),
+    });
+    each.chain((has_others && edits.iter().any(|edit| is_dims(&edit))).then(|| "the same in its port".to_owned())).collect()
 }
 
 /// Several edits of one edge, as what it becomes: `write <edge …/> for <edge …/>`.
