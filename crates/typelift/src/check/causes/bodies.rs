@@ -33,12 +33,16 @@ impl Causes<'_> {
         let now = u64::try_from(entry.external_port_id).ok()?;
         let declared = Declared::read(self.source, port.declared, port.content);
         let feeds = graph.feeds(owner.id());
-        let fits = |at: &usize| {
-            let tensor = feeds.get(*at).copied().flatten().and_then(|(source, port)| source.outputs().get(port));
-            tensor.is_some_and(|tensor| declared.fits(tensor) && !self.deviates(tensor, Aspect::Any))
+        let tensor = |at: usize| {
+            let tensor = feeds.get(at).copied().flatten().and_then(|(source, port)| source.outputs().get(port))?;
+            (!self.deviates(tensor, Aspect::Any)).then_some(tensor)
         };
-        let mut fitting = (0..owner.inputs().len()).filter(|at| *at as u64 != now).filter(fits);
-        let meant = fitting.next().filter(|_| fitting.next().is_none() && !fits(&(now as usize)))?;
+        // The tensor itself is as its port declares, so the entry is what is wrong.
+        let is_wrong = tensor(usize::try_from(now).ok()?).is_some_and(|tensor| !declared.fits(tensor));
+        let is_free = |at: &usize| body.port_map().iter().all(|it| usize::try_from(it.external_port_id) != Ok(*at));
+        let fits = |at: &usize| tensor(*at).is_some_and(|tensor| declared.fits(tensor));
+        let mut fitting = (0..owner.inputs().len()).filter(is_free).filter(fits);
+        let meant = fitting.next().filter(|_| is_wrong && fitting.next().is_none())?;
         let span = xml::locate_entry(self.source, owner.span()?, body.name(), Direction::Input, parameter.id())?;
         let message = format!(
             "the port map gives Parameter {} `{}` of `{}` input {now} of the layer, which is {port}, but its port declares \

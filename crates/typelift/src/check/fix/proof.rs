@@ -478,3 +478,16 @@ fn text(read: Reading) -> Proof {
     let slips: Vec<_> = read.slips.iter().map(|slip| slip.name()).collect();
     Proof::new(&format!("text: {}", slips.join(", ")))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_between_two_attributes_is_not_read() {
+        assert_eq!(attribute("axes", &["axis", "keep_dims"]), Some("axis"));
+        assert_eq!(attribute("kernel_size", &["kernel", "strides"]), Some("kernel"));
+        assert_eq!(attribute("transpose_c", &["transpose_a", "transpose_b"]), None);
+        assert_eq!(attribute("transpose_c", &["transpose_a"]), Some("transpose_a"));
+    }
+}

@@ -110,6 +110,22 @@ mod tests {
     }
 
     #[test]
+    fn values_that_only_fit_in_each_others_place_are_exchanged() {
+        let parameter = |shape: &str, ty: &str| {
+            Layer::new("Parameter", "opset1", "x").with_attribute("shape", shape).with_attribute("element_type", ty)
+        };
+        assert!(are_exchanged(&parameter("f32", "1,4"), "shape", "element_type"));
+        assert!(!are_exchanged(&parameter("1,4", "f32"), "shape", "element_type"));
+        assert!(!are_exchanged(&parameter("f32", "f16"), "shape", "element_type"));
+    }
+
+    #[test]
+    fn an_error_about_strides_can_be_one_of_the_kernel() {
+        assert!(are_related("strides", "kernel") && are_related("levels", "levels"));
+        assert!(!are_related("strides", "min"));
+    }
+
+    #[test]
     fn a_minimum_above_its_maximum_is_exchanged() {
         let clamp = |min: &str, max: &str| {
             Layer::new("Clamp", "opset1", "clamp").with_attribute("min", min).with_attribute("max", max)
