@@ -294,7 +294,8 @@ fn every_printed_command_writes_a_model_without_errors() {
             let arguments: Vec<_> =
                 arguments.iter().map(|word| if word == "fixed.xml" { out.as_str() } else { word }).collect();
             count += 1;
-            let is_fixed = typelift(topic, &arguments).status.success() && typelift(topic, &["check", &out]).status.success();
+            let is_fixed =
+                typelift(topic, &arguments).status.success() && typelift(topic, &["check", &out]).status.success();
             failed.extend((!is_fixed).then(|| format!("{}: {command}", case.display())));
         }
     }

@@ -77,7 +77,11 @@ impl<'a> Causes<'a> {
             for other in few.iter().copied().filter(|&other| other > one) {
                 if fits(one, other) && fits(other, one) {
                     let producers = [feeds[one]?.0, feeds[other]?.0];
-                    return Some(Wrong::Exchanged { inputs: [one, other], producers, edges: [edge(one)?, edge(other)?] });
+                    return Some(Wrong::Exchanged {
+                        inputs: [one, other],
+                        producers,
+                        edges: [edge(one)?, edge(other)?],
+                    });
                 }
             }
         }

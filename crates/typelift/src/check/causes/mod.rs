@@ -446,7 +446,6 @@ impl<'a> Causes<'a> {
         let consequences: HashSet<_> = (0..found.len()).filter(|&at| follows(at)).collect();
         remove(found, &consequences);
     }
-
 }
 
 /// True if a lint says that a port's declaration differs from its tensor.

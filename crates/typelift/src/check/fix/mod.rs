@@ -210,8 +210,14 @@ fn offer(it: &mut Diagnostic, source: &str, tried: Vec<Fix>) {
         [] => {}
         [only] if only.applicability == Applicability::Safe => {
             it.replace_help(vec![only.clone()]);
-            // A conversion computes something else than what was meant.
-            it.remove_actions();
+            // A Convert of a constant whose place or size is wrong converts the wrong bytes.
+            let is_of_bytes = |edit: &TextEdit| {
+                let before = source.get(..edit.span.start as usize).unwrap_or_default();
+                [" size=\"", " offset=\""].iter().any(|name| before.ends_with(name))
+            };
+            if it.edits().unwrap_or_default().iter().any(is_of_bytes) {
+                it.remove_actions();
+            }
             // The mistake is at the edits if they are on other lines.
             let line = |span: Span| source.get(..span.start as usize).unwrap_or_default().rfind('\n');
             for edit in it.edits().unwrap_or_default().to_vec() {
@@ -328,10 +334,7 @@ impl<'a> Search<'a> {
             }
             *self.budget -= source.len();
             if let Some(after) = Soundness::without(&targets, &self.before, &text, &self.model.weights) {
-                // Two values that can be read only in each other's place are exchanged, whatever a port declares.
-                let is_exchange = evidence == Evidence::Near && matches!(change, Change::Exchange { .. });
-                let is_part = !is_exchange && after.shows_deviations(&self.before);
-                let evidence = if is_part { Evidence::Part } else { evidence };
+                let evidence = if after.shows_deviations(&self.before) { Evidence::Part } else { evidence };
                 let evidence = match evidence {
                     // A layer may only be refused for the wrong bytes that it gets.
                     Evidence::File | Evidence::Table if after.doubts_constants() => Evidence::Part,

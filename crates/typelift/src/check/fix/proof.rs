@@ -278,14 +278,16 @@ impl Case<'_> {
         (are_some && siblings.all(|it| it.version() == value)).then(|| Proof::new("the version of all sibling layers"))
     }
 
-    /// True if the trial left nothing wrong about edges, ids and consumers, no further output unused, and the ports of these layers are numbered as
-    /// OpenVINO numbers them.
+    /// True if the trial left nothing wrong about edges, ids and consumers, and takes no output its last consumer.
+    /// The ports of these layers have to be numbered as OpenVINO numbers them.
     fn is_sound(&self, layers: &[LayerId], after: &Soundness) -> bool {
         let is_regular = |id: &LayerId| {
             let layer = self.graph.layer(*id)?;
             Some(Site::new(self.model, self.graph, self.edges, layer)?.is_numbered_with(None))
         };
-        after.is_well_wired() && !after.leaves_unused(self.before) && layers.iter().all(|id| is_regular(id) == Some(true))
+        after.is_well_wired()
+            && !after.leaves_unused(self.before)
+            && layers.iter().all(|id| is_regular(id) == Some(true))
     }
 
     /// True if the ids of all ports of a layer are the expected ones shifted by a number.

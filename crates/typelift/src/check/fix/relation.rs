@@ -57,9 +57,7 @@ pub(super) fn are_exchanged(layer: &Layer, one: &str, other: &str) -> bool {
     let Some(operation) = layer.operation() else { return false };
     let is_clear = |name: &str, text: &str| operation.attribute(name).is_some_and(|row| row.is_clear(text));
     let values = layer.attribute(one).zip(layer.attribute(other));
-    values.is_some_and(|(a, b)| {
-        !is_clear(one, a) && !is_clear(other, b) && is_clear(one, b) && is_clear(other, a)
-    })
+    values.is_some_and(|(a, b)| !is_clear(one, a) && !is_clear(other, b) && is_clear(one, b) && is_clear(other, a))
 }
 
 /// Returns the values next to a number, a list, a word or a type, which a proof by trial has to refute.

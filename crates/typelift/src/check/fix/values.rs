@@ -163,7 +163,8 @@ impl Site<'_> {
     /// Returns the shapes with as many elements that the ports of consumers declare for a constant.
     /// Its own port is changed too. A rival can be a lost Reshape or Transpose, so none is safe.
     fn shapes_of_consumers(&self) -> Vec<Candidate> {
-        let (Some(port), Some(output)) = (self.ports(Direction::Output).into_iter().next(), self.layer.outputs().first())
+        let (Some(port), Some(output)) =
+            (self.ports(Direction::Output).into_iter().next(), self.layer.outputs().first())
         else {
             return Vec::new();
         };

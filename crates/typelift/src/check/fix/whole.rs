@@ -14,9 +14,9 @@ use typelift_promote::ElementType;
 
 use super::proof::Change;
 use super::site::{Candidate, EdgeText, Evidence, Site};
-use crate::check::Declared;
 use crate::base::hash::{HashMap, HashSet};
 use crate::base::span::Span;
+use crate::check::Declared;
 use crate::findings::TextEdit;
 use crate::model::graph::{Body, Direction, Graph, Layer, LayerId, Model};
 use crate::model::weights::stored_size;
@@ -230,12 +230,12 @@ fn named_in_body(site: &Site<'_>, body: &Body) -> Vec<(Span, u64, LayerKind)> {
 /// The bytes of all constants among them agree with the ports.
 pub(super) fn retyped(model: &Model) -> Vec<Candidate> {
     let (mut pairs, mut edits, mut has_bytes) = (BTreeSet::new(), Vec::new(), false);
-    for (layer, name, written, declared) in model.walk().flat_map(|(_, graph)| graph.unordered()).filter_map(|layer| {
-        let (name, written, declared) = retyped_layer(model, layer)?;
-        Some((layer, name, written, declared))
-    }) {
+    let layers = model.walk().flat_map(|(_, graph)| graph.unordered());
+    for (layer, (name, written, declared)) in layers.filter_map(|layer| Some((layer, retyped_layer(model, layer)?))) {
         if ops::is_constant(layer) {
-            let (Some(bytes), Some(count)) = (layer.byte_count("size"), element_count(layer)) else { return Vec::new() };
+            let (Some(bytes), Some(count)) = (layer.byte_count("size"), element_count(layer)) else {
+                return Vec::new();
+            };
             let agrees = |ty| stored_size(ty, count) == Some(u128::from(bytes));
             if !agrees(declared) || agrees(written) {
                 return Vec::new();

@@ -46,7 +46,8 @@ fn different(source: &str, edits: &[TextEdit]) -> Vec<String> {
         1 => words,
         count => format!("{words} in {count} places"),
     });
-    each.chain((has_others && edits.iter().any(|edit| is_dims(&edit))).then(|| "the same in its port".to_owned())).collect()
+    each.chain((has_others && edits.iter().any(|edit| is_dims(&edit))).then(|| "the same in its port".to_owned()))
+        .collect()
 }
 
 /// Several edits of one edge, as what it becomes: `write <edge …/> for <edge …/>`.

@@ -20,8 +20,8 @@ use std::thread;
 
 pub(crate) use execution::is_execution;
 pub(crate) use locate::{
-    Tag, declared_dims, declares, locate, locate_back_edge, locate_entry, locate_joint, locate_joint_with, locate_port, matches_dims,
-    means, tags,
+    Tag, declared_dims, declares, locate, locate_back_edge, locate_entry, locate_joint, locate_joint_with, locate_port,
+    matches_dims, means, tags,
 };
 pub(crate) use metadata::{
     Entry, entries, names_of, value_at, value_of, with_entry, with_missing, with_value, without_entry,
