@@ -163,7 +163,9 @@ fn shows(lines: &Lines, diagnostic: &Diagnostic, layer: &LayerRef) -> bool {
     let line = lines.line(lines.line_at(label.span.start));
     let text = line.text(lines.source()).trim_start();
     let room = fit::width().saturating_sub(BEFORE_TEXT);
-    text.width() <= room
+    // A line may be as long as the file.
+    text.len() <= WHOLE_LINE
+        && text.width() <= room
         && text.starts_with("<layer ")
         && text.contains(&format!(" id=\"{}\"", layer.id))
         && text.contains(&format!(" name=\"{}\"", layer.name))

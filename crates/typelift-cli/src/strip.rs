@@ -18,12 +18,19 @@ pub(crate) fn text(path: &ValuePath, all: bool, names: &ShortNames) -> String {
     lines.iter_mut().for_each(|line| *line = names.fit(line));
     // The other lines of a screen show the losses, the other uses, and the number of omitted steps.
     let most = MOST_LINES - 3;
-    let length = |lines: &[String]| lines.iter().map(|line| line.lines().count()).sum::<usize>();
-    if !all && length(&lines) > most {
-        let (mut start, mut end) = (lines.len() / 2, lines.len() / 2);
-        while length(&lines[..start]) + length(&lines[end..]) > most {
-            (start, end) =
-                if length(&lines[..start]) >= length(&lines[end..]) { (start - 1, end) } else { (start, end + 1) };
+    let lengths: Vec<usize> = lines.iter().map(|line| line.lines().count()).collect();
+    let middle = lines.len() / 2;
+    let (mut start, mut end) = (middle, middle);
+    let (mut before, mut after): (usize, usize) = (lengths[..middle].iter().sum(), lengths[middle..].iter().sum());
+    if !all && before + after > most {
+        while before + after > most {
+            if before >= after {
+                start -= 1;
+                before -= lengths[start];
+            } else {
+                after -= lengths[end];
+                end += 1;
+            }
         }
         let note = format!("… {}: `--all` shows them", count(end - start, "more step"));
         lines.splice(start..end, [note]);

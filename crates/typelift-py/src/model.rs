@@ -282,11 +282,25 @@ fn one_of<T: Copy>(option: &str, name: &str, values: &[(&str, T)]) -> Result<T, 
     value.ok_or_else(|| Failure::Value(format!("{option} is one of {}, not `{name}`", names())))
 }
 
+/// Returns the weights with a limit on the memory of computed values, if there is one.
+fn limited(weights: Weights, max_memory: Option<u64>) -> Weights {
+    match max_memory {
+        Some(bytes) => weights.with_memory(bytes),
+        None => weights,
+    }
+}
+
 #[pymethods]
 impl Model {
-    /// Reads a model. The weights are those given, or the `.bin` next to the file.
+    /// Reads a model. The weights are those given, or the `.bin` next to the file. Values that are computed take at most
+    /// `max_memory` bytes.
     #[staticmethod]
-    fn open(py: Python<'_>, path: PathBuf, weights: Option<PathBuf>) -> PyResult<Self> {
+    fn open(
+        py: Python<'_>,
+        path: PathBuf,
+        weights: Option<PathBuf>,
+        max_memory: Option<u64>,
+    ) -> PyResult<Self> {
         let read = move |_: &Caller| {
             let text = xml::load(&path)?;
             let bin = weights.clone().unwrap_or_else(|| path.with_extension("bin"));
@@ -300,7 +314,7 @@ impl Model {
                             Failure::File(format!("`{}` appeared while it was read", bin.display()))
                         }))
                     } else {
-                        Ok((found, Arc::default()))
+                        Ok((limited(found, max_memory), Arc::default()))
                     }
                 };
             State::read(path.display().to_string(), Some(path.clone()), text, open)
@@ -310,7 +324,12 @@ impl Model {
 
     /// Reads a model from text and weights in memory. The weights are not copied.
     #[staticmethod]
-    fn loads(py: Python<'_>, text: &Bound<'_, PyAny>, weights: Option<Bound<'_, PyBytes>>) -> PyResult<Self> {
+    fn loads(
+        py: Python<'_>,
+        text: &Bound<'_, PyAny>,
+        weights: Option<Bound<'_, PyBytes>>,
+        max_memory: Option<u64>,
+    ) -> PyResult<Self> {
         // The text is copied once, and the model keeps the copy.
         let text = match text.extract::<String>() {
             Ok(text) => Ok(text),
@@ -324,8 +343,10 @@ impl Model {
             })?;
             State::read(file, None, text, || {
                 Ok(match given {
-                    Some((bytes, given)) => (Weights::from_owner(bytes), Arc::new(Keeper::of(given))),
-                    None => (Weights::none(), Arc::default()),
+                    Some((bytes, given)) => {
+                        (limited(Weights::from_owner(bytes), max_memory), Arc::new(Keeper::of(given)))
+                    }
+                    None => (limited(Weights::none(), max_memory), Arc::default()),
                 })
             })
         };

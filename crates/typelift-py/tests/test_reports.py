@@ -147,3 +147,37 @@ def test_what_no_file_can_hold_is_refused() -> None:
     values = model["c"].numpy(copy=True)
     values[0] = 5
     assert model["c"].numpy().tolist() == [1, 2]
+
+
+def test_text_of_a_file_is_escaped_when_it_is_shown() -> None:
+    text = """<net name="n" version="11"><layers>
+        <layer id="0" name="x&#27;[2J&#x202e;" type="Parameter" version="opset1"><data shape="2" element_type="f32"/>
+            <output><port id="0" precision="FP32"><dim>2</dim></port></output></layer>
+        <layer id="1" name="y&#27;c" type="Rellu&#155;2J" version="opset1"><input><port id="0" precision="FP32"><dim>2</dim></port></input>
+            <output><port id="1" precision="FP32"><dim>3</dim></port></output></layer>
+        <layer id="2" name="r&#13;ok" type="Result" version="opset1"><input><port id="0" precision="FP32"><dim>2</dim></port></input></layer>
+        </layers><edges><edge from-layer="0" from-port="0" to-layer="1" to-port="0"/>
+        <edge from-layer="1" from-port="1" to-layer="2" to-port="0"/></edges></net>"""
+    model = typelift.loads(text)
+    found = model.check()
+    outputs = [str(found), found._repr_html_(), repr(model), str(model), repr(model[0]), repr(model.inputs), str(model.stats())]
+    outputs += [model.inputs._repr_html_(), *map(str, found), repr(list(found))]
+    for action in (lambda: model["absent"], lambda: model.convert(), lambda: typelift.loads(text.replace("11", "1\x1b[2J"))):
+        try:
+            action()
+        except Exception as error:
+            outputs += [str(error), repr(error.args[0])]
+    for shown in outputs:
+        assert not [char for char in shown if char < " " and char not in "\n\t" or char in "\x7f\x9b\u202e"], shown
+
+
+def test_computed_values_have_a_limit() -> None:
+    numpy = pytest.importorskip("numpy")
+    values = numpy.ones(4096, dtype=numpy.float32).tobytes()
+    text = typelift.from_text(
+        "x = Parameter : f32[64,64]\nc = Const([1, 2]) : f32[2]\ny = Relu(x)\nr = Result(y)\n"
+    ).to_bytes()[0]
+    model = typelift.loads(text, values, max_memory=8)
+    assert model["c"].numpy().tolist() == [1, 1]
+    with pytest.raises(OverflowError):
+        typelift.loads(text, values, max_memory=-1)

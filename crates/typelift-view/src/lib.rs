@@ -272,6 +272,19 @@ fn finding(diagnostic: &Diagnostic, voice: Voice<'_>) -> Finding {
     }
 }
 
+/// Appends JSON. Nothing in it can end a script element, and characters that change the direction of a line are shown as
+/// escapes.
+fn push_escaped(page: &mut String, json: &str) {
+    let is_special = |c: char| matches!(c, '<' | '\u{7f}'..='\u{9f}' | '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    for piece in json.split_inclusive(is_special) {
+        match piece.chars().next_back().filter(|&c| is_special(c)) {
+            Some('<') => page.extend([&piece[..piece.len() - 1], "\\u003c"]),
+            Some(c) => page.extend([&piece[..piece.len() - c.len_utf8()], &format!("\\\\u{{{:x}}}", u32::from(c))]),
+            None => *page += piece,
+        }
+    }
+}
+
 /// Returns the page with its data. The data are escaped, so that nothing in a model can end the script element.
 fn page(title: &str, data: &str) -> String {
     let title = title.replace('&', "&amp;").replace('<', "&lt;");
@@ -285,12 +298,23 @@ fn page(title: &str, data: &str) -> String {
         page += &PAGE[from..at];
         page += text;
         if mark == "/*DATA*/" {
-            for (number, piece) in data.split('<').enumerate() {
-                page += if number == 0 { "" } else { "\\u003c" };
-                page += piece;
-            }
+            push_escaped(&mut page, data);
         }
         from = at + mark.len();
     }
     page + &PAGE[from..]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn data_can_neither_end_the_script_nor_turn_lines() {
+        let mut page = String::new();
+        push_escaped(&mut page, "{\"a<b\": \"\u{202e}x\u{9b}\"}<");
+        assert_eq!(page, "{\"a\\u003cb\": \"\\\\u{202e}x\\\\u{9b}\"}\\u003c");
+        let titled = super::page("/*DATA*/<&", "[1]");
+        assert!(titled.contains("<title>/*DATA*/&lt;&amp;") && titled.contains("application/json\">[1]</script>"));
+    }
 }

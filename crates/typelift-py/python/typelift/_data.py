@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -16,6 +17,19 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 L = TypeVar("L", bound="_List[Any]")
 A = TypeVar("A", bound="_Answer[Any]")
+
+
+_HOSTILE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+"""Characters that change a terminal or the direction of a line, or that some readers take for a line break."""
+
+
+def shown(text: str) -> str:
+    """Returns a text with escapes for what a file must not send to a terminal or a notebook.
+
+    >>> shown("a\\x1b[2Jb\\n")
+    'a\\\\u{1b}[2Jb\\n'
+    """
+    return _HOSTILE.sub(lambda found: f"\\u{{{ord(found[0]):x}}}", text)
 
 
 class Dim(NamedTuple):
@@ -152,7 +166,7 @@ class Diagnostic:
 
     def __str__(self) -> str:
         place = "" if self.line is None else f"{self.line}:{self.column}: "
-        return f"{place}{self.severity}[{self.code}]: {self.message}"
+        return shown(f"{place}{self.severity}[{self.code}]: {self.message}")
 
 
 def _path(layer: dict[str, Any]) -> str:
@@ -176,7 +190,7 @@ def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     def cell(tag: str, value: object) -> str:
         text = str(value)
         text = text if len(text) <= _CELL else f"{text[:_CELL]}…"
-        return f'<{tag} style="text-align:left">{html.escape(text)}</{tag}>'
+        return f'<{tag} style="text-align:left">{html.escape(shown(text))}</{tag}>'
 
     def line(tag: str, cells: Iterable[object]) -> str:
         return "<tr>" + "".join(cell(tag, value) for value in cells) + "</tr>"
@@ -190,7 +204,7 @@ def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 def preformatted(text: str) -> str:
     """Returns a text in HTML that keeps its columns aligned, in exported notebooks too."""
-    return f'<pre style="font-family:monospace; white-space:pre">{html.escape(text)}</pre>'
+    return f'<pre style="font-family:monospace; white-space:pre">{html.escape(shown(text))}</pre>'
 
 
 class _List(Sequence[T], Generic[T]):
@@ -236,7 +250,7 @@ class _List(Sequence[T], Generic[T]):
         return f"{type(self).__name__}([{', '.join(shown)}{f', … {more} more' if more else ''}])"
 
     def __str__(self) -> str:
-        return self._text if self._text is not None else "".join(f"{item}\n" for item in self._all())
+        return shown(self._text) if self._text is not None else "".join(f"{item}\n" for item in self._all())
 
 
 class _Answer(_List[T]):
@@ -274,7 +288,7 @@ class _Answer(_List[T]):
         return len(self._items) if self._answer is None else len(self._answer)
 
     def __str__(self) -> str:
-        return super().__str__() if self._answer is None else self._answer.text(False)
+        return super().__str__() if self._answer is None else shown(self._answer.text(False))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self._all(), str(self), self.full_text)
@@ -352,7 +366,7 @@ class Application:
         return cls(site["rule"], _path(site["layer"]), added, removed, site.get("non_finite", 0))
 
     def __str__(self) -> str:
-        return f"{self.rule} at {self.layer}"
+        return shown(f"{self.rule} at {self.layer}")
 
 
 @dataclass(frozen=True)
@@ -367,7 +381,7 @@ class Skipped:
     """The reason why no replacement was possible."""
 
     def __str__(self) -> str:
-        return f"{self.rule} at {self.layer}: {self.reason}"
+        return shown(f"{self.rule} at {self.layer}: {self.reason}")
 
 
 @dataclass(frozen=True)
@@ -814,7 +828,7 @@ class Stats:
         )
 
     def __str__(self) -> str:
-        return self.text
+        return shown(self.text)
 
     def _repr_html_(self) -> str:
         return preformatted(self.text)

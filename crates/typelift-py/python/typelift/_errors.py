@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from typelift._data import Diagnostic, Diagnostics
+from typelift._data import Diagnostic, Diagnostics, shown
 
 
 class _WithDiagnostics(Exception):
@@ -18,7 +18,7 @@ class _WithDiagnostics(Exception):
         self.diagnostics = self.args[1]
 
     def __str__(self) -> str:
-        return str(self.args[0])
+        return shown(str(self.args[0]))
 
 
 class ModelError(_WithDiagnostics):
@@ -49,7 +49,7 @@ class UnknownNameError(KeyError):
     """No layer, tensor, input or output has this name, or more than one has it."""
 
     def __str__(self) -> str:
-        return str(self.args[0]) if self.args else ""
+        return shown(str(self.args[0])) if self.args else ""
 
 
 def model_error(message: str, document: str) -> ModelError:
@@ -69,4 +69,4 @@ def unknown_name(message: str, _document: str) -> UnknownNameError:
 
 def value_error(message: str, _document: str) -> ValueError:
     """Called by the native part."""
-    return ValueError(message)
+    return ValueError(shown(message))

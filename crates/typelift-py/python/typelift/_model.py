@@ -11,7 +11,7 @@ from typelift import _typelift
 from typelift._arrays import constant_array
 from typelift._arrays import element_type as _type_name
 from typelift._blocks import Blocks
-from typelift._data import Applications, Changes, Conversions, Derivation, Diagnostics, Shape, Stats, table
+from typelift._data import Applications, Changes, Conversions, Derivation, Diagnostics, Shape, Stats, shown, table
 from typelift._edit import Graph
 from typelift._errors import UnknownNameError
 from typelift._progress import Progress, told
@@ -869,7 +869,7 @@ class Model:
         return loads, self.to_bytes()
 
     def __str__(self) -> str:
-        return self.to_text().rstrip("\n")
+        return shown(self.to_text().rstrip("\n"))
 
     def __repr__(self) -> str:
         name = f" {self.name!r}" if self.name else ""
@@ -944,7 +944,13 @@ def _dim_text(dim: Union[int, str, None, tuple[int, Optional[int]]]) -> str:
     return str(dim)
 
 
-def open(path: PathOrStr, *, weights: Union[PathOrStr, bytes, None] = None, progress: Progress = False) -> Model:
+def open(
+    path: PathOrStr,
+    *,
+    weights: Union[PathOrStr, bytes, None] = None,
+    progress: Progress = False,
+    max_memory: Optional[int] = None,
+) -> Model:
     """Reads a model. Its weights stay in their file, and are read when they are needed.
 
     A model whose types do not agree opens as well: :meth:`Model.check` reports the errors and :meth:`Model.convert`
@@ -956,19 +962,29 @@ def open(path: PathOrStr, *, weights: Union[PathOrStr, bytes, None] = None, prog
         progress: A function that receives the progress of long work, about 20 times a second. Its arguments are the
             stage (such as ``"read"``, ``"infer"`` or ``"write"``), the amount done in layers, bytes or blocks of
             values, and the total. An exception stops the work. ``True`` shows bars of tqdm.
+        max_memory: The limit on the memory for values of constants that are computed, in bytes. The default is 64 MiB
+            and 8 times the size of the weights. A layer that needs more is left unchanged.
 
     Raises:
         OSError: A file cannot be read.
         ModelError: The file is not a model, or is damaged.
+        OverflowError: The limit is negative.
     """
     if isinstance(weights, (bytes, bytearray, memoryview)):
-        return loads(Path(path).read_bytes(), weights, progress=progress)
+        return loads(Path(path).read_bytes(), weights, progress=progress, max_memory=max_memory)
     with told(progress):
-        return Model(_typelift.Model.open(path, weights))
+        return Model(_typelift.Model.open(path, weights, max_memory))
 
 
-def loads(text: Union[str, bytes], weights: Optional[bytes] = None, *, progress: Progress = False) -> Model:
+def loads(
+    text: Union[str, bytes],
+    weights: Optional[bytes] = None,
+    *,
+    progress: Progress = False,
+    max_memory: Optional[int] = None,
+) -> Model:
     """Reads a model from the text of its ``.xml`` and the bytes of its ``.bin``. Weights that are ``bytes`` are not copied.
+    ``max_memory`` is as for :func:`open`.
 
     >>> import typelift
     >>> typelift.loads('<net name="empty" version="11"><layers/></net>')
@@ -979,7 +995,7 @@ def loads(text: Union[str, bytes], weights: Optional[bytes] = None, *, progress:
     """
     given = text if isinstance(text, (str, bytes)) else bytes(text)
     with told(progress):
-        return Model(_typelift.Model.loads(given, None if weights is None else bytes(weights)))
+        return Model(_typelift.Model.loads(given, None if weights is None else bytes(weights), max_memory))
 
 
 def fix(text: Union[str, bytes], weights: Optional[bytes] = None) -> tuple[str, Diagnostics]:

@@ -6,6 +6,7 @@ from os import PathLike, fspath
 from typing import Any, Optional, Union
 
 from typelift import _typelift
+from typelift._data import shown
 from typelift._model import Model
 
 
@@ -32,7 +33,7 @@ class Verification:
         return self.same
 
     def __str__(self) -> str:
-        return self._text.rstrip("\n")
+        return shown(self._text.rstrip("\n"))
 
     __repr__ = __str__
 

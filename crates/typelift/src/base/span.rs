@@ -70,6 +70,8 @@ pub struct Lines {
 struct Index {
     /// The number of line ends.
     ends: Vec<usize>,
+    /// The number of line ends in the whole text.
+    all_ends: usize,
     /// The number of characters; empty if every character is one byte.
     characters: Vec<usize>,
 }
@@ -92,6 +94,7 @@ impl Lines {
             };
             Index {
                 ends: before(bytes, ends),
+                all_ends: ends(bytes),
                 characters: before(if bytes.is_ascii() { &[] } else { bytes }, characters),
             }
         })
@@ -125,7 +128,11 @@ impl Lines {
     /// Returns the first byte of a line.
     fn start(&self, line: usize) -> Option<usize> {
         let Some(end) = line.checked_sub(2) else { return (line == 1).then_some(0) };
-        let before = &self.index().ends;
+        let Index { ends: before, all_ends, .. } = self.index();
+        // The rest of the text is not searched for a line that it does not have.
+        if end >= *all_ends {
+            return None;
+        }
         let block = before.partition_point(|&ends| ends <= end).checked_sub(1)?;
         let start = block * Self::BLOCK;
         let mut ends = memchr::memchr_iter(b'\n', &self.source.as_bytes()[start..]);
