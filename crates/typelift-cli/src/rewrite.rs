@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 use typelift::Model;
 use typelift::findings::Voice;
-use typelift::rewrite::{Effect, Losses, Script, Site, Skipped, library};
+use typelift::rewrite::{Losses, Report, Script, library, values_are};
 
 use crate::batch::{Inputs, LINES};
 use crate::check;
@@ -87,11 +87,8 @@ fn set_names() -> Vec<&'static str> {
 #[derive(Serialize)]
 struct Document<'a> {
     file: &'a str,
-    applied: &'a [Site],
-    /// The matches that a rule with `try` left unchanged.
-    skipped: &'a [Skipped],
-    /// The layers, inputs and outputs that statements removed.
-    statements: &'a [Effect],
+    #[serde(flatten)]
+    report: &'a Report,
 }
 
 /// Result for a model.
@@ -205,7 +202,7 @@ impl Args {
                 return refused(report);
             }
         };
-        let losses = lost(&file, &report.applied);
+        let losses = lost(&file, &report);
         if self.deny.contains(&Denied::Lossy) && !losses.is_empty() {
             page.said = losses;
             let failure = Failure::new("values of constants would be lost, which `--deny lossy` refuses");
@@ -251,40 +248,33 @@ impl Args {
             page.said += &render::text(diagnostics, Voice::Shell(None), Show::Briefly);
         }
         page.said += &losses;
-        let document = Document {
-            file: &file,
-            applied: &report.applied,
-            skipped: &report.skipped,
-            statements: &report.statements,
-        };
+        let document = Document { file: &file, report: &report };
         let report = self.report.as_ref().map(|_| terminal::json(&document)).transpose()?;
         Ok(Rewriting { is_refused: false, report })
     }
 }
 
-/// A kind of loss: its count, its words, and the advice.
-type Loss = (fn(&Losses) -> usize, &'static str, &'static str);
-
-const LOSSES: [Loss; 4] = [
-    (|it| it.non_finite, "infinite or not a number", "compute in f32, or add an `if` to the rule"),
-    (|it| it.vanished, "zero or subnormal", "compute in f32, or add an `if` to the rule"),
-    (|it| it.saturated, "outside of their type and become its limit", "convert to a wider type"),
-    (|it| it.rounded, "rounded", "`--deny lossy` refuses that"),
+/// What to do about each kind of loss, in the order of [`Losses::counts`].
+const HELP: [&str; 4] = [
+    "compute in f32, or add an `if` to the rule",
+    "compute in f32, or add an `if` to the rule",
+    "convert to a wider type",
+    "`--deny lossy` refuses that",
 ];
 
-/// Returns a warning for each rule and each way in which it loses values of constants.
-fn lost(file: &str, applied: &[Site]) -> String {
-    let mut rules = BTreeMap::<_, (usize, &Site)>::new();
-    for (kind, (count, ..)) in LOSSES.iter().enumerate() {
-        for site in applied.iter().filter(|site| count(&site.losses) > 0) {
-            rules.entry((kind, &site.rule)).or_insert((0, site)).0 += count(&site.losses);
+/// Returns a warning for each statement or rule and each kind of loss of its constants.
+fn lost(file: &str, report: &Report) -> String {
+    let statements = report.lossy.iter().map(|it| (&it.statement, format!("`{}`", it.statement), it.losses));
+    let sites = report.applied.iter().map(|site| (&site.rule, site.to_string(), site.losses));
+    let mut found = BTreeMap::<_, (usize, String)>::new();
+    for (name, place, losses) in statements.chain(sites) {
+        for (kind, (count, _)) in losses.counts().into_iter().enumerate().filter(|(_, (count, _))| *count > 0) {
+            found.entry((kind, name)).or_insert((0, place.clone())).0 += count;
         }
     }
-    let warnings = rules.into_iter().map(|((kind, _), (count, first))| {
-        let (_, what, help) = LOSSES[kind];
-        let values =
-            if count == 1 { "1 value of a new constant is" } else { &format!("{count} values of new constants are") };
-        format!("warning: {file}: {values} {what}, first by {first}; {help}\n")
+    let warnings = found.into_iter().map(|((kind, _), (count, first))| {
+        let (_, what) = Losses::default().counts()[kind];
+        format!("warning: {file}: {} {what}, first by {first}; {}\n", values_are(count), HELP[kind])
     });
     warnings.collect()
 }

@@ -53,6 +53,12 @@ class Builder:
         self.perms, self.shapes, self.axes = [], [], []
         rank = self.pick({0: 2, 1: 10, 2: 25, 3: 30, 4: 28, 5: 5})
         self.base = [int(random.choice([1, 2, 3, 4, 6])) for _ in range(rank)]
+        if self.base and random.random() < 0.03:
+            self.base[int(random.integers(rank))] = 0
+        # Tensors of other patterns that this one may use.
+        self.others = []
+        # How often an input is converted to another type and back.
+        self.converted = 0.03
 
     def chance(self, probability):
         return self.random.random() < probability
@@ -68,6 +74,11 @@ class Builder:
 
     def node(self, operation, inputs, attributes=None, opset=None):
         attributes = ATTRIBUTES.get(operation, {}) | (attributes or {})
+        if operation in ELEMENTWISE and len(inputs) == 2 and self.chance(0.04):
+            shapes = [output.get_partial_shape() for output in inputs]
+            attributes["auto_broadcast"] = "none" if shapes[0] == shapes[1] and shapes[0].is_static else "numpy"
+        if operation in CONVOLUTIONS and self.chance(0.25):
+            attributes |= self.any([{"strides": [2, 1]}, {"dilations": [2, 1]}, {"pads_begin": [1, 0], "pads_end": [0, 1]}, {"auto_pad": "same_upper"}, {"auto_pad": "valid"}])
         opsets = [opset] if opset and operation != "ScaledDotProductAttention" else [LEGACY[operation]] if operation in LEGACY else [self.any([1, 3, 4, 6, 8, 11, 13, 15]), 8, 15, 1]
         error = None
         for opset in opsets:
@@ -77,6 +88,8 @@ class Builder:
                 error = refusal
                 continue
             self.inner += [output for output in found.outputs() if output.get_element_type() != ov.Type.boolean]
+            if self.chance(0.01):
+                found.get_rt_info()[self.any(["precise_0", "keep_const_precision_0"])] = ""
             return found
         raise Lack(f"{operation}: {str(error)[:300]}")
 
@@ -92,8 +105,17 @@ class Builder:
             return ov.op.Constant(np.array(values, NUMPY[type], order="C")).output(0)
 
     def constant(self, values, type):
-        """A constant, sometimes stored in f16 before a Convert."""
+        """A constant, sometimes stored in another type before a Convert, or in another shape."""
         values = np.asarray(values)
+        if values.size and self.chance(0.03):
+            flat = self.array(values.reshape(-1), type)
+            node = self.node("Reshape", [flat, self.array(np.array(values.shape, np.int64), "i64")], {"special_zero": False})
+            self.inner.pop()
+            return node.output(0)
+        if type in ("f32", "f64") and values.dtype != bool and self.chance(0.03) and np.all(np.abs(values) < 100) and np.all(values == np.round(values)):
+            node = self.node("Convert", [self.array(values, "i8")], {"destination_type": type})
+            self.inner.pop()
+            return node.output(0)
         if type in ("f32", "f64") and self.chance(0.12):
             with np.errstate(all="ignore"):
                 stored = self.array(values.astype(np.float16), "f16")
@@ -110,11 +132,17 @@ class Builder:
         return self.array(values, self.pick({"i64": 3, "i32": 1}) if fits else "i64")
 
     def parameter(self, shape, type):
+        fits = [it for it in self.others if self.type_of(it) == type and it.get_partial_shape().is_static and list(it.get_shape()) == [int(dim) for dim in shape]]
+        if fits and self.chance(0.7):
+            return self.any(fits)
         node = ov.op.Parameter(getattr(ov.Type, type), ov.PartialShape([int(it) for it in shape]))
         self.parameters.append(node)
         output = node.output(0)
         if type in FLOATS and self.chance(0.25):
             output = self.node(self.any(["Abs", "Negative", "Sin", "Sqrt", "Tanh"]), [output]).output(0)
+        if type != "boolean" and self.chance(self.converted):
+            for other in (self.any(["f64", "f32", "f16", "i64", "i32", "u8", type]), type):
+                output = self.node("Convert", [output], {"destination_type": other}).output(0)
         return output
 
     def shape(self, output):
@@ -278,6 +306,10 @@ class Builder:
         return list(sibling)
 
     def tensor(self, hint):
+        if self.others and hint.get("shape") is None and hint.get("sibling") is None and self.chance(0.8):
+            fits = [it for it in self.others if self.type_of(it) == hint["type"] and it.get_partial_shape().is_static]
+            if fits:
+                return self.any(fits)
         shape = hint["shape"] if hint.get("shape") is not None else self.near_shape(hint)
         return self.parameter(shape, hint["type"])
 
@@ -440,6 +472,14 @@ class Builder:
                 own[name] = float(own[name])
         for name, value in self.plan_attributes.items():
             own.setdefault(name, value)
+        if self.near and own and self.chance(0.08):
+            changed = self.any(list(own))
+            if isinstance(own[changed], bool):
+                own[changed] = not own[changed]
+            elif isinstance(own[changed], float):
+                own[changed] = self.any([own[changed] + 1, -own[changed], own[changed] * 1.001])
+            elif isinstance(own[changed], int):
+                own[changed] = int(self.any([0, 1, -1, -2]))
         if operation in ("Softmax",) and "axis" in own and not isinstance(own["axis"], int):
             own["axis"] = -1
         if operation == "Gelu" and "approximation_mode" not in asked:
@@ -675,6 +715,11 @@ class Builder:
         blocks = self.blocks_of(first, shape)
         if blocks:
             return [blocks]
+        if first.get_node().get_type_name() == "MatMul" and self.shapes and self.chance(0.6):
+            # The axes that were joined before the product.
+            return [[*self.shapes[-1][:-1], shape[-1]]]
+        if "rank(y) == 2" in self.rule.condition and shape and self.chance(0.8):
+            return [[-1, shape[-1]]]
         earlier = [it for it in self.shapes if int(np.prod(it)) == size]
         kind = self.pick({"earlier": 35, "same": 50 if self.rule.set == "no-ops" else 10, "flat": 10, "ones": 15, "random": 15, "rows": 15})
         if kind == "random" and self.plan_attributes["special_zero"] and shape and self.chance(0.4):
@@ -782,7 +827,7 @@ class Builder:
         if not shape:
             raise Lack("no axes")
         free = [at for at in range(len(shape)) if at not in self.axes] or [0]
-        both = self.axes and len([1 for term, _ in terms if term[0] == "number"]) > 0
+        both = bool(self.axes) and any(term[0] == "number" for term, _ in terms)
         axis = self.axes[-1] if both else int(self.any(free))
         if isinstance(axis, list):
             axis = 0

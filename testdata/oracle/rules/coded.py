@@ -17,7 +17,7 @@ class Simple:
 
 def model(name, rules, random):
     return {
-        "common-subexpressions": twice, "constant-folding": constants, "constant-ifs": decided, "slices": slices,
+        "common-subexpressions": twice, "constant-folding": constants, "constant-ifs": decided, "slices": slices, "mixed": mixed,
     }[name](rules, random)
 
 
@@ -53,6 +53,49 @@ def twice(rules, random):
     if first.get_node().get_type_name() in ("Parameter", "Constant") or second.get_node().get_type_name() in ("Parameter", "Constant"):
         raise build.Lack("no layer")
     return finish(builder, [first, second] if builder.chance(0.5) else [builder.node("Concat", [flat(builder, first), flat(builder, second)], {"axis": 0}).output(0)])
+
+
+def mixed(rules, random, converted=0.03):
+    """Patterns of two or three rules, each of which may use what the ones before compute."""
+    outputs, parameters, others, types = [], [], [], None
+    for _ in range(int(random.integers(2, 4))):
+        builder = build.Builder(some(rules, random), random)
+        builder.type = types = types or builder.type
+        builder.converted = converted
+        builder.others = [*others, *(it.output(0) for it in parameters)]
+        kind = builder.rule.roots[0]
+        is_boolean = kind[0] == "call" and kind[1][0] in build.BOOLEAN
+        root = builder.build(kind, {"type": "boolean" if is_boolean else builder.type, "sibling": None})
+        parameters += builder.parameters
+        if root.get_node().get_type_name() not in ("Parameter", "Constant") and all(root != it for it in outputs):
+            others += [*builder.inner, root]
+            outputs.append(root)
+    builder.parameters = parameters
+    used = [it for it in outputs if not it.get_target_inputs()]
+    outputs = used + [it for it in outputs if it not in used and builder.chance(0.3)]
+    if not outputs or not parameters:
+        raise build.Lack("nothing to rewrite")
+    found, shapes, builder = finish(builder, outputs)
+    if builder.chance(0.4) and len(outputs) == 1 and not found.is_dynamic():
+        found, shapes = looped(found, shapes)
+    return found, shapes, builder
+
+
+def looped(body, shapes):
+    """A Loop of one iteration around a model, whose inputs do not change."""
+    from openvino import opset8
+
+    true = lambda: ov.op.Constant(ov.Type.boolean, ov.Shape([]), [True])
+    condition = true()
+    inner = ov.Model([condition.output(0), *(it.input_value(0) for it in body.results)], body.get_parameters(), "body")
+    node = opset8.loop(ov.op.Constant(ov.Type.i64, ov.Shape([]), [1]), true())
+    node.set_function(inner)
+    node.set_special_body_ports([-1, 0])
+    fed = [ov.op.Parameter(it.get_element_type(), it.get_partial_shape()) for it in body.get_parameters()]
+    for outer, own in zip(fed, body.get_parameters()):
+        node.set_invariant_input(own, outer.output(0))
+    outputs = [node.get_iter_value(result.output(0), -1) for result in inner.results[1:]]
+    return ov.Model(outputs, fed, "fuzz"), shapes
 
 
 def flat(builder, output):

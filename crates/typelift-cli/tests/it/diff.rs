@@ -203,3 +203,30 @@ fn standard_input_can_be_one_model() {
     assert_eq!(run(&["diff", "-", "-"]).status, 2);
     assert_eq!(run(&["diff", "model.xml", "-"]).status, 0);
 }
+
+#[test]
+fn an_input_that_gets_another_tensor_is_shown_where_a_layer_was_removed_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        typelift::Model::from_text(text).unwrap().save(&path).unwrap();
+        path
+    };
+    let ends = "a = Parameter : f16[2]\nb = Parameter : f32[2]\n";
+    let before = write(
+        "before.xml",
+        &format!("{ends}c = Convert(a) {{destination_type=f32}}\ns = Subtract(c, b)\nr = Result(s)"),
+    );
+    let rewired = write("rewired.xml", &format!("{ends}s = Subtract(b, b)\nr = Result(s)"));
+    let (_, found) = changes(&before, &rewired);
+    assert!(
+        found.iter().any(|it| it["kind"] == "input" && it["subject"] == "input 0" && it["after"] == "b"),
+        "{found:?}"
+    );
+    // A removed layer whose input is used instead explains it.
+    let both = "a = Parameter : f32[2]\nb = Parameter : f32[2]\n";
+    let before = write("long.xml", &format!("{both}c = Relu(a)\nd = Abs(c)\ns = Subtract(d, b)\nr = Result(s)"));
+    let shorter = write("short.xml", &format!("{both}s = Subtract(a, b)\nr = Result(s)"));
+    let (_, found) = changes(&before, &shorter);
+    assert!(found.iter().all(|it| it["kind"] == "removed"), "{found:?}");
+}

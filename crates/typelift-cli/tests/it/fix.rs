@@ -2,6 +2,7 @@
 #![allow(clippy::panic, clippy::unwrap_used, reason = "tests fail by panicking")]
 
 use std::fs;
+use std::path::Path;
 
 use serde_json::Value;
 
@@ -151,4 +152,56 @@ fn a_refused_model_is_told_how_to_mend_it() {
         "{}",
         run.stderr
     );
+}
+
+/// Models with a mistake, and the text of the only fix that keeps what was meant; none where several are possible.
+const MEANT: &[(&str, &str)] = &[
+    ("axis_dim_eq", "axis=\"-1\""),
+    ("axis_paren", "axis=\"-1\""),
+    ("axis_quoted", "axis=\"-1\""),
+    ("axis_u2212", "axis=\"-1\""),
+    ("clamp_swapped", ""),
+    ("flags_are_integers", ""),
+    ("levels_2pow8", ""),
+    ("levels_int8", ""),
+    ("loop_counter_unmapped", ""),
+    ("mask_is_integer", ""),
+    ("mask_of_ranks_is_integer", ""),
+];
+
+#[test]
+fn a_fix_that_could_compute_something_else_is_not_made() {
+    let cases = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/oracle/rules/fixes");
+    for (name, meant) in MEANT {
+        let folder = tempfile::tempdir().unwrap();
+        for extension in ["xml", "bin"] {
+            let from = cases.join(name).with_extension(extension);
+            let to = folder.path().join("model").with_extension(extension);
+            assert!(fs::copy(from, to).is_ok() || extension == "bin", "{name}");
+        }
+        let ran = run(folder.path(), &["check", "--fix", "model.xml", "-o", "fixed.xml"]);
+        let (before, after) = (folder.path().join("model.xml"), folder.path().join("fixed.xml"));
+        if meant.is_empty() {
+            let is_same = || fs::read(&before).unwrap() == fs::read(&after).unwrap();
+            assert!(!after.exists() || is_same(), "{name}: {}", ran.stderr);
+        } else {
+            assert!(fs::read_to_string(after).unwrap().contains(meant), "{name}: {}", ran.stderr);
+        }
+    }
+}
+
+#[test]
+fn a_convert_before_an_integer_mask_is_what_convert_inserts() {
+    let cases = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/oracle/rules/fixes");
+    for name in ["flags_are_integers", "mask_is_integer", "mask_of_ranks_is_integer"] {
+        let folder = tempfile::tempdir().unwrap();
+        let source = cases.join(name).with_extension("xml");
+        let ran = run(folder.path(), &["convert", source.to_str().unwrap(), "-o", "fixed.xml"]);
+        assert!(
+            ran.stdout.contains("1 Convert inserted") || ran.stderr.contains("1 Convert inserted"),
+            "{name}: {}",
+            ran.stderr
+        );
+        assert_eq!(run(folder.path(), &["check", "fixed.xml"]).status, 0, "{name}");
+    }
 }

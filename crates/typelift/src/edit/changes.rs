@@ -47,6 +47,13 @@ impl Constant {
         let audit = ops::is_constant(layer).then(|| Audit::of(layer, weights, to)).flatten()?;
         Some(Box::new(Self { layer: LayerRef::of(place, layer), span: layer.span.unwrap_or_default(), audit }))
     }
+
+    /// Counts the losses of a constant that is stored in another type, if it can lose some.
+    fn stored(graph: &Graph, layer: &Layer, place: &Place, to: ElementType, weights: &Weights) -> Option<Box<Self>> {
+        let from = layer.attribute("element_type").and_then(ElementType::from_name)?;
+        let audit = (!fidelity(from, to)?.is_exact()).then(|| Audit::stored(graph, layer, weights, to)).flatten()?;
+        Some(Box::new(Self { layer: LayerRef::of(place, layer), span: layer.span.unwrap_or_default(), audit }))
+    }
 }
 
 impl Change {
@@ -210,10 +217,10 @@ impl Changes {
     }
 
     /// Records a constant that is stored in another type.
-    pub(crate) fn add_converted(&mut self, constant: &Layer, types: [ElementType; 2], reason: String) {
+    pub(crate) fn add_converted(&mut self, graph: &Graph, constant: &Layer, types: [ElementType; 2], reason: String) {
         self.add(Action::Converted, constant, types, reason);
         if let Some(change) = self.list.last_mut() {
-            change.constant = Constant::converted(constant, &self.place, types[1], &self.weights);
+            change.constant = Constant::stored(graph, constant, &self.place, types[1], &self.weights);
         }
     }
 

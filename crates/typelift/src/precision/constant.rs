@@ -47,7 +47,7 @@ impl Model {
         self.edit(|graph| {
             let mut graph = changes.enter(graph, &place)?;
             if let Some(layer) = graph.layer(id) {
-                changes.add_converted(layer, [from, to], format!("the constant is to be {to}"));
+                changes.add_converted(&graph, layer, [from, to], format!("the constant is to be {to}"));
             }
             if changes.list.iter().filter_map(Change::audit).any(is_another_constant) {
                 return Ok(());

@@ -53,7 +53,7 @@ impl RetypingPlan {
             let reason = format!("the types of the model change by {}", self.types);
             match ops::kind(layer) {
                 LayerKind::Constant => {
-                    changes.add_converted(layer, [from, to], reason);
+                    changes.add_converted(graph, layer, [from, to], reason);
                     let values = Stored::of(layer).and_then(|stored| stored.converted(to, weights));
                     store(graph, id, values.ok_or(EditError::NoWeights)?)?;
                     continue;

@@ -3,12 +3,13 @@
 use smallvec::SmallVec;
 use typelift_promote::{ElementType, fidelity};
 
-use super::plan::{Action, Constant, Plan, Reason};
+use super::plan::{Action, Constant, Loss, Plan, Reason};
 use super::{Kept, TypeMap};
 use crate::base::hash::{HashMap, HashSet};
 use crate::edit::precision_marks::Marks;
 use crate::infer::Probe;
 use crate::model::graph::{Graph, Input, Layer, LayerId, Model, Output, OutputPort, Place};
+use crate::ops::values::conversion::Audit;
 use crate::ops::{self, AttributeValues, Finding, LayerKind, Operation, Outputs, Subject};
 
 /// Change of element types, and the layers that are exempt.
@@ -191,7 +192,8 @@ impl RetypingPlan {
             let converted = attributes.iter().filter_map(|&(id, _, to)| Some((layer(id)?, to, Action::Convert)));
             for (layer, to, action) in converted.chain(kept) {
                 let Some(mut constant) = Constant::of(place, graph, layer, to) else { continue };
-                constant.audit(layer, model.weights());
+                constant.loss =
+                    Audit::stored(graph, layer, model.weights(), to).as_ref().map(Loss::from).unwrap_or_default();
                 constants.push(Constant { action, ..constant });
             }
         }

@@ -250,16 +250,19 @@ impl Evaluator<'_> {
             _ => {}
         }
         // A literal has the type of the operand that it is combined with.
-        let first = of.iter().find(|&&at| !self.is_free(at)).map(|&at| self.array(at, None)).transpose()?;
+        let typed = of.iter().position(|&at| !self.is_free(at));
+        let mut first = typed.map(|position| self.array(of[position], None)).transpose()?;
         let wanted = first.as_ref().map(|array| array.element_type).or(expected);
         let indices = matches!(
             function,
             Function::Transpose | Function::Reshape | Function::Gather | Function::Slice(_) | Function::Without
         );
-        let of = of.iter().enumerate().map(|(position, &at)| match position {
-            1.. if indices => self.array(at, Some(ElementType::I64)),
-            _ => self.array(at, wanted),
-        });
+        let of =
+            of.iter().enumerate().map(|(position, &at)| match (position, first.take_if(|_| typed == Some(position))) {
+                (1.., None) if indices => self.array(at, Some(ElementType::I64)),
+                (_, Some(array)) => Ok(array),
+                _ => self.array(at, wanted),
+            });
         let of = of.collect::<Result<Vec<_>, _>>()?;
         let function = match (function, expected) {
             (Function::Convert(None), Some(to)) => Function::Convert(Some(to)),

@@ -22,7 +22,7 @@ pub struct Explanation {
     pub matches: bool,
     /// The first part that does not match.
     pub reason: Option<String>,
-    /// Why the rule does nothing where its pattern matches.
+    /// What the rule loses where its pattern matches, or why it does nothing.
     effect: Option<String>,
     text: String,
     operation: String,
@@ -127,8 +127,11 @@ impl Model {
         let tried = self.clone().rewrite_where_possible(std::slice::from_ref(rule));
         let effect = match tried {
             Err(error) => Some(format!("but the rule is refused: {error}")),
-            Ok((report, _)) if report.applied.iter().any(|site| site.layer == *at) => None,
             Ok((report, refused)) => {
+                if let Some(site) = report.applied.iter().find(|site| site.layer == *at) {
+                    let losses = (!site.losses.is_empty()).then(|| format!("and {}", site.losses));
+                    return Explanation { effect: losses, ..explanation };
+                }
                 let reason = refused.iter().find_map(|error| error.at(at)).map(|(_, reason)| reason);
                 Some(match reason {
                     Some(reason) => format!("but what takes its place is refused: {reason}"),

@@ -1,5 +1,6 @@
 //! Counts of values that a computation with constants loses.
 
+use std::fmt::{self, Display, Formatter};
 use std::ops::AddAssign;
 
 use serde::Serialize;
@@ -47,6 +48,17 @@ impl Losses {
         *self == Self::default()
     }
 
+    /// The number of values in each kind of loss, with words for that kind.
+    #[must_use]
+    pub fn counts(&self) -> [(usize, &'static str); 4] {
+        [
+            (self.non_finite, "infinite or not a number"),
+            (self.vanished, "zero or subnormal"),
+            (self.saturated, "saturated to a limit of the type"),
+            (self.rounded, "rounded"),
+        ]
+    }
+
     /// True if arithmetic left the range of its type.
     pub(super) fn leaves_range(self) -> bool {
         self.non_finite + self.vanished > 0
@@ -58,9 +70,7 @@ impl Losses {
             Self { non_finite: 0, vanished, .. } => (vanished, "zero or subnormal"),
             Self { non_finite, .. } => (non_finite, "infinite or not a number"),
         };
-        let values =
-            if count == 1 { "1 value of a new constant is" } else { &format!("{count} values of a new constant are") };
-        format!("{values} {what}, unlike those from which it is computed; `allow overflow` lifts that")
+        format!("{} {what}, unlike those from which it is computed; `allow overflow` lifts that", values_are(count))
     }
 
     /// Counts one result of arithmetic in a floating-point type.
@@ -90,15 +100,29 @@ impl Losses {
             (_, Data::Floats(values)) => {
                 let largest = crate::ops::values::array::largest_finite(to.element_type);
                 for (from, &to) in from.to_floats().into_iter().zip(values) {
-                    let (beyond, zero) = (from.abs() > largest, from != 0.0 && to == 0.0);
-                    losses.saturated += usize::from(beyond && from != to);
+                    let (beyond, zero) = (from.abs() > largest || from.is_nan(), from != 0.0 && to == 0.0);
+                    losses.saturated += usize::from(beyond && from != to && !to.is_nan());
                     losses.vanished += usize::from(zero);
-                    losses.rounded += usize::from(!beyond && !zero && from != to && !from.is_nan());
+                    losses.rounded += usize::from(!beyond && !zero && from != to);
                 }
             }
         }
         losses
     }
+}
+
+impl Display for Losses {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let lost = self.counts().into_iter().filter(|(count, _)| *count > 0);
+        let texts: Vec<_> = lost.map(|(count, what)| format!("{} {what}", values_are(count))).collect();
+        f.write_str(&texts.join(", "))
+    }
+}
+
+/// Begins a sentence on the values of new constants.
+#[must_use]
+pub fn values_are(count: usize) -> String {
+    if count == 1 { "1 value of a new constant is".to_owned() } else { format!("{count} values of new constants are") }
 }
 
 /// Returns the least positive number of a floating-point type that has all its digits.

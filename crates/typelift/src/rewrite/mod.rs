@@ -61,7 +61,7 @@ use thiserror::Error;
 use typelift_promote::ElementType;
 
 pub use explain::Explanation;
-pub use losses::Losses;
+pub use losses::{Losses, values_are};
 pub use pattern::{Match, Pattern, UnknownName};
 pub use script::{Effect, Script, ScriptError};
 
@@ -325,6 +325,19 @@ pub struct Report {
     pub skipped: Vec<Skipped>,
     /// The layers, inputs and outputs that statements of a script removed.
     pub statements: Vec<Effect>,
+    /// The statements of a script that lose values of constants.
+    pub lossy: Vec<Lossy>,
+}
+
+/// A statement that loses values of constants.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Lossy {
+    /// The statement.
+    pub statement: String,
+    /// Values that new constants lose.
+    #[serde(flatten)]
+    pub losses: Losses,
 }
 
 /// A match that was left unchanged.

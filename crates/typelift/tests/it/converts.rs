@@ -337,6 +337,7 @@ fn truth_values_collapse() {
         "rounded": 0,
         "overflowed": 0,
         "wrapped": 0,
+        "saturated": 0,
         "truncated": 0,
         "collapsed": 1,
         "vanished": 0,

@@ -6,8 +6,8 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;
 
-use typelift::Model;
-use typelift::rewrite::{Losses, Report, Rule, library};
+use typelift::rewrite::{Losses, Report, Rule, Script, library};
+use typelift::{Conversion, Model};
 
 fn all_rules() -> Vec<Rule> {
     library::all().flat_map(|set| set.rules().unwrap()).collect()
@@ -131,4 +131,90 @@ fn a_negated_condition_holds_only_where_the_condition_is_known_not_to() {
     for (shape, condition, expected) in table {
         assert_eq!(applied(shape, condition), expected, "{condition} of {shape}");
     }
+}
+
+#[test]
+fn statements_count_the_values_that_they_lose() {
+    let text = "x = Parameter : f32[3]\nw = Const([1, 2, 3]) : f16[3]\nc = Convert(w) {destination_type=f32}\ny = Multiply(x, c)\nr = Result(y)";
+    let lossy = |statement: &str| {
+        let script: Script = statement.parse().unwrap();
+        let (model, report) = script.run(Model::from_text(text).unwrap()).unwrap();
+        let lossy = report.lossy.into_iter().map(|it| (it.statement, it.losses.to_string())).collect::<Vec<_>>();
+        (model.to_string(), lossy)
+    };
+    assert_eq!(lossy("set w = _ * 2").1, []);
+    let (text_after, losses) = lossy("set c = [1e-9, 100000, 0.1]");
+    assert!(text_after.contains("Const([0, 65500, 0.1]) : f16[3]"), "{text_after}");
+    let expected = "1 value of a new constant is zero or subnormal, \
+        1 value of a new constant is saturated to a limit of the type, 1 value of a new constant is rounded";
+    assert_eq!(losses[0].1, expected);
+    // Infinity and NaN survive in f16, so nothing is lost.
+    assert_eq!(lossy("set c = [-inf, 1, 2]").1, []);
+    assert_eq!(lossy("before x : Multiply(_, convert(convert([300.0, 1.5, 2], i8), f32))").1[0].0, "before x");
+    let after = lossy("after y : Multiply(_, convert(convert([300.5, 1.5, 2], i8), f32))").1;
+    assert_eq!(
+        after[0].1,
+        "1 value of a new constant is saturated to a limit of the type, 1 value of a new constant is rounded"
+    );
+}
+
+#[test]
+fn explain_says_what_a_rule_loses_where_it_matches() {
+    let text = "x = Parameter : f32[2]\nc = Const([1.5, 300]) : f32[2]\ny = Multiply(x, c)\nr = Result(y)";
+    let mut model = Model::from_text(text).unwrap();
+    let _none = typelift::infer(&mut model);
+    let rule: Rule = "once Multiply(x, c: const) => Multiply(x, convert(convert(c, i8), f32))".parse().unwrap();
+    let explanation = model.explain(&rule, Some("y")).unwrap().to_string();
+    assert!(explanation.contains("matches, and 1 value of a new constant is saturated"), "{explanation}");
+}
+
+#[test]
+fn a_word_of_the_notation_is_not_a_name() {
+    let text = "x = Parameter : f32[4]\ng = Parameter : f32[4]\nsw = Swish-4(g)\ny = Multiply(x, sw)\nz = Abs(y)\nr = Result(z)";
+    for rule in
+        ["s: const * Swish(g) => Swish(g)", "Swish(g) * s: const => Swish(g)", "drop: s: const * Swish(g) => Swish(g)"]
+    {
+        let found =
+            rule.parse::<Rule>().map(|rule| Model::from_text(text).unwrap().rewrite(&[rule]).unwrap().applied.len());
+        assert!(matches!(found, Ok(0) | Err(_)), "{rule}: {found:?}");
+    }
+}
+
+#[test]
+fn a_slice_bound_that_stays_out_of_range_loses_nothing_as_i32() {
+    let lost = |bound: i64, user: &str| {
+        let text = format!(
+            "x = Parameter : f32[?,600]\ns = Const([1]) : i64[1]\ne = Const([{bound}]) : i64[1]\n\
+             st = Const([1]) : i64[1]\nax = Const([1]) : i64[1]\ny = {user}\nr = Result(y)"
+        );
+        let mut model = Model::from_text(&text).unwrap();
+        let mut conversion = Conversion::default();
+        conversion.types = "i64=i32".parse().unwrap();
+        let converted = conversion.run(&mut model, Vec::new()).unwrap();
+        converted
+            .changes
+            .iter()
+            .filter_map(|change| change.warning(&model))
+            .map(|it| format!("{it:?}"))
+            .collect::<String>()
+    };
+    let slice = "Slice(x, s, e, st, ax)";
+    for bound in [i64::MAX, i64::MAX - 1, i64::MIN, 5_000_000_000, 2_147_483_647] {
+        assert_eq!(lost(bound, slice), "", "{bound}");
+    }
+    let added = lost(i64::MAX, "Add(e, e)");
+    assert!(added.contains("1 becomes the limit of its type"), "{added}");
+}
+
+#[test]
+fn limits_of_a_quantization_get_the_type_of_its_data() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/oracle/rules/cases/quantize_limits_f16.xml");
+    let mut model = Model::open(path).unwrap();
+    let converted = Conversion::default().run(&mut model, Vec::new()).unwrap();
+    let types: Vec<_> = converted.changes.iter().map(|change| (change.from.name(), change.to.name())).collect();
+    assert_eq!(types, [("f16", "f32"); 4]);
+    assert!(
+        model.to_string().contains(" = FakeQuantize(0, ") && model.to_string().contains("{levels=16} : f32[2]"),
+        "{model}"
+    );
 }

@@ -400,7 +400,8 @@ impl<'a> Comparison<'a> {
         found
     }
 
-    /// Compares the producers of a layer. If a producer was added or removed, only that is a change.
+    /// Compares the producers of a layer. An added or removed producer is the cause, if its inputs lead to the other
+    /// producer.
     fn inputs(
         &mut self,
         scope: &mut Scope<'a>,
@@ -434,7 +435,11 @@ impl<'a> Comparison<'a> {
             let removed = old.filter(|&(a, _)| scope.pairs.of_before[a].is_none()).and_then(|(a, _)| scope.removed[a]);
             let texts = (tensor(&scope.before, old), tensor(&scope.after, new));
             let difference = Difference::new(ChangeKind::Input, texts.0, texts.1).of(format_args!("input {input}"));
-            let cause = added.or(removed);
+            let is_rewired = match (old, new) {
+                (Some(old), Some(new)) => is_rewired(scope, old, new),
+                _ => false,
+            };
+            let cause = added.or(removed).filter(|_| !is_rewired);
             let change = self.explain(scope, b, cause, difference);
             if cause.is_none() {
                 own = own.or(Some(change));
@@ -514,6 +519,32 @@ impl<'a> Comparison<'a> {
         }
         cause.or(cause_of_entry)
     }
+}
+
+/// Limit on the added or removed layers between two producers of an input.
+const MOST_BETWEEN: usize = 1000;
+
+/// True if an input gets its tensor from elsewhere: no path of added or removed layers leads from one producer to the
+/// other.
+fn is_rewired(scope: &Scope<'_>, old: (usize, usize), new: (usize, usize)) -> bool {
+    let (was, is) = (scope.pairs.of_before[old.0], scope.pairs.of_after[new.0]);
+    let (side, pairs, from, goal) = match (was, is) {
+        (None, Some(a)) => (&scope.before, &scope.pairs.of_before, old, (a, new.1)),
+        (Some(b), None) => (&scope.after, &scope.pairs.of_after, new, (b, old.1)),
+        _ => return false,
+    };
+    let (mut pending, mut seen) = (vec![from.0], HashSet::default());
+    while let Some(at) = pending.pop() {
+        for &feed in side.feeds[at].iter().flatten() {
+            if feed == goal || seen.len() > MOST_BETWEEN {
+                return false;
+            }
+            if pairs[feed.0].is_none() && seen.insert(feed.0) {
+                pending.push(feed.0);
+            }
+        }
+    }
+    true
 }
 
 /// Returns the change that affects the inputs of a layer, preferably an input of another type or shape.

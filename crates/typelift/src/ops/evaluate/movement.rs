@@ -9,6 +9,9 @@ use crate::ops::Fault;
 use crate::ops::broadcasting::{self, Mode};
 use crate::ops::values::array::{self, Array, Data, Few, Fill, MAX_ELEMENTS, ZERO};
 
+/// The largest integer up to which an f64 holds all integers.
+const MOST_EXACT: u128 = 1 << 53;
+
 /// Evaluates Reshape, Squeeze and Unsqueeze: the values in the inferred shape.
 pub(crate) fn reshape(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array> {
     inputs.first()?.reshaped(inferred_dims(evaluation)?)
@@ -381,7 +384,12 @@ impl<'a> Reduction<'a> {
             "sub" => values.reduce(|rest, value| rest - value),
             "min" => values.min(),
             "max" => values.max(),
-            "mean" => Some(values.clone().sum::<i128>().div_euclid(values.len() as i128)),
+            // OpenVINO adds in the element type, and divides in floating point.
+            "mean" => {
+                let sum = values.clone().sum::<i128>();
+                let is_exact = sum == array::wrap(element_type, sum) && sum.unsigned_abs() <= MOST_EXACT;
+                is_exact.then(|| sum.div_euclid(values.len() as i128))
+            }
             _ => values.last(),
         };
         result.map(|value| array::wrap(element_type, value))

@@ -21,6 +21,7 @@ use crate::ops::values::array::Array;
 use crate::ops::{self, LayerKind};
 use crate::precision::{self, KeepPattern, Kept};
 use crate::rewrite::known;
+use crate::rewrite::losses::Losses;
 use crate::rewrite::matching::self_describe;
 use crate::rewrite::notation::closest;
 use crate::rewrite::values;
@@ -229,10 +230,14 @@ fn assigned(model: &Model, constant: LayerId, own: Own, value: &Formula, lets: &
     let array = value.resolve(model, lets, Some(own))?.values(model, known.element_type, &known.dims)?;
     let narrow = model.graph().layer(constant).and_then(Layer::stored_as).map(|(ty, _)| ty);
     let narrow = narrow.filter(|&ty| ty != known.element_type && array.element_type == known.element_type);
-    match narrow {
-        Some(ty) => array.converted(ty).ok_or_else(|| format!("{} does not convert to {ty}", array.element_type)),
-        None => Ok(array),
+    let Some(ty) = narrow else { return Ok(array) };
+    let exact = array.converted(ty).filter(|narrow| narrow.converted(array.element_type).as_ref() == Some(&array));
+    if let Some(exact) = exact {
+        return Ok(exact);
     }
+    let stored = array.saturated(ty).ok_or_else(|| format!("{} does not convert to {ty}", array.element_type))?;
+    lets.lose(Losses::of_conversion(&array, &stored));
+    Ok(stored)
 }
 
 /// Writes a value into the metadata of the model or of layers.

@@ -15,20 +15,29 @@ use crate::ops::values::array::Array;
 use crate::rewrite::build::{Added, Build};
 use crate::rewrite::constant::stretch;
 use crate::rewrite::evaluate::{Evaluator, Lack};
+use crate::rewrite::losses::Losses;
 use crate::rewrite::matching::Bound;
 use crate::rewrite::notation::{Cursor, NotationError};
 use crate::rewrite::parse;
 use crate::rewrite::term::{Expression, Source, TermKind};
 use crate::rewrite::values;
 
-/// The tensors that `let` gave a name, and the layers that were added for them.
-#[derive(Clone, Debug, Default)]
+/// The tensors that `let` gave a name, the layers that were added for them, and what the current statement loses.
+#[derive(Debug, Default)]
 pub(super) struct Lets {
     pub(super) tensors: HashMap<String, Output>,
     pub(super) added: HashSet<LayerId>,
+    pub(super) losses: Cell<Losses>,
 }
 
 impl Lets {
+    /// Counts values that a statement loses.
+    pub(super) fn lose(&self, lost: Losses) {
+        let mut losses = self.losses.get();
+        losses += lost;
+        self.losses.set(losses);
+    }
+
     /// Removes what was added for names that nothing uses in the end.
     pub(super) fn sweep(self, model: &mut Model) {
         let added = self.added.into_iter().collect();
@@ -65,7 +74,7 @@ impl Formula {
     }
 
     /// Finds what its names mean.
-    pub(super) fn resolve(&self, model: &Model, lets: &Lets, own: Option<Own>) -> Result<Resolved, String> {
+    pub(super) fn resolve<'a>(&self, model: &Model, lets: &'a Lets, own: Option<Own>) -> Result<Resolved<'a>, String> {
         let find = |source: &Source| match (source, own) {
             (Source::Own, Some(own)) => Ok(own.tensor),
             (Source::Own, None) => Err("`_` means nothing in this statement".to_owned()),
@@ -79,17 +88,19 @@ impl Formula {
         let expression = parse::expression(&self.text, 0..self.text.len(), &is_constant);
         let expression = expression.map_err(|error| error.to_string())?;
         let tensors = expression.sources.iter().map(find).collect::<Result<Vec<_>, _>>()?;
-        Ok(Resolved { bound: tensors.into_iter().map(|tensor| Some(Bound::Tensor(tensor))).collect(), expression })
+        let bound = tensors.into_iter().map(|tensor| Some(Bound::Tensor(tensor))).collect();
+        Ok(Resolved { expression, bound, lets })
     }
 }
 
 /// An expression whose names are tensors of a model.
-pub(super) struct Resolved {
+pub(super) struct Resolved<'a> {
     expression: Expression,
     bound: Vec<Option<Bound>>,
+    lets: &'a Lets,
 }
 
-impl Resolved {
+impl Resolved<'_> {
     fn root(&self) -> usize {
         self.expression.side.roots.first().copied().unwrap_or_default()
     }
@@ -126,7 +137,9 @@ impl Resolved {
             losses: Cell::default(),
             scope: None,
         };
-        build.build_tensor(self.root(), expected)
+        let tensor = build.build_tensor(self.root(), expected)?;
+        self.lets.lose(build.losses.get());
+        Ok(tensor)
     }
 
     /// Returns the values of an expression over constants; numbers are of the `expected` type where nothing else says
@@ -166,9 +179,11 @@ impl Resolved {
             losses: Cell::default(),
             blocks: None,
         };
-        evaluator.array(self.root(), expected).map_err(|lack| match lack {
+        let array = evaluator.array(self.root(), expected).map_err(|lack| match lack {
             Lack::Absent => "a name in it means nothing".to_owned(),
             Lack::Reason(reason) | Lack::False(reason) => reason,
-        })
+        })?;
+        self.lets.lose(evaluator.losses.get());
+        Ok(array)
     }
 }

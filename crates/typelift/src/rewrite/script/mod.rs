@@ -18,7 +18,7 @@ pub use self::effect::Effect;
 use self::expression::Lets;
 use self::statement::{Statement, Touches};
 use super::parse::{Definitions, starts_clause};
-use super::{Report, RewriteError, Rule};
+use super::{Lossy, Report, RewriteError, Rule};
 use crate::findings::{Diagnostic, Known};
 use crate::model::graph::Model;
 use crate::rewrite::notation::{Cursor, NotationError, closest};
@@ -183,7 +183,7 @@ impl Script {
     /// [`ScriptError`]. The model is consumed, so that it need not be kept twice.
     pub fn run(&self, mut model: Model) -> Result<(Model, Report), ScriptError> {
         let mut lets = Lets::default();
-        let mut effects = Vec::new();
+        let (mut effects, mut lossy) = (Vec::new(), Vec::new());
         let interface = self.statements.iter().filter(|statement| !matches!(statement, Statement::Expect { .. }));
         if interface.clone().next().is_some() {
             let known = Known::errors(&crate::infer(&mut model));
@@ -191,6 +191,10 @@ impl Script {
                 let before = (statement.touches() == Touches::InputsAndOutputs).then(|| effect::Before::new(&model));
                 let done = statement.apply(&mut model, &self.statements, &mut lets);
                 done.map_err(|reason| ScriptError::Statement { statement: statement.text(), reason })?;
+                let losses = lets.losses.take();
+                if !losses.is_empty() {
+                    lossy.push(Lossy { statement: statement.text(), losses });
+                }
                 if let Some(new) = known.compare(&crate::infer(&mut model)).new.first() {
                     return Err(ScriptError::Statement { statement: statement.text(), reason: describe(new) });
                 }
@@ -200,6 +204,7 @@ impl Script {
         let (mut model, mut report) = model.rewritten_with(&self.rules, &lets.tensors)?;
         lets.sweep(&mut model);
         report.statements = effects;
+        report.lossy = lossy;
         for statement in &self.statements {
             let Statement::Expect { name, least, most } = statement else { continue };
             let found = report.applied.iter().filter(|site| site.rule == *name).count();

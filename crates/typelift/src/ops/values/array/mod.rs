@@ -514,7 +514,7 @@ pub(crate) fn wrap(element_type: ElementType, value: i128) -> i128 {
 }
 
 /// Returns the nearest number of an integer type.
-fn clamp(element_type: ElementType, value: i128) -> i128 {
+pub(crate) fn clamp(element_type: ElementType, value: i128) -> i128 {
     let bits = element_type.bits().clamp(1, 64);
     match element_type.kind() {
         Kind::Signed => value.clamp(-(1 << (bits - 1)), (1 << (bits - 1)) - 1),

@@ -6,8 +6,9 @@ use serde::Serialize;
 use typelift_promote::{ElementType, Kind, fidelity};
 
 use super::Stored;
-use crate::model::graph::Layer;
+use crate::model::graph::{Graph, Input, Layer};
 use crate::model::weights::Weights;
+use crate::ops::Operation;
 use crate::ops::values::array::{self, Array, Data};
 
 /// True if every value of a constant is the same number in another type.
@@ -19,7 +20,7 @@ pub(crate) fn survives(constant: &Layer, weights: &Weights, to: ElementType) -> 
 
 /// Counts of a constant's values by what a conversion does to them.
 ///
-/// A changed value is counted once, by the first of these that applies: it overflows, wraps, collapses, loses its
+/// A changed value is counted once, by the first of these that applies: it overflows, wraps, saturates, collapses, loses its
 /// fraction, vanishes, is rounded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Audit {
@@ -31,6 +32,8 @@ pub struct Audit {
     pub overflowed: u64,
     /// The number beyond the range of an integer type, which keep their low bits or become undefined.
     pub wrapped: u64,
+    /// The number beyond the range of an integer type, which become the nearest limit of the type.
+    pub saturated: u64,
     /// The number that lose their fraction.
     pub truncated: u64,
     /// The number that become true, and are not 1.
@@ -68,7 +71,7 @@ impl Audit {
     /// Returns the number of changed values.
     #[must_use]
     pub fn changed(&self) -> u64 {
-        self.rounded + self.overflowed + self.wrapped + self.truncated + self.collapsed + self.vanished
+        self.rounded + self.overflowed + self.wrapped + self.saturated + self.truncated + self.collapsed + self.vanished
     }
 
     /// Returns the number of lost values: those that change by more than the precision of the type, and every integer
@@ -78,10 +81,19 @@ impl Audit {
         if self.are_integers { self.changed() } else { self.changed() - self.rounded }
     }
 
-    /// Returns the number of values that overflow or wrap.
+    /// Returns the number of values that overflow, wrap or saturate.
     #[must_use]
     pub fn destroyed(&self) -> u64 {
-        self.overflowed + self.wrapped
+        self.overflowed + self.wrapped + self.saturated
+    }
+
+    /// Counts the values of a constant that change if it is stored in another type; `None` if they cannot be read. A
+    /// bound of a slice that stays out of range does not change what the model computes, so it is not counted.
+    pub(crate) fn stored(graph: &Graph, constant: &Layer, weights: &Weights, to: ElementType) -> Option<Self> {
+        let stored = Stored::of(constant)?;
+        let audit = stored.audit(to, weights)?;
+        let stays_out_of_range = audit.changed() == audit.saturated && is_slice_bound(graph, constant);
+        Some(if stays_out_of_range { Self::new(stored.element_type, audit.values) } else { audit })
     }
 
     /// Creates empty counts for this many values of a type.
@@ -101,10 +113,11 @@ impl Audit {
 
     /// Adds the counts of other values of the same constant.
     pub(super) fn add_counts(&mut self, other: &Self) {
-        let sums: [Counter; 11] = [
+        let sums: [Counter; 12] = [
             |audit| &mut audit.rounded,
             |audit| &mut audit.overflowed,
             |audit| &mut audit.wrapped,
+            |audit| &mut audit.saturated,
             |audit| &mut audit.truncated,
             |audit| &mut audit.collapsed,
             |audit| &mut audit.vanished,
@@ -148,6 +161,7 @@ impl Audit {
         if becomes != value {
             let what: Counter = match to.kind() {
                 Kind::Boolean => |audit| &mut audit.collapsed,
+                _ if becomes == array::clamp(to, value) => |audit| &mut audit.saturated,
                 _ => |audit| &mut audit.wrapped,
             };
             self.count(what, value as f64, becomes as f64);
@@ -171,7 +185,9 @@ impl Audit {
                 self.count(|audit| &mut audit.collapsed, value, whole);
             }
         } else if !value.is_finite() || whole != value.trunc() {
-            self.count(|audit| &mut audit.wrapped, value, whole);
+            let saturates = !value.is_nan() && becomes == array::clamp(to, value as i128);
+            let what: Counter = if saturates { |audit| &mut audit.saturated } else { |audit| &mut audit.wrapped };
+            self.count(what, value, whole);
         } else if whole != value {
             self.count(|audit| &mut audit.truncated, value, whole);
         }
@@ -213,6 +229,16 @@ impl Audit {
             }
         }
     }
+}
+
+/// True if a constant is only where slices begin or end.
+fn is_slice_bound(graph: &Graph, constant: &Layer) -> bool {
+    let is_bound = |to: Input| {
+        let name = graph.layer(to.layer).and_then(Layer::operation).map_or("", Operation::name);
+        ["Slice", "StridedSlice"].contains(&name) && (1..=2).contains(&to.port)
+    };
+    let mut uses = graph.consumers(constant.id().output(0)).peekable();
+    uses.peek().is_some() && uses.all(is_bound)
 }
 
 /// A function that selects a count.
@@ -265,6 +291,7 @@ impl fmt::Display for Audit {
         let kinds = [
             (self.overflowed, "overflows", "overflow"),
             (self.wrapped, "wraps around", "wrap around"),
+            (self.saturated, "becomes the limit of its type", "become the limit of their type"),
             (self.collapsed, "becomes true", "become true"),
             (self.truncated, "loses its fraction", "lose their fractions"),
             (self.vanished, "becomes zero", "become zero"),

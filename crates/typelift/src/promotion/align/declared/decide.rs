@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use typelift_promote::ElementType;
+use typelift_promote::{ElementType, Fidelity, fidelity};
 
 use super::Search;
 use super::scope::{Scope, describe};
@@ -141,7 +141,14 @@ impl<'a> Search<'a> {
         if case.operation.is_tied_when_run()
             && let Some(group) = case.groups().into_iter().find(|group| case.disagree(group))
         {
-            return self.decide(case, &Fault::types(&group, ""));
+            return match self.type_of_data(case, &group) {
+                Some(to) => Verdict::Give(Choice {
+                    group,
+                    to,
+                    ground: "OpenVINO computes it in the type of its data".to_owned(),
+                }),
+                None => self.decide(case, &Fault::types(&group, "")),
+            };
         }
         if follows || case.matches(outputs) {
             return Verdict::Leave;
@@ -166,6 +173,16 @@ impl<'a> Search<'a> {
             }
         }
         Verdict::Leave
+    }
+
+    /// Returns the type of the first input of a group, if it holds all values of the others.
+    fn type_of_data(&self, case: &Case, group: &[usize]) -> Option<ElementType> {
+        let types = group.iter().map(|&input| case.ports.get(input).map(OutputPort::element_type));
+        let (types, scope) = (types.collect::<Option<Vec<_>>>()?, &self.scopes[case.scope]);
+        let to = *types.first().filter(|_| group.contains(&0))?;
+        let is_exact = |&from: &ElementType| from == to || fidelity(from, to).is_some_and(Fidelity::is_exact);
+        let fits = types.iter().all(is_exact) && case.sources(group).all(|tensor| scope.permits(tensor, to));
+        fits.then_some(to)
     }
 
     /// Decides about a layer whose rule refuses its inputs.
