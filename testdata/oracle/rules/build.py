@@ -53,7 +53,8 @@ class Builder:
         self.perms, self.shapes, self.axes = [], [], []
         rank = self.pick({0: 2, 1: 10, 2: 25, 3: 30, 4: 28, 5: 5})
         self.base = [int(random.choice([1, 2, 3, 4, 6])) for _ in range(rank)]
-        if self.base and random.random() < 0.03:
+        # OpenVINO crashes on empty tensors in some of its own kernels, such as MVN's.
+        if self.base and rule.set in ("no-ops", "movement", "affine") and random.random() < 0.03:
             self.base[int(random.integers(rank))] = 0
         # Tensors of other patterns that this one may use.
         self.others = []

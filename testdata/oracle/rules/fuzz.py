@@ -167,9 +167,27 @@ def compare(before, after, shapes, seed, kinds):
             return "refused", str(error)[-300:]
         for at, (one, other, type) in enumerate(zip(expected, found, out_types)):
             differs = difference(one, other, type)
-            if differs:
+            if differs and not (run is reference and devices_differ(old, values, at, one, other, type)):
                 return kind, f"{run.__name__}, output {at}: {differs}"
     return None
+
+
+def devices_differ(model, values, at, expected, found, type):
+    """True if only NaN differs, and OpenVINO's devices differ there before the rewrite too.
+
+    What Maximum, Minimum and Clamp make of NaN depends on the device and on the order of operands. The reference gives
+    6 for `Minimum(6, NaN)`, and the CPU plugin 0 for `Clamp(NaN) {min=0, max=6}`.
+    """
+    if type not in build.FLOATS or expected.shape != found.shape:
+        return False
+    lost = np.isnan(expected.astype(np.float64)) != np.isnan(found.astype(np.float64))
+    if not lost.any() or difference(np.where(lost, 0, expected), np.where(lost, 0, found), type):
+        return False
+    try:
+        of_plugin = np.asarray(plugin(model, values)[at])
+        return difference(expected[lost], of_plugin[lost], type) is not None
+    except Exception:
+        return False
 
 
 def isolated(*arguments):

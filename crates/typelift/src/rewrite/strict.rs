@@ -66,9 +66,11 @@ pub(super) fn objection(subject: &Subject, pattern: &Pattern, bound: &Bindings) 
         let layer = self_describe(layer);
         return Some(format!("{layer} computes {ty}, and the rule is for floating point; `allow integers` lifts that"));
     }
-    let (false, Some(layer)) = (pattern.allowed.ranks, layers().find(|layer| may_raise_rank(subject, layer))) else {
+    let is_open = |layer: &Layer| layer.outputs().iter().any(|port| port.shape().rank().is_none());
+    if pattern.allowed.ranks || !layers().any(is_open) {
         return None;
-    };
+    }
+    let layer = layers().find(|layer| may_raise_rank(subject, layer))?;
     let layer = self_describe(layer);
     Some(format!("{layer} combines a constant with axes and a tensor of unknown rank; `allow ranks` lifts that"))
 }
@@ -80,11 +82,10 @@ fn integer_type(layer: &Layer) -> Option<ElementType> {
     layer.outputs().iter().map(|port| port.element_type()).find(|ty| !moves && computes(ty))
 }
 
-/// True if a constant with axes meets a tensor of unknown rank, and so may give the result more axes.
+/// True if a layer broadcasts a constant with axes, and so may give the result more axes.
 fn may_raise_rank(subject: &Subject, layer: &Layer) -> bool {
     let broadcasts = layer.operation().is_some_and(|row| row.default_of("auto_broadcast").is_some());
-    let is_open = layer.outputs().iter().any(|port| port.shape().rank().is_none());
     let sources = subject.graph.producers(layer.id());
     let has_axes = |tensor| subject.graph.output(tensor).is_some_and(|port| port.shape().rank() != Some(0));
-    broadcasts && is_open && sources.into_iter().flatten().any(|it| subject.is_constant(it) && has_axes(it))
+    broadcasts && sources.into_iter().flatten().any(|it| subject.is_constant(it) && has_axes(it))
 }

@@ -62,6 +62,7 @@ mod rewrite;
 mod rewrite_laws;
 mod rewrites;
 mod right_sides;
+mod sampled;
 mod small;
 mod statements;
 mod surface;
