@@ -218,3 +218,12 @@ fn limits_of_a_quantization_get_the_type_of_its_data() {
         "{model}"
     );
 }
+
+#[test]
+fn an_empty_order_reverses_the_axes() {
+    let text = "x = Parameter : f32[2,6,2]\np = Const([0, 1, 2]) : i64[3]\nq = Const([]) : i64[0]\na = Const(-1) : f32[]\nb = Const(2) : f32[]\n\
+        t = Transpose(x, p)\nf = FakeQuantize(t, a, b, a, b) {levels=16}\ny = Transpose(f, q)\nr = Result(y)";
+    let mut model = Model::from_text(text).unwrap();
+    model.rewrite(&all_rules()).unwrap();
+    assert_eq!(model.to_string().matches("Transpose(").count(), 1, "{model}");
+}
