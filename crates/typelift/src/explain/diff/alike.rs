@@ -80,7 +80,8 @@ impl Alike<'_> {
 
 /// Returns the block of a change, `layers.` and 12 for `model.layers.12.mlp/Add`.
 fn block(change: &Change) -> Option<(&str, u64)> {
-    let prefix = numbered_prefix(&change.path)?;
+    // A layer in a body is in the block of the layer around it.
+    let prefix = change.block.as_deref().or_else(|| numbered_prefix(&change.path))?;
     let family = prefix.trim_end_matches(|c: char| c.is_ascii_digit());
     let number = prefix[family.len()..].parse().ok()?;
     let name = family[..family.len().saturating_sub(1)].rfind(['.', '/']).map_or(0, |at| at + 1);

@@ -14,6 +14,7 @@ use crate::base::progress::each;
 use crate::base::span::Lines;
 use crate::edit::precision_marks::Marks;
 use crate::findings::LayerRef;
+use crate::infer::blocks;
 use crate::model::graph::{Body, Direction, Layer, LayerId, Model, Place, PortMapEntry};
 use crate::ops::{self, Operation};
 use crate::precision::schemes::Scheme;
@@ -104,6 +105,7 @@ impl<'a> Comparison<'a> {
         let (removed, added) = (unmatched(&before, &pairs.of_before), unmatched(&after, &pairs.of_after));
         self.graphs((before, after, pairs), Place::default(), SmallVec::new(), None);
         self.changes.sort_by(|a, b| a.0.cmp(&b.0));
+        self.name_blocks();
         let mut blocks = whole_blocks(ChangeKind::Removed, self.before, &removed);
         blocks.extend(whole_blocks(ChangeKind::Added, self.after, &added));
         let layers = |block: &BlockChange| {
@@ -224,6 +226,26 @@ impl<'a> Comparison<'a> {
         self.push(scope, rank, (old, new), difference)
     }
 
+    /// Notes the block of each changed layer.
+    fn name_blocks(&mut self) {
+        let is_of = |change: &Change, model: usize| (change.kind == ChangeKind::Removed) == (model == 0);
+        for (at, model) in [self.before, self.after].into_iter().enumerate() {
+            let changed = self.changes.iter().map(|(_, change)| change).filter(|change| is_of(change, at));
+            let places: HashSet<Place> = changed.map(|change| change.layer.place.clone()).collect();
+            for (place, graph) in model.walk().filter(|(place, _)| places.contains(place)) {
+                let parts = blocks::parts(graph, &blocks::roles(graph)).parts;
+                let numbered = parts.iter().filter(|part| part.number.is_some());
+                let names: HashMap<LayerId, &str> =
+                    numbered.flat_map(|part| part.layers.iter().map(|&id| (id, part.name.as_str()))).collect();
+                for (_, change) in self.changes.iter_mut().filter(|(_, change)| change.layer.place == place) {
+                    if is_of(change, at) {
+                        change.block = names.get(&change.layer.id).map(|&name| name.to_owned());
+                    }
+                }
+            }
+        }
+    }
+
     fn push(
         &mut self,
         scope: &Scope<'_>,
@@ -241,6 +263,7 @@ impl<'a> Comparison<'a> {
             kind,
             path: scope.place.path_to(layer.name()),
             layer: LayerRef::of(&scope.place, layer),
+            block: None,
             operation: layer.ty().to_owned(),
             subject,
             before,

@@ -146,6 +146,9 @@ pub struct Change {
     pub layer: LayerRef,
     /// The name after those of the surrounding bodies: `loop/body/x`, for [`Model::find`].
     pub path: String,
+    /// The numbered block of the layer: `model.layers.12`; `None` outside of blocks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub block: Option<String>,
     /// The operation, as the file spells it.
     pub operation: String,
     /// The attribute, the input or the output that differs, if there are several: `axis`, `input 1`.
