@@ -321,13 +321,10 @@ fn blocks_are_removed_with_their_caches() {
 }
 
 #[test]
-fn weights_are_counted_by_block() {
-    let model = decoder(4);
-    let mut bytes = std::collections::BTreeMap::<_, usize>::new();
-    for layer in model.graph().layers().filter(|layer| layer.ty() == "Const") {
-        let block = typelift::graph::numbered_prefix(layer.name()).unwrap_or("outside");
-        *bytes.entry(block).or_default() += layer.bytes(model.weights()).unwrap().len();
-    }
-    assert_eq!(bytes["layers.3"], 4 * 64);
-    assert_eq!(bytes.len(), 5);
+fn weights_and_operations_are_counted_by_block() {
+    let blocks = typelift::blocks::Blocks::new(&decoder(4));
+    let numbered: Vec<_> = blocks.list.iter().filter(|block| block.number.is_some()).collect();
+    assert_eq!(numbered.len(), 4);
+    assert!(numbered.iter().all(|block| block.bytes() == 4 * 64 && block.differs.is_empty()));
+    assert!(numbered.iter().all(|block| block.macs > 0 && block.macs == numbered[0].macs));
 }

@@ -239,6 +239,49 @@ fn cut_takes_brackets_as_its_help_prints_them() {
 }
 
 #[test]
+fn rules_use_the_tensors_that_let_has_named() {
+    let model = rewritten(SUM, "let half = Multiply(a, 0.5)\nAbs(x) => Maximum(x, half)").unwrap();
+    let maximum = model.graph().layers().find(|layer| layer.ty() == "Maximum").unwrap();
+    let half = model.graph().producer(maximum.id().input(1)).unwrap();
+    let half = model.graph().layer(half.layer).unwrap();
+    assert_eq!(
+        (half.ty(), model.graph().producer(half.id().input(0)).unwrap().layer),
+        ("Multiply", model.find_input("a").unwrap())
+    );
+    // Without a use, nothing of it stays.
+    let model = rewritten(SUM, "let half = Multiply(a, 0.5)\nAbs(x) => Negative(x)").unwrap();
+    assert_eq!(model.graph().layers().filter(|layer| layer.ty() == "Multiply").count(), 1);
+    // A name is there for later lines only, and the pattern's own names come first.
+    refuses(SUM, &[("Abs(x) => Maximum(x, half)\nlet half = Multiply(a, 0.5)", "`half` is not in the pattern")]);
+    let model = rewritten(SUM, "let x = Multiply(a, 0.5)\nAbs(x) => Negative(x)").unwrap();
+    assert_eq!(model.graph().layers().filter(|layer| layer.ty() == "Multiply").count(), 1);
+}
+
+#[test]
+fn new_layers_of_a_rule_are_named_after_its_root() {
+    let model = rewritten(SUM, "Abs(x) => Maximum(x, Negative(x))").unwrap();
+    let negative = model.graph().layers().find(|layer| layer.ty() == "Negative").unwrap();
+    assert_eq!(negative.name(), format!("e/Negative_{}", negative.id()));
+    assert!(model.graph().find("e").is_ok());
+}
+
+#[test]
+fn statements_report_what_they_removed() {
+    let script: Script =
+        "redirect c -> a\nremove output d\ninput a : f32[1,4]\nfreeze a = 1\nrename e abs".parse().unwrap();
+    let (_, report) = script.run(read(SUM)).unwrap();
+    let texts: Vec<String> = report.statements.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        texts,
+        [
+            "redirect c: removed 2 layers; input `b`",
+            "remove output d: removed 1 layer; output `d`",
+            "freeze a: removed input `a`",
+        ]
+    );
+}
+
+#[test]
 fn blocks_are_kept_by_their_numbers() {
     let listing =
         "x = Parameter : f32[2]\nm.0.act = Exp(x)\nm.1.act = Exp(m.0.act)\nm.2.act = Exp(m.1.act)\nr = Result(m.2.act)";

@@ -35,8 +35,8 @@ impl Form {
             }
             if roles.get(layer.id()) == Some(&Role::Data) {
                 layer.outputs().iter().for_each(|port| *form.computed.entry(port.element_type()).or_default() += 1);
-                macs = macs.and(ops::macs(graph, layer));
             }
+            macs = macs.and(ops::macs(graph, layer));
         }
         form.macs = macs.count;
         form
@@ -88,10 +88,13 @@ fn types(
         return (true, Some(format!("{verb} {preposition}{mine}, {whose} {preposition}{usual}")));
     }
     let differ = keys(own, other).into_iter().filter(|ty| own.get(ty) != other.get(ty));
-    let count = |counts: &BTreeMap<ElementType, u64>, ty| grouped(counts.get(ty).copied().unwrap_or(0));
     let joint = if unit == " bytes" { " of " } else { " in " };
-    let text: Vec<String> =
-        differ.map(|ty| format!("{}{unit}{joint}{ty} instead of {}", count(own, ty), count(other, ty))).collect();
+    let phrase = |ty: &ElementType| {
+        let [mine, usual] = [own, other].map(|counts| counts.get(ty).copied().unwrap_or(0));
+        let unit = if mine == 1 { unit.trim_end_matches('s') } else { unit };
+        format!("{}{unit}{joint}{ty} instead of {}", grouped(mine), grouped(usual))
+    };
+    let text: Vec<String> = differ.map(phrase).collect();
     (false, (!text.is_empty()).then(|| format!("{verb} {}", text.join(", "))))
 }
 

@@ -62,8 +62,8 @@ impl<'a> Figures<'a> {
             }
             if self.roles.get(layer.id()) == Some(&Role::Data) {
                 layer.outputs().iter().for_each(|port| *computed.entry(port.element_type()).or_default() += 1);
-                macs = macs.and(ops::macs(self.graph, layer));
             }
+            macs = macs.and(ops::macs(self.graph, layer));
         }
         Block {
             name: name.to_owned(),

@@ -28,26 +28,21 @@ pub struct Effect {
 
 impl Display for Effect {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let layers = self.removed.len();
-        write!(
-            f,
-            "{}: {} {} removed",
-            self.statement,
-            grouped(layers as u64),
-            if layers == 1 { "layer" } else { "layers" }
-        )?;
+        let mut parts = Vec::new();
+        match self.removed.len() {
+            0 => {}
+            1 => parts.push("1 layer".to_owned()),
+            count => parts.push(format!("{} layers", grouped(count as u64))),
+        }
         for (kind, names) in [("input", &self.inputs), ("output", &self.outputs)] {
-            if names.is_empty() {
-                continue;
-            }
             let plural = if names.len() == 1 { "" } else { "s" };
             let (shown, rest) = names.split_at(names.len().min(MOST_NAMES));
-            write!(f, ", with the {kind}{plural} `{}`", shown.join("`, `"))?;
-            if !rest.is_empty() {
-                write!(f, " and {} more", rest.len())?;
+            let rest = if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
+            if !shown.is_empty() {
+                parts.push(format!("{kind}{plural} `{}`{rest}", shown.join("`, `")));
             }
         }
-        Ok(())
+        write!(f, "{}: removed {}", self.statement, parts.join("; "))
     }
 }
 
