@@ -364,9 +364,8 @@ fn splits(bare: &str) -> Vec<(Vec<&str>, Option<Slip>)> {
         return vec![(parts, ends.then_some(Slip::Punctuation))];
     }
     let mut found = vec![(vec![bare], None)];
-    let is_hexadecimal = bare.contains("0x") || bare.contains("0X");
     for separators in [&[';'][..], &['x', 'X', '\u{d7}'], &['|']] {
-        if bare.contains(separators) && !is_hexadecimal {
+        if bare.contains(separators) {
             found.push((by(&|c| separators.contains(&c)), Some(Slip::Separator)));
         }
     }
@@ -540,14 +539,15 @@ mod tests {
             ("1,3,", "1,3"),
             ("[1,-1]", "1,-1"),
             ("{?,3}", "?,3"),
-            ("0x4", "4"),
+            ("0x1f", "31"),
+            ("2x0x3", "2, 0, 3"),
             ("1×3", "1, 3"),
             ("[]", ""),
             ("−1,2", "-1,2"),
         ] {
             assert_eq!(list(text).as_deref(), Some(value), "{text}");
         }
-        for text in ["1 000", "1.3", "1-3", "[1],[2]", "a,b", "1,,2", "(1"] {
+        for text in ["1 000", "0x1", "0x10", "1.3", "1-3", "[1],[2]", "a,b", "1,,2", "(1"] {
             assert_eq!(list(text), None, "{text}");
         }
     }
