@@ -158,7 +158,9 @@ impl BeforeWriting {
             return Ok(Verdict::Differ(text(&report)));
         }
         let worst = report.outputs.iter().map(|output| output.difference.max_relative).fold(0.0, f64::max);
-        Ok(Verdict::Agree(Some(format!("computes the same, {worst:.0e} of the largest value apart at most"))))
+        let apart = format!(", apart at most {} of the largest value", number(worst, 2));
+        let apart = if worst > 0.0 { &apart } else { "" };
+        Ok(Verdict::Agree(Some(format!("computes the same{apart}"))))
     }
 }
 
@@ -203,14 +205,16 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
     Ok(Status::of(!report.same))
 }
 
+/// Explains how to get an OpenVINO. `reason` says where it was looked for.
+pub(crate) fn no_runtime(reason: String) -> Failure {
+    Failure::new(reason).help("install it with `pip install openvino`, or name the Python that has it with --python")
+}
+
 /// Explains why models could not be compared.
-#[expect(clippy::needless_pass_by_value, reason = "it is what map_err gives")]
 pub(crate) fn failure(error: VerifyError) -> Failure {
     let failure = Failure::new(error.to_string());
     match error {
-        VerifyError::Runtime(RunError::Missing(_)) => {
-            failure.help("install it with `pip install openvino`, or name the Python that has it with --python")
-        }
+        VerifyError::Runtime(RunError::Missing(reason)) => no_runtime(reason),
         VerifyError::NoShapes => failure.help("give the shapes of inputs, such as --shape 'NAME=[1,16]'"),
         VerifyError::Run { .. } => {
             failure.help("give inputs that fit with --shape or --inputs; if OpenVINO refuses the model itself, `typelift check` may say why")
@@ -301,7 +305,7 @@ fn circumstances(report: &Report) -> String {
     text
 }
 
-/// `at most 0.01, 2.3e-4 of the largest value; cosine 0.9999`
+/// Formats `3 of 8 values differ, at most 0.01, 2.3e-4 of the largest value; cosine 0.9999`.
 fn figures(difference: &Difference) -> String {
     if let Some([a, b]) = &difference.shapes {
         return format!("shape {a} in A, {b} in B");
@@ -311,8 +315,8 @@ fn figures(difference: &Difference) -> String {
     }
     let mut text = format!("{} of {} values differ", difference.changed, difference.of);
     if difference.max_absolute > 0.0 {
-        let _ =
-            write!(text, ", at most {:.3e}, {} of the largest", difference.max_absolute, size(difference.max_relative));
+        let (most, part) = (number(difference.max_absolute, 4), size(difference.max_relative));
+        let _ = write!(text, ", at most {most}, {part} of the largest value");
     }
     if difference.not_finite > 0 {
         let _ = write!(text, ", {} NaN or infinite in one model", difference.not_finite);
@@ -322,7 +326,22 @@ fn figures(difference: &Difference) -> String {
 }
 
 fn size(relative: f64) -> String {
-    if relative.is_finite() { format!("{relative:.1e}") } else { "not finite in one model".to_owned() }
+    if relative.is_finite() { number(relative, 2) } else { "not finite in one model".to_owned() }
+}
+
+/// Formats a number with as many significant digits: `0.0013`, `-1.608602`, `7.2e-5`.
+fn number(value: f64, digits: usize) -> String {
+    let size = value.abs();
+    if value == 0.0 || !value.is_finite() {
+        return format!("{value}");
+    }
+    if !(1e-3..1e7).contains(&size) {
+        return format!("{value:.*e}", digits - 1);
+    }
+    let before = size.log10().floor() as i32 + 1;
+    let after = usize::try_from(digits as i32 - before).unwrap_or(0);
+    let text = format!("{value:.after$}");
+    if after == 0 { text } else { text.trim_end_matches('0').trim_end_matches('.').to_owned() }
 }
 
 fn start(first: &First) -> String {
@@ -339,11 +358,34 @@ fn start(first: &First) -> String {
     if let Some(difference) = &first.difference {
         let _ = writeln!(text, "  {}", figures(difference));
         for place in &difference.worst {
-            let _ = writeln!(text, "    {:?}: {:e} in A, {:e} in B", place.index, place.a, place.b);
+            let _ = writeln!(text, "    {:?}: {} in A, {} in B", place.index, number(place.a, 7), number(place.b, 7));
         }
     }
     for change in first.changes.iter().take(5) {
         let _ = writeln!(text, "  change: {}", crate::diff::headline(change));
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_short_and_exact_enough() {
+        let cases = [
+            (0.0, 4, "0"),
+            (1.142_051, 4, "1.142"),
+            (-0.001_25, 4, "-0.00125"),
+            (7.234e-5, 2, "7.2e-5"),
+            (123_456.0, 2, "123456"),
+            (-1.608_601_808_547, 7, "-1.608602"),
+            (9e20, 3, "9.00e20"),
+            (f64::NAN, 3, "NaN"),
+            (f64::NEG_INFINITY, 3, "-inf"),
+        ];
+        for (value, digits, text) in cases {
+            assert_eq!(number(value, digits), text);
+        }
+    }
 }

@@ -74,30 +74,35 @@ impl Process {
             self.running = None;
         }
         let reply = asked?;
-        if let Some(text) = reply.head.get("missing").and_then(Value::as_str) {
-            self.running = None;
-            return Err(RunError::Missing(self.missing(&[text.to_owned()])));
-        }
-        match reply.head.get("error").and_then(Value::as_str) {
+        match reply.text("error") {
             Some(text) => Err(RunError::Refused(short(text))),
             None => Ok(reply),
         }
     }
 
+    /// Starts the first Python that has OpenVINO.
     fn start(&self) -> Result<Running, RunError> {
         let mut tried = Vec::new();
         for python in &self.pythons {
-            match Running::start(python) {
+            match self.started(python) {
                 Ok(running) => return Ok(running),
-                Err(error) => tried.push(format!("`{}`: {error}", python.display())),
+                Err(reason) => tried.push(format!("`{}` ({reason})", python.display())),
             }
         }
-        Err(RunError::Missing(self.missing(&tried)))
+        Err(RunError::Missing(format!("no Python with OpenVINO was found: tried {}", tried.join(" and "))))
     }
 
-    fn missing(&self, tried: &[String]) -> String {
-        let pythons: Vec<_> = self.pythons.iter().map(|python| format!("`{}`", python.display())).collect();
-        format!("no Python with OpenVINO was found: tried {} ({})", pythons.join(" and "), tried.join("; "))
+    /// Starts a Python and waits until it has imported OpenVINO. The error is the reason in a few words.
+    fn started(&self, python: &Path) -> Result<Running, String> {
+        let mut running = Running::start(python).map_err(|error| typelift::findings::reason(&error))?;
+        let reply = running.ask(json!({ "do": "hello" }), &[], self.seconds).map_err(|error| match error {
+            RunError::Crashed(reason) => format!("it ended, {reason}"),
+            error => error.to_string(),
+        })?;
+        match reply.text("missing").or_else(|| reply.text("error")) {
+            Some(reason) => Err(reason.to_owned()),
+            None => Ok(running),
+        }
     }
 }
 
@@ -207,6 +212,10 @@ fn exactly(stream: &mut impl Read, length: u64) -> io::Result<Vec<u8>> {
 }
 
 impl Reply {
+    fn text(&self, name: &str) -> Option<&str> {
+        self.head.get(name).and_then(Value::as_str)
+    }
+
     /// Returns the tensors of a reply, each with its name if it has one.
     fn tensors(self) -> Result<Vec<(String, Tensor)>, RunError> {
         let described = self.head.get("outputs").and_then(Value::as_array).cloned().unwrap_or_default();
@@ -226,9 +235,8 @@ impl Reply {
 impl Runner for Process {
     fn describe(&mut self, device: &str) -> Result<Runtime, RunError> {
         let reply = self.ask(json!({ "do": "describe", "device": device }), &[])?;
-        let text = |name: &str| reply.head.get(name).and_then(Value::as_str).map(str::to_owned);
-        let version = text("version").unwrap_or_default();
-        Ok(Runtime { version, device: device.to_owned(), full_name: text("device") })
+        let version = reply.text("version").unwrap_or_default().to_owned();
+        Ok(Runtime { version, device: device.to_owned(), full_name: reply.text("device").map(str::to_owned) })
     }
 
     fn load(&mut self, source: &Source, setting: &Setting) -> Result<u64, RunError> {

@@ -19,6 +19,7 @@ use typelift::{Checking, Code, Model, SaveOptions};
 use super::{Asked, is_asked};
 use crate::failure::Failure;
 use crate::openvino::{Process, PythonArgs};
+use crate::verify::no_runtime;
 
 /// Limit on the output of a command that is read, in bytes.
 const MOST_OUTPUT: u64 = 1 << 24;
@@ -30,6 +31,17 @@ pub(crate) enum Stop {
     Asked,
     /// A command or a runtime cannot be started.
     Failed(String),
+    /// There is no OpenVINO.
+    NoRuntime(String),
+}
+
+impl From<RunError> for Stop {
+    fn from(error: RunError) -> Self {
+        match error {
+            RunError::Missing(reason) => Self::NoRuntime(reason),
+            error => Self::Failed(error.to_string()),
+        }
+    }
 }
 
 impl Stop {
@@ -37,6 +49,7 @@ impl Stop {
         match self {
             Self::Asked => Failure::new("stopped before the first run ended"),
             Self::Failed(message) => Failure::new(message),
+            Self::NoRuntime(reason) => no_runtime(reason),
         }
     }
 }
@@ -276,7 +289,7 @@ impl Refused {
                     Ok(None)
                 }
                 Err(error) if error.is_of_model() => Ok(Some(first_line(&error))),
-                Err(error) => Err(Stop::Failed(error.to_string())),
+                Err(error) => Err(error.into()),
             }
         })
     }
@@ -340,7 +353,7 @@ impl Differs {
         let report = self.pool.with(|process| verification.run(candidate, other, process));
         match report {
             Ok(report) => Ok(!report.same),
-            Err(VerifyError::Runtime(error)) => Err(Stop::Failed(error.to_string())),
+            Err(VerifyError::Runtime(error)) => Err(error.into()),
             Err(_) => Ok(false),
         }
     }

@@ -203,8 +203,8 @@ impl Args {
             }
             Err(Some(stop)) => return Err(stop.failure()),
         };
-        if let Some(Stopped::ByJudge(Stop::Failed(message))) = &reduced.stopped {
-            return Err(Failure::new(message.clone()));
+        if let Some(Stopped::ByJudge(stop @ (Stop::Failed(_) | Stop::NoRuntime(_)))) = &reduced.stopped {
+            return Err(stop.clone().failure());
         }
         let safe = self.safe_to_send(&reduced.model, wanted)?;
         let paths = [self.output.clone(), self.output.with_extension("other.xml")];

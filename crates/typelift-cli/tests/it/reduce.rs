@@ -105,12 +105,18 @@ fn what_cannot_be_reduced_is_an_error_and_writes_nothing() {
 
 #[test]
 fn a_missing_openvino_says_what_was_tried_and_how_to_install_it() {
-    let (_folder, xml) = model();
-    let xml = xml.to_str().unwrap();
-    let run = typelift(&["verify", "--python", "/no/such/python", xml, xml]);
-    assert_eq!(run.status.code(), Some(2));
-    let said = text(&run.stderr);
-    assert!(said.contains("/no/such/python") && said.contains("pip install openvino"), "{said}");
+    let (folder, xml) = model();
+    let (xml, out) = (xml.to_str().unwrap(), folder.path().join("small.xml"));
+    // A program that is no Python did not refuse the model.
+    let pythons = if cfg!(unix) { &["/no/such/python", "false"][..] } else { &["/no/such/python"] };
+    for python in pythons {
+        for words in [&["verify", xml, xml][..], &["reduce", xml, "--refused", "-o", out.to_str().unwrap()]] {
+            let run = typelift(&[words, &["--python", python]].concat());
+            let said = text(&run.stderr);
+            assert_eq!(run.status.code(), Some(2), "{said}");
+            assert!(said.contains(&format!("tried `{python}`")) && said.contains("pip install openvino"), "{said}");
+        }
+    }
 }
 
 #[test]

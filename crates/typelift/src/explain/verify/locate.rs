@@ -59,8 +59,8 @@ pub(super) struct Search<'a> {
     pub(super) settings: &'a [Setting; 2],
     pub(super) tolerance: Tolerance,
     pub(super) sample: &'a Sample,
-    /// Layers of A that compute other values each time.
-    pub(super) unsteady: HashSet<LayerId>,
+    /// Tensors of A that have other values each time.
+    pub(super) unsteady: HashSet<Output>,
     /// The Results that are paired.
     pub(super) outputs: Vec<(LayerId, LayerId)>,
 }
@@ -133,7 +133,7 @@ impl Search<'_> {
             let is_small = || layer.outputs()[port].shape().element_count().is_some_and(|count| count <= MOST_STORED);
             let is_used = graph.consumers(id.output(port)).next().is_some();
             let is_known = layer.outputs()[port].element_type() != ElementType::Dynamic;
-            let is_steady = side == 1 || !self.unsteady.contains(&id);
+            let is_steady = side == 1 || !self.unsteady.contains(&id.output(port));
             !is_end && is_used && is_known && is_steady && (roles[side].get(id) != Some(&Role::Stored) || is_small())
         };
         let mut targets = Vec::new();

@@ -532,7 +532,7 @@ impl Work<'_> {
             settings: &self.settings,
             tolerance: self.tolerance,
             sample: &done.sample,
-            unsteady: unsteady.iter().filter_map(maker).map(|tensor| tensor.layer).collect(),
+            unsteady: unsteady.iter().filter_map(maker).collect(),
             outputs: outputs.collect(),
         }
     }
