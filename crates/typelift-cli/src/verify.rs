@@ -8,7 +8,7 @@ use serde::Serialize;
 use typelift::Model;
 use typelift::findings::Voice;
 use typelift::shape::Shape;
-use typelift::verify::{Difference, First, Report, RunError, Verification, VerifyError};
+use typelift::verify::{Difference, First, Growth, Report, RunError, Verification, VerifyError};
 
 use crate::columns::count;
 use crate::diff::load_both;
@@ -257,18 +257,24 @@ pub(crate) fn text(report: &Report) -> String {
     if let Some(first) = &report.first {
         text += &start(first);
     }
-    for block in &report.blocks {
-        let name = if block.block.is_empty() { "outside of blocks" } else { &block.block };
-        let _ = writeln!(
-            text,
-            "  {}: {} in {}, {}",
-            Clean(name),
-            size(block.max_relative),
-            count(block.tensors, "tensor"),
-            Clean(&block.layer)
-        );
-    }
+    report.blocks.iter().for_each(|block| text += &growth(block));
     text + &circumstances(report)
+}
+
+/// Formats ``  layers.3: at most 0.0012 of the largest value, in `layers.3.norm` (34 tensors)``.
+fn growth(block: &Growth) -> String {
+    let name = if block.block.is_empty() { "outside of blocks" } else { &block.block };
+    let tensors = count(block.tensors, "tensor");
+    match block.max_relative {
+        0.0 => format!("  {}: equal ({tensors})\n", Clean(name)),
+        most => {
+            let most = match most.is_finite() {
+                true => format!("at most {} of the largest value", number(most, 2)),
+                false => size(most),
+            };
+            format!("  {}: {most}, in `{}` ({tensors})\n", Clean(name), Clean(&block.layer))
+        }
+    }
 }
 
 /// Returns the inputs, the device and the tolerance.
