@@ -20,6 +20,8 @@ pub(crate) type Shapes = Vec<Vec<usize>>;
 const SIZES: [i64; 20] = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 224, 256, 320, 512, 640];
 /// The shapes that are tried for an input of open rank.
 const RANKS: [&[i64]; 6] = [&[2, 3], &[3], &[1, 3, 8, 8], &[], &[2, 3, 4], &[1]];
+/// The types that are tried for inputs of any type.
+const TYPES: [ElementType; 3] = [ElementType::F32, ElementType::F16, ElementType::I64];
 /// The most assignments that are inferred for one sample.
 const MOST_TRIED: usize = 150;
 
@@ -184,26 +186,28 @@ impl<'m> Sizing<'m> {
         Some(has_values)
     }
 
-    /// Returns a model with fixed shapes, inferred; `None` if inference refuses them. An input of any type gets f32.
+    /// Returns a model with fixed shapes, inferred; `None` if inference refuses them. All inputs of any type get the first of
+    /// [`TYPES`] that inference accepts.
     pub(crate) fn with_shapes(&self, side: usize, shapes: &Shapes) -> Option<Model> {
-        let mut model = self.models[side].clone();
-        let changes = self.pairs.iter().zip(shapes).map(|(pair, dims)| {
-            let id = self.inputs[side].get(if side == 0 { pair.a } else { pair.b })?;
-            Some((*id, Shape::fixed(dims.iter().map(|&dim| dim as i64))))
-        });
-        let changes: Vec<_> = changes.collect::<Option<_>>()?;
-        let set = |graph: &mut Edit<'_>| {
-            changes.iter().try_for_each(|(id, shape)| {
-                let is_of_any_type =
-                    graph.output(id.output(0)).is_some_and(|port| port.element_type() == ElementType::Dynamic);
-                if is_of_any_type {
-                    graph.set_attribute(*id, "element_type", ElementType::F32.name())?;
-                }
-                graph.set_attribute(*id, "shape", shape.to_attribute())
-            })
-        };
-        model.edit(set).ok()?;
-        infer(&mut model).iter().all(|found| !found.is_error()).then_some(model)
+        let of = |pair: &Pair| self.inputs[side].get(if side == 0 { pair.a } else { pair.b }).copied();
+        let ids: Vec<LayerId> = self.pairs.iter().map(of).collect::<Option<_>>()?;
+        let graph = self.models[side].graph();
+        let is_of_any_type =
+            |id: &LayerId| graph.output(id.output(0)).is_some_and(|port| port.element_type() == ElementType::Dynamic);
+        let untyped: Vec<LayerId> = ids.iter().copied().filter(is_of_any_type).collect();
+        let types = if untyped.is_empty() { &TYPES[..1] } else { &TYPES };
+        types.iter().find_map(|ty| {
+            let mut model = self.models[side].clone();
+            let set = |graph: &mut Edit<'_>| {
+                untyped.iter().try_for_each(|id| graph.set_attribute(*id, "element_type", ty.name()))?;
+                ids.iter().zip(shapes).try_for_each(|(id, dims)| {
+                    let shape = Shape::fixed(dims.iter().map(|&dim| dim as i64));
+                    graph.set_attribute(*id, "shape", shape.to_attribute())
+                })
+            };
+            model.edit(set).ok()?;
+            infer(&mut model).iter().all(|found| !found.is_error()).then_some(model)
+        })
     }
 }
 
