@@ -332,6 +332,8 @@ impl Wanted for Refused {
 /// A difference from another model, which is cut like the candidate.
 pub(super) struct Differs {
     other: Model,
+    /// The number of layers of the original.
+    whole: usize,
     /// The layers of the other model, by those of the original.
     pairs: HashMap<LayerId, LayerId>,
     pool: Pool,
@@ -341,7 +343,8 @@ pub(super) struct Differs {
 impl Differs {
     pub(super) fn new(original: &Model, other: Model, python: &PythonArgs, seconds: u64, stop: Asked) -> Self {
         let pairs = typelift::diff::matched_layers(original, &other).into_iter().collect();
-        Self { other, pairs, pool: Pool::new(python, seconds), stop }
+        let whole = typelift::reduce::layers(original);
+        Self { other, whole, pairs, pool: Pool::new(python, seconds), stop }
     }
 
     fn differ(&self, candidate: &Model, other: &Model) -> Result<bool, Stop> {
@@ -374,6 +377,10 @@ impl Wanted for Differs {
     }
 
     fn other_for(&self, candidate: &Model) -> Option<Model> {
+        // A part has other outputs than the whole.
+        if typelift::reduce::layers(candidate) == self.whole {
+            return Some(self.other.clone());
+        }
         let mut part = typelift::reduce::part_like(&self.other, candidate, &self.pairs)?;
         let errors = typelift::infer(&mut part);
         errors.iter().all(|found| !found.is_error()).then_some(part)
