@@ -142,6 +142,11 @@ impl Search<'_> {
             let count = b.layer(other).map_or(0, |layer| layer.outputs().len());
             let ports = (0..layer.outputs().len()).filter(|_| layer.outputs().len() == count);
             let ports = ports.filter(|&port| is_worth(a, 0, id, port) && is_worth(b, 1, other, port));
+            // Weights in groups of another size have other shapes until they are put together.
+            let shape =
+                |graph: &Graph, id: LayerId, port: usize| graph.output(id.output(port)).map(|it| it.shape().clone());
+            let is_stored = roles[0].get(id) == Some(&Role::Stored);
+            let ports = ports.filter(|&port| !is_stored || shape(a, id, port) == shape(b, other, port));
             targets.extend(ports.map(|port| Target { a: id.output(port), b: other.output(port) }));
         }
         targets

@@ -2,8 +2,9 @@
 
 use crate::base::hash::HashSet;
 use crate::model::graph::{Direction, Graph, Layer, Model, Output};
+use crate::model::shape::Dim;
 use crate::model::weights::Weights;
-use crate::ops::LayerKind;
+use crate::ops::{self, LayerKind};
 
 /// The use of the values of an input.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -133,7 +134,8 @@ impl Search<'_> {
             ("Gather", 1) => {
                 let axis =
                     graph.producer(layer.id().input(2)).and_then(|axis| graph.layer(axis.layer)?.numbers(self.weights));
-                Some(dim(0, axis.and_then(|axis| axis.first().copied()).unwrap_or(0.0) as i64))
+                let axis = axis.and_then(|axis| axis.first().copied()).unwrap_or(0.0) as i64;
+                Some(if axis == 0 && is_open_state(graph, layer) { dim(1, 0) } else { dim(0, axis) })
             }
             ("GatherElements", 1) => Some(dim(0, axis_of(layer))),
             ("ScatterUpdate" | "ScatterElementsUpdate", 1) => Some(dim(0, 0)),
@@ -165,6 +167,14 @@ impl Search<'_> {
         let is_trips = operation.layer_kind() == LayerKind::Loop && port == 0;
         self.role.is_count |= is_trips || operation.shaping_inputs().contains(&port);
     }
+}
+
+/// True if the first input of a layer is a state of open length, such as a cache with an entry for each beam.
+fn is_open_state(graph: &Graph, layer: &Layer) -> bool {
+    let source = graph.producer(layer.id().input(0));
+    let is_state = source.and_then(|source| graph.layer(source.layer)).map(ops::kind) == Some(LayerKind::ReadValue);
+    let dims = source.and_then(|source| graph.output(source)).and_then(|port| port.shape().dims());
+    is_state && dims.and_then(<[Dim]>::first).is_some_and(|first| !first.is_fixed())
 }
 
 /// Returns the length of an axis of an input; 1 where it is open.
