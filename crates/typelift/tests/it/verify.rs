@@ -258,11 +258,17 @@ fn indices_masks_and_positions_get_values_that_fit() {
         attention_mask = Parameter : i64[?,?]
         position_ids = Parameter : i64[?,?]
         image = Parameter : u8[1,3,2,2]
+        beam_idx = Parameter : i32[?]
+        start = Parameter : f32[?,2]
+        past = ReadValue-6(start) {variable_id=kv, variable_type=f32, variable_shape=\"?,2\"}
+        chosen = Gather-8(past, beam_idx, axis) {batch_dims=0}
+        kept = Assign-6(chosen) {variable_id=kv}
         rows = Gather-8(table, ids, axis) {batch_dims=0}
         r = Result(rows)
         s = Result(attention_mask)
         t = Result(position_ids)
         u = Result(image)
+        v = Result(chosen)
     ";
     // The interpreter has no Gather, so the model fails to run, but its inputs are made before.
     let inputs = std::cell::RefCell::new(Vec::new());
@@ -284,9 +290,13 @@ fn indices_masks_and_positions_get_values_that_fit() {
         }
     }
     let model = model(text);
-    let report = Verification::default().run(&model, &model, &mut Listens(&inputs)).unwrap();
-    let words: Vec<_> = report.samples[0].inputs.iter().map(|input| input.values.as_str()).collect();
-    assert_eq!(words, ["indices 0 to 2", "mask of 0 and 1", "positions from 0", "integers 0 to 255"]);
+    let mut verification = Verification::default();
+    verification.steps = Some(1);
+    let report = verification.run(&model, &model, &mut Listens(&inputs)).unwrap();
+    let words: Vec<_> = report.samples[1].inputs.iter().map(|input| input.values.as_str()).collect();
+    let expected =
+        ["indices 0 to 2", "mask of 0 and 1", "positions from 0", "integers 0 to 255", "indices 0 to 2", "normal"];
+    assert_eq!(words, expected, "a beam is one of the batch, which is 3 in the second sample");
     let inputs = inputs.borrow();
     let within = |at: usize, most: f64| inputs[at].floats().unwrap().iter().all(|value| (0.0..=most).contains(value));
     assert!(within(0, 2.0) && within(1, 1.0) && within(3, 255.0));
