@@ -62,6 +62,17 @@ fn a_pair_that_does_not_belong_together_is_refused() {
     }
 }
 
+/// A plugin numbers its own constants like those of models, so equal names do not make a pair wrong.
+#[test]
+fn a_constant_that_a_plugin_numbered_is_no_contradiction() {
+    let executed = execution("weights_ways");
+    let own = executed.layers.iter().find(|layer| layer.ty == "Const" && layer.name.starts_with("Constant_")).unwrap();
+    let model = std::fs::read_to_string(folder().join("weights_ways.xml")).unwrap();
+    let model = model.replace("\"i8_scale/weights\"", &format!("\"{}\"", own.name));
+    let model = typelift::xml::parse(std::sync::Arc::new(model)).model.unwrap();
+    assert!(Ran::of(&model, &executed).is_ok());
+}
+
 /// An execution graph that is given as a model is one finding, and a model that is given as one is refused.
 #[test]
 fn a_graph_of_the_wrong_kind_is_one_finding() {

@@ -43,7 +43,9 @@ pub(super) fn refuse_other_model(model: &Model, execution: &Execution) -> Result
     }
     let constants: HashMap<&str, &Layer> =
         graph.layers().filter(|layer| ops::is_constant(layer)).map(|layer| (layer.name(), layer)).collect();
-    for executed in execution.layers.iter().filter(|layer| layer.ty == "Const") {
+    // A plugin numbers its own constants as OpenVINO numbers those of models, so that such a name can be of either.
+    let is_named = |layer: &&Executed| layer.ty == "Const" && !is_numbered(&layer.name);
+    for executed in execution.layers.iter().filter(is_named) {
         let Some(port) = constants.get(executed.name.as_str()).and_then(|layer| layer.outputs().first()) else {
             continue;
         };
@@ -64,6 +66,11 @@ pub(super) fn refuse_other_model(model: &Model, execution: &Execution) -> Result
         }
     }
     Ok(())
+}
+
+/// True for names that OpenVINO makes up: `Constant_123`.
+fn is_numbered(name: &str) -> bool {
+    name.strip_prefix("Constant_").is_some_and(|number| number.bytes().all(|digit| digit.is_ascii_digit()))
 }
 
 /// A model's own graph and an execution graph, with the names that join them.
