@@ -227,3 +227,12 @@ fn an_empty_order_reverses_the_axes() {
     model.rewrite(&all_rules()).unwrap();
     assert_eq!(model.to_string().matches("Transpose(").count(), 1, "{model}");
 }
+
+#[test]
+fn values_that_a_zero_point_takes_out_of_range_are_counted() {
+    let text = "x = Parameter : f32[4]\nw = Const([0, 3, 9, 15]) : u4[4]\nd = Convert(w) {destination_type=f32}\ny = Multiply(x, d)\nr = Result(y)";
+    let rule = "Multiply(x, Convert(w: const u4)) => Multiply(x, Convert(convert(convert(w, i32) - 9, u4)) {destination_type=f32})";
+    let (text, report) = rewritten(text, &format!("once {rule}"));
+    assert!(text.contains("Const([0, 0, 0, 6]) : u4[4]"), "{text}");
+    assert_eq!(losses(&report).saturated, 2);
+}
