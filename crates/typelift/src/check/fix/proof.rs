@@ -154,7 +154,8 @@ impl Case<'_> {
             return None;
         }
         if is_source(layer) {
-            return self.of_source(layer, name).filter(|_| !is_readable || self.is_contradicted(layer, name));
+            let is_meant = self.is_declared(layer, name, value) && (!is_readable || self.is_contradicted(layer, name));
+            return self.of_source(layer, name).filter(|_| is_meant);
         }
         // A readable flag is intended, and a layer is not the cause of a wrong input.
         let is_flag = matches!(row.kind, AttrKind::Bool) && is_readable;
@@ -224,6 +225,23 @@ impl Case<'_> {
                 (written == by_port && !is_exchanged).then(|| Proof::new("type, shape and port give the size"))
             }
             _ => None,
+        }
+    }
+
+    /// True if the only port of a Parameter or constant declares this value of an attribute.
+    fn is_declared(&self, layer: &Layer, name: &str, value: &str) -> bool {
+        let Some(port) = layer.outputs().first() else { return false };
+        let declared = Declared::read(&self.model.source, port.declared, port.content);
+        match name {
+            "shape" => {
+                value.split(',').map(|dim| dim.trim().parse().ok()).eq(declared.dims.iter().map(|&dim| Some(dim)))
+            }
+            "element_type" => declared.element_type.is_some_and(|ty| ty.name() == value),
+            "size" => {
+                let site = Site::new(self.model, self.graph, self.edges, layer);
+                site.and_then(|site| site.declared_bytes()).is_some_and(|bytes| bytes.to_string() == value)
+            }
+            _ => false,
         }
     }
 
