@@ -23,10 +23,10 @@
 //!
 //! # Look
 //!
-//! [`Model::graph`] returns the graph. A [`Layer`] holds the data of the file: its operation by name, its attributes as
-//! written, its ports. A tensor is an [`Output`] of a layer. A layer is identified by the [`LayerId`] of the file,
-//! which no edit changes and which is never reused. [`Graph::find`] finds a layer by name, [`Graph::tensor`] a tensor,
-//! and [`Model::find`] also searches bodies, `loop/body/x`.
+//! [`Model::graph`] returns the graph. A [`Layer`] holds the data of the file: its operation by name, its attributes
+//! as written, its ports. A tensor is an [`Output`] of a layer. A layer is identified by the [`LayerId`] of the file,
+//! which stays the same in all edits and is never reused. [`Graph::find`] finds a layer by name, [`Graph::tensor`] a
+//! tensor, and [`Model::find`] also searches bodies, `loop/body/x`.
 //!
 //! ```
 //! # let model = typelift::Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
@@ -46,8 +46,8 @@
 //!
 //! # Infer
 //!
-//! The declarations of ports in a file are only claims. [`infer()`] finds types and shapes from the inputs and
-//! constants on, and returns the errors that OpenVINO would report. Shapes can be open: `[?,4]`, `[1..8,4]`.
+//! The declarations of ports in a file are only claims. [`infer()`] computes types and shapes from the inputs and
+//! constants, and returns the errors that OpenVINO would report. Shapes can be open: `[?,4]`, `[1..8,4]`.
 //!
 //! ```
 //! # let mut model = typelift::Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
@@ -84,7 +84,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A constant is one call. Its bytes go after those that the model has, whose offsets never move.
+//! [`Edit::constant_of`] adds a constant. Its bytes are appended to the weights; existing constants keep their offsets.
 //!
 //! ```
 //! # let mut model = typelift::Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
@@ -96,13 +96,13 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A rewrite with a name is a [`passes::Pass`]: [`passes::run`] calls it for the graphs of all bodies too, verifies what it
-//! left and infers anew. [`passes`] has those of this crate, and [`infer_aligned`] inserts Converts where types disagree, by
-//! the promotion rules of OpenVINO, PyTorch or Paddle, which are in [`promote`].
+//! A named rewrite is a [`passes::Pass`]. [`passes::run`] applies it to all bodies too, verifies the graph and infers
+//! again. [`passes`] contains the passes of this crate, and [`infer_aligned`] inserts Converts where types disagree,
+//! by the promotion rules of OpenVINO, PyTorch or Paddle, which are in [`promote`].
 //!
 //! # Save
 //!
-//! [`Model::save`] writes the pair, or nothing. [`xml::write`] gives the text.
+//! [`Model::save`] writes both files, or neither if there is an error. [`xml::write`] gives the text.
 //!
 //! ```
 //! # let mut model = typelift::Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;

@@ -211,12 +211,12 @@ fn a_small_file_cannot_ask_for_much_memory() {
     }
     let run = run(path, &["rewrite", "--use", "affine", "affine.xml", "model.xml", "-o", "out", "--dry-run"]);
     assert_eq!(run.status, 0, "{run:?}");
-    assert!(run.stdout.contains("`Multiply_6`: it takes 91.6 MiB, and values may take 64.1 MiB"), "{run:?}");
+    assert!(run.stdout.contains("`Multiply_6`: it needs 91.6 MiB, and the memory limit for values is 64.1 MiB"), "{run:?}");
     assert!(run.stdout.contains("model.xml: no rule applied"), "{run:?}");
     for (limit, skipped) in [("64MB", 2), ("1K", 2)] {
         let arguments = ["rewrite", "--use", "affine", "affine.xml", "--dry-run", "--max-memory", limit];
         let run = crate::cli::run(path, &arguments);
-        assert_eq!(run.stdout.matches("values may take").count(), skipped, "{limit} {run:?}");
+        assert_eq!(run.stdout.matches("the memory limit for values").count(), skipped, "{limit} {run:?}");
     }
     assert_eq!(crate::cli::run(path, &["check", "model.xml", "--max-memory", "much"]).status, 2);
 }

@@ -1,4 +1,4 @@
-//! Paths, the files that they lead to, and the signatures of other file formats.
+//! File identity, detection of later changes, and recognition of other file formats.
 
 #[cfg(unix)]
 use std::ffi::OsString;
@@ -13,13 +13,13 @@ pub struct FileId(Id);
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Id {
-    /// A file that exists, by its number in the file system.
+    /// An existing file, by its device and inode number.
     #[cfg(unix)]
     Inode { device: u64, inode: u64 },
-    /// A file that does not exist, in a directory that does.
+    /// A file that does not exist yet, by the identity of its directory and its name.
     #[cfg(unix)]
     Missing { directory: Box<Id>, name: OsString },
-    /// A path without symbolic links.
+    /// A path with symbolic links resolved, where the system gives no file numbers.
     Path(PathBuf),
 }
 
@@ -94,7 +94,7 @@ impl Stamp {
         self.length
     }
 
-    /// True if `path` leads to this file, and nobody has written to it.
+    /// True if `path` still leads to this file and the file is unchanged.
     #[must_use]
     pub fn holds_at(&self, path: &Path) -> bool {
         Self::at(path).is_ok_and(|found| found == *self)
@@ -136,7 +136,7 @@ fn follow_links(path: &Path) -> PathBuf {
 /// Opens a file to read it.
 ///
 /// # Errors
-/// Errors of the system, and a file that is not regular: reading from a pipe or a device may never end.
+/// Errors of the system, and an error for a file that is not regular: reading from a pipe or a device may never end.
 ///
 /// # Examples
 /// ```
@@ -152,8 +152,7 @@ pub(crate) fn directory(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Signatures of file formats that are passed by mistake: offset, bytes, name of the format, and how to create a model
-/// from it.
+/// Signatures of file formats that users pass by mistake: offset, bytes, name of the format, and how to convert it.
 const FORMATS: &[(usize, &[u8], &str, &str)] = &[
     (0, b"\x1f\x8b", "compressed with gzip", "decompress it with `gunzip` first"),
     (0, b"PK\x03\x04", "a ZIP archive", "unpack it, or convert the model in it with `ovc`"),
@@ -176,10 +175,10 @@ const FORMATS: &[(usize, &[u8], &str, &str)] = &[
     (0, b"\x89PNG", "a PNG image", "give the .xml of the model"),
 ];
 
-/// Returns the name of another file format and what to do with it, by its first bytes.
+/// Recognizes another file format by its first bytes. Returns its name and how to convert the file.
 pub(crate) fn other_format(bytes: &[u8]) -> Option<(&'static str, &'static str)> {
     if let [8, 3..=12, ..] = bytes {
-        // The version of its format comes first.
+        // The first field of an ONNX file is the version of its format.
         return Some(("an ONNX model", "convert it first: `ovc model.onnx` writes the .xml and the .bin"));
     }
     let begins = |at: usize, magic: &[u8]| bytes.get(at..).is_some_and(|rest| rest.starts_with(magic));

@@ -1,10 +1,10 @@
-//! Words of other programs for element types, operations, attributes and their values, and the words that OpenVINO has for them.
+//! Names that other frameworks use for element types, operations and attributes, with OpenVINO's name for each.
 
 use typelift_promote::ElementType;
 
 use super::names::{distance, nearest};
 
-/// Words of other programs for element types, in lower case.
+/// Element types: another framework's name, in lower case, and OpenVINO's type.
 const TYPES: &[(&str, ElementType)] = &[
     ("bool", ElementType::Boolean),
     ("byte", ElementType::U8),
@@ -34,8 +34,8 @@ const TYPES: &[(&str, ElementType)] = &[
     ("undefined", ElementType::Dynamic),
 ];
 
-/// Words of other programs for operations, in lower case without `_`, `2d` and numbers at the end; what to write; and what else
-/// differs. Where nothing is written in their place, what to do instead.
+/// Operations: another framework's name, in lower case without `_`, `2d` or a number at the end; OpenVINO's operation;
+/// and a note on the difference. If the operation is empty, the note says what to do instead.
 const OPERATIONS: &[(&str, &str, &str)] = &[
     ("absval", "Abs", ""),
     ("addn", "Add", "with two inputs each"),
@@ -271,7 +271,7 @@ const OPERATIONS: &[(&str, &str, &str)] = &[
     ("rpn", "Proposal", ""),
 ];
 
-/// Words of other programs for the words of enumerations, in lower case, and what they can mean here.
+/// Values of attributes that other frameworks use, such as `same_lower`, and the OpenVINO values that they can mean.
 const WORDS: &[(&str, &[&str])] = &[
     ("replicate", &["edge"]),
     ("reflection", &["reflect"]),
@@ -308,7 +308,7 @@ const WORDS: &[(&str, &[&str])] = &[
     ("false", &["none"]),
 ];
 
-/// Words of other programs and of other operations for attributes, in lower case without `_`, and what they can mean here.
+/// Attributes: another framework's name, in lower case without `_`, and the OpenVINO attributes that it can mean.
 const ATTRIBUTES: &[(&str, &[&str])] = &[
     ("kernelsize", &["kernel"]),
     ("kernelshape", &["kernel"]),
@@ -360,13 +360,13 @@ const ATTRIBUTES: &[(&str, &[&str])] = &[
     ("size", &["kernel"]),
 ];
 
-/// Returns the letters of a name in lower case.
+/// Returns the characters of a name in lower case, without punctuation.
 fn plain(text: &str) -> impl Iterator<Item = char> {
     text.chars().filter(|letter| !['_', '-', ' '].contains(letter)).map(|letter| letter.to_ascii_lowercase())
 }
 
-/// Returns the attribute of an operation that an unknown name most likely means: a misspelling, or another program's
-/// name.
+/// Returns the attribute that an unknown attribute name most likely means. The name is misspelled, or comes from
+/// another framework.
 pub(crate) fn attribute<'n>(text: &str, known: impl Iterator<Item = &'n str> + Clone) -> Option<&'n str> {
     let word: String = plain(text).collect();
     let meant = ATTRIBUTES.iter().find(|(name, _)| *name == word).map_or(&[][..], |(_, meant)| meant);
@@ -375,8 +375,8 @@ pub(crate) fn attribute<'n>(text: &str, known: impl Iterator<Item = &'n str> + C
     same.or_else(foreign).or_else(|| nearest(text, known))
 }
 
-/// Returns the element type that a word names exactly, in the spelling of any program: `f32`, `FP16`, `float16`, `half`,
-/// `uint8`, `torch.int64`, `DT_FLOAT`.
+/// Returns the element type that a word names exactly, in the spelling of any framework: `f32`, `FP16`, `float16`,
+/// `half`, `uint8`, `torch.int64`, `DT_FLOAT`.
 ///
 /// ```
 /// use typelift::promote::ElementType;
@@ -396,7 +396,7 @@ pub fn named_element_type(text: &str) -> Option<ElementType> {
     known.or_else(|| ElementType::from_framework_name(word)).or_else(by_width).or_else(spelled)
 }
 
-/// Returns the element type that a word of another program or a misspelling most likely means.
+/// Returns the element type that a misspelling or another framework's name most likely means.
 pub(crate) fn element_type(text: &str) -> Option<ElementType> {
     let lower = text.trim().to_ascii_lowercase();
     let word = bare(&lower);
@@ -412,7 +412,8 @@ pub(crate) fn element_type(text: &str) -> Option<ElementType> {
         ElementType::from_name(&format!("{letter}{width}"))
     };
     named_element_type(text).or_else(exchanged_digits).or_else(|| {
-        // In names of two or three letters one may differ, and the first letter counts most.
+        // A name of two or three characters may differ in one of them; candidates with the same first letter are
+        // preferred.
         let near = ElementType::all().filter(|ty| *ty != ElementType::Dynamic);
         let alike =
             |ty: &ElementType| distance(ty.name(), word) <= 1 && ty.name().starts_with(word.get(..1).unwrap_or("?"));
@@ -422,14 +423,15 @@ pub(crate) fn element_type(text: &str) -> Option<ElementType> {
     })
 }
 
-/// Removes what programs put around the name of a type: `torch.int64`, `DT_FLOAT`, `tensor(float)`, `int32_t`.
+/// Removes the prefix or suffix that frameworks add to a type's name: `torch.int64`, `DT_FLOAT`, `tensor(float)`,
+/// `int32_t`.
 fn bare(lower: &str) -> &str {
     let word = lower.rsplit(['.', ':', '(']).next().unwrap_or_default().trim_end_matches(')');
     let word = word.strip_prefix("dt_").unwrap_or(word);
     word.strip_suffix("_t").unwrap_or(word)
 }
 
-/// Splits a word such as `uint8` into the letter of our spelling and the digits: `u`, `8`.
+/// Splits a word such as `uint8` into OpenVINO's letter for the kind, `u`, and the width, `8`.
 fn kind_and_width(word: &str) -> Option<(&'static str, &str)> {
     let (kind, bits) = word.split_at(word.find(|c: char| c.is_ascii_digit())?);
     let letter = match kind {
@@ -442,8 +444,9 @@ fn kind_and_width(word: &str) -> Option<(&'static str, &str)> {
     Some((letter, bits))
 }
 
-/// Returns the operation that an unknown operation name means: another program's word, or a misspelling of one of these
-/// `names`. The operation is empty if it has no replacement here. The second text describes other differences.
+/// Returns the operation that an unknown operation name means. The name comes from another framework, or is a
+/// misspelling of one of `names`. The operation is empty if OpenVINO has none. The second text describes the
+/// difference.
 pub(crate) fn operation(text: &str, names: &[&'static str]) -> Option<(&'static str, &'static str)> {
     // Examples are `torch.nn.Conv2d`, `aten::add_`.
     let word = text.rsplit([':', '.', '/']).next().unwrap_or_default().trim_matches('_');
@@ -461,7 +464,7 @@ pub(crate) fn operation(text: &str, names: &[&'static str]) -> Option<(&'static 
     found.or_else(|| nearest(&word, names.iter().copied()).map(|name| (name, "")))
 }
 
-/// Returns the one of a few words that a text most likely means: misspelt, abbreviated or extended.
+/// Returns the word of a list that a text most likely means. The text may be misspelled, abbreviated or extended.
 pub(crate) fn word<'n>(text: &str, words: &[&'n str]) -> Option<&'n str> {
     let lower = text.to_ascii_lowercase();
     let contained = |word: &&&str| lower.contains(**word);

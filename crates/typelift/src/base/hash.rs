@@ -16,7 +16,7 @@ pub(crate) fn of(value: impl Hash) -> u64 {
     STATE.hash_one(value)
 }
 
-/// Returns a hasher that gives what [`of`] gives.
+/// Returns the hasher that [`of`] uses.
 pub(crate) fn hasher() -> FoldHasher<'static> {
     STATE.build_hasher()
 }
@@ -25,7 +25,7 @@ pub(crate) fn hasher() -> FoldHasher<'static> {
 mod tests {
     use super::*;
 
-    /// A hash without a seed can be met on purpose: 40,000 names of one hash took 400 times as long as others.
+    /// Without a random seed a file can contain names of equal hash: 40,000 of them took 400 times as long as others.
     #[test]
     fn no_two_tables_hash_alike() {
         let [one, other] = [HashMap::<&str, ()>::default(), HashMap::default()];

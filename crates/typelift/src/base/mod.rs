@@ -1,9 +1,10 @@
-//! Helpers that know nothing of models: files and paths, places in a text, text as numbers, progress, threads, spelling.
+//! Helpers that are independent of models: files, positions in a text, parsing of numbers, progress, threads,
+//! spelling.
 //!
 //! Every other folder of the library may use them. They use nothing but each other.
 //!
 //! Worked example: a reader finds `shape="2,x"`. It asks [`number`] for the integer, [`span`] for the line and column
-//! of the `x`, and [`names`] for the word that was meant.
+//! of the `x`, and [`names`] for the known name nearest to a misspelled one.
 
 pub(crate) mod file;
 pub(crate) mod foreign;

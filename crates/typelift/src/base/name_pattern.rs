@@ -1,4 +1,5 @@
-//! Patterns of names. `*` is any text, `?` any letter, `[0-5]` a letter of the range, and `{0..5}` a number from 0 to
+//! Patterns of layer names. `*` matches any text, `?` any character, `[0-5]` one character of the range, and `{0..5}`
+//! a number from 0 to 5. `{i}` matches one section of the name, between `.`, `/` or `:`, and captures it as `i`.
 //! 5. `{i}` is a part of the name that is called `i`.
 
 use std::iter::Peekable;
@@ -6,10 +7,10 @@ use std::str::Chars;
 
 use crate::base::hash::HashSet;
 
-/// Letters that end a part of a name.
+/// Characters that separate the sections of a name.
 const BORDERS: [char; 3] = ['.', '/', ':'];
 
-/// A pattern of names.
+/// Pattern of layer names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct NamePattern {
     text: String,
@@ -35,7 +36,7 @@ enum Piece {
 }
 
 impl NamePattern {
-    /// Reads a pattern. Brackets and braces that are no class, number or part stand for themselves.
+    /// Parses a pattern. A bracket or brace that starts no valid class, number or section is an ordinary character.
     pub(crate) fn new(text: &str) -> Self {
         let mut pieces = Vec::new();
         let mut letters = text.chars().peekable();
@@ -49,7 +50,7 @@ impl NamePattern {
             });
             if let Some(Piece::Class { .. } | Piece::Number(..) | Piece::Part(_)) = pieces.last() {
                 let end = if letter == '[' { ']' } else { '}' };
-                // A class has at least one letter.
+                // A class contains at least one character, even `]`.
                 letters.next();
                 letters.by_ref().find(|&letter| letter == end);
             }
@@ -57,12 +58,12 @@ impl NamePattern {
         Self { text: text.to_owned(), pieces }
     }
 
-    /// True if it means more than the name that it is.
+    /// True if the pattern contains a wildcard.
     pub(crate) fn is_open(&self) -> bool {
         self.pieces.iter().any(|piece| !matches!(piece, Piece::Letter(_)))
     }
 
-    /// Returns the names of its parts, `i` of `{i}`.
+    /// Returns the names of its captured sections, `i` for `{i}`.
     pub(crate) fn parts(&self) -> impl Iterator<Item = &str> {
         self.pieces.iter().filter_map(|piece| match piece {
             Piece::Part(name) => Some(name.as_str()),
@@ -70,8 +71,8 @@ impl NamePattern {
         })
     }
 
-    /// Returns the text that each wildcard stands for in a name, or `None` if the name does not fit. Parts that are `known`
-    /// must have their text.
+    /// Returns the text that each wildcard matches in a name; `None` if the name does not match. `known` returns the
+    /// text that a captured section must have, if it is fixed already.
     pub(crate) fn captures(&self, name: &str, known: &dyn Fn(&str) -> Option<String>) -> Option<Vec<String>> {
         if !self.is_open() {
             return (self.text == name).then(Vec::new);
@@ -81,7 +82,7 @@ impl NamePattern {
         fit.fits(0, 0).then_some(fit.parts)
     }
 
-    /// Returns the texts of its parts in a name, by their names.
+    /// Returns the captured sections of a name, each with its text.
     pub(crate) fn named(&self, name: &str, known: &dyn Fn(&str) -> Option<String>) -> Option<Vec<(&str, String)>> {
         let captures = self.captures(name, known)?;
         let wildcards = self.pieces.iter().filter(|piece| !matches!(piece, Piece::Letter(_)));
@@ -92,7 +93,7 @@ impl NamePattern {
         Some(parts.collect())
     }
 
-    /// Returns the name that it is with these texts in the place of its wildcards; `None` if there are more or fewer.
+    /// Returns the pattern with each wildcard replaced by one of `texts`; `None` if their numbers differ.
     pub(crate) fn fill(&self, texts: &[String]) -> Option<String> {
         let mut texts = texts.iter();
         let mut filled = String::new();
@@ -106,7 +107,7 @@ impl NamePattern {
     }
 }
 
-/// Returns the letters up to `end`, if it comes.
+/// Returns the characters before `end`; `None` if `end` does not follow.
 fn inside(letters: &mut Peekable<Chars>, end: char) -> Option<Vec<char>> {
     let mut found = Vec::new();
     for letter in letters.clone() {
@@ -141,13 +142,13 @@ fn braces(inner: &[char]) -> Option<Piece> {
     is_name.then_some(Piece::Part(text))
 }
 
-/// An attempt to match a pattern with a name.
+/// Attempt to match a pattern with a name, by backtracking.
 struct Fit<'a> {
     pieces: &'a [Piece],
     name: &'a [char],
     known: &'a dyn Fn(&str) -> Option<String>,
     parts: Vec<String>,
-    /// Places from which the rest does not fit.
+    /// Positions in pattern and name from which matching has failed before.
     dead: HashSet<(usize, usize)>,
 }
 

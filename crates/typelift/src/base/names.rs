@@ -1,4 +1,4 @@
-//! Names: globs, and the name that a misspelt one most likely means.
+//! Globs, and the known name that is nearest to a misspelled one.
 
 use std::borrow::Cow;
 
@@ -6,17 +6,17 @@ use smallvec::SmallVec;
 
 use super::name_pattern::NamePattern;
 
-/// True if a name is one that `glob` stands for, as [`NamePattern`] reads it, or the same text.
+/// True if `name` matches `glob`, read as a [`NamePattern`], or equals it.
 pub(crate) fn matches_glob(glob: &str, name: &str) -> bool {
     glob == name || captures(glob, name).is_some()
 }
 
-/// True if a text has a wildcard of [`NamePattern`].
+/// True if a text contains a wildcard of [`NamePattern`].
 pub(crate) fn is_glob(text: &str) -> bool {
     text.contains(['*', '?']) || text.contains(['[', '{']) && NamePattern::new(text).is_open()
 }
 
-/// Returns what each wildcard of a glob stands for in a name; `None` for a name that does not fit.
+/// Returns the text that each wildcard of a glob matches in a name; `None` if the name does not match.
 pub(crate) fn captures(glob: &str, name: &str) -> Option<Vec<String>> {
     if glob.contains(['[', '{']) {
         return NamePattern::new(glob).captures(name, &|_| None);
@@ -24,7 +24,7 @@ pub(crate) fn captures(glob: &str, name: &str) -> Option<Vec<String>> {
     let (glob, name): (Vec<_>, Vec<_>) = (glob.chars().collect(), name.chars().collect());
     let (mut at, mut of_glob) = (0, 0);
     let mut parts: Vec<std::ops::Range<usize>> = Vec::new();
-    // The position of the latest `*`, and its part.
+    // Position after the latest `*`, and the text that it matches.
     let mut star = None;
     while at < name.len() {
         match glob.get(of_glob) {
@@ -56,7 +56,7 @@ pub(crate) fn captures(glob: &str, name: &str) -> Option<Vec<String>> {
     is_whole.then(|| parts.into_iter().map(|part| name[part].iter().collect()).collect())
 }
 
-/// Returns the name that `text` most likely misspells: at most a third of its letters differ.
+/// Returns the nearest of `names`, if it differs from `text` in at most a third of the letters.
 pub(crate) fn nearest<'n>(text: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
     let limit = text.chars().count().min(60) / 3;
     let near = names.filter(|name| name.len().abs_diff(text.len()) <= limit);
@@ -64,8 +64,8 @@ pub(crate) fn nearest<'n>(text: &str, names: impl Iterator<Item = &'n str>) -> O
     (near.0 <= limit).then_some(near.1)
 }
 
-/// Returns the name that a text most likely misspells or, for a text with `*` or `?`, a similar pattern that matches a
-/// name. At most a third of its letters differ.
+/// Returns the nearest of the known names, if it differs in at most a third of the letters. For a text with `*` or
+/// `?`, returns a similar pattern that matches a known name.
 ///
 /// # Examples
 /// ```
@@ -85,11 +85,11 @@ pub fn near<'n>(text: &str, names: impl IntoIterator<Item = &'n str>) -> Option<
     Some(best.glob())
 }
 
-/// Number of letters of a glob to change, add or remove until a name matches it.
+/// Edit distance between a glob and a name: the number of letters to change, add or remove until they match.
 struct Alignment {
     glob: Vec<char>,
     name: Vec<char>,
-    /// The same numbers for the starts of both, a row for each letter of the glob.
+    /// Edit distances between the first letters of the glob (row) and the first letters of the name (column).
     rows: Vec<Vec<usize>>,
 }
 
@@ -171,7 +171,7 @@ pub(crate) fn distance(a: &str, b: &str) -> usize {
     row.last().copied().unwrap_or_default()
 }
 
-/// Returns a name as one line shows it, with escapes for line breaks and other control characters.
+/// Returns a name with line breaks and other control characters escaped, for output on one line.
 pub(crate) fn on_one_line(name: &str) -> Cow<'_, str> {
     if !name.contains(char::is_control) {
         return Cow::Borrowed(name);

@@ -1,4 +1,4 @@
-//! Numbers as OpenVINO's reader parses them: the longest number at the start of a text, with the rest ignored.
+//! Parsing of numbers as in OpenVINO's reader: the longest number at the start of a text, with the rest ignored.
 
 use smallvec::{Array, SmallVec};
 
@@ -23,7 +23,7 @@ pub(crate) fn whole(text: &str) -> Option<i128> {
     text.parse().ok().filter(|_| is_plain)
 }
 
-/// Parses the `offset` or `size` of a constant.
+/// Parses the `offset` or `size` attribute of a constant.
 pub(crate) fn bytes(text: &str) -> Option<u64> {
     text.parse().ok().or_else(|| u64::try_from(whole(text)?).ok())
 }
@@ -47,13 +47,13 @@ pub(crate) fn float_prefix(text: &str) -> Option<(f64, bool)> {
     None
 }
 
-/// Parses the usual form of a number: a few digits after at most one space.
+/// Parses the most common form of a number: a few digits after at most one space.
 fn plain_integer(text: &str) -> Option<i64> {
     let (number, end) = plain_integer_at(text.as_bytes(), 0)?;
     (end == text.len()).then_some(number)
 }
 
-/// Parses the plain integer that starts at a position, and returns its end.
+/// Parses the plain integer at a position. Returns it and the position after it.
 fn plain_integer_at(text: &[u8], start: usize) -> Option<(i64, usize)> {
     let start = start + usize::from(text.get(start) == Some(&b' '));
     let negative = text.get(start) == Some(&b'-');
@@ -69,8 +69,8 @@ fn plain_integer_at(text: &[u8], start: usize) -> Option<(i64, usize)> {
     (end > first).then_some((if negative { -number } else { number }, end))
 }
 
-/// Parses the usual form of an integer list: plain integers with commas between them. They are appended to `list`; for
-/// any other text it is unchanged, and the result is `false`.
+/// Parses the most common form of an integer list, plain integers separated by commas, and appends them to `list`. For
+/// any other text it returns `false` and leaves `list` unchanged.
 pub(crate) fn plain_integers<A: Array<Item = i64>>(text: &str, list: &mut SmallVec<A>) -> bool {
     let (before, text) = (list.len(), text.as_bytes());
     let mut at = 0;

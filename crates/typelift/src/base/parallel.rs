@@ -1,4 +1,4 @@
-//! Work on constants, shared by several threads.
+//! Parallel loops over constants.
 
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,12 +6,12 @@ use std::thread;
 
 use crate::base::progress::Stage;
 
-/// More threads would wait for memory and the disk.
+/// Maximum number of threads; more of them would only wait for memory and the disk.
 const MOST: usize = 4;
 
-/// Calls `work` for each number below `count`, as a stage, on several threads unless one is requested. Each thread
-/// takes the next number when it has finished one, and has its own state; all states are returned. A failure or a stop
-/// ends it.
+/// Calls `work` for each number below `count`, on several threads or on one, and reports the progress. Each thread
+/// takes the next number when it has finished one. Each has its own state; all states are returned. A failure or a
+/// stop ends the loop.
 pub(crate) fn share<S: Default + Send, E: Send>(
     stage: &'static str,
     count: u64,
@@ -35,7 +35,7 @@ pub(crate) fn share<S: Default + Send, E: Send>(
     let cores = || thread::available_parallelism().map_or(1, |cores| cores.get().min(MOST));
     let threads = if on_one_thread || count < 2 { 1 } else { cores() as u64 };
     thread::scope(|scope| {
-        // If a thread cannot be started, the others do its part.
+        // If a thread cannot be started, the others do its work.
         let helpers = (1..threads.min(count)).map_while(|_| thread::Builder::new().spawn_scoped(scope, run).ok());
         let helpers: Vec<_> = helpers.collect();
         let own = run();
@@ -44,7 +44,7 @@ pub(crate) fn share<S: Default + Send, E: Send>(
     })
 }
 
-/// A guard that, when dropped, leaves no number to take.
+/// Guard that ends the loop of all threads when it is dropped, for example by a panic.
 struct End<'a> {
     next: &'a AtomicU64,
     count: u64,

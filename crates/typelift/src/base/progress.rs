@@ -34,10 +34,10 @@ thread_local! {
 }
 
 /// Runs work, and calls `hook` often with its progress: for each layer, and for each block of values. If the hook
-/// returns [`ControlFlow::Break`], the work ends there as by a silent panic; a file that was being written is
-/// unchanged.
+/// returns [`ControlFlow::Break`], the work stops. A file that was being written is left as it was.
 ///
-/// A stage inside another one is not reported. Further threads of the work do not report, and end with it.
+/// A stage inside another one is not reported. Only the calling thread reports; the other threads of the work stop
+/// with it.
 ///
 /// # Errors
 /// [`Stopped`].
@@ -68,7 +68,7 @@ pub fn watch<T>(
     done.or_else(|reason| if reason.is::<Stopped>() { Err(Stopped) } else { resume_unwind(reason) })
 }
 
-/// Ends the work here if it was stopped, for long code that is not a stage.
+/// Ends the current work if the user stopped it. Long code that is not a stage calls this.
 pub(crate) fn poll() {
     if IS_WATCHED.get() {
         tell();
@@ -77,7 +77,7 @@ pub(crate) fn poll() {
 
 fn tell() {
     let progress = STAGE.get().unwrap_or(Progress { stage: "", done: 0, total: 0 });
-    // Work of the hook itself is not reported to it.
+    // The hook is borrowed while it runs, so work inside it is not reported.
     let told = HOOK.with(|hook| Some(hook.try_borrow_mut().ok()?.as_mut()?(&progress)));
     if told == Some(ControlFlow::Break(())) {
         resume_unwind(Box::new(Stopped));
@@ -86,7 +86,7 @@ fn tell() {
 
 /// A running stage; dropping it ends the stage.
 pub(crate) struct Stage {
-    /// True if it is reported: the thread is watched, and no other stage surrounds it.
+    /// True if the stage is reported: a hook is set, and no other stage surrounds this one.
     is_told: bool,
 }
 
@@ -99,7 +99,7 @@ impl Stage {
         Self { is_told }
     }
 
-    /// Reports the amount done.
+    /// Reports the amount of work done so far.
     pub(crate) fn at(&self, done: u64) {
         if self.is_told {
             STAGE.set(STAGE.get().map(|stage| Progress { done, ..stage }));
@@ -116,7 +116,7 @@ impl Drop for Stage {
     }
 }
 
-/// Iterates over `items` as a stage.
+/// Iterates over `items` and reports each step as progress of a stage.
 pub(crate) fn each<I: IntoIterator<IntoIter: ExactSizeIterator>>(
     stage: &'static str,
     items: I,
@@ -137,7 +137,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns the reports of `work` to a hook that stops it at `last`.
+    /// Returns the progress reports of `work`, which is stopped at the report `last`.
     fn told(last: Option<(&str, u64)>, work: impl FnOnce()) -> (Vec<(&'static str, u64, u64)>, bool) {
         let last = last.map(|(stage, done)| (stage.to_owned(), done));
         let told = Rc::new(RefCell::new(Vec::new()));
@@ -172,7 +172,7 @@ mod tests {
     fn nothing_is_left_of_work_that_was_stopped() {
         let stopped = told(Some(("outer", 1)), || each("outer", [1, 2]).for_each(drop));
         assert!(!stopped.1);
-        // Without a watch nothing is reported, and nothing stops.
+        // Without [`watch`] nothing is reported, and nothing stops.
         each("outer", [1, 2]).for_each(drop);
         assert_eq!(STAGE.get(), None);
         assert_eq!(told(None, || each("next", [(); 1]).for_each(drop)), (vec![("next", 0, 1), ("next", 1, 1)], true));

@@ -22,14 +22,14 @@ impl Span {
         Self { start: narrow(start), end: narrow(end) }
     }
 
-    /// Returns the position of `part`, a slice of `source`.
+    /// Returns the span of `part`, a slice of `source`.
     pub(crate) fn of(part: &str, source: &str) -> Self {
         let start = (part.as_ptr() as usize).saturating_sub(source.as_ptr() as usize);
         Self::new(start, start + part.len())
     }
 
-    /// Returns these bytes of the covered text, if they equal `text`; `None` otherwise, for example if they contain an
-    /// escape.
+    /// Returns the given byte range of the span, if the source has `text` there; `None` otherwise, for example if it
+    /// contains an escape.
     pub(crate) fn part(self, bytes: Range<usize>, text: &str) -> Option<Self> {
         let start = self.start as usize;
         (self.end as usize - start == text.len()).then(|| Self::new(start + bytes.start, start + bytes.end))
@@ -65,14 +65,15 @@ pub struct Lines {
     index: OnceLock<Index>,
 }
 
-/// Numbers before each block of bytes: a text can have a line per byte, and a line can be as long as the text.
+/// Counts of line ends and characters before each block of the text. Blocks keep a query fast even if each line is a
+/// byte, or one line is the whole text.
 #[derive(Clone, Debug)]
 struct Index {
-    /// The number of line ends.
+    /// Line ends before each block.
     ends: Vec<usize>,
     /// The number of line ends in the whole text.
     all_ends: usize,
-    /// The number of characters; empty if every character is one byte.
+    /// Characters before each block; empty if the text is ASCII.
     characters: Vec<usize>,
 }
 
@@ -146,10 +147,10 @@ impl Lines {
         }
     }
 
-    /// Returns the count before a byte, from the counts before each block.
+    /// Returns a count up to a byte: that before its block, plus `count` of the rest.
     fn before(&self, at: usize, before: &[usize], count: fn(&[u8]) -> usize) -> usize {
         let at = at.min(self.source.len());
-        // The end of the text has no block of its own.
+        // The last block also covers the end of the text.
         let block = (at / Self::BLOCK).min(before.len().saturating_sub(1));
         before.get(block).copied().unwrap_or_default() + count(&self.source.as_bytes()[block * Self::BLOCK..at])
     }

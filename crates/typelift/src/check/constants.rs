@@ -1,4 +1,4 @@
-//! Constants and the bytes of the weights that they take.
+//! Constants, and the bytes of the weights that they use.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -10,19 +10,20 @@ use crate::findings::{Code, Diagnostic};
 use crate::model::graph::{Layer, Model};
 use crate::text::xml;
 
-/// A hole between two constants that is shorter than this is padding: some writers align constants to their element.
+/// Gaps between constants that are shorter than this are padding, because some writers align constants to their
+/// element size.
 const PADDING: u64 = 8;
 
-/// A constant and the bytes it takes.
+/// Constant with the range of its bytes.
 pub(super) struct Constant<'a> {
     pub(super) place: Located<'a>,
     pub(super) start: u64,
     pub(super) end: u64,
 }
 
-/// Bytes of the weights that no constant takes.
+/// Bytes of the weights that no constant uses.
 struct Hole<'a> {
-    /// The constant before it.
+    /// The constant before the gap.
     after: Option<&'a Layer>,
     start: u64,
     end: u64,
@@ -41,7 +42,7 @@ impl<'a> Check<'a> {
             self.report_missing_weights(&constants);
             return;
         };
-        // Inference reports constants that do not fit as errors.
+        // Constants beyond the end of the weights are errors of inference.
         if constants.iter().any(|constant| constant.end > length) || self.has_misplaced_constants {
             return;
         }
@@ -57,7 +58,7 @@ impl<'a> Check<'a> {
         let mut before: Option<&Constant> = None;
         for constant in &constants {
             match before {
-                // Constants of the same bytes share them.
+                // Constants with exactly the same bytes share them on purpose.
                 Some(before) if constant.start < before.end => {
                     if (before.start, before.end) != (constant.start, constant.end) {
                         self.report_overlap(before, constant);
@@ -73,8 +74,8 @@ impl<'a> Check<'a> {
         self.find_unreferenced_weights(model, &holes, length);
     }
 
-    /// Constants at an offset that is not a multiple of their element's size. OpenVINO writes them so where each begins at the
-    /// end of another, and that is not reported.
+    /// Reports constants at an offset that is not a multiple of their element size. If each constant begins where
+    /// another one ends, as OpenVINO writes them, nothing is reported.
     fn find_unaligned_constants(&mut self, constants: &[Constant]) {
         let ends: HashSet<u64> = constants.iter().map(|constant| constant.end).collect();
         let is_packed = |Constant { place, start, .. }: &Constant| {
@@ -88,7 +89,7 @@ impl<'a> Check<'a> {
             let Some(size) = element_size(layer).filter(|size| start % size != 0 && !ends.contains(start)) else {
                 continue;
             };
-            let message = format!("offset {start} is not a multiple of {size}, the bytes of one {ty}");
+            let message = format!("offset {start} is not a multiple of {size}, the size of {ty} in bytes");
             let lint =
                 Diagnostic { layer: Some(reference.clone()), ..Diagnostic::new(Code::UnalignedConstant, message) };
             let lint = lint.at(self.locate(layer, "data", "offset"), "and no constant ends here");
@@ -100,7 +101,7 @@ impl<'a> Check<'a> {
     fn report_overlap(&mut self, before: &Constant, constant: &Constant) {
         let Located { layer, reference } = &constant.place;
         let message = format!(
-            "the bytes {} to {} of `{}` are partly those of `{}`, {} to {}",
+            "bytes {} to {} of `{}` overlap those of `{}`, {} to {}",
             constant.start,
             constant.end,
             layer.name(),
@@ -111,9 +112,9 @@ impl<'a> Check<'a> {
         let lint =
             Diagnostic { layer: Some(reference.clone()), ..Diagnostic::new(Code::OverlappingConstants, message) };
         let lint = lint.at(self.locate(layer, "data", "offset"), "begins inside another constant");
-        let lint = lint.at(self.locate(before.place.layer, "data", "offset"), "the other one");
+        let lint = lint.at(self.locate(before.place.layer, "data", "offset"), "the other constant");
         self.diagnostics
-            .push(lint.help("constants share all of their bytes or none: an offset, a size or the .bin is wrong"));
+            .push(lint.help("constants may share all of their bytes or none: an offset, a size or the .bin is wrong"));
     }
 
     fn find_unreferenced_weights(&mut self, model: &Model, holes: &[Hole], length: u64) {
@@ -124,7 +125,7 @@ impl<'a> Check<'a> {
         let lint = Diagnostic::new(Code::UnreferencedWeights, message);
         let lint = match first.after {
             Some(layer) => {
-                lint.at(self.locate(layer, "data", "offset"), "the bytes after this constant belong to none")
+                lint.at(self.locate(layer, "data", "offset"), "the bytes after this constant belong to no constant")
             }
             None => lint.at(
                 xml::locate(self.source, model.graph.span.unwrap_or_default(), "net", ""),
@@ -134,7 +135,7 @@ impl<'a> Check<'a> {
         let list: Vec<_> = holes.iter().take(PLACES).map(|hole| format!("{} to {}", hole.start, hole.end)).collect();
         let more = if holes.len() > PLACES { ", and more" } else { "" };
         let lint = lint.note(format!("bytes {}{more}", list.join(", ")));
-        self.diagnostics.push(lint.help("the .bin is another model's, or constants were removed from this one"));
+        self.diagnostics.push(lint.help("the .bin belongs to another model, or constants were removed from this one"));
     }
 
     fn report_missing_weights(&mut self, constants: &[Constant]) {
@@ -152,14 +153,14 @@ impl<'a> Check<'a> {
     }
 }
 
-/// Returns the bytes that the means of `<pre-process>` take, in order.
+/// Returns the bytes that the means of `<pre-process>` use, in order.
 fn preprocessing_weights(model: &Model) -> Vec<Range<u64>> {
     let mut ranges: Vec<_> = model.extras.iter().flat_map(|&span| xml::means(&model.source, span)).collect();
     ranges.sort_by_key(|range| range.start);
     ranges
 }
 
-/// Returns the bytes of one element of a constant, if there are several.
+/// Returns the number of bytes of one element of a constant, if there is more than one.
 fn element_size(layer: &Layer) -> Option<u64> {
     let ty = layer.attribute("element_type").and_then(ElementType::from_name)?;
     Some(u64::from(ty.bits() / 8)).filter(|&size| size > 1)

@@ -1,4 +1,4 @@
-//! Checks for probable mistakes that OpenVINO accepts silently, and for the release that a file needs.
+//! Checks for probable mistakes that OpenVINO accepts silently, and for the OpenVINO release that a file requires.
 
 mod causes;
 mod constants;
@@ -37,14 +37,15 @@ use crate::model::weights::Weights;
 use crate::ops::{self, Feature, LayerKind, Operation, Release, Requirement, Requirements};
 use crate::text::xml;
 
-/// Limit on the places that one diagnostic points at, and on the unknown attributes reported of one layer.
+/// Maximum number of positions of one finding, and of unknown attributes that are reported of one layer.
 const PLACES: usize = 8;
 
-/// Limit on the references of a file that are checked.
+/// Maximum number of references in a file that are checked.
 const MAX_BARE: usize = 1000;
 
 /// Returns warnings about a model that was read and [inferred](crate::infer()), in the order of the file, bodies
-/// included. Each has its layer, its place and help. One note gives the oldest OpenVINO release that reads the model.
+/// included. Each has its layer, its position and a fix. One note names the oldest OpenVINO release that supports the
+/// model.
 ///
 /// Findings of reading and inference are not repeated.
 ///
@@ -67,8 +68,8 @@ pub fn check(model: &Model) -> Vec<Diagnostic> {
     Check::new(model, &errors).lints(model)
 }
 
-/// Adds the findings of [`check`] to those of reading and inference, and sorts them for a reader: errors, warnings,
-/// notes. In each group causes come before consequences. Lints that only follow from an error are dropped.
+/// Adds the findings of [`check`] to those of reading and inference. The result is sorted: errors, warnings, notes; in
+/// each group causes before consequences. Lints that are consequences of an error are removed.
 #[must_use]
 pub(crate) fn check_after(model: &Model, found: Vec<Diagnostic>) -> Vec<Diagnostic> {
     let mut found = joined(model, found, true);
@@ -76,12 +77,12 @@ pub(crate) fn check_after(model: &Model, found: Vec<Diagnostic>) -> Vec<Diagnost
     found
 }
 
-/// Like [`check_after`], but unsorted and without new notes, for callers that only count findings.
+/// Adds findings as [`check_after`] does, but unsorted and without new notes, for callers that only count them.
 pub(crate) fn faults_after(model: &Model, found: Vec<Diagnostic>) -> Vec<Diagnostic> {
     joined(model, found, false)
 }
 
-/// Adds lints, and notes on request, to earlier findings, and joins findings with the same cause.
+/// Adds lints, and notes if requested, and merges findings with the same cause.
 fn joined(model: &Model, mut found: Vec<Diagnostic>, has_notes: bool) -> Vec<Diagnostic> {
     let errors = Errors::new(model, &found);
     let mut check = Check::new(model, &errors);
@@ -89,10 +90,10 @@ fn joined(model: &Model, mut found: Vec<Diagnostic>, has_notes: bool) -> Vec<Dia
     check.has_values &= found.iter().all(|diagnostic| diagnostic.code != Code::WrongWeights);
     let mut lints = check.lints(model);
     if found.iter().any(Diagnostic::is_error) {
-        // No release reads it, and types that follow from an error are not those of the model.
+        // A model with errors is supported by no release, and its types may be wrong.
         lints.retain(|lint| lint.code != Code::RequiredRelease);
     }
-    // A missing or wrong edge makes layers seem unreachable that are not.
+    // A missing or wrong edge makes layers seem unreachable.
     let disconnects = |found: &Diagnostic| match found.code {
         Code::WrongInputCount | Code::UnconnectedInput | Code::InputFedTwice | Code::DuplicateLayerId => true,
         Code::UnknownLayer | Code::UnknownPort => true,
@@ -103,7 +104,7 @@ fn joined(model: &Model, mut found: Vec<Diagnostic>, has_notes: bool) -> Vec<Dia
     if found.iter().any(disconnects) {
         lints.retain(|lint| lint.code != Code::UnreachableLayer);
     }
-    // The bytes that nothing uses are those of a constant that could not be read.
+    // The bytes of a constant that could not be read seem unused.
     if found.iter().any(|found| disconnects(found) || found.code == Code::InvalidConstant) {
         lints.retain(|lint| lint.code != Code::UnreferencedWeights);
     }
@@ -112,8 +113,8 @@ fn joined(model: &Model, mut found: Vec<Diagnostic>, has_notes: bool) -> Vec<Dia
     found
 }
 
-/// Returns one warning for each operation that OpenVINO does not have. The model loads only with an extension that
-/// provides it.
+/// Returns one warning for each unknown operation. OpenVINO can load the model only with an extension that provides
+/// it.
 #[must_use]
 pub fn unknown_operations(model: &Model) -> Vec<Diagnostic> {
     let errors = Errors::default();
@@ -130,7 +131,7 @@ pub fn unknown_operations(model: &Model) -> Vec<Diagnostic> {
     check.diagnostics
 }
 
-/// Returns the note on the types that OpenVINO gives inputs and outputs of a version 10 model.
+/// Returns the note about types that OpenVINO changes at inputs and outputs of a version 10 model.
 pub(crate) fn legacy_types(model: &Model) -> Option<Diagnostic> {
     let errors = Errors::default();
     let mut check = Check::new(model, &errors);
@@ -138,31 +139,31 @@ pub(crate) fn legacy_types(model: &Model) -> Option<Diagnostic> {
     check.diagnostics.pop()
 }
 
-/// A layer and where to find it.
+/// Layer with the place of its graph.
 struct Located<'a> {
     layer: &'a Layer,
     reference: LayerRef,
 }
 
 struct Check<'a> {
-    /// The errors that reading and inference found.
+    /// Errors of reading and inference.
     errors: &'a Errors<'a>,
     source: &'a str,
-    /// The graph under check.
+    /// Place of the current graph.
     place: Place,
     diagnostics: Vec<Diagnostic>,
     constants: Vec<Constant<'a>>,
-    /// The layers of each operation and version that OpenVINO does not have, by name and version.
+    /// Layers with unknown operations, by name and version.
     unknown_operations: BTreeMap<(&'a str, &'a str), Vec<Located<'a>>>,
     newest: Option<Newest<'a>>,
-    /// True if a constant does not state where its bytes are.
+    /// True if a constant does not declare its offset and size.
     has_misplaced_constants: bool,
     weights: &'a Weights,
-    /// The number of bytes of constants that may still be searched.
+    /// Number of bytes of constants that may still be searched.
     budget: u64,
-    /// True if inference had the values of constants, so that it found every error that OpenVINO finds.
+    /// True if the weights were known in inference, so that it found every error.
     has_values: bool,
-    /// True if notes are wanted.
+    /// True if notes are requested.
     has_notes: bool,
 }
 
@@ -200,7 +201,7 @@ impl<'a> Check<'a> {
         self.diagnostics
     }
 
-    /// Looks at a graph and its bodies, and compares ports with tensors if what the graph is given is `known`.
+    /// Checks a graph and its bodies. Compares ports with tensors only if the types of the graph's inputs are `known`.
     fn check_graph(&mut self, graph: &'a Graph, known: bool) {
         for lint in lints::OF_GRAPHS {
             let before = self.diagnostics.len();
@@ -230,7 +231,7 @@ impl<'a> Check<'a> {
         }
     }
 
-    /// Records a layer of an operation that OpenVINO does not have. One without type or version was reported when it was read.
+    /// Records a layer with an unknown operation. An empty type or version was reported by the reader.
     fn note_unknown(&mut self, layer: &'a Layer) {
         let unknown = layer.operation().is_none();
         if unknown && !layer.ty().is_empty() && !layer.version().is_empty() {
@@ -247,18 +248,18 @@ impl<'a> Check<'a> {
         LayerRef::of(&self.place, layer)
     }
 
-    /// Creates a diagnostic for a layer of the graph under check, without a place.
+    /// Creates a finding about a layer of the current graph, without a position.
     #[cold]
     fn lint(&self, code: Code, layer: &Layer, message: String) -> Diagnostic {
         Diagnostic { layer: Some(self.reference(layer)), ..Diagnostic::new(code, message) }
     }
 
-    /// Returns the place of `attribute` of the `element` in or of a layer.
+    /// Returns the position of `attribute` in the `element` of a layer.
     fn locate(&self, layer: &Layer, element: &str, attribute: &str) -> Span {
         xml::locate(self.source, layer.span().unwrap_or_default(), element, attribute)
     }
 
-    /// References to what is not an entity of XML, and `&` by itself.
+    /// Reports references that are no XML entities, and `&` without a reference.
     fn find_bare_ampersands(&mut self, model: &Model) {
         let text = self.source;
         if text.contains("<!ENTITY") {
@@ -281,9 +282,9 @@ impl<'a> Check<'a> {
             let help = match &*word {
                 "nbsp" => "write `&#160;` for a space that does not break, or `&amp;nbsp;` for this text".to_owned(),
                 _ if is_named => format!("write the character itself, or `&amp;{word};` for this text"),
-                _ => "write `&amp;` if that is meant".to_owned(),
+                _ => "write `&amp;` for the character itself".to_owned(),
             };
-            self.diagnostics.push(lint.at(place, "other programs refuse the file for it").help(help));
+            self.diagnostics.push(lint.at(place, "other programs cannot read the file because of it").help(help));
         }
     }
 
@@ -297,7 +298,7 @@ impl<'a> Check<'a> {
                 _ => self.has_misplaced_constants = true,
             }
         }
-        // Attributes that the writer adds to any layer are known.
+        // Attributes that OpenVINO's writer adds to any layer are not reported.
         let is_known =
             |name| operation.attribute(name).is_some() || ["PrimitivesPriority", "alt_width"].contains(&name);
         let unknown: Vec<_> = layer.attributes().iter().map(Attribute::name).filter(|name| !is_known(name)).collect();
@@ -311,11 +312,11 @@ impl<'a> Check<'a> {
             let revisions = ops::all().filter(|it| it.name() == operation.name() && it.attribute(name).is_some());
             let opset = revisions.filter_map(|it| it.opsets().min()).min();
             let help = match (meant, known.is_empty()) {
-                (Some(meant), _) => format!("write `{meant}` if that is meant"),
+                (Some(meant), _) => format!("write `{meant}` if you mean this attribute"),
                 (None, _) if let Some(opset) = opset => {
                     format!("remove it, or write version=\"opset{opset}\", where `{}` has it", layer.ty())
                 }
-                (None, true) => "it has no attributes at all: remove it".to_owned(),
+                (None, true) => "the operation has no attributes: remove it".to_owned(),
                 (None, false) => format!("remove it; the attributes of `{}` are {}", layer.ty(), known.join(", ")),
             };
             self.diagnostics.push(lint.help(help));
@@ -328,13 +329,13 @@ impl<'a> Check<'a> {
         }
     }
 
-    /// Reports each operation and version that OpenVINO does not have. The finding is a warning if an extension can
-    /// bring the operation, and has the requested severity if the version is one of OpenVINO's own sets.
+    /// Reports each unknown operation. It is a warning if an extension may provide the operation. It has the severity
+    /// `severe` if the version is one of OpenVINO's own sets.
     fn report_unknown_operations(&mut self, severe: Severity) {
         for ((ty, version), places) in std::mem::take(&mut self.unknown_operations) {
             let Some(Located { layer, reference }) = places.first() else { continue };
             let unknown = ops::describe_unknown(ty, version);
-            // The others are errors, which inference reports.
+            // The other codes are errors that inference reports.
             if unknown.code != Code::UnknownOperation {
                 continue;
             }
@@ -345,8 +346,8 @@ impl<'a> Check<'a> {
                 lint.severity = severe;
             }
             let label = match lint.severity {
-                Severity::Error => "OpenVINO refuses this",
-                _ => "kept as it is, with the types and shapes it declares",
+                Severity::Error => "OpenVINO does not accept this operation",
+                _ => "the layer is kept, with its declared types and shapes",
             };
             lint = lint.at(span, label);
             if places.len() > 1 {
@@ -356,7 +357,7 @@ impl<'a> Check<'a> {
         }
     }
 
-    /// Records what a layer requires, if no other layer requires a newer release.
+    /// Records the release that a layer requires, if it is the newest one so far.
     fn note_requirements(&mut self, requirements: &Requirements<'_>, layer: &'a Layer) {
         for Requirement { release, feature } in requirements.of(layer) {
             if self.newest.as_ref().is_none_or(|newest| release > newest.release) {
@@ -371,7 +372,8 @@ impl<'a> Check<'a> {
         }
     }
 
-    /// The note on the oldest release that reads the model, with what requires it; none if no release has all its operations.
+    /// Adds the note on the oldest release that supports the model, with the layers that require it. There is none if
+    /// no release has all operations.
     fn report_required_release(&mut self, model: &Model) {
         let is_number = |version: &str| version.parse::<u8>().is_ok();
         let is_unread =
@@ -388,8 +390,8 @@ impl<'a> Check<'a> {
             None => newest,
         };
         let message = match release {
-            Release::OLDEST => format!("every OpenVINO from {release} on reads this model"),
-            release => format!("OpenVINO {release} is the oldest that reads this model"),
+            Release::OLDEST => format!("every OpenVINO release from {release} on supports this model"),
+            release => format!("OpenVINO {release} is the oldest release that supports this model"),
         };
         let mut note = Diagnostic::new(Code::RequiredRelease, message);
         note.layer = layers.first().map(|(place, _)| place.reference.clone());
@@ -413,7 +415,7 @@ impl<'a> Check<'a> {
         self.diagnostics.push(note);
     }
 
-    /// Notes the inputs and outputs of a version 10 file that `Core.read_model` gives other types, by a Convert.
+    /// Adds the note on inputs and outputs of a version 10 file whose type `Core.read_model` changes by a Convert.
     fn find_legacy_types(&mut self, model: &'a Model) {
         if model.version == IrVersion::V11 {
             return;
@@ -441,14 +443,14 @@ impl<'a> Check<'a> {
         let message = format!("OpenVINO converts {tensors} of this version 10 model when it reads the file");
         let mut note = self.lint(Code::LegacyTypes, first, message);
         for (layer, types) in converted.iter().take(PLACES) {
-            note =
-                note.at(self.locate(layer, "layer", "name"), format!("`Core.read_model` puts a Convert here: {types}"));
+            note = note
+                .at(self.locate(layer, "layer", "name"), format!("`Core.read_model` inserts a Convert here: {types}"));
         }
         self.diagnostics.push(note);
     }
 }
 
-/// True if a text begins with an entity or a character that XML permits.
+/// True if a text begins with an XML entity or a valid character reference.
 fn is_entity(text: &str) -> bool {
     let Some((name, _)) = text[1..].split_once(';') else { return false };
     let number = |digits: &str, radix| u32::from_str_radix(digits, radix).is_ok();
@@ -468,13 +470,13 @@ fn is_in_comment(before: &str) -> bool {
 /// The newest release that layers require.
 struct Newest<'a> {
     release: Release,
-    /// The first layers that require it, each with what does.
+    /// The first layers that require it, each with the feature.
     layers: Vec<(Located<'a>, Feature<'a>)>,
     /// The number of further cases.
     more: usize,
 }
 
-/// True if OpenVINO keeps a layer that nothing uses. Operations of extensions count as kept.
+/// True if OpenVINO keeps a layer whose outputs are unused. Operations of extensions are treated as kept.
 fn is_kept(layer: &Layer) -> bool {
     match layer.operation() {
         Some(_) => layer.start().is_some(),
@@ -482,7 +484,7 @@ fn is_kept(layer: &Layer) -> bool {
     }
 }
 
-/// Marks layers and all that leads to them, and returns how many of them were not marked before.
+/// Marks layers and all their producers. Returns the number of newly marked ones.
 fn mark_upstream(graph: &Graph, from: impl IntoIterator<Item = LayerId>, marked: &mut HashSet<LayerId>) -> usize {
     let mut pending: Vec<_> = from.into_iter().collect();
     let before = marked.len();
@@ -494,11 +496,11 @@ fn mark_upstream(graph: &Graph, from: impl IntoIterator<Item = LayerId>, marked:
     marked.len() - before
 }
 
-/// Returns the values of each key that has several, in their order, the keys in the order of their first.
+/// Returns the keys that have several values, each with these values, in the order of first occurrence.
 fn repeated<K: Eq + Hash + Copy, V>(pairs: impl Iterator<Item = (K, V)>) -> impl Iterator<Item = Vec<V>> {
     let pairs: Vec<_> = pairs.collect();
     let mut seen = HashSet::default();
-    // Nearly every key is there once.
+    // Nearly every key occurs only once.
     let several: HashSet<K> = pairs.iter().map(|(key, _)| *key).filter(|key| !seen.insert(*key)).collect();
     let mut index = HashMap::<K, usize>::default();
     let mut groups = Vec::<Vec<V>>::new();

@@ -1,11 +1,11 @@
-//! The order in which to read what was found: causes first.
+//! Order of findings: causes before consequences.
 
 use std::collections::HashSet;
 
 use crate::findings::{Code, Diagnostic, LayerRef, Severity};
 use crate::model::graph::{Graph, LayerId, Model, Place};
 
-/// The layers of a model that have an error, and those that depend on one.
+/// Layers of a model that have an error, and those that depend on one.
 #[derive(Default)]
 pub(super) struct Errors<'a> {
     faulty: HashSet<(&'a Place, LayerId)>,
@@ -23,7 +23,8 @@ impl<'a> Errors<'a> {
         errors
     }
 
-    /// Marks what depends on a layer with an error in a graph and its bodies, and returns whether the graph has an error.
+    /// Marks all layers that depend on one with an error, in a graph and its bodies. Returns true if the graph has an
+    /// error.
     fn spread(&mut self, graph: &Graph, place: &Place, given: bool) -> bool {
         let Ok(order) = graph.topological_order() else { return false };
         let mut marked = HashSet::<LayerId>::new();
@@ -47,7 +48,7 @@ impl<'a> Errors<'a> {
         any
     }
 
-    /// True if a layer has an error or depends on a layer that has one.
+    /// True if a layer has an error or depends on a layer with one.
     pub(super) fn concern(&self, layer: &LayerRef) -> bool {
         self.faulty.contains(&(&layer.place, layer.id)) || self.depends(layer)
     }
@@ -62,8 +63,8 @@ impl<'a> Errors<'a> {
     }
 }
 
-/// Sorts diagnostics: errors first, then warnings, then notes; in each, causes before what may follow from them, and then in
-/// the order of the file.
+/// Sorts findings: errors, warnings, notes. In each group causes are before consequences, and the rest is in the order
+/// of the file.
 pub(super) fn sort(model: &Model, found: &mut [Diagnostic]) {
     let seen = found.to_vec();
     let errors = Errors::new(model, &seen);
@@ -79,7 +80,7 @@ pub(super) fn sort(model: &Model, found: &mut [Diagnostic]) {
     });
 }
 
-/// Findings about the weights as a whole come first, and probable consequences last.
+/// Returns the rank of a code. Findings about the whole weights are first, and probable consequences last.
 fn cause_rank(code: Code) -> u8 {
     use Code as C;
     match code {

@@ -1,4 +1,4 @@
-//! Compares the declarations of ports with their tensors.
+//! Comparison of declared ports with inferred tensors.
 
 use std::fmt;
 
@@ -13,18 +13,18 @@ use crate::model::graph::{Direction, Graph, Layer, LayerId, OutputPort};
 use crate::model::shape::Shape;
 use crate::text::xml;
 
-/// The worst state of the tensors from which a layer is computed.
+/// State of the tensors on which a layer depends: the worst of all.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Soundness {
-    /// Equal to the declaration.
+    /// All tensors equal their declarations.
     Sound,
-    /// Not as declared, since this diagnostic.
+    /// A tensor differs from its declaration, which this finding reports.
     Stale(usize),
-    /// Nothing is known of one of them.
+    /// A tensor is unknown.
     Unknown,
 }
 
-/// The declaration of a port. A type that is not declared is `None`.
+/// Declaration of a port. The type is `None` if it is not declared.
 #[derive(PartialEq, Eq, Hash)]
 pub(crate) struct Declared {
     pub(crate) element_type: Option<ElementType>,
@@ -37,8 +37,8 @@ impl Declared {
         Self { element_type, dims: xml::declared_dims(source, content) }
     }
 
-    /// True if the declaration contradicts an output. A port without type and dims contradicts nothing. Unless
-    /// inference `found` everything, a more precise declaration does not contradict either.
+    /// True if the declaration contradicts an output. A port without type and dimensions contradicts nothing. A more
+    /// precise declaration is a contradiction only if inference knew all values (`found`).
     pub(crate) fn contradicts(&self, output: &OutputPort, found: bool) -> bool {
         let not_found = !found && output.element_type() == ElementType::Dynamic;
         let other_type = self.element_type.is_some_and(|ty| ty != output.element_type() && !not_found);
@@ -52,8 +52,7 @@ impl Declared {
         other_type || (!silent && other_dims)
     }
 
-    /// True if the declaration agrees with an output or with the output's own port, which may be the only source for
-    /// it.
+    /// True if the declaration agrees with an output or with the declaration of the output's port.
     pub(crate) fn is_like(&self, source: &str, output: &OutputPort) -> bool {
         !self.contradicts(output, true) || *self == Self::read(source, output.declared, output.content)
     }
@@ -69,7 +68,7 @@ impl Declared {
     }
 }
 
-/// `f32[1,?]`, as far as it is said.
+/// Formats the declaration: `f32[1,?]`.
 impl fmt::Display for Declared {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}{}", self.element_type.map_or("", ElementType::name), self.shape())
@@ -77,12 +76,12 @@ impl fmt::Display for Declared {
 }
 
 impl<'a> Check<'a> {
-    /// Compares the declarations of ports with their tensors. Differences after a tensor that differs are probably
-    /// consequences, and only counted. Layers after a layer with unknown outputs are not compared, because an error may
-    /// be the reason. Returns the layers with unknown outputs.
+    /// Reports declared ports that differ from their tensors. Differences after the first one are probably
+    /// consequences, so they are only counted. Layers after one with unknown outputs are not compared, because an
+    /// error may be the reason. Returns the layers with unknown outputs.
     pub(super) fn find_stale_ports(&mut self, graph: &Graph) -> HashSet<LayerId> {
         let Ok(order) = graph.topological_order() else { return HashSet::default() };
-        // Of the layers that are not sound.
+        // States of layers that are not sound.
         let mut unsound = HashMap::<LayerId, Soundness>::default();
         let mut stale = Vec::<(Diagnostic, usize)>::new();
         for id in order {
@@ -99,7 +98,7 @@ impl<'a> Check<'a> {
                 soundness = Soundness::Unknown;
             }
             if soundness != Soundness::Unknown {
-                // The first stale port is reported, and the others are counted.
+                // The first wrong port is reported, and the others are counted.
                 let ports = self.stale_ports_of(graph, layer);
                 match (soundness, ports.first()) {
                     (_, None) => {}
@@ -116,15 +115,15 @@ impl<'a> Check<'a> {
         }
         for (mut lint, more) in stale {
             if more > 0 {
-                let ports = if more == 1 { "port that follows from it is" } else { "ports that follow from it are" };
-                lint = lint.note(format!("{more} more {ports} not as declared either"));
+                let ports = if more == 1 { "port after it is" } else { "ports after it are" };
+                lint = lint.note(format!("{more} more {ports} declared differently, too"));
             }
             self.diagnostics.push(lint);
         }
         unsound.into_iter().filter(|(_, soundness)| *soundness == Soundness::Unknown).map(|(id, _)| id).collect()
     }
 
-    /// Returns the ports of a layer that are not as declared; of an operation without a rule, its inputs.
+    /// Returns the ports of a layer whose declarations differ; only inputs if the operation has no rule.
     fn stale_ports_of(&self, graph: &Graph, layer: &Layer) -> Vec<StalePort> {
         let mut stale = Vec::new();
         for (at, (port, feed)) in layer.inputs().iter().zip(graph.feeds(layer.id())).enumerate() {
@@ -134,7 +133,7 @@ impl<'a> Check<'a> {
                 continue;
             };
             let declared = Declared::read(self.source, port.declared, port.content);
-            // The warning about the output is enough if both declarations are equal.
+            // If both declarations are equal, the warning about the output is enough.
             if declared.contradicts(output, self.has_values)
                 && declared != Declared::read(self.source, output.declared, output.content)
             {
@@ -168,19 +167,19 @@ impl<'a> Check<'a> {
                 let is = tensor.map_or_else(String::new, |(_, output)| format!(", and is {output}"));
                 (
                     format!("output {at} of `{}` declares {declared}{is}", layer.name()),
-                    "not what inference finds".to_owned(),
+                    "inference gives another type or shape".to_owned(),
                 )
             }
         };
         let span = xml::locate_port(self.source, layer.span().unwrap_or_default(), direction, at);
         let lint = self.lint(Code::StalePort, layer, message).at(span, label);
         let lint = lint.about(About::Port { direction, at });
-        let lint = lint.help("correct the port; OpenVINO itself does not read it");
+        let lint = lint.help("correct the port; OpenVINO ignores its declaration");
         lint.help(Fix::untried(FixAction::RefreshPorts))
     }
 }
 
-/// A port that is not as declared.
+/// Port whose declaration differs from its tensor.
 struct StalePort {
     direction: Direction,
     at: usize,

@@ -1,4 +1,4 @@
-//! Checks the slices of a Loop or TensorIterator: slices that do not fit, and Parameters without input.
+//! Checks of the slices of a Loop or TensorIterator, and of Parameters without an input.
 
 use super::Check;
 use crate::base::hash::HashMap;
@@ -8,18 +8,18 @@ use crate::model::shape::Shape;
 use crate::ops::{self, LayerKind};
 use crate::text::xml;
 
-/// A tensor outside of a body that is cut into slices, or put together from them.
+/// Tensor outside of a body that a port map slices, or concatenates from slices.
 struct Sliced<'a> {
     entry: &'a PortMapEntry,
-    /// In words: `input 1`.
+    /// Description for messages: `input 1`.
     what: String,
     outer: &'a Shape,
-    /// The tensor that enters or leaves the body in one iteration.
+    /// Shape of the tensor in the body in one iteration.
     inner: &'a Shape,
 }
 
 impl Sliced<'_> {
-    /// Returns the length of the axis, and the numbers of the entry.
+    /// Returns the length of the axis, and start, end and stride of the entry.
     fn parts(&self) -> Option<(i64, [i64; 3])> {
         let entry = self.entry;
         let axis = usize::try_from(entry.axis?).ok()?;
@@ -35,9 +35,9 @@ impl Sliced<'_> {
         let (first, last) = if stride < 0 { (end, start) } else { (start, end) };
         let (reach, step) = (last.saturating_sub(first), stride.saturating_abs());
         Some(if stride == 0 {
-            Err("stride 0 never ends".to_owned())
+            Err("a stride of 0 never reaches the end".to_owned())
         } else if first < 0 || first >= last || last > length || reach < step {
-            Err(format!("no slice lies between {first} and {last} of {length} with stride {stride}"))
+            Err(format!("there is no slice from {first} to {last} in length {length} with stride {stride}"))
         } else if reach % step != 0 {
             Err(format!("{reach} is not divisible by the stride {step}"))
         } else {
@@ -45,13 +45,12 @@ impl Sliced<'_> {
         })
     }
 
-    /// True if a Loop cuts the tensor exactly as its entry states. A Loop treats inputs with another stride in its own
-    /// way.
+    /// True if a Loop slices the tensor exactly as its entry declares. It ignores other strides of inputs.
     fn is_exact(&self) -> bool {
         self.entry.direction == Direction::Output || matches!(self.entry.stride, None | Some(1 | -1))
     }
 
-    /// Returns the shape of a slice as it is cut, where it is not that of the tensor in the body.
+    /// Returns the shape of a slice, if it differs from that of the tensor in the body.
     fn mismatch(&self) -> Option<Shape> {
         let (_, [.., stride]) = self.parts()?;
         let mut slice = self.outer.clone();
@@ -62,7 +61,7 @@ impl Sliced<'_> {
 }
 
 impl<'a> Check<'a> {
-    /// Looks at what the port map of a loop cuts into slices, up to the first that does not fit.
+    /// Checks all slices of a loop, up to the first error.
     pub(super) fn check_slices(
         &mut self,
         layer: &'a Layer,
@@ -109,7 +108,7 @@ impl<'a> Check<'a> {
         }
     }
 
-    /// Looks for Parameters of a body that nothing feeds, or several inputs.
+    /// Reports Parameters of a body without an input, or with several.
     pub(super) fn check_fed_parameters(&mut self, layer: &'a Layer, body: &'a Body) {
         let mut entries = HashMap::<LayerId, usize>::default();
         for entry in body.port_map().iter().filter(|entry| entry.direction == Direction::Input) {
@@ -126,9 +125,10 @@ impl<'a> Check<'a> {
             let is_used = graph.users(id).next().is_some();
             let (fault, help) = match entries.get(&id) {
                 None if is_used => ("is not connected", "add an <input> for it to the port map"),
-                Some(2..) => {
-                    ("is fed by several inputs, and OpenVINO uses one", "give each <input> a Parameter of its own")
-                }
+                Some(2..) => (
+                    "has several inputs, of which OpenVINO uses only one",
+                    "connect each <input> to a different Parameter",
+                ),
                 _ => continue,
             };
             let message = format!("Parameter {id} `{}` of `{}` {fault}", parameter.name(), body.name());
@@ -136,7 +136,7 @@ impl<'a> Check<'a> {
         }
     }
 
-    /// Looks for outputs of a port map that are no port of the layer, and back edges that end at no Parameter.
+    /// Reports outputs in a port map that are no port of the layer, and back edges that end at no Parameter.
     pub(super) fn check_ends(&mut self, layer: &'a Layer, body: &'a Body) {
         let outputs =
             || body.port_map().iter().filter(|it| it.direction == Direction::Output && it.external_port_id >= 0);
@@ -149,9 +149,9 @@ impl<'a> Check<'a> {
                 format!("the port map of `{}` names output port {id}, which the layer does not have", layer.name());
             let help = match free[..] {
                 [only] => format!("write external_port_id=\"{only}\""),
-                _ => "name an output port of the layer".to_owned(),
+                _ => "write the id of an output port of the layer".to_owned(),
             };
-            let label = "OpenVINO goes by the order of the outputs";
+            let label = "OpenVINO uses the order of the outputs instead";
             self.port_map_lint(layer, entry.internal_layer_id, message, label, help);
         }
         self.check_back_edge_ends(layer, body);
@@ -165,7 +165,7 @@ impl<'a> Check<'a> {
     }
 }
 
-/// Everything that a port map cuts into slices.
+/// Returns all sliced and concatenated tensors of a port map.
 fn slices<'a>(layer: &'a Layer, body: &'a Body, inputs: &[Option<(&'a Layer, &'a OutputPort)>]) -> Vec<Sliced<'a>> {
     let graph = body.graph();
     let mut outputs: Vec<_> = body.port_map().iter().filter(|it| it.direction == Direction::Output).collect();

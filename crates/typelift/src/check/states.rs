@@ -9,11 +9,11 @@ use crate::model::graph::{BackEdge, Body, Direction, Graph, Layer, Model};
 use crate::ops::{self, LayerKind};
 use crate::text::xml;
 
-/// Fewest levels that a quantized value can have.
+/// Minimum number of levels of a FakeQuantize.
 const FEWEST_LEVELS: i64 = 2;
 
 impl<'a> Check<'a> {
-    /// Finds back edges that do not end at a Parameter whose value the loop starts from.
+    /// Reports back edges that do not end at a Parameter with an initial value.
     pub(super) fn check_back_edge_ends(&mut self, layer: &'a Layer, body: &'a Body) {
         for (at, edge) in body.back_edges().iter().enumerate() {
             let Some(fault) = fault_of_end(body, edge) else { continue };
@@ -23,7 +23,7 @@ impl<'a> Check<'a> {
         }
     }
 
-    /// Finds a FakeQuantize with fewer than two levels.
+    /// Reports a FakeQuantize with fewer than two levels.
     pub(super) fn check_levels(&mut self, graph: &Graph, layer: &Layer) {
         let Some(levels) = layer.attribute("levels").and_then(|text| text.trim().parse::<i64>().ok()) else { return };
         if levels >= FEWEST_LEVELS {
@@ -41,13 +41,13 @@ impl<'a> Check<'a> {
             .filter_map(|it| it.attribute("levels"))
             .collect();
         let help = match of_siblings.first().filter(|_| of_siblings.len() == 1) {
-            Some(other) => format!("write levels=\"{other}\", as the other layers of its kind: at least 2"),
+            Some(other) => format!("write levels=\"{other}\", as in the other FakeQuantize layers; the minimum is 2"),
             None => "write the number of values, at least 2: 256 for 8 bits, 16 for 4 bits".to_owned(),
         };
         self.diagnostics.push(lint.help(help));
     }
 
-    /// Finds variables that a ReadValue reads and no Assign sets.
+    /// Reports variables that a ReadValue reads and no Assign sets.
     pub(super) fn find_unassigned_variables(&mut self, model: &'a Model) {
         let of_kind = |kind| {
             let all =
@@ -58,7 +58,7 @@ impl<'a> Check<'a> {
             of_kind(LayerKind::Assign).filter_map(|(_, layer)| layer.attribute("variable_id")).collect();
         let read: BTreeSet<&str> =
             of_kind(LayerKind::ReadValue).filter_map(|(_, layer)| layer.attribute("variable_id")).collect();
-        // An Assign of another name is an error of its own.
+        // An Assign without a ReadValue is reported separately.
         if !assigned.is_subset(&read) {
             return;
         }
@@ -79,7 +79,7 @@ impl<'a> Check<'a> {
     }
 }
 
-/// Returns what is wrong with the end of a back edge.
+/// Returns the problem at the end of a back edge.
 fn fault_of_end(body: &Body, edge: &BackEdge) -> Option<String> {
     let Some(end) = body.graph().layer(edge.to) else {
         return Some(format!("a back edge ends at layer {}, which `{}` does not have", edge.to, body.name()));
@@ -95,7 +95,7 @@ fn fault_of_end(body: &Body, edge: &BackEdge) -> Option<String> {
         .then(|| format!("a back edge ends at Parameter {} `{}`, which gets a slice of an input", end.id(), end.name()))
 }
 
-/// Returns what to do about a back edge: the Parameters that take its value and that no other back edge feeds.
+/// Returns the fix of a back edge: the Parameters with an initial value that have no back edge yet.
 fn help_of_end(body: &Body, edge: &BackEdge) -> String {
     let graph = body.graph();
     let is_parameter = |layer: &Layer| ops::kind(layer) == LayerKind::Parameter;
@@ -116,7 +116,7 @@ fn help_of_end(body: &Body, edge: &BackEdge) -> String {
     };
     let meant: Vec<_> = graph.layers().filter(takes).map(|it| it.id().to_string()).collect();
     match &meant[..] {
-        [] => "point `to-layer` at the Parameter that has the value in the next iteration".to_owned(),
+        [] => "set `to-layer` to the Parameter that gets the value in the next iteration".to_owned(),
         meant => format!("write to-layer=\"{}\"", meant.join("\" or \"")),
     }
 }

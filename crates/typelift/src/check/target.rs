@@ -1,4 +1,4 @@
-//! Finds the parts of a model that an OpenVINO release does not read.
+//! Checks for features of a model that an OpenVINO release does not support.
 
 use typelift_promote::ElementType;
 
@@ -9,8 +9,8 @@ use crate::model::graph::{Graph, IrVersion, Layer, Model, Place, Start};
 use crate::ops::{self, Feature, Operation, Release, Requirement, Requirements};
 use crate::text::xml;
 
-/// Returns an error for each part of a model that an OpenVINO release does not read, in the order of the file, bodies
-/// included. Parts are the version of the format, operations, attribute values, element types, the text of ports, and
+/// Returns an error for each feature of a model that an OpenVINO release does not support, in the order of the file,
+/// bodies included. It considers the IR version, operations, attribute values, element types, the text of ports, and
 /// the start of the file.
 #[must_use]
 pub(crate) fn check_target(model: &Model, target: Release) -> Vec<Diagnostic> {
@@ -21,7 +21,7 @@ pub(crate) fn check_target(model: &Model, target: Release) -> Vec<Diagnostic> {
     found
 }
 
-/// Returns the parts of a model that a release does not read, for a model that will be written anew.
+/// Returns the findings about features that a release does not support, for a model that will be written anew.
 pub(crate) fn unread(model: &Model, target: Release) -> Vec<Diagnostic> {
     let mut found: Vec<_> = long_name(model, target).into_iter().collect();
     let format = Release::of_format(model.version());
@@ -37,7 +37,7 @@ pub(crate) fn unread(model: &Model, target: Release) -> Vec<Diagnostic> {
         let requirements = Requirements::new(graph);
         for layer in graph.layers() {
             let newer = requirements.of(layer).filter(|requirement| requirement.release > target);
-            // An operation that is not read has no attributes and outputs that could be.
+            // If the operation is not supported, its attributes and outputs are not reported.
             let first = newer.min_by_key(|requirement| !matches!(requirement.feature, Feature::Operation { .. }));
             found.extend(first.map(|requirement| of_layer(model, layer, &place, requirement, target)));
         }
@@ -56,7 +56,7 @@ pub(crate) fn forgive_removed(model: &Model, target: Release, found: &mut Vec<Di
     });
 }
 
-/// Returns the tag of the root, where a release recognizes IR by the first bytes of a file.
+/// Returns the tag of the root, if the release must find it within the first bytes of a file and does not.
 fn root_tag(model: &Model, target: Release) -> Option<Span> {
     let root = model.graph.span.filter(|_| target < Release::WITH_ANY_OPENING)?;
     Some(xml::locate(model.source(), root, "net", ""))
@@ -69,7 +69,7 @@ fn unrecognized(what: &str, tag: Span, target: Release) -> Diagnostic {
 
 const LONG_TAG: &str = "a `<net>` tag of this length";
 
-/// Returns the root tag if it is longer than those bytes.
+/// Returns the root tag if it is longer than the first bytes that older releases read.
 fn long_tag(model: &Model, target: Release) -> Option<Span> {
     root_tag(model, target).filter(|tag| (tag.end - tag.start) as usize > xml::OPENING - xml::DECLARATION.len())
 }
@@ -79,13 +79,13 @@ fn long_name(model: &Model, target: Release) -> Option<Diagnostic> {
     Some(unrecognized(LONG_TAG, tag, target).help("give the model a shorter name"))
 }
 
-/// Returns a text that starts with something else, or has its end there.
+/// Returns the problem if other text is before the root tag, or if the file is too short.
 fn odd_opening(model: &Model, target: Release) -> Option<(&'static str, Span)> {
     let tag = root_tag(model, target)?;
     if tag.end as usize > xml::OPENING {
-        Some(("a `<net>` tag as far from the start as this", tag))
+        Some(("a `<net>` tag this far from the start of the file", tag))
     } else {
-        (model.graph.span?.end as usize <= xml::OPENING).then_some(("a model as short as this", tag))
+        (model.graph.span?.end as usize <= xml::OPENING).then_some(("a model of so few bytes", tag))
     }
 }
 
@@ -94,7 +94,7 @@ fn opening(model: &Model, target: Release) -> Option<Diagnostic> {
     Some(unrecognized(what, tag, target).help(Fix::untried(FixAction::Retarget)))
 }
 
-/// A part of a model other than its layers that needs a release.
+/// Feature of a model, apart from its layers, that needs a release.
 pub(super) struct Beside {
     pub(super) release: Release,
     pub(super) what: String,
@@ -102,8 +102,8 @@ pub(super) struct Beside {
     pub(super) layer: Option<LayerRef>,
 }
 
-/// Returns the part of a model that a release does not read although it reads all layers; of several, the part that
-/// needs the newest release.
+/// Returns a feature, apart from the layers, that a release does not support. If there are several, returns the one
+/// that needs the newest release.
 pub(super) fn beside_layers(model: &Model, release: Release) -> Option<Beside> {
     let opening = || {
         let long = long_tag(model, release).map(|tag| (LONG_TAG, tag));
@@ -129,13 +129,13 @@ pub(super) fn beside_layers(model: &Model, release: Release) -> Option<Beside> {
             let (what, needed) = port(model, layer, release)?;
             Some(of_layer(&place, layer, what.to_owned(), needed))
         });
-        // The first of the newest.
+        // If several need the newest release, the first is returned.
         found.reduce(|first, next| if next.release > first.release { next } else { first })
     };
     opening().or_else(names).or_else(ports)
 }
 
-/// Ports that a release does not read as they are written.
+/// Returns errors for the text of ports that a release cannot read.
 fn ports(model: &Model, target: Release) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     for (place, graph) in model.walk().filter(|_| target < Release::WITH_OPEN_TYPES) {
@@ -151,7 +151,8 @@ fn ports(model: &Model, target: Release) -> Vec<Diagnostic> {
     found
 }
 
-/// Output ports that leave the type of a tensor open, ports with dims of -1 in version 10; and the release that reads them.
+/// Returns the problem of a layer's ports and the release that reads them. The problem is an output port without an
+/// element type, or a dimension of -1 in version 10.
 fn port(model: &Model, layer: &Layer, target: Release) -> Option<(&'static str, Release)> {
     let is_open = |ty| ty == ElementType::Dynamic;
     let mut outputs = layer.outputs().iter();
@@ -164,10 +165,10 @@ fn port(model: &Model, layer: &Layer, target: Release) -> Option<(&'static str, 
     let inputs = layer.inputs().iter().map(|port| port.content);
     let mut ports = inputs.chain(layer.outputs().iter().map(|port| port.content));
     let open = ports.any(|port| xml::declared_dims(model.source(), port).iter().any(|&dim| dim < 0));
-    open.then_some(("a dim of -1 in a port", Release::WITH_OPEN_SHAPES))
+    open.then_some(("a dimension of -1 in a port", Release::WITH_OPEN_SHAPES))
 }
 
-/// Layers that have the name of an earlier one. Results do not count.
+/// Returns layers with the name of an earlier one, except Results.
 pub(crate) fn repeated_names(graph: &Graph) -> Vec<&Layer> {
     let mut names = HashSet::default();
     let named = graph.layers().filter(|layer| layer.start() != Some(Start::Result));
@@ -177,9 +178,9 @@ pub(crate) fn repeated_names(graph: &Graph) -> Vec<&Layer> {
 fn repeated(model: &Model, layer: &Layer, place: &Place, target: Release) -> Diagnostic {
     let span = xml::locate(model.source(), layer.span().unwrap_or_default(), "layer", "name");
     let what = format!("a second layer with the name `{}`", layer.name());
-    let found = refusal(&what, Release::WITH_REPEATED_NAMES, target).at(span, "an earlier layer has it");
+    let found = refusal(&what, Release::WITH_REPEATED_NAMES, target).at(span, "an earlier layer has the same name");
     let layer = LayerRef::of(place, layer);
-    Diagnostic { layer: Some(layer), ..found }.help("give it a name of its own")
+    Diagnostic { layer: Some(layer), ..found }.help("give it a unique name")
 }
 
 fn of_layer(model: &Model, layer: &Layer, place: &Place, requirement: Requirement, target: Release) -> Diagnostic {
@@ -205,7 +206,7 @@ fn of_layer(model: &Model, layer: &Layer, place: &Place, requirement: Requiremen
     diagnostic
 }
 
-/// Returns the operation set that has the operation for the target, in the same or an earlier revision.
+/// Returns the operation set that has the operation in the target release, in the same or an earlier revision.
 fn older(layer: &Layer, target: Release) -> Option<String> {
     let own = layer.operation()?;
     let rows = ops::revisions(layer.ty()).iter();

@@ -1,4 +1,5 @@
-//! Conversion of a whole model: aligned types, explicit promotions, and the requested types of inputs and outputs.
+//! Conversion of a whole model: makes element types agree, replaces promotions by Converts, and changes the types of
+//! inputs, outputs and constants.
 
 pub mod retarget;
 pub mod strip;
@@ -39,18 +40,19 @@ use crate::promotion::passes::{
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Conversion {
-    /// The rule that aligns inputs that must agree in type; `None` reports them as errors.
+    /// The rule that chooses one type for inputs that must agree; `None` reports such inputs as errors.
     pub align: Option<Align>,
-    /// The treatment of promotions, and of Converts that are not needed.
+    /// The Converts to remove.
     pub unneeded: Unneeded,
-    /// Inputs that get another element type, together with the computation after them; also constants whose values are
-    /// converted: [`Model::convert_constant`].
+    /// Inputs that get another element type, so that the layers after them also change; also constants whose values
+    /// are converted ([`Model::convert_constant`]).
     pub set_types: Vec<(String, ElementType)>,
-    /// Inputs that get another shape, together with the shapes after them.
+    /// Inputs that get another shape, so that the shapes after them also change.
     pub set_shapes: Vec<(String, Shape)>,
-    /// Inputs that get another element type with the computation unchanged: [`Model::convert_input`].
+    /// Inputs that get another element type and a Convert, so that the layers after them do not change
+    /// ([`Model::convert_input`]).
     pub input_types: Vec<(String, ElementType)>,
-    /// Outputs that get another element type with the computation unchanged: [`Model::convert_output`].
+    /// Outputs that get another element type by a Convert, so that no other layer changes ([`Model::convert_output`]).
     pub output_types: Vec<(String, ElementType)>,
     /// The mapping of element types in the whole model: [`Retyping`].
     pub types: TypeMap,
@@ -63,16 +65,16 @@ pub struct Conversion {
     pub keep_io: bool,
     /// The storage of constants; `None` leaves it unchanged.
     pub storage: Option<Storage>,
-    /// The quantization of weights; `None` leaves them unchanged.
+    /// The method of quantizing weights; `None` leaves them unchanged.
     pub quantize: Option<Request>,
-    /// The limit on the relative error of a constant's values; `None` for no limit.
+    /// The maximum relative error of a constant's values; `None` for no limit.
     pub max_error: Option<f64>,
     /// The release that must be able to read the model: [`Model::retarget`].
     pub target: Option<Release>,
-    /// The values that replace those of constants; `None` keeps them.
+    /// The values that replace those of all constants; `None` keeps them.
     pub strip: Option<strip::Values>,
-    /// True if every new Convert is reported with its name, source and reason, which takes time and memory. A Convert
-    /// after a constant that can lose values always is. Without details, others have only their id and types.
+    /// True if each new Convert is reported with name, source and reason, which needs time and memory. Otherwise only
+    /// its id and types are reported, except after a constant that loses values.
     pub with_details: bool,
 }
 
@@ -80,14 +82,14 @@ pub struct Conversion {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Unneeded {
-    /// No Convert is removed, and a ConvertPromoteTypes becomes two Converts, as in OpenVINO's own pass.
+    /// None are removed, and each ConvertPromoteTypes becomes two Converts, as in OpenVINO's own pass.
     Kept,
-    /// Converts to the type that a tensor already has. A conversion that only changes
-    /// [precision](Conversion::changes_precision) is more careful. It keeps promotions unless inputs of one layer would
-    /// get two types, and it removes Converts only where types changed.
+    /// Converts to the type that a tensor already has. If only the [precision](Conversion::changes_precision) of the
+    /// model changes, fewer are removed. Promotions are then kept unless a layer would get inputs of two types, and
+    /// Converts are removed only where types changed.
     #[default]
     Noops,
-    /// Every Convert whose values another tensor provably holds.
+    /// All Converts whose result another tensor provably contains.
     Redundant,
 }
 
@@ -95,28 +97,28 @@ pub enum Unneeded {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Converted {
-    /// Each change, in order. A Convert that one step inserts and a later one removes is listed twice.
+    /// All changes, in order. A Convert that is inserted and later removed is listed twice.
     pub changes: Vec<Change>,
     /// Warnings and notes of the reader and of the conversion.
     pub found: Vec<Diagnostic>,
     /// The number of replaced ConvertPromoteTypes, including those in bodies.
     pub promotions_replaced: usize,
-    /// The number of ConvertPromoteTypes that were kept, because their type is unknown before run time.
+    /// The number of ConvertPromoteTypes that were kept, because their result type is unknown before run time.
     pub promotions_left: usize,
     /// The inputs and outputs whose shape differs from the file, if shapes were set.
     pub reshaped: Vec<Reshaped>,
-    /// True if the declarations in the file are outdated, so that the model is written with
+    /// True if declared types and shapes in the file are outdated, so that the model should be written with
     /// [`refresh_ports`](crate::text::xml::WriteOptions::refresh_ports).
     pub refresh_ports: bool,
-    /// The changes for the release, if one was given.
+    /// The changes for the target release, if there is one.
     pub retargeted: Option<Retargeted>,
-    /// The effect on constants, if their storage or the types of the model change.
+    /// The effect on constants, if their storage or their types change.
     pub stored: Option<Plan>,
     /// The effect on weights, if they are quantized.
     pub quantized: Option<QuantizationPlan>,
-    /// The number of constants that got other values, if that was asked for.
+    /// The number of constants whose values were replaced, if [`strip`](Self::strip) was set.
     pub stripped: Option<strip::Stripped>,
-    /// The risks of the new types in layers that are not kept.
+    /// Risks of the new types, for layers that do not keep their types.
     pub risks: Vec<Risk>,
     /// The kept layers that got a precision mark.
     pub marked: Vec<LayerRef>,
@@ -126,7 +128,7 @@ pub struct Converted {
 #[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum ConvertError {
-    /// The model has errors, or the request is impossible. Contains all findings, including warnings and notes.
+    /// The model has errors, or the request is impossible. Contains all findings, also warnings and notes.
     #[error("{}", .0.iter().filter(|it| it.is_error()).map(ToString::to_string).collect::<Vec<_>>().join("; "))]
     Refused(Vec<Diagnostic>),
     /// A named input or output cannot be changed.
@@ -138,21 +140,21 @@ pub enum ConvertError {
     /// The model has errors with its new types.
     #[error("with these types, {}", .0.iter().map(|error| error.message.as_str()).collect::<Vec<_>>().join("; "))]
     IllTyped(Vec<Diagnostic>),
-    /// The edits are impossible: the weights are missing, or the version has no precision marks.
+    /// The edits are impossible, because the weights are missing or the IR version has no precision marks.
     #[error(transparent)]
     Edit(#[from] EditError),
-    /// A pass failed, which is a bug in this crate.
+    /// A pass failed, which is a bug in Typelift.
     #[error("pass {pass} left a damaged graph: {error}")]
     Pass {
         /// The name of the pass.
         pass: &'static str,
-        /// Returns the error message.
+        /// The error of the pass.
         error: PassError,
     },
 }
 
 impl Default for Conversion {
-    /// Aligns by the types that the file declares, and removes Converts without effect.
+    /// Returns a conversion that uses the declared types of the file, and removes Converts without effect.
     fn default() -> Self {
         Self {
             align: Some(Align::default()),
@@ -176,10 +178,10 @@ impl Default for Conversion {
 }
 
 impl Conversion {
-    /// Converts a model; `found` holds the findings of the reader.
+    /// Converts a model. `found` are the findings of the reader.
     ///
     /// # Errors
-    /// [`ConvertError`]: the model may be changed in part then, and is of no use.
+    /// [`ConvertError`]: the model may be partly changed then, and must not be used.
     pub fn run(&self, model: &mut Model, mut found: Vec<Diagnostic>) -> Result<Converted, ConvertError> {
         let (interface, version) = (model.interface_types(), model.version());
         let promotions_before = promotions(model.graph());
@@ -243,7 +245,8 @@ impl Conversion {
         })
     }
 
-    /// Changes the types and shapes of inputs and constants, infers all types, and aligns inputs. Returns the changes.
+    /// Changes the types and shapes of inputs and constants, infers all types, and makes types agree. Returns the
+    /// changes.
     fn infer(&self, model: &mut Model, found: &mut Vec<Diagnostic>) -> Result<Vec<Change>, ConvertError> {
         let (changed, mut changes) = self.change_inputs(model)?;
         let (mut inferred, aligned) = match self.align {
@@ -253,7 +256,7 @@ impl Conversion {
             None => (crate::infer(model), Vec::new()),
         };
         if found.iter().any(Diagnostic::is_error) {
-            // The reader reported the inputs that it could not connect.
+            // The reader already reported inputs that it could not connect.
             inferred.retain(|diagnostic| diagnostic.code != Code::WrongInputCount);
         }
         if let Some(target) = self.target {
@@ -283,20 +286,20 @@ impl Conversion {
         Ok((changed, changes))
     }
 
-    /// True if inputs or outputs change.
+    /// True if inputs or outputs are to be changed.
     #[must_use]
     pub fn changes_interface(&self) -> bool {
         let retyped = [&self.set_types, &self.input_types, &self.output_types];
         !self.set_shapes.is_empty() || retyped.iter().any(|types| !types.is_empty())
     }
 
-    /// True if the types of the whole model, the storage of its constants or its marks change.
+    /// True if the types of the whole model, the storage of constants or precision marks are to be changed.
     #[must_use]
     pub fn changes_precision(&self) -> bool {
         self.storage.is_some() || self.quantize.is_some() || !self.types.is_empty() || self.mark_keeps
     }
 
-    /// True if each ConvertPromoteTypes is replaced by Converts.
+    /// True if each ConvertPromoteTypes is to be replaced by Converts.
     #[must_use]
     pub fn lowers_promotions(&self) -> bool {
         self.unneeded != Unneeded::Noops || !self.changes_precision()
@@ -306,8 +309,8 @@ impl Conversion {
     fn lower(&self, model: &mut Model, promotions_before: usize) -> Result<Vec<Change>, ConvertError> {
         let (lower, tidy) = self.passes();
         let mut changes = self.pass(model, lower)?;
-        // OpenVINO's reader makes names unique, and its pass keeps them so. It does not change models without a
-        // ConvertPromoteTypes.
+        // OpenVINO's reader makes tensor names unique, and so does this step. Models without a ConvertPromoteTypes are
+        // left as they are.
         if self.unneeded != Unneeded::Kept || promotions(model.graph()) < promotions_before {
             changes.extend(self.pass(model, tidy)?);
         }
@@ -336,7 +339,7 @@ impl Conversion {
         precision::mark(model, kept, self.target.map_or(Spelling::Both, Spelling::of))
     }
 
-    /// Changes the element types of a typed model, and removes Converts that lost their effect. `stored` receives the
+    /// Changes the element types of an inferred model, and removes Converts without effect. `stored` receives the
     /// effect on constants.
     fn retype(
         &self,
@@ -352,7 +355,7 @@ impl Conversion {
         }
         let promotions = plan.promotions(model);
         let mut changes = Vec::new();
-        // As in OpenVINO's pass, the consumers of such a promotion get its result type if all agree.
+        // As in OpenVINO's pass, layers after a kept promotion get its result type if all can.
         let following = || {
             let mut trial = model.clone();
             let plan = retyping.plan_with(&trial, false);
@@ -382,7 +385,7 @@ impl Conversion {
         Ok(changes)
     }
 
-    /// Stores constants by the plan.
+    /// Changes the storage of constants according to the plan.
     fn store(
         &self,
         plan: Plan,
@@ -392,9 +395,7 @@ impl Conversion {
     ) -> Result<Plan, ConvertError> {
         let compresses = matches!(self.storage, Some(Storage::Compress { .. }));
         if let Some(target) = self.target.filter(|&target| compresses && Release::of_format(IrVersion::V11) > target) {
-            let message = format!(
-                "OpenVINO {target} reads version 10 of the format, which has no marks for compressed constants"
-            );
+            let message = format!("OpenVINO {target} reads IR version 10, which has no marks for compressed constants");
             let error = Diagnostic::new(Code::NewerThanTarget, message).help("compress for OpenVINO 2022.1 or later");
             return Err(refusal(found, vec![error]));
         }
@@ -433,13 +434,13 @@ impl Conversion {
         Ok(plan)
     }
 
-    /// Refuses a plan in which the error of values exceeds the limit.
+    /// Adds an error for each constant of the plan whose error exceeds the limit.
     fn refuse_beyond(&self, plan: &Plan, model: &Model, found: &mut Vec<Diagnostic>) -> Result<(), ConvertError> {
         let beyond = self.max_error.map(|limit| plan.beyond(model, limit)).unwrap_or_default();
         if beyond.is_empty() { Ok(()) } else { Err(refusal(found, beyond)) }
     }
 
-    /// Removes Converts that were added for a release.
+    /// Removes unnecessary Converts among those that were added for a release.
     fn tidy_after(&self, model: &mut Model, done: &Retargeted) -> Result<Vec<Change>, ConvertError> {
         if self.unneeded == Unneeded::Kept || done.applied.is_empty() {
             return Ok(Vec::new());
@@ -453,7 +454,7 @@ impl Conversion {
         done.map_err(|error| ConvertError::Pass { pass: name, error })
     }
 
-    /// Returns the passes that replace ConvertPromoteTypes and tidy up.
+    /// Returns the passes that replace ConvertPromoteTypes and remove Converts.
     fn passes(&self) -> (Pass, Pass) {
         match self.unneeded {
             Unneeded::Kept => (LOWER_PROMOTE_TYPES, UNIQUE_TENSOR_NAMES),
@@ -463,13 +464,13 @@ impl Conversion {
     }
 }
 
-/// Ends a conversion with all findings, these errors last.
+/// Returns the error that ends a conversion, with all findings, `errors` last.
 fn refusal(found: &mut Vec<Diagnostic>, mut errors: Vec<Diagnostic>) -> ConvertError {
     found.append(&mut errors);
     ConvertError::Refused(std::mem::take(found))
 }
 
-/// Ends a conversion if there are errors.
+/// Returns an error if there are findings that are errors.
 fn refuse_errors(found: &mut Vec<Diagnostic>) -> Result<(), ConvertError> {
     match found.iter().any(Diagnostic::is_error) {
         true => Err(refusal(found, Vec::new())),
@@ -477,19 +478,19 @@ fn refuse_errors(found: &mut Vec<Diagnostic>) -> Result<(), ConvertError> {
     }
 }
 
-/// True for a change of the type of the model's own input or output.
+/// True if a change concerns the type of an input or output of the model.
 fn is_retyped(change: &Change) -> bool {
     change.action == Action::Retyped && change.layer.place.is_model()
 }
 
-/// Adds the inputs and outputs with another type to the changes, if they are not listed yet.
+/// Adds inputs and outputs whose type changed, if they are not listed yet.
 fn note_retyped(mut retyped: Vec<Change>, changes: &mut Vec<Change>) {
     let known: HashSet<_> = changes.iter().filter(|it| is_retyped(it)).map(|it| it.layer.id).collect();
     retyped.retain(|it| !known.contains(&it.layer.id));
     changes.append(&mut retyped);
 }
 
-/// Adds the consequences for indices to the reasons of inputs that get a narrower type.
+/// Adds to each input with a narrower type the answer whether its indices fit.
 fn note_narrowings(model: &Model, changes: &mut [Change]) {
     for change in changes.iter_mut().filter(|change| is_retyped(change)) {
         if let Some(narrowing) = model.narrowing(change.layer.id, [change.from, change.to]) {
@@ -498,8 +499,7 @@ fn note_narrowings(model: &Model, changes: &mut [Change]) {
     }
 }
 
-/// Returns the number of ConvertPromoteTypes in a graph and its bodies. Unknown operations of that name are not
-/// counted.
+/// Returns the number of ConvertPromoteTypes in a graph and its bodies, without unknown operations of this name.
 fn promotions(graph: &Graph) -> usize {
     let (mut count, mut graphs) = (0, vec![graph]);
     while let Some(graph) = graphs.pop() {

@@ -1,4 +1,4 @@
-//! Models without the values of their constants, to be sent to others.
+//! Removal of constants' values, so that a model can be shared without its weights.
 //!
 //! The weights of the result hold the values that shapes depend on, and one run of bytes that all other constants share: zeros
 //! for integers, then zeros or random numbers.
@@ -13,12 +13,12 @@ use crate::model::weights::Weights;
 use crate::ops::{self, LayerKind};
 use crate::precision::shape_paths;
 
-/// The values that constants get.
+/// Values that replace those of constants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Values {
-    /// Adds a constant of zeros.
+    /// Zeros.
     Zero,
-    /// Random numbers, small and finite in every type. Integers that are indices get zeros.
+    /// Small finite random numbers; zeros for integers that are used as indices.
     Random,
 }
 
@@ -26,16 +26,16 @@ pub enum Values {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stripped {
-    /// The number of constants with other values.
+    /// The number of constants whose values were replaced.
     pub replaced: usize,
     /// The number of constants that kept their values, because shapes, axes or attributes are computed from them.
     pub kept: usize,
 }
 
-/// Constants begin at multiples of this.
+/// Alignment of constants in bytes.
 const ALIGNMENT: usize = 64;
 
-/// The new bytes of a constant.
+/// Decision about a constant's values.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Fate {
     Kept,
@@ -43,7 +43,8 @@ enum Fate {
     Run,
 }
 
-/// Replaces the values of constants that no shape depends on. The model still infers, and OpenVINO loads it.
+/// Replaces the values of all constants on which no shape depends. Types and shapes of the model stay the same, and
+/// OpenVINO can load it.
 ///
 /// # Errors
 /// [`EditError::NoWeights`] if the bytes of constants are not there. [`EditError::Other`] if the new weights need more memory
@@ -119,8 +120,8 @@ fn kept_values(
     Ok((bytes, known))
 }
 
-/// Decides on a constant that no shape depends on. Floating-point numbers and quantized weights are replaced. Other integers
-/// are replaced by zeros if they are only values or indices of data, and kept if they can be axes, sizes or the like.
+/// Decides about a constant on which no shape depends. Floating-point numbers and quantized weights are replaced.
+/// Other integers become zeros if they are only data or indices. They are kept if they can be axes or sizes.
 fn fate(graph: &Graph, constant: &Layer) -> Fate {
     let ty = constant.outputs().first().map_or(ElementType::Dynamic, |port| port.element_type());
     match ty.kind() {
@@ -138,13 +139,13 @@ fn fate(graph: &Graph, constant: &Layer) -> Fate {
     }
 }
 
-/// The uses of the values of a constant.
+/// Uses of a constant's values, found by following them through the graph.
 struct Uses<'g> {
     graph: &'g Graph,
     seen: HashSet<LayerId>,
-    /// True if all are harmless.
+    /// True if all uses treat the values as data or indices, so that zeros are valid.
     is_data: bool,
-    /// True if one of them makes floating-point numbers.
+    /// True if a use converts the values to floating-point numbers, as for quantized weights.
     is_weight: bool,
 }
 
@@ -177,7 +178,7 @@ impl Uses<'_> {
     }
 }
 
-/// Returns random bytes that are small, finite numbers in every floating-point type, wherever a value begins.
+/// Returns random bytes that are small, finite numbers in every floating-point type.
 fn small_numbers(length: usize) -> impl Iterator<Item = u8> {
     let mut state = 0x9E37_79B9_7F4A_7C15_u64;
     (0..length).map(move |at| {
@@ -185,7 +186,8 @@ fn small_numbers(length: usize) -> impl Iterator<Item = u8> {
         state ^= state >> 7;
         state ^= state << 17;
         let random = (state >> 32) as u8;
-        // The last byte of a value has its sign and exponent: f16 from 0.5 to 2, f32 from 2^-15 to 2^-7.
+        // This byte has the sign and exponent of a number. The values are from 0.5 to 2 in f16, and from 2^-15 to 2^-7
+        // in f32.
         if at % 2 == 1 { random & 0x83 | 0x38 } else { random & 0xBF }
     })
 }

@@ -4,9 +4,9 @@ use crate::edit::Edit;
 use crate::findings::Diagnostic;
 use crate::model::graph::{EditError, Model};
 
-/// A batch of edits that owns its model. It does what [`Model::edit`] does in one call, for a caller that cannot make
-/// all edits in one closure, such as another language. Dropping it discards the edits. A caller that wants to continue
-/// with the former model keeps a clone, which shares names, text and weights.
+/// Batch of edits that stays open between calls and owns its model. [`Model::edit`] makes all edits in one closure; a
+/// batch is for callers that cannot, such as another language. Dropping it discards the edits and the model. To keep
+/// the former model, clone it first; a clone shares names, text and weights.
 ///
 /// ```
 /// # use typelift::Batch;
@@ -30,8 +30,8 @@ impl Batch {
         Self { model }
     }
 
-    /// Returns the model in its current state. A clone contains the open batch as well: only [`finish`](Self::finish)
-    /// ends it.
+    /// Returns the model in its current state. A clone contains the open batch too; only [`finish`](Self::finish) ends
+    /// it.
     #[must_use]
     pub fn model(&self) -> &Model {
         &self.model
@@ -56,7 +56,7 @@ impl Batch {
     /// assert_eq!(batch.model().graph().output(y).unwrap().to_string(), "f32[8,4]");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    #[must_use = "what is wrong with the model is in it"]
+    #[must_use = "the result contains the errors of the model"]
     pub fn infer(&mut self) -> Vec<Diagnostic> {
         crate::infer(&mut self.model)
     }

@@ -17,7 +17,7 @@ use crate::ops::values::conversion::Audit;
 pub struct Change {
     /// The action.
     pub action: Action,
-    /// The Convert, the layer that is used in its place, or the Parameter or Result that was retyped.
+    /// The changed layer: the Convert, the layer used instead of one, or the Parameter or Result with the new type.
     pub layer: LayerRef,
     /// The element type before the conversion.
     pub from: ElementType,
@@ -25,11 +25,11 @@ pub struct Change {
     pub to: ElementType,
     /// The reason.
     pub reason: String,
-    /// The producer of the tensor that an inserted Convert converts.
+    /// For an inserted Convert: the producer of its input.
     pub source: Option<LayerRef>,
-    /// The position in the file of the layer, or of its source if it is new.
+    /// Position in the file: of the layer or, if it is new, of its producer.
     span: Option<Span>,
-    /// The constant before a Convert that can lose something. It is rare, and therefore boxed.
+    /// For a Convert that loses values of a constant: the constant. Boxed, because it is rare.
     constant: Option<Box<Constant>>,
 }
 
@@ -42,7 +42,7 @@ struct Constant {
 }
 
 impl Constant {
-    /// Counts the losses of a layer's values, if it is a constant that can lose some.
+    /// Counts the values that a constant would lose by a conversion to `to`; `None` for other layers.
     fn converted(layer: &Layer, place: &Place, to: ElementType, weights: &Weights) -> Option<Box<Self>> {
         let audit = ops::is_constant(layer).then(|| Audit::of(layer, weights, to)).flatten()?;
         Some(Box::new(Self { layer: LayerRef::of(place, layer), span: layer.span.unwrap_or_default(), audit }))
@@ -57,48 +57,48 @@ impl Constant {
 }
 
 impl Change {
-    /// Returns the possible loss of the conversion, by the two types alone; `None` if one of them has no numbers.
+    /// Returns the loss that the two types permit, whatever the values; `None` if one of them is not numeric.
     #[must_use]
     pub fn can_lose(&self) -> Option<Fidelity> {
         fidelity(self.from, self.to)
     }
 
-    /// Returns the loss of the values, if a Convert that can lose something was inserted after a readable constant.
+    /// Returns the loss of actual values, if the Convert follows a constant that can be read.
     #[must_use]
     pub fn audit(&self) -> Option<&Audit> {
         self.constant.as_deref().map(|constant| &constant.audit)
     }
 
-    /// Records the producer of a new Convert's input.
+    /// Sets the producer of a new Convert's input.
     pub(crate) fn come_from(&mut self, producer: Option<&Layer>) {
         let Some(layer) = producer else { return };
         self.span = layer.span;
         self.source = Some(LayerRef::of(&self.layer.place, layer));
     }
 
-    /// Returns the bytes of the file for the layer, or for its source if it is new.
+    /// Returns the position in the file: of the layer or, if it is new, of its producer.
     #[must_use]
     pub fn span(&self) -> Option<Span> {
         self.span
     }
 
-    /// Returns a warning if values of a constant are lost. Rounding to the precision of the type does not count.
+    /// Returns a warning if values of a constant are lost. Rounding to the precision of the type is no loss.
     #[must_use]
     pub fn warning(&self, model: &Model) -> Option<Diagnostic> {
         let Constant { layer, span, audit } = self.constant.as_deref().filter(|it| it.audit.lost() > 0)?;
         let Self { from, to, .. } = self;
-        let message = format!("values of `{}` are lost in the conversion from {from} to {to}", layer.name);
+        let message = format!("values of the constant `{}` are lost in the conversion from {from} to {to}", layer.name);
         let span = crate::text::xml::locate(&model.source, *span, "layer", "name");
         let warning = Diagnostic::new(Code::LossyConversion, message).at(span, audit.to_string());
         let warning = Diagnostic { layer: Some(layer.clone()), ..warning }.note(self.reason.clone());
         Some(warning.help(match self.action {
-            Action::Converted => "leave the constant as it is, where these values matter",
-            _ => "change the type of the other input instead, where these values matter",
+            Action::Converted => "if these values matter, do not change the constant",
+            _ => "if these values matter, change the type of the other input instead",
         }))
     }
 }
 
-/// Writes the possible losses as words, and the audit of a constant.
+/// Serializes the possible losses as words, and the loss of a constant's values.
 impl Serialize for Change {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let losses = |fidelity: Fidelity| fidelity.losses().map(Loss::name).collect::<Vec<_>>();
@@ -127,28 +127,28 @@ pub enum Action {
     Inserted,
     /// The layer was removed.
     Removed,
-    /// The existing layer holds the values that an input needs in another type, so the input uses it.
+    /// An existing layer already produces the tensor in the required type, so the input uses it.
     Used,
-    /// The attribute named the wrong element type and was corrected.
+    /// The attribute named the wrong element type, and was corrected.
     Corrected,
-    /// The input or output of the model or of a body has another type.
+    /// The input or output of the model or of a body got another type.
     Retyped,
     /// The constant is stored in another type.
     Converted,
 }
 
-/// Record of changes so far, and the graph that is being changed.
+/// List of changes, and the graph that is being changed.
 #[derive(Default)]
 pub(crate) struct Changes {
     pub(crate) list: Vec<Change>,
     /// The current graph.
     pub(crate) place: Place,
     pub(crate) weights: Weights,
-    /// True if a new Convert that loses nothing is reported only as its id.
+    /// True if a new Convert that loses nothing is recorded by its id only.
     pub(crate) without_details: bool,
-    /// True if values became known after a promotion was removed.
+    /// True if the removal of a promotion made values known.
     pub(crate) reveals: bool,
-    /// True if types must be inferred again: Parameters of bodies have other types, or the changes are unknown.
+    /// True if types must be inferred again, because Parameters of bodies changed or the changes are unknown.
     pub(crate) retypes: bool,
     /// The number of removed layers.
     pub(crate) removed: usize,
@@ -160,13 +160,13 @@ impl Changes {
         Self { weights: weights.clone(), ..Self::default() }
     }
 
-    /// Moves to the graph at `place`.
+    /// Makes the graph at `place` the current one.
     pub(crate) fn enter<'a>(&mut self, graph: &'a mut Edit<'_>, place: &Place) -> Result<Edit<'a>, EditError> {
         self.place = graph.named_place(place.steps()).unwrap_or_default();
         graph.at(place)
     }
 
-    /// Moves into a body of a layer.
+    /// Makes a body of a layer the current graph.
     pub(crate) fn step_into<'a>(
         &mut self,
         graph: &'a mut Edit<'_>,
@@ -181,13 +181,13 @@ impl Changes {
         graph.body(owner, at)
     }
 
-    /// Removes layers that no other layer uses.
+    /// Removes layers, and counts them.
     pub(crate) fn remove(&mut self, graph: &mut Edit<'_>, layers: &[LayerId]) -> Result<(), EditError> {
         self.removed += layers.len();
         graph.remove_all(layers)
     }
 
-    /// Records a new Convert, and counts the loss of a constant's values.
+    /// Records a new Convert, with the values that a constant loses by it.
     pub(crate) fn add_inserted(&mut self, graph: &Graph, convert: LayerId, reason: impl FnOnce() -> String) {
         let source = graph.producer(convert.input(0));
         let Some((layer, to)) = graph.layer(convert).zip(graph.output(convert.output(0))) else { return };
@@ -206,7 +206,7 @@ impl Changes {
         });
     }
 
-    /// Records a new Convert between layers whose types change.
+    /// Records a new Convert between a layer whose type changes and one whose type does not.
     pub(crate) fn add_border(&mut self, graph: &Graph, convert: LayerId, types: [ElementType; 2], reason: String) {
         let source = graph.producer(convert.input(0)).and_then(|source| graph.layer(source.layer));
         let Some(layer) = graph.layer(convert) else { return };

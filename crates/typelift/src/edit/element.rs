@@ -1,14 +1,14 @@
-//! Numbers that constants hold.
+//! Rust types for the values of constants.
 
 use half::{bf16, f16};
 use typelift_promote::ElementType;
 
-/// A number that a constant can store directly.
+/// Rust type whose values a constant can store.
 pub trait Element: Copy {
-    /// The element type of a constant of such numbers.
+    /// The element type of a constant with these values.
     const TYPE: ElementType;
 
-    /// Appends its bytes, as OpenVINO stores them.
+    /// Appends the bytes of the value in OpenVINO's format.
     fn write(self, bytes: &mut Vec<u8>);
 }
 
@@ -36,7 +36,7 @@ impl Element for bool {
     }
 }
 
-/// A number in `f16`, a type that Rust lacks: [`from`](From) `f32` rounds to the nearest one.
+/// Value of type `f16`, which Rust lacks. [`from`](From) rounds an `f32` to the nearest value.
 ///
 /// ```
 /// # use typelift::{Element, F16};
@@ -46,7 +46,7 @@ impl Element for bool {
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct F16(f16);
 
-/// A number in `bf16`, a type that Rust lacks: [`from`](From) `f32` rounds to the nearest one.
+/// Value of type `bf16`, which Rust lacks. [`from`](From) rounds an `f32` to the nearest value.
 ///
 /// ```
 /// # use typelift::{Bf16, Element};
@@ -59,7 +59,7 @@ pub struct Bf16(bf16);
 macro_rules! halves {
     ($($half:ident($inner:ident) => $ty:ident),*) => {$(
         impl $half {
-            /// Creates the number with these bits.
+            /// Creates the value with these bits.
             #[must_use]
             pub fn from_bits(bits: u16) -> Self {
                 Self($inner::from_bits(bits))

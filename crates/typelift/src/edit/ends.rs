@@ -7,8 +7,8 @@ use crate::model::graph::{EditError, Layer, LayerId, NewLayer, Output, split_nam
 use crate::ops::LayerKind;
 
 impl Edit<'_> {
-    /// Adds an output for a tensor and keeps the other outputs. The tensor gets this name in addition to its own;
-    /// without any name it gets that of its layer. Returns the Result, which is the existing one if there is one.
+    /// Makes a tensor an output of the model, in addition to the others. The tensor also gets this name; if it has no
+    /// name at all, it gets that of its layer. Returns the new Result, or the existing one of the tensor.
     ///
     /// # Errors
     /// [`EditError::NoLayer`], [`EditError::NoOutput`]; [`EditError::NameTaken`] if another tensor has the name;
@@ -36,7 +36,8 @@ impl Edit<'_> {
         })
     }
 
-    /// Returns the Result of a tensor, which gets this name, or that of its layer if it has none.
+    /// Returns the Result of a tensor, or creates one. The tensor gets this name; if it has no name at all, it gets
+    /// that of its layer.
     fn end_at(&mut self, tensor: Output, name: Option<&str>) -> Result<LayerId, EditError> {
         self.check_source(tensor)?;
         let mut names = self.checked_output(tensor)?.names();
@@ -58,7 +59,7 @@ impl Edit<'_> {
         Ok(result)
     }
 
-    /// Returns the first name of a tensor or, if it has none, that of its layer.
+    /// Returns the first name of a tensor, or the name of its layer if it has none.
     fn name_of(&self, tensor: Output) -> String {
         let own = self.output(tensor).and_then(|port| port.names().into_iter().next());
         let maker = self.layer(tensor.layer);
@@ -69,8 +70,8 @@ impl Edit<'_> {
         })
     }
 
-    /// Makes a tensor an output of the model. Removes everything computed from it, including other outputs, and
-    /// everything that is unused then. A tensor without a name gets that of its layer. Returns the Result.
+    /// Makes a tensor an output of the model. Removes all layers that depend on it, including other outputs, and all
+    /// layers that are unused then. A tensor without a name gets that of its layer. Returns the Result.
     ///
     /// # Errors
     /// [`EditError::NoLayer`], [`EditError::NoOutput`].
@@ -101,13 +102,13 @@ impl Edit<'_> {
         })
     }
 
-    /// Extracts the part of the model between tensors. Each of `from` becomes an input of its type and shape and keeps
-    /// its names; each of `to` becomes an output. The layers between them are kept, including further inputs that they
-    /// need. Without `to`, the outputs of the model that depend on `from` are kept. Without `from`, its inputs are kept
-    /// as far as they are needed. Variables that the part reads are still written.
+    /// Reduces the model to the layers between tensors. Each of `from` becomes an input of its type and shape and
+    /// keeps its names; each of `to` becomes an output. The layers between them are kept, including further inputs
+    /// that they need. Without `to`, the outputs of the model that depend on `from` are kept. Without `from`, its
+    /// inputs are kept as far as they are needed. Layers that write the variables that these layers read are kept too.
     ///
     /// # Errors
-    /// [`EditError::NoLayer`], [`EditError::NoOutput`]; [`EditError::Other`] if nothing in the part uses one of `from`.
+    /// [`EditError::NoLayer`], [`EditError::NoOutput`]; [`EditError::Other`] if no kept layer uses one of `from`.
     ///
     /// # Examples
     /// ```
@@ -137,7 +138,7 @@ impl Edit<'_> {
             };
             let stay = edit.leading_to(ends);
             if let Some((_, name)) = given.iter().find(|(id, _)| !stay.contains(id)) {
-                return Err(EditError::Other(format!("nothing that stays is computed from `{name}`")));
+                return Err(EditError::Other(format!("no remaining layer depends on `{name}`")));
             }
             let dead: Vec<_> = edit.layers().map(Layer::id).filter(|id| !stay.contains(id)).collect();
             edit.remove_all(&dead)?;
@@ -148,8 +149,7 @@ impl Edit<'_> {
         })
     }
 
-    /// Makes a tensor an input of the model, if it is not one, and returns the Parameter with the name that it should
-    /// have.
+    /// Makes a tensor an input of the model, unless it is one. Returns the Parameter, and the name that it must get.
     fn enter_at(&mut self, tensor: Output) -> Result<(LayerId, String), EditError> {
         let name = self.name_of(tensor);
         if self.is(tensor.layer, LayerKind::Parameter) {
@@ -172,8 +172,8 @@ impl Edit<'_> {
         Ok((id, name))
     }
 
-    /// Returns these layers and everything that leads to them. For variables that are read there, this includes the
-    /// layers that write them.
+    /// Returns these layers and all their direct and indirect producers. For a variable that is read, this includes
+    /// the layers that write it.
     pub(super) fn leading_to(&self, mut pending: Vec<LayerId>) -> HashSet<LayerId> {
         let mut found = HashSet::default();
         let mut writers: Vec<_> = self.layers().filter(|layer| self.is(layer.id(), LayerKind::Assign)).collect();
@@ -192,7 +192,7 @@ impl Edit<'_> {
         found
     }
 
-    /// Returns these layers and everything computed from them.
+    /// Returns these layers and all layers that depend on them.
     fn following(&self, mut pending: Vec<LayerId>) -> Vec<LayerId> {
         let mut seen = HashSet::default();
         let mut found = Vec::new();

@@ -1,4 +1,4 @@
-//! Check whether a narrower integer type holds all indices that an input can have, by the sizes that it indexes.
+//! Check that a narrower integer type can hold an input that is used as index, by the sizes of the indexed tensors.
 
 use std::fmt;
 
@@ -10,31 +10,30 @@ use crate::model::graph::{Graph, Layer, LayerId, Model, Output};
 use crate::model::weights::Weights;
 use crate::ops::{self, Axis, LayerKind, UseOfValues};
 
-/// Possible values of an integer tensor, from its uses. `Display` is a clause.
+/// Answer: can a narrower integer type hold all values that the model may use? `Display` is a clause.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Narrowing {
-    /// The values are indices into these tensors, each a layer with a number of rows, and the type can represent all of
-    /// them.
+    /// Yes: the values are only indices into these tensors, given as layer and number of rows.
     Safe(Vec<String>),
-    /// A layer has more rows than the type has numbers.
+    /// No: a tensor, given in the same form, has more rows than the type has values.
     TooMany(String),
-    /// A layer that the operation refuses, with the reason.
+    /// Unknown, because of this use of the values.
     Unknown(String),
 }
 
 impl fmt::Display for Narrowing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Safe(uses) if uses.is_empty() => f.write_str("safe: nothing uses its values"),
-            Self::Safe(uses) => write!(f, "safe: only {} uses it", list(uses.clone(), "and")),
-            Self::TooMany(user) => write!(f, "not safe: {user}, which are more than the type has numbers for"),
-            Self::Unknown(user) => write!(f, "not known to hold every value: {user}"),
+            Self::Safe(uses) if uses.is_empty() => f.write_str("safe: no layer uses its values"),
+            Self::Safe(uses) => write!(f, "safe: it is only used by {}", list(uses.clone(), "and")),
+            Self::TooMany(user) => write!(f, "not safe: it is used by {user}, more than the type can index"),
+            Self::Unknown(user) => write!(f, "not known to be safe: {user}"),
         }
     }
 }
 
 impl Model {
-    /// Returns the effect of a narrower type on an integer input of the model; `None` if it is not a narrower integer.
+    /// Checks if an integer input of the model may get a narrower integer type; `None` for other inputs and types.
     pub(crate) fn narrowing(&self, input: LayerId, [from, to]: [ElementType; 2]) -> Option<Narrowing> {
         let is_input = self.graph().layer(input).is_some_and(|layer| ops::kind(layer) == LayerKind::Parameter);
         let narrows = from.is_integer() && to.kind() == Kind::Signed && to.bits() < from.bits();
@@ -42,7 +41,7 @@ impl Model {
     }
 }
 
-/// Follows the values of a tensor to their uses.
+/// Follows a tensor to all layers that use its values.
 fn uses(graph: &Graph, weights: &Weights, tensor: Output, to: ElementType) -> Narrowing {
     let mut safe = Vec::new();
     let (mut pending, mut seen) = (vec![tensor], HashSet::default());
@@ -57,7 +56,9 @@ fn uses(graph: &Graph, weights: &Weights, tensor: Output, to: ElementType) -> Na
                     Some(rows) => return Narrowing::TooMany(over(layer, rows)),
                     None => return Narrowing::Unknown(format!("{} has an unknown number of rows", described(layer))),
                 },
-                UseOfValues::Computed => return Narrowing::Unknown(format!("{} computes with it", described(layer))),
+                UseOfValues::Computed => {
+                    return Narrowing::Unknown(format!("{} calculates with the values", described(layer)));
+                }
             }
         }
     }
@@ -65,7 +66,7 @@ fn uses(graph: &Graph, weights: &Weights, tensor: Output, to: ElementType) -> Na
     Narrowing::Safe(safe)
 }
 
-/// Formats as ``Gather 3 `words` over 128 rows``.
+/// Formats the use of an index: ``Gather 3 `words` over 128 rows``.
 fn over(layer: &Layer, rows: i64) -> String {
     format!("{} over {rows} rows", described(layer))
 }
@@ -74,7 +75,7 @@ fn described(layer: &Layer) -> String {
     format!("{} {} `{}`", layer.ty(), layer.id(), layer.name())
 }
 
-/// Returns the largest possible length of an input along an axis.
+/// Returns the largest possible length of an axis of an input.
 fn rows(graph: &Graph, weights: &Weights, layer: &Layer, (of, axis): (usize, Axis)) -> Option<i64> {
     let producers = graph.producers(layer.id());
     let source = |port: usize| producers.get(port).copied().flatten();

@@ -1,4 +1,4 @@
-//! Edits that copy layers from another graph: that of another model, or of a body.
+//! Edits that copy layers from another graph: another model, or a body.
 
 use std::collections;
 use std::io;
@@ -12,10 +12,10 @@ use crate::model::weights::{Content, Weights};
 use crate::ops::{self, LayerKind};
 
 impl Edit<'_> {
-    /// Inlines another model: its layers with their bodies and metadata, and the bytes of its constants. Its inputs in
-    /// `feeds` are omitted, and their consumers use these tensors. Its other inputs and its outputs become those of
-    /// this model too. All names of its layers, tensors, outputs and variables get `prefix`; a layer whose name is
-    /// taken gets a number after it. Returns the new id of each layer.
+    /// Inserts all layers of another model, with their bodies, metadata and constants. Each input in `feeds` is
+    /// replaced by the given tensor. The other inputs and all outputs are added to those of this model. All names of
+    /// inserted layers, tensors, outputs and variables get `prefix`; a layer whose name exists already also gets a
+    /// number. Returns the new id of each layer.
     ///
     /// # Errors
     /// [`EditError::NamesCollide`] if this model already has one of the new names. [`EditError::Other`] if an input
@@ -45,7 +45,7 @@ impl Edit<'_> {
     ) -> Result<collections::HashMap<LayerId, LayerId>, EditError> {
         if self.version != other.version() {
             let (own, theirs) = (self.version, other.version());
-            return Err(EditError::Other(format!("this model is IR of version {own}, the other one of {theirs}")));
+            return Err(EditError::Other(format!("this model has IR version {own}, the other one {theirs}")));
         }
         let feeds: HashMap<_, _> = feeds.iter().copied().collect();
         feeds.iter().try_for_each(|(&input, &tensor)| self.check_fed(other, input, tensor))?;
@@ -62,8 +62,8 @@ impl Edit<'_> {
         })
     }
 
-    /// Replaces an If by the layers of one of its bodies, regardless of its condition: `at` counts its bodies, 0 is the
-    /// one for true. Consumers of the outputs use the body's tensors, under the outputs' names.
+    /// Replaces an If by the layers of one of its bodies, regardless of the condition. `at` is 0 for `then_body` and 1
+    /// for `else_body`. Consumers of the outputs use the body's tensors instead, which get the names of the outputs.
     ///
     /// # Errors
     /// [`EditError::NoLayer`] and [`EditError::NoBody`] for a wrong name. [`EditError::Joined`] if the layer is not an
@@ -107,7 +107,7 @@ impl Edit<'_> {
         let body = owner.bodies().get(at).ok_or(EditError::NoBody { layer, at })?;
         let refused = |reason: &str| EditError::Joined { layer, reason: reason.to_owned() };
         if owner.bodies().len() < 2 {
-            return Err(refused("it may run its body more than once; an If does not"));
+            return Err(refused("only an If can be replaced by a body; a loop may run its body several times"));
         }
         let (inside, ties) = (body.graph().clone(), body.port_map().to_vec());
         let (mut feeds, mut ends) = (HashMap::default(), Vec::new());
@@ -126,7 +126,7 @@ impl Edit<'_> {
             }
         }
         if inside.layers().any(|it| ops::kind(it) == LayerKind::Parameter && !feeds.contains_key(&it.id())) {
-            return Err(refused("nothing feeds a Parameter of its body"));
+            return Err(refused("a Parameter of its body is not connected"));
         }
         let left_out = feeds.keys().copied().chain(ends.iter().map(|(id, ..)| *id)).collect();
         self.attempt(|edit| {
@@ -146,7 +146,7 @@ impl Edit<'_> {
         })
     }
 
-    /// Makes all consumers of a tensor use another one, which gets its names.
+    /// Connects all consumers of a tensor to another one, which gets its names.
     fn stand_for(&mut self, old: Output, new: Output) -> Result<(), EditError> {
         let uses: Vec<_> = self.consumers(old).collect();
         let result = uses.iter().map(|input| input.layer).find(|&user| self.is(user, LayerKind::Result));
@@ -157,8 +157,8 @@ impl Edit<'_> {
         self.move_names(old, new)
     }
 
-    /// Adds the layers of another graph and the edges between them, except for `left_out` layers. A layer in `feeds` is
-    /// replaced by the tensor given there. Each layer is adapted first.
+    /// Copies the layers of another graph and the edges between them, except for the layers in `left_out`. A layer in
+    /// `feeds` is replaced by the given tensor. `adapt` may change each layer before it is added.
     fn take_over(
         &mut self,
         from: &Graph,
@@ -182,7 +182,7 @@ impl Edit<'_> {
         Ok(moved)
     }
 
-    /// Refuses a tensor for an input of another model that requires another type or shape.
+    /// Checks that an input of another model accepts the type and shape of a tensor.
     fn check_fed(&self, other: &Model, input: LayerId, tensor: Output) -> Result<(), EditError> {
         let refused = |reason: String| Err(EditError::Other(reason));
         let taken = other.graph().layer(input).filter(|layer| ops::kind(layer) == LayerKind::Parameter);
@@ -192,7 +192,7 @@ impl Edit<'_> {
         let given = self.graph.checked_output(tensor)?;
         if given.element_type() != taken.element_type() || !given.shape().is_compatible(taken.shape()) {
             return refused(format!(
-                "the input `{}` of the other model takes {taken}, and the tensor of layer {} is {given}",
+                "the input `{}` of the other model has type {taken}, but the tensor of layer {} has {given}",
                 layer.name(),
                 tensor.layer,
             ));
@@ -200,7 +200,7 @@ impl Edit<'_> {
         Ok(())
     }
 
-    /// Refuses names of inputs, outputs, tensors and variables that both graphs have.
+    /// Checks that no input, output, tensor or variable has the same name in both graphs.
     fn check_names(&self, other: &Graph, left_out: &HashSet<LayerId>, prefix: &str) -> Result<(), EditError> {
         let own = called(self.graph, &HashSet::default());
         let theirs = called(other, left_out).into_iter().map(|name| format!("{prefix}{name}"));
@@ -210,15 +210,15 @@ impl Edit<'_> {
     }
 }
 
-/// Bytes of the constants of another model.
+/// Copier of constants' bytes from another model.
 struct Bytes<'w> {
     weights: &'w Weights,
-    /// The new offsets, by offset and length.
+    /// New offsets of the constants that were copied, by old offset and length.
     known: HashMap<(u64, u64), u64>,
 }
 
 impl Bytes<'_> {
-    /// Adds the bytes of the constants in a layer of the other model, including its bodies, and updates their offsets.
+    /// Copies the bytes of the constants in a layer and its bodies, and sets their new offsets.
     fn bring(&mut self, edit: &mut Edit<'_>, layer: &mut Layer) -> Result<(), EditError> {
         for body in &mut layer.bodies {
             let inside: Vec<_> = body.graph().layers().map(Layer::id).collect();
@@ -245,7 +245,7 @@ impl Bytes<'_> {
     }
 }
 
-/// Bytes in the weights of another model.
+/// Range of bytes in the weights of another model.
 struct Elsewhere {
     weights: Weights,
     offset: u64,
@@ -330,7 +330,7 @@ fn tensor_names(graph: &Graph, left_out: &HashSet<LayerId>) -> HashSet<String> {
     layers.flat_map(|layer| layer.outputs()).flat_map(|port| port.names()).collect()
 }
 
-/// Returns the public names in a graph: those of tensors, inputs, outputs and variables.
+/// Returns the names that users see in a graph: those of tensors, inputs, outputs and variables.
 fn called(graph: &Graph, left_out: &HashSet<LayerId>) -> HashSet<String> {
     let mut found = tensor_names(graph, left_out);
     for layer in graph.unordered().filter(|layer| !left_out.contains(&layer.id())) {

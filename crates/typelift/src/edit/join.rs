@@ -1,4 +1,4 @@
-//! Joining two models into one.
+//! Joining two models: the outputs of one feed the inputs of the other.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -7,13 +7,13 @@ use crate::model::graph::{EditError, LayerId, Model, Output};
 use crate::ops::{self, LayerKind};
 
 impl Model {
-    /// Appends another model to this one. Each joint connects an output, or any other tensor, of this model to an input
-    /// of the other one, both by name. Outputs that feed an input are no longer outputs; other inputs and outputs are
-    /// kept. Without joints, equal names are connected or, if there are none, the only output and the only input.
-    /// Names, bodies, constants and metadata are copied as by [`Edit::inline_model`](crate::Edit::inline_model). Metadata of the
-    /// model is added where this one has none. A model of IR version 10 and one of 11 give one of 11. Types and shapes
-    /// are those of both models until [`infer`](crate::infer()) updates them. Returns the new id of each layer of the
-    /// other model.
+    /// Appends another model to this one. Each pair in `joints` connects an output or any other tensor of this model
+    /// to an input of the other one, both by name. Outputs that feed an input are no longer outputs; other inputs and
+    /// outputs are kept. Without joints, equal names are connected or, if there are none, the only output and the only
+    /// input. Names, bodies, constants and metadata are copied as by
+    /// [`Edit::inline_model`](crate::Edit::inline_model). Metadata of the model is added where this one has none. A
+    /// model of IR version 10 and one of 11 give one of 11. Types and shapes are those of both models until
+    /// [`infer`](crate::infer()) updates them. Returns the new id of each layer of the other model.
     ///
     /// # Errors
     /// [`InterfaceError`] if there is no such output or input, and the errors of [`Edit::inline_model`](crate::Edit::inline_model).
@@ -64,7 +64,7 @@ impl Model {
         Ok(moved)
     }
 
-    /// Does the same as [`join`](Self::join) for models of two versions: both become version 11 first.
+    /// Joins models of different versions, as [`join`](Self::join) does, after converting both to version 11.
     fn join_upgraded(
         &mut self,
         other: &Self,
@@ -80,7 +80,7 @@ impl Model {
         Ok(moved)
     }
 
-    /// Returns the tensor of the output with this name, or else the tensor with this name.
+    /// Returns the tensor of the output with this name; if there is no such output, the tensor with this name.
     fn given(&self, name: &str) -> Result<Output, InterfaceError> {
         match self.find_output(name) {
             Ok(result) => Ok(self.graph().producer(result.input(0)).ok_or(EditError::NoInput(result.input(0)))?),
@@ -89,7 +89,8 @@ impl Model {
         }
     }
 
-    /// Returns the inputs of another model that have the names of outputs of this one, or the only possible pair.
+    /// Returns the inputs of another model that have the name of an output, each with that output. If there are none,
+    /// returns the only input and the only output.
     fn matching_ends(&self, other: &Self) -> Vec<(LayerId, Output)> {
         let mut feeds = Vec::new();
         for input in other.inputs() {
@@ -108,7 +109,7 @@ impl Model {
 
     fn not_joined(&self, other: &Self, has_none: bool) -> String {
         if !has_none {
-            return "an input of the other model is fed twice".to_owned();
+            return "an input of the other model is connected twice".to_owned();
         }
         let listed = |names: Vec<String>| names.join(", ");
         let outputs = self.outputs().map(|layer| {
@@ -118,6 +119,8 @@ impl Model {
         });
         let inputs = other.inputs().map(|layer| format!("`{}`", layer.name()));
         let (outputs, inputs) = (listed(outputs.collect()), listed(inputs.collect()));
-        format!("say which outputs feed which inputs: this model gives {outputs}, the other one takes {inputs}")
+        format!(
+            "the outputs and inputs to connect are not clear; name them: this model has the outputs {outputs}, the other one the inputs {inputs}"
+        )
     }
 }

@@ -124,8 +124,8 @@ impl Edit<'_> {
         self.set_metadata(id, Some(new.into()))
     }
 
-    /// Gives the metadata of a tensor, the `rt_info` of its port, a value. OpenVINO reads the `layout` of an input or output
-    /// there.
+    /// Sets a metadata value of a tensor, in the `rt_info` of its port. OpenVINO reads the `layout` of an input or
+    /// output there.
     ///
     /// # Errors
     /// [`EditError::NoLayer`], [`EditError::NoOutput`]; otherwise as [`set_rt_info`](Self::set_rt_info).
@@ -144,7 +144,7 @@ impl Edit<'_> {
         self.set_tensor_metadata(tensor, Some(new.into()))
     }
 
-    /// Returns an `<rt_info>` with this value under this name.
+    /// Returns an `<rt_info>` with this entry added.
     fn with_rt_info(&self, old: Option<&str>, name: &str, value: &str) -> Result<String, EditError> {
         let refused = |reason: String| EditError::Other(format!("rt_info {name}: {reason}"));
         if self.version() == IrVersion::V10 {

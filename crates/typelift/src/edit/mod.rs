@@ -1,4 +1,4 @@
-//! `Model::edit` and the edits of a graph. Each edit leaves the graph valid or changes nothing.
+//! `Model::edit` and the edits of a graph. An edit leaves the graph valid; one that fails changes nothing.
 
 mod batch;
 pub(crate) mod changes;
@@ -61,9 +61,9 @@ impl Deref for Edit<'_> {
 }
 
 impl Model {
-    /// Runs a batch of edits of the model's own graph. [`Edit::body`] leads into a body, and [`Edit::everywhere`] into
-    /// all of them. All edits are made, or none: the model is unchanged if one fails, if layers form a cycle at the
-    /// end, or if `edits` panics.
+    /// Runs a batch of edits of the model's own graph. [`Edit::body`] edits a body, and [`Edit::everywhere`] all of
+    /// them. All edits are made, or none: the model is unchanged if one fails, if layers form a cycle at the end, or
+    /// if `edits` panics.
     ///
     /// # Errors
     /// The error of `edits`, and [`EditError::Cycle`].
@@ -95,17 +95,17 @@ impl Model {
         Ok(value)
     }
 
-    /// Returns its own graph for a batch of edits that the caller ends.
+    /// Returns the model's own graph for edits. The caller must end the batch.
     fn as_edit(&mut self) -> Edit<'_> {
         let Self { graph, weights, version, source, .. } = self;
         Edit { graph, weights, version: *version, source, joints: Joints::default() }
     }
 }
 
-/// Edits that are undone unless they are kept: if they fail, and if they panic.
+/// Guard that undoes edits when it is dropped, unless they are accepted: after an error or a panic.
 struct Attempt<'e, 'm> {
     edit: &'e mut Edit<'m>,
-    /// The former length of the graph's journal and of the added bytes.
+    /// Length of the graph's journal and of the added bytes before the edits.
     mark: (usize, u64),
     is_kept: bool,
 }
@@ -156,7 +156,7 @@ impl Edit<'_> {
         Ok(value)
     }
 
-    /// Makes the same edits in the graphs of all bodies, innermost ones first, and then in this one.
+    /// Makes the same edits in the graphs of all bodies, innermost first, and then in this graph.
     ///
     /// # Errors
     /// The error of `edits`.
@@ -187,7 +187,7 @@ impl Edit<'_> {
         edits(self)
     }
 
-    /// Returns the graph of a layer's body for edits: `at` counts the bodies of the layer.
+    /// Returns the graph of a layer's body for edits. `at` is the position of the body.
     ///
     /// # Errors
     /// [`EditError::NoLayer`], [`EditError::NoBody`].
@@ -211,7 +211,7 @@ impl Edit<'_> {
         self.follow(&[(layer, at)])
     }
 
-    /// Returns the graph at a place of this one for edits.
+    /// Returns the graph at a place, relative to this graph, for edits.
     ///
     /// # Errors
     /// [`EditError::NoLayer`], [`EditError::NoBody`].
@@ -238,7 +238,7 @@ impl Edit<'_> {
         Ok(Edit { graph, weights, version, source, joints })
     }
 
-    /// Connects a tensor to an input, in place of its former source. Types and shapes are not checked.
+    /// Connects a tensor to an input, whose former edge is removed. Types and shapes are not checked.
     ///
     /// # Errors
     /// [`EditError::NoLayer`], [`EditError::NoOutput`], [`EditError::NoInput`]; [`EditError::Refused`] for the output of a
@@ -326,7 +326,7 @@ impl Edit<'_> {
         self.set_metadata(to, rt_info)
     }
 
-    /// Replaces the `<rt_info>` of a layer, an element as text.
+    /// Sets the `<rt_info>` element of a layer.
     pub(crate) fn set_metadata(&mut self, id: LayerId, rt_info: Option<Text>) -> Result<(), EditError> {
         if self.graph.checked(id)?.rt_info != rt_info {
             self.changed(id)?.rt_info = rt_info;
@@ -352,7 +352,7 @@ impl Edit<'_> {
         self.set_tensor_metadata(to, rt_info)
     }
 
-    /// Gives a tensor this `<rt_info>`, an element as text. What it had is removed.
+    /// Sets the `<rt_info>` element of a tensor.
     pub(crate) fn set_tensor_metadata(&mut self, tensor: Output, rt_info: Option<Text>) -> Result<(), EditError> {
         if self.graph.checked_output(tensor)?.rt_info != rt_info {
             let port = self.changed(tensor.layer)?.outputs.get_mut(tensor.port).ok_or(EditError::NoOutput(tensor))?;
@@ -411,7 +411,7 @@ impl Edit<'_> {
         Ok(())
     }
 
-    /// Removes a layer that nothing uses.
+    /// Removes a layer whose outputs are not used.
     ///
     /// # Errors
     /// [`EditError::InUse`] if one of its outputs still feeds a layer.
@@ -450,7 +450,7 @@ impl Edit<'_> {
             matches!(kind, Some(LayerKind::Parameter | LayerKind::Result))
         };
         if let Some(&layer) = layers.iter().find(|layer| is_end(layer) && self.joints.name(**layer)) {
-            let reason = "the layer around the body names it in its port map".to_owned();
+            let reason = "the port map of the layer around the body refers to it".to_owned();
             return Err(EditError::Joined { layer, reason });
         }
         self.graph.take_all(layers)

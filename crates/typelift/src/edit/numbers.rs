@@ -1,4 +1,4 @@
-//! Values of constants as numbers.
+//! Reading of constants' values as numbers.
 
 use typelift_promote::ElementType;
 
@@ -17,8 +17,8 @@ impl Edit<'_> {
 }
 
 impl Layer {
-    /// Returns the values of a constant in the order of storage; `None` for other layers, for strings, and for values
-    /// that the weights lack. Integers beyond 2^53 are rounded.
+    /// Returns the values of a constant in the order of storage; `None` for other layers, for strings, and for missing
+    /// weights. Integers beyond 2^53 are rounded.
     ///
     /// # Examples
     /// ```
@@ -34,8 +34,7 @@ impl Layer {
         Some(self.values(weights, element_type, dims)?.to_floats().into_vec())
     }
 
-    /// Returns the stored bytes of a constant of any element type; `None` for other layers, and for bytes that the
-    /// weights lack.
+    /// Returns the stored bytes of a constant of any element type; `None` for other layers and for missing weights.
     ///
     /// # Examples
     /// ```
@@ -51,7 +50,7 @@ impl Layer {
         weights.read(offset, usize::try_from(size).ok()?)
     }
 
-    /// Returns the element type and dimensions that a constant declares, even before its port is inferred.
+    /// Returns the element type and dimensions in a constant's attributes, which are known even before inference.
     pub(crate) fn stored_as(&self) -> Option<(ElementType, Few<usize>)> {
         let shape = self.attribute("shape").filter(|_| ops::is_constant(self))?;
         let element_type = ElementType::from_name(self.attribute("element_type")?.trim())?;

@@ -1,8 +1,8 @@
 //! Precision marks: metadata of layers about precision.
 //!
-//! OpenVINO's plugins can compute in a narrower element type. A mark in the `<rt_info>` of a layer excludes that layer,
-//! or a constant, from the conversion. Another mark says that a Convert decompresses a constant, which then stays small
-//! in memory. A mark has no other trace in a model, so losing it changes the results.
+//! OpenVINO's plugins can compute in a narrower element type. A mark in the `<rt_info>` of a layer or constant
+//! excludes it from this conversion. Another mark says that a Convert decompresses a constant, which then remains
+//! compressed in memory. If a mark is lost, the results change, and nothing else in the model shows it.
 //!
 //! The rules were recorded from the packages of OpenVINO 2022.3, 2023.3, 2024.6, 2025.2, 2026.2, 2026.3 and 2026.4.
 
@@ -20,7 +20,7 @@ const CONVERSIONS: &str = "DisablePrecisionConversion";
 const PRECISE: &str = "precise";
 const DECOMPRESSION: &str = "decompression";
 
-/// Precision marks of a layer. They are equal if they mean the same, regardless of spelling: `precise` excludes the
+/// Precision marks of a layer. Marks with the same meaning are equal, regardless of spelling: `precise` excludes the
 /// conversion of any type to f16.
 ///
 /// ```
@@ -37,7 +37,7 @@ pub struct Marks {
     /// The excluded conversions, from one type to another.
     conversions: BTreeSet<(&'static str, &'static str)>,
     decompression: bool,
-    /// The spelling of the conversions; `None` if it is not specified.
+    /// Spelling of the exclusions; `None` for no preference.
     spelling: Option<Spelling>,
 }
 
@@ -90,9 +90,9 @@ impl Marks {
         *self == Self::default()
     }
 
-    /// True if the layer, or the constant, keeps its precision when everything else becomes f16: it excludes a
-    /// conversion from any type to f16 or to any type. A mark that names the source type does not count; plugins of
-    /// OpenVINO 2026.4 refuse to compile it.
+    /// True if the layer or constant keeps its precision when the model is converted to f16: the mark excludes a
+    /// conversion from any type to f16 or to any type. A mark that names the source type is ignored; plugins of
+    /// OpenVINO 2026.4 fail to compile it.
     #[must_use]
     pub fn keeps_precision(&self) -> bool {
         let keeps = |(from, to): &(&str, &str)| *from == "dynamic" && ["f16", "dynamic"].contains(to);
@@ -114,7 +114,7 @@ impl Marks {
         agree.then(|| self.and(other))
     }
 
-    /// Joins the marks of two layers that are replaced together.
+    /// Returns the marks of both layers together.
     #[must_use]
     pub fn and(&self, other: &Self) -> Self {
         let spelling = match (self.spelling, other.spelling) {
@@ -187,15 +187,15 @@ impl fmt::Display for Marks {
     }
 }
 
-/// Attribute that excludes a layer from conversions. `decompression` has one spelling everywhere.
+/// Spelling of the mark that excludes a layer from conversions. The mark `decompression` has only one spelling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Spelling {
-    /// `precise`, which 2024.0 and later read; 2026.3 writes it as the other one.
+    /// `precise`, which 2024.0 and later read. 2026.3 and later write the other spelling.
     Precise,
-    /// `DisablePrecisionConversion` with the types, which 2026.3 and later read, and others ignore.
+    /// `DisablePrecisionConversion` with the types, which 2026.3 and later read. Older releases ignore it.
     Conversions,
-    /// Both, which 2022.3 and later read without an error; each reads the part that it knows.
+    /// Both spellings. 2022.3 and later accept them, and each release uses the one that it knows.
     Both,
 }
 

@@ -1,4 +1,4 @@
-//! Refusal of edits whose result OpenVINO would not run, or would complete with its own defaults.
+//! Checks that reject edits whose result OpenVINO would not run, or would run with other defaults.
 
 use super::Edit;
 use crate::base::names::on_one_line;
@@ -7,7 +7,7 @@ use crate::model::graph::{EditError, Layer, LayerId, Output};
 use crate::ops::{self, LayerKind};
 
 impl Edit<'_> {
-    /// Refuses the first edge from a Result. A file may have such edges, and they can be moved.
+    /// Rejects a new edge from a Result. Existing ones in a file are accepted.
     pub(super) fn check_source(&self, from: Output) -> Result<(), EditError> {
         let Some(layer) = self.layer(from.layer).filter(|layer| ops::kind(layer) == LayerKind::Result) else {
             return Ok(());
@@ -15,12 +15,12 @@ impl Edit<'_> {
         if self.users(from.layer).next().is_some() {
             return Ok(());
         }
-        let reason = format!("{} cannot feed another layer; use the tensor that feeds it", describe(layer));
+        let reason = format!("{} cannot feed another layer; use the tensor before it", describe(layer));
         Err(refused(layer, reason))
     }
 
-    /// Refuses three changes of a layer. A layer whose outputs have uses or names cannot become a Result, a Result
-    /// cannot become another operation, and a Parameter that a port map names cannot change.
+    /// Rejects three changes: a layer with used or named outputs to a Result, a Result to another operation, and a
+    /// Parameter that a port map refers to.
     pub(super) fn check_end(&self, id: LayerId, was: LayerKind) -> Result<(), EditError> {
         let layer = self.graph.checked(id)?;
         let reason = match (was, ops::kind(layer)) {
@@ -29,14 +29,14 @@ impl Edit<'_> {
                 format!("{} is an output of its graph; remove it, or put the new layer before it", describe(layer))
             }
             (LayerKind::Parameter, _) if self.joints.name(id) => {
-                let reason = "the layer around the body names it in its port map".to_owned();
+                let reason = "the port map of the layer around the body refers to it".to_owned();
                 return Err(EditError::Joined { layer: id, reason });
             }
             (_, LayerKind::Result) => {
                 let user = self.users(id).next().and_then(|user| self.layer(user));
                 let named = || layer.outputs().iter().flat_map(|port| port.names()).next();
                 let used = user.map(|user| format!("feeds {}", describe(user)));
-                let Some(used) = used.or_else(|| Some(format!("makes the tensor `{}`", named()?))) else {
+                let Some(used) = used.or_else(|| Some(format!("produces the tensor `{}`", named()?))) else {
                     return Ok(());
                 };
                 format!("{} {used}; add another Result", describe(layer))
@@ -61,7 +61,7 @@ impl Edit<'_> {
     }
 }
 
-/// Refuses names of tensors that OpenVINO would drop.
+/// Rejects names of tensors that OpenVINO would drop.
 pub(super) fn check_names(names: &[impl AsRef<str>]) -> Result<(), EditError> {
     if names.iter().any(|name| name.as_ref().is_empty()) { Err(EditError::EmptyName) } else { Ok(()) }
 }
@@ -76,7 +76,7 @@ pub(super) fn check_attribute_name(name: &str) -> Result<(), EditError> {
     Err(EditError::Other(format!("`{}` is not a name that an attribute can have", on_one_line(name))))
 }
 
-/// Returns the attributes that the operation of a layer requires and the layer lacks.
+/// Returns the required attributes that a layer lacks.
 pub(super) fn missing_attributes(layer: &Layer) -> impl Iterator<Item = &'static str> {
     layer.operation().into_iter().flat_map(|row| row.missing_attributes(layer))
 }

@@ -133,12 +133,12 @@ impl Edit<'_> {
     }
 }
 
-/// Everything with one name in a graph.
+/// Layers, tensors and Results with the same name in a graph.
 #[derive(Default)]
 struct Named {
     layers: Vec<LayerId>,
     tensors: Vec<Output>,
-    /// The Results that use one of the tensors, or that have the name as that of an output.
+    /// The Results that use one of the tensors, or whose output has the name.
     results: Vec<LayerId>,
     /// Producers of all of these.
     makers: BTreeSet<LayerId>,

@@ -1,4 +1,4 @@
-//! Choice of an operation's revision by the attributes that it gets.
+//! Choice of the revision of an operation that has the given attributes.
 
 use typelift_promote::ElementType;
 
@@ -7,12 +7,12 @@ use crate::base::names::nearest;
 use crate::model::graph::{EditError, NewLayer};
 use crate::ops::{self, AttrKind, Operation};
 
-/// Returns the layers that an operation with these attributes can be, the oldest revision that has all of them first. Without
-/// a version, `Softmax-8` is the revision of one operation set; with one, the operation may be unknown.
+/// Returns a new layer for each revision of an operation that has all of these attributes, the oldest first.
+/// `Softmax-8` selects the revision of opset8. With `version` given, the operation may be unknown.
 ///
 /// # Errors
-/// [`EditError::Other`] if no operation has the name, no revision has an attribute, or a value should be an element
-/// type and is not. The error names what is near.
+/// [`EditError::Other`] if no operation has the name, no revision has an attribute, or a value is not an element type
+/// where one is required. The error suggests the nearest name.
 ///
 /// # Examples
 /// ```
@@ -60,7 +60,7 @@ pub fn revisions(ty: &str, version: Option<&str>, attributes: &[(&str, &str)]) -
 fn unknown(ty: &str) -> String {
     match nearest(ty, ops::all().map(Operation::name)) {
         Some(near) => format!("no operation is called `{ty}`; did you mean `{near}`?"),
-        None => format!("no operation is called `{ty}`; one of an extension needs its version"),
+        None => format!("no operation is called `{ty}`; for an extension, give its version"),
     }
 }
 
@@ -70,7 +70,7 @@ fn versions(rows: &[&Operation]) -> String {
     opsets.map(|opset| format!("opset{opset}")).collect::<Vec<_>>().join(", ")
 }
 
-/// Refuses attributes that no revision has, together or at all, and values that are no element types.
+/// Checks that a revision has all of the attributes, and that values of element types are valid.
 fn check_attributes(found: &[&Operation], all: &[&Operation], attributes: &[(&str, &str)]) -> Result<(), String> {
     let ty = all[0].name();
     for (name, value) in attributes {

@@ -1,4 +1,4 @@
-//! Edits that rewire a graph: other tensors for consumers, other inputs and outputs, and another order of them.
+//! Edits that change the edges of a graph, or its inputs and outputs and their order.
 
 use super::Edit;
 use crate::base::hash::HashSet;
@@ -6,9 +6,9 @@ use crate::model::graph::{EditError, Layer, LayerId, Output};
 use crate::ops::LayerKind;
 
 impl Edit<'_> {
-    /// Redirects every consumer of `old` to `new` and removes the layers, inputs and state that outputs needed only before.
-    /// Consumers that `new` is computed from keep `old`. If a Result uses `old`, the names of `old` move to `new`. Returns
-    /// the layers that were removed.
+    /// Connects all consumers of `old` to `new`, and removes layers, inputs and variables on which no output depends
+    /// any more. Layers on which `new` depends keep `old`. If a Result uses `old`, the names of `old` move to `new`.
+    /// Returns the layers that were removed.
     ///
     /// # Errors
     /// [`EditError::Incompatible`] if the types differ or the shapes have nothing in common; [`EditError::NamesResult`] if a
@@ -28,7 +28,7 @@ impl Edit<'_> {
         self.redirect_but(old, new, &HashSet::default())
     }
 
-    /// Like [`redirect`](Self::redirect), but these layers keep `old` too.
+    /// Redirects a tensor as [`redirect`](Self::redirect) does. The layers of `kept` keep `old` too.
     pub(crate) fn redirect_but(
         &mut self,
         old: Output,
@@ -53,7 +53,7 @@ impl Edit<'_> {
         })
     }
 
-    /// Returns a layer and all that it is computed from.
+    /// Returns a layer and all its direct and indirect producers.
     fn computed_from(&self, layer: LayerId) -> HashSet<LayerId> {
         let (mut found, mut pending) = (HashSet::default(), vec![layer]);
         while let Some(id) = pending.pop() {
@@ -64,8 +64,8 @@ impl Edit<'_> {
         found
     }
 
-    /// Removes outputs of the model, and the layers, inputs and state that only they needed. Returns the layers that were
-    /// removed.
+    /// Removes outputs of the model, and the layers, inputs and variables that only they depend on. Returns the
+    /// removed layers.
     ///
     /// # Errors
     /// [`EditError::NoLayer`]; [`EditError::Other`] if a layer is not a Result.
@@ -87,7 +87,7 @@ impl Edit<'_> {
         self.trimmed(|edit| edit.remove_all(results))
     }
 
-    /// Makes edits, and removes what outputs needed before and no longer need.
+    /// Makes edits, and then removes layers on which no output depends any more.
     pub(crate) fn trimmed(
         &mut self,
         edits: impl FnOnce(&mut Edit<'_>) -> Result<(), EditError>,
@@ -96,7 +96,7 @@ impl Edit<'_> {
             let results = edit.unordered().map(Layer::id).filter(|&id| edit.is(id, LayerKind::Result)).collect();
             let needed = edit.leading_to(results);
             edits(edit)?;
-            // This edit does not remove layers that were unused before.
+            // Layers that were unused before the edit are kept.
             let is_kept = |id: &LayerId| !needed.contains(id) || edit.is(*id, LayerKind::Result);
             let kept = edit.leading_to(edit.unordered().map(Layer::id).filter(is_kept).collect());
             let dead: Vec<_> = edit.layers().map(Layer::id).filter(|id| !kept.contains(id)).collect();
@@ -105,8 +105,8 @@ impl Edit<'_> {
         })
     }
 
-    /// Puts these inputs or outputs of the model first, in this order. Others follow in the order that they have. One that
-    /// cannot stay at its place in the file gets a new id.
+    /// Moves these inputs or outputs of the model to the front, in this order. The others follow in their old order.
+    /// An input or output that must move in the file gets a new id.
     ///
     /// # Errors
     /// [`EditError::NoLayer`]; [`EditError::Other`] if the layers are not all Parameters or all Results, or one comes twice.
@@ -138,7 +138,7 @@ impl Edit<'_> {
         self.attempt(|edit| wanted[stay..].iter().try_for_each(|&id| edit.put_last(id)))
     }
 
-    /// Takes an input or output out of its place in the file; it comes after all others of its kind.
+    /// Moves an input or output to the end of its kind. It loses its position in the file.
     fn put_last(&mut self, id: LayerId) -> Result<(), EditError> {
         let copy = self.checked(id)?.clone();
         let uses: Vec<_> =
@@ -164,7 +164,7 @@ impl Edit<'_> {
                 )));
             }
             if !seen.insert(id) {
-                return Err(EditError::Other(format!("layer {id} `{}` comes twice", layer.name())));
+                return Err(EditError::Other(format!("layer {id} `{}` is given twice", layer.name())));
             }
         }
         Ok(())

@@ -7,7 +7,7 @@ use crate::model::graph::{EditError, Layer, LayerId, NewLayer, Output};
 use crate::model::shape::{Dim, Shape, TensorType};
 use crate::ops::{self, LayerKind};
 
-/// An input and the output that gives its value for the next run: a variable in the making.
+/// An input and the output that provides its value for the next run. Together they can become a variable.
 #[derive(Clone, Debug)]
 pub struct StatePair {
     /// The Parameter.
@@ -19,11 +19,11 @@ pub struct StatePair {
 }
 
 impl Edit<'_> {
-    /// Turns inputs and outputs into variables: each Parameter becomes a ReadValue, and each Result an Assign. With `beam`,
-    /// a tensor of indices, each variable is gathered by it along axis 0 when it is read.
+    /// Turns pairs of input and output into variables: each Parameter becomes a ReadValue, and each Result an Assign.
+    /// If `beam` is given, a Gather reorders axis 0 of each variable by these indices.
     ///
-    /// A variable whose first dimension is unknown begins as zeros. The first dimension is that of `beam`, or of the
-    /// first other input whose first dimension is unknown too. Axes that a Concat lets grow have length 0.
+    /// A variable whose first dimension is unknown starts with zeros. Its first dimension is that of `beam`, or of the
+    /// first other input with an unknown first dimension. An axis that a Concat extends starts with length 0.
     ///
     /// # Errors
     /// [`EditError::Other`] if an output does not have the type and shape of its input, or a layer is not an input or output.
@@ -77,7 +77,7 @@ impl Edit<'_> {
             (self.checked_output(past.output(0))?.tensor_type(), self.checked_output(given)?.tensor_type());
         if old.element_type != new.element_type || !old.shape.is_compatible(&new.shape) {
             let output = output.name();
-            return Err(refused(format!("the input `{name}` is {old}, and the output `{output}` is {new}")));
+            return Err(refused(format!("the input `{name}` has type {old}, but the output `{output}` has {new}")));
         }
         let first = self.first_value(&old, given, pairs, beam, batch)?;
         let read = self.read_value(variable, &old).named(&name);
@@ -105,7 +105,7 @@ impl Edit<'_> {
             .with_attribute("variable_shape", tensor.shape.to_attribute())
     }
 
-    /// Returns the value of a variable before the first run, where OpenVINO cannot know its shape: zeros.
+    /// Returns the zeros that a variable starts with, if OpenVINO cannot know its shape.
     fn first_value(
         &mut self,
         tensor: &TensorType,
@@ -133,7 +133,7 @@ impl Edit<'_> {
         Ok(Some(self.add(broadcast, &[zero, shape])?.output(0)))
     }
 
-    /// Returns the axis along which a Concat adds to a variable.
+    /// Returns the axis of a variable that a Concat extends.
     fn growing_axis(&self, given: Output, rank: usize) -> Option<usize> {
         let concat =
             self.layer(given.layer).filter(|layer| layer.operation().is_some_and(|row| row.name() == "Concat"))?;
@@ -141,7 +141,7 @@ impl Edit<'_> {
         usize::try_from(if axis < 0 { axis + rank as i64 } else { axis }).ok()
     }
 
-    /// Returns the length of the first axis of the variables, as a list of one number.
+    /// Returns the length of the variables' first axis, as a tensor with one number.
     fn batch(
         &mut self,
         pairs: &[StatePair],
@@ -172,11 +172,11 @@ impl Edit<'_> {
         Ok(*known)
     }
 
-    /// Turns a variable into an input and an output of these names: the reverse of [`make_stateful`](Self::make_stateful).
-    /// What only computed the first value is removed.
+    /// Turns a variable into an input and an output of these names: the reverse of
+    /// [`make_stateful`](Self::make_stateful). Layers that only computed the first value are removed.
     ///
     /// # Errors
-    /// [`EditError::Other`] if no layer or more than one reads or writes the variable, or nothing says its shape.
+    /// [`EditError::Other`] if no layer or more than one reads or writes the variable, or its shape is unknown.
     ///
     /// # Examples
     /// ```
@@ -236,8 +236,8 @@ impl Edit<'_> {
         Ok((of(LayerKind::ReadValue)?, of(LayerKind::Assign)?))
     }
 
-    /// Gives a variable another element type, shape, or both. Converts after its ReadValue and before its Assign keep what the
-    /// model computes with.
+    /// Changes the element type, the shape, or both of a variable. Converts after its ReadValue and before its Assign
+    /// keep the types of the other layers.
     ///
     /// # Errors
     /// [`EditError::Other`] if no layer or more than one reads or writes the variable.

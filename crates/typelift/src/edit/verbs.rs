@@ -1,4 +1,4 @@
-//! Edits that run the rules of operations, so that new layers have types and shapes.
+//! Edits that infer types and shapes of the layers that they add or change.
 
 use std::fmt;
 
@@ -49,7 +49,7 @@ impl Edit<'_> {
         })
     }
 
-    /// Gives the tensor of a Parameter its name.
+    /// Gives the tensor of a Parameter a name.
     fn name_input(&mut self, id: LayerId, is_named: bool) -> Result<(), EditError> {
         if !self.is(id, LayerKind::Parameter) {
             return Ok(());
@@ -93,14 +93,14 @@ impl Edit<'_> {
             let entries = old.bodies.iter().flat_map(|body| &body.port_map);
             let entered = entries.filter(|entry| entry.direction == Direction::Input);
             if let Some(lost) = entered.map(|entry| entry.external_port_id).find(|&port| port >= inputs.len() as i64) {
-                return Err(EditError::Joined { layer: id, reason: format!("a body takes its input {lost}") });
+                return Err(EditError::Joined { layer: id, reason: format!("a body uses its input {lost}") });
             }
             let layer = edit.changed(id)?;
             let was = ops::kind(layer);
             let is_same = layer.ty() == new.operation_name.ty();
             let missing: Vec<_> = refuse::missing_attributes(layer).filter(|_| is_same).collect();
             layer.operation_name = new.operation_name.clone();
-            // Existing attributes keep their positions.
+            // Existing attributes keep their order.
             let place = |attribute: &Attribute| {
                 layer.attributes.iter().position(|old| old.name == attribute.name).unwrap_or(usize::MAX)
             };
@@ -269,8 +269,8 @@ impl Edit<'_> {
         self.constant(T::TYPE, dims, &bytes)
     }
 
-    /// Changes the values of a constant. The former bytes are kept in the weights, because other constants may use
-    /// them.
+    /// Changes the values of a constant. The old bytes stay in the weights until saving, because other constants may
+    /// use them.
     ///
     /// # Errors
     /// The errors of [`constant`](Self::constant); [`EditError::NoLayer`].
@@ -306,8 +306,8 @@ impl Edit<'_> {
             .with_attribute("size", expected))
     }
 
-    /// Sets an attribute, in its place if the layer has it, else after the others. The outputs of the layer are
-    /// inferred if its operation accepts the value; otherwise [`infer`](crate::infer()) reports the reason.
+    /// Sets an attribute of a layer. A new one is added after the others. The outputs of the layer are inferred if its
+    /// operation accepts the value; otherwise [`infer`](crate::infer()) reports the reason.
     ///
     /// # Errors
     /// [`EditError::NoLayer`].
@@ -335,8 +335,8 @@ impl Edit<'_> {
         })
     }
 
-    /// Sets the inputs, outputs and back edges of a layer's body, in place of the former ones. Inputs and outputs of
-    /// the layer are counted from 0. The outputs of the layer are inferred if its operation accepts the bodies.
+    /// Replaces the inputs, outputs and back edges of a layer's body. Inputs and outputs of the layer are counted from
+    /// 0. The outputs of the layer are inferred if its operation accepts the bodies.
     ///
     /// # Errors
     /// [`EditError::NoLayer`], [`EditError::NoBody`]; [`EditError::Joined`] if an entry names an input that does not
@@ -390,9 +390,9 @@ impl Edit<'_> {
             }
             match entry.direction {
                 Direction::Input if entry.external_port_id >= inputs => {
-                    return refuse(format!("it does not have an input {}", entry.external_port_id));
+                    return refuse(format!("it has no input {}", entry.external_port_id));
                 }
-                // The file names outputs by the labels of their ports.
+                // Port maps refer to outputs by port label.
                 Direction::Output => {
                     if let Ok(port) = usize::try_from(entry.external_port_id) {
                         entry.external_port_id = owner.output_label(port);
@@ -403,7 +403,9 @@ impl Edit<'_> {
         }
         let lost = |edge: &&BackEdge| !is(edge.from, LayerKind::Result) || !is(edge.to, LayerKind::Parameter);
         if let Some(BackEdge { from, to }) = back_edges.iter().find(lost) {
-            return refuse(format!("{from} and {to} are not a Result and a Parameter of the body"));
+            return refuse(format!(
+                "a back edge must lead from a Result to a Parameter of the body, not from {from} to {to}"
+            ));
         }
         self.attempt(|edit| {
             edit.graph.join(layer, at, port_map, back_edges);
@@ -442,8 +444,8 @@ impl Edit<'_> {
         Ok(removed)
     }
 
-    /// Removes the existing unused ones of these layers, and layers that only they used; each is passed to a function
-    /// first. Parameters, Results and Assigns are kept.
+    /// Removes those of `layers` whose outputs are not used, and then their producers that become unused. Calls a
+    /// function with each before. Parameters, Results and Assigns are kept.
     pub(crate) fn sweep(
         &mut self,
         mut pending: Vec<LayerId>,
@@ -466,7 +468,7 @@ impl Edit<'_> {
         self.layer(layer).is_some_and(|layer| ops::kind(layer) == kind)
     }
 
-    /// Infers the outputs of a layer, unless its rule refuses.
+    /// Infers the outputs of a layer again, if its rule accepts its inputs.
     pub(super) fn refresh_outputs(&mut self, id: LayerId) -> Result<(), EditError> {
         match self.outputs_of(id) {
             Some(Ok(outputs)) => self.graph.set_outputs(id, outputs),
@@ -474,7 +476,7 @@ impl Edit<'_> {
         }
     }
 
-    /// Returns the outputs of a layer by its rule; `None` if it has no rule, or bodies without outputs.
+    /// Infers the outputs of a layer; `None` if its operation has no rule, or if it has bodies without outputs.
     fn outputs_of(&mut self, id: LayerId) -> Option<Result<Outputs, String>> {
         let Self { graph, weights, source, version, .. } = self;
         let layer = graph.layer_mut(id)?;

@@ -17,7 +17,7 @@ use crate::precision::schemes::{self, Scheme};
 pub struct Stats {
     /// The name of the model.
     pub name: String,
-    /// The version of the format.
+    /// The IR version.
     pub version: u8,
     /// The number of layers.
     pub layers: usize,
@@ -27,18 +27,18 @@ pub struct Stats {
     pub inputs: Vec<Tensor>,
     /// The outputs of the model, in order.
     pub outputs: Vec<Tensor>,
-    /// Returns the bytes of all constants. Bytes that constants share count once.
+    /// The size of all constants in bytes. Shared bytes are counted once.
     pub weight_bytes: u64,
-    /// The constants by element type, the most bytes first.
+    /// The constants by element type, sorted by size.
     pub weights: Vec<Weight>,
-    /// Constants that are stored in a narrower type than they are computed with: all their consumers are Converts to a
-    /// wider float. OpenVINO calls this decompression. The most bytes first.
+    /// Constants that are stored in a narrower type than they are used in: all their consumers are Converts to a wider
+    /// float. OpenVINO calls this decompression. Sorted by size.
     pub decompressed: Vec<Decompressed>,
-    /// The constants that are stored as codes with scales, the most bytes first.
+    /// The quantized constants, sorted by size.
     pub schemes: Vec<SchemeCount>,
-    /// The number of tensors that a FakeQuantize with 255 or 256 levels quantizes, constants apart.
+    /// The number of tensors, except constants, after a FakeQuantize with 255 or 256 levels.
     pub quantized_activations: usize,
-    /// The number of tensors by element type, without constants, the most frequent first.
+    /// The number of tensors by element type, except constants, the most frequent first.
     #[serde(serialize_with = "map_of")]
     pub tensors: Vec<TypeCount>,
     /// The operations, the most frequent first.
@@ -91,38 +91,38 @@ pub struct Weight {
     pub element_type: ElementType,
     /// The number of constants.
     pub constants: usize,
-    /// The number of their values. Values that constants share count once.
+    /// The number of their values. Shared values are counted once.
     pub values: u64,
-    /// The size in bytes. Bytes that constants share count once.
+    /// The size in bytes. Shared bytes are counted once.
     pub bytes: u64,
 }
 
-/// Constants of one element type that a Convert widens.
+/// Constants of one element type that Converts widen.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Decompressed {
     /// The element type in which they are stored.
     #[serde(serialize_with = "name_of")]
     pub from: ElementType,
-    /// The element type in which they are computed with.
+    /// The element type in which they are used.
     #[serde(serialize_with = "name_of")]
     pub to: ElementType,
     /// The number of constants.
     pub constants: usize,
-    /// The size in bytes. Bytes that constants share count once.
+    /// The size in bytes. Shared bytes are counted once.
     pub bytes: u64,
 }
 
-/// Constants that are quantized in the same way.
+/// Quantized constants with the same storage format.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct SchemeCount {
-    /// The way in which they are stored: `int4 asymmetric, groups of 128`.
+    /// The storage format: `int4 asymmetric, groups of 128`.
     #[serde(serialize_with = "text_of")]
     pub scheme: Scheme,
     /// The number of constants.
     pub constants: usize,
-    /// The bytes of their codes.
+    /// The size of their codes in bytes.
     pub bytes: u64,
 }
 
@@ -130,7 +130,7 @@ fn text_of<S: Serializer>(scheme: &Scheme, serializer: S) -> Result<S::Ok, S::Er
     serializer.collect_str(scheme)
 }
 
-/// The number of tensors of an element type.
+/// Number of tensors of an element type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TypeCount {
@@ -140,7 +140,7 @@ pub struct TypeCount {
     pub count: usize,
 }
 
-/// The number of layers of an operation.
+/// Number of layers of an operation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct OperationCount {
@@ -162,7 +162,7 @@ pub(crate) fn map_of<S: Serializer>(counts: &[TypeCount], serializer: S) -> Resu
     serializer.collect_map(counts.iter().map(|of| (of.element_type.name(), of.count)))
 }
 
-/// Computes the statistics of an inferred model. Of the weights only scales and zero points are read.
+/// Computes the statistics of an inferred model. Of the weights, only scales and zero points are read.
 ///
 /// # Examples
 /// ```
@@ -233,7 +233,7 @@ fn least_bytes(port: &OutputPort) -> Option<u64> {
     u64::try_from(stored_size(port.element_type(), count)?).ok()
 }
 
-/// Returns an input or output. An output has the name that its Result gives it, or else that of the tensor.
+/// Describes an input or output. An output has the name in its Result, otherwise that of its tensor.
 fn end(layer: &Layer, port: Option<&OutputPort>) -> Tensor {
     let own = layer.output_names().and_then(|names| crate::model::graph::split_names(names).into_iter().next());
     let name = own.or_else(|| port?.names().into_iter().next());
@@ -253,7 +253,7 @@ pub(crate) fn counted(types: BTreeMap<ElementType, usize>) -> Vec<TypeCount> {
     by_size(types.into_iter().map(|(element_type, count)| TypeCount { element_type, count }), |of| of.count)
 }
 
-/// Sorts by size, the largest first; equal ones keep their order.
+/// Sorts by size in descending order. The order of equal ones is kept.
 pub(crate) fn by_size<T, S: Ord>(items: impl Iterator<Item = T>, size: impl Fn(&T) -> S) -> Vec<T> {
     let mut items: Vec<T> = items.collect();
     items.sort_by_key(|item| std::cmp::Reverse(size(item)));
@@ -293,7 +293,7 @@ impl<'a> Counting<'a> {
         }
     }
 
-    /// Counts the constants of a graph that are stored as codes, and the tensors that are quantized.
+    /// Counts the quantized constants of a graph, and the tensors after a FakeQuantize.
     fn add_schemes(&mut self, graph: &Graph, weights: &Weights) {
         let mut known = BTreeSet::new();
         for quantized in schemes::find(graph, weights) {
@@ -338,15 +338,15 @@ impl<'a> Counting<'a> {
     }
 }
 
-/// Counts of constants, with shared bytes counted once.
+/// Counter of constants that counts shared bytes once.
 #[derive(Default)]
 pub(crate) struct Census {
-    /// The counted bytes of the weights: the end of each range, by its start. Ranges do not touch.
+    /// Ranges of bytes that were counted: their ends by their starts. They are merged if they touch.
     covered: BTreeMap<i64, i64>,
 }
 
 impl Census {
-    /// Returns offset and size of a constant's bytes in the weights.
+    /// Returns the start and end of a constant's bytes in the weights.
     pub(crate) fn range(layer: &Layer) -> Option<(i64, i64)> {
         let number = |name| i64::try_from(layer.byte_count(name)?).ok();
         Some((number("offset")?, number("size")?))
@@ -361,8 +361,8 @@ impl Census {
         Self::range(layer).and_then(|(_, size)| u64::try_from(size).ok()).or_else(stored).unwrap_or(0)
     }
 
-    /// Counts a constant for its element type, and ignores other layers. Returns its bytes that were not counted
-    /// before.
+    /// Counts a constant for its element type, and ignores other layers. Returns the number of its bytes that were not
+    /// counted before.
     pub(crate) fn add(&mut self, layer: &Layer, weights: &mut BTreeMap<ElementType, Weight>) -> u64 {
         let Some((element_type, bytes)) = self.count(layer) else { return 0 };
         let values = layer.outputs().first().and_then(|port| port.shape().element_count()).unwrap_or(0);

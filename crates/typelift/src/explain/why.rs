@@ -19,22 +19,22 @@ use crate::ops::{self, Attr, AttributeValues, LayerKind, OTHER_TYPES, Operation,
 
 /// Derivation of an element type: a step for each tensor that influences it, beginning with the tensor itself.
 ///
-/// Steps are shared: a tensor that influences the type in several ways is one step. So there are at most as many steps
-/// as tensors.
+/// There is one step for each tensor, even if it influences the type in several ways.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Derivation {
-    /// The tensor itself, then those that decide its type, nearer ones first.
+    /// The steps: first that of the tensor itself, then those of tensors that influence its type, the nearest first.
     pub steps: Vec<Step>,
 }
 
 impl Derivation {
-    /// Iterates over the steps that decide the type: Parameters, constants, attributes, operations with one type.
+    /// Iterates over the steps where the type is decided: Parameters, constants, attributes, and operations with a
+    /// fixed type.
     pub fn sources(&self) -> impl Iterator<Item = &Step> {
         self.steps.iter().filter(|step| step.is_source())
     }
 
-    /// Returns the sources of the step at this index; the step itself if nothing else decides it.
+    /// Returns the steps that decide the type of the step at this index; the step itself if no other does.
     pub fn sources_of(&self, step: usize) -> impl Iterator<Item = &Step> {
         let (mut seen, mut pending) = (BTreeSet::new(), vec![step]);
         while let Some(next) = pending.pop() {
@@ -68,12 +68,12 @@ pub struct Step {
     pub shape: Shape,
     /// The rule that decides the type.
     pub rule: Rule,
-    /// The tensors that influence it.
+    /// The tensors that influence the type.
     pub from: Vec<Premise>,
 }
 
 impl Step {
-    /// True if the type is decided here: no input influences it, or attributes do too.
+    /// True if the type is decided at this step: no input influences it, or attributes do too.
     #[must_use]
     pub fn is_source(&self) -> bool {
         self.from.is_empty() || matches!(&self.rule, Rule::Promotion { attributes, .. } if !attributes.is_empty())
@@ -87,9 +87,9 @@ fn name<S: Serializer>(ty: &ElementType, serializer: S) -> Result<S::Ok, S::Erro
 /// A tensor that influences the type of another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Premise {
-    /// The input of the layer that it feeds; `None` for the Result of a body.
+    /// The input that it feeds; `None` for the Result of a body.
     pub input: Option<usize>,
-    /// The index of its step in the derivation.
+    /// The index of its step.
     pub step: usize,
 }
 
@@ -98,23 +98,23 @@ pub struct Premise {
 #[serde(rename_all = "kebab-case", tag = "kind")]
 #[non_exhaustive]
 pub enum Rule {
-    /// An attribute of the layer.
+    /// The type is an attribute of the layer.
     Attribute(Setting),
-    /// The type of one input.
+    /// The type is that of one input.
     Input {
         /// The position.
         input: usize,
     },
-    /// The common type of these inputs.
+    /// The type is the common type of these inputs.
     Common {
         /// The position.
         inputs: Vec<usize>,
     },
-    /// The promotion of two inputs, step by step.
+    /// The type is the promotion of two inputs.
     Promotion {
-        /// `f16 with f32 gives f32: the wider float`.
+        /// The steps of the promotion: `f16 with f32 gives f32: the wider float`.
         steps: Vec<String>,
-        /// The attributes without which the result would differ or be refused.
+        /// The attributes that decide: with other values the result would differ or be an error.
         attributes: Vec<Setting>,
     },
     /// The operation always gives this type.
@@ -123,16 +123,16 @@ pub enum Rule {
     Given,
     /// The layer has bodies, and the output has the type of their Results.
     Body,
-    /// The file declares it, because the operation is unknown.
+    /// The type is declared in the file, because the operation is unknown.
     Declared,
-    /// The operation refuses its inputs, so the type is unknown.
+    /// The operation does not accept its inputs, so the type is unknown.
     Refused {
         /// The reason.
         message: String,
     },
 }
 
-/// Formats a clause: `attribute destination_type="f32"`, `the type of input 0`.
+/// Formats the rule as a clause: `attribute destination_type="f32"`, `the type of input 0`.
 impl fmt::Display for Rule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -147,23 +147,23 @@ impl fmt::Display for Rule {
                 ops::write_deciding(f, attributes)
             }
             Self::Fixed => f.write_str("the operation always gives this type"),
-            Self::Given => f.write_str("the input of the body"),
-            Self::Body => f.write_str("the output of the body"),
-            Self::Declared => f.write_str("the port of the file says so; the operation is not known"),
-            Self::Refused { message } => write!(f, "not known, because {message}"),
+            Self::Given => f.write_str("the type of the tensor that enters the body"),
+            Self::Body => f.write_str("the type of the tensor that leaves the body"),
+            Self::Declared => f.write_str("the type that the file declares, because the operation is unknown"),
+            Self::Refused { message } => write!(f, "unknown, because {message}"),
         }
     }
 }
 
-/// Reason why a name is not that of one tensor.
+/// Reason why a name does not identify one tensor.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum NameError {
-    /// Nothing has this name.
+    /// No layer or tensor has this name.
     #[error("the model has neither a layer nor a tensor `{0}`")]
     Unknown(String),
-    /// The layer has no such output.
-    #[error("`{name}` is not a tensor: the number of outputs of layer {layer} is {outputs}, and they count from 0")]
+    /// The layer does not have this output.
+    #[error("`{name}` does not exist: outputs are counted from 0, and layer {layer} has {outputs}")]
     NoOutput {
         /// The name that was asked for.
         name: String,
@@ -173,24 +173,23 @@ pub enum NameError {
         outputs: usize,
     },
     /// Several tensors have this name.
-    #[error("`{name}` is ambiguous, {} tensors go by it: {}", .tensors.len(), list(.tensors.clone(), "and"))]
+    #[error("`{name}` is ambiguous: {} tensors have this name: {}", .tensors.len(), list(.tensors.clone(), "and"))]
     Ambiguous {
         /// The name that was asked for.
         name: String,
-        /// Each tensor under its unambiguous name: `If_36/then_body/4.0`.
+        /// The tensors, by unambiguous names: `If_36/then_body/4.0`.
         tensors: Vec<String>,
     },
 }
 
-/// Explains the element type of a tensor in an inferred model: from the Parameters, constants and attributes that
-/// decide it, through each rule that was applied.
+/// Explains the element type of a tensor in an inferred model. The explanation lists the Parameters, constants and
+/// attributes that decide it, and each rule between them.
 ///
 /// `name` is the name of a tensor, or the name or id of a layer. A layer stands for its first output, or for the input
 /// of a Result. `split.1` and `7.1` are output 1 of a layer. `loop/body/x` is `x` in the body `body` of the layer
-/// `loop`. A name that the model's own graph lacks is searched in bodies.
+/// `loop`. If the model's own graph has no such name, bodies are searched.
 ///
-/// The influence of inputs and attributes is found by experiment: the rule of each operation is run again with other
-/// types.
+/// To find the inputs and attributes that matter, the rule of each operation is applied again with other types.
 ///
 /// # Errors
 /// [`NameError`] if nothing has that name, or several tensors have it.
@@ -223,8 +222,8 @@ pub(crate) fn locate(model: &Model, name: &str) -> Result<(Place, Output), NameE
     Ok((search.scopes[scope].place.clone(), tensor))
 }
 
-/// Explains the element types of all tensors of an inferred model at once, including bodies: a step for each, in the
-/// order of the graph.
+/// Explains the element types of all tensors of an inferred model, including bodies. There is one step for each
+/// tensor, in the order of the graph.
 ///
 /// # Examples
 /// ```
@@ -247,7 +246,7 @@ pub fn why_all(model: &Model) -> Derivation {
     search.derive()
 }
 
-/// Returns the tensors of a graph with a name: those of layers with this name or id, and those with this tensor name.
+/// Returns the tensors of a graph with a name, and the outputs of layers with this name or id.
 fn named(graph: &Graph, name: &str) -> BTreeSet<Output> {
     let id = name.parse().ok().map(LayerId);
     let mut found = BTreeSet::new();
@@ -271,11 +270,11 @@ fn main_tensor(graph: &Graph, layer: &Layer) -> Option<Output> {
     }
 }
 
-/// Returns the outputs that `7.1` or `split.1` stand for in a graph. Ids come before names, so that each tensor can be
-/// named.
+/// Returns the outputs of a graph with a name such as `7.1` or `split.1`. Ids are preferred to names, so that every
+/// tensor has an unambiguous name.
 ///
 /// # Errors
-/// The layer exists, and has fewer outputs.
+/// The layer exists, but has fewer outputs.
 fn numbered(graph: &Graph, name: &str) -> Result<BTreeSet<Output>, NameError> {
     let number = || name.rsplit_once('.').and_then(|(layer, port)| Some((layer, port.parse::<usize>().ok()?)));
     let Some((layer, port)) = number() else { return Ok(BTreeSet::new()) };
@@ -294,31 +293,31 @@ fn numbered(graph: &Graph, name: &str) -> Result<BTreeSet<Output>, NameError> {
     }
 }
 
-/// An entrance to a body: the surrounding scope, the layer, and the position among the bodies of the layer.
+/// Body of a layer: number of the surrounding graph, the layer, and the position among its bodies.
 type Door = (usize, LayerId, usize);
 
-/// A graph of the model.
+/// Graph of the model, with its steps.
 struct Scope<'a> {
     graph: &'a Graph,
     /// `loop/body`.
     place: Place,
-    /// `None` for the model itself.
+    /// The body that it is; `None` for the model's own graph.
     door: Option<Door>,
-    /// Runs the rules of its layers.
+    /// Applies the rules of its layers.
     probe: Probe,
 }
 
 struct Search<'a> {
     scopes: Vec<Scope<'a>>,
-    /// The scope after each entrance.
+    /// Number of the graph of each body.
     doors: HashMap<Door, usize>,
-    /// The step of each visited tensor.
+    /// Index of the step of each visited tensor.
     indices: HashMap<(usize, Output), usize>,
-    /// Tensors whose steps are not created yet, in the order of the steps.
+    /// Tensors whose steps must still be created, in order.
     waiting: VecDeque<(usize, Output)>,
     model: &'a Model,
     lines: Lines,
-    /// The results of the current layer's rule.
+    /// Results of the rule of the current layer.
     answers: Option<((usize, LayerId), Answers)>,
 }
 
@@ -342,7 +341,7 @@ impl<'a> Search<'a> {
         search
     }
 
-    /// Creates the steps of the visited tensors, and of those that decide their types.
+    /// Creates the steps of the visited tensors, and of those that influence their types.
     fn derive(mut self) -> Derivation {
         let mut steps = Vec::new();
         while let Some((scope, tensor)) = self.waiting.pop_front() {
@@ -351,7 +350,7 @@ impl<'a> Search<'a> {
         Derivation { steps }
     }
 
-    /// Adds the bodies in the first scope, and nested ones.
+    /// Adds the graphs of all bodies.
     fn open(&mut self) {
         let mut next = 0;
         while let Some(Scope { graph, place, .. }) = self.scopes.get(next) {
@@ -369,11 +368,11 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Returns the only tensor of that name, and its scope.
+    /// Returns the tensor with a name and its graph, if there is exactly one.
     fn find(&self, name: &str) -> Result<(usize, Output), NameError> {
         let scopes = || self.scopes.iter().enumerate();
         let mut found: Vec<(usize, Output)> = Vec::new();
-        // A name with a path is searched first.
+        // Names with a path are searched first.
         let inside = scopes().filter_map(|(at, scope)| match scope.place.path() {
             "" => Some((at, scope.graph, name)),
             path => Some((at, scope.graph, name.strip_prefix(path)?.strip_prefix('/')?)),
@@ -391,7 +390,7 @@ impl<'a> Search<'a> {
                 }
             }
         }
-        // Without a path, an id is too ambiguous.
+        // An id without a path is not searched in bodies, because it would be ambiguous.
         if found.is_empty() && name.parse::<u64>().is_err() {
             found.extend(scopes().flat_map(|(at, scope)| named(scope.graph, name).into_iter().map(move |it| (at, it))));
         }
@@ -410,7 +409,7 @@ impl<'a> Search<'a> {
         self.scopes[scope].place.path_to(format_args!("{}.{}", tensor.layer, tensor.port))
     }
 
-    /// Records a tensor as a source of another; `None` if there is no such tensor.
+    /// Adds a tensor to the steps as source of another; `None` if it does not exist.
     fn visit(&mut self, input: Option<usize>, scope: usize, tensor: Output) -> Option<Premise> {
         self.scopes[scope].graph.output(tensor)?;
         let next = self.indices.len();
@@ -440,7 +439,7 @@ impl<'a> Search<'a> {
         })
     }
 
-    /// Returns the rule that decides the type of an output, and the tensors that influence it.
+    /// Returns the rule that decides the type of an output, and the tensors that influence the type.
     fn decide(&mut self, scope: usize, layer: &'a Layer, port: usize) -> (Rule, Vec<Premise>) {
         let graph = self.scopes[scope].graph;
         let Some(operation) = layer.operation() else { return (Rule::Declared, Vec::new()) };
@@ -461,7 +460,7 @@ impl<'a> Search<'a> {
         (rule, tensors.filter_map(|(input, tensor)| self.visit(Some(input), scope, tensor)).collect())
     }
 
-    /// Finds by experiment which inputs and attributes decide the type of an output.
+    /// Finds the inputs and attributes that decide the type of an output, by applying the rule with other types.
     fn ask(&mut self, scope: usize, layer: &Layer, operation: &'static Operation, port: usize) -> (Rule, Vec<usize>) {
         let Scope { graph, probe, .. } = &mut self.scopes[scope];
         let ports = graph.tensors(layer.id());
@@ -472,7 +471,7 @@ impl<'a> Search<'a> {
             return (Rule::Promotion { steps, attributes }, vec![0, 1]);
         }
         let known = layer.outputs().get(port).map_or(ElementType::Dynamic, OutputPort::element_type);
-        // A layer can have many outputs, and one run of its rule serves all of them.
+        // One application of a rule gives the types of all outputs of a layer.
         if self.answers.as_ref().is_none_or(|(of, _)| *of != (scope, layer.id())) {
             let answers = Trial { graph, probe, operation, layer, ports: &ports }.answers();
             self.answers = Some(((scope, layer.id()), answers));
@@ -481,14 +480,14 @@ impl<'a> Search<'a> {
         let of_port = |types: &Types| types.get(port).copied().unwrap_or(ElementType::Dynamic);
         let found = match &answers.as_it_is {
             Ok(types) => of_port(types),
-            // A rule that needs more than its layer, such as that of Assign, gives no comparable result.
+            // Some rules need more than their layer, such as that of Assign, and cannot be tested alone.
             Err(_) if known != ElementType::Dynamic => match ports.first() {
                 Some(first) if first.element_type() == known => return (Rule::Input { input: 0 }, vec![0]),
                 _ => return (Rule::Fixed, Vec::new()),
             },
             Err(message) => return (Rule::Refused { message: message.clone() }, (0..ports.len()).collect()),
         };
-        // If an attribute must agree with an input, as that of ReadValue, every other value is refused.
+        // If an attribute must equal a type of an input, as in ReadValue, every other value is an error.
         let decides = |(setting, other): &&(Setting, Option<Types>)| match other {
             Some(types) => of_port(types) != found,
             None => setting.value == found.name(),
@@ -507,8 +506,8 @@ impl<'a> Search<'a> {
         (rule, deciding)
     }
 
-    /// Returns the tensor that feeds a Parameter of a body, with its scope and the input of the layer. TensorIterator
-    /// does not change the types of its Parameters.
+    /// Returns the tensor that feeds a Parameter of a body, with its graph and the input of the layer. A
+    /// TensorIterator keeps the types of its Parameters.
     fn given(&self, scope: usize, parameter: LayerId) -> Option<(usize, usize, Output)> {
         let (outside, owner, at) = self.scopes[scope].door?;
         let graph = self.scopes[outside].graph;
@@ -519,7 +518,7 @@ impl<'a> Search<'a> {
         Some((outside, input, graph.producers(owner).get(input).copied().flatten()?))
     }
 
-    /// Returns the inputs of the bodies' Results that feed an output of the layer.
+    /// Returns the tensors in bodies whose Results feed an output of the layer.
     fn results(&mut self, scope: usize, layer: &Layer, port: usize) -> Vec<Premise> {
         let bodies = layer.bodies().iter().enumerate();
         let sources = bodies.filter_map(|(at, body)| {
@@ -535,16 +534,16 @@ impl<'a> Search<'a> {
 /// The types of a layer's outputs.
 type Types = SmallVec<[ElementType; 4]>;
 
-/// Results of an operation's rule for a layer as it is and with changes; `None` for changes that are all refused.
+/// Results of a layer's rule, without changes and with changes. `None` means that the rule accepts no change.
 struct Answers {
     as_it_is: Result<Types, String>,
-    /// For each type attribute, the result with another value.
+    /// For each attribute with a type: the result for another value.
     by_attribute: Vec<(Setting, Option<Types>)>,
-    /// For inputs that change together, the result with another type.
+    /// For inputs that change together: the result for another type.
     by_inputs: Vec<(Vec<usize>, Option<Types>)>,
 }
 
-/// Runner for the rule of an operation, with a layer and its inputs as they are or changed.
+/// Application of an operation's rule to a layer, with original or changed inputs.
 struct Trial<'a, 'p> {
     graph: &'a Graph,
     probe: &'p mut Probe,
@@ -563,18 +562,18 @@ impl Trial<'_, '_> {
         }
     }
 
-    /// Returns the attribute that names the only result type, for which no experiment is needed. ReadValue is excluded:
-    /// an experiment would store a type in its variable and affect other rules.
+    /// Returns the attribute that alone decides the result type, so that no test is needed. ReadValue is excluded,
+    /// because a test would change the type of its variable.
     fn sole_attribute(&self, given: &Result<Types, String>) -> Option<Setting> {
         let Ok([given]) = given.as_deref() else { return None };
         let mut attributes = self.operation.output_type_attributes().map(|attribute| setting(self.layer, attribute));
         attributes.find(|setting| setting.value == given.name() && kind(self.layer) != LayerKind::ReadValue)
     }
 
-    /// Returns the result types of the rule.
+    /// Applies the rule and returns the result types.
     ///
     /// # Errors
-    /// A layer that the operation refuses, with the reason.
+    /// The reason why the operation does not accept the layer.
     fn types(&mut self, layer: &Layer, values: &AttributeValues, ports: &[&OutputPort]) -> Result<Types, String> {
         let Self { graph, operation, .. } = *self;
         let subject = Subject { graph, layer, operation, values, given: None };
@@ -600,7 +599,7 @@ impl Trial<'_, '_> {
     fn by_inputs(&mut self, values: &AttributeValues) -> Vec<(Vec<usize>, Option<Types>)> {
         let ports = self.ports;
         let types: Vec<_> = ports.iter().map(|port| port.element_type()).collect();
-        // Inputs that are shapes do not influence the type.
+        // Inputs with shapes do not influence the type.
         let shaping = self.operation.shaping_inputs();
         let groups = self.operation.input_groups(&types).into_iter();
         let groups = groups.filter(|group| group.iter().any(|input| !shaping.contains(input)));

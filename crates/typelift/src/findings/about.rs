@@ -1,4 +1,4 @@
-//! The subject of a finding, as data.
+//! Details of a finding, as data.
 
 use std::borrow::Cow;
 
@@ -6,52 +6,52 @@ use smallvec::SmallVec;
 
 use crate::model::graph::{Direction, LayerId};
 
-/// Details of a finding beyond its code, its layer and its places. Causes and consequences are matched by these
-/// details, never by words.
+/// Details of a finding in addition to its code, layer and positions. Causes and consequences are matched by these
+/// details, never by the text of messages.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum About {
-    /// Code, layer and places say all there is.
+    /// There are no further details.
     #[default]
     Plain,
-    /// Attributes that an element must have and does not.
+    /// Attributes that an element lacks.
     Missing {
         /// The name of the element.
         element: String,
         /// The attributes.
         attributes: Vec<Cow<'static, str>>,
-        /// The attribute that the element has and that is most likely the one meant.
+        /// The attribute of the element that most likely is a misspelling of the missing one.
         written: Option<String>,
         /// The number of further elements that lack the same attributes.
         more: usize,
     },
-    /// An attribute that the operation requires and the layer does not have.
+    /// An attribute that the operation requires and the layer lacks.
     Assumed {
         /// The attribute.
         attribute: &'static str,
         /// The value that OpenVINO assumes.
         value: &'static str,
     },
-    /// An attribute that the operation or element does not have.
+    /// An attribute that does not exist for the operation or element.
     Unknown {
         /// The attribute.
         attribute: String,
-        /// The attribute that is most likely meant.
+        /// The attribute that is most likely meant instead.
         meant: Option<String>,
     },
-    /// An element that the format does not have at its place.
+    /// An element that does not exist at its position in the format.
     Element {
         /// The name.
         element: String,
-        /// The element that is most likely meant.
+        /// The element that is most likely meant instead.
         meant: Option<&'static str>,
     },
-    /// The value of an attribute of an element of the graph that cannot be read.
+    /// An attribute of a layer, port or edge whose value cannot be read.
     Unreadable {
         /// The attribute.
         attribute: String,
     },
-    /// The declaration of a port.
+    /// A port whose declaration is wrong.
     Port {
         /// The direction of the port.
         direction: Direction,
@@ -65,41 +65,41 @@ pub enum About {
         /// The end.
         to: (LayerId, u64),
     },
-    /// The refusal of an operation.
+    /// Inputs or attributes that the operation does not accept.
     Refusal {
-        /// The inputs, by position.
+        /// The positions of the inputs.
         inputs: SmallVec<[usize; 2]>,
         /// The attribute.
         attribute: Option<&'static str>,
-        /// True if the length of a list differs from the number of spatial axes.
+        /// True if the error is that a list's length differs from the number of spatial axes.
         counts_axes: bool,
     },
 }
 
 impl About {
-    /// Returns an attribute that an element lacks.
+    /// Returns the details of attributes that an element lacks.
     pub(crate) fn missing(element: &str, attributes: Vec<Cow<'static, str>>, written: Option<String>) -> Self {
         Self::Missing { element: element.to_owned(), attributes, written, more: 0 }
     }
 
-    /// Returns the attribute that is meant where another one is written.
+    /// Returns the attribute that is most likely meant instead of an unknown or missing one.
     pub(crate) fn meant_attribute(&self) -> Option<&str> {
         if let Self::Unknown { meant, .. } = self { meant.as_deref() } else { None }
     }
 
-    /// Returns the element that is meant where another one is written.
+    /// Returns the element that is most likely meant instead of an unknown one.
     pub(crate) fn meant_element(&self) -> Option<&'static str> {
         if let Self::Element { meant, .. } = self { *meant } else { None }
     }
 
-    /// True if both say that elements of one name lack the same attributes.
+    /// True if both findings report the same missing attributes of elements with the same name.
     pub(crate) fn lacks_as(&self, other: &Self) -> bool {
         let Self::Missing { element, attributes, written, .. } = self else { return false };
         matches!(other, Self::Missing { element: e, attributes: a, written: w, .. }
             if (e, a, w) == (element, attributes, written))
     }
 
-    /// True if the finding concerns this attribute.
+    /// True if the finding concerns the attribute `name`.
     pub(crate) fn is_about(&self, name: &str) -> bool {
         match self {
             Self::Missing { attributes, .. } => attributes.iter().any(|attribute| attribute == name),

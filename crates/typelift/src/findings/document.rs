@@ -1,11 +1,11 @@
-//! Findings as a document for machines.
+//! Findings as a JSON document.
 
 use serde::{Serialize, Serializer};
 
 use super::{Code, Diagnostic, Diagnostics, LayerRef, Proof, Related, Severity, Voice};
 use crate::base::span::{Lines, Span};
 
-/// The findings of a file as a document: what `typelift check --format json` prints, and what the Python package reads.
+/// All findings of a file as a document. `typelift check --format json` prints it, and the Python package reads it.
 ///
 /// ```
 /// use typelift::{Diagnostics, findings::Document, xml};
@@ -27,12 +27,12 @@ pub struct Document<'a> {
 }
 
 impl<'a> Document<'a> {
-    /// With fixes in words that name no command.
+    /// Creates the document. Its fixes mention neither commands nor functions.
     pub fn new(diagnostics: &'a Diagnostics) -> Self {
         Self::with(diagnostics, Voice::Plain)
     }
 
-    /// With fixes in the words of an audience.
+    /// Creates the document with fixes for one audience.
     pub fn with(diagnostics: &'a Diagnostics, voice: Voice<'a>) -> Self {
         let entries = Entries { lines: Lines::new(diagnostics.source.clone()), list: &diagnostics.list, voice };
         Self { file: &diagnostics.file, count: Count::of(diagnostics), diagnostics: entries }
@@ -59,14 +59,14 @@ impl Serialize for Entries<'_> {
 pub struct Count {
     /// Errors: OpenVINO refuses the model.
     pub errors: usize,
-    /// Warnings: the model probably has a mistake.
+    /// Warnings: OpenVINO accepts the model, but it probably has a mistake.
     pub warnings: usize,
-    /// Notes: facts worth knowing.
+    /// Notes: facts that are no mistakes.
     pub notes: usize,
 }
 
 impl Count {
-    /// Counts what was found in a file.
+    /// Counts the findings of a file.
     pub fn of(diagnostics: &Diagnostics) -> Self {
         let of = |severity| diagnostics.list.iter().filter(|diagnostic| diagnostic.severity == severity).count();
         Self { errors: of(Severity::Error), warnings: of(Severity::Warning), notes: of(Severity::Note) }
@@ -98,7 +98,7 @@ impl Region {
         Self { line, column, end_line, end_column }
     }
 
-    /// Returns the first place of a diagnostic.
+    /// Returns the first span that a finding points at.
     pub(super) fn of(lines: &Lines, diagnostic: &Diagnostic) -> Option<Self> {
         diagnostic.labels.first().map(|label| Self::new(lines, label.span))
     }
@@ -125,7 +125,7 @@ struct Entry<'a> {
     proof: Option<&'a Proof>,
 }
 
-/// A replacement in the text.
+/// A text edit.
 #[derive(Debug, Serialize)]
 struct Replacement<'a> {
     #[serde(flatten)]

@@ -1,23 +1,23 @@
-//! Edits of the text of a file.
+//! Edits of a file's text.
 
 use crate::base::span::Span;
 
-/// A replacement in the text of the file.
+/// Replacement of some bytes of a file's text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextEdit {
-    /// The bytes that go; none where something is only added.
+    /// The bytes to replace; empty for an insertion.
     pub span: Span,
     /// The new text.
     pub text: String,
 }
 
 impl TextEdit {
-    /// Another text in place of these bytes.
+    /// Creates an edit that replaces the bytes of `span` by `text`.
     pub(crate) fn new(span: Span, text: impl Into<String>) -> Self {
         Self { span, text: text.into() }
     }
 
-    /// Returns the text with these edits made. Edits that overlap an earlier one are left out.
+    /// Applies edits to a text. An edit that overlaps an earlier one is skipped.
     #[must_use]
     pub fn apply(edits: &[Self], source: &str) -> String {
         let mut sorted: Vec<_> = edits.iter().collect();

@@ -10,109 +10,109 @@ use super::{Diagnostic, TextEdit};
 use crate::base::span::Span;
 use crate::model::graph::LayerId;
 
-/// A change that would fix a finding. It prints as a sentence that names no option and no command.
+/// A change that would fix a finding. `Display` describes it without naming a command or option.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Fix {
     /// The change.
     pub action: FixAction,
-    /// The tools that may make the change.
+    /// The level of trust in the change.
     pub applicability: Applicability,
-    /// The proof that the change is meant, if it is safe.
+    /// The evidence that a safe change is the intended one.
     pub proof: Option<Proof>,
 }
 
-/// Proof that an edit is what was meant.
+/// Evidence that an edit is the intended one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Proof {
-    /// Kind of the proof, in words.
+    /// Kind of evidence, in words.
     pub kind: String,
-    /// Other edits that were tried and fail: `axis="2"`.
+    /// Other edits that were tried and fail, such as `axis="2"`.
     pub rivals: Vec<String>,
 }
 
 impl Proof {
-    /// Creates a proof without rivals.
+    /// Creates a proof without rival edits.
     pub(crate) fn new(kind: &str) -> Self {
         Self { kind: kind.to_owned(), rivals: Vec::new() }
     }
 }
 
-/// The level of trust in a [`Fix`], and the reason.
+/// Level of trust in a [`Fix`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Applicability {
-    /// The change is only described, or was not tried.
+    /// The change was not tried, or is advice for a person.
     DisplayOnly,
-    /// The change was tried and fixes the finding, but something else can be meant. A person decides.
+    /// The change was tried and fixes the finding, but another change might be intended. A person must decide.
     Possible,
-    /// The file itself shows that the change is meant, and nothing else fits. A program may make it.
+    /// The change was tried, and the file shows that it is the intended one. A program may apply it.
     Safe,
 }
 
-/// A change that a [`Fix`] makes.
+/// Change that a [`Fix`] proposes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FixAction {
-    /// Advice that only words can give.
+    /// Advice in words, for a change that no program can make.
     Advise(String),
     /// Adds attributes.
     Add {
-        /// The names of the attributes, with known values.
+        /// The attributes, with their values if these are known.
         attributes: Vec<(String, Option<String>)>,
-        /// The element that lacks them.
+        /// The element to add them to.
         to: Owner,
     },
     /// Adds an edge.
     AddEdge {
-        /// The layer and port where it starts.
+        /// The layer and port where the edge starts.
         from: (LayerId, u64),
-        /// The layer and port where it ends.
+        /// The layer and port where the edge ends.
         to: (LayerId, u64),
-        /// The layer where it starts, for people.
+        /// Description of the layer where the edge starts.
         producer: String,
     },
-    /// Replaces parts of the text.
+    /// Edits of the text.
     Edit {
         /// The replacements.
         edits: Vec<TextEdit>,
-        /// The replacements as a clause.
+        /// Description of the edits as a clause.
         words: String,
     },
     /// Inserts Converts so that element types agree ([`infer_aligned`](crate::infer_aligned)).
     Align,
-    /// Inserts Converts by other promotion rules, which give the inputs a type.
+    /// Inserts Converts under other promotion rules, which find a common type.
     AlignBy {
         /// The promotion rules.
         rules: Rules,
-        /// True if several inputs get the type.
+        /// True if several inputs get another type.
         several: bool,
-        /// The type that they get.
+        /// The common type.
         to: ElementType,
     },
-    /// Converts the model, which was tried ([`Conversion`](crate::Conversion)).
+    /// Converts the model by a [`Conversion`](crate::Conversion) that was tried.
     Convert {
         /// The promotion rules; `None` for the types that the ports declare.
         rules: Option<Rules>,
-        /// The Converts that are inserted before the layer, each with the types that it converts from and to.
+        /// The types of each Convert that is inserted before the layer: from and to.
         inserts: Vec<(ElementType, ElementType)>,
-        /// True if the model has no other errors, which have to be fixed first.
+        /// True if the conversion succeeds at once; false if the model has other errors to fix first.
         succeeds: bool,
     },
-    /// Writes every port as inferred.
+    /// Corrects the declared types and shapes of all ports.
     RefreshPorts,
-    /// Writes the model for the release that was asked for ([`retarget`](crate::Model::retarget)).
+    /// Writes the model for the target release ([`retarget`](crate::Model::retarget)).
     Retarget,
-    /// Converts an input after its Parameter instead of giving all that follows its type
+    /// Inserts a Convert after a Parameter, so that the layers after it keep their types
     /// ([`convert_input`](crate::Model::convert_input)).
     ConvertInput,
-    /// Lets layers keep their types where the model gets others: their paths, as
-    /// [`KeepPattern`](crate::precision::KeepPattern) takes them.
+    /// Excludes layers from a change of precision. They are given by path, as
+    /// [`KeepPattern`](crate::precision::KeepPattern) reads them.
     Keep(Vec<String>),
     /// Applies the built-in rules of this name ([`library`](crate::rewrite::library)).
     Rewrite(&'static str),
-    /// Reads the weights from this file.
+    /// Reads the weights from another file.
     ReadWeights(PathBuf),
 }
 
@@ -120,51 +120,52 @@ pub enum FixAction {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(clippy::exhaustive_structs, reason = "a rule set and its setting are all there is to choose")]
 pub struct Rules {
-    /// The name of the rule set.
+    /// The name of the promotion rules.
     pub name: &'static str,
-    /// The setting of the rule set that is needed; `None` for its defaults.
+    /// The required setting of the rules; `None` for the defaults.
     pub setting: Option<&'static str>,
 }
 
-/// The element that lacks attributes.
+/// Element that lacks attributes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Owner {
-    /// The element that the finding points at.
+    /// The element at the position of the finding.
     Here,
-    /// Returns the `<data>` of the layer.
+    /// The `<data>` of the layer.
     Data,
-    /// A `<data>` that the layer does not have either.
+    /// The `<data>` of the layer, which is missing too.
     NewData,
-    /// An element of this name.
+    /// The element with this name.
     Element(String),
 }
 
 impl FixAction {
-    /// True if the action is of the text alone: words about it, or edits.
+    /// True if the action is advice or an edit of the text.
     fn is_of_text(&self) -> bool {
         matches!(self, Self::Advise(_) | Self::Add { .. } | Self::AddEdge { .. } | Self::Edit { .. })
     }
 }
 
 impl Fix {
-    /// Returns a change that was not tried.
+    /// Creates a fix that was not tried.
     pub(crate) fn untried(action: FixAction) -> Self {
         Self { action, applicability: Applicability::DisplayOnly, proof: None }
     }
 
-    /// Attributes to add, without their values.
+    /// Creates an action that adds attributes. A person must choose their values.
     pub(crate) fn add<'n>(names: impl IntoIterator<Item = &'n str>, to: Owner) -> Self {
         let attributes = names.into_iter().map(|name| (name.to_owned(), None)).collect();
         Self::untried(FixAction::Add { attributes, to })
     }
 
-    /// Returns a change that was tried and may be what was meant.
+    /// Creates a fix that was tried, without evidence that it is the intended one.
     pub(crate) fn possible(action: FixAction) -> Self {
         Self { action, applicability: Applicability::Possible, proof: None }
     }
 
-    /// Edits of this text that were tried, for a finding about the layer at `home`. With a proof they are safe.
+    /// Creates a fix from edits of `source` that were tried, for a finding of the layer at `home`. It is safe if there
+    /// is a proof.
     pub(crate) fn edit(source: &str, home: Option<Span>, edits: Vec<TextEdit>, proof: Option<Proof>) -> Self {
         let words = describe_edits(source, home, &edits);
         let applicability = if proof.is_some() { Applicability::Safe } else { Applicability::Possible };
@@ -185,7 +186,7 @@ impl From<&str> for Fix {
 }
 
 impl Diagnostic {
-    /// Returns the same, with a fix or advice.
+    /// Returns the finding with one more fix.
     #[must_use]
     pub fn help(mut self, fix: impl Into<Fix>) -> Self {
         self.fixes.reserve_exact(1);
@@ -193,7 +194,7 @@ impl Diagnostic {
         self
     }
 
-    /// Returns the edits of the text that fix it, if they are safe.
+    /// Returns the text edits of its safe fix, if there is one.
     pub fn edits(&self) -> Option<&[TextEdit]> {
         self.fixes.iter().find_map(|fix| match &fix.action {
             FixAction::Edit { edits, .. } if fix.applicability == Applicability::Safe => Some(&edits[..]),
@@ -201,28 +202,28 @@ impl Diagnostic {
         })
     }
 
-    /// Returns the proof that the safe edits are what was meant.
+    /// Returns the evidence for its safe fix, if there is one.
     pub fn proof(&self) -> Option<&Proof> {
         self.fixes.iter().find_map(|fix| fix.proof.as_ref())
     }
 
-    /// Replaces advice and edits, and keeps other actions.
+    /// Replaces all advice and text edits; other fixes are kept.
     pub(crate) fn replace_help(&mut self, help: Vec<Fix>) {
         self.fixes.retain(|fix| !fix.action.is_of_text());
         self.fixes.splice(0..0, help);
     }
 
-    /// True if it has advice or edits.
+    /// True if it has advice or text edits.
     pub(crate) fn has_help(&self) -> bool {
         self.fixes.iter().any(|fix| fix.action.is_of_text())
     }
 
-    /// Returns the actions on the model: all fixes but advice and edits.
+    /// Returns the fixes that change the model instead of the text.
     pub(crate) fn actions(&self) -> impl Iterator<Item = &Fix> {
         self.fixes.iter().filter(|fix| !fix.action.is_of_text())
     }
 
-    /// Removes the actions on the model.
+    /// Removes the fixes that change the model instead of the text.
     pub(crate) fn remove_actions(&mut self) {
         self.fixes.retain(|fix| fix.action.is_of_text());
     }

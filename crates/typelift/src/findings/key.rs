@@ -1,4 +1,4 @@
-//! Identity of findings, and the comparison of the findings before and after a change.
+//! Identity of findings, and comparison of findings before and after a change.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,7 +7,8 @@ use smallvec::SmallVec;
 use super::{About, Code, Diagnostic, LayerRef, Severity};
 use crate::model::graph::{Direction, LayerId, Place};
 
-/// Identity of a finding: its kind and what it concerns. Words, positions in the text and names do not count.
+/// Identity of a finding, for comparison with another run: its code, layer and subject. Messages, positions in the
+/// text and names are not compared.
 ///
 /// ```
 /// use typelift::findings::{Code, Diagnostic};
@@ -24,17 +25,17 @@ pub struct FindingKey {
     pub place: Place,
     /// The layer; `None` if the finding concerns the file.
     pub layer: Option<LayerId>,
-    /// The part of the layer or file.
+    /// The port, edge, element or attributes concerned.
     pub subject: Subject,
 }
 
-/// The part of a layer or file that a finding concerns.
+/// Port, edge, element or attributes that a finding concerns.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Subject {
     /// The layer or file as a whole.
     Whole,
-    /// Attributes of an element, or none that can be named.
+    /// Attributes of an element; empty if the names are unknown.
     Attributes(Vec<String>),
     /// An element of the file.
     Element(String),
@@ -81,7 +82,7 @@ impl Diagnostic {
     }
 }
 
-/// A finding that is known: its key, and the path of its layer.
+/// Key of a finding, and the path of its layer.
 type Identity = (FindingKey, String);
 
 fn identity(found: &Diagnostic) -> Identity {
@@ -99,20 +100,20 @@ pub struct Known {
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Comparison<'a> {
-    /// The findings that were not there before.
+    /// The findings that did not exist before.
     pub new: Vec<&'a Diagnostic>,
     fixed: HashSet<FindingKey>,
     left: HashSet<FindingKey>,
 }
 
 impl Comparison<'_> {
-    /// True if fewer findings have this key than before.
+    /// True if fewer findings than before have this key.
     #[must_use]
     pub fn is_fixed(&self, key: &FindingKey) -> bool {
         self.fixed.contains(key)
     }
 
-    /// Returns the keys that no finding has any more.
+    /// Returns the keys of all findings that no longer exist.
     #[must_use]
     pub fn gone(self) -> HashSet<FindingKey> {
         let Self { mut fixed, left, .. } = self;
@@ -122,7 +123,7 @@ impl Comparison<'_> {
 }
 
 impl Known {
-    /// Findings of at least this severity. [`compare`](Self::compare) ignores lesser ones, too.
+    /// Returns the findings of at least this severity. [`compare`](Self::compare) then ignores less severe ones too.
     #[must_use]
     pub fn new(found: &[Diagnostic], least: Severity) -> Self {
         Self { least, list: found.iter().filter(|it| it.severity >= least).map(identity).collect() }
@@ -152,10 +153,10 @@ impl Known {
         self.list.iter().any(|(key, _)| key.code == code)
     }
 
-    /// Tells which findings are new after a change, and which are fixed by it.
+    /// Compares with the findings after a change. Returns the new findings and the fixed ones.
     ///
-    /// A finding is known if one before had its key. A change of a text can also give a layer another id. So a finding is
-    /// known, too, if one before was the same but for the id, and its layer has the path of that layer.
+    /// A finding is old if an earlier one has the same key. It is also old if only the layer's id differs and the
+    /// layer's path is the same, because an edit of the text can change ids.
     #[must_use]
     pub fn compare<'a>(&self, after: &'a [Diagnostic]) -> Comparison<'a> {
         let mut counts = HashMap::<_, usize>::new();

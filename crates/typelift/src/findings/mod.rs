@@ -1,4 +1,4 @@
-//! Findings about a model, as data: a stable code, a sentence, the place, the rule and the fixes.
+//! Findings about a model, as data: code, message, position, the rule that was violated, and fixes.
 
 mod about;
 mod document;
@@ -33,7 +33,7 @@ pub use words::{Voice, grouped, reason, shell_command, shell_word};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// Worth knowing; nothing is wrong.
+    /// A fact worth knowing; nothing is wrong.
     Note,
     /// OpenVINO accepts it silently, but it is probably a mistake.
     Warning,
@@ -43,7 +43,7 @@ pub enum Severity {
 
 macro_rules! codes {
     ($($(#[doc = $doc:literal])* $variant:ident $name:literal $severity:ident;)*) => {
-        /// The kind of a diagnostic: a stable word, the same in every release and in `docs/diagnostics.md`.
+        /// Kind of a finding: a stable code, the same in every release and in `docs/diagnostics.md`.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[non_exhaustive]
         pub enum Code { $($(#[doc = $doc])* $variant,)* }
@@ -52,17 +52,17 @@ macro_rules! codes {
             /// Every code.
             pub const ALL: &'static [Code] = &[$(Code::$variant,)*];
 
-            /// Returns the stable word, `unknown-layer`.
+            /// Returns the stable code, such as `unknown-layer`.
             pub fn name(self) -> &'static str {
                 match self { $(Code::$variant => $name,)* }
             }
 
-            /// Returns the meaning in one sentence.
+            /// Returns the meaning of the code in one sentence.
             pub fn summary(self) -> &'static str {
                 match self { $(Code::$variant => concat!($($doc),*).trim_start(),)* }
             }
 
-            /// Returns the severity of every diagnostic with this code.
+            /// Returns the severity of every finding with this code.
             pub fn severity(self) -> Severity {
                 match self { $(Code::$variant => Severity::$severity,)* }
             }
@@ -77,126 +77,126 @@ codes! {
     NotAnIr "not-an-ir" Error;
     /// The IR version is missing or not 10 or 11.
     UnsupportedVersion "unsupported-version" Error;
-    /// An attribute that must be there is missing.
+    /// A required attribute is missing.
     MissingAttribute "missing-attribute" Error;
     /// An attribute or text has a value that cannot be read.
     InvalidValue "invalid-value" Error;
-    /// Elements nest deeper than any real model's.
+    /// Elements are nested too deeply.
     NestingTooDeep "nesting-too-deep" Error;
-    /// In a file of version 10, the name of a layer at an input or output is that of another tensor.
+    /// In a file of version 10, an input or output layer has the name of another tensor.
     NameCollision "name-collision" Error;
-    /// An edge starts at a layer that is not there.
+    /// An edge starts at a layer that does not exist.
     UnknownLayer "unknown-layer" Error;
     /// An edge names a port that its layer does not have.
     UnknownPort "unknown-port" Error;
     /// Two edges end at one input port.
     InputFedTwice "input-fed-twice" Error;
-    /// An input port is fed by no edge.
+    /// No edge ends at an input port.
     UnconnectedInput "unconnected-input" Error;
     /// Layers form a cycle.
     Cycle "cycle" Error;
-    /// A body, or the map of its ports, is missing or names what is not there.
+    /// A body or its port map is missing, or names a layer or port that does not exist.
     InvalidBody "invalid-body" Error;
     /// An `rt_info` attribute that may appear once appears twice.
     DuplicateRtInfo "duplicate-rt-info" Error;
-    /// A constant's offset, size, shape and the weights file do not fit together.
+    /// A constant's offset, size and shape contradict each other or the weights file.
     InvalidConstant "invalid-constant" Error;
-    /// The weights file cannot be the model's: it is too short, empty, or a Git LFS pointer.
+    /// The weights file does not belong to the model: it is too short, empty, or a Git LFS pointer.
     WrongWeights "wrong-weights" Error;
-    /// The operation takes another number of inputs.
+    /// A layer has a different number of inputs than its operation requires.
     WrongInputCount "wrong-input-count" Error;
-    /// Inputs that must have one element type have several.
+    /// Inputs that must have the same element type have different ones.
     TypeMismatch "type-mismatch" Error;
-    /// The operation does not take this element type.
+    /// The operation does not support this element type.
     UnsupportedType "unsupported-type" Error;
-    /// The promotion rules give the inputs no common type.
+    /// The promotion rules define no common type for the inputs.
     NoCommonType "no-common-type" Error;
-    /// Shapes do not fit together under the operation's rule.
+    /// The shapes of a layer's inputs contradict the rule of its operation.
     ShapeMismatch "shape-mismatch" Error;
-    /// An `Assign` without the `ReadValue` of its variable.
+    /// An `Assign` has no `ReadValue` with the same variable.
     UnknownVariable "unknown-variable" Error;
-    /// The operation set that a layer names does not have its operation, and another one has.
+    /// The operation is not in the layer's operation set, but in another one.
     WrongOpset "wrong-opset" Error;
-    /// No operation set has the operation, and its name is a misspelling or another program's word for one that they have.
+    /// The operation exists in no operation set; its name is a misspelling or another framework's name.
     MisnamedOperation "misnamed-operation" Error;
-    /// The OpenVINO release that was asked for does not read it.
+    /// The target release of OpenVINO does not support a layer or its type.
     NewerThanTarget "newer-than-target" Error;
 
-    /// The operation or its opset is not known here; it goes through as declared.
+    /// The operation is unknown; the outputs of the layer are kept as declared.
     UnknownOperation "unknown-operation" Warning;
-    /// Two layers have one id; OpenVINO keeps the later.
+    /// Two layers have the same id; OpenVINO uses the later one.
     DuplicateLayerId "duplicate-layer-id" Warning;
-    /// Several layers of one graph have one name.
+    /// Several layers of one graph have the same name.
     DuplicateLayerName "duplicate-layer-name" Warning;
-    /// The name of a layer begins or ends with spaces, which OpenVINO keeps.
+    /// A layer name begins or ends with spaces, which OpenVINO keeps.
     PaddedName "padded-name" Warning;
-    /// Several output tensors of one graph share a name.
+    /// Several output tensors of one graph have the same name.
     DuplicateTensorName "duplicate-tensor-name" Warning;
-    /// Two ports of a layer have one id.
+    /// Two ports of a layer have the same id.
     DuplicatePortId "duplicate-port-id" Warning;
     /// An attribute appears twice in one element; the first counts.
     DuplicateAttribute "duplicate-attribute" Warning;
     /// Text or elements outside the root are ignored.
     ContentOutsideRoot "content-outside-root" Warning;
-    /// An edge to a layer that is not there is ignored.
+    /// An edge to a layer that does not exist is ignored.
     EdgeToUnknownLayer "edge-to-unknown-layer" Warning;
-    /// A layer that reaches no Result and no Assign is dropped by OpenVINO.
+    /// No Result or Assign depends on a layer, so OpenVINO drops it.
     UnreachableLayer "unreachable-layer" Warning;
-    /// An attribute that the operation, the element or the metadata does not have is ignored.
+    /// An attribute that does not exist for the operation, element or metadata is ignored.
     UnknownAttribute "unknown-attribute" Warning;
-    /// An element the format does not have is ignored.
+    /// An element that does not exist in the format is ignored.
     UnknownElement "unknown-element" Warning;
-    /// A boolean that is neither true nor false leaves the attribute at its default.
+    /// A boolean is neither true nor false, so the default is used.
     InvalidBoolean "invalid-boolean" Warning;
-    /// A number is followed by something else, which is ignored.
+    /// Text after a number is ignored.
     TrailingJunk "trailing-junk" Warning;
-    /// A port declares another type or shape than inference finds.
+    /// A port declares a different type or shape than inference computes.
     StalePort "stale-port" Warning;
     /// An input port declares a type that does not exist.
     UnknownPortType "unknown-port-type" Warning;
-    /// A Parameter without a shape is a scalar, one without a type is dynamic.
+    /// A Parameter without a shape is a scalar; one without a type has type dynamic.
     IncompleteParameter "incomplete-parameter" Warning;
-    /// A dimension's text means something else than it seems to.
+    /// OpenVINO reads a dimension differently than its text suggests.
     OddDimension "odd-dimension" Warning;
-    /// A constant's `size` is larger than its type and shape need.
+    /// A constant's `size` is larger than its type and shape require.
     OversizedConstant "oversized-constant" Warning;
-    /// A constant's offset is not a multiple of its element size, and no constant ends there.
+    /// A constant's offset is not a multiple of its element size, and no other constant ends there.
     UnalignedConstant "unaligned-constant" Warning;
     /// Two constants share some of their bytes.
     OverlappingConstants "overlapping-constants" Warning;
     /// Bytes of the weights file belong to no constant.
     UnreferencedWeights "unreferenced-weights" Warning;
-    /// The model has constants and no weights file.
+    /// The model has constants, but no weights file.
     MissingWeights "missing-weights" Warning;
-    /// A `&` that does not begin an entity of XML, or a `<` in a name, is kept as text.
+    /// A `&` that begins no XML entity, or a `<` in a name, is kept as text.
     BareAmpersand "bare-ampersand" Warning;
-    /// Legacy metadata is dropped where the file also has `rt_info`.
+    /// Legacy metadata is ignored because the file also has `rt_info`.
     IgnoredMetadata "ignored-metadata" Warning;
     /// OpenVINO calls this promotion safe, although values can be lost.
     LossySafePromotion "lossy-safe-promotion" Warning;
-    /// Values of a constant do not survive a conversion that was put in.
+    /// An inserted conversion changes values of a constant.
     LossyConversion "lossy-conversion" Warning;
-    /// The weights of a layer cannot be quantized as asked.
+    /// The weights of a layer cannot be quantized as requested.
     CannotQuantize "cannot-quantize" Error;
-    /// The file says what a device ran for a model, and is not a model.
+    /// The file is an execution graph, which a device writes, and not a model.
     ExecutionGraph "execution-graph" Error;
-    /// A device converts weights of few bits to floats when it compiles the model.
+    /// A device stores compressed weights as floats when it compiles the model.
     WeightsUnfold "weights-unfold" Warning;
-    /// A device converts 16-bit weights to f32, because a mark is missing.
+    /// A device stores 16-bit weights as f32 because a decompression mark is missing.
     WeightsUnmarked "weights-unmarked" Warning;
-    /// Quantized weights have a scale for each column, which a device computes wrongly.
+    /// Quantized weights have a scale per column, for which a device computes wrong results.
     ScaleAlongColumns "scale-along-columns" Error;
-    /// A length has no upper bound, which a device needs.
+    /// A dimension has no upper bound, which a device requires.
     OpenDim "open-dim" Error;
-    /// The rank of a tensor is not known, and no device computes it.
+    /// A tensor has an unknown rank, which no device supports.
     OpenRank "open-rank" Error;
-    /// A device does not compute with an element type.
+    /// A device does not support an element type.
     TypeRefused "type-refused" Error;
-    /// A device has no kernel for an operation in an element type.
+    /// A device does not support an operation with an element type.
     OperationType "operation-type" Error;
-    /// A layer that is quantized in part is computed in floats.
+    /// A layer is only partly quantized, so it is computed in floats.
     NotQuantized "not-quantized" Warning;
-    /// Text is computed on the CPU only.
+    /// Only the CPU supports string tensors.
     StringOnDevice "string-on-device" Error;
     /// The mask of an attention is boolean, which older releases of a device refuse.
     BooleanMask "boolean-mask" Error;
@@ -212,55 +212,54 @@ codes! {
     RanNotQuantized "ran-not-quantized" Warning;
     /// A plugin has no kernel for a layer, and ran slow reference code.
     RanReference "ran-reference" Warning;
-    /// The promotion cannot be decided before run time, so the operation stays.
+    /// The promotion depends on a type that is unknown before run time, so ConvertPromoteTypes is not replaced.
     UndecidedPromotion "undecided-promotion" Warning;
 
     /// An attribute that the operation requires is missing, and OpenVINO assumes a value.
     AssumedAttribute "assumed-attribute" Warning;
     /// The condition of an If or Loop is not boolean.
     ConditionType "condition-type" Warning;
-    /// Something uses a Result.
+    /// An edge starts at a Result.
     UsedResult "used-result" Warning;
-    /// The port map of a Loop is wrong: no entry says if it continues, its slices do not fit, or a Parameter has two
-    /// inputs or none.
+    /// The port map of a Loop is wrong: no entry sets the condition, the slices do not fit, or a Parameter has no
+    /// input or two.
     IncompletePortMap "incomplete-port-map" Warning;
-    /// A back edge hands on a tensor of another rank than the loop starts from.
+    /// A back edge passes a tensor of another rank than the loop's initial value.
     UnstableState "unstable-state" Warning;
-    /// The hidden size of a recurrent operation is not that of its weights.
+    /// A recurrent layer's `hidden_size` differs from the shape of its weights.
     InconsistentSize "inconsistent-size" Warning;
-    /// A 16-bit constant has values that are infinite or not a number.
+    /// A 16-bit constant has values that are infinite or NaN.
     NonFiniteConstant "non-finite-constant" Warning;
-    /// A Convert leaves nothing of values of the constant before it.
+    /// A Convert turns values of a constant into zero or infinity.
     DestroyedValues "destroyed-values" Warning;
-    /// Version 10 of the format does not hold what the file had.
+    /// Information of the file cannot be stored in IR version 10.
     Version10Loss "version-10-loss" Warning;
-    /// An epsilon that keeps a divisor, a negative power or a logarithm away from zero becomes zero or subnormal in a
-    /// narrower type.
+    /// An epsilon of a divisor, negative power or logarithm becomes zero or subnormal in a narrower type.
     EpsilonLost "epsilon-lost" Warning;
-    /// Exponents that are summed up get beyond the largest number of a narrower type.
+    /// The sum of exponentials exceeds the largest number of a narrower type.
     ExponentOverflow "exponent-overflow" Warning;
-    /// Squares that are summed up get beyond the largest number of a narrower type.
+    /// The sum of squares exceeds the largest number of a narrower type.
     SquareOverflow "square-overflow" Warning;
-    /// Two masks add up to what a narrower type makes infinite.
+    /// The sum of two masks is infinite in a narrower type.
     MaskOverflow "mask-overflow" Warning;
-    /// Integers are beyond the largest number of a narrower floating-point type.
+    /// An integer exceeds the largest number of a narrower floating-point type.
     IntegerOverflow "integer-overflow" Warning;
-    /// Integers go through a narrower floating-point type that does not have them all.
+    /// Integers are converted to a narrower floating-point type, which rounds large ones.
     IndexRounded "index-rounded" Warning;
-    /// Numbers are counted up further than a narrower type tells them apart.
+    /// A counter is so large that a narrower type rounds it.
     CountRounded "count-rounded" Warning;
-    /// A mark that keeps the precision of a layer means nothing to the release that was asked for.
+    /// The target release ignores a mark that keeps the precision of a layer.
     LostMark "lost-mark" Warning;
-    /// A Reshape has a constant shape that was written for other lengths than those that come in.
+    /// The constant target shape of a Reshape does not fit the lengths of its input.
     HardCodedShape "hard-coded-shape" Warning;
 
-    /// Operations without an inference rule keep what the file declares.
+    /// The outputs of operations without an inference rule are kept as declared.
     DeclaredOutputs "declared-outputs" Note;
     /// The oldest OpenVINO release that reads the file.
     RequiredRelease "required-release" Note;
     /// `Core.read_model` converts inputs and outputs of a file of version 10.
     LegacyTypes "legacy-types" Note;
-    /// Integers that are known do not fit into 32 bits, in which OpenVINO's CPU plugin computes i64.
+    /// An integer constant needs more than 32 bits, and OpenVINO's CPU plugin computes i64 in 32 bits.
     BeyondI32 "beyond-i32" Note;
     /// Integers are computed as f32, which does not represent all of them.
     IntegerThroughFloat "integer-through-float" Note;
@@ -276,7 +275,7 @@ impl Serialize for Code {
     }
 }
 
-/// The layer of a diagnostic.
+/// Reference to the layer that a finding concerns.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[non_exhaustive]
 pub struct LayerRef {
@@ -284,7 +283,8 @@ pub struct LayerRef {
     pub id: LayerId,
     /// The name.
     pub name: String,
-    /// The graph that it lies in. Written as the names on the way, `loop/body`; empty for the model's own graph.
+    /// The graph that contains the layer, written as the names of layers and bodies around it: `loop/body`. It is
+    /// empty for the model's own graph.
     #[serde(rename = "path", serialize_with = "as_path")]
     pub place: Place,
 }
@@ -294,41 +294,42 @@ fn as_path<S: serde::Serializer>(place: &Place, serializer: S) -> Result<S::Ok, 
 }
 
 impl LayerRef {
-    /// A layer of the graph at a place.
+    /// Creates a reference to a layer of the graph at `place`.
     #[must_use]
     pub fn of(place: &Place, layer: &Layer) -> Self {
         Self::named(place, layer.id(), layer.name())
     }
 
-    /// Like [`of`](Self::of), for a layer that is not read yet.
+    /// Creates a reference to a layer that is not in the graph yet, with its name.
     pub(crate) fn named(place: &Place, id: LayerId, name: &str) -> Self {
         Self { id, name: name.to_owned(), place: place.clone() }
     }
 
-    /// Returns the names of the bodies it lies in, outermost first: `loop/body`; empty in the model's own graph.
+    /// Returns the names of the layers and bodies around the layer, outermost first: `loop/body`; empty in the model's
+    /// own graph.
     #[must_use]
     pub fn path(&self) -> &str {
         self.place.path()
     }
 
-    /// Returns the layer's name after the names of the bodies around it: `loop/body/add`.
+    /// Returns the layer's path: the names around it and its own, `loop/body/add`.
     #[must_use]
     pub fn full_name(&self) -> String {
         self.place.path_to(&self.name)
     }
 }
 
-/// A place in the source with a few words about it.
+/// Position in the source with a short remark.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Label {
-    /// The bytes it points at.
+    /// The bytes in the source.
     pub span: Span,
-    /// The text at the place.
+    /// The remark.
     pub message: String,
 }
 
-/// A tensor that explains a diagnostic, with the layer that produces it.
+/// A tensor that explains a finding, with the layer that produces it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Related {
@@ -336,13 +337,13 @@ pub struct Related {
     pub layer: LayerRef,
     /// The byte range.
     pub span: Span,
-    /// Returns the element type of the tensor.
+    /// The element type of the tensor.
     pub element_type: ElementType,
     /// The shape of the tensor.
     pub shape: Shape,
     /// The operation of the layer.
     pub operation: String,
-    /// The input of the layer with the diagnostic that the tensor comes in at.
+    /// The input that the tensor feeds, in the layer that the finding concerns.
     pub input: usize,
     /// The role of the input in its operation, if it matters: `the trip count`.
     pub role: Option<&'static str>,
@@ -354,28 +355,28 @@ pub struct Related {
 pub struct Diagnostic {
     /// The severity.
     pub severity: Severity,
-    /// The stable word for its kind.
+    /// The stable code of its kind.
     pub code: Code,
-    /// The subject as data.
+    /// Details as data.
     pub about: Box<About>,
     /// The message, one sentence without a full stop.
     pub message: String,
     /// The layer.
     pub layer: Option<LayerRef>,
-    /// The places: first that of the finding, then others that explain it.
+    /// Positions in the source: first that of the finding, then others that explain it.
     pub labels: Vec<Label>,
-    /// The tensors that led to it, with their producers.
+    /// Tensors that explain the finding, with their producers.
     pub related: Vec<Related>,
-    /// Other facts that led to it.
+    /// Further facts that explain the finding.
     pub notes: Vec<String>,
-    /// The layers that do not accept what this one gives, where that is how the mistake shows.
+    /// Layers that do not accept an output of this one. Their errors are consequences of this finding.
     pub consequences: Vec<LayerRef>,
     /// The fixes, most likely first.
     pub fixes: Vec<Fix>,
 }
 
 impl Diagnostic {
-    /// Creates a diagnostic of `code`'s severity that says `message`, without a place.
+    /// Creates a finding with the severity of its code, without a position.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
         Self {
             severity: code.severity(),
@@ -391,16 +392,16 @@ impl Diagnostic {
         }
     }
 
-    /// Returns the same, pointing also at `span`; the first label is the main one.
+    /// Returns the finding with one more position; the first one is the main one.
     #[must_use]
     pub fn at(mut self, span: Span, message: impl Into<String>) -> Self {
-        // Most have one of each, and a misshapen file has many findings.
+        // Most findings have one position, and a damaged file has many findings.
         self.labels.reserve_exact(1);
         self.labels.push(Label { span, message: words::said(message.into()) });
         self
     }
 
-    /// Returns the same, with a fact that led to it.
+    /// Returns the finding with one more fact that explains it.
     #[must_use]
     pub fn note(mut self, note: impl Into<String>) -> Self {
         self.notes.reserve_exact(1);
@@ -408,7 +409,7 @@ impl Diagnostic {
         self
     }
 
-    /// Returns the same, about this.
+    /// Returns the finding with these details.
     #[must_use]
     pub fn about(mut self, about: About) -> Self {
         self.about = Box::new(about);
@@ -421,9 +422,9 @@ impl Diagnostic {
     }
 }
 
-/// All findings of one model, with the text into which their spans point.
+/// All findings of one model, with the source text that their spans refer to.
 ///
-/// As an error it prints one line a diagnostic, `FILE:LINE:COLUMN: error[CODE]: MESSAGE`.
+/// `Display` writes one line for each, `FILE:LINE:COLUMN: error[CODE]: MESSAGE`.
 #[derive(Clone, Default)]
 pub struct Diagnostics {
     /// The name of the source: a path, or `<stdin>`.
@@ -435,7 +436,7 @@ pub struct Diagnostics {
 }
 
 impl Diagnostics {
-    /// Creates an empty list for `source`, which came from `file`.
+    /// Creates an empty list. `source` is the text of `file`.
     pub fn new(file: impl AsRef<Path>, source: Arc<String>) -> Self {
         Self { file: file.as_ref().display().to_string(), source, list: Vec::new() }
     }

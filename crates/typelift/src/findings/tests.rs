@@ -1,4 +1,4 @@
-//! No finding depends on the words of another one.
+//! Test that no finding depends on the text of another one.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::fs;
@@ -10,7 +10,7 @@ use crate::{Checking, Weights};
 
 #[test]
 fn other_words_change_no_finding() {
-    // Without optimization, a body in many others takes more than the stack of a test.
+    // In an unoptimized build deeply nested bodies need more than the stack of a test thread.
     std::thread::Builder::new().stack_size(64 << 20).spawn(compare_garbled).unwrap().join().unwrap();
 }
 
@@ -30,7 +30,7 @@ fn compare_garbled() {
     assert!(count > 100, "only {count} findings say something else");
 }
 
-/// Returns the data of a finding without its words.
+/// Returns the data of a finding without its messages.
 fn data(found: &Diagnostic) -> String {
     let spans: Vec<_> = found.labels.iter().map(|label| label.span).collect();
     let related: Vec<_> = found.related.iter().map(|it| (&it.layer, it.element_type, &it.shape)).collect();

@@ -1,4 +1,4 @@
-//! Target types of inputs.
+//! Types to which the inputs of layers are converted.
 
 use std::fmt;
 
@@ -8,17 +8,17 @@ use typelift_promote::ElementType;
 use crate::base::hash::HashMap;
 use crate::model::graph::LayerId;
 
-/// The target types of inputs, by the layers of one graph.
+/// Target types of inputs, by the layers of one graph.
 pub(crate) type Alignments = HashMap<LayerId, Alignment>;
 
-/// Inputs of one layer that get another type.
+/// Inputs of one layer that must be converted to another type.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Alignment {
-    /// The positions with their new types.
+    /// Positions of the inputs and their target types.
     pub(crate) inputs: SmallVec<[(usize, ElementType); 2]>,
     /// The reason, as a clause.
     pub(crate) reason: String,
-    /// True if OpenVINO also reads the layer without it.
+    /// True if OpenVINO also accepts the layer without the conversions.
     pub(crate) optional: bool,
 }
 

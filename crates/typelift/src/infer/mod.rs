@@ -1,4 +1,4 @@
-//! Forward inference: every layer after its producers, including bodies.
+//! Forward inference: each layer is inferred after its producers. Bodies are included.
 
 mod alignment;
 pub(crate) mod blocks;
@@ -38,8 +38,8 @@ use crate::text::xml;
 
 /// Infers the element type and the shape of every tensor of a model and its bodies, in place, and returns all errors.
 ///
-/// Types and shapes are computed from Parameters, constants and attributes alone. The ports that the file declares
-/// count only for operations without a rule, which one note counts. After an error the outputs of its layer become
+/// Types and shapes are computed from Parameters, constants and attributes alone. The declared ports of a file are
+/// used only for operations without a rule; one note lists these. After an error the outputs of the layer become
 /// dynamic, so that one mistake gives one message.
 ///
 /// # Examples
@@ -55,12 +55,12 @@ use crate::text::xml;
 /// assert_eq!(format!("{}{}", y.element_type(), y.shape()), "f16[?,3]");
 /// # Ok::<(), typelift::Diagnostics>(())
 /// ```
-#[must_use = "what is wrong with the model is in it"]
+#[must_use = "the result contains the errors of the model"]
 pub fn infer(model: &mut Model) -> Vec<Diagnostic> {
     Walk::new(model, None).infer_model(model)
 }
 
-/// Infers types and shapes again after a ConvertPromoteTypes was removed and its values became known. Marks the layers
+/// Infers types and shapes again after a ConvertPromoteTypes was removed and its values became known. Marks layers
 /// whose ports change.
 pub(crate) fn refine(model: &mut Model) {
     let stale: HashSet<_> = model.graph.unordered().filter(|layer| layer.lacks_values).map(Layer::id).collect();
@@ -71,7 +71,7 @@ pub(crate) fn refine(model: &mut Model) {
     }
 }
 
-/// Does the same as [`infer`], with the input types that `retyper` gives, as if Converts existed.
+/// Infers the model as [`infer`] does, but with the input types that `retyper` sets, as if Converts were there.
 pub(crate) fn infer_as_retyped(model: &mut Model, retyper: &mut dyn Retyper) -> Vec<Diagnostic> {
     Walk::new(model, Some(retyper)).infer_model(model)
 }
@@ -82,7 +82,7 @@ fn has_constants(graph: &Graph) -> bool {
     graph.unordered().any(has)
 }
 
-/// Limit on re-inferred body layers; each byte of the file adds one. Real models are far below it.
+/// Minimum limit on re-inferred body layers; each byte of the file adds one. Real models need far fewer.
 const MIN_ALLOWANCE: usize = 1 << 20;
 
 /// State of one run of inference.
@@ -90,39 +90,38 @@ pub(crate) struct Walk<'a> {
     source: Arc<String>,
     evaluator: Evaluator,
     version: IrVersion,
-    /// Overrides the element types of inputs.
+    /// Changes the element types of inputs, as Converts would.
     retyper: Option<&'a mut dyn Retyper>,
-    /// True if a port keeps its declared type and shape when inference finds less.
+    /// True if a port keeps its declared type or shape when inference cannot determine it.
     trusts_ports: bool,
-    /// The graph being walked.
+    /// State of the current graph.
     scope: Scope,
-    /// The enclosing scopes, outermost first.
+    /// States of the surrounding graphs, outermost first.
     outer: Vec<Scope>,
-    /// The tensor of the latest ReadValue of each variable.
+    /// Type of the last ReadValue of each variable.
     variables: HashMap<String, TensorType>,
-    /// Cached results per body.
+    /// Cached results of each body.
     runs: BTreeMap<Place, Run>,
-    /// Layers that were not aligned, because the type of an input is unknown.
+    /// Layers whose inputs were not converted, because the type of one is unknown.
     undecided: Vec<LayerRef>,
-    /// The number of body layers that may still be inferred.
+    /// Number of body layers that may still be inferred.
     allowance: usize,
-    /// The layers of each operation that kept their declared outputs.
+    /// Layers that kept their declared outputs, by operation.
     declared: BTreeMap<String, HashSet<(Place, LayerId)>>,
-    /// True if the current layer of the model's own graph, or one inside it, used a value computed by a
-    /// ConvertPromoteTypes.
+    /// True if the current layer or its bodies used a value that a ConvertPromoteTypes computes.
     lacks_values: bool,
 }
 
 impl<'a> Walk<'a> {
     fn new(model: &Model, retyper: Option<&'a mut dyn Retyper>) -> Self {
         let Model { source, weights, version, .. } = model;
-        // Without weights no value is known, and results that OpenVINO computed from values are still in the ports.
+        // Without weights no values are known. Results that OpenVINO computed from values are then only in the ports.
         let lacks_values = weights.len().is_none() && has_constants(&model.graph);
         let trusts_ports = lacks_values && !model.graph.unordered().any(|layer| layer.edited);
         Self { retyper, trusts_ports, ..Self::over(source, weights, *version) }
     }
 
-    /// Creates a walk over graphs of a model with this text, these weights and this version.
+    /// Creates a run of inference for a model's text, weights and version.
     pub(crate) fn over(source: &Arc<String>, weights: &Weights, version: IrVersion) -> Self {
         Self {
             source: source.clone(),
@@ -175,12 +174,12 @@ impl<'a> Walk<'a> {
         self.scope.diagnostics
     }
 
-    /// Infers the layers of the graph that the scope belongs to.
+    /// Infers the layers of the current graph.
     fn infer_graph(&mut self, graph: &mut Graph) {
         // Cycles are reported when a file is read, and edits create none.
         let Ok(mut order) = graph.topological_order() else { return };
         if graph.unordered().any(|layer| layer.start() == Some(Start::Assign)) {
-            // OpenVINO checks an Assign against a ReadValue that depends on the order in which it creates the layers.
+            // OpenVINO checks an Assign against the ReadValue that it created last, so its order of creation matters.
             let created = creation_order(graph);
             let read = self.scope.read.insert(created.iter().copied().collect());
             order.retain(|id| !read.contains(id));
@@ -195,8 +194,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Infers a body with these Parameters, or by itself for `None`. An unchanged input is not inferred again: nested
-    /// bodies would otherwise be inferred whenever an outer one is.
+    /// Infers a body. Its Parameters get these types; with `None` they keep their own. A body with unchanged inputs is
+    /// not inferred again, because nested bodies would multiply the work.
     ///
     /// # Errors
     /// Bodies of the model that exceed the limit on work.
@@ -226,7 +225,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Returns the cached results of a layer's body in the current graph.
+    /// Returns the cache of a layer's body in the current graph.
     fn run(&mut self, owner: &Layer, body: usize) -> &mut Run {
         self.runs.entry(self.scope.place.body(owner.id, body)).or_default()
     }
@@ -245,7 +244,7 @@ impl<'a> Walk<'a> {
             Some(operation) => walk.outputs(graph, id, operation, &mut bodies),
             None => walk.declared_outputs(graph, id, &mut bodies),
         };
-        // A layer that OpenVINO drops is not aligned, nor are layers inside it.
+        // Inputs of a layer that OpenVINO drops are not converted, nor are those in its bodies.
         let is_dropped = self.retyper.is_some() && has_bodies && !self.is_read(graph, id);
         let outputs = if is_dropped { self.without_retyping(&mut infer) } else { infer(self) };
         let outputs = match outputs {
@@ -266,17 +265,17 @@ impl<'a> Walk<'a> {
             if changed {
                 graph.mark_ports_changed(id);
             }
-            // A layer that can be evaluated may have new values although its type and shape are unchanged.
+            // The values of a computable layer may change even if its type and shape are unchanged.
             if changed || operation.is_some_and(Operation::is_evaluated) {
                 stale.extend(graph.users(id));
             }
         }
     }
 
-    /// Records a layer with an unknown operation.
+    /// Records the layer if its operation is unknown.
     fn note_unknown(&mut self, graph: &Graph, id: LayerId) {
         let Some(layer) = graph.layer(id).filter(|_| !self.scope.is_given) else { return };
-        // A missing type or version was reported when the file was read.
+        // An empty type or version was reported by the reader.
         if !layer.ty().is_empty() && !layer.version().is_empty() && !self.report_unknown(graph, id) {
             let operation = format!("{} ({})", layer.ty(), layer.version());
             let layer = (self.scope.place.clone(), id);
@@ -284,7 +283,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Sets the types and shapes of a layer's ports; surplus ports become dynamic. Returns true if any changed.
+    /// Sets the types and shapes of a layer's outputs; surplus ports become dynamic. Returns true if any changed.
     fn write_outputs(&self, layer: &mut Layer, outputs: Outputs) -> bool {
         let mut changed = false;
         let mut outputs = outputs.into_iter();
@@ -315,7 +314,7 @@ impl<'a> Walk<'a> {
         operation: &'static Operation,
         bodies: &mut [Body],
     ) -> Result<Outputs, Fault> {
-        // Edits call this function too, for each layer that they add.
+        // Edits also reach this function for each new layer, so a long batch can be stopped.
         poll();
         let Some(layer) = graph.layer(id) else { return Ok(Outputs::new()) };
         if layer.broken {
@@ -323,7 +322,7 @@ impl<'a> Walk<'a> {
             return Ok(Outputs::new());
         }
         self.read_bodies(layer, bodies)?;
-        // An operation has as many inputs as edges arrive at it.
+        // The number of inputs is the number of connected ports.
         let inputs = graph.tensors(id);
         check_ports_fed(layer, operation, inputs.len())?;
         let given = self.scope.given.get(&layer.id).cloned();
@@ -343,7 +342,7 @@ impl<'a> Walk<'a> {
         Ok(outputs)
     }
 
-    /// Records the problems of a layer's attributes, and the faults in `more`.
+    /// Records the problems of a layer's attributes and the errors in `more`.
     ///
     /// # Errors
     /// The last fault of the attributes, which is not recorded.
@@ -371,7 +370,8 @@ impl<'a> Walk<'a> {
         Err(last)
     }
 
-    /// Returns the declared outputs of an unknown operation. OpenVINO reads its bodies as those of any other layer.
+    /// Returns the declared outputs of a layer with an unknown operation. OpenVINO reads its bodies too, so they are
+    /// inferred.
     fn declared_outputs(&mut self, graph: &Graph, id: LayerId, bodies: &mut [Body]) -> Result<Outputs, Fault> {
         let Some(layer) = graph.layer(id).filter(|layer| !layer.broken) else { return Ok(Outputs::new()) };
         self.read_bodies(layer, bodies)?;
@@ -379,18 +379,18 @@ impl<'a> Walk<'a> {
         Ok(layer.outputs.iter().map(OutputPort::tensor_type).collect())
     }
 
-    /// Infers the bodies of a layer by themselves, unless that was done already. OpenVINO reads a body, and refuses its
-    /// errors, before it knows anything around it.
+    /// Infers the bodies of a layer with the types of their own Parameters, unless this was done before. OpenVINO
+    /// reports errors of a body before it connects the body.
     fn read_bodies(&mut self, layer: &Layer, bodies: &mut [Body]) -> Result<(), Fault> {
         if self.scope.is_given { Ok(()) } else { self.infer_bodies(layer, bodies) }
     }
 
-    /// Infers the bodies of a layer by themselves.
+    /// Infers the bodies of a layer with the types of their own Parameters.
     fn infer_bodies(&mut self, layer: &Layer, bodies: &mut [Body]) -> Result<(), Fault> {
         bodies.iter_mut().enumerate().try_for_each(|(at, body)| self.infer_body(layer, at, body, None))
     }
 
-    /// Records evaluations that OpenVINO refuses.
+    /// Records values that OpenVINO fails to compute.
     fn report_evaluation(&mut self, graph: &Graph, faults: Vec<(LayerId, Fault)>) {
         for (id, fault) in faults {
             let diagnostic = self.diagnose(graph, id, &fault);
@@ -398,7 +398,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Records a fault of a layer, unless errors in its bodies explain it, or OpenVINO ignores the layer.
+    /// Records an error of a layer. Skips it if an error in a body explains it, or if OpenVINO ignores the layer.
     #[cold]
     fn report(&mut self, graph: &Graph, id: LayerId, fault: &Fault, bodies: usize) {
         let failed = graph.layer(id).is_some_and(|layer| (0..bodies).any(|body| self.run(layer, body).failed()));
@@ -412,7 +412,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Reports a layer whose operation OpenVINO has under another version or name. Returns true if it is one.
+    /// Reports a layer whose operation exists only in another operation set or under another name. Returns true if it
+    /// was reported.
     #[cold]
     fn report_unknown(&mut self, graph: &Graph, id: LayerId) -> bool {
         let Some(layer) = graph.layer(id) else { return false };
@@ -422,11 +423,13 @@ impl<'a> Walk<'a> {
         }
         let found = self.diagnose(graph, id, &Fault::other(code, message).help(help));
         let span = xml::locate(&self.source, layer.span.unwrap_or_default(), "layer", attribute);
-        self.scope.diagnostics.push(Diagnostic { labels: Vec::new(), ..found }.at(span, "OpenVINO refuses this"));
+        self.scope
+            .diagnostics
+            .push(Diagnostic { labels: Vec::new(), ..found }.at(span, "OpenVINO does not accept this layer"));
         true
     }
 
-    /// Drops errors about unknown types that other errors can explain.
+    /// Removes errors about unknown types that are consequences of other errors.
     fn forget_consequences(&mut self) {
         let undecided = std::mem::take(&mut self.undecided);
         let can_follow = |found: &Diagnostic| {
@@ -437,14 +440,14 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Returns the bodies that were inferred inside a layer of the current graph, at any depth.
+    /// Returns all inferred bodies inside a layer of the current graph, at any depth.
     fn runs_inside(&self, id: LayerId) -> Vec<Place> {
         let place = &self.scope.place;
         let inside = self.runs.range(place.body(id, 0)..).map(|(body, _)| body);
         inside.take_while(|body| body.is_inside(place, id)).cloned().collect()
     }
 
-    /// Drops the findings in the bodies of a layer that OpenVINO ignores.
+    /// Removes findings in the bodies of a layer that OpenVINO ignores.
     fn forget_dropped_bodies(&mut self, graph: &Graph, id: LayerId) {
         let inside = self.runs_inside(id);
         if inside.iter().any(|body| self.runs.get(body).is_some_and(|run| !run.diagnostics.is_empty()))
@@ -454,13 +457,13 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// True if OpenVINO's reader keeps a layer of the current graph. It drops layers that lead to no Result and no
-    /// Assign.
+    /// True if OpenVINO's reader keeps a layer of the current graph. It drops layers on which no Result or Assign
+    /// depends.
     fn is_read(&mut self, graph: &Graph, id: LayerId) -> bool {
         self.scope.read.get_or_insert_with(|| creation_order(graph).into_iter().collect()).contains(&id)
     }
 
-    /// Creates the diagnostic of a layer's fault, with its position, its tensors and their producers.
+    /// Creates the finding for an error of a layer, with its position, its tensors and their producers.
     #[cold]
     pub(crate) fn diagnose(&self, graph: &Graph, id: LayerId, fault: &Fault) -> Diagnostic {
         diagnose(&self.source, &self.scope.place, graph, id, fault)
@@ -502,7 +505,7 @@ impl Surroundings for Walk<'_> {
         let tensor = graph.producer(input)?;
         let found = self.scope.diagnostics.len();
         let bounds = self.bounds(graph, tensor);
-        // OpenVINO evaluates nothing for layers that it drops.
+        // OpenVINO computes no values for layers that it drops, so their errors are removed.
         if self.scope.diagnostics.len() > found && !self.is_read(graph, input.layer) {
             self.scope.diagnostics.truncate(found);
         }
@@ -558,16 +561,16 @@ impl Surroundings for Walk<'_> {
 
     fn spend(&mut self, layers: usize) -> Result<(), Fault> {
         self.allowance = self.allowance.checked_sub(layers).ok_or_else(|| {
-            Fault::other(Code::InvalidBody, "inference of this layer does not converge")
-                .rule("bodies are inferred again until their shapes settle")
+            Fault::other(Code::InvalidBody, "the shapes in the bodies of this layer keep changing")
+                .rule("a body is inferred again until the shapes of its loop variables no longer change")
         })?;
         Ok(())
     }
 }
 
-/// Infers a model that was read with these findings, and adds the findings of inference.
+/// Infers a model after reading, and adds new findings to those of the reader.
 ///
-/// Missing inputs are not reported again where reading found errors, because layers can lack inputs for that reason.
+/// If the reader found errors, missing inputs are not reported, because those errors can cause them.
 pub fn infer_read(model: &mut Model, found: &mut Vec<Diagnostic>) {
     let is_damaged = found.iter().any(Diagnostic::is_error);
     let mut inferred = infer(model);
@@ -575,7 +578,7 @@ pub fn infer_read(model: &mut Model, found: &mut Vec<Diagnostic>) {
     found.append(&mut inferred);
 }
 
-/// Creates the diagnostic of a layer's fault, with its position, its tensors and their producers.
+/// Creates the finding for an error of a layer, with its position, its tensors and their producers.
 #[cold]
 pub(crate) fn diagnose(source: &Arc<String>, place: &Place, graph: &Graph, id: LayerId, fault: &Fault) -> Diagnostic {
     let mut diagnostic = Diagnostic::new(fault.code, &*fault.message).about(fault.to_about());
@@ -621,8 +624,8 @@ pub(crate) fn diagnose(source: &Arc<String>, place: &Place, graph: &Graph, id: L
     diagnostic
 }
 
-/// Returns the layers that OpenVINO's reader creates, in its order: Parameters, then everything that leads to each
-/// Result and Assign.
+/// Returns the layers that OpenVINO's reader creates, in its order: Parameters, then all producers of each Result and
+/// Assign.
 fn creation_order(graph: &Graph) -> Vec<LayerId> {
     let starts = graph.layers().filter_map(|layer| Some((layer.id, layer.start()?)));
     let (parameters, sinks): (Vec<_>, Vec<_>) = starts.partition(|start| start.1 == Start::Parameter);
@@ -635,7 +638,7 @@ fn creation_order(graph: &Graph) -> Vec<LayerId> {
                 order.push(id);
             } else if seen.insert(id) {
                 pending.push((id, true));
-                // The newest edge comes first, so that the first edge of the file is on top.
+                // Newest edges are pushed first, so the first edge of the file is processed first.
                 pending.extend(graph.sources(id).map(|source| (source, false)));
             }
         }
@@ -670,18 +673,17 @@ fn check_input_count(layer: &Layer, operation: &Operation, count: usize) -> Resu
     Err(fault.help("add the missing <edge>, or remove the extra ones"))
 }
 
-/// Refuses unconnected ports at the end, even if the operation can do without them: OpenVINO expects an edge at each
-/// port.
+/// Reports unconnected input ports at the end. OpenVINO requires an edge at each port, even for optional inputs.
 fn check_ports_fed(layer: &Layer, operation: &Operation, count: usize) -> Result<(), Fault> {
     if layer.inputs.len() <= count || !operation.input_counts().contains(&count) {
         return Ok(());
     }
     let message = format!("input {count} of layer {} `{}` is not connected", layer.id, layer.name);
-    let fault = Fault::other(Code::UnconnectedInput, message).rule("every port in <input> takes an edge");
+    let fault = Fault::other(Code::UnconnectedInput, message).rule("every port in <input> needs an edge");
     Err(fault.help("add the <edge> that ends at this port, or remove the port"))
 }
 
-/// Refuses ports that the operation does not have. Files of version 10 may list them if nothing uses them.
+/// Reports output ports that the operation does not have. Files of version 10 may declare them if no edge uses them.
 fn check_output_count(graph: &Graph, layer: &Layer, count: usize, version: IrVersion) -> Result<(), Fault> {
     if layer.outputs.len() <= count {
         return Ok(());
@@ -692,6 +694,7 @@ fn check_output_count(graph: &Graph, layer: &Layer, count: usize, version: IrVer
         return Ok(());
     }
     let outputs = if count == 1 { "output" } else { "outputs" };
-    let message = format!("`{}` has {count} {outputs} here, and {} ports", layer.ty(), layer.outputs.len());
+    let message =
+        format!("`{}` has {count} {outputs} here, but the file declares {} ports", layer.ty(), layer.outputs.len());
     Err(Fault::other(Code::UnknownPort, message).help("remove the extra ports, and edges that start there"))
 }

@@ -1,4 +1,4 @@
-//! Runs single rules, without inference over a graph.
+//! Inference of single layers, without their graph.
 
 use std::rc::Rc;
 
@@ -11,9 +11,9 @@ use crate::model::weights::Weights;
 use crate::ops::evaluate::Bounds;
 use crate::ops::{AttributeValues, Fault, Finding, Operation, Outputs, Subject, Surroundings};
 
-/// A runner for the rule of one layer of an inferred graph, with inputs and attributes of the caller's choice.
+/// Tool that applies the inference rule of one layer to inputs and attributes that the caller chooses.
 ///
-/// Rules that need more than their layer are not supported: bodies are not inferred, and there are no variables.
+/// Bodies and variables are not supported.
 pub(crate) struct Probe {
     evaluator: Evaluator,
     pub(crate) values: Values,
@@ -22,13 +22,13 @@ pub(crate) struct Probe {
 }
 
 impl Probe {
-    /// Creates a probe for one graph of a model with these weights.
+    /// Creates a probe for a model with these weights.
     pub(crate) fn new(weights: &Weights) -> Self {
         let evaluator = Evaluator::new(weights);
         Self { evaluator, values: Values::default(), variables: HashMap::default(), iterations: None }
     }
 
-    /// Runs the rule of a layer without bodies on its own inputs and attributes.
+    /// Applies the rule of a layer without bodies to its own inputs and attributes.
     ///
     /// # Errors
     /// Inputs or attributes that the operation refuses.
@@ -48,7 +48,7 @@ impl Probe {
         self.ask(&Subject { graph, layer, operation, values: &values, given: None }, &inputs)
     }
 
-    /// Runs the rule of a layer without bodies on these inputs.
+    /// Applies the rule of a layer without bodies to these inputs.
     ///
     /// # Errors
     /// Inputs or attributes that the rule refuses.
@@ -70,7 +70,7 @@ impl Surroundings for Probe {
         &mut self.variables
     }
 
-    /// Inference checks that the graph has the ReadValue; an edit does not.
+    /// An edit does not require that the variable has a ReadValue; inference of the whole model reports that.
     fn is_readable(&self, _: &str) -> bool {
         true
     }

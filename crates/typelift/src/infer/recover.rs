@@ -1,4 +1,4 @@
-//! Recovery after an error: finds further errors of the layer, and keeps the facts that the error does not affect.
+//! Recovery after an error. It finds further errors of the layer, and keeps the facts that are certain.
 
 use smallvec::SmallVec;
 use typelift_promote::ElementType;
@@ -10,7 +10,7 @@ use crate::model::shape::{Shape, TensorType};
 use crate::ops::{Attr, AttributeValues, Fault, Operation, Outputs, Subject, is_constant};
 use crate::text::xml;
 
-/// Part of a layer's inputs that an error makes unknown.
+/// The types or the shapes of a layer's inputs, whichever an error makes unknown.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Part {
     Types,
@@ -18,7 +18,7 @@ enum Part {
 }
 
 impl Part {
-    /// Returns the part that a fault concerns.
+    /// Returns what an error concerns: types or shapes.
     fn of(fault: &Fault) -> Self {
         match fault.code {
             Code::TypeMismatch | Code::UnsupportedType | Code::NoCommonType => Self::Types,
@@ -42,9 +42,9 @@ impl Part {
 }
 
 impl Walk<'_> {
-    /// Reports a fault of a layer and all further faults of its rule, and returns the outputs as far as they are known.
-    /// The rule is applied again with the inputs of each fault made unknown. If that fails, the outputs are those that
-    /// the ports declare.
+    /// Reports an error of a layer and all further errors of its rule. After each error its inputs become unknown, and
+    /// the rule is applied again. Returns the outputs as far as they are known, or the declared ones if the rule still
+    /// fails.
     #[cold]
     pub(super) fn recover(
         &mut self,
@@ -61,7 +61,7 @@ impl Walk<'_> {
             return Outputs::new();
         };
         let outputs = match operation {
-            // A body is not inferred again just to find more errors of its owner.
+            // Bodies are not inferred again only to find more errors of their layer.
             Some(operation) if bodies.is_empty() && first.code != Code::WrongInputCount => {
                 let values = AttributeValues::of(layer, operation);
                 let given = self.scope.given.get(&layer.id).cloned();
@@ -85,7 +85,8 @@ impl Walk<'_> {
         let found = self.scope.diagnostics.len();
         let mut faults = vec![first];
         let mut reported = 0;
-        // Each round makes at least the dimensions, the rank or the type of one input unknown, and finally all of them.
+        // Each round makes the dimensions, the rank or the type of at least one input unknown. The last round makes
+        // all unknown.
         for _ in 0..3 * inputs.len() + 2 {
             let fault = faults.last()?;
             if !leave_open(fault, &mut inputs) && !leave_all_open(&mut inputs) {
@@ -108,7 +109,7 @@ impl Walk<'_> {
         None
     }
 
-    /// Reports a fault. For shapes and values it adds what to correct.
+    /// Reports an error. If it concerns shapes or values, adds a fix.
     fn report_with_advice(&mut self, subject: &Subject, mut fault: Fault) -> Fault {
         let (graph, id) = (subject.graph, subject.layer.id);
         let is_of_values = [Code::ShapeMismatch, Code::InvalidValue].contains(&fault.code);
@@ -123,7 +124,7 @@ impl Walk<'_> {
         fault
     }
 
-    /// True if a fault only reports an unknown fact, and the fact is unknown because of an error elsewhere.
+    /// True if an error only reports an unknown type or shape, and an earlier error caused it.
     pub(crate) fn follows_from_error(&self, graph: &Graph, id: LayerId, fault: &Fault) -> bool {
         let feeds = graph.feeds(id);
         let follows = |&input: &usize| {
@@ -134,7 +135,7 @@ impl Walk<'_> {
         fault.inputs.iter().any(follows)
     }
 
-    /// Records that a layer's outputs depend on a layer with an error.
+    /// Marks a layer whose inputs depend on a layer with an error.
     pub(super) fn pass_doubts_on(&mut self, graph: &Graph, id: LayerId) {
         if !self.scope.doubtful.is_empty() && graph.sources(id).any(|source| self.scope.doubtful.contains(&source)) {
             self.scope.doubtful.insert(id);
@@ -142,8 +143,8 @@ impl Walk<'_> {
     }
 }
 
-/// Makes the subject of a fault unknown: first the dimensions of a shape, then its rank. Returns `false` if it concerns
-/// no input, or if that is unknown already.
+/// Makes unknown what an error concerns: first the dimensions of a shape, then its rank. Returns `false` if it
+/// concerns no input, or nothing that is known.
 fn leave_open(fault: &Fault, inputs: &mut [OutputPort]) -> bool {
     let part = Part::of(fault);
     let mut changed = false;
@@ -169,17 +170,17 @@ fn leave_all_open(inputs: &mut [OutputPort]) -> bool {
     })
 }
 
-/// True if a later fault is a consequence of an earlier one.
+/// True if a later error is a consequence of an earlier one.
 fn is_echo(known: &Fault, next: &Fault) -> bool {
     let overlap = known.inputs.iter().any(|input| next.inputs.contains(input));
     let same_place = known.attribute == next.attribute && (known.inputs == next.inputs || overlap);
-    // With unknown inputs, lists of attributes are compared with each other.
+    // When inputs are unknown, a rule compares the lists of attributes with each other instead.
     let counts = |fault: &&Fault| matches!(fault.about.as_deref(), Some(About::Refusal { counts_axes: true, .. }));
     let same_count = [known, next].iter().all(counts);
     Part::of(known) == Part::of(next) && (same_place || same_count)
 }
 
-/// Returns the type and shape that a port declares, as far as they are declared.
+/// Returns the type and shape that a port declares, as far as it does.
 pub(crate) fn declared(source: &str, port: &OutputPort) -> TensorType {
     let dims = xml::declared_dims(source, port.content);
     let readable = !dims.is_empty() && dims.iter().all(|&dim| dim >= -1);
@@ -187,7 +188,7 @@ pub(crate) fn declared(source: &str, port: &OutputPort) -> TensorType {
     TensorType { element_type: port.declared.unwrap_or(ElementType::Dynamic), shape }
 }
 
-/// Returns what to correct where a rule refuses shapes or values.
+/// Returns the fix for an error about shapes or values.
 #[cold]
 fn advice(subject: &Subject, fault: &Fault) -> String {
     if let Some(name) = fault.attribute {
@@ -197,8 +198,7 @@ fn advice(subject: &Subject, fault: &Fault) -> String {
     let constants: Vec<_> = producers.filter(|layer| is_constant(layer)).collect();
     let constants: Vec<_> = constants.iter().map(|it| format!("Const {} `{}`", it.id(), it.name())).collect();
     if constants.is_empty() {
-        return "correct the attributes of this layer, or put a Reshape or Transpose before the input that is wrong"
-            .to_owned();
+        return "correct the attributes of this layer, or put a Reshape or Transpose before the wrong input".to_owned();
     }
     format!("correct {}, or the attributes of this layer", constants.join(" or "))
 }

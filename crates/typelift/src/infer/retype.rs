@@ -1,4 +1,4 @@
-//! Interface between inference and alignment: inputs that are inferred as if Converts gave them other types.
+//! Interface between inference and the insertion of Converts: inference runs as if the Converts existed.
 
 use smallvec::SmallVec;
 use typelift_promote::ElementType;
@@ -8,41 +8,41 @@ use super::alignment::Alignments;
 use crate::model::graph::{Body, Layer, LayerId, OutputPort};
 use crate::ops::{Fault, Outputs, Subject};
 
-/// Provider of other input types during inference. Its methods refer to the current graph: first the model's own, then
-/// the body that was entered last.
+/// Source of changed input types during inference. The methods refer to the current graph: the model's own, or the
+/// body that was entered last.
 pub(crate) trait Retyper {
     /// Called when inference enters a body of a layer.
     fn enter(&mut self, owner: LayerId, at: usize);
 
-    /// Called when inference leaves that body. The body was inferred by itself, or with inputs from outside.
+    /// Called when inference leaves that body. `by_itself` is true if its Parameters kept their own types.
     fn leave(&mut self, by_itself: bool);
 
-    /// Returns the inputs with another type.
+    /// Returns the inputs that get another type.
     fn alignments(&self) -> &Alignments;
 
-    /// Returns the inputs with another type in a body of a layer, from its last inference.
+    /// Returns the inputs that get another type in a body of a layer, from its last inference.
     fn alignments_of(&self, owner: LayerId, at: usize) -> Option<&Alignments>;
 
-    /// True if inputs of a layer can get other types before its rule runs.
+    /// True if inputs of a layer may need another type before its rule is applied.
     fn prepares(&self, subject: &Subject, inputs: &[&OutputPort]) -> bool;
 
-    /// Plans other types for inputs before the rule of their layer runs.
+    /// Chooses other types for inputs before the rule of their layer is applied.
     fn prepare(&mut self, subject: &Subject, inputs: &[&OutputPort]);
 
-    /// Plans other types for inputs that the rule refused. Returns false if there was nothing to change.
+    /// Chooses other types for inputs that the rule does not accept. Returns false if no type can be changed.
     ///
     /// # Errors
     /// Inputs that cannot be aligned, with the reason.
     fn repair(&mut self, subject: &Subject, inputs: &[&OutputPort], fault: &Fault) -> Result<bool, Fault>;
 
-    /// Returns the type that a Parameter of the body got in place of its own.
+    /// Returns the type that a Parameter of the body has instead of its own.
     fn parameter_type(&self, parameter: &Layer) -> Option<ElementType>;
 
-    /// Returns how many times Parameters of any bodies got another type so far.
+    /// Returns the number of Parameters in all bodies that got another type so far.
     fn retyped_parameters(&self) -> usize;
 
-    /// Plans one type for each input of a layer and the Parameters that it feeds, if the bodies need it. They do if the
-    /// layer or a body has an error (`is_wrong`), or was aligned. Returns true if any types differed.
+    /// Chooses one type for each input of a layer and the Parameters that it feeds. This is needed if the layer or a
+    /// body has an error (`is_wrong`), or if inputs were converted there. Returns true if types differed.
     ///
     /// # Errors
     /// An input and its Parameters that have no common type.
@@ -54,12 +54,12 @@ pub(crate) trait Retyper {
         is_wrong: bool,
     ) -> Result<bool, Fault>;
 
-    /// Plans a common type for Results in two bodies of a layer.
+    /// Chooses one type for the corresponding Results of two bodies.
     fn tie_results(&mut self, owner: &Layer, bodies: &[Body], results: [(usize, LayerId); 2]) -> Option<ElementType>;
 }
 
 impl Walk<'_> {
-    /// Runs the rule of a layer, with other types for inputs that need them.
+    /// Applies the rule of a layer, with other types for inputs that need them.
     pub(super) fn apply(
         &mut self,
         subject: &Subject,
@@ -87,7 +87,7 @@ impl Walk<'_> {
         Ok(outputs)
     }
 
-    /// Runs the rule of a layer, and repeats it with other input types while it refuses and they can be changed.
+    /// Applies the rule of a layer. While the rule fails, changes input types and tries again.
     fn attempt(&mut self, subject: &Subject, inputs: &[&OutputPort], bodies: &mut [Body]) -> Result<Outputs, Fault> {
         let start = self.scope.diagnostics.len();
         let id = subject.layer.id;
@@ -97,7 +97,7 @@ impl Walk<'_> {
         {
             retyper.prepare(subject, inputs);
         }
-        // The first round is for the tied inputs, and one follows for each input or group.
+        // One round for the inputs that share a type with Parameters, and one for each input.
         let mut rounds = inputs.len() + 1;
         let mut found_before = Vec::new();
         loop {
@@ -107,7 +107,7 @@ impl Walk<'_> {
                 taken[*at] = port;
             }
             let outputs = subject.infer(&taken, bodies, self);
-            // Findings of evaluations are not repeated in later rounds, but findings of the rule are.
+            // Findings of computed values are not repeated in later rounds; those of the rule are.
             found_before.retain(|diagnostic| !self.scope.diagnostics[start..].contains(diagnostic));
             self.scope.diagnostics.append(&mut found_before);
             let fault = match outputs {
@@ -127,7 +127,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Returns the inputs of a layer that got another type, by position, as they are after their Converts.
+    /// Returns the inputs of a layer that get another type, by position, with that type.
     fn retyped(&self, layer: LayerId, inputs: &[&OutputPort]) -> SmallVec<[(usize, OutputPort); 2]> {
         let types = self.retyped_inputs(layer).iter();
         let port = |&(at, element_type): &(usize, ElementType)| {
@@ -143,7 +143,7 @@ impl Walk<'_> {
         planned.map_or(&[], |alignment| &alignment.inputs)
     }
 
-    /// Disables other types for a layer that OpenVINO drops, including its bodies.
+    /// Keeps the types of a layer that OpenVINO drops, and of its bodies.
     pub(super) fn without_retyping<T>(&mut self, infer: impl FnOnce(&mut Self) -> T) -> T {
         let retyper = self.retyper.take();
         let inferred = infer(self);

@@ -1,4 +1,4 @@
-//! State of inference for the current graph and the surrounding ones.
+//! State of inference for one graph.
 
 use super::value::Values;
 use crate::base::hash::HashSet;
@@ -6,33 +6,33 @@ use crate::findings::Diagnostic;
 use crate::model::graph::{Body, Graph, Layer, LayerId, Place};
 use crate::ops::Given;
 
-/// State of one graph: the model's own, or a body. It is pushed at the start and popped at the end of the graph, so
-/// that nothing of a body leaks into the graph around it.
+/// State of one graph: the model's own, or a body. Each body has a separate one, so that its values do not mix with
+/// those of the surrounding graph.
 #[derive(Default)]
 pub(super) struct Scope {
     pub(super) place: Place,
-    /// True if its Parameters have types and shapes from outside.
+    /// True if the layer around the body determines the types and shapes of its Parameters.
     pub(super) is_given: bool,
-    /// True if results depend on earlier runs, through variables or iteration counts, so that they cannot be cached.
+    /// True if results depend on earlier runs, through variables or iteration counts. They cannot be cached then.
     pub(super) has_memory: bool,
-    /// The types and shapes of its Parameters.
+    /// The types and shapes of the body's Parameters.
     pub(super) given: Given,
-    /// The layers to infer, if only a part of a typed graph is inferred anew.
+    /// The layers to infer, if only some must be inferred again.
     pub(super) stale: Option<HashSet<LayerId>>,
-    /// The values found so far.
+    /// The values that are known so far.
     pub(super) values: Values,
-    /// The findings in the graph, without its bodies.
+    /// The findings in the graph, without those of its bodies.
     pub(super) diagnostics: Vec<Diagnostic>,
-    /// The layers that OpenVINO's reader keeps, computed on demand.
+    /// The layers that OpenVINO's reader keeps, computed when first needed.
     pub(super) read: Option<HashSet<LayerId>>,
     /// The variables that have a ReadValue.
     pub(super) readable: HashSet<String>,
-    /// The layers that have an error or depend on one that has.
+    /// The layers with an error, and those that depend on one.
     pub(super) doubtful: HashSet<LayerId>,
 }
 
 impl Scope {
-    /// Creates the scope of a body inside this one, with its Parameters or by itself.
+    /// Creates the state of a body. `given` are the types of its Parameters; with `None` they keep their own.
     pub(super) fn of_body(&self, owner: &Layer, at: usize, body: &Body, given: Option<&Given>) -> Self {
         let all = |graph: &Graph| graph.unordered().map(Layer::id).collect();
         Self {
@@ -48,12 +48,12 @@ impl Scope {
 /// Cached results of a body.
 #[derive(Default)]
 pub(crate) struct Run {
-    /// The findings of the last run, or of the first one with errors.
+    /// The findings of the last run or, if a run had errors, of the first such run.
     pub(super) diagnostics: Vec<Diagnostic>,
-    /// The last known number of iterations of the body.
+    /// The last known number of iterations of the loop.
     pub(super) iterations: Option<i64>,
-    /// The inputs of the last run and the number of retyped Parameters of the model, if a run with both equal would
-    /// have the same result.
+    /// Inputs of the last run and the number of retyped Parameters, if another run with the same ones gives the same
+    /// result.
     pub(super) repeats: Option<(Given, usize)>,
 }
 
@@ -62,7 +62,7 @@ impl Run {
         self.diagnostics.iter().any(Diagnostic::is_error)
     }
 
-    /// True if the last run had the same inputs.
+    /// True if a run with these inputs would repeat the last one.
     pub(super) fn is_like(&self, given: &Given, retyped: usize) -> bool {
         self.repeats.as_ref().is_some_and(|(last, before)| last == given && *before == retyped)
     }

@@ -1,9 +1,9 @@
 //! Known values of small tensors, from which shapes are computed.
 //!
-//! As in OpenVINO, the known values of a tensor are two whole tensors, its lower and its upper end. They are found by
-//! running the operation on the ends of its inputs. Nothing is computed before a rule needs it, nothing twice, and not
-//! beyond a budget for the whole model; values beyond it are unknown. Small constants are free: they are read on
-//! demand, once for all layers that share their attributes.
+//! As in OpenVINO, a known value is a pair of tensors with a lower and an upper bound for each element. An operation
+//! is computed on the lower bounds and on the upper bounds of its inputs. A value is computed only when a rule needs
+//! it, and only once. The whole model has a budget; values that exceed it are unknown. Small constants are not
+//! counted. Each is read once for all layers that share its attributes.
 
 use std::rc::Rc;
 
@@ -19,16 +19,16 @@ use crate::ops::evaluate::{Bounds, Evaluate, Evaluation};
 use crate::ops::values::array::MAX_ELEMENTS;
 use crate::ops::{self, Attributes, Fault, LayerKind, Operation};
 
-/// Limit on the input and output elements of all evaluations for one model.
+/// Maximum number of input and output elements of all computations for one model.
 pub(crate) const BUDGET: u64 = 1 << 22;
 
-/// Values found in one graph so far.
+/// Values of one graph that are known so far.
 #[derive(Default)]
 pub(crate) struct Values {
     states: States,
     /// True if a value computed by a ConvertPromoteTypes was needed.
     pub(crate) lacks_promoted: bool,
-    /// Evaluations that OpenVINO refuses, until they are taken.
+    /// Errors of values that OpenVINO fails to compute.
     pub(crate) faults: Vec<(LayerId, Fault)>,
 }
 
@@ -37,9 +37,9 @@ type States = HashMap<Output, State>;
 /// State of an output's values.
 enum State {
     Unknown,
-    /// A ConvertPromoteTypes computes the values, and OpenVINO does not evaluate it.
+    /// A ConvertPromoteTypes is among the producers; OpenVINO does not compute it.
     Withheld,
-    /// Every operation that computes them can be evaluated.
+    /// All producers can be computed.
     Possible,
     Known(Rc<Bounds>),
 }
@@ -48,19 +48,19 @@ type Feeds = SmallVec<[Output; 4]>;
 
 /// A small constant.
 struct Constant {
-    /// Kept alive, so that no other attributes get the same address.
+    /// Keeps the attributes alive, so that no others get the same address.
     _attributes: AttributeList,
     element_type: ElementType,
     shape: Shape,
     bounds: Option<Rc<Bounds>>,
 }
 
-/// Evaluator of tensors, with one budget for the whole model.
+/// Computes known values, with one budget for the whole model.
 pub(crate) struct Evaluator {
     weights: Weights,
-    /// Small constants, by the address of their shared attributes.
+    /// Small constants, by the address of their attributes.
     constants: HashMap<*const (), Constant>,
-    /// The number of elements that evaluations may still use.
+    /// Number of elements that may still be computed.
     budget: u64,
 }
 
@@ -73,8 +73,8 @@ impl Evaluator {
         &self.weights
     }
 
-    /// Returns the known values of a tensor, with the input types in `alignments`. Walks back through the graph without
-    /// recursion.
+    /// Returns the bounds of a tensor's values, if they are known. Inputs are converted to the types in `alignments`.
+    /// Walks back through the graph without recursion.
     pub(crate) fn bounds(
         &mut self,
         graph: &Graph,
@@ -134,7 +134,7 @@ impl Evaluator {
         bounds
     }
 
-    /// Evaluates a tensor that needs the values of `feeds`, and stores the result.
+    /// Computes a tensor from the values of `feeds`, and stores the result.
     fn find(
         &mut self,
         graph: &Graph,
@@ -157,7 +157,7 @@ impl Evaluator {
         values.states.insert(tensor, found.map_or(State::Unknown, |found| State::Known(Rc::new(found))));
     }
 
-    /// Evaluates a tensor from the known inputs of its layer, and records the reason if OpenVINO refuses it.
+    /// Computes a tensor from the known inputs of its layer. Records an error if OpenVINO fails to compute it.
     fn evaluate(
         &mut self,
         graph: &Graph,
@@ -188,15 +188,15 @@ impl Evaluator {
     }
 }
 
-/// Returns the output of a constant that is small enough to be read for any number of layers.
+/// Returns the output of a constant, if it is small enough to be read.
 pub(super) fn port_of_small_constant(layer: &Layer) -> Option<&OutputPort> {
     const FEW: u64 = 16;
     let port = layer.outputs.first().filter(|_| ops::is_constant(layer))?;
     port.shape.element_count().is_some_and(|count| count <= FEW).then_some(port)
 }
 
-/// Checks whether every operation that an output is computed by can be evaluated. No constant is read before that is
-/// known: most often a Parameter is among the sources. Returns true if a ConvertPromoteTypes is one of them.
+/// Checks that all producers of an output can be computed. Constants are read only afterwards, because usually some
+/// producer is a Parameter. Returns true if a ConvertPromoteTypes is among them.
 fn mark_possible(graph: &Graph, states: &mut States, output: Output) -> bool {
     let mut path = SmallVec::<[(Output, Feeds, usize); 4]>::new();
     let mut next = output;
@@ -204,7 +204,7 @@ fn mark_possible(graph: &Graph, states: &mut States, output: Output) -> bool {
         let withheld = match states.get(&next) {
             None => match open(graph, next) {
                 Some((_, feeds)) => {
-                    // A value that depends on itself is unknown.
+                    // A tensor of a cycle has no value.
                     states.insert(next, State::Unknown);
                     path.push((next, feeds, 0));
                     None
@@ -219,7 +219,7 @@ fn mark_possible(graph: &Graph, states: &mut States, output: Output) -> bool {
             Some(State::Possible | State::Known(_)) => None,
         };
         if let Some(withheld) = withheld {
-            // Values computed from it cannot be evaluated either.
+            // Tensors that depend on it have no value either.
             let state = || if withheld { State::Withheld } else { State::Unknown };
             states.insert(next, state());
             states.extend(path.into_iter().map(|(tensor, ..)| (tensor, state())));
@@ -237,7 +237,7 @@ fn mark_possible(graph: &Graph, states: &mut States, output: Output) -> bool {
     }
 }
 
-/// Returns the operation of an output that can be evaluated, and the values that it needs.
+/// Returns the operation of an output that can be computed, and the tensors whose values it needs.
 fn open(graph: &Graph, tensor: Output) -> Option<(&'static Operation, Feeds)> {
     let layer = graph.layer(tensor.layer)?;
     let port = layer.outputs.get(tensor.port)?;
@@ -264,7 +264,7 @@ mod tests {
     use crate::model::graph::{LayerId, Model};
     use crate::model::weights::Weights;
 
-    /// Creates a model whose layers are `type attributes inputs`, each of one output from opset3, numbered in order.
+    /// Creates a model from layers `(type, attributes, inputs)`, numbered in order, each with one output, from opset3.
     fn model(layers: &[(&str, &str, &[usize])], weights: &[u8]) -> Model {
         let (mut text, mut edges) = (String::new(), String::new());
         for (id, (ty, attributes, inputs)) in layers.iter().enumerate() {

@@ -7,13 +7,13 @@ use crate::model::graph::{Graph, Layer, Output, split_names};
 use crate::model::graph::{Place, Start};
 use crate::text::xml;
 
-/// Reports layers whose name is also that of another tensor. In a version 10 model OpenVINO finds inputs and outputs by
-/// both names, and refuses ambiguous ones.
+/// Reports inputs and outputs with the name of another tensor. In a version 10 model OpenVINO finds them by layer and
+/// tensor names, and does not accept ambiguous ones.
 pub(super) fn name_collisions(graph: &Graph, source: &str) -> Vec<Diagnostic> {
     let layers = |kind| graph.layers().filter(move |&layer| layer.start() == Some(kind));
     let inputs: Vec<_> = layers(Start::Parameter).map(|layer| Output { layer: layer.id(), port: 0 }).collect();
     let outputs: Vec<_> = layers(Start::Result).filter_map(|layer| graph.producer(layer.id().input(0))).collect();
-    // The tensor of each name. Among tensors with one name the reader renames all but the first.
+    // The tensor of each name. If several tensors have one, the reader renames all but the first.
     let mut tensors: HashMap<String, Output> = HashMap::new();
     for &output in inputs.iter().chain(&outputs) {
         let names = graph.output(output).and_then(|port| port.names.as_deref()).map(split_names).unwrap_or_default();
@@ -36,12 +36,14 @@ pub(super) fn name_collisions(graph: &Graph, source: &str) -> Vec<Diagnostic> {
 }
 
 fn collision(layer: &Layer, name: &str, other: &Layer, source: &str) -> Diagnostic {
-    let message =
-        format!("`{name}` is an input or output by its layer, and a tensor of `{}` has that name", other.name());
+    let message = format!(
+        "the name `{name}` is ambiguous: it is the layer of an input or output, and also a tensor of `{}`",
+        other.name()
+    );
     let place = |layer: &Layer| xml::locate(source, layer.span().unwrap_or_default(), "layer", "name");
     let reference = LayerRef::of(&Place::default(), layer);
     Diagnostic { layer: Some(reference), ..Diagnostic::new(Code::NameCollision, message) }
-        .at(place(layer), "the layer of that name")
-        .at(place(other), "a tensor of this one has it")
+        .at(place(layer), "the layer with this name")
+        .at(place(other), "a tensor of this layer has the same name")
         .help("rename the layer or the tensor: in version 10 OpenVINO finds inputs and outputs by both names")
 }

@@ -1,4 +1,4 @@
-//! Check that the weights belong to the model: one finding if they do not, in place of one for each constant.
+//! Check that the weights belong to the model. It replaces many findings about constants by one.
 
 use super::Walk;
 use super::recover::declared;
@@ -16,38 +16,38 @@ const LFS_POINTER: &[u8] = b"version https://git-lfs";
 /// The first bytes of a NumPy file, before its version and the length of its header.
 const NUMPY: &[u8] = b"\x93NUMPY";
 
-/// True if a file begins as a web page or a server's error message does.
+/// True if a file begins like a web page or a server's error message.
 fn is_page(head: &[u8]) -> bool {
     let head = head.trim_ascii_start().to_ascii_lowercase();
     [&b"<!doctype html"[..], b"<html", b"<?xml", b"<error"].iter().any(|start| head.starts_with(start))
 }
 
-/// Counts of a model's constants, by the position of their bytes.
+/// Statistics of a model's constants and the position of their bytes.
 #[derive(Default)]
 struct Tally {
     constants: usize,
-    /// The number that extend beyond the weights.
+    /// Number of constants that extend beyond the weights.
     beyond: usize,
-    /// The first of them.
+    /// The finding for the first of them.
     first: Option<Diagnostic>,
-    /// The end of the last one.
+    /// End of the last constant.
     needed: u64,
 }
 
-/// Returns start and end of a constant's bytes.
+/// Returns the start and end of a constant's bytes.
 fn place(constant: &Layer) -> Option<(u64, u64)> {
     let (offset, size) = constant.byte_count("offset").zip(constant.byte_count("size"))?;
     Some((offset, offset.saturating_add(size)))
 }
 
-/// Returns where the last constant ends.
+/// Returns the end of the last constant.
 fn last_end(model: &Model) -> u64 {
     let layers = model.walk().flat_map(|(_, graph)| graph.unordered());
     layers.filter(|layer| is_constant(layer)).filter_map(place).map(|(_, end)| end).max().unwrap_or_default()
 }
 
 impl Walk<'_> {
-    /// Reports weights that cannot belong to the model. Values of constants are not used then.
+    /// Reports weights that cannot belong to the model. The values of constants are then unknown.
     pub(super) fn check_weights(&mut self, model: &Model) {
         let Some(length) = model.weights.len() else { return };
         let needed = last_end(model);
@@ -86,9 +86,9 @@ impl Walk<'_> {
             ),
             _ => (
                 format!(
-                    "the .bin has {length} bytes, and {beyond} of {constants} constants lie beyond its end ({needed} bytes)"
+                    "the .bin has {length} bytes, and {beyond} of {constants} constants are beyond its end ({needed} bytes are needed)"
                 ),
-                "the .bin is another model's, or was cut off: put the one that was written with this .xml next to it",
+                "the .bin belongs to another model or is incomplete: put the one that was written with this .xml next to it",
             ),
         };
         if let Some(first) = tally.first {
@@ -98,8 +98,8 @@ impl Walk<'_> {
         self.trusts_ports = true;
     }
 
-    /// Reports bytes that were inserted into the weights: the header of a NumPy file, or rows of one constant. True if there
-    /// are some.
+    /// Reports bytes that were inserted into the weights: a NumPy header at the start, or additional bytes of one
+    /// constant. Returns true if it found some.
     fn find_shift(&mut self, model: &Model, extra: u64) -> bool {
         let mut constants: Vec<_> = model
             .walk()
@@ -117,7 +117,7 @@ impl Walk<'_> {
             (
                 0,
                 message,
-                format!("cut the first {extra} bytes of the .bin off: write it with `tofile` in place of `np.save`"),
+                format!("remove the first {extra} bytes of the .bin: write it with `tofile` instead of `np.save`"),
             )
         } else {
             let [at] = inside[..] else { return false };
@@ -126,7 +126,7 @@ impl Walk<'_> {
                 return false;
             }
             let name = one.2.name();
-            // The port's declaration explains a constant that is too long.
+            // A constant whose port declares another type has a different mistake.
             let says_other = one.2.outputs().first().is_some_and(|port| {
                 let declared = declared(&self.source, port).element_type;
                 one.2.attribute("element_type") != Some(declared.name())
@@ -135,13 +135,9 @@ impl Walk<'_> {
                 return false;
             }
             let message = format!(
-                "`{name}` shares its last {extra} bytes with the next constant, and the last {extra} bytes of the .bin belong to none"
+                "the last {extra} bytes of `{name}` overlap the next constant, and the last {extra} bytes of the .bin belong to no constant"
             );
-            (
-                at,
-                message,
-                format!("add {extra} to the offset of each constant after `{name}`, whose part of the .bin has grown"),
-            )
+            (at, message, format!("add {extra} to the offset of each constant after `{name}`, which has become larger"))
         };
         let Some((_, graph, layer)) = constants.get(at) else { return false };
         let span = xml::locate(&self.source, layer.span().unwrap_or_default(), "data", "offset");
@@ -151,7 +147,7 @@ impl Walk<'_> {
         true
     }
 
-    /// Returns the length of the header of a NumPy file that the weights begin with.
+    /// Returns the length of the NumPy header at the start of the weights, if there is one.
     fn numpy_header(&self, model: &Model) -> Option<u64> {
         let head = model.weights.read(0, NUMPY.len() + 4)?;
         let rest = head.strip_prefix(NUMPY)?;

@@ -25,7 +25,7 @@ fn hard_sigmoid(cx: &mut Context) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Refuses inputs of different types, even if one is dynamic.
+/// Returns an error if the inputs have different types, even if one of them is dynamic.
 fn require_same_types(cx: &Context) -> Result<(), Fault> {
     let first = cx.element_type(0);
     match (1..cx.inputs.len()).find(|&input| cx.element_type(input) != first) {
@@ -36,7 +36,7 @@ fn require_same_types(cx: &Context) -> Result<(), Fault> {
                 cx.layer.ty(),
                 cx.element_type(input)
             );
-            Err(Fault::types(&[0, input], message).help("put a Convert before the input whose type should change"))
+            Err(Fault::types(&[0, input], message).help("insert a Convert before the input whose type should change"))
         }
     }
 }

@@ -21,13 +21,13 @@ pub(crate) type List<T> = SmallVec<[T; 6]>;
 pub(crate) struct Attr {
     pub(crate) name: &'static str,
     pub(crate) kind: AttrKind,
-    /// The default if a file omits the attribute; `None` if a file must have it.
+    /// Default that OpenVINO uses if a file omits the attribute; `None` if the attribute is required.
     pub(crate) default: Option<&'static str>,
-    /// True if it is the element type of an output.
+    /// True if the attribute is the element type of an output.
     pub(crate) types_output: bool,
 }
 
-/// Kind of an attribute's value, by how OpenVINO's reader parses its text.
+/// Kind of an attribute's value, which determines how its text is parsed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum AttrKind {
     /// `true`, `false`, `1`, `0`.
@@ -36,15 +36,15 @@ pub(crate) enum AttrKind {
     Int,
     /// A non-negative integer.
     Unsigned,
-    /// A number of bytes in the weights: an integer that may have a sign, with no text after it.
+    /// Number of bytes in the weights: an integer with an optional sign, without other text.
     Bytes,
     /// A floating-point number.
     Float,
     /// Any text.
     Text,
-    /// A word of this list, in any case.
+    /// One of these words, in any case.
     Enum(&'static [&'static str]),
-    /// An element type, as attributes spell it.
+    /// An element type in the spelling of attributes, such as `f32`.
     Type,
     /// Signed integers, separated by commas.
     Ints,
@@ -52,19 +52,19 @@ pub(crate) enum AttrKind {
     UnsignedInts,
     /// Floating-point numbers, separated by commas.
     Floats,
-    /// Words, separated by commas.
+    /// Texts, separated by commas.
     Texts,
     /// A partial shape.
     Shape,
 }
 
 impl Attr {
-    /// Creates an attribute that the file must have.
+    /// Creates a required attribute.
     pub(crate) const fn new(name: &'static str, kind: AttrKind) -> Self {
         Self { name, kind, default: None, types_output: matches!(kind, AttrKind::Type) }
     }
 
-    /// Makes it an element type of the rule, which is not necessarily the type of an output.
+    /// Marks an element type that only the inference rule uses: it is not necessarily that of an output.
     pub(super) const fn of_rule(mut self) -> Self {
         self.types_output = false;
         self
@@ -81,16 +81,16 @@ impl Attr {
         self.read(text, &mut Lists::default()).is_ok()
     }
 
-    /// True if OpenVINO's reader takes a text as the value, and all of it.
+    /// True if OpenVINO's reader uses all of a text as the value.
     pub(crate) fn is_clear(&self, text: &str) -> bool {
         self.read(text, &mut Lists::default()).is_ok_and(|(_, is_odd)| !is_odd)
     }
 
-    /// Parses `text`, storing lists in `lists`. The flag is true if OpenVINO's reader silently ignores part of the
-    /// text.
+    /// Parses `text`; the elements of a list are appended to `lists`. The flag is true if OpenVINO's reader silently
+    /// ignores part of the text.
     ///
     /// # Errors
-    /// A text that the reader refuses, with the reason.
+    /// A text that the reader does not accept, with the reason.
     fn read(&self, text: &str, lists: &mut Lists) -> Result<(Value, bool), Fault> {
         match self.kind {
             // Any text that is not a boolean leaves the default.
@@ -98,7 +98,7 @@ impl Attr {
                 let value = parse_bool(text);
                 Ok((Value::Bool(value.or_else(|| parse_bool(self.default?)).unwrap_or(false)), value.is_none()))
             }
-            // OpenVINO's reader accepts a sign in unsigned numbers, and wraps.
+            // OpenVINO's reader also accepts a sign before an unsigned number; a negative one becomes a large one.
             AttrKind::Int | AttrKind::Unsigned => self.integer(text).map(|(number, junk)| (Value::Int(number), junk)),
             AttrKind::Bytes => match whole(text).and_then(|number| i64::try_from(number).ok()) {
                 Some(number) => Ok((Value::Int(number), false)),
@@ -124,7 +124,7 @@ impl Attr {
         }
     }
 
-    /// Explains the problem of a text that OpenVINO's reader accepts silently.
+    /// Returns a finding about a text that OpenVINO's reader partly ignores, with a fix.
     #[cold]
     pub(crate) fn oddity(&self, text: &str) -> Fault {
         let (code, message) = match self.kind {
@@ -132,21 +132,22 @@ impl Attr {
                 let stays = self.default.unwrap_or("unset");
                 (
                     Code::InvalidBoolean,
-                    format!("attribute `{}` is `{text}`, not a boolean: it stays {stays}", self.name),
+                    format!("attribute `{}` is `{text}`, not a boolean: OpenVINO uses {stays}", self.name),
                 )
             }
-            _ => {
-                (Code::TrailingJunk, format!("attribute `{}` is `{text}`, of which only the numbers count", self.name))
-            }
+            _ => (
+                Code::TrailingJunk,
+                format!("attribute `{}` is `{text}`, of which OpenVINO reads only the numbers", self.name),
+            ),
         };
         let help = match self.kind {
             AttrKind::Bool => format!("write {0}=\"true\" or {0}=\"false\"", self.name),
-            _ => format!("write {}=\"{}\" if that is meant", self.name, self.numbers_in(text)),
+            _ => format!("write {}=\"{}\" if you mean this value", self.name, self.numbers_in(text)),
         };
         Fault { attribute: Some(self.name), ..Fault::other(code, message) }.help(help)
     }
 
-    /// Returns the numbers in a text, formatted as this attribute lists them.
+    /// Returns the numbers in a text, in the form of a valid list for this attribute.
     fn numbers_in(&self, text: &str) -> String {
         let hexadecimal = text.trim().strip_prefix("0x").and_then(|digits| u32::from_str_radix(digits, 16).ok());
         if let (AttrKind::Int | AttrKind::Unsigned | AttrKind::Bytes, Some(number)) = (self.kind, hexadecimal) {
@@ -175,7 +176,7 @@ impl Attr {
         integer_prefix(text).ok_or_else(|| self.invalid(text, "a 64-bit integer"))
     }
 
-    /// Parses the integers of a list into `list`. The flag is true if OpenVINO ignores part of the text.
+    /// Parses the integers of a list into `list`. The flag is true if OpenVINO ignores some of the text.
     fn integers(&self, text: &str, list: &mut List<i64>) -> Result<(Range, bool), Fault> {
         let unsigned = matches!(self.kind, AttrKind::UnsignedInts);
         let start = list.len();
@@ -184,10 +185,10 @@ impl Attr {
         }
         list.truncate(start);
         let integer = |field: &str| match self.integer(field)? {
-            (number, _) if unsigned && number < 0 => Err(self.invalid(field, "an integer from 0")),
+            (number, _) if unsigned && number < 0 => Err(self.invalid(field, "a non-negative integer")),
             number => Ok(number),
         };
-        let expected = if unsigned { "a list of integers from 0" } else { "a list of integers" };
+        let expected = if unsigned { "a list of non-negative integers" } else { "a list of integers" };
         read_list(text, list, integer).map_err(|_| self.invalid(text, expected))
     }
 
@@ -240,7 +241,7 @@ impl Attr {
         }
     }
 
-    /// Suggests a value for a text that cannot be read.
+    /// Suggests a valid value for a text that cannot be parsed.
     pub(crate) fn usual_value(&self) -> String {
         match (self.kind, self.default) {
             (AttrKind::Float | AttrKind::Floats, _) => format!("write a number, as in {}=\"1\"", self.name),
@@ -254,7 +255,7 @@ impl Attr {
 
 /// Problem of an attribute's text.
 pub(crate) enum Finding {
-    /// OpenVINO accepts it and silently ignores some of it.
+    /// OpenVINO accepts the text and silently ignores some of it.
     Odd(Fault),
     /// OpenVINO refuses it.
     Refused(Fault),
@@ -263,20 +264,20 @@ pub(crate) enum Finding {
 /// Value of an attribute, by its kind.
 #[derive(Clone, Copy, Debug)]
 enum Value {
-    /// The file has no readable value.
+    /// The layer does not have the attribute, or its text cannot be parsed.
     Unread,
     Bool(bool),
     Int(i64),
     Float(f64),
     Text,
-    /// Returns the word of an enumeration, as the row spells it.
+    /// Word of an enumeration, as the operation table spells it.
     Word(&'static &'static str),
     Type(ElementType),
     Ints(Range),
     Floats(Range),
 }
 
-/// Range of a list's elements in [`Lists`].
+/// Range of a list's elements in the shared storage [`Lists`].
 #[derive(Clone, Copy, Debug)]
 struct Range {
     start: u32,
@@ -294,15 +295,14 @@ impl Range {
     }
 }
 
-/// Elements of all lists, one list after the other.
+/// Shared storage of the elements of all lists of a layer.
 #[derive(Debug, Default)]
 struct Lists {
     ints: List<i64>,
     floats: Vec<f64>,
 }
 
-/// Parses the fields of a list, and returns the range of its elements. The flag is true if OpenVINO ignores part of
-/// their text.
+/// Parses a list and returns the range of its elements. The flag is true if OpenVINO ignores some of the text.
 fn read_list<T, L: Extend<T> + Deref<Target = [T]>>(
     text: &str,
     values: &mut L,
@@ -310,7 +310,7 @@ fn read_list<T, L: Extend<T> + Deref<Target = [T]>>(
 ) -> Result<(Range, bool), Fault> {
     let start = values.len();
     let mut junk = false;
-    // A single comma at the end is allowed.
+    // OpenVINO permits one comma at the end.
     let fields = text.strip_suffix(',').unwrap_or(text);
     for field in fields.split(',').filter(|_| !text.is_empty()) {
         let (value, more) = parse(field)?;
@@ -320,17 +320,17 @@ fn read_list<T, L: Extend<T> + Deref<Target = [T]>>(
     Ok((Range::new(start, values.len()), junk))
 }
 
-/// Returns the attributes before the one of this name: those that an earlier revision has.
+/// Returns the attributes before the one called `name`. They are those of an earlier revision.
 pub(super) const fn before(name: &str, list: &'static [Attr]) -> &'static [Attr] {
     list.split_at(position(name, list)).0
 }
 
-/// Returns the attributes from the one of this name on: those that a later revision has.
+/// Returns the attribute called `name` and those after it. They are those of a later revision.
 pub(super) const fn from(name: &str, list: &'static [Attr]) -> &'static [Attr] {
     list.split_at(position(name, list)).1
 }
 
-/// Returns the position of the attribute with this name. A list without it does not compile.
+/// Returns the position of the attribute with this name. If it does not exist, compilation fails.
 const fn position(name: &str, list: &[Attr]) -> usize {
     let mut at = 0;
     while !equal(list[at].name.as_bytes(), name.as_bytes()) {
@@ -350,7 +350,7 @@ const fn equal(left: &[u8], right: &[u8]) -> bool {
 /// Parsed values of a layer's attributes.
 #[derive(Debug, Default)]
 pub(crate) struct AttributeValues {
-    /// The values by the position of the attribute in the operation's row.
+    /// Values by the position of the attribute in the operation table.
     values: SmallVec<[Value; 6]>,
     lists: Lists,
     /// True if all attributes of the layer were parsed without a problem.
@@ -358,20 +358,20 @@ pub(crate) struct AttributeValues {
 }
 
 impl AttributeValues {
-    /// Parses those attributes of a layer that its operation has.
+    /// Parses the attributes of a layer that its operation defines.
     pub(crate) fn of(layer: &Layer, operation: &Operation) -> Self {
         let mut values = Self::default();
         let _ = values.read(layer, operation);
         values
     }
 
-    /// Parses those attributes of a layer that its operation has, and returns their problems.
+    /// Parses the attributes of a layer that its operation defines, and returns the findings.
     pub(crate) fn read(&mut self, layer: &Layer, operation: &Operation) -> Vec<Finding> {
         let rows = operation.attributes;
         let mut findings = Vec::new();
         let mut next = 0;
         for attribute in layer.attributes.iter() {
-            // Most files list attributes in the order of the rows.
+            // Fast case: the file has the attributes in the order of the operation table.
             let is_it = |row: &Attr| row.name == attribute.name;
             let found = match rows.get(next) {
                 Some(row) if is_it(row) => Some(next),
@@ -402,12 +402,12 @@ impl AttributeValues {
     }
 }
 
-/// A layer and the row of its operation. Attributes have the value of the layer, or the default of the row.
+/// Attributes of a layer together with those of its operation. A missing attribute has the default of the operation.
 #[derive(Clone, Copy)]
 pub(crate) struct Attributes<'a> {
     pub(crate) layer: &'a Layer,
     pub(crate) operation: &'static Operation,
-    /// The values parsed so far; others are parsed on demand.
+    /// Values that were parsed before; others are parsed when needed.
     read: Option<&'a AttributeValues>,
 }
 
@@ -422,7 +422,7 @@ impl<'a> Attributes<'a> {
         Self { layer, operation, read: Some(read) }
     }
 
-    /// True if the file gives the attribute a value.
+    /// True if the layer has the attribute.
     pub(crate) fn has_attribute(&self, name: &'static str) -> bool {
         match (self.read, self.position(name)) {
             (Some(read), Some(at)) if read.is_plain => !matches!(read.get(at), Value::Unread),
@@ -451,7 +451,7 @@ impl<'a> Attributes<'a> {
         self.text_of(name, self.position(name)).map(|(_, text)| text)
     }
 
-    /// Returns the word of an enumeration, as the row spells it.
+    /// Returns the value of an enumeration, as the operation table spells it.
     pub(crate) fn word(&self, name: &'static str) -> Result<&'static str, Fault> {
         self.get(name, |value, _| if let Value::Word(word) = value { Some(*word) } else { None })
     }
@@ -473,7 +473,7 @@ impl<'a> Attributes<'a> {
         )
     }
 
-    /// Returns the value of an attribute, if `take` accepts its kind.
+    /// Returns the value of an attribute, converted by `take` if it has the right kind.
     fn get<T>(&self, name: &'static str, take: impl Fn(Value, &Lists) -> Option<T>) -> Result<T, Fault> {
         let position = self.position(name);
         let known = self.read.zip(position).and_then(|(read, at)| take(read.get(at), &read.lists));
@@ -483,7 +483,7 @@ impl<'a> Attributes<'a> {
         }
     }
 
-    /// Parses the text of the layer or the default of the row, and continues as [`get`](Self::get).
+    /// Parses the layer's text or the default, and continues as [`get`](Self::get).
     fn read_now<T>(
         &self,
         name: &'static str,
@@ -495,25 +495,25 @@ impl<'a> Attributes<'a> {
         let (value, _) = attribute.read(text, &mut lists)?;
         let found = take(value, &lists);
         debug_assert!(found.is_some(), "{name} of {} is of another kind", self.operation.name);
-        found.ok_or_else(|| attribute.invalid(text, "of the kind that is asked for"))
+        found.ok_or_else(|| attribute.invalid(text, "of the required kind"))
     }
 
-    /// Returns the position of an attribute in the operation's row.
+    /// Returns the position of an attribute in the operation table.
     fn position(&self, name: &'static str) -> Option<usize> {
         let rows = self.operation.attributes;
-        // Rules and rows usually share the literal of a name, and comparing addresses is faster than comparing text.
+        // Names usually come from the same constant, and comparing addresses is faster than comparing text.
         let is_same = |row: &Attr| std::ptr::eq(row.name, name);
         rows.iter().position(is_same).or_else(|| rows.iter().position(|row| row.name == name))
     }
 
-    /// Returns the text of the layer's attribute at a position in the row.
+    /// Returns the text of the layer's attribute with this position in the operation table.
     fn written(&self, name: &str, position: usize) -> Option<&'a str> {
-        // Most files list attributes in the order of the rows.
+        // Fast case: the file has the attributes in the order of the operation table.
         let expected = self.layer.attributes().get(position).filter(|attribute| attribute.name() == name);
         expected.map(Attribute::value).or_else(|| self.layer.attribute(name))
     }
 
-    /// Returns the row of an attribute and its text, or the row's default.
+    /// Returns an attribute and its text, or the default of the operation.
     fn text_of(&self, name: &'static str, position: Option<usize>) -> Result<(&'static Attr, &'a str), Fault> {
         let attribute = position.and_then(|at| Some((at, self.operation.attributes.get(at)?)));
         debug_assert!(attribute.is_some(), "{} has no attribute {name} in its row", self.operation.name);
@@ -524,7 +524,7 @@ impl<'a> Attributes<'a> {
             Some(text) => Ok((attribute, text)),
             None => {
                 let is_missing = |row: &&Attr| row.default.is_none() && self.layer.attribute(row.name).is_none();
-                // A constant with its bytes in `value` needs no offset in the .bin.
+                // A constant with its data in the attribute `value` needs no offset in the .bin.
                 let in_text = self.layer.attribute("value").is_some();
                 let missing = self.operation.attributes.iter().filter(is_missing).map(|row| row.name);
                 let missing: Vec<_> = missing.filter(|name| !in_text || !["offset", "size"].contains(name)).collect();
@@ -545,7 +545,7 @@ impl<'a> Attributes<'a> {
     }
 }
 
-/// Parses a boolean; `None` for a text that OpenVINO's reader ignores, which leaves the default.
+/// Parses a boolean; `None` for any other text, for which OpenVINO uses the default.
 pub(crate) fn parse_bool(text: &str) -> Option<bool> {
     if text.eq_ignore_ascii_case("true") || text == "1" {
         Some(true)

@@ -30,7 +30,7 @@ pub(super) const ROWS: &[Operation] = &[
         .attributes(DEPTH),
 ];
 
-/// The inputs block shape and crops.
+/// Inputs block shape and crops or pads, which must have the same type.
 const BLOCKS: Ties = Ties::Inputs(&[1, 2, 3]);
 
 const DEPTH: &[Attr] = &[
@@ -42,21 +42,21 @@ const DEPTH: &[Attr] = &[
 fn divided(cx: &Context, axis: usize, dim: Dim, divisor: i64) -> Result<Dim, Fault> {
     dim.checked_div(divisor).filter(|quotient| !quotient.is_empty()).ok_or_else(|| {
         let message = format!("`{}` cannot divide {dim}, on axis {axis}, by {divisor}", cx.layer.ty());
-        Fault::shapes(&[0], message).rule("blocks must fit in without a rest")
+        Fault::shapes(&[0], message).rule("the dimension must be a multiple of the block size")
     })
 }
 
-/// Data of DepthToSpace and SpaceToDepth, as blocks.
+/// Blocks of elements that DepthToSpace and SpaceToDepth move.
 struct DepthBlocks<'a> {
     dims: &'a [Dim],
     /// The length of a block on each spatial axis.
     size: i64,
-    /// The number of elements of such a block in the depth.
+    /// The number of elements that a block has in the depth.
     elements: i64,
 }
 
 impl<'a> DepthBlocks<'a> {
-    /// Returns the blocks; `None` if the rank of the data is dynamic, when nothing is checked.
+    /// Returns the blocks; `None` if the rank of the data is dynamic, because OpenVINO then checks nothing.
     fn new(cx: &Context<'a>) -> Result<Option<Self>, Fault> {
         let data = cx.shape(0);
         let Some(dims) = data.dims() else { return Ok(None) };
@@ -68,7 +68,7 @@ impl<'a> DepthBlocks<'a> {
         let elements = u32::try_from(spatial).ok().and_then(|spatial| size.checked_pow(spatial));
         match elements.filter(|_| size > 0) {
             Some(elements) => Ok(Some(Self { dims, size, elements })),
-            None => Err(Fault::attribute("block_size", format!("`block_size` is {size}, which is not a length"))),
+            None => Err(Fault::attribute("block_size", format!("`block_size` is {size}, but must be 1 or more"))),
         }
     }
 }
@@ -141,7 +141,10 @@ fn batch_to_space(cx: &mut Context) -> Result<(), Fault> {
     }
     let blocks = cx.numbers(1)?;
     if let Some(block) = blocks.iter().flatten().find(|&&block| block < 1) {
-        return Err(Fault::value(&[1], format!("the block_shape of `BatchToSpace` has {block}, no length of a block")));
+        return Err(Fault::value(
+            &[1],
+            format!("the block_shape of `BatchToSpace` contains {block}, but lengths must be 1 or more"),
+        ));
     }
     let mut shape: Shape = dims.iter().map(|_| Dim::ANY).collect();
     let crops = cx.numbers(2)?.zip(cx.numbers(3)?);
@@ -188,12 +191,12 @@ fn space_to_batch(cx: &mut Context) -> Result<(), Fault> {
             let block = at(&blocks);
             if block < 1 {
                 let message = format!("the block_shape of `SpaceToBatch` gives axis {axis} blocks of {block}");
-                return Err(Fault::value(&[1], message).rule("there is one length for each axis, 1 or more"));
+                return Err(Fault::value(&[1], message).rule("block_shape needs one length for each axis, 1 or more"));
             }
             let padded = dim + Dim::from(at(&begin)) + Dim::from(at(&end));
             *out = divided(cx, axis, padded, block)?;
             if padded.upper().is_none() {
-                // OpenVINO does not divide an open upper end here.
+                // OpenVINO does not divide the upper bound if it is open.
                 *out = Dim::at_least(out.lower());
             }
         }
@@ -225,13 +228,14 @@ fn extract_image_patches(cx: &mut Context) -> Result<(), Fault> {
     check_rank(cx, 0, "data", &[4])?;
     let pair = |name: &'static str| match cx.ints(name)?.as_slice() {
         &[rows, columns] => Ok([rows, columns]),
-        other => {
-            Err(Fault::attribute(name, format!("`{name}` has {} numbers, and needs rows and columns", other.len())))
-        }
+        other => Err(Fault::attribute(
+            name,
+            format!("`{name}` has {} numbers, but needs two: rows and columns", other.len()),
+        )),
     };
     let (sizes, strides, rates) = (pair("sizes")?, pair("strides")?, pair("rates")?);
     for (name, numbers) in [("strides", strides), ("rates", rates)] {
-        // OpenVINO reads them as unsigned, so negative numbers become large ones.
+        // OpenVINO reads the numbers as unsigned, so negative ones become large.
         if numbers.contains(&0) {
             return Err(Fault::attribute(name, format!("`{name}` must not be 0")));
         }
@@ -260,7 +264,7 @@ fn extract_image_patches(cx: &mut Context) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Divides a dimension, with both ends rounded up.
+/// Divides both bounds of a dimension and rounds up.
 fn steps(dim: Dim, stride: i64) -> Dim {
     let round = |length: i64| if length == 0 { 0 } else { (length - 1).wrapping_div(stride).saturating_add(1) };
     match dim.value() {

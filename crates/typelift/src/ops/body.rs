@@ -18,31 +18,31 @@ pub(super) const ROWS: &[Operation] = &[
     Operation::new("TensorIterator", 0, tensor_iterator).kind(LayerKind::TensorIterator).inputs(0, usize::MAX),
 ];
 
-/// Connections of a body to its layer: the port map as OpenVINO's reader interprets it.
+/// Connections between a body and its layer: its port map as OpenVINO's reader interprets it.
 struct Joints {
-    /// The position among the layer's bodies.
+    /// Position of the body among those of the layer.
     body: usize,
-    /// The entrances by input of the layer.
+    /// Connections of the layer's inputs to Parameters.
     inputs: Vec<Entrance>,
-    /// The exits by output of the layer.
+    /// Connections of Results to the layer's outputs.
     outputs: Vec<Exit>,
     /// The Parameter that receives the iteration count.
     iteration: Option<LayerId>,
-    /// The Result that decides on another iteration.
+    /// The Result with the condition for another iteration.
     condition: Option<LayerId>,
 }
 
-/// A Parameter of the body that is fed by an input of the layer.
+/// Connection of an input of the layer to a Parameter of the body.
 struct Entrance {
     input: usize,
     parameter: LayerId,
     slices: Option<Slices>,
-    /// The Result that feeds it from the second iteration on.
+    /// The Result whose value the Parameter gets from the second iteration on, if there is a back edge.
     carried: Option<LayerId>,
 }
 
 impl Entrance {
-    /// Returns the shape of one iteration's slice.
+    /// Returns the shape that the Parameter gets: that of one slice, or the whole shape.
     fn cut(&self, mut shape: Shape) -> Result<Shape, Fault> {
         if let (Some(slices), Some(_)) = (self.slices, shape.rank()) {
             let axis = usize::try_from(slices.axis).ok();
@@ -54,8 +54,8 @@ impl Entrance {
         Ok(shape)
     }
 
-    /// Does the same as [`cut`](Self::cut), for a Loop: the shape of an empty tensor that is carried between iterations
-    /// stays open, because the loop fills it.
+    /// Returns the shape as [`cut`](Self::cut) does, for a Loop. If an empty tensor is passed between iterations, its
+    /// shape becomes unknown, because the loop may append to it.
     fn cut_or_open(&self, shape: Shape) -> Result<Shape, Fault> {
         let mut shape = self.cut(shape)?;
         if self.carried.is_some() {
@@ -66,13 +66,13 @@ impl Entrance {
     }
 }
 
-/// A Result of the body that becomes an output of the layer.
+/// Connection of a Result of the body to an output of the layer.
 struct Exit {
     result: LayerId,
     slices: Option<Slices>,
 }
 
-/// Slicing of a tensor, one slice per iteration; or concatenation of such slices.
+/// Slices of a tensor, one for each iteration: of an input, or to concatenate in an output.
 #[derive(Clone, Copy)]
 struct Slices {
     axis: i64,
@@ -84,8 +84,8 @@ struct Slices {
 fn if_(cx: &mut Context) -> Result<(), Fault> {
     let (then, otherwise) = (Joints::new(cx, "then_body")?, Joints::new(cx, "else_body")?);
     check_rank(cx, 0, "condition", &[0, 1])?;
-    // The reader creates as many outputs as the first branch has. Outputs that the taken branch does not set stay
-    // unknown.
+    // OpenVINO's reader creates as many outputs as the first branch has. An output that the executed branch does not
+    // set remains unknown.
     let count = then.outputs.len();
     if let Some(taken) = truth(cx.exact(0).as_deref(), "condition of an If")? {
         let taken = if taken { then } else { otherwise };
@@ -105,8 +105,10 @@ fn if_(cx: &mut Context) -> Result<(), Fault> {
     }
     for (output, left) in then.outputs.iter().enumerate() {
         let Some(right) = otherwise.outputs.get(output) else {
-            return Err(invalid(format!("`else_body` gives nothing for output {output}, and `then_body` does"))
-                .help("add the <output> to the <else_port_map>: both branches must give the same outputs"));
+            return Err(invalid(format!(
+                "output {output} is missing in the port map of `else_body`, but `then_body` has it"
+            ))
+            .help("add the <output> to the <else_port_map>: both branches must have the same outputs"));
         };
         let TensorType { element_type: left_type, shape: left } = then.value(cx, left.result);
         let TensorType { element_type: right_type, shape: right } = otherwise.value(cx, right.result);
@@ -120,10 +122,10 @@ fn if_(cx: &mut Context) -> Result<(), Fault> {
                     of(&then, output),
                     of(&otherwise, output)
                 );
-                let fault = Fault::types(&[], message).rule("both branches must give one element type");
+                let fault = Fault::types(&[], message).rule("both branches must have the same element type");
                 let results =
                     [(then.body, then.outputs[output].result), (otherwise.body, otherwise.outputs[output].result)];
-                cx.align_results(results).ok_or_else(|| fault.help("put a Convert before one of the Results"))?
+                cx.align_results(results).ok_or_else(|| fault.help("insert a Convert before one of the Results"))?
             }
         };
         cx.output(element_type, either(&left, &right));
@@ -131,12 +133,12 @@ fn if_(cx: &mut Context) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Checks that the port maps of an unknown operation name layers of its bodies.
+/// Checks that the port maps of an unknown operation refer to layers of its bodies.
 pub(crate) fn check_port_maps(bodies: &[Body]) -> Result<(), Fault> {
     bodies.iter().enumerate().try_for_each(|(at, body)| Joints::of(body, at).map(drop))
 }
 
-/// Returns the shape of a tensor that has one of two shapes. Unlike [`Dim::hull`], it drops bounds.
+/// Returns the shape of a tensor that has one of two shapes. Unlike [`Dim::hull`], it omits bounds.
 fn either(left: &Shape, right: &Shape) -> Shape {
     let either = |(&left, &right): (&Dim, &Dim)| match (left.is_fixed(), right.is_fixed()) {
         (true, true) => left.hull(right),
@@ -157,13 +159,13 @@ fn loop_(cx: &mut Context) -> Result<(), Fault> {
     check_rank(cx, 1, "execution condition", &[0, 1])?;
     let never = truth(cx.exact(1).as_deref(), "execution condition of a Loop")? == Some(false);
     let Some(condition) = joints.condition else {
-        // OpenVINO accepts it, and its outputs are unknown.
+        // OpenVINO accepts a condition that is always false, and the outputs are then unknown.
         cx.output(ElementType::Dynamic, Shape::dynamic());
         return Ok(());
     };
     joints.check_inputs(cx, 2)?;
     let given = joints.given(cx, Entrance::cut_or_open)?;
-    // The condition can depend on shapes inside the body, which are not updated yet.
+    // The condition may depend on shapes inside the body, which are not updated yet, so it is read before.
     let expected = joints.iterations(cx, condition)?;
     joints.settle(cx, given.clone(), expected)?;
     let iterations = joints.iterations(cx, condition)?;
@@ -189,8 +191,8 @@ fn loop_(cx: &mut Context) -> Result<(), Fault> {
             match shape.dims_mut().and_then(|dims| dims.first_mut()) {
                 Some(first) => *first = Dim::fixed(0),
                 None => {
-                    return Err(Fault::value(&[1], "this Loop never runs, so it has no value for a scalar")
-                        .rule("the outputs of a Loop that never runs are empty"));
+                    return Err(Fault::value(&[1], "this Loop has no iteration, so a scalar output has no value")
+                        .rule("the outputs of a Loop without iterations are empty"));
                 }
             }
         }
@@ -211,12 +213,12 @@ fn tensor_iterator(cx: &mut Context) -> Result<(), Fault> {
     let used = leading_to_results(&cx.bodies[joints.body].graph);
     let mut inside = used.iter().filter_map(|&id| cx.bodies[joints.body].graph.layer(id));
     if let Some(inner) = inside.find(|layer| kind(layer) == LayerKind::TensorIterator) {
-        return Err(invalid(format!("the TensorIterator `{}` lies right inside this one", inner.name()))
+        return Err(invalid(format!("the body of this TensorIterator contains the TensorIterator `{}`", inner.name()))
             .rule("OpenVINO allows no TensorIterator in the body of another")
             .help("make one of them a Loop"));
     }
     let mut given = joints.given(cx, Entrance::cut)?;
-    // OpenVINO does not change element types in the body here, and ignores a Parameter that no Result needs.
+    // OpenVINO keeps the declared element types of the body here. It ignores Parameters on which no Result depends.
     given.values_mut().for_each(|input| input.element_type = None);
     given.retain(|parameter, _| used.contains(parameter));
     let mut iterations = None;
@@ -254,10 +256,10 @@ fn tensor_iterator(cx: &mut Context) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Limit on the layers that a help text lists.
+/// Maximum number of layers that a fix lists.
 const SHOWN: usize = 8;
 
-/// Returns the layers of a body that some Result needs.
+/// Returns the layers of a body on which a Result depends.
 fn leading_to_results(graph: &Graph) -> HashSet<LayerId> {
     let results = graph.unordered().filter(|layer| kind(layer) == LayerKind::Result);
     let mut pending: Vec<_> = results.map(Layer::id).collect();
@@ -270,15 +272,15 @@ fn leading_to_results(graph: &Graph) -> HashSet<LayerId> {
     used
 }
 
-/// Returns the number of parts.
+/// Returns the number of slices of an axis.
 fn parts(length: i64, part_size: i64) -> Result<i64, Fault> {
     length.checked_div(part_size).ok_or_else(|| {
-        invalid(format!("`part_size` is {part_size} in the port map")).help("give the length of one slice, as a rule 1")
+        invalid(format!("`part_size` is {part_size} in the port map")).help("write the length of one slice, usually 1")
     })
 }
 
 impl Joints {
-    /// Finds the body `name` and reads its port map.
+    /// Finds the body `name` and its connections.
     fn new(cx: &Context, name: &str) -> Result<Self, Fault> {
         match cx.bodies.iter().position(|body| body.name() == name) {
             Some(at) => Self::of(&cx.bodies[at], at),
@@ -287,7 +289,7 @@ impl Joints {
         }
     }
 
-    /// Reads the port map of a body as OpenVINO does: one entry per external port, in the order of their ids.
+    /// Reads the connections of a body as OpenVINO does: one for each external port, in the order of their ids.
     fn of(body: &Body, at: usize) -> Result<Self, Fault> {
         let mut joints = Self { body: at, inputs: Vec::new(), outputs: Vec::new(), iteration: None, condition: None };
         let name = body.name();
@@ -323,14 +325,14 @@ impl Joints {
         Ok(joints)
     }
 
-    /// Returns the inputs of the Parameters, with shapes changed by `shape`. If several inputs of the layer feed one
-    /// Parameter, the last one counts.
+    /// Returns the types and shapes of the Parameters. `shape` computes the shape from that of the input. If several
+    /// inputs of the layer feed one Parameter, the last one is used.
     fn given(&self, cx: &Context, shape: impl Fn(&Entrance, Shape) -> Result<Shape, Fault>) -> Result<Given, Fault> {
         let given = self.inputs.iter().map(|entrance| {
             let Some(input) = cx.inputs.get(entrance.input) else {
                 let (parameter, count) = (entrance.parameter, cx.inputs.len());
                 let message = format!(
-                    "the port map gives Parameter {parameter} input {} of the layer, which has {count}",
+                    "the port map connects Parameter {parameter} to input {} of the layer, which has only {count} inputs",
                     entrance.input as i64
                 );
                 return Err(invalid(message)
@@ -344,7 +346,7 @@ impl Joints {
         given.collect()
     }
 
-    /// Checks that every input of the layer enters the body once. The first `own` inputs belong to the layer itself.
+    /// Checks that every input of the layer feeds a Parameter. The first `own` inputs belong to the layer itself.
     fn check_inputs(&self, cx: &Context, own: usize) -> Result<(), Fault> {
         let shared = self.inputs.iter().filter(|entrance| entrance.input < own).count();
         let expected = self.inputs.len() + own - shared;
@@ -365,13 +367,13 @@ impl Joints {
         }
     }
 
-    /// Refuses a Result that feeds two outputs.
+    /// Returns an error if a Result feeds two outputs.
     fn check_distinct_results(&self, cx: &Context) -> Result<(), Fault> {
         let mut seen = HashSet::default();
         match self.outputs.iter().find(|exit| !seen.insert(exit.result)) {
             Some(exit) => {
                 let name = cx.bodies[self.body].name();
-                Err(invalid(format!("the port map of `{name}` makes two outputs of the Result {}", exit.result))
+                Err(invalid(format!("the port map of `{name}` uses the Result {} for two outputs", exit.result))
                     .help("add another Result of the same tensor"))
             }
             None => Ok(()),
@@ -382,7 +384,7 @@ impl Joints {
         cx.infer_body(self.body, given)
     }
 
-    /// Returns the output inside the body that feeds a Result.
+    /// Returns the tensor inside the body that feeds a Result.
     fn source(&self, cx: &Context, result: LayerId) -> Option<Output> {
         cx.bodies[self.body].graph.producer(result.input(0))
     }
@@ -399,8 +401,7 @@ impl Joints {
         source.map_or("nothing".to_owned(), |layer| format!("{} {} `{}`", layer.ty(), layer.id(), layer.name()))
     }
 
-    /// Returns the number of iterations of a Loop, if it is known, or if it was known before its shapes were set from
-    /// outside.
+    /// Returns the number of iterations of a Loop, if it is known now or was known in an earlier inference.
     fn iterations(&self, cx: &mut Context, condition: LayerId) -> Result<Option<i64>, Fault> {
         let body = &cx.bodies[self.body].graph;
         let counter = self.iteration.and_then(|parameter| body.layer(parameter)?.outputs().first());
@@ -410,13 +411,13 @@ impl Joints {
         let (value, shape) = (self.source(cx, condition), self.value(cx, condition).shape);
         if shape.rank().is_some_and(|rank| rank > 1) {
             return Err(Fault::shapes(&[], format!("the body's execution condition has the shape {shape}"))
-                .rule("it must be a number or a list of one"));
+                .rule("it must be a scalar or a list of one number"));
         }
         let bounds = value.and_then(|output| cx.body_bounds(self.body, output));
         let mut goes_on =
             truth(bounds.filter(|bounds| bounds.is_exact()).as_deref(), "execution condition in the body")?;
         if goes_on.is_none() {
-            // The condition can be passed in from outside.
+            // The condition can be a Parameter, whose value comes from outside.
             let parameter = value.map(|source| source.layer);
             for entrance in &self.inputs {
                 if Some(entrance.parameter) == parameter {
@@ -444,8 +445,8 @@ impl Joints {
         Ok(kept.filter(|&iterations| iterations != -1))
     }
 
-    /// Infers the body repeatedly until the shapes of the next iteration fit: dimensions that change become unknown.
-    /// Stops at the number of iterations.
+    /// Infers the body again and again until the shapes for the next iteration no longer change. Dimensions that
+    /// change become unknown. Stops after the known number of iterations.
     fn settle(&self, cx: &mut Context, mut given: Given, iterations: Option<i64>) -> Result<(), Fault> {
         self.run(cx, &given)?;
         let carried: HashMap<_, _> = self.inputs.iter().filter_map(|e| Some((e.carried?, e.parameter))).collect();
@@ -478,8 +479,8 @@ impl Joints {
     }
 }
 
-/// Returns the port map's entries of one direction, one per external port, in the order of the ports. Inputs without a
-/// port come last.
+/// Returns the entries of a port map in one direction, one for each external port, in the order of the ports. Inputs
+/// without a port are last.
 fn entries(body: &Body, direction: Direction) -> Vec<&PortMapEntry> {
     let mut entries: Vec<_> = body.port_map.iter().filter(|entry| entry.direction == direction).collect();
     match direction {
@@ -499,13 +500,13 @@ fn slices(entry: &PortMapEntry) -> Option<Slices> {
     })
 }
 
-/// Checks that a layer named by a port map or a back edge is a Parameter or Result of the body.
+/// Checks that a layer in a port map or back edge is a Parameter or Result of the body.
 fn check_joint(body: &Body, id: LayerId, wanted: LayerKind) -> Result<LayerId, Fault> {
     match body.graph.layer(id) {
         Some(layer) if kind(layer) == wanted => Ok(id),
         layer => {
             let is =
-                layer.map_or("is not there".to_owned(), |layer| format!("is the {} `{}`", layer.ty(), layer.name()));
+                layer.map_or("does not exist".to_owned(), |layer| format!("is the {} `{}`", layer.ty(), layer.name()));
             let fitting = body.graph.layers().filter(|layer| kind(layer) == wanted);
             let fitting: Vec<_> =
                 fitting.map(|layer| format!("{} `{}`", layer.id(), layer.name())).take(SHOWN).collect();
@@ -517,7 +518,7 @@ fn check_joint(body: &Body, id: LayerId, wanted: LayerKind) -> Result<LayerId, F
             };
             Err(invalid(format!("layer {id} of `{}` should be a {wanted:?}, and {is}", body.name()))
                 .joint(body, direction, id)
-                .rule("inputs and the ends of back edges are Parameters, outputs and their starts are Results")
+                .rule("inputs and the ends of back edges must be Parameters; outputs and the starts of back edges must be Results")
                 .help(help))
         }
     }
@@ -528,7 +529,7 @@ fn truth(values: Option<&Bounds>, what: &str) -> Result<Option<bool>, Fault> {
     match values.map(|values| values.lower.truths()).as_deref() {
         None => Ok(None),
         Some(&[value]) => Ok(Some(value)),
-        Some(values) => Err(Fault::value(&[], format!("the {what} is {} values, not one", values.len()))),
+        Some(values) => Err(Fault::value(&[], format!("the {what} has {} values, not one", values.len()))),
     }
 }
 

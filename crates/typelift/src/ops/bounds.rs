@@ -5,12 +5,11 @@ use typelift_promote::ElementType;
 
 use super::values::array::{self, Array};
 
-/// Lower and upper ends of a tensor's values, element by element. Ends are found by evaluation, so the lower need not
-/// be the smaller one.
+/// Bounds of a tensor's values, element by element. Both are computed by the operation, so `lower` may exceed `upper`.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Bounds {
     pub(crate) lower: Array,
-    /// `None` if it equals `lower`: the values are known exactly.
+    /// `None` if all values are known exactly, and equal `lower`.
     pub(crate) upper: Option<Box<Array>>,
 }
 

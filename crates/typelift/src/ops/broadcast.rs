@@ -33,7 +33,7 @@ pub(super) const ROWS: &[Operation] = &[
 fn broadcast(cx: &mut Context) -> Result<(), Fault> {
     let element_type = cx.element_type(0);
     let mode = mode(cx, cx.inputs.len())?;
-    // Revision 1 ignores an axes mapping that its mode does not use.
+    // Revision 1 ignores an axes mapping unless the mode is explicit.
     let mapped = matches!(mode, Mode::Explicit);
     for input in 1..if mapped { 3 } else { 2 } {
         check_type(cx, input, if input == 1 { "target shape" } else { "axes mapping" }, Accepts::Integer)?;
@@ -65,7 +65,7 @@ fn broadcast(cx: &mut Context) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Returns the target if a Concat builds it from single numbers, as far as Constants give them.
+/// Returns the target shape if a Concat of single numbers builds it. Numbers that are not Constants are unknown.
 fn joined_target(cx: &mut Context) -> Option<Shape> {
     let concat = cx.graph().layer(cx.feed(1)?.layer).filter(|layer| layer.ty() == "Concat")?;
     let count = usize::try_from(cx.shape(1).to_static()?.first().copied()?).ok()?;

@@ -37,7 +37,7 @@ fn plane_type(cx: &Context, accepts: fn(ElementType) -> bool) -> Result<ElementT
         return Ok(ty);
     }
     let message = format!("`{}` takes u8 or floating-point numbers, but gets {ty}", cx.layer.ty());
-    Err(Fault::unsupported(0, message).help("put a Convert before it"))
+    Err(Fault::unsupported(0, message).help("insert a Convert before it"))
 }
 
 /// Refuses an image whose last dimension is not `count`.
@@ -87,7 +87,8 @@ fn from_yuv(cx: &mut Context, planes: usize, chroma: i64) -> Result<(), Fault> {
         if height.is_empty() {
             let message =
                 format!("the height of the plane {} of `{}` is not a multiple of 3", cx.shape(0), cx.layer.ty());
-            return Err(Fault::shapes(&[0], message).rule("brightness takes two thirds of it, colour one"));
+            return Err(Fault::shapes(&[0], message)
+                .rule("two thirds of the plane contain brightness, one third contains colour"));
         }
         image = Shape::from_iter([batch, height, width]);
     }
@@ -96,9 +97,12 @@ fn from_yuv(cx: &mut Context, planes: usize, chroma: i64) -> Result<(), Fault> {
         let plane = cx.shape(input);
         let doubled = [dim(plane, 0), dim(plane, 1) * Dim::fixed(2), dim(plane, 2) * Dim::fixed(2)];
         image = image.merge(&Shape::from_iter(doubled)).map_err(|mismatch| {
-            let message =
-                format!("the planes {} and {plane} of `{}` do not fit: {mismatch}", cx.shape(0), cx.layer.ty());
-            Fault::shapes(&[0, input], message).rule("colour has half the height and half the width")
+            let message = format!(
+                "the shapes of the planes {} and {plane} of `{}` contradict each other: {mismatch}",
+                cx.shape(0),
+                cx.layer.ty()
+            );
+            Fault::shapes(&[0, input], message).rule("the colour planes must have half the height and half the width")
         })?;
     }
     [height, width] = [1, 2].map(|axis| dim(&image, axis));

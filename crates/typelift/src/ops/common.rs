@@ -10,7 +10,7 @@ use crate::model::shape::{Dim, Shape};
 pub(super) const INDEX: &[ElementType] = &[ElementType::I32, ElementType::I64];
 /// The same types and `dynamic`.
 pub(super) const INDEX_OR_DYNAMIC: &[ElementType] = &[ElementType::I32, ElementType::I64, ElementType::Dynamic];
-/// Floating point of at most 32 bits, or `dynamic`: the compute types of some operations.
+/// Floating-point types of at most 32 bits, and `dynamic`. Some operations compute only in these.
 pub(super) const SINGLE: &[ElementType] =
     &[ElementType::F16, ElementType::Bf16, ElementType::F32, ElementType::Dynamic];
 
@@ -21,20 +21,19 @@ pub(super) fn normalize_axis(axis: i64, rank: usize) -> Option<usize> {
     usize::try_from(if axis < 0 { axis.checked_add(rank)? } else { axis }).ok().filter(|_| axis < rank)
 }
 
-/// Checks an axis that was read from `input`, and returns its position.
+/// Checks an axis that is a value of `input`, and returns its position.
 pub(super) fn checked_axis(cx: &Context, input: usize, axis: i64, rank: usize) -> Result<usize, Fault> {
     normalize_axis(axis, rank).ok_or_else(|| {
-        let fault =
-            Fault::value(&[input], format!("axis {axis} of `{}` is outside of its data's rank {rank}", cx.layer.ty()));
+        let fault = Fault::value(&[input], format!("`{}` has no axis {axis}: its data has rank {rank}", cx.layer.ty()));
         fault.rule(axis_range(rank))
     })
 }
 
 fn axis_range(rank: usize) -> String {
-    format!("axes go from -{} to {}", rank.max(1), rank.saturating_sub(1))
+    format!("valid axes are -{} to {}", rank.max(1), rank.saturating_sub(1))
 }
 
-/// Refuses an input whose type `accepts` excludes; `role` names the input in the message.
+/// Returns an error if `accepts` excludes the type of an input; `role` names the input in the message.
 pub(super) fn check_type(cx: &Context, input: usize, role: &str, accepts: Accepts) -> Result<(), Fault> {
     let ty = cx.element_type(input);
     if accepts.takes(ty) {
@@ -44,11 +43,11 @@ pub(super) fn check_type(cx: &Context, input: usize, role: &str, accepts: Accept
     let fault = Fault::unsupported(input, message);
     Err(match accepts {
         Accepts::Bits | Accepts::Integer => fault.wants(ElementType::I64),
-        _ => fault.help("put a Convert before it"),
+        _ => fault.help("insert a Convert before it"),
     })
 }
 
-/// Refuses an input whose known rank is not one of `ranks`; `role` names the input in the message.
+/// Returns an error if the rank of an input is known and not one of `ranks`; `role` names the input in the message.
 pub(super) fn check_rank(cx: &Context, input: usize, role: &str, ranks: &[usize]) -> Result<(), Fault> {
     let shape = cx.shape(input);
     if shape.rank().is_none_or(|rank| ranks.contains(&rank)) {
@@ -67,21 +66,21 @@ pub(super) fn check_rank(cx: &Context, input: usize, role: &str, ranks: &[usize]
 /// Checks an axis given by the attribute `name`, and returns its position.
 pub(super) fn attribute_axis(cx: &Context, name: &'static str, axis: i64, rank: usize) -> Result<usize, Fault> {
     normalize_axis(axis, rank).filter(|&axis| axis < rank).ok_or_else(|| {
-        let message = format!("`{name}` is {axis}, outside of the rank {rank} of the data of `{}`", cx.layer.ty());
+        let message = format!("`{name}` is {axis}, but the data of `{}` has rank {rank}", cx.layer.ty());
         Fault::attribute(name, message).rule(axis_range(rank))
     })
 }
 
-/// Sets one type and shape for `count` outputs, limited to the existing ports, because an attribute can give any
-/// number.
+/// Sets the same type and shape for `count` outputs. The number is limited to the existing ports, because an attribute
+/// can contain any number.
 pub(super) fn fill_outputs(cx: &mut Context, count: usize, element_type: ElementType, shape: &Shape) {
     for _ in 0..count.min(most_outputs(cx)) {
         cx.output(element_type, shape.clone());
     }
 }
 
-/// Returns the limit on the outputs of a layer whose operation can have any number. The limit is the number of declared
-/// outputs, or a large constant for a new layer.
+/// Returns the maximum number of outputs of a layer whose operation can have any number: that of the declared outputs,
+/// or a large one for a new layer.
 pub(super) fn most_outputs(cx: &Context) -> usize {
     match cx.layer.outputs().len() {
         0 if cx.layer.span.is_none() => u16::MAX.into(),
@@ -89,12 +88,12 @@ pub(super) fn most_outputs(cx: &Context) -> usize {
     }
 }
 
-/// Returns the dimension between two ends in OpenVINO's notation, where -1 means no end.
+/// Returns the dimension between two bounds in OpenVINO's notation, where -1 means unlimited.
 pub(super) fn dim_between(lower: i64, upper: i64) -> Dim {
     Dim::between(lower, if upper == -1 { i64::MAX } else { upper })
 }
 
-/// Refuses an input whose type is not one of `types`; `role` names the input in the message.
+/// Returns an error if the type of an input is not one of `types`; `role` names the input in the message.
 pub(super) fn check_type_in(cx: &Context, input: usize, role: &str, types: &[ElementType]) -> Result<(), Fault> {
     let ty = cx.element_type(input);
     if types.contains(&ty) {
@@ -113,7 +112,7 @@ pub(super) fn check_type_in(cx: &Context, input: usize, role: &str, types: &[Ele
     let widest = || known.clone().filter(|other| is_like(other) || one_kind).max_by_key(|ty| ty.bits());
     Err(match narrowest.or_else(widest) {
         Some(wanted) => fault.wants(wanted),
-        None => fault.help("put a Convert before it"),
+        None => fault.help("insert a Convert before it"),
     })
 }
 
@@ -128,11 +127,11 @@ pub(super) fn merge_dims(inputs: &[usize], what: &str, left: Dim, right: Dim) ->
         .ok_or_else(|| Fault::shapes(inputs, format!("the {what} must be the same, but is {left} and {right}")))
 }
 
-/// Applies a function to both ends of a dimension. The function receives -1 for an open end.
+/// Applies a function to both bounds of a dimension. It receives -1 if the dimension is unlimited.
 pub(super) fn map_ends(dim: Dim, f: impl Fn(i64) -> i64) -> Dim {
     match (dim.value(), dim.upper()) {
         (Some(length), _) => Dim::from(f(length)),
-        // OpenVINO does not treat the largest number as a lower end.
+        // OpenVINO treats a lower bound of the largest number as 0.
         (None, None) if dim.lower() == i64::MAX => Dim::at_least(f(0)),
         (None, None) => Dim::at_least(f(dim.lower())),
         (None, Some(upper)) => dim_between(f(dim.lower()), f(upper)),
@@ -154,7 +153,7 @@ pub(super) fn input_dim(cx: &Context, input: usize, axis: usize) -> Dim {
     dim(cx.shape(input), axis)
 }
 
-/// Refuses an input whose dimension on `axis` cannot be `length`; `role` names the input in the message.
+/// Returns an error if an input's dimension on `axis` cannot be `length`; `role` names the input in the message.
 pub(super) fn require_dim(cx: &Context, input: usize, role: &str, axis: usize, length: i64) -> Result<(), Fault> {
     let found = input_dim(cx, input, axis);
     if found.is_compatible(Dim::from(length)) {
@@ -188,8 +187,8 @@ pub(super) fn index_type(cx: &Context, name: &'static str) -> Result<ElementType
     }
 }
 
-/// Returns the values of an input as the dimensions of a shape, as far as they are known. OpenVINO reads a Constant
-/// number by number, here with `read`. Computed values are read as a shape, in which no dimension is negative.
+/// Returns the values of an input as the dimensions of a shape, as far as they are known. A negative value of a
+/// Constant is converted by `read`. Computed values are never negative.
 pub(super) fn dims_from(
     cx: &mut Context,
     input: usize,
@@ -207,7 +206,7 @@ pub(super) fn shape_of_length(list: &Shape) -> Shape {
     length.and_then(|length| usize::try_from(length).ok()).map_or_else(Shape::dynamic, Shape::of_rank)
 }
 
-/// Refuses an input that cannot be a scalar or a list of one number; `role` names it in the message.
+/// Returns an error if an input cannot be a scalar or a list of one number; `role` names it in the message.
 pub(super) fn check_one_number(cx: &Context, input: usize, role: &str) -> Result<(), Fault> {
     let shape = cx.shape(input);
     if shape.is_compatible(&Shape::scalar()) || shape.is_compatible(&Shape::fixed([1])) {

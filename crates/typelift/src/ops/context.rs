@@ -1,4 +1,4 @@
-//! Context in which an operation's rule runs, and the result of the rule.
+//! The interface of inference rules: their input, a `Context`, and their errors, `Fault`.
 
 use std::ops::Deref;
 use std::rc::Rc;
@@ -17,7 +17,7 @@ use crate::model::shape::{Dim, Oddity, Shape, TensorType};
 use crate::model::weights::Weights;
 use crate::ops::values::array::{Array, Few};
 
-/// Type and shape that a body's Parameter receives from outside.
+/// Type and shape that a body's Parameter gets from an input of the layer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct BodyInput {
     /// The shape that replaces the Parameter's own.
@@ -29,13 +29,13 @@ pub(crate) struct BodyInput {
 /// Types and shapes of a layer's outputs, as its rule infers them.
 pub(crate) type Outputs = SmallVec<[TensorType; 2]>;
 
-/// The Parameters of a body whose types and shapes come from outside.
+/// Parameters of a body that get types and shapes from inputs of the layer.
 pub(crate) type Given = HashMap<LayerId, BodyInput>;
 
-/// Services that the rule of an operation needs from the surrounding graph.
+/// Information from the surrounding graph that an inference rule can use.
 ///
-/// Inference implements all of it. A caller that runs a single rule implements only part: there are no bodies, and
-/// lints are ignored.
+/// Inference implements all methods. A caller that applies a single rule implements only some: there are no bodies,
+/// and lints are ignored.
 pub(crate) trait Surroundings {
     /// Returns the bytes of the model's constants.
     fn weights(&self) -> &Weights;
@@ -49,10 +49,10 @@ pub(crate) trait Surroundings {
         self.bounds(graph, tensor)
     }
 
-    /// Reports a lint: something suspicious that OpenVINO accepts silently. The code must be that of a warning.
+    /// Reports a lint about input that OpenVINO accepts silently. Its code must be a warning.
     fn lint(&mut self, _graph: &Graph, _layer: LayerId, _lint: &Fault) {}
 
-    /// Returns the tensor of the latest ReadValue of each variable, which persists between inferences.
+    /// Returns the type of the last ReadValue of each variable, which is kept between inferences.
     fn variables(&mut self) -> &mut HashMap<String, TensorType>;
 
     /// True if the graph of the layer has a ReadValue of the variable.
@@ -60,7 +60,7 @@ pub(crate) trait Surroundings {
         false
     }
 
-    /// Infers a body of a layer with these Parameters.
+    /// Infers a body of a layer; its Parameters get these types and shapes.
     ///
     /// # Errors
     /// Bodies of the model that exceed the limit on work.
@@ -73,10 +73,10 @@ pub(crate) trait Surroundings {
         None
     }
 
-    /// Returns the last known number of iterations of a loop, which persists between inferences of the loop.
+    /// Returns the last known number of iterations of a loop, which is kept between inferences of the loop.
     fn iterations(&mut self, owner: &Layer, body: usize) -> &mut Option<i64>;
 
-    /// Returns the common type of Results in two bodies of a layer, if they are aligned.
+    /// Returns the common type that was chosen for two branches' Results, if Converts are being inserted.
     fn common_result_type(
         &mut self,
         _owner: &Layer,
@@ -86,7 +86,7 @@ pub(crate) trait Surroundings {
         None
     }
 
-    /// Accounts for work on this many layers that a rule may repeat.
+    /// Records that a rule infers this many layers again.
     ///
     /// # Errors
     /// Work beyond the limit.
@@ -95,14 +95,14 @@ pub(crate) trait Surroundings {
     }
 }
 
-/// A layer about to be inferred.
+/// Layer to infer, with its graph and its attributes.
 pub(crate) struct Subject<'a> {
     pub(crate) graph: &'a Graph,
     pub(crate) layer: &'a Layer,
     pub(crate) operation: &'static Operation,
-    /// The attribute values that are parsed already.
+    /// The attribute values that were parsed before.
     pub(crate) values: &'a AttributeValues,
-    /// Type and shape from outside, for a Parameter of a body.
+    /// For a Parameter of a body: the type and shape that it gets from an input of the layer.
     pub(crate) given: Option<&'a BodyInput>,
 }
 
@@ -130,19 +130,20 @@ impl Subject<'_> {
     }
 }
 
-/// A layer whose outputs are being inferred, with the known facts about its inputs.
+/// Input of an inference rule: a layer, its attributes, and all that is known about its inputs. It also collects the
+/// outputs.
 pub(crate) struct Context<'a> {
     around: &'a mut dyn Surroundings,
     graph: &'a Graph,
-    /// The layer, with its attributes by the operation's row.
+    /// The attributes of the layer, with the defaults of its operation.
     pub(crate) attributes: Attributes<'a>,
     /// The input tensors.
     pub(crate) inputs: &'a [&'a OutputPort],
     /// The layer's bodies, borrowed during the call.
     pub(crate) bodies: &'a mut [Body],
-    /// Type and shape from outside, for a Parameter of a body.
+    /// For a Parameter of a body: the type and shape that it gets from an input of the layer.
     pub(crate) given: Option<&'a BodyInput>,
-    /// The results of the rule, output by output.
+    /// The types and shapes of the outputs inferred so far.
     pub(crate) outputs: Outputs,
 }
 
@@ -165,12 +166,12 @@ impl<'a> Context<'a> {
         self.around.weights()
     }
 
-    /// Returns the surroundings of the layer.
+    /// Returns the information from the surrounding graph.
     pub(crate) fn around(&self) -> &dyn Surroundings {
         self.around
     }
 
-    /// Returns the surroundings for queries that compute.
+    /// Returns the information from the surrounding graph, for methods that compute values.
     pub(crate) fn around_mut(&mut self) -> &mut dyn Surroundings {
         self.around
     }
@@ -185,13 +186,13 @@ impl<'a> Context<'a> {
         self.inputs.get(input).map(|port| &port.shape)
     }
 
-    /// Returns the shape of an input that is guaranteed by the row's arity.
+    /// Returns the shape of an input. The operation table guarantees that the input exists.
     pub(crate) fn shape(&self, input: usize) -> &'a Shape {
         static UNKNOWN: LazyLock<Shape> = LazyLock::new(Shape::dynamic);
         self.try_shape(input).unwrap_or(&UNKNOWN)
     }
 
-    /// Returns the common element type of these inputs; `dynamic` yields to any other type.
+    /// Returns the common element type of these inputs. `dynamic` is compatible with every type.
     pub(crate) fn merge_types(&self, inputs: &[usize]) -> Result<ElementType, Fault> {
         let mut merged = ElementType::Dynamic;
         for &input in inputs {
@@ -215,10 +216,10 @@ impl<'a> Context<'a> {
             format!("the inputs of `{}` must have one element type, but have {types}", self.layer.ty()),
         )
         .rule("OpenVINO does not convert types implicitly")
-        .help("put a Convert before the input whose type should change")
+        .help("insert a Convert before the input whose type should change")
     }
 
-    /// Refuses a type that the row does not accept for this input.
+    /// Returns an error if the operation table excludes a type for this input.
     pub(crate) fn check_accepted(&self, input: usize, ty: ElementType) -> Result<(), Fault> {
         let accepts = self.operation.accepts;
         if accepts.takes(ty) {
@@ -229,13 +230,13 @@ impl<'a> Context<'a> {
         let tied = self.operation.input_groups(&types).into_iter().find(|group| group.contains(&input));
         let tied = tied.unwrap_or_default();
         let them = if tied.len() > 1 { "them" } else { "it" };
-        Err(Fault::unsupported(input, message).about(&tied).help(format!("put a Convert before {them}")))
+        Err(Fault::unsupported(input, message).about(&tied).help(format!("insert a Convert before {them}")))
     }
 
-    /// Returns the known bounds of an input's values, computed on demand.
+    /// Returns the bounds of an input's values, if they are known. They are computed when first needed.
     pub(crate) fn bounds(&mut self, input: usize) -> Option<Rc<Bounds>> {
         let bounds = self.around.input_bounds(self.graph, self.layer.id.input(input))?;
-        // A rule can be run with an assumed input type that differs from the tensor's.
+        // A rule can be applied with another input type than the tensor has, and the values are converted.
         match self.element_type(input) {
             ElementType::Dynamic => Some(bounds),
             ty if ty == bounds.lower.element_type => Some(bounds),
@@ -256,7 +257,7 @@ impl<'a> Context<'a> {
     /// Returns the numbers that OpenVINO reads from an input, if all values are known exactly.
     ///
     /// # Errors
-    /// Known values of a type from which OpenVINO reads no numbers.
+    /// Values of an element type that OpenVINO cannot read here.
     pub(crate) fn numbers(&mut self, input: usize) -> Result<Option<Few<i64>>, Fault> {
         if let Some(bytes) = self.packed_constant(input) {
             return Ok(Some(bytes));
@@ -266,7 +267,7 @@ impl<'a> Context<'a> {
         Ok(exact.map(|bounds| as_read(bounds.lower.element_type, bounds.lower.to_integers())))
     }
 
-    /// Does the same as [`numbers`](Self::numbers), with fractions.
+    /// Returns the values of an input as [`numbers`](Self::numbers) does, with fractions.
     pub(crate) fn reals(&mut self, input: usize) -> Result<Option<Few<f64>>, Fault> {
         if let Some(bytes) = self.packed_constant(input) {
             return Ok(Some(bytes.into_iter().map(|byte| byte as f64).collect()));
@@ -276,8 +277,8 @@ impl<'a> Context<'a> {
         Ok(exact.map(|bounds| bounds.lower.to_floats()))
     }
 
-    /// Returns the lower and the upper end of each value of an input, if both are known. The smallest or greatest
-    /// number of its type becomes that of `i64`, which means no bound.
+    /// Returns the lower and upper bound of each value of an input, if they are known. The smallest or largest number
+    /// of the type means unlimited, and becomes that of `i64`.
     ///
     /// # Errors
     /// The errors of [`numbers`](Self::numbers).
@@ -302,12 +303,12 @@ impl<'a> Context<'a> {
         }))
     }
 
-    /// Returns the output that feeds an input.
+    /// Returns the tensor that feeds an input.
     pub(crate) fn feed(&self, input: usize) -> Option<Output> {
         self.graph.producer(self.layer.id.input(input))
     }
 
-    /// True if an input is fed directly by a Constant.
+    /// True if a Constant feeds an input directly.
     pub(crate) fn is_constant(&self, input: usize) -> bool {
         self.constant(input).is_some()
     }
@@ -316,8 +317,8 @@ impl<'a> Context<'a> {
         self.graph.layer(self.feed(input)?.layer).filter(|layer| is_constant(layer))
     }
 
-    /// Returns the numbers that OpenVINO reads from a Constant of 4-bit elements: one per byte, where it should unpack
-    /// two.
+    /// Returns the values of a Constant of 4-bit elements as OpenVINO reads them: by mistake it reads one per byte
+    /// instead of two.
     fn packed_constant(&self, input: usize) -> Option<Few<i64>> {
         if ![ElementType::I4, ElementType::U4, ElementType::Nf4].contains(&self.element_type(input)) {
             return None;
@@ -326,14 +327,14 @@ impl<'a> Context<'a> {
         let count = self.shape(input).element_count().filter(|&count| count <= Shape::MAX_RANK as u64)?;
         let (offset, count) = (constant.byte_count("offset")?, usize::try_from(count).ok()?);
         let read = |length| self.weights().read(offset, length);
-        // Bytes past the end of the weights are unknown.
+        // Bytes beyond the end of the weights are unknown.
         let mut bytes = read(count).or_else(|| read(count.div_ceil(2)))?;
         bytes.resize(count, 0);
         Some(bytes.into_iter().map(|byte| i64::from(byte as i8)).collect())
     }
 
-    /// Does the same as [`bounds`](Self::bounds), for a list of axes, dimensions and the like. A list that is longer
-    /// than any rank counts as unknown. This limits the cost when many layers read one list.
+    /// Returns bounds as [`bounds`](Self::bounds) does, for a list of axes or dimensions. A list longer than any rank
+    /// is treated as unknown, which limits the work if many layers read the same list.
     fn bounds_of_list(&mut self, input: usize) -> Option<Rc<Bounds>> {
         let count = self.shape(input).element_count();
         if count.is_some_and(|count| count > Shape::MAX_RANK as u64) { None } else { self.bounds(input) }
@@ -351,7 +352,10 @@ impl<'a> Context<'a> {
             ty => ty.bits() <= 8 && ty.is_float() && ty != T::Nf4,
         };
         if unreadable && (known || self.is_constant(input)) {
-            let message = format!("`{}` reads the values of input {input}, and cannot read {ty}", self.layer.ty());
+            let message = format!(
+                "`{}` needs the values of input {input}, but OpenVINO cannot read values of type {ty} here",
+                self.layer.ty()
+            );
             return Err(Fault::unsupported(input, message).help("make it i64"));
         }
         Ok(())
@@ -366,12 +370,12 @@ impl<'a> Context<'a> {
         self.computed_shape(input)
     }
 
-    /// Does the same as [`shape_value`](Self::shape_value) without the exception for a Constant: no dimension is
-    /// negative.
+    /// Returns dimensions as [`shape_value`](Self::shape_value) does, without the exception for a Constant: no
+    /// dimension is negative.
     pub(crate) fn computed_shape(&mut self, input: usize) -> Result<Option<Shape>, Fault> {
         let Some(bounds) = self.bounds_of_list(input) else { return Ok(None) };
         let ends = bounds.lower.to_integers().into_iter().zip(bounds.upper().to_integers());
-        // The largest number of the type means no bound.
+        // The largest number of the type means that the dimension is unlimited.
         let open = if self.element_type(input) == ElementType::I32 { i64::from(i32::MAX) } else { i64::MAX };
         let widen = |end: i64| if end == open { i64::MAX } else { end };
         let dims = ends.map(|(lower, upper)| match (lower, upper) {
@@ -380,7 +384,7 @@ impl<'a> Context<'a> {
         });
         match dims.collect() {
             Some(shape) => Ok(Some(shape)),
-            None => Err(Fault::value(&[input], "a value that becomes a dimension can be negative")),
+            None => Err(Fault::value(&[input], "a value that is used as dimension may be negative")),
         }
     }
 
@@ -401,19 +405,19 @@ impl<'a> Context<'a> {
             let lint = Fault::other(Code::OddDimension, message);
             let mut lint = Fault { attribute: Some(name), spot: Some(Box::new(Spot::Bytes(span.clone()))), ..lint };
             if let Some(meant) = text.get(span).and_then(range_meant) {
-                lint = lint.help(format!("write {meant} if a range is meant"));
+                lint = lint.help(format!("write {meant} if you mean a range"));
             }
             self.lint(lint);
         }
         Ok(shape)
     }
 
-    /// Returns the common type of Results in two bodies of the layer, if they are aligned.
+    /// Returns the common type that was chosen for two branches' Results, if Converts are being inserted.
     pub(crate) fn align_results(&mut self, results: [(usize, LayerId); 2]) -> Option<ElementType> {
         self.around.common_result_type(self.attributes.layer, self.bodies, results)
     }
 
-    /// Infers a body of the layer with these Parameters.
+    /// Infers a body of the layer; its Parameters get these types and shapes.
     pub(crate) fn infer_body(&mut self, body: usize, given: &Given) -> Result<(), Fault> {
         let owner = self.attributes.layer;
         match self.bodies.get_mut(body) {
@@ -428,7 +432,7 @@ impl<'a> Context<'a> {
         self.around.body_bounds(self.attributes.layer, body, graph, tensor)
     }
 
-    /// Reports a lint: something suspicious that OpenVINO accepts silently. The code must be that of a warning.
+    /// Reports a lint about input that OpenVINO accepts silently. Its code must be a warning.
     #[cold]
     pub(crate) fn lint(&mut self, lint: Fault) {
         let (graph, id) = (self.graph(), self.layer.id);
@@ -436,18 +440,18 @@ impl<'a> Context<'a> {
     }
 }
 
-/// Returns numbers as OpenVINO reads them: from a tensor of 4-bit elements it reads bytes, with two elements in each.
+/// Returns values of 4-bit elements as OpenVINO reads them: by mistake one per byte, with two elements in each.
 fn as_read(element_type: ElementType, values: Few<i64>) -> Few<i64> {
     if element_type.bits() != 4 {
         return values;
     }
     let byte = |pair: &[i64]| i64::from(pair.iter().rev().fold(0, |byte, value| byte << 4 | (value & 15)) as i8);
     let count = values.len();
-    // The values after the last byte are unknown.
+    // Values beyond the last byte are unknown.
     values.chunks(2).map(byte).chain(std::iter::repeat(0)).take(count).collect()
 }
 
-/// Returns the range that a dimension such as `1-8`, `1:8` or `8..1` most likely means.
+/// Returns the range that a text such as `1-8`, `1:8` or `8..1` most likely means.
 fn range_meant(dim: &str) -> Option<String> {
     let (one, other) = ["..", "-", ":"].iter().find_map(|between| dim.trim().split_once(between))?;
     let (one, other): (u32, u32) = (one.parse().ok()?, other.parse().ok()?);

@@ -5,7 +5,7 @@ use typelift_promote::{ElementType, Fidelity, fidelity};
 use super::kind::{LayerKind, kind};
 use crate::model::graph::{Graph, Layer};
 
-/// Source and destination types of a Convert, ConvertLike or ConvertPromoteTypes.
+/// Element types of a Convert, ConvertLike or ConvertPromoteTypes: those of its inputs and of its output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Conversion {
     /// The source types.
@@ -15,14 +15,14 @@ pub struct Conversion {
 }
 
 impl Conversion {
-    /// Returns the source types whose values can change, with their possible loss.
+    /// Returns the input types whose values can change, with the possible loss of each.
     pub fn lossy(&self) -> impl Iterator<Item = (ElementType, Fidelity)> {
         let lost = |&from: &ElementType| Some((from, fidelity(from, self.to)?));
         self.from.iter().filter_map(lost).filter(|(_, fidelity)| !fidelity.is_exact())
     }
 }
 
-/// Returns the conversion that a layer of an inferred graph makes; `None` for other layers.
+/// Returns the conversion that a layer of an inferred graph performs; `None` for other layers.
 ///
 /// # Examples
 /// ```
@@ -44,7 +44,7 @@ impl Conversion {
 #[must_use]
 pub fn conversion(graph: &Graph, layer: &Layer) -> Option<Conversion> {
     let inputs = match kind(layer) {
-        // The second input of ConvertLike has the destination type.
+        // ConvertLike has a second input, whose type is the destination type.
         LayerKind::Convert | LayerKind::ConvertLike => 1,
         LayerKind::ConvertPromoteTypes => 2,
         _ => return None,

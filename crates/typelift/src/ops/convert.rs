@@ -66,10 +66,11 @@ fn convert_promote_types(cx: &mut Context) -> Result<(), Fault> {
         });
     }
     if common == ElementType::Dynamic {
-        let message = "the common type is not known before run time: the operation stays as it is";
+        let message = "the common type is unknown before run time, so ConvertPromoteTypes is not replaced";
         let lint = Fault::other(Code::UndecidedPromotion, message);
         cx.lint(
-            Fault { inputs: [0, 1].into_iter().collect(), ..lint }.help("give the inputs of the model types and ranks"),
+            Fault { inputs: [0, 1].into_iter().collect(), ..lint }
+                .help("declare the types and ranks of the model's inputs"),
         );
     }
     for input in 0..2 {

@@ -81,18 +81,18 @@ const fn deformable(revision: u8) -> Operation {
     Operation::new("DeformableConvolution", revision, deformable_convolution).accepts(Accepts::NotBoolean)
 }
 
-/// Movement of a window over the spatial axes; each list has one number per axis.
+/// Window that moves over the spatial axes; each list has one number for each axis.
 struct Window {
     strides: List<i64>,
     dilations: List<i64>,
-    /// The total padding of both sides; unused if the output follows from the stride alone.
+    /// Padding of both sides together; not used if the stride alone determines the output.
     pads: Vec<i64>,
-    /// True if padding keeps the length of the input, apart from the stride.
+    /// True if padding keeps the length of the input, divided by the stride.
     same: bool,
 }
 
 impl Window {
-    /// Creates the window of the attributes, which must fit the number of spatial axes.
+    /// Creates the window from the attributes. Their lengths must equal the number of spatial axes.
     fn new(cx: &Context, spatial: usize) -> Result<Self, Fault> {
         let strides = per_axis(cx, "strides", spatial, 1)?;
         let dilations = per_axis(cx, "dilations", spatial, 1)?;
@@ -150,7 +150,7 @@ impl Window {
     }
 }
 
-/// Returns a list with one number for each spatial axis; all are `absent` if the attribute is empty.
+/// Returns the numbers of a list attribute, one for each spatial axis. If the attribute is empty, all are `absent`.
 pub(super) fn per_axis(cx: &Context, name: &'static str, spatial: usize, absent: i64) -> Result<List<i64>, Fault> {
     let numbers = cx.ints(name)?;
     match numbers.len() {
@@ -163,13 +163,13 @@ pub(super) fn per_axis(cx: &Context, name: &'static str, spatial: usize, absent:
     }
 }
 
-/// Returns a spatial dimension, counted from the start of the last `spatial` axes.
+/// Returns the dimension of a spatial axis; `axis` counts from the first of the last `spatial` axes.
 fn from_end(shape: &Shape, spatial: usize, axis: usize) -> Dim {
     let lead = shape.rank().and_then(|rank| rank.checked_sub(spatial));
     lead.map_or(Dim::ANY, |lead| dim(shape, lead + axis))
 }
 
-/// Returns the span of a filter whose elements are `dilation` apart.
+/// Returns the length that a filter covers if its elements are `dilation` apart.
 fn dilated(length: Dim, dilation: i64) -> Dim {
     (length - Dim::ONE) * Dim::from(dilation) + Dim::ONE
 }
@@ -187,17 +187,17 @@ pub(super) fn ceil_div(dim: Dim, divisor: i64) -> Dim {
     )
 }
 
-/// Returns the number of spatial axes. The sources are the rank of the data, the rank of the filters without `lead`
-/// other axes, the length of the `target` shape, and the attributes.
+/// Returns the number of spatial axes. It follows from the rank of the data, the rank of the filters minus `lead`, the
+/// length of the `target` shape, or the attributes.
 fn spatial_axes(cx: &Context, lead: usize, target: Option<usize>) -> Result<Option<usize>, Fault> {
     let ranks = [(0, 2), (1, lead)].into_iter().find_map(|(input, lead)| Some((input, lead, cx.shape(input).rank()?)));
     match ranks {
         Some((_, lead, rank)) if rank >= lead => return Ok(Some(rank - lead)),
         Some((input, lead, rank)) if rank + 1 < lead => {
-            let message = format!("`{}` gets an input of rank {rank} with no spatial axes", cx.layer.ty());
+            let message = format!("the input of `{}` has rank {rank}, so it has no spatial axes", cx.layer.ty());
             return Err(Fault::shapes(&[input], message));
         }
-        // OpenVINO uses one axis too few for "unknown", and continues.
+        // OpenVINO continues with one axis too few if a rank is unknown.
         _ => {}
     }
     if let Some(length) = target.filter(|&length| length > 0) {
@@ -206,7 +206,7 @@ fn spatial_axes(cx: &Context, lead: usize, target: Option<usize>) -> Result<Opti
     for name in ["strides", "dilations", "pads_begin", "pads_end"] {
         let length = cx.ints(name)?.len();
         if length > 0 {
-            // No tensor has a higher rank, and each axis takes a number in every list.
+            // Longer lists are ignored: no tensor has a higher rank.
             return Ok(Some(length).filter(|&length| length <= Shape::MAX_RANK));
         }
     }
@@ -219,7 +219,7 @@ fn numeric(cx: &Context, inputs: &[usize]) -> Result<ElementType, Fault> {
     Ok(ty)
 }
 
-/// Refuses filters whose rank is not the data's rank plus `more`.
+/// Returns an error if the filters' rank is not the data's rank plus `more`.
 fn check_filter_rank(cx: &Context, more: usize) -> Result<(), Fault> {
     let (data, filters) = (cx.shape(0), cx.shape(1));
     match (data.rank(), filters.rank()) {
@@ -233,7 +233,7 @@ fn check_filter_rank(cx: &Context, more: usize) -> Result<(), Fault> {
     }
 }
 
-/// Refuses data whose channels differ from the filters' axis `axis`.
+/// Returns an error if the channels of the data differ from the filters' axis `axis`.
 fn check_channels(cx: &Context, axis: usize) -> Result<(), Fault> {
     let (channels, taken) = (dim(cx.shape(0), 1), dim(cx.shape(1), axis));
     if channels.is_compatible(taken) {
@@ -242,8 +242,8 @@ fn check_channels(cx: &Context, axis: usize) -> Result<(), Fault> {
     Err(Fault::shapes(&[0, 1], format!("the data has {channels} channels, but the filters take {taken}")))
 }
 
-/// Returns the output channels of grouped filters. Axis `taken` has the input channels of a group, axis `given` its
-/// output channels.
+/// Returns the output channels of grouped filters: `taken` is the axis of a group's input channels, and `given` that
+/// of its output channels.
 fn group_channels(cx: &Context, taken: usize, given: usize) -> Result<Dim, Fault> {
     let filters = cx.shape(1);
     let mut groups = dim(filters, 0);
@@ -310,7 +310,7 @@ fn group_convolution_backprop(cx: &mut Context) -> Result<(), Fault> {
 
 fn transposed(cx: &mut Context, lead: usize, channels: fn(&Context) -> Result<Dim, Fault>) -> Result<(), Fault> {
     let element_type = numeric(cx, &[0, 1])?;
-    // Stays `None` without a third input.
+    // `None` if there is no third input.
     let mut target = None;
     if cx.inputs.len() == 3 {
         check_type(cx, 2, "numbers of the output shape", Accepts::Integer)?;
@@ -326,7 +326,10 @@ fn transposed(cx: &mut Context, lead: usize, channels: fn(&Context) -> Result<Di
     }
     let Some(spatial) = spatial_axes(cx, lead, target.as_ref().and_then(Shape::rank))? else {
         if cx.shape(0).rank().or(cx.shape(1).rank()).is_some() {
-            let message = format!("the spatial axes of `{}` follow from no input or attribute", cx.layer.ty());
+            let message = format!(
+                "the number of spatial axes of `{}` cannot be derived from its inputs or attributes",
+                cx.layer.ty()
+            );
             return Err(Fault::shapes(&[0, 1], message));
         }
         cx.output(element_type, Shape::dynamic());
@@ -348,11 +351,12 @@ fn transposed(cx: &mut Context, lead: usize, channels: fn(&Context) -> Result<Di
         && (0..spatial)
             .any(|axis| from_end(data, spatial, axis).is_fixed() && from_end(filters, spatial, axis).is_fixed())
     {
-        let message = format!("padding for the output shape {target} of `{}` cannot be found", cx.layer.ty());
-        return Err(Fault::value(&[2], message).help("give the output shape a known length, or pads without auto_pad"));
+        let message = format!("the padding of `{}` for the output shape {target} cannot be computed", cx.layer.ty());
+        return Err(Fault::value(&[2], message)
+            .help("provide an output shape of known length, or set pads instead of auto_pad"));
     }
     let dims = match &target {
-        // OpenVINO leaves the spatial axes out if it does not know the length of the output shape.
+        // OpenVINO omits the spatial axes if the length of the output shape is unknown.
         Some(target) => target.dims().unwrap_or_default().to_vec(),
         None => window.backward(data, filters, &output_padding),
     };
@@ -371,7 +375,7 @@ fn deformable_convolution(cx: &mut Context) -> Result<(), Fault> {
     }
     let (data, offsets, filters, mask) = (cx.shape(0), cx.shape(1), cx.shape(2), cx.shape(3));
     if [data, offsets, filters].iter().all(|shape| shape.rank().is_none()) {
-        // Beyond this OpenVINO checks only the channels of a mask.
+        // For smaller ranks OpenVINO checks only the channels of a mask.
         if has_mask && mask.rank().is_some_and(|rank| rank < 2) {
             check_rank(cx, 3, "mask", &[4])?;
         }
@@ -385,7 +389,7 @@ fn deformable_convolution(cx: &mut Context) -> Result<(), Fault> {
     for name in ["group", "deformable_group"] {
         let groups = cx.int(name)?;
         if groups <= 0 {
-            return Err(Fault::attribute(name, format!("`{name}` is {groups}; there is at least 1")));
+            return Err(Fault::attribute(name, format!("`{name}` is {groups}, but must be 1 or more")));
         }
     }
     let window = Window::new(cx, 2)?;
@@ -407,7 +411,7 @@ fn deformable_convolution(cx: &mut Context) -> Result<(), Fault> {
             let given = dim(shape, axis);
             if !length.is_compatible(given) {
                 let message = format!(
-                    "the {} have {given} on axis {axis}, and the output has {length}",
+                    "axis {axis} of the {} is {given}, but that of the output is {length}",
                     DEFORMABLE_INPUTS[input]
                 );
                 return Err(Fault::shapes(&[input], message));
@@ -418,7 +422,7 @@ fn deformable_convolution(cx: &mut Context) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Checks that offsets and mask have a channel for each element of a filter, in each group.
+/// Checks that offsets and mask have a channel for each element of a filter, for each group.
 fn check_offset_channels(cx: &Context, deformable_groups: Dim) -> Result<(), Fault> {
     let (offsets, filters, mask) = (cx.shape(1), cx.shape(2), cx.shape(3));
     let elements = dim(filters, 2) * dim(filters, 3) * deformable_groups;
@@ -435,13 +439,13 @@ fn check_offset_channels(cx: &Context, deformable_groups: Dim) -> Result<(), Fau
     Ok(())
 }
 
-/// Refuses an input whose dimension is not a multiple of the number of groups.
+/// Returns an error if a dimension of an input is not a multiple of the number of groups.
 fn check_divisible(cx: &Context, input: usize, axis: usize, groups: &'static str) -> Result<(), Fault> {
     let length = dim(cx.shape(input), axis);
     match divide(length, cx.int(groups)?) {
         Some(_) => Ok(()),
         None => {
-            let message = format!("axis {axis} of input {input} is {length}, which `{groups}` does not divide");
+            let message = format!("axis {axis} of input {input} is {length}, which is not a multiple of `{groups}`");
             Err(Fault::shapes(&[input], message))
         }
     }

@@ -162,7 +162,7 @@ const fn detectron(
     Operation::new(name, 6, infer).inputs(inputs, inputs).ties(Ties::All).accepts(Accepts::Real).attributes(attributes)
 }
 
-/// The numbers of prior boxes and classes of a DetectionOutput, 0 while unknown. Each input can reveal them.
+/// Checker of a DetectionOutput's inputs. It finds the numbers of prior boxes and classes, which are 0 while unknown.
 struct Detection<'a, 'b> {
     cx: &'a Context<'b>,
     priors: i64,
@@ -182,7 +182,7 @@ const DETECTION_ROLES: [(&str, usize); 5] = [
 ];
 
 impl Detection<'_, '_> {
-    /// Matches box logits and class predictions with the prior boxes, and returns the number of images.
+    /// Checks that box logits and class predictions fit the prior boxes. Returns the number of images.
     fn match_logits(&mut self) -> Result<Dim, Fault> {
         let cx = self.cx;
         let locations = if self.shared { 1 } else { self.classes };
@@ -218,7 +218,7 @@ impl Detection<'_, '_> {
         self.match_priors(2, self.prior_size)
     }
 
-    /// Matches the additional class and box predictions with the others.
+    /// Checks that the additional class and box predictions fit the others.
     fn match_additional(&mut self, images: Dim) -> Result<(), Fault> {
         let cx = self.cx;
         check_rank(cx, 3, "additional class predictions", &[2])?;
@@ -237,20 +237,20 @@ impl Detection<'_, '_> {
         Err(Fault::shapes(&[0, 4], message).rule("both must have one shape"))
     }
 
-    /// Returns the length of an input's axis, if it is known.
+    /// Returns the length of an axis of an input, if it is known.
     fn length(&self, input: usize, axis: usize) -> Option<i64> {
         if input < self.cx.inputs.len() { input_dim(self.cx, input, axis).value() } else { None }
     }
 
-    /// Returns `length / part`, where `length` is that of the last axis of an input.
+    /// Returns `length / part`, where `length` is the last dimension of an input; an error if there is a remainder.
     fn quotient(&self, input: usize, length: i64, part: i64) -> Result<i64, Fault> {
         match length.checked_rem(part) {
             Some(0) => Ok(length / part),
-            None => Err(Fault::shapes(&[input], "the number of classes does not follow from the shapes")),
+            None => Err(Fault::shapes(&[input], "the number of classes cannot be computed from the shapes")),
             Some(_) => {
                 let role = DETECTION_ROLES[input].0;
                 let message =
-                    format!("the last axis of the {role} is {length} long, which is not a multiple of {part}");
+                    format!("the last dimension of the {role} is {length}, which is not a multiple of {part}");
                 Err(Fault::shapes(&[input], message))
             }
         }
@@ -263,7 +263,7 @@ impl Detection<'_, '_> {
         }
     }
 
-    /// Computes the number of classes if no attribute gives it.
+    /// Computes the number of classes from the shapes, if no attribute sets it.
     fn deduce(&mut self) -> Result<(), Fault> {
         for (input, &(role, rank)) in DETECTION_ROLES.iter().enumerate() {
             check_rank(self.cx, input, role, &[rank])?;
@@ -285,8 +285,8 @@ impl Detection<'_, '_> {
         Ok(())
     }
 
-    /// Computes the number of prior boxes from the last axis of an input with `part` values per box, and fails if
-    /// another number is known.
+    /// Computes the number of prior boxes from the last dimension of an input, which has `part` values per box.
+    /// Returns an error if it differs from a known number.
     fn match_priors(&mut self, input: usize, part: i64) -> Result<(), Fault> {
         let axis = DETECTION_ROLES[input].1 - 1;
         let Some(length) = self.length(input, axis) else { return Ok(()) };
@@ -294,7 +294,7 @@ impl Detection<'_, '_> {
             self.priors = self.quotient(input, length, part)?;
         } else if length != self.priors.saturating_mul(part) {
             let message = format!(
-                "the last axis of the {} is {length} long, and should be {part} for each of {} prior boxes",
+                "the last dimension of the {} is {length}, but must be {part} for each of {} prior boxes",
                 DETECTION_ROLES[input].0, self.priors
             );
             return Err(Fault::shapes(&[input], message));
@@ -354,7 +354,7 @@ fn check_detection_types(cx: &Context) -> Result<(), Fault> {
     for input in [1, 3, 4].into_iter().filter(|&input| input < cx.inputs.len()) {
         if cx.element_type(input) == ElementType::Dynamic {
             let message = format!("the type of the {} of `DetectionOutput` must be known", DETECTION_ROLES[input].0);
-            return Err(Fault::unsupported(input, message).help("put a Convert before it"));
+            return Err(Fault::unsupported(input, message).help("insert a Convert before it"));
         }
         cx.merge_types(&[0, input])?;
     }
@@ -365,7 +365,7 @@ fn check_batch(input: usize, batch: Dim, images: Dim) -> Result<(), Fault> {
     if batch.is_compatible(images) {
         return Ok(());
     }
-    let message = format!("axis 0 of the {} is {batch}, and the batch is {images}", DETECTION_ROLES[input].0);
+    let message = format!("axis 0 of the {} is {batch}, but the batch size is {images}", DETECTION_ROLES[input].0);
     Err(Fault::shapes(&[0, input], message))
 }
 
@@ -378,7 +378,7 @@ fn prior_box(cx: &mut Context) -> Result<(), Fault> {
             let (widths, heights) = (cx.floats("width")?.len(), cx.floats("height")?.len());
             if widths != heights {
                 let message = format!("`height` has {heights} numbers, and `width` has {widths}");
-                return Err(Fault::attribute("height", message).help("give each box a width and a height"));
+                return Err(Fault::attribute("height", message).help("each box needs a width and a height"));
             }
             i64::try_from(widths).unwrap_or(i64::MAX)
         }
@@ -400,8 +400,8 @@ fn prior_box(cx: &mut Context) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Returns the number of prior boxes that PriorBox creates around each position of the layer. Densities below 1 make it
-/// negative.
+/// Returns the number of prior boxes that PriorBox creates at each position of the feature map. Densities below 1 make
+/// it negative.
 fn priors_per_place(cx: &Context) -> Result<i64, Fault> {
     let count = |name| cx.floats(name).map(|list| i64::try_from(list.len()).unwrap_or(i64::MAX));
     let flip = cx.bool("flip")?;
@@ -442,7 +442,7 @@ fn proposal(cx: &mut Context) -> Result<(), Fault> {
     let anchors = input_dim(cx, 0, 1) * Dim::fixed(2);
     if !input_dim(cx, 1, 1).is_compatible(anchors) {
         let message = format!(
-            "axis 1 of the box deltas is {}, and should be {anchors}, twice that of the class probabilities",
+            "axis 1 of the box deltas is {}, but must be {anchors}, twice that of the class probabilities",
             input_dim(cx, 1, 1)
         );
         return Err(Fault::shapes(&[0, 1], message));
@@ -466,7 +466,7 @@ fn generate_proposals(cx: &mut Context) -> Result<(), Fault> {
     }
     let eta = cx.float("nms_eta")?;
     if eta as f32 != 1.0 {
-        return Err(Fault::attribute("nms_eta", format!("`nms_eta` is {eta}, and must be 1")));
+        return Err(Fault::attribute("nms_eta", format!("`nms_eta` is {eta}, but must be 1")));
     }
     check_rank(cx, 0, "image sizes", &[2])?;
     let numbers = input_dim(cx, 0, 1);
@@ -482,7 +482,7 @@ fn generate_proposals(cx: &mut Context) -> Result<(), Fault> {
         let deltas = input_dim(cx, 3, 1) * Dim::fixed(4);
         if !input_dim(cx, 2, 1).is_compatible(deltas) {
             let message = format!(
-                "axis 1 of the deltas is {}, and should be {deltas}, four times that of the scores",
+                "axis 1 of the deltas is {}, but must be {deltas}, four times that of the scores",
                 input_dim(cx, 2, 1)
             );
             return Err(Fault::shapes(&[2, 3], message));
@@ -494,7 +494,7 @@ fn generate_proposals(cx: &mut Context) -> Result<(), Fault> {
     common_dim(cx, "height", (1, 0), (3, 2))?;
     common_dim(cx, "width", (1, 1), (3, 3))?;
     common_dim(cx, "number of anchors", (1, 2), (3, 1))?;
-    // Batch sizes that differ are ignored, unless a check above refuses them.
+    // Different batch sizes are ignored here; some were reported above.
     let batch = [0, 2, 3].into_iter().fold(Dim::ANY, |batch, input| (batch & input_dim(cx, input, 0)).unwrap_or(batch));
     let most = (batch * Dim::fixed(kept)).upper();
     let regions = most.map_or(Dim::ANY, |most| Dim::between(0, most));
@@ -518,7 +518,7 @@ fn detectron_detection_output(cx: &mut Context) -> Result<(), Fault> {
     if (0..3).all(|input| cx.shape(input).rank().is_some()) {
         let regions = common_dim(cx, "number of regions", (0, 0), (1, 0))?;
         if !regions.is_compatible(input_dim(cx, 2, 0)) {
-            let message = format!("there are {regions} regions with deltas, and scores for {}", input_dim(cx, 2, 0));
+            let message = format!("the deltas have {regions} regions, but the scores have {}", input_dim(cx, 2, 0));
             return Err(Fault::shapes(&[0, 1, 2], message));
         }
     }

@@ -1,5 +1,4 @@
-//! A test double for the surroundings of a layer, which tests a rule alone. Its inputs are types, shapes and, if the
-//! rule reads them, values. No model is read.
+//! Test double of [`Surroundings`], for testing one rule without a model. The inputs are types, shapes and values.
 
 use std::rc::Rc;
 
@@ -14,7 +13,7 @@ use crate::model::graph::{Graph, InputPort, Layer, LayerId, Output, OutputPort};
 use crate::model::shape::{Shape, TensorType};
 use crate::model::weights::Weights;
 
-/// Surroundings of one layer: only the values of its inputs.
+/// Surroundings of one layer. They only know the values of its inputs.
 #[derive(Default)]
 struct Double {
     weights: Weights,
@@ -24,13 +23,13 @@ struct Double {
     iterations: Option<i64>,
 }
 
-/// A layer to infer alone.
+/// Test case: one layer with its attributes and inputs.
 #[derive(Default)]
 pub(super) struct Case<'a> {
     /// Operation and operation set: `Reshape`, `opset1`.
     pub(super) operation: (&'a str, &'a str),
     pub(super) attributes: &'a [(&'a str, &'a str)],
-    /// Types and shapes, `f32[2,3]`, and values if the rule reads them.
+    /// Types and shapes, `f32[2,3]`, with values if the rule needs them.
     pub(super) inputs: &'a [(&'a str, Option<&'a [i64]>)],
 }
 

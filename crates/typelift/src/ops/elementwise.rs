@@ -167,7 +167,7 @@ const fn unary(name: &'static str, revision: u8) -> Operation {
     Operation::new(name, revision, same).accepts(Accepts::Numeric).spreads_on(&[Spread::Kept])
 }
 
-/// Returns the row of a function that frameworks compute in floating point.
+/// Returns the table row of a function that frameworks compute only in floating point.
 const fn float_function(name: &'static str, revision: u8) -> Operation {
     unary(name, revision).promoted_as(PromotedAs::FloatFunction)
 }
@@ -192,14 +192,14 @@ fn same(cx: &mut Context) -> Result<(), Fault> {
         let (min, max) = (cx.float("min")?, cx.float("max")?);
         if min > max {
             return Err(Fault::attribute("min", format!("`min` is {min}, more than `max`, which is {max}"))
-                .help("exchange min and max, or correct one of them"));
+                .help("swap min and max, or correct one of them"));
         }
     }
     cx.output(cx.element_type(0), cx.shape(0).clone());
     Ok(())
 }
 
-/// Infers a boolean for each element of the input.
+/// Infers a boolean output with the shape of the input.
 fn question(cx: &mut Context) -> Result<(), Fault> {
     cx.check_accepted(0, cx.element_type(0))?;
     cx.output(Boolean, cx.shape(0).clone());
@@ -226,7 +226,7 @@ fn select(cx: &mut Context) -> Result<(), Fault> {
     let condition = cx.element_type(0);
     if ![Boolean, ElementType::Dynamic].contains(&condition) {
         let message = format!("the condition of `{}` is {condition}, not boolean", cx.layer.ty());
-        return Err(Fault::unsupported(0, message).help("put a Convert to boolean before it"));
+        return Err(Fault::unsupported(0, message).help("insert a Convert to boolean before it"));
     }
     let element_type = cx.merge_types(&[1, 2])?;
     let rule = auto_broadcast(cx)?;
@@ -241,10 +241,11 @@ fn broadcast_operands(cx: &Context) -> Result<Shape, Fault> {
     let rule = auto_broadcast(cx)?;
     let (left, right) = (cx.shape(0), cx.shape(1));
     rule.combine(left, right).map_err(|mismatch| {
-        let message = format!("the shapes {left} and {right} of `{}` do not fit together: {mismatch}", cx.layer.ty());
+        let message =
+            format!("the input shapes {left} and {right} of `{}` cannot be combined: {mismatch}", cx.layer.ty());
         let fault = Fault::shapes(&[0, 1], message).rule(broadcast_rule(rule));
         match (rule, AutoBroadcast::Numpy.combine(left, right)) {
-            (AutoBroadcast::None, Ok(_)) => fault.help("auto_broadcast=\"numpy\" would allow it"),
+            (AutoBroadcast::None, Ok(_)) => fault.help("set auto_broadcast=\"numpy\", which permits these shapes"),
             _ => fault,
         }
     })
@@ -253,9 +254,11 @@ fn broadcast_operands(cx: &Context) -> Result<Shape, Fault> {
 fn broadcast_rule(rule: AutoBroadcast) -> String {
     match rule {
         AutoBroadcast::None => "without broadcasting, shapes must be equal".to_owned(),
-        AutoBroadcast::Numpy => "numpy broadcasting: from the last axis on, dims must be equal or 1".to_owned(),
+        AutoBroadcast::Numpy => {
+            "numpy broadcasting: the shapes are aligned at the last axis, and dimensions must be equal or 1".to_owned()
+        }
         AutoBroadcast::Pdpd { axis } => {
-            format!("pdpd broadcasting: the second shape is laid over the first from axis {axis} on")
+            format!("pdpd broadcasting: the second shape is aligned with the first from axis {axis} on")
         }
     }
 }

@@ -48,7 +48,7 @@ fn segments_sum(cx: &mut Context) -> Result<(), Fault> {
     bags(cx, segments)
 }
 
-/// Refuses indices that are not i32 or i64, or that differ in type.
+/// Returns an error if indices are not i32 or i64, or differ in type.
 fn check_indices(cx: &Context, roles: &[(usize, &str)]) -> Result<(), Fault> {
     let given = roles.iter().filter(|(input, _)| *input < cx.inputs.len());
     for &(input, role) in given.clone() {
@@ -66,7 +66,7 @@ fn check_weights(cx: &Context, input: usize, rank: usize) -> Result<Shape, Fault
     cx.merge_types(&[0, input])?;
     if cx.operation.attribute("reduction").is_some() && cx.word("reduction")? != "sum" {
         return Err(Fault::attribute("reduction", format!("`{}` takes weights only for sums", cx.layer.ty()))
-            .help("set reduction=\"sum\", or leave the weights out"));
+            .help("set reduction=\"sum\", or remove the weights"));
     }
     check_rank(cx, input, "weights", &[rank])?;
     merge_shapes(cx, (1, "indices"), (input, "weights"))
@@ -85,7 +85,7 @@ fn merge_shapes(cx: &Context, left: (usize, &str), right: (usize, &str)) -> Resu
     })
 }
 
-/// Infers the table with one row per bag.
+/// Infers the output: one row of the table's shape for each bag.
 fn bags(cx: &mut Context, count: Option<Dim>) -> Result<(), Fault> {
     let mut shape = cx.shape(0).clone();
     match shape.dims_mut() {

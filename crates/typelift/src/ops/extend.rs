@@ -67,11 +67,11 @@ fn pad(cx: &mut Context) -> Result<(), Fault> {
         element_type = cx.merge_types(&[0, 3])?;
         check_rank(cx, 3, "padding value", &[0])?;
     } else if cx.inputs.len() == 3 && element_type == ElementType::Dynamic {
-        let message = "`Pad` without a padding value cannot make one of the type dynamic";
+        let message = "`Pad` of type dynamic needs a padding value";
         return Err(Fault::unsupported(0, message).help("add the padding value as input 3"));
     }
     if element_type == ElementType::String && mode != "constant" {
-        return Err(Fault::attribute("pad_mode", format!("strings are padded in mode constant only, not {mode}")));
+        return Err(Fault::attribute("pad_mode", format!("strings can only be padded in mode constant, not {mode}")));
     }
     for (input, role) in [(1, "pads_begin"), (2, "pads_end")] {
         check_type(cx, input, role, Accepts::Integer)?;
@@ -108,11 +108,11 @@ fn check_count(data: &Shape, input: usize, count: i64, fits: bool) -> Result<(),
     if fits {
         return Ok(());
     }
-    let message = format!("`Pad` is given {count} pads, and {data} has another number of axes");
+    let message = format!("`Pad` has {count} pads, but its data {data} has another number of axes");
     Err(Fault::shapes(&[0, input], message))
 }
 
-/// Refuses pads that extend beyond the elements they copy.
+/// Returns an error if a pad is larger than the elements that it copies.
 fn check_reach(mode: &str, axis: usize, dim: Dim, begin: i64, end: i64) -> Result<(), Fault> {
     let Some(length) = dim.value() else { return Ok(()) };
     let longest = begin.max(end);
@@ -134,7 +134,7 @@ fn padded(dim: Dim, begin: (i64, i64), end: (i64, i64)) -> Dim {
     if (least, most) == (0, 0) {
         return dim;
     }
-    // OpenVINO treats a negative sum as no bound.
+    // OpenVINO treats a negative sum as unlimited.
     let sum = |length: i64, pads: i64| length.checked_add(pads).filter(|&sum| sum >= 0);
     let open = |(least, most): (i64, i64)| least == 0 && [-1, i64::MAX].contains(&most);
     let upper = if open(begin) || open(end) { None } else { dim.upper().and_then(|length| sum(length, most)) };

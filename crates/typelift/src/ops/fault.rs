@@ -10,32 +10,32 @@ use crate::findings::{About, Code, Fix};
 use crate::model::graph::{Body, Direction, LayerId};
 use crate::model::shape::{ParseShapeError, Shape};
 
-/// Error of an operation that refuses its inputs or attributes.
+/// Error of an inference rule: the operation does not accept its inputs or attributes.
 #[derive(Clone, Debug, Error)]
 #[error("{message}")]
 pub(crate) struct Fault {
     pub(crate) code: Code,
     /// The message, one sentence without a full stop.
     pub(crate) message: Box<str>,
-    /// The inputs that it concerns, by position.
+    /// The inputs concerned, by position.
     pub(crate) inputs: SmallVec<[usize; 2]>,
-    /// The attribute that it concerns.
+    /// The attribute concerned.
     pub(crate) attribute: Option<&'static str>,
-    /// The location inside the attribute or port map.
+    /// The position inside the attribute or port map.
     pub(crate) spot: Option<Box<Spot>>,
-    /// The rule that is violated, if the message does not state it.
+    /// The violated rule, if the message does not state it.
     pub(crate) rule: Option<Box<str>>,
     /// The suggested fix.
     pub(crate) help: Option<Box<Fix>>,
-    /// Promotion rules that accept the inputs.
+    /// Other promotion rules under which the inputs are accepted.
     pub(crate) other_rules: Box<[Fix]>,
     /// The type that the operation requires for the first of `inputs`, if there is a single one.
     pub(crate) wants: Option<ElementType>,
-    /// The subject, if `inputs` and `attribute` do not name it.
+    /// Details of the finding, if they do not follow from `inputs` and `attribute`.
     pub(crate) about: Option<Box<About>>,
 }
 
-/// Location inside the subject of a fault.
+/// Position of an error inside an attribute or port map.
 #[derive(Clone, Debug)]
 pub(crate) enum Spot {
     /// The byte range in the attribute's value.
@@ -60,44 +60,44 @@ impl Fault {
         }
     }
 
-    /// Creates a fault: inputs must agree in type and do not.
+    /// Creates an error: inputs must agree in type but differ.
     #[cold]
     pub(crate) fn types(inputs: &[usize], message: impl Into<String>) -> Self {
         Self::new(Code::TypeMismatch, message.into()).about(inputs)
     }
 
-    /// Creates a fault: an input has an unsupported type.
+    /// Creates an error: the type of an input is not supported.
     #[cold]
     pub(crate) fn unsupported(input: usize, message: impl Into<String>) -> Self {
         Self::new(Code::UnsupportedType, message.into()).about(&[input])
     }
 
-    /// Creates a fault: shapes or ranks do not fit.
+    /// Creates an error: shapes or ranks contradict each other.
     #[cold]
     pub(crate) fn shapes(inputs: &[usize], message: impl Into<String>) -> Self {
         Self::new(Code::ShapeMismatch, message.into()).about(inputs)
     }
 
-    /// Creates a fault: the values of an input, or a value together with an attribute, are refused.
+    /// Creates an error: values of an input are invalid, alone or together with an attribute.
     #[cold]
     pub(crate) fn value(inputs: &[usize], message: impl Into<String>) -> Self {
         Self::new(Code::InvalidValue, message.into()).about(inputs)
     }
 
-    /// Creates a fault: an attribute has a forbidden value.
+    /// Creates an error: an attribute has an invalid value.
     #[cold]
     pub(crate) fn attribute(name: &'static str, message: impl Into<String>) -> Self {
         Self { attribute: Some(name), ..Self::new(Code::InvalidValue, message.into()) }
     }
 
-    /// Creates a fault: an attribute's text is not a shape.
+    /// Creates an error: an attribute's text is not a shape.
     #[cold]
     pub(crate) fn shape_text(name: &'static str, text: &str, error: ParseShapeError) -> Self {
         let fault = Self::attribute(name, format!("`{name}` is `{text}`: {error}"));
         Self { spot: Some(Box::new(Spot::Bytes(error.span))), ..fault }.help(help_with_shape(name, text))
     }
 
-    /// Creates a fault of any other kind.
+    /// Creates an error of any other kind.
     #[cold]
     pub(crate) fn other(code: Code, message: impl Into<String>) -> Self {
         Self::new(code, message.into())
@@ -108,31 +108,31 @@ impl Fault {
         self
     }
 
-    /// Sets the location: the entry of a port map, or the back edge, that names a layer of a body.
+    /// Sets the position: the entry of a port map, or the back edge, that refers to a layer of a body.
     pub(crate) fn joint(mut self, body: &Body, direction: Direction, id: LayerId) -> Self {
         self.spot = Some(Box::new(Spot::Joint { body: body.name().to_owned(), direction, id }));
         self
     }
 
-    /// Sets the subject, in place of inputs and attribute.
+    /// Sets the details of the finding, instead of those that follow from inputs and attribute.
     pub(crate) fn concerning(mut self, about: About) -> Self {
         self.about = Some(Box::new(about));
         self
     }
 
-    /// Marks the fault as a list whose length differs from the number of spatial axes.
+    /// Marks the error: a list's length differs from the number of spatial axes.
     pub(crate) fn counts_axes(self) -> Self {
         let about = About::Refusal { inputs: self.inputs.clone(), attribute: self.attribute, counts_axes: true };
         self.concerning(about)
     }
 
-    /// Returns the subject as data.
+    /// Returns the details of the finding.
     pub(crate) fn to_about(&self) -> About {
         let refusal = || About::Refusal { inputs: self.inputs.clone(), attribute: self.attribute, counts_axes: false };
         self.about.as_deref().cloned().unwrap_or_else(refusal)
     }
 
-    /// Sets the rule that is violated.
+    /// Sets the violated rule.
     pub(crate) fn rule(mut self, rule: impl Into<Box<str>>) -> Self {
         self.rule = Some(rule.into());
         self
@@ -141,7 +141,7 @@ impl Fault {
     /// Sets the type that the operation requires.
     pub(crate) fn wants(mut self, ty: ElementType) -> Self {
         self.wants = Some(ty);
-        self.help(format!("put a Convert to {ty} before it"))
+        self.help(format!("insert a Convert to {ty} before it"))
     }
 
     /// Sets the suggested fix.
@@ -151,15 +151,15 @@ impl Fault {
     }
 }
 
-/// Suggests a shape for a text that is not one.
+/// Suggests a shape for a text that cannot be parsed.
 fn help_with_shape(name: &str, text: &str) -> String {
-    // `(1, 3)` and `[1, 3]` are lists of other programs; `1.0` is an integer written as a float.
+    // Other frameworks write `(1, 3)` and `[1, 3]`; `1.0` is an integer written as a float.
     let text = text.trim().trim_matches(|c| "()[]{}".contains(c));
     let by_cross: Option<Vec<i64>> = text.split(['x', 'X', ' ', ';']).map(|dim| dim.parse().ok()).collect();
     match by_cross {
         Some(dims) => {
             let dims: Vec<_> = dims.iter().map(ToString::to_string).collect();
-            format!("write {name}=\"{}\": dims are separated by commas", dims.join(","))
+            format!("write {name}=\"{}\": dimensions are separated by commas", dims.join(","))
         }
         None => {
             let dim = |dim: &str| {

@@ -1,4 +1,4 @@
-//! Fourier transforms of whole axes and of short frames of a signal.
+//! Fourier transforms of axes, and of short frames of a signal.
 
 use typelift_promote::ElementType;
 
@@ -132,7 +132,7 @@ fn axes(cx: &mut Context, pairs: usize) -> Result<Option<Vec<usize>>, Fault> {
         }
         if pairs == 1 && dims.last().is_some_and(|last| !last.contains(2)) {
             return Err(Fault::shapes(&[0], format!("the data of `{}` has the shape {data}", cx.layer.ty()))
-                .rule("complex numbers are pairs: the last dim must be 2"));
+                .rule("complex numbers are pairs: the last dimension must be 2"));
         }
         if count.and_then(|count| count.value()).is_some_and(|count| count > (dims.len() - pairs) as i64) {
             let message = format!("{} axes cannot be transformed in data of shape {data}", count.unwrap_or(Dim::ANY));
@@ -159,8 +159,8 @@ fn axes(cx: &mut Context, pairs: usize) -> Result<Option<Vec<usize>>, Fault> {
     }
 }
 
-/// Gives the axes the sizes of the third input, except where a size is -1. Returns whether the sizes are known. Without
-/// a third input the axes keep their sizes.
+/// Sets the lengths of transformed axes from the third input, except where a size is -1. Returns true if the sizes are
+/// known. Without a third input the axes keep their lengths.
 fn resize(cx: &mut Context, dims: &mut [Dim], axes: &[usize]) -> Result<bool, Fault> {
     if cx.inputs.len() < 3 {
         return Ok(true);
@@ -195,7 +195,7 @@ fn to_frames(cx: &mut Context) -> Result<(), Fault> {
             if size < 1 || signal.upper().is_some_and(|longest| size > longest) {
                 return Err(Fault::value(
                     &[0, 2],
-                    format!("frames of length {size} do not fit into signals of {signal}"),
+                    format!("frames of length {size} are longer than the signal of length {signal}"),
                 ));
             }
             check_frame_values(cx, Some(size), Some(step))?;
@@ -231,7 +231,7 @@ fn from_frames(cx: &mut Context) -> Result<(), Fault> {
         && cx.shape(0).is_static()
         && !samples.contains(size / 2 + 1)
     {
-        let message = format!("spectra of {samples} samples do not come from frames of length {size}");
+        let message = format!("the spectra have {samples} samples, which frames of length {size} cannot give");
         return Err(Fault::shapes(&[0, 2], message).rule(format!("such frames have {} samples", size / 2 + 1)));
     }
     let length = if let Some(shape) = cx.try_shape(4) {
@@ -239,14 +239,14 @@ fn from_frames(cx: &mut Context) -> Result<(), Fault> {
         if !matches!(shape.dims(), None | Some([])) && !matches!(shape.dims(), Some([dim]) if dim.contains(1)) {
             return Err(Fault::shapes(
                 &[4],
-                format!("the signal length has the shape {shape}, and must be one number"),
+                format!("the signal length must be one number, but has the shape {shape}"),
             ));
         }
         let length = cx.shape_value(4)?;
         length.and_then(|length| length.dims()?.first().copied()).unwrap_or(Dim::ANY)
     } else if let (Some(size), Some(step)) = (size, step) {
         let length = (frames - Dim::ONE) * Dim::fixed(step) + Dim::fixed(size);
-        // Centred frames lose half a frame at both ends.
+        // Centred frames remove half a frame at both ends.
         if cx.bool("center")? { length - Dim::fixed(size & !1) } else { length }
     } else {
         Dim::ANY
@@ -255,7 +255,7 @@ fn from_frames(cx: &mut Context) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Checks the inputs of both: data, window, frame size, frame step. Returns the type of the data.
+/// Checks the inputs of STFT and ISTFT: data, window, frame size, frame step. Returns the type of the data.
 fn check_frames(cx: &Context) -> Result<ElementType, Fault> {
     for (input, role) in [(0, "data"), (1, "window")] {
         check_type(cx, input, role, Accepts::Real)?;
@@ -273,14 +273,14 @@ fn check_frame_values(cx: &Context, size: Option<i64>, step: Option<i64>) -> Res
     for (input, value) in [(2, size), (3, step)] {
         if let Some(value) = value.filter(|&value| value < 1) {
             let what = if input == 2 { "size" } else { "step" };
-            return Err(Fault::value(&[input], format!("the frame {what} is {value}, and must be at least 1")));
+            return Err(Fault::value(&[input], format!("the frame {what} is {value}, but must be 1 or more")));
         }
     }
     let window = cx.shape(1).dims().and_then(|dims| dims.first()?.value());
     match (window, size) {
         (Some(window), Some(size)) if !(1..=size).contains(&window) => Err(Fault::shapes(
             &[1, 2],
-            format!("a window of length {window} does not fit into frames of length {size}"),
+            format!("the window of length {window} is longer than the frames of length {size}"),
         )),
         _ => Ok(()),
     }

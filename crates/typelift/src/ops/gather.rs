@@ -51,13 +51,13 @@ fn gather(cx: &mut Context) -> Result<(), Fault> {
         && batch >= 0
         && (0..batch).contains(&axis)
     {
-        let message = format!("`batch_dims` is {batch}, and `Gather` picks along axis {axis}, one of the batch");
+        let message = format!("`batch_dims` is {batch}, so axis {axis} of `Gather` is a batch axis");
         return Err(Fault::attribute("batch_dims", message));
     }
     if let Some(rank) = indices.rank()
         && batch > rank as i64
     {
-        let message = format!("`batch_dims` is {batch}, and the indices have rank {rank}");
+        let message = format!("`batch_dims` is {batch}, but the indices have rank {rank}");
         return Err(Fault::attribute("batch_dims", message));
     }
     let shape = match (data.dims(), indices.dims()) {
@@ -71,11 +71,11 @@ fn gather(cx: &mut Context) -> Result<(), Fault> {
 fn gathered(data: &[Dim], indices: &[Dim], batch: i64, axis: Option<i64>) -> Result<Shape, Fault> {
     let missing = || {
         let message =
-            format!("`Gather` has no {batch} batch axes or no axis to pick along in data of rank {}", data.len());
+            format!("`Gather` with {batch} batch axes and this axis needs data of a higher rank than {}", data.len());
         Fault::shapes(&[0, 1], message)
     };
     let common = usize::try_from(batch).ok().and_then(|batch| Some((data.get(..batch)?, indices.get(..batch)?)));
-    // If a batch ends before the first axis, OpenVINO ignores it and counts dimensions of the indices from there on.
+    // If the batch ends before the first axis, OpenVINO ignores it and counts dimensions of the indices from there on.
     let (left, right) = match (common, axis) {
         (Some(common), _) => common,
         (None, None) if batch < 0 => (&[][..], &[][..]),
@@ -120,7 +120,7 @@ fn gather_elements(cx: &mut Context) -> Result<(), Fault> {
             }
             shape.merge(indices).map_err(|mismatch| {
                 let message =
-                    format!("the indices {indices} of `GatherElements` do not fit the data {data}: {mismatch}");
+                    format!("the indices {indices} of `GatherElements` contradict its data {data}: {mismatch}");
                 Fault::shapes(&[0, 1], message).rule(format!("shapes must agree on every axis but {axis}"))
             })?
         }
@@ -136,7 +136,7 @@ fn gather_nd(cx: &mut Context) -> Result<(), Fault> {
         if let Some(rank) = cx.shape(input).rank()
             && !(0..rank as i64).contains(&batch)
         {
-            let message = format!("`batch_dims` is {batch}, and input {input} of `GatherND` has rank {rank}");
+            let message = format!("`batch_dims` is {batch}, but input {input} of `GatherND` has rank {rank}");
             return Err(Fault { inputs: [input].into_iter().collect(), ..Fault::attribute("batch_dims", message) });
         }
     }
@@ -146,8 +146,10 @@ fn gather_nd(cx: &mut Context) -> Result<(), Fault> {
             let (left, dims) = dims.split_at(usize::try_from(batch).unwrap_or(0).min(dims.len()));
             let (right, outer) = outer.split_at(left.len().min(outer.len()));
             let Some(inner) = usize::try_from(depth.lower()).ok().and_then(|depth| dims.get(depth..)) else {
-                let message =
-                    format!("the indices of `GatherND` name {depth} axes, and {data} has {} for them", dims.len());
+                let message = format!(
+                    "the indices of `GatherND` select {depth} axes, but the data {data} has only {} after the batch",
+                    dims.len()
+                );
                 return Err(Fault::shapes(&[0, 1], message));
             };
             let mut common = common_batch(left, right)?;
@@ -167,7 +169,7 @@ fn gather_nd(cx: &mut Context) -> Result<(), Fault> {
 fn common_batch(data: &[Dim], indices: &[Dim]) -> Result<SmallVec<[Dim; 6]>, Fault> {
     let pairs = data.iter().zip(indices).enumerate().map(|(axis, (&left, &right))| {
         (left & right).ok_or_else(|| {
-            let message = format!("batch axis {axis}: the data has {left} there, and the indices {right}");
+            let message = format!("batch axis {axis} is {left} in the data, but {right} in the indices");
             Fault::shapes(&[0, 1], message)
         })
     });
@@ -186,7 +188,7 @@ fn gather_tree(cx: &mut Context) -> Result<(), Fault> {
     })?;
     if let (Some([_, batch, _]), Some(&[length])) = (shape.dims_mut(), cx.shape(2).dims()) {
         *batch = (*batch & length).ok_or_else(|| {
-            let message = format!("max_seq_len of `GatherTree` has {length} elements, and the batch is {batch}");
+            let message = format!("max_seq_len of `GatherTree` has {length} elements, but the batch size is {batch}");
             Fault::shapes(&[0, 2], message)
         })?;
     }

@@ -140,7 +140,10 @@ fn random_uniform(cx: &mut Context) -> Result<(), Fault> {
     let element_type = cx.type_attribute("output_type")?;
     let drawn = INDEX.contains(&element_type) || element_type.is_float() && Accepts::Real.takes(element_type);
     if !drawn {
-        return Err(Fault::attribute("output_type", format!("`RandomUniform` cannot draw numbers of {element_type}")));
+        return Err(Fault::attribute(
+            "output_type",
+            format!("`RandomUniform` cannot generate numbers of type {element_type}"),
+        ));
     }
     check_type_in(cx, 0, "shape", INDEX_OR_DYNAMIC)?;
     for (input, role) in [(1, "minimum"), (2, "maximum")] {
@@ -152,10 +155,13 @@ fn random_uniform(cx: &mut Context) -> Result<(), Fault> {
         && let Some(&[most, ..]) = cx.reals(2)?.as_deref()
         && (least >= most || least.is_nan() || most.is_nan())
     {
-        return Err(Fault::value(&[1, 2], format!("`RandomUniform` has nothing to draw from {least} to below {most}")));
+        return Err(Fault::value(
+            &[1, 2],
+            format!("`RandomUniform` has an empty range: minimum {least}, maximum {most}"),
+        ));
     }
     let shape = cx.shape_value(0)?.unwrap_or_else(|| {
-        // OpenVINO uses the greatest possible length of the list.
+        // OpenVINO uses the upper bound of the list's length.
         let length = cx.shape(0).dims().and_then(|dims| dims.first()?.upper());
         length.and_then(|length| usize::try_from(length).ok()).map_or_else(Shape::dynamic, Shape::of_rank)
     });

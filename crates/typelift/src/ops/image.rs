@@ -1,4 +1,4 @@
-//! Images: sampling, assembling from columns, YOLO's layers.
+//! Operations on images: sampling, assembling from columns, and the YOLO operations.
 
 use typelift_promote::ElementType;
 
@@ -72,7 +72,7 @@ fn col2im(cx: &mut Context) -> Result<(), Fault> {
         });
         let needed = moves.fold(1, i64::saturating_mul);
         if blocks != needed {
-            let message = format!("the data has {blocks} blocks, and the sizes and attributes make {needed}");
+            let message = format!("the data has {blocks} blocks, but the sizes and attributes require {needed}");
             return Err(Fault::shapes(&[0, 1, 2], message));
         }
     }
@@ -95,7 +95,7 @@ fn grid_sample(cx: &mut Context) -> Result<(), Fault> {
     check_rank(cx, 1, "grid", &[4])?;
     let (data, grid) = (cx.shape(0), cx.shape(1));
     if !dim(grid, 3).contains(2) {
-        let message = format!("the last dim of the grid {grid} must be 2, the coordinates of a point");
+        let message = format!("the last dimension of the grid {grid} must be 2: the coordinates of a point");
         return Err(Fault::shapes(&[1], message));
     }
     let batch = merge_dims(&[0, 1], "batch of data and grid", dim(data, 0), dim(grid, 0))?;
@@ -120,7 +120,10 @@ fn reorg_yolo(cx: &mut Context) -> Result<(), Fault> {
     }
     let divide = |length: Dim| {
         divide(length, stride).ok_or_else(|| {
-            Fault::shapes(&[0], format!("the data is {height} by {width}, which the stride {stride} does not divide"))
+            Fault::shapes(
+                &[0],
+                format!("height {height} and width {width} of the data must be multiples of the stride {stride}"),
+            )
         })
     };
     let shape = [batch, channels * Dim::from(cells), divide(height)?, divide(width)?].into_iter().collect();

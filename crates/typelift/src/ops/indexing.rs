@@ -1,8 +1,8 @@
-//! Inputs of operations that are used only as indices into another tensor.
+//! Inputs of operations whose values are only used as indices into another tensor.
 
 use crate::model::graph::Layer;
 
-/// Use that a layer makes of an input's values.
+/// Use of an input's values by a layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum UseOfValues {
     /// The values become part of the first output, unchanged or converted to another type.
@@ -23,7 +23,7 @@ pub(crate) enum Axis {
     Input(usize),
 }
 
-/// Operations with an input that holds indices into another one; inputs are counted from 0.
+/// Operations with an input of indices: the operation, that input, the indexed input (both from 0), and the axis.
 const INDEXING: &[(&str, usize, usize, Axis)] = &[
     ("Gather", 1, 0, Axis::Input(2)),
     ("GatherElements", 1, 0, Axis::Attribute),
@@ -38,9 +38,9 @@ const INDEXING: &[(&str, usize, usize, Axis)] = &[
 
 const PASSING: &[&str] = &["Convert", "Reshape", "Unsqueeze", "Squeeze", "Transpose", "Broadcast", "Tile"];
 
-/// Returns the use that a layer makes of an input's values.
+/// Returns the use of an input's values by a layer.
 pub(crate) fn use_of_values(layer: &Layer, input: usize) -> UseOfValues {
-    // A file may spell the operation in a different case than the table.
+    // The file may spell the operation in another case than the table.
     let operation = match layer.operation() {
         Some(operation) => operation.name(),
         None => layer.ty(),

@@ -111,7 +111,8 @@ fn to_either(cx: &mut Context) -> Result<(), Fault> {
     interpolate(cx, by_scale, 1, 2)
 }
 
-/// Pads all axes, and resizes those in the input `axes`, or all axes, by the values of the input `by`.
+/// Infers Interpolate: pads all axes, and resizes some or all. `by` is the input with sizes or scales, and `axes` the
+/// input that selects the axes.
 fn interpolate(cx: &mut Context, by_scale: bool, by: usize, axes: usize) -> Result<(), Fault> {
     check_type_in(cx, 0, "data", DATA_TYPES)?;
     if cx.inputs.len() > axes {
@@ -162,7 +163,7 @@ fn resize(cx: &mut Context, shape: &mut Shape, axes: &[i64], input: usize) -> Re
     Ok(())
 }
 
-/// Multiplies the lengths of the axes by the values of an input, as OpenVINO does in `float`.
+/// Multiplies the lengths of axes by the values of an input, in `float` as OpenVINO does.
 fn scale(cx: &mut Context, shape: &mut Shape, axes: &[i64], input: usize) -> Result<(), Fault> {
     /// The constant keeps 3 times 0.333333 from becoming 0.
     const EPSILON: f32 = 1e-6;
@@ -180,7 +181,7 @@ fn scale(cx: &mut Context, shape: &mut Shape, axes: &[i64], input: usize) -> Res
     Ok(())
 }
 
-/// Truncates a number to an integer. NaN becomes the smallest integer, as on the processor.
+/// Truncates a number to an integer. NaN becomes the smallest integer, as on x86-64.
 fn to_length(number: f32) -> i64 {
     const LIMIT: f32 = 9_223_372_036_854_775_808.0;
     if number.abs() < LIMIT { number as i64 } else { i64::MIN }
@@ -190,7 +191,7 @@ fn check_count(input: usize, name: &str, count: usize, axes: usize) -> Result<()
     if count >= axes {
         return Ok(());
     }
-    Err(Fault::value(&[input], format!("there are {count} {name}, and {axes} axes to resize")))
+    Err(Fault::value(&[input], format!("there are {count} {name}, but {axes} axes to resize")))
 }
 
 fn for_axes<T>(shape: &mut Shape, axes: &[i64], values: &[T], change: impl Fn(&mut Dim, &T)) {

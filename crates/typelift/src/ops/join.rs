@@ -36,7 +36,7 @@ fn concat(cx: &mut Context) -> Result<(), Fault> {
     let element_type = cx.merge_types(&inputs)?;
     let axis = cx.int("axis")?;
     let mut length = Dim::fixed(0);
-    // The merged shape of the inputs, and the axis on which they may differ.
+    // The merged shape of the inputs so far, and the position of the axis to concatenate.
     let mut common: Option<(Shape, usize)> = None;
     for &input in &inputs {
         let mut shape = cx.shape(input).clone();
@@ -88,7 +88,7 @@ fn split(cx: &mut Context) -> Result<(), Fault> {
         (Some(dims), Some(&[axis, ..])) => {
             let dim = axis_mut(cx, dims, axis)?;
             *dim = part(*dim, count).ok_or_else(|| {
-                let message = format!("a dim of {dim}, on axis {axis}, cannot be split into {count} equal parts");
+                let message = format!("axis {axis} has length {dim}, which cannot be split into {count} equal parts");
                 Fault::shapes(&[0], message)
             })?;
         }
@@ -106,7 +106,7 @@ fn axis_mut<'a>(cx: &Context, dims: &'a mut [Dim], axis: i64) -> Result<&'a mut 
     })
 }
 
-/// Returns one of `count` equal parts. For an interval OpenVINO divides both ends, in single precision.
+/// Returns one of `count` equal slices. If only bounds are known, OpenVINO divides both in single precision.
 fn part(dim: Dim, count: u64) -> Option<Dim> {
     let divisor = i64::try_from(count).ok()?;
     if let Some(length) = dim.value() {
@@ -155,19 +155,19 @@ fn variadic_split(cx: &mut Context) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Returns the lengths of the parts, -1 for an unknown length.
+/// Returns the lengths of the slices, -1 for an unknown length.
 fn parts(data: Dim, mut lengths: Few<i64>) -> Result<Few<i64>, Fault> {
     let mut rest = None;
     let mut sum = 0_i64;
     for (position, &length) in lengths.iter().enumerate() {
         if length < -1 {
             let message = format!("part {position} has the length {length}");
-            return Err(Fault::value(&[2], message).rule("a length is 0 or more, or -1 for what is left"));
+            return Err(Fault::value(&[2], message).rule("a length must be 0 or more, or -1 for the remaining length"));
         } else if length >= 0 {
             sum = sum.wrapping_add(length);
         } else if let Some(first) = rest.replace(position) {
             let message = format!("the lengths have -1 twice, at positions {first} and {position}");
-            return Err(Fault::value(&[2], message).rule("one part can follow from the others"));
+            return Err(Fault::value(&[2], message).rule("only one length can be computed from the others"));
         }
     }
     let Some(whole) = data.value() else { return Ok(lengths) };

@@ -34,8 +34,8 @@ pub enum LayerKind {
 
 /// Returns the kind of a layer.
 ///
-/// OpenVINO's reader ignores case in operation names, so `parameter` is a Parameter. Only `Result` is a Result: reading
-/// does not [start](Layer::start) at a `result`, so nothing leads to it.
+/// OpenVINO's reader ignores case in operation names, so `parameter` is a Parameter. Only `Result` is a Result,
+/// because the reader does not [start](Layer::start) at a layer of type `result`.
 #[must_use]
 pub fn kind(layer: &Layer) -> LayerKind {
     match layer.operation() {
@@ -49,7 +49,7 @@ pub(crate) fn is_promotion(layer: &Layer) -> bool {
     kind(layer) == LayerKind::ConvertPromoteTypes
 }
 
-/// True for an input, output or variable of the model, which is kept even if it is unused.
+/// True for an input, output or variable of the model. It is kept even if it is unused.
 pub(crate) fn is_own(layer: &Layer) -> bool {
     layer.start().is_some() || matches!(kind(layer), LayerKind::Parameter | LayerKind::Result | LayerKind::Assign)
 }
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
     use crate::model::graph::Start;
 
-    /// Checks how OpenVINO 2026.4 treats each spelling, in a graph where a Result needs the layer.
+    /// Checks how OpenVINO 2026.4 treats each spelling, in a graph where a Result depends on the layer.
     #[test]
     fn case_matters_where_reading_starts_and_for_the_short_name_of_constants() {
         let kinds = |ty: &str, version: &str| {

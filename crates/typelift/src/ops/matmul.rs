@@ -41,20 +41,20 @@ fn matmul(cx: &mut Context) -> Result<(), Fault> {
     };
     let transposed = (cx.bool("transpose_a")?, cx.bool("transpose_b")?);
     let (a_batch, a_rows, a_inner) = matrix(cx, 0, a, transposed.0)?;
-    // The transposed second operand has the layout of the first: rows, then the inner dimension.
+    // The second operand is read as if transposed: rows first, then the inner dimension.
     let (b_batch, b_columns, b_inner) = matrix(cx, 1, b, !transposed.1)?;
     let unfit = |what: &str, a: Dim, b: Dim| {
-        let message = format!("the {what} dims {a} and {b} of `MatMul` differ, in {left} x {right}");
+        let message = format!("the {what} dimensions {a} and {b} of `MatMul` with shapes {left} and {right} differ");
         Fault::shapes(&[0, 1], message)
     };
     // OpenVINO accepts any dimension that is not a single length.
     let open = |a: Dim, b: Dim| !a.is_fixed() || !b.is_fixed();
     if !a_inner.is_compatible(b_inner) && !open(a_inner, b_inner) {
         return Err(unfit("inner", a_inner, b_inner).rule(match transposed {
-            (false, false) => "the columns of the one are the rows of the other",
-            (false, true) => "`transpose_b` is true: both have the same columns",
-            (true, false) => "`transpose_a` is true: both have the same rows",
-            (true, true) => "both are transposed: the rows of the one are the columns of the other",
+            (false, false) => "the columns of input 0 must equal the rows of input 1",
+            (false, true) => "`transpose_b` is true: both inputs must have the same number of columns",
+            (true, false) => "`transpose_a` is true: both inputs must have the same number of rows",
+            (true, true) => "both inputs are transposed: the rows of input 0 must equal the columns of input 1",
         }));
     }
     let rank = a_batch.len().max(b_batch.len());
@@ -72,8 +72,8 @@ fn matmul(cx: &mut Context) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Returns the batch dimensions of an operand, its rows (none for a vector), and the dimension that is summed over. The
-/// latter is the last one, or the one before it if the matrix is transposed.
+/// Returns the batch dimensions of an operand, its rows (none for a vector), and its inner dimension. The inner
+/// dimension is the last one, or the one before if the matrix is transposed.
 fn matrix<'a>(
     cx: &Context,
     input: usize,
@@ -82,8 +82,8 @@ fn matrix<'a>(
 ) -> Result<(&'a [Dim], Option<Dim>, Dim), Fault> {
     match *dims {
         [] => {
-            let fault = Fault::shapes(&[input], format!("`{}` takes no scalars", cx.layer.ty()));
-            Err(fault.help("Multiply takes them"))
+            let fault = Fault::shapes(&[input], format!("`{}` does not accept scalars", cx.layer.ty()));
+            Err(fault.help("use Multiply for scalars"))
         }
         [length] => Ok((&[], None, length)),
         [ref batch @ .., inner, rows] if transposed => Ok((batch, Some(rows), inner)),
@@ -122,7 +122,7 @@ fn grouped_matmul(cx: &mut Context) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Stands for the ellipsis; labels are letters.
+/// Character that represents the ellipsis; labels are letters.
 const ELLIPSIS: u8 = b'.';
 
 fn einsum(cx: &mut Context) -> Result<(), Fault> {
@@ -157,7 +157,7 @@ struct Labels {
 }
 
 impl Labels {
-    /// Merges the shape of an input whose axes have these labels.
+    /// Merges an input's shape into the dimensions of its labels.
     fn meet(&mut self, cx: &Context, input: usize, subscript: &[u8]) -> Result<(), Fault> {
         let has_ellipsis = subscript.contains(&ELLIPSIS);
         let Some(dims) = cx.shape(input).dims() else {
@@ -169,7 +169,7 @@ impl Labels {
         let letters = subscript.len() - usize::from(has_ellipsis);
         if dims.len() < letters || (dims.len() > letters && !has_ellipsis) {
             let message =
-                format!("subscript {input} has {letters} labels, and the input has shape {}", cx.shape(input));
+                format!("subscript {input} has {letters} labels, but the input has shape {}", cx.shape(input));
             return Err(Fault::shapes(&[input], message));
         }
         let mut own: [Option<Dim>; 128] = [None; 128];
@@ -197,13 +197,16 @@ impl Labels {
         self.ellipsis = Some(match &self.ellipsis {
             None => covered,
             Some(shape) => AutoBroadcast::Numpy.combine(shape, &covered).map_err(|mismatch| {
-                Fault::shapes(&[input], format!("the ellipses cover {shape} and {covered}: {mismatch}"))
+                Fault::shapes(
+                    &[input],
+                    format!("the dimensions of the ellipses, {shape} and {covered}, contradict each other: {mismatch}"),
+                )
             })?,
         });
         Ok(())
     }
 
-    /// Returns the shape of the output whose axes have these labels.
+    /// Returns the shape of the output from the dimensions of its labels.
     fn shape_of(&self, output: &[u8]) -> Result<Shape, Fault> {
         let mut dims = Vec::with_capacity(output.len());
         for &label in output {
@@ -222,7 +225,7 @@ impl Labels {
 
 fn unequal(label: u8, input: usize) -> Fault {
     let message =
-        format!("label {} of `equation` names dims that differ, the last one in input {input}", char::from(label));
+        format!("the dimensions with label {} of `equation` differ, the last one in input {input}", char::from(label));
     Fault::shapes(&[input], message)
 }
 
@@ -230,8 +233,9 @@ fn unequal(label: u8, input: usize) -> Fault {
 fn parse_equation(equation: &str) -> Result<(Vec<Vec<u8>>, Vec<u8>), Fault> {
     let parse = |subscript: &str| {
         parse_subscript(subscript).ok_or_else(|| {
-            let message = format!("`{subscript}` in `equation` is not a subscript");
-            Fault::attribute("equation", message).rule("letters, and at most one `...`, without spaces")
+            let message = format!("`{subscript}` in `equation` is not a valid subscript");
+            Fault::attribute("equation", message)
+                .rule("a subscript consists of letters and at most one `...`, without spaces")
         })
     };
     let (inputs, output) = match equation.split_once("->") {
@@ -242,7 +246,7 @@ fn parse_equation(equation: &str) -> Result<(Vec<Vec<u8>>, Vec<u8>), Fault> {
     if let Some(output) = output {
         return Ok((subscripts, output));
     }
-    // By default the output has the ellipsis, then the labels that occur in one subscript only, in their order.
+    // Without `->` the output has the ellipsis and then all labels that occur once, in alphabetical order.
     let mut counts = [0_usize; 128];
     for subscript in &subscripts {
         let mut labels = subscript.clone();
@@ -280,7 +284,7 @@ fn parse_subscript(text: &str) -> Option<Vec<u8>> {
 fn attention(cx: &mut Context) -> Result<(), Fault> {
     let count = cx.inputs.len();
     let causal = cx.bool("causal")?;
-    // A mask may be boolean, and of any type if it is not used.
+    // A mask may also be boolean, and of any type if it is not used.
     let tied = |&input: &usize| input != 3 || (!causal && cx.element_type(3) != ElementType::Boolean);
     let inputs: Vec<usize> = (0..count).filter(tied).collect();
     let element_type = cx.merge_types(&inputs)?;
@@ -332,17 +336,17 @@ impl Sequences {
     }
 }
 
-/// Broadcasts the query's batch with that of another input, unless the latter has dynamic rank.
+/// Broadcasts the batch of the query with that of another input, unless that input has dynamic rank.
 fn broadcast(inputs: &[usize], query: &Shape, other: &Shape) -> Result<Shape, Fault> {
     if other.rank().is_none() {
         return Ok(query.clone());
     }
     AutoBroadcast::Numpy.combine(query, other).map_err(|mismatch| {
-        Fault::shapes(inputs, format!("the batches {query} and {other} do not broadcast: {mismatch}"))
+        Fault::shapes(inputs, format!("the batches {query} and {other} cannot be broadcast: {mismatch}"))
     })
 }
 
-/// Merges the query's batch and length with the mask; `length` is that of the keys.
+/// Combines the query's batch and length with those of the mask. `length` is that of the keys.
 fn mask(cx: &Context, query: &mut Sequences, length: Dim) -> Result<(), Fault> {
     let mask = cx.shape(3);
     let (batch, &rows, &columns) = match mask.dims() {
@@ -353,7 +357,7 @@ fn mask(cx: &Context, query: &mut Sequences, length: Dim) -> Result<(), Fault> {
     match (query.length.broadcast(rows), length.broadcast(columns)) {
         (Some(rows), Some(_)) => query.length = rows,
         _ => {
-            let message = format!("the mask {mask} does not fit to {} queries and {length} keys", query.length);
+            let message = format!("the mask {mask} does not fit {} queries and {length} keys", query.length);
             return Err(Fault::shapes(&[0, 1, 3], message));
         }
     }
@@ -363,7 +367,7 @@ fn mask(cx: &Context, query: &mut Sequences, length: Dim) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Refuses a sink that does not broadcast to one number per query.
+/// Returns an error if a sink cannot be broadcast to one number for each query.
 fn check_sink(cx: &Context, query: &Sequences) -> Result<(), Fault> {
     let (Some([sink @ .., last]), Some(batch)) = (cx.try_shape(5).and_then(Shape::dims), query.batch.dims()) else {
         return match cx.try_shape(5).and_then(Shape::rank) {
@@ -376,8 +380,9 @@ fn check_sink(cx: &Context, query: &Sequences) -> Result<(), Fault> {
     match AutoBroadcast::Numpy.combine(&queries, &sink.iter().copied().collect()) {
         Ok(_) if fits => Ok(()),
         _ => {
-            let message = format!("the sink {} does not broadcast to the {queries} queries", cx.shape(5));
-            Err(Fault::shapes(&[0, 5], message).rule("its rank is that of the query, and its last dim 1"))
+            let message = format!("the sink {} cannot be broadcast to the {queries} queries", cx.shape(5));
+            Err(Fault::shapes(&[0, 5], message)
+                .rule("the sink must have the rank of the query, and its last dimension must be 1"))
         }
     }
 }

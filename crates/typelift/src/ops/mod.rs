@@ -82,7 +82,7 @@ use self::evaluate::Evaluate;
 use crate::base::hash::HashMap;
 use crate::model::graph::Layer;
 
-/// The rows of every family.
+/// The operation families, each a list of rows.
 const FAMILIES: &[&[Operation]] = &[
     activation::ROWS,
     blocks::ROWS,
@@ -137,8 +137,7 @@ pub struct Operation {
     ties: Ties,
     accepts: Accepts,
     floats: &'static [usize],
-    /// Inputs whose values are shapes or indices. OpenVINO keeps the precision of everything that they are computed
-    /// from.
+    /// Inputs that contain shapes or indices. OpenVINO keeps the precision of all layers that these depend on.
     shaping: &'static [usize],
     tied_when_run: bool,
     kind: LayerKind,
@@ -149,7 +148,7 @@ pub struct Operation {
     /// True if it returns different values each time.
     random: bool,
     promoted_as: PromotedAs,
-    /// Attributes that the specification requires, for which OpenVINO's reader has its own default.
+    /// Attributes that the specification requires, but that OpenVINO's reader replaces by defaults.
     required: &'static [&'static str],
     infer: fn(&mut Context) -> Result<(), Fault>,
     evaluate: Evaluate,
@@ -195,14 +194,14 @@ impl Ties {
     }
 }
 
-/// Precision decision of OpenVINO's plugins that propagates through a layer.
+/// Precision decision of a plugin that also applies to neighbouring layers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Spread {
     /// The layer computes in f32.
     Kept,
-    /// The layer follows a FakeQuantize, and need not compute in f32.
+    /// The layer follows a FakeQuantize, so it may compute in f16.
     Quantized,
-    /// The layer uses a range of floating-point numbers, and computes in f32.
+    /// The layer computes with a range such as minimum and maximum, and must compute in f32.
     Range,
 }
 
@@ -287,13 +286,13 @@ impl Operation {
         }
     }
 
-    /// Sets the first operation set that has it.
+    /// Sets the first operation set that contains the revision.
     const fn since(mut self, first: u8) -> Self {
         self.opsets &= !((1 << first) - 1);
         self
     }
 
-    /// Sets the last operation set that has it.
+    /// Sets the last operation set that contains the revision.
     const fn until(mut self, last: u8) -> Self {
         self.opsets &= (1 << (last + 1)) - 1;
         self
@@ -353,7 +352,7 @@ impl Operation {
         self
     }
 
-    /// Sets the precision decisions that propagate through it; the default is none.
+    /// Sets the precision decisions that pass through the operation; the default is none.
     const fn spreads_on(mut self, spreads: &'static [Spread]) -> Self {
         self.spreads = spreads;
         self
@@ -377,7 +376,7 @@ impl Operation {
         self
     }
 
-    /// Sets how frameworks promote its inputs; the default is the ordinary rule.
+    /// Sets how frameworks promote its inputs; by default as in ordinary arithmetic.
     const fn promoted_as(mut self, promoted_as: PromotedAs) -> Self {
         self.promoted_as = promoted_as;
         self
@@ -389,13 +388,13 @@ impl Operation {
         self
     }
 
-    /// Sets the inputs whose sources keep their precision in OpenVINO.
+    /// Sets the inputs that contain shapes or indices, whose producers keep their precision in OpenVINO.
     const fn shaped_by(mut self, inputs: &'static [usize]) -> Self {
         self.shaping = inputs;
         self
     }
 
-    /// Sets the function that evaluates its outputs; the default is none.
+    /// Sets the function that computes its values; the default is none.
     const fn evaluate(mut self, evaluate: Evaluate) -> Self {
         self.evaluate = evaluate;
         self
@@ -406,13 +405,13 @@ impl Operation {
         self.name
     }
 
-    /// Returns the operation set that introduced this revision; 0 for operations of the first set that were never
-    /// revised.
+    /// Returns the operation set that introduced this revision; 0 for an operation of the first set without later
+    /// revisions.
     pub fn revision(&self) -> u8 {
         self.revision
     }
 
-    /// Returns the operation sets that have it, oldest first.
+    /// Returns the operation sets that contain it, oldest first.
     pub fn opsets(&self) -> impl Iterator<Item = u8> + use<> {
         let opsets = self.opsets;
         (1..=LAST_OPSET).filter(move |opset| opsets >> opset & 1 == 1)
@@ -423,8 +422,8 @@ impl Operation {
         self.inputs.0..=self.inputs.1
     }
 
-    /// Returns the inputs whose values are shapes or indices. OpenVINO keeps the precision of everything that they are
-    /// computed from.
+    /// Returns the inputs that contain shapes or indices. OpenVINO keeps the precision of all layers that these depend
+    /// on.
     pub(crate) fn shaping_inputs(&self) -> &'static [usize] {
         self.shaping
     }
@@ -453,14 +452,14 @@ impl Operation {
         !self.random
     }
 
-    /// Returns the attributes that the specification requires, for which OpenVINO's reader has its own default.
+    /// Returns the attributes that the specification requires, but that OpenVINO's reader replaces by defaults.
     pub(crate) fn required_attributes(&self) -> &'static [&'static str] {
         self.required
     }
 
     /// Returns the required attributes that a layer lacks.
     pub(crate) fn missing_attributes<'l>(&self, layer: &'l Layer) -> impl Iterator<Item = &'static str> + use<'l> {
-        // With automatic padding, the attribute in the file is not read.
+        // If padding is automatic, pads in the file are ignored.
         let padding = layer.attribute("auto_pad").is_none_or(|text| text.eq_ignore_ascii_case("explicit"));
         let required = self.required.iter().copied().filter(move |name| padding || !name.starts_with("pads_"));
         required.filter(|name| layer.attribute(name).is_none())
@@ -471,7 +470,7 @@ impl Operation {
         self.commutative
     }
 
-    /// True if a precision decision propagates through it.
+    /// True if this precision decision passes through the operation.
     pub(crate) fn spreads(&self, what: Spread) -> bool {
         self.spreads.contains(&what)
     }
@@ -486,7 +485,7 @@ impl Operation {
         self.accepts
     }
 
-    /// True if OpenVINO reads the operation with tied inputs that differ, but cannot run it.
+    /// True if OpenVINO can read the operation with different types of tied inputs, but cannot run it.
     pub fn is_tied_when_run(&self) -> bool {
         self.tied_when_run
     }
@@ -539,7 +538,7 @@ impl Operation {
         self.attributes.iter().filter(|attribute| matches!(attribute.kind, AttrKind::Type))
     }
 
-    /// Returns its attributes that are the element type of an output, and change with it.
+    /// Returns its attributes that set the element type of an output.
     pub(crate) fn output_type_attributes(&self) -> impl Iterator<Item = &'static Attr> {
         self.type_attributes().filter(|attribute| attribute.types_output)
     }
@@ -562,11 +561,11 @@ pub fn all() -> impl Iterator<Item = &'static Operation> {
     ROWS.iter().copied()
 }
 
-/// Returns the row for a layer of type `ty` and operation set `version`, both as a file spells them. `None` if no
-/// operation set of OpenVINO has it, as for operations of extensions.
+/// Returns the row for a layer of type `ty` and operation set `version`, both as a file spells them. `None` if
+/// OpenVINO has no such operation, for example if it belongs to an extension.
 ///
-/// The lookup follows OpenVINO's reader. It ignores case and reads `Const` as `Constant`. It finds some operations of
-/// the first set in the second, and old `experimental` and `extension` operations in the sixth.
+/// The lookup follows OpenVINO's reader. It ignores case and reads `Const` as `Constant`. Some operations of opset1
+/// are also found under opset2, and old `experimental` and `extension` operations under opset6.
 #[must_use]
 pub fn lookup(ty: &str, version: &str) -> Option<&'static Operation> {
     let rows = revisions(ty);
@@ -581,7 +580,8 @@ pub fn lookup(ty: &str, version: &str) -> Option<&'static Operation> {
 }
 
 impl Layer {
-    /// Returns the row of its operation, as [`lookup`](crate::ops::lookup()) finds it. The result is cached.
+    /// Returns the row of its operation in the operation table, as [`lookup`](crate::ops::lookup()) finds it. The
+    /// result is cached.
     ///
     /// # Examples
     /// ```
@@ -599,7 +599,7 @@ impl Layer {
     }
 }
 
-/// Parses the number of an operation set. Almost all have one or two digits.
+/// Parses the number of an operation set. A fast path handles one or two digits.
 fn opset_number(text: &str) -> Option<u8> {
     match *text.as_bytes() {
         [ones @ b'0'..=b'9'] => Some(ones - b'0'),
@@ -608,7 +608,7 @@ fn opset_number(text: &str) -> Option<u8> {
     }
 }
 
-/// Returns every revision of the operation that a file spells `ty`.
+/// Returns all revisions of the operation with this name in a file.
 pub(crate) fn revisions(ty: &str) -> &'static [&'static Operation] {
     static BY_NAME: LazyLock<HashMap<&str, Vec<&'static Operation>>> = LazyLock::new(|| {
         let mut by_name = HashMap::<_, Vec<_>>::default();
@@ -620,23 +620,23 @@ pub(crate) fn revisions(ty: &str) -> &'static [&'static Operation] {
         }
         by_name
     });
-    // OpenVINO accepts the other spellings in this case only.
+    // OpenVINO accepts the other spellings only in exactly this case.
     let in_any_case =
         || BY_NAME.values().find(|rows| rows.first().is_some_and(|row| row.name.eq_ignore_ascii_case(ty)));
     BY_NAME.get(ty).or_else(in_any_case).map_or(&[], Vec::as_slice)
 }
 
-/// Returns the first operation set that has the operation, both as a file spells them.
+/// Returns the first operation set that has an operation of this name.
 pub(crate) fn first_version(ty: &str) -> Option<String> {
     let opset = revisions(ty).iter().filter_map(|row| row.opsets().next()).min()?;
     Some(format!("opset{opset}"))
 }
 
-/// Operations whose name in files differs from their own.
+/// Operations whose name in files differs from that in the operation table.
 const SPELLINGS: &[(&str, &str)] =
     &[("Const", "Constant"), ("ReLU", "Relu"), ("PReLU", "PRelu"), ("SoftMax", "Softmax")];
 
-/// Operations that existed in files before operation sets did.
+/// Operations of files that are older than operation sets.
 const BEFORE_OPSETS: &[&str] = &[
     "ExperimentalDetectronDetectionOutput",
     "ExperimentalDetectronGenerateProposalsSingleImage",

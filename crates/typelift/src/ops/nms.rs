@@ -1,4 +1,4 @@
-//! Non-maximum suppression: choosing among overlapping boxes.
+//! Non-maximum suppression: selection among overlapping boxes.
 
 use typelift_promote::ElementType;
 
@@ -78,10 +78,10 @@ const MULTICLASS: &[Attr] = &[
     Attr::new("normalized", AttrKind::Bool).default("true"),
 ];
 
-/// The names of the inputs from the third on.
+/// Names of the third and later inputs, which are scalars.
 const SCALARS: &[&str] = &["number of boxes kept per class", "IOU threshold", "score threshold", "soft-NMS sigma"];
 
-/// Infers at most as many boxes as there are, independent of the number of classes.
+/// Infers an output of at most as many boxes as the input has, regardless of the number of classes.
 fn nms_per_class(cx: &mut Context) -> Result<(), Fault> {
     let element_type = if cx.operation.revision() == 1 { ElementType::I64 } else { index_type(cx, "output_type")? };
     check_boxes(cx, 4, false)?;
@@ -97,7 +97,7 @@ fn nms_per_class(cx: &mut Context) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Infers at most as many boxes as there are, for each class of each image of the batch.
+/// Infers an output of at most as many boxes as the input has, for each class of each image.
 fn nms_per_batch(cx: &mut Context) -> Result<(), Fault> {
     let element_type = index_type(cx, "output_type")?;
     check_boxes(cx, 4, false)?;
@@ -111,7 +111,7 @@ fn nms_per_batch(cx: &mut Context) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Infers indices, scores and their number. The number of boxes depends on the data; its limit is that of
+/// Infers indices, scores and their number. The number of selected boxes depends on the data; its maximum is that of
 /// [`nms_per_batch`].
 fn nms(cx: &mut Context) -> Result<(), Fault> {
     let rotated = cx.operation.name() == "NMSRotated";
@@ -156,7 +156,7 @@ fn multiclass_nms(cx: &mut Context) -> Result<(), Fault> {
     }
     let ranks = (cx.shape(0).rank(), cx.shape(1).rank());
     if let (Some(_), None) = ranks {
-        let message = "`MulticlassNms` knows the rank of its boxes, and must know that of its scores too";
+        let message = "the scores of `MulticlassNms` have unknown rank, but the rank of the boxes is known";
         return Err(Fault::shapes(&[0, 1], message).help("reshape the scores to a known rank"));
     }
     common_dim(cx, if per_roi { "number of classes" } else { "batch" }, (0, 0), (1, 0))?;
@@ -228,15 +228,14 @@ fn check_class_boxes(cx: &Context) -> Result<ElementType, Fault> {
     for (input, role) in ["boxes", "scores"].into_iter().enumerate() {
         if cx.element_type(input) == ElementType::Dynamic {
             let message = format!("the type of the {role} of `{}` must be known", cx.layer.ty());
-            return Err(Fault::unsupported(input, message).help("put a Convert to f32 before it"));
+            return Err(Fault::unsupported(input, message).help("insert a Convert to f32 before it"));
         }
         check_type_in(cx, input, role, SINGLE)?;
     }
     cx.merge_types(&[0, 1])
 }
 
-/// Checks the shapes of boxes, scores and the scalars after them. `lists` permits lists of one element in place of
-/// scalars.
+/// Checks the shapes of boxes, scores and the scalar inputs. `lists` permits lists of one element instead of scalars.
 fn check_boxes(cx: &Context, coordinates: i64, lists: bool) -> Result<(), Fault> {
     check_rank(cx, 0, "boxes", &[3])?;
     check_rank(cx, 1, "scores", &[3])?;
@@ -255,7 +254,7 @@ fn check_boxes(cx: &Context, coordinates: i64, lists: bool) -> Result<(), Fault>
     require_dim(cx, 0, "boxes", 2, coordinates)
 }
 
-/// Returns the number of boxes kept per class, if it is known. Until the fifth revision a missing input means 0.
+/// Returns the maximum number of boxes per class, if it is known. Before revision 9 a missing input means 0.
 fn kept_per_class(cx: &mut Context) -> Result<Option<i64>, Fault> {
     if cx.inputs.len() < 3 && cx.operation.revision() < 5 {
         return Ok(Some(0));
@@ -263,23 +262,22 @@ fn kept_per_class(cx: &mut Context) -> Result<Option<i64>, Fault> {
     Ok(cx.numbers(2)?.and_then(|values| values.first().copied()))
 }
 
-/// Returns the shape of batch, class and box for `selected` boxes.
+/// Returns the shape of the selected boxes' indices: batch, class and box for each.
 fn triplets(selected: Dim) -> Shape {
     Shape::from_iter([selected, Dim::fixed(3)])
 }
 
-/// Returns the greatest possible length; any, if there is none.
+/// Returns the upper bound of a dimension as fixed length; any length if it is unlimited.
 fn longest(dim: Dim) -> Dim {
     dim.upper().map_or(Dim::ANY, Dim::fixed)
 }
 
-/// Returns the range from 0 to `most`, where -1 means no end.
+/// Returns the dimension from 0 to `most`, where -1 means unlimited.
 fn up_to(most: i64) -> Dim {
     if most == -1 { Dim::ANY } else { Dim::between(0, most) }
 }
 
-/// Returns the smaller of the greatest length of a dimension and `limit`. For a limit of -1 it returns the dimension
-/// itself.
+/// Returns the minimum of a dimension's upper bound and `limit`; the dimension itself if `limit` is -1.
 fn at_most(dim: Dim, limit: i64) -> Dim {
     if limit > -1 { dim.upper().map_or(Dim::ANY, |most| Dim::fixed(most.min(limit))) } else { dim }
 }

@@ -113,7 +113,7 @@ fn normalize_batch(cx: &mut Context, data: usize, parameters: [usize; 4]) -> Res
 fn group_norm(cx: &mut Context) -> Result<(), Fault> {
     let groups = cx.int("num_groups")?;
     if groups <= 0 {
-        return Err(Fault::attribute("num_groups", format!("`num_groups` is {groups}; there is at least 1")));
+        return Err(Fault::attribute("num_groups", format!("`num_groups` is {groups}, but must be 1 or more")));
     }
     check_rank(cx, 1, "scale", &[1])?;
     check_rank(cx, 2, "bias", &[1])?;
@@ -128,7 +128,7 @@ fn group_norm(cx: &mut Context) -> Result<(), Fault> {
         if channels.value().is_some_and(|channels| groups > channels || channels % groups != 0) {
             return Err(Fault::attribute(
                 "num_groups",
-                format!("{channels} channels do not make {groups} groups of one size"),
+                format!("{channels} channels cannot be divided into {groups} equal groups"),
             ));
         }
     }
@@ -142,7 +142,7 @@ fn grn(cx: &mut Context) -> Result<(), Fault> {
     as_data(cx)
 }
 
-/// Infers an output with the type and shape of the first input.
+/// Infers an output with the type and shape of the data.
 fn as_data(cx: &mut Context) -> Result<(), Fault> {
     cx.output(cx.element_type(0), cx.shape(0).clone());
     Ok(())
@@ -152,16 +152,16 @@ fn lrn(cx: &mut Context) -> Result<(), Fault> {
     check_type(cx, 1, "axes", Accepts::Integer)?;
     check_axis_count(cx)?;
     if let Some(rank) = cx.shape(0).rank() {
-        // OpenVINO treats unknown axes as the channels, and negative ones as 0.
+        // OpenVINO uses the channel axis if axes are unknown, and axis 0 for negative ones.
         let axes = cx.integers(1).unwrap_or_else(|| smallvec![1]);
         if let Some(axis) = axes.iter().find(|&&axis| axis >= rank as i64) {
-            return Err(Fault::value(&[0, 1], format!("axis {axis} of `LRN` is outside of its data's rank {rank}")));
+            return Err(Fault::value(&[0, 1], format!("`LRN` has no axis {axis}: its data has rank {rank}")));
         }
     }
     as_data(cx)
 }
 
-/// Refuses axes that are not a list, or more axes than the data has. OpenVINO checks their shape only if it is static.
+/// Returns an error if axes are not a list, or more than the data has. OpenVINO checks this only for static shapes.
 fn check_axis_count(cx: &Context) -> Result<(), Fault> {
     let (data, axes) = (cx.shape(0), cx.shape(1));
     if !axes.is_static() {
@@ -170,7 +170,7 @@ fn check_axis_count(cx: &Context) -> Result<(), Fault> {
     check_rank(cx, 1, "axes", &[1])?;
     match (data.rank(), dim(axes, 0).value()) {
         (Some(rank), Some(count)) if count > rank as i64 => {
-            Err(Fault::shapes(&[0, 1], format!("`{}` gets {count} axes for data of rank {rank}", cx.layer.ty())))
+            Err(Fault::shapes(&[0, 1], format!("`{}` has {count} axes, but its data has rank {rank}", cx.layer.ty())))
         }
         _ => Ok(()),
     }
@@ -186,7 +186,7 @@ fn normalize_l2(cx: &mut Context) -> Result<(), Fault> {
     if let (Some(axes), Some(rank)) = (cx.numbers(1)?, cx.shape(0).rank()) {
         for axis in axes {
             if checked_axis(cx, 1, axis, rank)? >= rank {
-                return Err(Fault::shapes(&[0], "`NormalizeL2` takes no axes of a scalar"));
+                return Err(Fault::shapes(&[0], "the data of `NormalizeL2` is a scalar, which has no axes"));
             }
         }
     }

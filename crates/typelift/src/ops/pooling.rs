@@ -81,7 +81,7 @@ fn pooled(cx: &Context) -> Result<Shape, Fault> {
     let Some(dims) = data.dims() else { return Ok(Shape::of_rank(spatial.saturating_add(2))) };
     if dims.len() != spatial + 2 {
         let message =
-            format!("`kernel` has {spatial} numbers, and the data {data} has {} spatial axes", dims.len() - 2);
+            format!("`kernel` has {spatial} numbers, but the data {data} has {} spatial axes", dims.len() - 2);
         return Err(Fault::attribute("kernel", message).counts_axes());
     }
     for (axis, name) in ["batch", "channels"].iter().enumerate() {
@@ -114,7 +114,7 @@ impl Windows {
         let spatial = kernel.len();
         let strides = cx.ints("strides")?;
         if strides.len() != spatial {
-            let message = format!("`strides` has {} numbers, and `kernel` has {spatial}", strides.len());
+            let message = format!("`strides` has {} numbers, but `kernel` has {spatial}", strides.len());
             return Err(Fault::attribute("strides", message));
         }
         let has = |name| cx.operation.attribute(name).is_some();
@@ -129,8 +129,9 @@ impl Windows {
         let end = per_axis(cx, "pads_end", spatial, 0)?;
         let (rounding, auto_pad) = (cx.word("rounding_type")?, cx.word("auto_pad")?);
         if rounding == "ceil_torch" && cx.operation.revision() < 14 {
-            let message = format!("`{}` of {} does not round as ceil_torch does", cx.layer.ty(), cx.layer.version());
-            return Err(Fault::attribute("rounding_type", message).help("the revision of opset14 does"));
+            let message =
+                format!("`{}` of {} does not support rounding_type=ceil_torch", cx.layer.ty(), cx.layer.version());
+            return Err(Fault::attribute("rounding_type", message).help("the revision of opset14 supports it"));
         }
         let excludes_pad = has("exclude-pad") && cx.bool("exclude-pad")?;
         Ok(Self { kernel, strides, dilations, begin, end, rounding, auto_pad, excludes_pad })
@@ -139,7 +140,7 @@ impl Windows {
     /// Returns the number of windows on a spatial axis of this length.
     fn count(&self, cx: &Context, axis: usize, length: Dim) -> Result<Dim, Fault> {
         let (kernel, stride, dilation) = (self.kernel[axis], self.strides[axis], self.dilations[axis]);
-        // An empty kernel counts as infinite.
+        // OpenVINO treats an empty kernel as infinitely large.
         let span = if kernel < 1 { -1 } else { (kernel - 1).saturating_mul(dilation).saturating_add(1) };
         let (begin, end) = match (self.auto_pad, length.value()) {
             ("explicit", _) => (self.begin[axis], self.end[axis]),
@@ -158,9 +159,11 @@ impl Windows {
             }
             if self.excludes_pad && (span <= begin || span <= end) {
                 let message = format!(
-                    "the kernel spans {span} on spatial axis {axis}, no more than its padding {begin} and {end}"
+                    "the kernel spans {span} on spatial axis {axis}, which is not more than its padding {begin} and {end}"
                 );
-                return Err(Fault::attribute("exclude-pad", message).rule("a window in the padding alone has no mean"));
+                return Err(
+                    Fault::attribute("exclude-pad", message).rule("a window that only covers padding has no average")
+                );
             }
         }
         let room = padded - Dim::from(span);
@@ -172,7 +175,7 @@ impl Windows {
     }
 }
 
-/// Returns the padding before and after the data that keeps the length, apart from the stride.
+/// Returns the padding before and after the data that keeps its length, divided by the stride.
 fn same_pads(auto_pad: &str, length: i64, span: i64, stride: i64) -> (i64, i64) {
     let steps = length.saturating_add(stride).saturating_sub(1).checked_div(stride).unwrap_or(0);
     let needed = (steps - 1).saturating_mul(stride).saturating_add(span).saturating_sub(length).max(0);
@@ -180,7 +183,7 @@ fn same_pads(auto_pad: &str, length: i64, span: i64, stride: i64) -> (i64, i64) 
     if auto_pad == "same_upper" { (less, more) } else { (more, less) }
 }
 
-/// Returns the number of windows for `steps` strides, without a last one that would start in the padding.
+/// Returns the number of windows for `steps` strides; a last window that would start in the padding is not counted.
 fn torch_windows(length: Dim, steps: Dim, stride: i64, pad: i64) -> Dim {
     // OpenVINO computes in unsigned 64-bit integers.
     let count = |steps: i64, length: i64| {
@@ -215,11 +218,11 @@ fn adaptive(cx: &mut Context) -> Result<Shape, Fault> {
     let Some(dims) = cx.shape(0).dims() else { return Ok(Shape::dynamic()) };
     let spatial = dims.len() - 2;
     let unfit = |length: String| {
-        let message = format!("the output shape has {length} numbers, and the data has {spatial} spatial axes");
+        let message = format!("the output shape has {length} numbers, but the data has {spatial} spatial axes");
         Fault::shapes(&[0, 1], message).counts_axes()
     };
     if let Some(target) = cx.shape(1).dims() {
-        // OpenVINO checks the first axis, whatever the rank.
+        // OpenVINO checks the first axis even if it is not the batch.
         match target.first() {
             Some(length) if length.contains(spatial as i64) => {}
             length => return Err(unfit(length.map_or("no".to_owned(), ToString::to_string))),

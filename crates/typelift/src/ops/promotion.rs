@@ -1,4 +1,4 @@
-//! Derivation of a ConvertPromoteTypes's result, and the attributes that decide it.
+//! Explanation of the result type of a ConvertPromoteTypes, with the attributes that decide it.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use super::{Attr, Attributes, Operation, promotion};
 use crate::findings::list;
 use crate::model::graph::{Layer, OutputPort};
 
-/// Attribute that decides a type.
+/// Attribute that influences a promotion.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Setting {
@@ -18,7 +18,7 @@ pub struct Setting {
     pub name: String,
     /// The value.
     pub value: String,
-    /// True if the file has the attribute; otherwise the value is the default.
+    /// True if the layer has the attribute; otherwise the value is the default.
     pub written: bool,
 }
 
@@ -34,14 +34,14 @@ impl fmt::Display for Setting {
     }
 }
 
-/// Returns an attribute with the value that a layer has.
+/// Returns an attribute with its value in a layer.
 pub(crate) fn setting(layer: &Layer, attribute: &Attr) -> Setting {
     let written = layer.attribute(attribute.name);
     let value = written.or(attribute.default).unwrap_or_default().to_owned();
     Setting { name: attribute.name.to_owned(), value, written: written.is_some() }
 }
 
-/// Types for probing an operation: besides the type that an input has, every operation accepts one of these.
+/// Types for testing an operation. Each operation accepts one of these in addition to the type that an input has.
 pub(crate) const OTHER_TYPES: [ElementType; 7] = [
     ElementType::F32,
     ElementType::F16,
@@ -52,10 +52,11 @@ pub(crate) const OTHER_TYPES: [ElementType; 7] = [
     ElementType::String,
 ];
 
-/// Rule that gives a ConvertPromoteTypes its type. `Display` is a clause: `f16 with f32 gives f32: the wider float`.
+/// Reason for the result type of a ConvertPromoteTypes. `Display` writes a clause: `f16 with f32 gives f32: the wider
+/// float`.
 pub(crate) struct PromotionRule {
     pub(crate) step: Option<Step>,
-    /// The attributes without which the result would differ or be refused.
+    /// Attributes that decide: with another value the result would differ or be an error.
     pub(crate) attributes: Vec<Setting>,
 }
 
@@ -68,7 +69,7 @@ impl fmt::Display for PromotionRule {
     }
 }
 
-/// Writes `; decided by promote_unsafe="true"`, if any attribute decides.
+/// Writes `; decided by promote_unsafe="true"` if there are attributes that decide.
 pub(crate) fn write_deciding(f: &mut fmt::Formatter<'_>, attributes: &[Setting]) -> fmt::Result {
     if attributes.is_empty() {
         Ok(())
@@ -77,7 +78,7 @@ pub(crate) fn write_deciding(f: &mut fmt::Formatter<'_>, attributes: &[Setting])
     }
 }
 
-/// Returns OpenVINO's promotion of these inputs, and the attributes that decide it.
+/// Returns the reason for OpenVINO's promotion of these inputs, with the attributes that decide it.
 pub(crate) fn promotion_rule(
     layer: &Layer,
     operation: &'static Operation,

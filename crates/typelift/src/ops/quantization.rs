@@ -23,15 +23,17 @@ pub(super) const ROWS: &[Operation] = &[
         .attributes(&[Attr::new("destination_type", AttrKind::Enum(&["f8e4m3", "f8e5m2"])).default("f8e4m3")]),
 ];
 
-/// Infers FakeQuantize. The ranges must broadcast with the data, but the output has the data's shape. OpenVINO's
-/// specification and all frameworks agree that only the ranges are stretched.
+/// Infers FakeQuantize. The ranges must broadcast with the data, but the output has the data's shape. By the
+/// specification and in all frameworks only the ranges are broadcast.
 fn fake_quantize(cx: &mut Context) -> Result<(), Fault> {
     let rule = auto_broadcast(cx)?;
     let mut shape = cx.shape(0).clone();
     for input in 1..5 {
         let range = cx.shape(input);
         shape = rule.combine(&shape, range).map_err(|mismatch| {
-            let message = format!("the range {range} of `FakeQuantize` does not fit to what is before it: {mismatch}");
+            let message = format!(
+                "the range {range} of `FakeQuantize` cannot be broadcast with the inputs before it: {mismatch}"
+            );
             Fault::shapes(&[0, input], message)
         })?;
     }
@@ -52,10 +54,10 @@ fn fake_convert(cx: &mut Context) -> Result<(), Fault> {
         return Err(Fault::shapes(&[1, 2], format!("the scale {scale} and the shift {shift} of `FakeConvert` differ")));
     }
     let shape = AutoBroadcast::Numpy.combine(data, scale).map_err(|mismatch| {
-        Fault::shapes(&[0, 1], format!("the scale {scale} does not broadcast to the data {data}: {mismatch}"))
+        Fault::shapes(&[0, 1], format!("the scale {scale} cannot be broadcast to the data {data}: {mismatch}"))
     })?;
     if !data.is_compatible(&shape) {
-        return Err(Fault::shapes(&[0, 1], format!("the scale {scale} would stretch the data {data}")));
+        return Err(Fault::shapes(&[0, 1], format!("the scale {scale} has a larger shape than the data {data}")));
     }
     cx.output(element_type, shape);
     Ok(())

@@ -28,14 +28,14 @@ fn range(cx: &mut Context) -> Result<(), Fault> {
         let ty = cx.element_type(input);
         if refused.contains(&ty) {
             let message = format!("the {role} of `Range` is {ty}, not a number");
-            return Err(Fault::unsupported(input, message).help("put a Convert before it"));
+            return Err(Fault::unsupported(input, message).help("insert a Convert before it"));
         }
         check_rank(cx, input, role, &[0])?;
     }
     if refused.contains(&element_type) {
         return Err(Fault::attribute(
             "output_type",
-            format!("`Range` gives numbers, and `output_type` is {element_type}"),
+            format!("`output_type` of `Range` is {element_type}, which is not numeric"),
         ));
     }
     let mut known = [None; 3];
@@ -50,7 +50,7 @@ fn range(cx: &mut Context) -> Result<(), Fault> {
     }
     let length = match known {
         [Some(start), Some(stop), Some(step)] => {
-            // If the result is an integer, fractions are cut off first.
+            // Fractions are truncated first, if the result is an integer.
             let cut = |value: f64| if element_type.is_integer() { value.trunc() } else { value };
             let (start, stop, step) = (cut(start), cut(stop), cut(step));
             let is_empty = (step > 0.0 && start >= stop) || (step < 0.0 && start <= stop);

@@ -74,7 +74,7 @@ const LINEAR_BEFORE_RESET: Attr = Attr::new("linear_before_reset", AttrKind::Boo
 /// Kind of recurrent network.
 struct Network {
     gates: i64,
-    /// The number of tensors that are passed from one step to the next.
+    /// The number of states, which are passed from one step to the next.
     states: usize,
     /// The number of activation functions of a step.
     activations: usize,
@@ -157,8 +157,9 @@ impl Network {
         let others: Vec<_> = tensors.iter().filter(other).map(|(input, _)| *input).collect();
         if others.len() == tensors.len() {
             let word = cx.word("direction")?;
-            let message =
-                format!("`direction` is {word}, which is {directions} directions, and the weights have another number");
+            let message = format!(
+                "`direction` is {word}, which needs {directions} directions, but the weights have another number"
+            );
             return Err(Fault { attribute: Some("direction"), inputs: others.into(), ..Fault::shapes(&[], message) });
         }
         let mut merged = Dim::fixed(directions);
@@ -173,7 +174,7 @@ impl Network {
         Ok(())
     }
 
-    /// Checks groups of inputs; each group has a number of inputs and their rank.
+    /// Checks the ranks of groups of inputs; each group has a number of inputs and their rank.
     fn check_ranks(&self, cx: &Context, runs: &[(usize, usize)]) -> Result<(), Fault> {
         let ranks = runs.iter().flat_map(|&(count, rank)| std::iter::repeat_n(rank, count));
         ranks.enumerate().try_for_each(|(input, rank)| check_rank(cx, input, "inputs", &[rank]))
@@ -192,9 +193,9 @@ impl Network {
             for (input, gates) in [(weights, self.gates), (recurrence, self.gates), (bias, bias_gates)] {
                 let (found, expected) = (dim(cx, input, extra), hidden * Dim::fixed(gates));
                 if !found.is_compatible(expected) {
-                    let message = format!("dim {extra} of input {input} is {found}, and should be {expected}");
+                    let message = format!("axis {extra} of input {input} is {found}, but must be {expected}");
                     return Err(Fault::shapes(&[input], message)
-                        .rule(format!("it is that of {gates} gates with a hidden size of {hidden}")));
+                        .rule(format!("the axis contains {gates} gates with a hidden size of {hidden}")));
                 }
             }
         } else {
@@ -204,7 +205,7 @@ impl Network {
                     (dim(cx, input, 0).value(), dim(cx, input, extra).checked_div(self.gates))
                 {
                     hidden = (hidden & found).ok_or_else(|| {
-                        let message = format!("the hidden size is {hidden}, and by input {input} {found}");
+                        let message = format!("the hidden size is {hidden}, but input {input} has {found}");
                         Fault::shapes(&[input], message)
                     })?;
                 }
@@ -234,15 +235,17 @@ impl Network {
     fn check_peepholes(&self, cx: &Context, hidden: Dim) -> Result<(), Fault> {
         let count = cx.inputs.len();
         if count < 7 && cx.element_type(0) == ElementType::Dynamic {
-            let message = format!("`{}` cannot make up its missing inputs: their type is not known", cx.layer.ty());
-            return Err(Fault::unsupported(0, message).help("connect all 7 inputs, or give input 0 an element type"));
+            let message = format!("`{}` cannot add its optional inputs, because their type is unknown", cx.layer.ty());
+            return Err(
+                Fault::unsupported(0, message).help("connect all 7 inputs, or declare the element type of input 0")
+            );
         }
         let size = hidden_size(cx)?;
         let fits = |found: Dim, parts: i64| found.is_compatible(hidden * Dim::fixed(parts));
         if count < 6 && !fits(Dim::fixed(size.saturating_mul(self.gates)), self.gates) {
             return Err(Fault::attribute(
                 "hidden_size",
-                format!("`hidden_size` is {size}, and by the inputs {hidden}"),
+                format!("`hidden_size` is {size}, but the inputs have {hidden}"),
             ));
         }
         let peepholes = match cx.try_shape(6).map(Shape::dims) {
@@ -251,7 +254,8 @@ impl Network {
             None => Dim::fixed(size.saturating_mul(3)),
         };
         if peepholes.is_fixed() && !fits(peepholes, 3) {
-            let message = format!("there are {peepholes} peepholes, and should be 3 times the hidden size, {hidden}");
+            let message =
+                format!("there are {peepholes} peepholes, but must be 3 times the hidden size, which is {hidden}");
             return Err(Fault::shapes(&[6], message));
         }
         Ok(())
@@ -272,5 +276,5 @@ fn dim(cx: &Context, input: usize, axis: usize) -> Dim {
 /// Unifies a size with the dimension of an input; `name` names the size in the error.
 fn merge(cx: &Context, name: &str, size: Dim, input: usize, axis: usize) -> Result<Dim, Fault> {
     let found = dim(cx, input, axis);
-    (size & found).ok_or_else(|| Fault::shapes(&[input], format!("{name} is {size}, and {found} in input {input}")))
+    (size & found).ok_or_else(|| Fault::shapes(&[input], format!("{name} is {size}, but {found} in input {input}")))
 }

@@ -82,13 +82,14 @@ fn reduce(cx: &mut Context) -> Result<(), Fault> {
             let axes = axes.into_iter().map(|axis| checked_axis(cx, 1, axis, rank));
             let axes = axes.collect::<Result<Vec<_>, _>>()?;
             if rank == 0 && keep_dims && !axes.is_empty() {
-                let message = format!("`{}` cannot keep the axis that it reduces: a scalar has none", cx.layer.ty());
-                return Err(Fault::value(&[0, 1], message).help("take `keep_dims` out, or give it no axes"));
+                let message =
+                    format!("`{}` has keep_dims, but its data is a scalar and has no axis to keep", cx.layer.ty());
+                return Err(Fault::value(&[0, 1], message).help("remove `keep_dims`, or use no axes"));
             }
             reduced(dims, &axes, keep_dims)
         }
         (Some(dims), None) if keep_dims => Shape::of_rank(dims.len()),
-        // A single axis cannot be repeated; several axes could be.
+        // A single axis cannot be duplicated; of several unknown axes some could be equal.
         (Some(dims), None) if cx.shape(1).element_count() == Some(1) => Shape::of_rank(dims.len().saturating_sub(1)),
         _ => Shape::dynamic(),
     };

@@ -17,7 +17,7 @@ use crate::base::hash::HashSet;
 use crate::model::graph::{Attribute, Graph, IrVersion, Layer, OutputPort, Start};
 use crate::model::shape::Shape;
 
-/// An OpenVINO release, such as 2023.3. A patch release supports what its release does.
+/// An OpenVINO release, such as 2023.3. A patch release supports the same features as its release.
 ///
 /// # Examples
 /// ```
@@ -39,7 +39,7 @@ pub struct Release {
 pub struct UnknownRelease(String);
 
 impl Release {
-    /// The oldest release that was tested. Older releases may support the same parts.
+    /// The oldest release that was tested. Older releases may support the same features.
     pub const OLDEST: Self = Self::new(2021, 3);
     /// The newest release that was tested.
     pub const NEWEST: Self = Self::new(2026, 4);
@@ -57,23 +57,23 @@ impl Release {
         }
     }
 
-    /// The first release that reads a graph in which two layers share a name.
+    /// The first release that accepts a graph with two layers of the same name.
     pub const WITH_REPEATED_NAMES: Self = Self::new(2024, 1);
 
-    /// The first release that reads inputs of open shape, and dimensions of -1.
+    /// The first release that accepts inputs of dynamic shape, and dimensions of -1.
     pub const WITH_OPEN_SHAPES: Self = Self::new(2022, 1);
 
-    /// The first release that reads a port whose element type is open.
+    /// The first release that accepts a port of dynamic element type.
     pub const WITH_OPEN_TYPES: Self = Self::new(2023, 0);
 
-    /// The first release that reads `DisablePrecisionConversion`; earlier ones ignore it and read `precise`.
+    /// The first release that reads `DisablePrecisionConversion`; earlier ones ignore it, but read `precise`.
     pub const WITH_DISABLED_CONVERSIONS: Self = Self::new(2026, 3);
 
     /// The first release whose plugins keep the precision of marked layers. Earlier ones ignore the marks.
     pub const WITH_PRECISE_LAYERS: Self = Self::new(2024, 0);
 
-    /// The first release that recognizes IR by more than its first 512 bytes. Earlier ones require the whole `<net …>`
-    /// tag in these bytes, and more text after them.
+    /// The first release that recognizes an IR even if `<net …>` is not at the start. Earlier ones require the tag
+    /// within the first 512 bytes, and more text after these.
     pub const WITH_ANY_OPENING: Self = Self::new(2024, 5);
 
     /// The first release whose CPU plugin takes boolean masks of attention with open lengths in models without state.
@@ -98,7 +98,7 @@ impl Release {
         Some(early.map_or_else(|| Self::of_opset(opset), |row| row.2))
     }
 
-    /// Returns the first release that reads a revision of an operation in any operation set.
+    /// Returns the first release that has a revision of an operation, in any operation set.
     #[must_use]
     pub fn of_revision(revision: &Operation) -> Option<Self> {
         revision.opsets().filter_map(|opset| Self::of_operation(revision, opset)).min()
@@ -110,7 +110,7 @@ impl Release {
         REMOVED.iter().find(|(name, sets, _)| *name == ty && sets.contains(&opset)).map(|row| row.2)
     }
 
-    /// Returns the release that has a complete operation set.
+    /// Returns the release that completed an operation set.
     fn of_opset(opset: u8) -> Self {
         match opset {
             0..=7 => Self::OLDEST,
@@ -127,8 +127,8 @@ impl Release {
         }
     }
 
-    /// Returns the first release that reads a value of an operation's attribute; [`OLDEST`](Self::OLDEST) if every
-    /// release that reads the operation does.
+    /// Returns the first release that accepts a value of an operation's attribute. It is [`OLDEST`](Self::OLDEST) if
+    /// no other release than that of the operation is needed.
     #[must_use]
     pub fn of_attribute(operation: &Operation, attribute: &str, value: &str) -> Self {
         let late = LATE_VALUES.iter().find(|row| {
@@ -140,7 +140,7 @@ impl Release {
     }
 }
 
-/// Operations that are supported earlier or later than the rest of their operation set.
+/// Operations that some releases support earlier or later than the rest of their operation set.
 const EARLY: &[(&str, u8, Release)] = &[
     ("Einsum", 7, Release::new(2021, 4)),
     ("FakeConvert", 13, Release::new(2023, 3)),
@@ -190,7 +190,7 @@ const LATE_VALUES: &[LateValue] = &[LateValue {
     release: Release::new(2024, 1),
 }];
 
-/// Release requirement of an operation's inputs.
+/// Restriction of an operation's inputs in older releases.
 struct LateForm {
     operation: &'static str,
     what: &'static str,
@@ -198,7 +198,7 @@ struct LateForm {
     is_in: fn(&Requirements<'_>, &Layer) -> bool,
 }
 
-/// Forms that were added after their operation.
+/// Inputs of operations that only newer releases accept.
 const LATE_FORMS: &[LateForm] = &[
     LateForm {
         operation: "Einsum",
@@ -294,23 +294,23 @@ impl Serialize for Release {
     }
 }
 
-/// Part of a layer that not every release reads.
+/// First release that a feature of a layer requires.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Requirement<'a> {
-    /// The first release that reads it.
+    /// The first release that supports the feature.
     pub release: Release,
     /// The category.
     pub feature: Feature<'a>,
 }
 
-/// Part of a model that a release may not read.
+/// Feature of a model that a release may not support.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Feature<'a> {
     /// The operation of a layer, in its operation set.
     Operation {
-        /// The operation, as the file spells it.
+        /// The name of the operation, as in the file.
         ty: &'a str,
         /// The operation set.
         version: &'a str,
@@ -319,11 +319,11 @@ pub enum Feature<'a> {
     Attribute(&'a Attribute),
     /// The element type of an output.
     ElementType(ElementType),
-    /// An input of the model or of a body with an open shape, or an output of unknown rank.
+    /// An input of the model or of a body with a dynamic shape, or an output of unknown rank.
     OpenShape,
-    /// An input or output without elements.
+    /// An input or output with no elements.
     EmptyTensor,
-    /// A form of an operation that was added after the operation: a description of the new part.
+    /// Inputs of an operation that older releases do not accept, as a description.
     Form(&'static str),
 }
 
@@ -354,8 +354,8 @@ impl<'a> Requirements<'a> {
         Self { graph, assigned: assigns.map(|layer| layer.attribute("variable_id")).collect() }
     }
 
-    /// Returns every part of a layer that not all releases from [`Release::OLDEST`] on read, the operation first. An
-    /// unknown operation requires nothing, because an extension can add it to any release.
+    /// Returns every feature of a layer that some releases since [`Release::OLDEST`] do not support, the operation
+    /// first. An unknown operation requires nothing, because an extension can add it to any release.
     pub fn of<'l>(&self, layer: &'l Layer) -> impl Iterator<Item = Requirement<'l>> + use<'l> {
         let operation = layer.operation();
         let opset = layer.version().strip_prefix("opset").and_then(|opset| opset.parse().ok());
@@ -397,7 +397,7 @@ fn of_shape(graph: &Graph, layer: &Layer) -> Option<Requirement<'static>> {
     is_open(&shape).then_some(Requirement { release: Release::WITH_OPEN_SHAPES, feature: Feature::OpenShape })
 }
 
-/// Returns the first release that reads an attribute of a layer: its value, or the element type that it names.
+/// Returns the first release that accepts an attribute of a layer: its value, or the element type in it.
 fn of_attribute(operation: &Operation, attribute: &Attribute) -> Option<Release> {
     let (name, value) = (attribute.name(), attribute.value());
     let is_type = operation.type_attributes().any(|row| row.name == name);

@@ -1,4 +1,4 @@
-//! Operations along axes that keep the shape: CumSum, Inverse, Reverse, ReverseSequence, Roll.
+//! Operations that reorder or accumulate elements along axes: CumSum, Inverse, Reverse, ReverseSequence, Roll.
 
 use typelift_promote::ElementType;
 
@@ -45,7 +45,7 @@ fn inverse(cx: &mut Context) -> Result<(), Fault> {
         None => {}
         Some([.., rows, columns]) if !(rows.is_fixed() && columns.is_fixed()) || rows == columns => {}
         Some(_) => {
-            let message = format!("`Inverse` takes square matrices, and those of {data} are not");
+            let message = format!("`Inverse` needs square matrices, but the data has shape {data}");
             return Err(Fault::shapes(&[0], message));
         }
     }
@@ -69,9 +69,9 @@ fn reverse(cx: &mut Context) -> Result<(), Fault> {
                 format!("the mask of `Reverse` does not have one element for each of {rank} axes"),
             ));
         }
-        // Negative axes count as 0.
+        // OpenVINO treats negative axes as 0.
         if !mask && let Some(axis) = cx.numbers(1)?.into_iter().flatten().find(|&axis| axis >= rank as i64) {
-            return Err(Fault::value(&[1], format!("axis {axis} of `Reverse` is outside of its data's rank {rank}")));
+            return Err(Fault::value(&[1], format!("`Reverse` has no axis {axis}: its data has rank {rank}")));
         }
     }
     same(cx);
@@ -86,7 +86,7 @@ fn reverse_sequence(cx: &mut Context) -> Result<(), Fault> {
     let Some(dims) = shape.dims_mut() else {
         if sequence < 0 {
             let message =
-                format!("`seq_axis` is {sequence}, which counts from the end, and the rank of the data is not known");
+                format!("`seq_axis` is {sequence}, which counts from the end, but the rank of the data is unknown");
             return Err(Fault::attribute("seq_axis", message));
         }
         same(cx);
@@ -100,7 +100,7 @@ fn reverse_sequence(cx: &mut Context) -> Result<(), Fault> {
         let axis = attribute_axis(cx, "batch_axis", cx.int("batch_axis")?, dims.len())?;
         if let Some(batch) = dims.get_mut(axis) {
             *batch = (*batch & length).ok_or_else(|| {
-                Fault::shapes(&[0, 1], format!("`ReverseSequence` has {length} lengths, and a batch of {batch}"))
+                Fault::shapes(&[0, 1], format!("`ReverseSequence` has {length} lengths, but a batch of {batch}"))
             })?;
         }
     }

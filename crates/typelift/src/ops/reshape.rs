@@ -48,10 +48,10 @@ fn reshape(cx: &mut Context) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Target of a Reshape.
+/// Target shape of a Reshape.
 struct Pattern {
     dims: SmallVec<[Dim; 6]>,
-    /// The position of -1.
+    /// Position of the -1, if there is one.
     rest: Option<usize>,
 }
 
@@ -63,15 +63,17 @@ impl Pattern {
                 && let Some(first) = pattern.rest.replace(position)
             {
                 let message = format!("the target shape has -1 twice, at positions {first} and {position}");
-                return Err(Fault::value(&[1], message).rule("one dim can follow from the others"));
+                return Err(Fault::value(&[1], message).rule("only one dimension can be computed from the others"));
             }
             pattern.dims.push(match (lower, upper) {
                 ends if ends >= (-1, -1) => dim_between(lower, upper),
-                // If one end is unknown, OpenVINO ignores the other as well.
+                // If one bound is unknown, OpenVINO ignores the other too.
                 (_, 0..) => Dim::ANY,
                 _ => {
-                    let message = format!("dim {position} of the target shape is {lower}, which is not a length");
-                    return Err(Fault::value(&[1], message).rule("a dim is 0 or more, or -1 for what is left"));
+                    let message =
+                        format!("dimension {position} of the target shape is {lower}, which is not a valid length");
+                    return Err(Fault::value(&[1], message)
+                        .rule("a dimension must be 0 or more, or -1 for the remaining elements"));
                 }
             });
         }
@@ -93,12 +95,12 @@ impl Pattern {
                 }
                 (true, Some(None)) => {
                     let message =
-                        format!("dim {position} of the target shape is 0, and {data} has no such dim to copy");
-                    return Err(Fault::value(&[0, 1], message).rule("with special_zero=\"true\", 0 copies a dim"));
+                        format!("dimension {position} of the target shape is 0, but the data {data} has no dimension {position} to copy");
+                    return Err(Fault::value(&[0, 1], message).rule("with special_zero=\"true\", 0 copies the dimension of the data"));
                 }
                 (true, Some(Some(source))) => source,
                 (false, _) => {
-                    // If the rank is dynamic, OpenVINO counts -1 among the factors.
+                    // If the rank of the data is dynamic, OpenVINO includes -1 in the product.
                     if self.rest != Some(position) || source.is_none() {
                         products.outs.push(dim);
                     }
@@ -115,11 +117,11 @@ impl Pattern {
             *rest =
                 quotient.rest().filter(|rest| quotient.out_static == zero || !rest.is_empty()).ok_or_else(|| {
                     let message =
-                        format!("{data} has no whole number of rows of the target's other dims, which -1 asks for");
+                        format!("the number of elements of {data} is not a multiple of the product of the target's other dimensions, so -1 has no value");
                     Fault::shapes(&[0, 1], message)
                 })?;
             if quotient.out_static == zero && quotient.in_static != zero {
-                let message = format!("-1 together with a dim of 0 leaves no place for the elements of {data}");
+                let message = format!("the target shape contains 0 and -1, so it cannot hold the elements of {data}");
                 return Err(Fault::shapes(&[0, 1], message));
             }
         }
@@ -127,24 +129,27 @@ impl Pattern {
         let decided = self.rest.is_some() || self.dims.iter().any(|&dim| copies(dim));
         if !decided && data.is_static() && shape.is_static() && quotient.in_static != quotient.out_static {
             let count = |shape: &Shape| shape.element_count().map_or("too many".to_owned(), |count| count.to_string());
-            let message =
-                format!("{data} has {} elements, and the target shape {shape} has {}", count(data), count(&shape));
+            let message = format!(
+                "the data {data} has {} elements, but the target shape {shape} has {}",
+                count(data),
+                count(&shape)
+            );
             return Err(Fault::shapes(&[0, 1], message));
         }
         Ok(shape)
     }
 }
 
-/// Dimensions of both sides of a Reshape, whose products must be equal.
+/// Dimensions of data and target shape of a Reshape, whose products must be equal.
 #[derive(Default)]
 struct Products {
     ins: SmallVec<[Dim; 6]>,
     outs: SmallVec<[Dim; 6]>,
-    /// True if a dimension was copied from data of dynamic rank.
+    /// True if the target copies a dimension from data of dynamic rank.
     copies_unknown: bool,
 }
 
-/// Products of both sides of a Reshape, without equal fixed dimensions.
+/// Products of both shapes of a Reshape, after equal fixed dimensions were removed.
 struct Quotient {
     in_static: Dim,
     out_static: Dim,
@@ -182,7 +187,7 @@ impl Products {
 }
 
 impl Quotient {
-    /// Returns the dimension that -1 stands for; `None` for a division by 0.
+    /// Returns the dimension that -1 represents; `None` after a division by 0.
     fn rest(&self) -> Option<Dim> {
         let (ins, outs) = (self.in_dynamic, self.out_dynamic);
         if let (true, Some(divisor)) = (ins.is_fixed(), outs.value()) {
@@ -225,7 +230,7 @@ fn allows_axis_skip(cx: &Context) -> Result<bool, Fault> {
     Ok(cx.operation.revision() == 15 && cx.bool("allow_axis_skip")?)
 }
 
-/// True if the dimension is 1 for only some of its lengths.
+/// True if the dimension can be 1, but also another length.
 fn may_be_one(dim: Dim) -> bool {
     !dim.is_fixed() && dim.contains(1)
 }
@@ -253,7 +258,7 @@ fn squeezed(cx: &Context, dims: &[Dim], axes: &[i64]) -> Result<Shape, Fault> {
     })
 }
 
-/// Infers a Squeeze of unknown axes. If exactly one axis is removed, the rank is known; otherwise nothing is.
+/// Infers a Squeeze of unknown axes. The rank is known only if exactly one axis is removed.
 fn some_axis_squeezed(cx: &Context, data: &Shape, dims: &[Dim]) -> Shape {
     if dims.is_empty() || cx.shape(1).element_count() != Some(1) {
         Shape::dynamic()
@@ -281,8 +286,8 @@ fn unsqueezed(cx: &Context, dims: &[Dim], mut axes: Few<i64>) -> Result<Shape, F
     if axes.is_empty() {
         return Err(Fault::value(&[1], "`Unsqueeze` needs at least one axis, but its list of axes is empty"));
     }
-    // An axis that is repeated counts once. Repeated in two spellings, it raises the rank from which negative axes
-    // count.
+    // A duplicate axis is used once. If an axis is given as positive and as negative number, OpenVINO counts negative
+    // axes from a higher rank.
     axes.sort_unstable();
     axes.dedup();
     let rank = dims.len() + axes.len();
@@ -313,9 +318,9 @@ fn transpose(cx: &mut Context) -> Result<(), Fault> {
         && !length.contains(rank as i64)
         && length.value() != Some(0)
     {
-        let message = format!("the order of `Transpose` has {length} axes, and {data} has {rank}");
+        let message = format!("the order of `Transpose` has {length} axes, but the data {data} has {rank}");
         return Err(
-            Fault::shapes(&[0, 1], message).rule("the order names every axis once, or is empty to reverse them")
+            Fault::shapes(&[0, 1], message).rule("the order must contain every axis once, or be empty to reverse them")
         );
     }
     let order = cx.numbers(1)?;
@@ -341,6 +346,6 @@ fn permuted(dims: &[Dim], order: &[i64]) -> Option<Shape> {
 
 fn not_a_permutation(order: &[i64]) -> Fault {
     let order = order.iter().take(16).map(ToString::to_string).collect::<Vec<_>>().join(", ");
-    let message = format!("the order of `Transpose` is {order}, which does not name every axis once");
+    let message = format!("the order of `Transpose` is {order}, which does not contain every axis once");
     Fault::value(&[1], message).rule("the axis must not be negative")
 }

@@ -112,10 +112,10 @@ fn deformable_psroi_pooling(cx: &mut Context) -> Result<(), Fault> {
 
 fn psroi_pooling(cx: &mut Context) -> Result<(), Fault> {
     check_real(cx, &[(0, "features"), (1, "regions")])?;
-    // The sizes are unsigned in OpenVINO: a negative number is a very large one, and only its low half counts.
+    // OpenVINO reads the sizes as unsigned, and uses only their low 32 bits. A negative number becomes a large one.
     let (channels, group) = (cx.int("output_dim")?, cx.int("group_size")?);
     if group == 0 {
-        return Err(Fault::attribute("group_size", "`group_size` is 0, but must be more"));
+        return Err(Fault::attribute("group_size", "`group_size` is 0, but must be 1 or more"));
     }
     let bins = match cx.text("mode")? {
         "average" => group.saturating_mul(group),
@@ -141,7 +141,7 @@ fn roi_align(cx: &mut Context) -> Result<(), Fault> {
     let element_type = cx.merge_types(&[0, 1])?;
     if element_type == ElementType::Dynamic {
         let message = format!("the type of the features of `{}` must be known", cx.layer.ty());
-        return Err(Fault::unsupported(0, message).help("put a Convert to f32 before it"));
+        return Err(Fault::unsupported(0, message).help("insert a Convert to f32 before it"));
     }
     cx.check_accepted(0, element_type)?;
     check_type(cx, 2, "batch indices", Accepts::Integer)?;
@@ -170,8 +170,8 @@ fn roi_pooling(cx: &mut Context) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Returns height and width of the pooled output: from their own attributes, else both from `output_roi`, else both
-/// from `output_size`.
+/// Returns height and width of the pooled output. They have their own attributes; otherwise `output_roi` or
+/// `output_size` sets both.
 fn pooled_size(cx: &Context) -> Result<[Dim; 2], Fault> {
     let list = if cx.has_attribute("output_roi") { "output_roi" } else { "output_size" };
     let mut size = cx.ints(list)?;
@@ -183,7 +183,7 @@ fn pooled_size(cx: &Context) -> Result<[Dim; 2], Fault> {
             *side = cx.int(name)?;
         }
         if *side == 0 {
-            return Err(Fault::attribute(name, format!("`{name}` is 0, but must be more")));
+            return Err(Fault::attribute(name, format!("`{name}` is 0, but must be 1 or more")));
         }
     }
     Ok([Dim::from(*height), Dim::from(*width)])
@@ -206,7 +206,7 @@ fn roi_features(cx: &mut Context) -> Result<(), Fault> {
             Some(both) => channels = Some((first, both)),
             None => {
                 let message =
-                    format!("the feature levels must have one number of channels, but have {known} and {here}");
+                    format!("the feature levels must have the same number of channels, but have {known} and {here}");
                 return Err(Fault::shapes(&[first, input], message));
             }
         }
@@ -237,13 +237,13 @@ pub(super) fn common_real(cx: &Context) -> Result<ElementType, Fault> {
     Ok(element_type)
 }
 
-/// Refuses inputs that are not, or may not be, floating point.
+/// Returns an error if inputs are not floating point, or their type is unknown.
 pub(super) fn check_real(cx: &Context, roles: &[(usize, &str)]) -> Result<(), Fault> {
     for &(input, role) in roles {
         let ty = cx.element_type(input);
         if ty == ElementType::Dynamic || !Accepts::Real.takes(ty) {
             let message = format!("the type of the {role} of `{}` must be floating point, but is {ty}", cx.layer.ty());
-            return Err(Fault::unsupported(input, message).help("put a Convert before it"));
+            return Err(Fault::unsupported(input, message).help("insert a Convert before it"));
         }
     }
     Ok(())

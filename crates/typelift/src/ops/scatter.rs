@@ -42,7 +42,7 @@ pub(super) const ROWS: &[Operation] = &[
 
 /// Data and updates.
 const DATA: Ties = Ties::Inputs(&[0, 2]);
-/// Data and updates, as a set for [`Evaluate::Ends`].
+/// Bit set of the inputs data and updates, for [`Evaluate::Ends`].
 const DATA_AND_UPDATES: u32 = 0b101;
 
 fn scatter_update(cx: &mut Context) -> Result<(), Fault> {
@@ -82,8 +82,8 @@ fn check_updates<'a>(
     let (expected, updates): (Shape, Shape) = (expected.copied().collect(), updates.iter().copied().collect());
     let message = format!("the updates of `{}` have the shape {updates}, not {expected}", cx.layer.ty());
     let fault =
-        Fault::shapes(&[0, 1, 2], message).rule("the updates must have the shape of the places that they replace");
-    Err(fault.help(format!("give it updates of {expected}")))
+        Fault::shapes(&[0, 1, 2], message).rule("the updates must have the shape of the elements that they replace");
+    Err(fault.help(format!("provide updates of shape {expected}")))
 }
 
 fn scatter_nd(cx: &mut Context) -> Result<(), Fault> {
@@ -99,14 +99,15 @@ fn scatter_nd(cx: &mut Context) -> Result<(), Fault> {
         && let Some(depth) = last.value()
     {
         let Some(inner) = usize::try_from(depth).ok().and_then(|depth| dims.get(depth..)) else {
-            let message = format!("the indices of `ScatterNDUpdate` name {depth} axes, and {data} has {}", dims.len());
+            let message =
+                format!("the indices of `ScatterNDUpdate` select {depth} axes, but the data {data} has {}", dims.len());
             return Err(Fault::shapes(&[0, 1], message));
         };
         if let Some(updates) = updates.dims() {
             let rank = outer.len() + inner.len();
             if rank != updates.len() && rank != 0 {
                 let message = format!("the updates of `ScatterNDUpdate` have rank {}, not {rank}", updates.len());
-                let rule = "rank(updates) = rank(data) + rank(indices) - last dim of indices - 1";
+                let rule = "rank(updates) = rank(data) + rank(indices) - last dimension of indices - 1";
                 return Err(Fault::shapes(&[0, 1, 2], message).rule(rule));
             }
             check_updates(cx, outer.iter().chain(inner), updates)?;
@@ -122,7 +123,7 @@ fn scatter_elements(cx: &mut Context) -> Result<(), Fault> {
     let element_type = cx.merge_types(&[0, 2])?;
     check_rank(cx, 3, "axis", &[0, 1])?;
     if cx.operation.revision() == 12 && element_type == ElementType::Boolean && cx.word("reduction")? == "mean" {
-        return Err(Fault::attribute("reduction", "`ScatterElementsUpdate` has no mean of boolean data"));
+        return Err(Fault::attribute("reduction", "`ScatterElementsUpdate` cannot compute the mean of boolean data"));
     }
     let (data, indices, updates) = (cx.shape(0), cx.shape(1), cx.shape(2));
     if let (Some(left), Some(right)) = (data.rank(), indices.rank())

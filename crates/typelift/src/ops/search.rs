@@ -73,7 +73,7 @@ fn top_k(cx: &mut Context) -> Result<(), Fault> {
         let axis = attribute_axis(cx, "axis", axis, dims.len())?;
         let k = dims_from(cx, 1, |k| match k {
             0.. => Ok(Dim::fixed(k)),
-            _ => Err(Fault::value(&[1], format!("`TopK` is to choose {k} elements"))),
+            _ => Err(Fault::value(&[1], format!("`TopK` has k = {k}, which is not a valid number of elements"))),
         })?;
         let k = k.as_ref().and_then(|k| k.dims()?.first().copied());
         if let Some(dim) = dims.get_mut(axis) {
@@ -122,15 +122,16 @@ fn search_sorted(cx: &mut Context) -> Result<(), Fault> {
     let (sorted, values) = (cx.shape(0), cx.shape(1));
     let shape = match (sorted.dims(), values.dims()) {
         (Some([]), _) => return Err(Fault::shapes(&[0], "the sorted sequence of `SearchSorted` must not be a scalar")),
-        // A single sequence is searched for values of any shape.
+        // A single sorted sequence can be searched for values of any shape.
         (Some([_]) | None, _) => values.clone(),
         (Some([outer @ .., _]), None) => outer.iter().copied().chain([Dim::ANY]).collect(),
         (Some([outer @ .., _]), Some(dims)) => {
             let rows: Shape = outer.iter().copied().chain([dims.last().copied().unwrap_or(Dim::ANY)]).collect();
             values.merge(&rows).map_err(|mismatch| {
                 let message =
-                    format!("the sequences {sorted} of `SearchSorted` do not fit the values {values}: {mismatch}");
-                Fault::shapes(&[0, 1], message).rule("there is one sequence, or one for each row of the values")
+                    format!("the sequences {sorted} of `SearchSorted` contradict the values {values}: {mismatch}");
+                Fault::shapes(&[0, 1], message)
+                    .rule("the input must have one sequence, or one for each row of the values")
             })?
         }
     };
@@ -145,19 +146,19 @@ fn unique(cx: &mut Context) -> Result<(), Fault> {
     let data = cx.shape(0);
     let constant = if cx.is_constant(0) { cx.exact(0) } else { None };
     let total = data.element_count().map(|count| i64::try_from(count).unwrap_or(i64::MAX));
-    // The compared items: slices along an axis, or all elements.
+    // The items to compare: slices along an axis, or all elements.
     let all = match axis {
         Some(axis) => data.dims().and_then(|dims| dims.get(axis).copied()).unwrap_or(Dim::ANY),
         None => total.filter(|&total| total > 0).map_or(Dim::ANY, Dim::fixed),
     };
     let distinct = match constant {
         Some(constant) => Dim::fixed(count_distinct(cx, &constant.lower, axis)?),
-        // OpenVINO looks for one of no elements here, and gets the dimension that no length fits.
+        // OpenVINO searches an empty list here, and returns a dimension that no length satisfies.
         None if axis.is_none() && total == Some(0) => Dim::between(1, 0),
         None if all == Dim::ANY || all == Dim::fixed(0) => all,
         None => Dim::between(1, all.upper().unwrap_or(i64::MAX)),
     };
-    // OpenVINO limits the number of first positions by the number of all elements, even when it compares slices.
+    // OpenVINO limits the number of first positions by the number of all elements, even if it compares slices.
     let places = match total {
         _ if distinct == Dim::fixed(0) || cx.is_constant(0) => distinct,
         Some(total @ 1..) => Dim::between(1, total),
@@ -175,9 +176,9 @@ fn unique(cx: &mut Context) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Returns the axis of a Unique, if it has one. It is not checked for data of unknown rank.
+/// Returns the axis of a Unique, if there is one. It is not checked for data of unknown rank.
 fn unique_axis(cx: &mut Context) -> Result<Option<usize>, Fault> {
-    // If the data is a Constant, OpenVINO reads the axis only if that is a Constant as well.
+    // If the data is a Constant, OpenVINO reads the axis only if it is a Constant too.
     if cx.inputs.len() < 2 || cx.is_constant(0) && !cx.is_constant(1) {
         return Ok(None);
     }
@@ -198,15 +199,15 @@ fn unique_axis(cx: &mut Context) -> Result<Option<usize>, Fault> {
 fn count_distinct(cx: &Context, constant: &Array, axis: Option<usize>) -> Result<i64, Fault> {
     let ty = constant.element_type;
     if ty.bits() < 8 && ty.kind() != Kind::Boolean || ty.is_float() && ty.bits() == 8 {
-        return Err(Fault::unsupported(0, format!("`{}` cannot compare constants of {ty}", cx.layer.ty())));
+        return Err(Fault::unsupported(0, format!("`{}` cannot compare constants of type {ty}", cx.layer.ty())));
     }
     let keys: Vec<i128> = match &constant.data {
         Data::Ints(values) => values.iter().collect(),
-        // Both zeros are one value.
+        // Positive and negative zero are equal.
         Data::Floats(values) => values.iter().map(|&value| i128::from((value + 0.0).to_bits())).collect(),
     };
     if keys.is_empty() {
-        return Err(Fault::shapes(&[0], format!("`{}` finds nothing in an empty constant", cx.layer.ty())));
+        return Err(Fault::shapes(&[0], format!("`{}` cannot be computed for an empty constant", cx.layer.ty())));
     }
     let (length, inner) = match axis.and_then(|axis| Some((constant.dims.get(axis)?, constant.dims.get(axis + 1..)?))) {
         Some((&length, behind)) => (length, behind.iter().product()),

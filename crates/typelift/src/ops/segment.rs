@@ -1,4 +1,4 @@
-//! Operations on rows given by number: SegmentMax, SparseFillEmptyRows.
+//! Operations on rows that are selected by number: SegmentMax, SparseFillEmptyRows.
 
 use std::collections::HashSet;
 
@@ -31,7 +31,7 @@ fn segment_max(cx: &mut Context) -> Result<(), Fault> {
     if let (Some([rows, ..]), Some([ids, ..])) = (data.dims(), cx.shape(1).dims())
         && !rows.is_compatible(*ids)
     {
-        return Err(Fault::shapes(&[0, 1], format!("`SegmentMax` has {ids} segment_ids, and data of {rows} rows")));
+        return Err(Fault::shapes(&[0, 1], format!("`SegmentMax` has {ids} segment_ids, but data of {rows} rows")));
     }
     let ids = cx.integers(1);
     if ids.as_ref().is_some_and(|ids| !ids.is_sorted()) {
@@ -65,17 +65,17 @@ fn sparse_fill_empty_rows(cx: &mut Context) -> Result<(), Fault> {
         if !cx.shape(input).is_compatible(expected) {
             let found = cx.shape(input);
             let message = format!("input {input} of `SparseFillEmptyRows` has the shape {found}, not {expected}");
-            return Err(Fault::shapes(&[input], message).rule("sparse tensors of rank 2 are taken"));
+            return Err(Fault::shapes(&[input], message).rule("the sparse tensor must have rank 2"));
         }
     }
     if let (Some(_), Some(&[pairs, _]), Some(&[count])) = (dense.rank(), indices.dims(), values.dims())
         && !pairs.is_compatible(count)
     {
-        let message = format!("`SparseFillEmptyRows` has {pairs} index pairs, and {count} values");
+        let message = format!("`SparseFillEmptyRows` has {pairs} index pairs, but {count} values");
         return Err(Fault::shapes(&[0, 2], message));
     }
     let size = cx.shape_value(1)?;
-    // A partly known size is not used.
+    // A partly known size is ignored.
     let size = size.and_then(|size| size.to_static());
     let mut counts = [Dim::ANY, Dim::ANY];
     if let Some(&[rows, columns]) = size.as_deref()

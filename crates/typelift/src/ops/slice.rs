@@ -28,7 +28,7 @@ pub(super) const ROWS: &[Operation] = &[
         ]),
 ];
 
-/// The smallest and the greatest possible index.
+/// The smallest and the largest possible index.
 type Ends = (i64, i64);
 
 fn slice(cx: &mut Context) -> Result<(), Fault> {
@@ -38,10 +38,10 @@ fn slice(cx: &mut Context) -> Result<(), Fault> {
             check_list_types(cx, 1)?;
             Shape::dynamic()
         }
-        Some(0) => return Err(Fault::shapes(&[0], "`Slice` cannot cut a range out of a scalar")),
+        Some(0) => return Err(Fault::shapes(&[0], "the data of `Slice` is a scalar, which has no axis")),
         Some(_) => {
             let ranges = Ranges::new(cx, 1, data)?;
-            // OpenVINO numbers the axes if the number of starts is known.
+            // If the number of starts is known, OpenVINO assumes the first axes.
             let count = fixed_length(cx.shape(1));
             let axes = if cx.inputs.len() > 4 { cx.numbers(4)? } else { ranges.first_axes(count) };
             ranges.cut(cx, data, axes)?
@@ -74,7 +74,7 @@ fn slice_scatter(cx: &mut Context) -> Result<(), Fault> {
     };
     let expected = ranges.cut(cx, &place, axes)?;
     if !updates.is_compatible(&expected) {
-        let message = format!("the updates of `SliceScatter` have the shape {updates}, and the ranges {expected}");
+        let message = format!("the updates of `SliceScatter` have the shape {updates}, but the ranges have {expected}");
         return Err(Fault::shapes(&[0, 1], message));
     }
     cx.output(cx.element_type(0), place);
@@ -90,7 +90,7 @@ fn check_list_types(cx: &Context, first: usize) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Known ranges that the inputs start, stop and step from `first` on give.
+/// Starts, stops and steps of the ranges, as far as they are known.
 struct Ranges {
     first: usize,
     start: Option<Few<Ends>>,
@@ -108,11 +108,11 @@ impl Ranges {
             if let (Some(length), Some(rank)) = (length, data.rank())
                 && length.lower() > rank as i64
             {
-                let message = format!("`{}` is given {length} ranges, and {data} has fewer axes", cx.layer.ty());
+                let message = format!("`{}` has {length} ranges, but the data {data} has fewer axes", cx.layer.ty());
                 return Err(Fault::shapes(&[0, input], message));
             }
         }
-        // The axes are compared with start alone.
+        // Axes are compared only with start.
         for pair in [(0, 1), (0, 2), (1, 2), (0, 3)] {
             if let (Some(&(left, one)), Some(&(right, other))) = (lists.get(pair.0), lists.get(pair.1))
                 && let Err(mismatch) = cx.shape(left).merge(cx.shape(right))
@@ -124,7 +124,7 @@ impl Ranges {
         Ok(Self { first, start: cx.ends(first)?, stop: cx.ends(first + 1)?, step: cx.numbers(first + 2)? })
     }
 
-    /// Returns the default axes if no input names them: the first `count` ones, or as many as there are starts.
+    /// Returns the default axes if no input lists them: the first `count` axes, or as many as there are starts.
     fn first_axes(&self, count: Option<usize>) -> Option<Few<i64>> {
         let count = count.or(self.start.as_ref().map(Few::len))?;
         Some((0..count as i64).collect())
@@ -161,12 +161,12 @@ fn zero_step(cx: &Context, input: usize, position: usize) -> Fault {
     Fault::value(&[input], format!("the step of `{}` is 0 at position {position}", cx.layer.ty()))
 }
 
-/// Returns the number of steps of either sign that cover `length` elements.
+/// Returns the number of steps that cover `length` elements, for either sign of `step`.
 fn ceil_div(length: i64, step: i64) -> i64 {
     i64::try_from(length.unsigned_abs().div_ceil(step.unsigned_abs())).unwrap_or(i64::MAX)
 }
 
-/// Returns any length up to that of `dim`.
+/// Returns a dimension from 0 to the upper bound of `dim`.
 fn at_most(dim: Dim) -> Dim {
     Dim::between(0, dim.upper().unwrap_or(i64::MAX))
 }
@@ -176,7 +176,7 @@ fn strided_slice(cx: &mut Context) -> Result<(), Fault> {
     check_type(cx, 2, "end", Accepts::Integer)?;
     let masks = Masks::new(cx)?;
     if cx.inputs.len() == 3 && fixed_length(cx.shape(1)).or(fixed_length(cx.shape(2))).is_none() {
-        // OpenVINO adds strides of 1, one for each begin.
+        // Without strides OpenVINO uses 1, once for each begin.
         if cx.shape(1).rank().is_none() {
             let message = "the begin of `StridedSlice` must have a known rank if it has no strides";
             return Err(Fault::shapes(&[1], message));
@@ -202,8 +202,9 @@ fn strided_slice(cx: &mut Context) -> Result<(), Fault> {
         if let (Some(before), Some(length)) = (count, length)
             && before != length
         {
-            let message =
-                format!("begin, end and strides of `StridedSlice` must be equally long, not {before} and {length}");
+            let message = format!(
+                "begin, end and strides of `StridedSlice` must have the same length, but have {before} and {length}"
+            );
             return Err(Fault::shapes(&[1, input], message));
         }
         count = count.or(length);
@@ -250,13 +251,13 @@ impl Masks {
         let mut mask = |name: &'static str| {
             let mask = cx.ints(name)?;
             if let Some(odd) = mask.iter().find(|bit| ![0, 1].contains(*bit)) {
-                return Err(Fault::attribute(name, format!("`{name}` has {odd}; masks consist of 0 and 1")));
+                return Err(Fault::attribute(name, format!("`{name}` contains {odd}, but masks consist of 0 and 1")));
             }
-            // An empty mask counts as zeros, unless it is the first.
+            // An empty mask is treated as zeros, unless it is the first one.
             let expected = *length.get_or_insert(mask.len());
             if !mask.is_empty() && mask.len() != expected {
-                let message = format!("`{name}` has {} positions, and `begin_mask` {expected}", mask.len());
-                return Err(Fault::attribute(name, message).rule("all masks that are there have one length"));
+                let message = format!("`{name}` has {} positions, but `begin_mask` has {expected}", mask.len());
+                return Err(Fault::attribute(name, message).rule("all masks must have the same length"));
             }
             Ok(mask)
         };
@@ -284,20 +285,23 @@ impl Masks {
         if ellipses > 1 {
             return Err(Fault::attribute(
                 "ellipsis_mask",
-                format!("`ellipsis_mask` has {ellipses} ellipses; one can be"),
+                format!("`ellipsis_mask` has {ellipses} ellipses, but at most one is permitted"),
             ));
         }
         if ellipses == 0 && dims.len() + number(&self.new_axis) < count {
-            let message = format!("`StridedSlice` is given {count} ranges for {} axes", dims.len());
+            let message = format!("`StridedSlice` has {count} ranges for {} axes", dims.len());
             return Err(Fault::shapes(&[0, 1], message));
         }
-        // The position of the last range, and its maximum length.
+        // Position and maximum length of the last range.
         let mut last_range = None;
         let mut shape: SmallVec<[Dim; 6]> = SmallVec::new();
         let mut rest = dims.iter().copied();
         for position in 0..count {
             let missing = || {
-                Fault::shapes(&[0, 1], format!("range {position} of `StridedSlice` is for an axis that is not there"))
+                Fault::shapes(
+                    &[0, 1],
+                    format!("range {position} of `StridedSlice` belongs to an axis that does not exist"),
+                )
             };
             if is_set(&self.ellipsis, position) {
                 for _ in 0..self.hidden(position, dims.len(), count, begin.is_some()) {
@@ -318,7 +322,8 @@ impl Masks {
                 shape.push(range);
             }
         }
-        // If begin or end is unknown and masks leave only fixed lengths, OpenVINO ignores the mask of the last range.
+        // If begin or end is unknown and the masks leave only fixed dimensions, OpenVINO ignores the mask of the last
+        // range.
         if let Some((at, most)) = last_range
             && (begin.is_none() || end.is_none())
             && shape.iter().all(|dim| dim.is_fixed())
@@ -329,10 +334,10 @@ impl Masks {
         Ok(shape.into_iter().collect())
     }
 
-    /// Returns the number of axes that the ellipsis at range `position` of `count` covers.
+    /// Returns the number of axes that an ellipsis represents, for the range at `position` of `count`.
     fn hidden(&self, position: usize, axes: usize, count: usize, knows_begin: bool) -> usize {
         let before = (0..position).filter(|&other| !is_set(&self.new_axis, other)).count();
-        // OpenVINO sees new axes after an ellipsis only if begin is known.
+        // OpenVINO considers new axes after an ellipsis only if begin is known.
         let behind = (position + 1..count).filter(|&other| !(knows_begin && is_set(&self.new_axis, other))).count();
         axes.saturating_sub(behind + before)
     }
@@ -368,14 +373,14 @@ impl Masks {
     }
 }
 
-/// True if a mask has the bit of a range.
+/// True if a mask is set at this position.
 fn is_set(mask: &[i64], position: usize) -> bool {
     mask.get(position) == Some(&1)
 }
 
 /// Returns the lengths of a range of `dim`, from `start` to `stop` by `step`, which is not 0.
 fn sliced(dim: Dim, start: Ends, stop: Ends, step: i64) -> Dim {
-    // An end whose bounds lie on both sides of 0 counts from both sides; each part is clamped to its side.
+    // A start or stop whose bounds have different signs counts from both ends. Each half is clamped separately.
     let split = |(lower, upper): Ends| {
         let crosses = lower < 0 && upper >= 0;
         let reaches_start = dim.upper().is_none_or(|length| lower.saturating_add(length) >= 0);
@@ -393,7 +398,7 @@ fn sliced(dim: Dim, start: Ends, stop: Ends, step: i64) -> Dim {
     dim_between(lower.unwrap_or(0), upper.unwrap_or(-1))
 }
 
-/// Returns the number of elements of a range in a dimension of this length; `None` if there is no bound.
+/// Returns the number of elements of a range, in a dimension of this length; `None` if it is unlimited.
 fn range_length(length: Option<i64>, start: i64, stop: i64, step: i64) -> Option<i64> {
     const MAX: i64 = i64::MAX;
     let length = length.unwrap_or(MAX);

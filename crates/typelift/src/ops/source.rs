@@ -63,7 +63,7 @@ fn parameter(cx: &mut Context) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Returns the likely dimensions of a constant of this many bytes, if one of the declared dimensions is negative.
+/// Returns the shape that a constant with a negative dimension most likely has, by its size in bytes.
 fn meant(dims: &[i64], element_type: ElementType, size: u64) -> Option<String> {
     let known = Shape::fixed(dims.iter().copied().filter(|&dim| dim >= 0));
     let (known, bits) = (known.element_count()?, u64::from(element_type.bits()));
@@ -83,11 +83,12 @@ fn constant(cx: &mut Context) -> Result<(), Fault> {
         (_, Some(count)) => byte_size(element_type, count),
     };
     if cx.has_attribute("value") {
-        // The text itself is the data.
+        // The text of the attribute is the data.
         let length = cx.text("value")?.len();
         if needed.is_none_or(|needed| needed > length as u128) {
             let message = format!("`value` has {length} bytes, too few for {element_type}{shape}");
-            return Err(Fault { attribute: Some("value"), ..invalid(message) }.rule("OpenVINO reads beyond its end"));
+            return Err(Fault { attribute: Some("value"), ..invalid(message) }
+                .rule("OpenVINO reads beyond the end of the value"));
         }
         cx.output(element_type, shape);
         return Ok(());
@@ -97,7 +98,7 @@ fn constant(cx: &mut Context) -> Result<(), Fault> {
         let fault = invalid(format!("a constant cannot have the shape [{}]", cx.text("shape")?));
         let fault = Fault { attribute: Some("shape"), ..fault };
         return Err(match meant(&dims, element_type, size) {
-            Some(dims) => fault.help(format!("write shape=\"{dims}\": that is as many bytes as its `size` says")),
+            Some(dims) => fault.help(format!("write shape=\"{dims}\": this shape has exactly `size` bytes")),
             None => fault.help("write the length of each axis"),
         });
     }
@@ -123,15 +124,15 @@ fn check_size(
             Some(bytes) => format!("write size=\"{bytes}\", or correct the shape or the element type"),
             None => "correct the shape or the element type".to_owned(),
         };
-        let needed = needed.map_or("more bytes than there are".to_owned(), |bytes| format!("{bytes} bytes"));
+        let needed = needed.map_or("more bytes than `size`".to_owned(), |bytes| format!("{bytes} bytes"));
         let fault = invalid(format!("{element_type}{shape} needs {needed}, but `size` is {size}"));
         return Err(Fault { attribute: Some("size"), ..fault }.help(help));
     };
-    // Writers give an empty constant one byte.
+    // Some writers store an empty constant as one byte.
     if needed.max(1) < size.into() && element_type.bits() > 0 {
         let message = format!("{element_type}{shape} needs {needed} bytes, but `size` is {size}");
         let lint = Fault { attribute: Some("size"), ..Fault::other(Code::OversizedConstant, message) };
-        let help = "correct the element type or the shape if they were changed, or write the size that they need";
+        let help = "correct the element type or the shape if they were changed, or write the required size";
         cx.lint(lint.help(help));
     }
     Ok(())
@@ -142,9 +143,10 @@ fn check_bytes(cx: &Context, element_type: ElementType, offset: u64, size: u64) 
     let weights = cx.weights();
     let Some(length) = weights.len() else { return Ok(()) };
     if offset.checked_add(size).is_none_or(|end| end > length) {
-        let message = format!("{size} bytes at offset {offset} are asked for, and the weights have {length}");
+        let message =
+            format!("the constant has {size} bytes at offset {offset}, but the weights have only {length} bytes");
         return Err(Fault { attribute: Some("offset"), ..invalid(message) }.help(
-            "correct `offset` and `size`, if only this constant is wrong; otherwise the .bin is another model's",
+            "correct `offset` and `size`, if only this constant is wrong; otherwise the .bin belongs to another model",
         ));
     }
     if element_type.kind() == Kind::String {
@@ -165,15 +167,15 @@ fn byte_count(cx: &Context, name: &'static str) -> Result<u64, Fault> {
             .help(format!("write the number of bytes: `{name}` counts from 0")));
     }
     Err(Fault::attribute(name, format!("`{name}` of a constant is `{text}`, not a plain number"))
-        .help(format!("write {name}=\"{count}\" if that is meant")))
+        .help(format!("write {name}=\"{count}\" if you mean this number")))
 }
 
-/// Checks the packing of strings: their number, the start of each and the end of the last, then their bytes.
+/// Checks the storage of strings: their number, the offset of each and the end of the last, then their bytes.
 fn check_strings(weights: &Weights, offset: u64, size: u64) -> Result<(), String> {
     const CHUNK: usize = 1 << 12;
     let number = |bytes: &[u8]| bytes.try_into().map_or(0, i32::from_le_bytes);
-    let head = weights.read(offset, 4).filter(|_| size >= 4).ok_or("there is not even their number")?;
-    let count = u64::try_from(number(&head)).map_err(|_| "their number is negative")?;
+    let head = weights.read(offset, 4).filter(|_| size >= 4).ok_or("the data is shorter than the number of strings")?;
+    let count = u64::try_from(number(&head)).map_err(|_| "the number of strings is negative")?;
     let header = (count + 2) * 4;
     let room = size.checked_sub(header).ok_or_else(|| format!("{count} strings do not fit into {size} bytes"))?;
     let mut last = 0;
@@ -183,7 +185,7 @@ fn check_strings(weights: &Weights, offset: u64, size: u64) -> Result<(), String
         let bytes = weights.read(offset + at, length).ok_or("the weights cannot be read")?;
         for place in bytes.chunks_exact(4).map(number) {
             if place < last {
-                return Err(format!("one starts or ends at {place}, after one at {last}"));
+                return Err(format!("the offset {place} follows the larger offset {last}"));
             }
             last = place;
         }
@@ -192,11 +194,11 @@ fn check_strings(weights: &Weights, offset: u64, size: u64) -> Result<(), String
     if u64::from(last.unsigned_abs()) <= room {
         Ok(())
     } else {
-        Err(format!("one ends at {last}, but there are {room} bytes"))
+        Err(format!("a string ends at byte {last}, but there are {room} bytes"))
     }
 }
 
-/// Returns the values of a constant, from its bytes.
+/// Returns the values of a constant from its bytes.
 fn constant_values(evaluation: &Evaluation) -> Option<Bounds> {
     let output = evaluation.layer.outputs().first()?;
     let (element_type, shape) = (output.element_type(), output.shape());
@@ -229,7 +231,8 @@ fn shape_as(cx: &mut Context, element_type: ElementType) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Returns the dimensions of the input. An open upper end is the largest number of the output type.
+/// Returns the dimensions of the input as values. An unlimited dimension becomes the largest number of the output
+/// type.
 fn shape_values(evaluation: &Evaluation) -> Option<Bounds> {
     let element_type = evaluation.layer.outputs().first()?.element_type();
     let largest = if element_type == ElementType::I32 { i128::from(i32::MAX) } else { i128::from(i64::MAX) };

@@ -11,7 +11,7 @@ pub(super) const ROWS: &[Operation] = &[
     Operation::new("StringTensorUnpack", 15, unpack),
 ];
 
-/// Infers packing string by string, with begin and end positions in the third input.
+/// Infers a tensor of strings from begin and end positions in the third input.
 fn pack(cx: &mut Context) -> Result<(), Fault> {
     for input in [0, 1] {
         check_type_in(cx, input, "places of strings", INDEX)?;
@@ -22,14 +22,14 @@ fn pack(cx: &mut Context) -> Result<(), Fault> {
     check_places(cx, 0)?;
     check_places(cx, 1)?;
     let shape = cx.shape(0).merge(cx.shape(1)).map_err(|mismatch| {
-        let message = format!("the places where strings begin and end have different shapes: {mismatch}");
+        let message = format!("the begin and end positions of the strings have different shapes: {mismatch}");
         Fault::shapes(&[0, 1], message)
     })?;
     cx.output(ElementType::String, shape);
     Ok(())
 }
 
-/// Checks positions in the symbols, if they are known.
+/// Checks the positions in the characters, if they are known.
 fn check_places(cx: &mut Context, input: usize) -> Result<(), Fault> {
     if !cx.shape(input).is_static() {
         return Ok(());
@@ -37,14 +37,21 @@ fn check_places(cx: &mut Context, input: usize) -> Result<(), Fault> {
     let Some(places) = cx.numbers(input)? else { return Ok(()) };
     let (Some(first), Some(last)) = (places.first(), places.last()) else { return Ok(()) };
     if *first < 0 {
-        return Err(Fault::value(&[input], format!("the first string's place is {first}, before the first symbol")));
+        return Err(Fault::value(
+            &[input],
+            format!("the first string begins at position {first}, before the first symbol"),
+        ));
     }
     let symbols = cx.shape(2).dims().and_then(|dims| dims.first()?.value());
     if let Some(symbols) = symbols.filter(|symbols| last > symbols) {
-        let message = format!("the last string's place is {last}, but there are {symbols} symbols");
+        let message = format!("the last string ends at position {last}, but there are {symbols} symbols");
         return Err(Fault::value(&[input, 2], message));
     }
-    if places.is_sorted() { Ok(()) } else { Err(Fault::value(&[input], "the places of strings must ascend")) }
+    if places.is_sorted() {
+        Ok(())
+    } else {
+        Err(Fault::value(&[input], "the positions of strings must be in ascending order"))
+    }
 }
 
 fn unpack(cx: &mut Context) -> Result<(), Fault> {
@@ -62,8 +69,8 @@ fn unpack(cx: &mut Context) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Returns the number of symbols in the strings of a constant input. The stored form is their count, the start of each
-/// and the end of the last, and the symbols.
+/// Returns the number of bytes of all strings of a constant input. Stored are the number of strings, their offsets,
+/// and their bytes.
 fn constant_symbols(cx: &Context) -> Option<i64> {
     let producer = cx.graph().layer(cx.feed(0)?.layer).filter(|_| cx.is_constant(0))?;
     let offset = producer.byte_count("offset")?;

@@ -1,13 +1,13 @@
-//! Operations that are missing in the operation set that a layer names.
+//! Findings about operations that do not exist in the operation set of their layer.
 
 use super::{LAST_OPSET, Operation, Release, all, file_spelling, revisions};
 use crate::base::{foreign, names};
 use crate::findings::Code;
 
-/// Description of an unknown operation.
+/// Finding about an unknown operation.
 pub(crate) struct UnknownOperation {
-    /// The severity: an error if OpenVINO has the operation under another version or name, so that no extension is
-    /// meant.
+    /// The code of the finding. It is an error if OpenVINO has the operation in another set or under another name,
+    /// because then it belongs to no extension.
     pub(crate) code: Code,
     /// The attribute of the layer that is most likely wrong.
     pub(crate) attribute: &'static str,
@@ -16,9 +16,10 @@ pub(crate) struct UnknownOperation {
     pub(crate) help: String,
 }
 
-const EXTENSION: &str = "load the extension that provides it; without one, OpenVINO refuses the model";
+const EXTENSION: &str = "load the extension that provides it; without it OpenVINO cannot read the model";
 
-const OWN_SET: &str = "write an operation that OpenVINO has; if an extension brings this one, write the version that the extension gives it";
+const OWN_SET: &str =
+    "use an operation that OpenVINO has; if an extension provides this one, write the version that the extension uses";
 
 /// Describes an operation that is missing in the operation set of its layer.
 pub(crate) fn describe_unknown(ty: &str, version: &str) -> UnknownOperation {
@@ -30,7 +31,7 @@ pub(crate) fn describe_unknown(ty: &str, version: &str) -> UnknownOperation {
         (None, Some(first), Some(_)) if is_misspelt(version) || is_foreign(version) => UnknownOperation {
             code: Code::WrongOpset,
             attribute: "version",
-            message: format!("`{version}` is not an operation set: they are opset1 to opset{LAST_OPSET}"),
+            message: format!("`{version}` is not an operation set: use opset1 to opset{LAST_OPSET}"),
             help: format!(
                 "write version=\"opset{}\"",
                 number_in(version).filter(|it| sets.contains(it)).unwrap_or(*first)
@@ -46,7 +47,7 @@ pub(crate) fn describe_unknown(ty: &str, version: &str) -> UnknownOperation {
     }
 }
 
-/// True if the name of an operation set is a misspelling of an official one such as `opset1`, and not the name of an
+/// True if the name of an operation set is a misspelling of one such as `opset1`. Otherwise it may belong to an
 /// extension.
 fn is_misspelt(version: &str) -> bool {
     let word = version.trim().trim_end_matches(|c: char| c.is_ascii_digit() || ".-_ ".contains(c)).to_ascii_lowercase();
@@ -57,7 +58,7 @@ fn number_in(version: &str) -> Option<u8> {
     version.trim_start_matches(|c: char| !c.is_ascii_digit()).parse().ok()
 }
 
-/// Describes an operation that other operation sets have.
+/// Describes an operation that exists in other operation sets.
 fn known_elsewhere(ty: &str, opset: u8, [first, last]: [u8; 2], sets: &[u8]) -> UnknownOperation {
     let removed = Release::of_removal(ty, &format!("opset{opset}"));
     if let Some(removed) = removed {
@@ -80,14 +81,14 @@ fn known_elsewhere(ty: &str, opset: u8, [first, last]: [u8; 2], sets: &[u8]) -> 
     UnknownOperation { code: Code::WrongOpset, attribute: "version", message, help }
 }
 
-/// True if another program uses this version for its own operations.
+/// True if another framework uses this version for its own operations.
 fn is_foreign(version: &str) -> bool {
     const DOMAINS: [&str; 10] =
         ["ai.onnx", "aten", "caffe", "keras", "onnx", "paddle", "prim", "pytorch", "tensorflow", "torch"];
     DOMAINS.iter().any(|domain| domain.eq_ignore_ascii_case(version.trim()))
 }
 
-/// Describes an operation that no operation set has.
+/// Describes an operation that exists in no operation set.
 fn misnamed(ty: &str, version: &str, opset: Option<u8>) -> UnknownOperation {
     let is_own = opset.is_some() || is_foreign(version);
     let message = match opset {
@@ -110,7 +111,7 @@ fn misnamed(ty: &str, version: &str, opset: Option<u8>) -> UnknownOperation {
     UnknownOperation { code, attribute: "type", message, help }
 }
 
-/// Explains how to spell an operation here; empty if it has no replacement.
+/// Explains what to write instead of an operation of another framework; empty if OpenVINO has no replacement.
 fn what_to_write(meant: &'static str, difference: &str) -> String {
     if meant.is_empty() {
         return difference.to_owned();
@@ -120,7 +121,7 @@ fn what_to_write(meant: &'static str, difference: &str) -> String {
     format!("write type=\"{}\" with version=\"opset{oldest}\" or later{more}", file_spelling(meant))
 }
 
-/// True if OpenVINO refuses unknown operations of this set even with extensions, which have their own sets.
+/// True if OpenVINO does not accept unknown operations of this set even with extensions, which have their own sets.
 pub(crate) fn is_own_opset(version: &str) -> bool {
     let number = version.strip_prefix("opset").and_then(|number| number.parse::<u8>().ok());
     number.is_some_and(|number| (1..=LAST_OPSET).contains(&number))

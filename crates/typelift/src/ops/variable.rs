@@ -1,4 +1,4 @@
-//! Variables, which keep a tensor between inferences: ReadValue, Assign.
+//! Variables, which store a tensor between inferences: ReadValue, Assign.
 
 use typelift_promote::ElementType;
 
@@ -41,14 +41,15 @@ fn read(cx: &mut Context) -> Result<(), Fault> {
     if let Some(initial) = cx.try_shape(0) {
         let initial_type = cx.element_type(0);
         if !shape.relaxes(initial) {
-            let message = format!("variable `{name}` has the shape {shape}, but is initialized with {initial}");
+            let message = format!("variable `{name}` has the shape {shape}, but its initial value has {initial}");
             return Err(Fault::shapes(&[0], message)
-                .rule("whatever a variable is initialized with must be among the shapes it can have")
-                .help("widen `variable_shape`"));
+                .rule("`variable_shape` must include the shape of the initial value")
+                .help("make `variable_shape` larger or dynamic"));
         }
         if element_type != ElementType::Dynamic && element_type != initial_type {
-            let message = format!("variable `{name}` is {element_type}, but is initialized with {initial_type}");
-            let help = format!("put a Convert to {element_type} before the ReadValue, or change `variable_type`");
+            let message =
+                format!("variable `{name}` has type {element_type}, but its initial value has {initial_type}");
+            let help = format!("insert a Convert to {element_type} before the ReadValue, or change `variable_type`");
             return Err(Fault::types(&[0], message).wants(element_type).help(help));
         }
         if element_type == ElementType::Dynamic && shape.rank().is_none() {
@@ -63,14 +64,16 @@ fn assign_by_name(cx: &mut Context) -> Result<(), Fault> {
     let name = cx.text("variable_id")?;
     let (element_type, shape) = (cx.element_type(0), cx.shape(0));
     let Some(TensorType { element_type: read_type, shape: read_shape }) = read_before(cx, name)? else {
-        return Err(unknown(name).rule("its ReadValue of opset3 must be among the layers that lead to this one"));
+        return Err(unknown(name).rule("this layer must depend on the ReadValue of opset3"));
     };
     if element_type != read_type {
-        let message = format!("variable `{name}` is {read_type}, but {element_type} is assigned to it");
+        let message =
+            format!("variable `{name}` has type {read_type}, but a tensor of {element_type} is assigned to it");
         return Err(Fault::types(&[0], message).wants(read_type));
     }
     if shape.is_static() && read_shape.is_static() && *shape != read_shape {
-        let message = format!("variable `{name}` has the shape {read_shape}, but {shape} is assigned to it");
+        let message =
+            format!("variable `{name}` has the shape {read_shape}, but a tensor of {shape} is assigned to it");
         return Err(Fault::shapes(&[0], message));
     }
     cx.output(element_type, shape.clone());
@@ -83,19 +86,23 @@ fn assign(cx: &mut Context) -> Result<(), Fault> {
     if let Some(TensorType { element_type: known_type, shape: known_shape }) = cx.around_mut().variables().get(name) {
         let dynamic = [element_type, *known_type].contains(&ElementType::Dynamic);
         if !dynamic && element_type != *known_type {
-            let message = format!("variable `{name}` is {known_type}, but {element_type} is assigned to it");
+            let message =
+                format!("variable `{name}` has type {known_type}, but a tensor of {element_type} is assigned to it");
             return Err(Fault::types(&[0], message).wants(*known_type));
         }
         if !shape.is_compatible(known_shape) {
-            let message = format!("variable `{name}` has the shape {known_shape}, but {shape} is assigned to it");
-            return Err(Fault::shapes(&[0], message).help("widen the `variable_shape` of its ReadValue"));
+            let message =
+                format!("variable `{name}` has the shape {known_shape}, but a tensor of {shape} is assigned to it");
+            return Err(
+                Fault::shapes(&[0], message).help("make the `variable_shape` of its ReadValue larger or dynamic")
+            );
         }
     }
     cx.output(element_type, shape.clone());
     check_readable(cx, name)
 }
 
-/// Refuses a variable without a ReadValue in the same graph.
+/// Returns an error if a variable has no ReadValue in the same graph.
 fn check_readable(cx: &Context, name: &str) -> Result<(), Fault> {
     if cx.around().is_readable(name) {
         return Ok(());
@@ -108,8 +115,8 @@ fn unknown(name: &str) -> Fault {
         .help("add one, or correct `variable_id`")
 }
 
-/// Returns type and shape of the variable's last ReadValue among the layers that lead to this one. The order is
-/// OpenVINO's: inputs before their users, from the first input on.
+/// Returns the type of the variable's last ReadValue among the producers of this layer. OpenVINO's order is used:
+/// producers before consumers, beginning with the first input.
 fn read_before(cx: &mut Context, name: &str) -> Result<Option<TensorType>, Fault> {
     let mut last = None;
     let mut seen = HashSet::default();

@@ -14,10 +14,9 @@ use crate::ops::values::conversion::{Converted, Stored};
 use crate::ops::{self, LayerKind};
 
 impl Plan {
-    /// Applies the plan in one batch: all of it, or nothing. Values are converted when they are read or the model is
-    /// saved, so that only a part is in memory at a time. As in OpenVINO, a compressed constant is renamed to
-    /// `NAME_compressed`, and its Convert is called `NAME`. After [`Action::Convert`], call [`infer`](crate::infer())
-    /// to propagate the new types.
+    /// Applies the plan in one batch: all edits are made, or none. Values are converted when they are read or the
+    /// model is saved, chunk by chunk. As in OpenVINO, a compressed constant is renamed to `NAME_compressed`, and its
+    /// Convert is called `NAME`. After [`Action::Convert`], call [`infer`](crate::infer()) to propagate the new types.
     ///
     /// Version 10 of the format has no precision marks. Compression turns such a model into version 11.
     ///
@@ -61,7 +60,7 @@ fn mark(graph: &mut Edit<'_>, id: LayerId, version: IrVersion) -> Result<(), Edi
     marks.map_or(Ok(()), |marks| graph.set_marks(id, &marks))
 }
 
-/// A constant, and its values in another type.
+/// A constant with its values in another type.
 struct Values {
     layer: LayerId,
     converted: Converted,
@@ -75,7 +74,8 @@ impl Values {
     }
 }
 
-/// Stores converted values in a constant. An empty constant keeps its offset: OpenVINO writes it with a size of 1.
+/// Stores converted values in a constant. An empty constant keeps its offset, because OpenVINO writes it with a size
+/// of 1.
 pub(super) fn store(graph: &mut Edit<'_>, id: LayerId, values: Converted) -> Result<(), EditError> {
     let (ty, size) = (values.element_type(), values.len());
     graph.set_attribute(id, "element_type", ty.name())?;
@@ -87,7 +87,8 @@ pub(super) fn store(graph: &mut Edit<'_>, id: LayerId, values: Converted) -> Res
     graph.set_attribute(id, "size", size)
 }
 
-/// Inserts a marked Convert to the old type between a constant and all its consumers.
+/// Stores a constant in another type, and inserts a Convert back to its own type before all consumers. The Convert has
+/// the mark `decompression`.
 fn compress(graph: &mut Edit<'_>, values: Values, from: ElementType) -> Result<(), EditError> {
     let (id, tensor) = (values.layer, values.layer.output(0));
     let consumers: Vec<_> = graph.consumers(tensor).collect();
@@ -100,7 +101,8 @@ fn compress(graph: &mut Edit<'_>, values: Values, from: ElementType) -> Result<(
     graph.move_names(tensor, convert.output(0))
 }
 
-/// Removes the marked Converts to the type of the values. Other consumers keep the original constant.
+/// Stores a constant in the type of its marked Converts, and removes these. Other consumers use a copy of the old
+/// constant.
 fn decompress(graph: &mut Edit<'_>, values: Values, version: IrVersion) -> Result<(), EditError> {
     let (id, to) = (values.layer, values.converted.element_type());
     let (converts, others) = decompressions(graph, id, version);
@@ -130,7 +132,8 @@ fn copy(graph: &mut Edit<'_>, id: LayerId) -> Result<LayerId, EditError> {
     graph.add(new, &[])
 }
 
-/// Returns the marked Converts that use a constant, each with its type. The flag is true if there are other consumers.
+/// Returns the marked Converts that use a constant, each with its type. The flag is true if the constant has other
+/// consumers too.
 pub(super) fn decompressions(
     graph: &Graph,
     constant: LayerId,

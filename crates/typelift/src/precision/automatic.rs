@@ -1,8 +1,8 @@
 //! The layers that OpenVINO's plugins keep in f32 when they compute in f16.
 //!
-//! The decision starts at marked layers, ranges of floating-point numbers, the result of an Exp that is summed, and a
-//! division whose epsilon is below the smallest normal f16. It propagates through the operations whose rows permit it,
-//! first to consumers and then to producers. Layers after a FakeQuantize are not kept.
+//! The search starts at marked layers, ranges of floating-point numbers, an Exp whose results are summed, and a
+//! division with an epsilon below the smallest normal f16. From there it continues to consumers and then to producers,
+//! through the operations that the operation table permits. Layers after a FakeQuantize are not kept.
 
 use super::view::{self, GraphView, is_float};
 use crate::base::hash::HashSet;
@@ -13,7 +13,7 @@ use crate::ops::{self, Spread};
 /// The smallest normal number of f16.
 const SMALLEST_NORMAL: f64 = 1.0 / (1 << 14) as f64;
 
-/// Returns the layers of each graph of a typed model.
+/// Returns the layers to keep in f32, for each graph of an inferred model.
 pub(super) fn find(model: &Model) -> Vec<(Place, HashSet<LayerId>)> {
     let lowered = view::lowered(model);
     let found = lowered.walk().map(|(place, graph)| {
@@ -25,7 +25,7 @@ pub(super) fn find(model: &Model) -> Vec<(Place, HashSet<LayerId>)> {
 }
 
 impl GraphView<'_> {
-    /// Returns the layers that are kept.
+    /// Returns the layers of this graph to keep in f32.
     fn sensitive(&self) -> HashSet<LayerId> {
         let mut kept = self.ranges();
         let marked = self.graph.unordered().filter(|layer| Marks::of(layer, self.version).keeps_precision());
@@ -39,7 +39,8 @@ impl GraphView<'_> {
         kept
     }
 
-    /// Returns ranges of floating-point numbers, their producers, and the layers that compare or convert them.
+    /// Returns Range layers of floating-point type, their producers, and the layers that compare or convert their
+    /// results.
     fn ranges(&self) -> HashSet<LayerId> {
         let (mut kept, mut ranges) = (HashSet::default(), HashSet::default());
         for &id in self.order.iter().filter(|&&id| self.spreads(id, Spread::Range)) {
@@ -76,15 +77,15 @@ impl GraphView<'_> {
         self.is_of(id, &["Multiply"]) && [from(0), from(1)].into_iter().flatten().any(is_negative_power)
     }
 
-    /// True if a layer adds a constant or takes the maximum with one, and no value of the constant exceeds the smallest
-    /// normal f16.
+    /// True if a layer adds a constant to a tensor, or takes the maximum of both, and no value of the constant exceeds
+    /// the smallest normal f16.
     fn has_epsilon(&self, id: LayerId) -> bool {
         let is_small = |values: Vec<f64>| values.iter().all(|&value| value <= SMALLEST_NORMAL);
         let constant = |input| self.source(id, input).and_then(|source| self.constant(source));
         self.is_of(id, &["Add", "Maximum"]) && [0, 1].into_iter().filter_map(constant).any(is_small)
     }
 
-    /// Returns the Exp layers from which only propagating operations lead to a sum or a mean.
+    /// Returns the Exp layers whose results reach a sum or a mean through operations that pass the decision on.
     fn summed_exponents(&self) -> Vec<LayerId> {
         let mut summed = HashSet::default();
         for &id in self.order.iter().rev() {
@@ -96,7 +97,7 @@ impl GraphView<'_> {
         summed.into_iter().filter(|&id| self.is_of(id, &["Exp"])).collect()
     }
 
-    /// Returns the layers after a FakeQuantize, as far as that decision propagates.
+    /// Returns the layers after a FakeQuantize, through operations that pass the decision on.
     fn quantized(&self) -> HashSet<LayerId> {
         let mut quantized = HashSet::default();
         for &id in self.order.iter().filter(|&&id| self.spreads(id, Spread::Quantized)) {

@@ -18,14 +18,15 @@ use crate::ops::values::conversion::{Audit, Stored};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Like {
-    /// The rules of OpenVINO 2026.4. A single number is kept if it would change by more than 0.01 %. Other constants
-    /// are kept if one value would change by more than 1, or if three quarters of the values would differ clearly.
+    /// The rules of OpenVINO 2026.4. A single number is kept if its relative error would exceed 0.01 %. Other
+    /// constants are kept if the error of a value would exceed 1, or if three quarters of the values would change
+    /// clearly.
     #[default]
     OpenVino2026,
     /// The rules of OpenVINO up to 2025.2. A constant is kept if three quarters of its values are out of range.
     OpenVino2025,
-    /// A constant is kept only if one of its values is out of range, infinite or NaN. A model that was optimized before
-    /// is compressed as well.
+    /// Constants are kept only if a value is out of range, infinite or NaN. Models that were optimized before are
+    /// compressed too.
     All,
 }
 
@@ -54,7 +55,7 @@ impl Compression {
 
 impl Plan {
     /// Returns the plan that stores floating-point constants in 16 bits. It lists the f32 and f64 constants of the
-    /// model and its bodies, with the reason for each one that is kept. Types and shapes must be
+    /// model and its bodies, and the reason why a constant is kept. Types and shapes must be
     /// [inferred](crate::infer()).
     #[must_use]
     pub fn compress(model: &Model, compression: &Compression) -> Self {
@@ -100,7 +101,8 @@ impl Plan {
 }
 
 impl Constant {
-    /// Returns a constant that is kept by default; `None` if the layer does not declare its data.
+    /// Creates the plan's entry for a constant, with the action to keep it; `None` if the layer is not a valid
+    /// constant.
     pub(super) fn of(place: &Place, graph: &Graph, layer: &Layer, to: ElementType) -> Option<Self> {
         let stored = Stored::of(layer)?;
         let name = layer.name().to_owned();
@@ -130,7 +132,7 @@ impl Constant {
 impl Like {
     /// Returns the reason why a constant with these losses is kept; `None` if it is compressed.
     fn objection(self, audit: &Audit, to: ElementType) -> Option<Reason> {
-        /// The share of values that may be out of range, for at most this number of values.
+        /// Fraction of values that may be out of range, for constants with at most this many values.
         const SHARE: f64 = 0.75;
         let slack = if to == ElementType::Bf16 { 8.0 } else { 1.0 };
         let (rejected, is_single) = (audit.tiny + audit.beyond, audit.values == 1);

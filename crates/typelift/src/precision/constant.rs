@@ -12,8 +12,8 @@ use crate::promotion::passes::{Change, Changes};
 
 impl Model {
     /// Changes the element type of a constant. Its converted values are appended to the weights, so that constants
-    /// which share its bytes keep them. `name` is a path for [`find`](Self::find). Returns the change with an audit of
-    /// the values, or nothing if the constant already has the type.
+    /// which share its bytes keep them. `name` is a path for [`find`](Self::find). Returns the change with the loss of
+    /// the values; `None` if the constant already has the type.
     ///
     /// Afterwards [`infer`](crate::infer()) propagates the type, or [`infer_aligned`](crate::infer_aligned) inserts a
     /// Convert where the file needs the former type.
@@ -62,7 +62,7 @@ impl Model {
         }
     }
 
-    /// True if a name is that of a constant, and not of an input.
+    /// True if a constant has the name, and no input has it.
     pub(crate) fn names_constant(&self, name: &str) -> bool {
         self.find_input(name).is_err() && self.find_constant(name).is_ok()
     }
@@ -76,7 +76,7 @@ impl Model {
     }
 }
 
-/// True if values change by more than rounding. Rounding to zero counts as rounding.
+/// True if a value changes by more than rounding. A small value that becomes zero is only rounded.
 fn is_another_constant(audit: &Audit) -> bool {
     audit.destroyed() + audit.truncated + audit.collapsed > 0
 }

@@ -1,4 +1,4 @@
-//! Plain values in place of quantized constants.
+//! Storing of quantized constants as plain values.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,8 +14,9 @@ use crate::model::graph::{EditError, Graph, LayerId, Model, NewLayer, Place};
 use crate::model::weights::{Content as _, Weights};
 
 impl Plan {
-    /// Returns the plan that stores the values of quantized constants: `(code - zero point) * scale` in f32, then in
-    /// the type in which they are used, or in `to`. Types and shapes must be [inferred](crate::infer()).
+    /// Returns the plan that stores quantized constants as plain values: `(code - zero point) * scale`, computed in
+    /// f32. They are stored in `to` or, if it is `None`, in the type in which they are used. Types and shapes must be
+    /// [inferred](crate::infer()).
     #[must_use]
     pub fn dequantize(model: &Model, to: Option<ElementType>, kept: &Kept) -> Self {
         let mut constants = Vec::new();
@@ -38,7 +39,7 @@ impl Plan {
     }
 }
 
-/// Makes the edits of a plan for quantized constants.
+/// Applies the edits of a plan for quantized constants.
 pub(super) fn apply(graph: &mut Edit<'_>, plan: &Plan, weights: &Arc<Weights>) -> Result<(), EditError> {
     let mut places: BTreeMap<&Place, BTreeMap<LayerId, ElementType>> = BTreeMap::new();
     for constant in plan.changed().filter(|constant| constant.action == Action::Dequantize) {
@@ -55,8 +56,8 @@ pub(super) fn apply(graph: &mut Edit<'_>, plan: &Plan, weights: &Arc<Weights>) -
     Ok(())
 }
 
-/// Feeds what uses the values from a constant, and removes the layers that computed them. The layer of the codes becomes that
-/// constant if nothing else uses it.
+/// Replaces a quantized constant by one with plain values, and removes the layers that computed them. The constant of
+/// the codes is reused if it has no other consumer.
 fn replace(
     graph: &mut Edit<'_>,
     quantized: &QuantizedConstant,
@@ -90,7 +91,7 @@ fn replace(
     graph.move_names(constant.output(0), convert.output(0))
 }
 
-/// Returns a constant with the values.
+/// Returns the plain values, which are computed when they are read.
 fn content(
     graph: &mut Edit<'_>,
     quantized: &QuantizedConstant,
@@ -109,7 +110,8 @@ fn content(
         .with_attribute("size", size))
 }
 
-/// The name of the constant before it was quantized: that of a marked Convert at its end, or that of its codes.
+/// Returns the name that the constant had before quantization: that of the marked Convert at the end, or else that of
+/// the codes.
 fn name(graph: &Graph, quantized: &QuantizedConstant) -> String {
     let last = graph.layer(quantized.value.layer).filter(|layer| schemes::is_convert(layer));
     let marked = last.filter(|layer| layer.rt_info("decompression").is_some());

@@ -12,7 +12,7 @@ use crate::infer::blocks::{layers_of_blocks, numbers_of_blocks};
 use crate::model::graph::{Graph, Layer, LayerId, Model, Place};
 use crate::ops::{self, LayerKind, Operation};
 
-/// Pattern for layers that keep their types.
+/// Pattern for layers that keep their element types.
 ///
 /// # Examples
 /// ```
@@ -24,8 +24,8 @@ use crate::ops::{self, LayerKind, Operation};
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum KeepPattern {
-    /// Layers by name, including the names of the surrounding bodies: `loop/body/add*`. `*` matches any text, `?` any
-    /// character.
+    /// Layers by path: their name, after those of the layers and bodies around them: `loop/body/add*`. `*` matches any
+    /// text, `?` any character.
     Name(String),
     /// Layers of an operation, `Softmax`, or of one revision, `MVN-6`. `*` and `?` work as in names, and case is
     /// ignored.
@@ -48,7 +48,7 @@ impl From<&str> for KeepPattern {
     }
 }
 
-/// The numbers of `block:0-1` and `block:3`.
+/// Parses the numbers of `block:0-1` or `block:3`.
 fn blocks(text: &str) -> Option<(u64, u64)> {
     let numbers = text.strip_prefix("block:")?;
     let (first, last) = numbers.split_once('-').unwrap_or((numbers, numbers));
@@ -73,7 +73,7 @@ impl fmt::Display for KeepPattern {
 pub struct KeepError {
     /// The pattern, as `--keep` accepts it.
     pub pattern: String,
-    /// A similar pattern that matches a layer.
+    /// A similar pattern that matches layers, if there is one.
     pub near: Option<String>,
 }
 
@@ -95,7 +95,7 @@ pub struct Kept {
 }
 
 impl Kept {
-    /// Returns the layers of a typed model that match these patterns.
+    /// Returns the layers of an inferred model that match these patterns.
     ///
     /// # Errors
     /// [`KeepError`] for the first pattern that matches nothing. [`KeepPattern::Automatic`] may match nothing.
@@ -162,7 +162,7 @@ impl Kept {
         self.layers.iter().flat_map(|(place, layers)| layers.iter().map(move |&layer| (place, layer)))
     }
 
-    /// True if the layer, or a layer whose bodies contain it, keeps its types.
+    /// True if the layer keeps its types, or a layer around it does.
     #[must_use]
     pub fn covers(&self, place: &Place, layer: LayerId) -> bool {
         let mut outer = Place::default();
@@ -173,7 +173,7 @@ impl Kept {
         self.contains(place, layer) || place.steps().iter().any(is_kept)
     }
 
-    /// Adds the promotions that feed kept layers, and the constants that they promote.
+    /// Adds the ConvertPromoteTypes that feed kept layers, and the constants before them.
     pub(super) fn with_promotions(&self, model: &Model) -> Self {
         let mut kept = self.clone();
         for (place, layers) in &mut kept.layers {
@@ -191,7 +191,8 @@ impl Kept {
     }
 }
 
-/// Adds the constants, and the layers computed from constants alone, that lead to layers of the graph at `place`.
+/// Adds constants, and layers that depend only on constants, among the producers of the kept layers in the graph at
+/// `place`.
 fn add_constants(model: &Model, place: &Place, kept: &mut HashSet<LayerId>, layers: Vec<LayerId>) {
     let Some(graph) = model.graph_at(place) else { return };
     let mut known = HashMap::default();
@@ -216,7 +217,7 @@ impl KeepPattern {
         }
     }
 
-    /// Returns the error for a pattern that matches none of these layers.
+    /// Returns the error for a pattern that matches none of the layers, with a similar pattern that does.
     fn unmatched(&self, paths: &[(String, Place, &Layer)]) -> KeepError {
         let (pattern, near) = match self {
             Self::Name(name) => {
@@ -245,13 +246,13 @@ fn paths(model: &Model) -> Vec<(String, Place, &Layer)> {
     paths
 }
 
-/// Returns the names of a layer's operation: with and without its revision, and as the file spells it.
+/// Returns the names of a layer's operation: without revision, with it, and as in the file.
 fn names_of_operation(layer: &Layer) -> Vec<String> {
     let known = layer.operation().map(|row| [row.name().to_owned(), format!("{}-{}", row.name(), row.revision())]);
     known.into_iter().flatten().chain([layer.ty().to_owned()]).collect()
 }
 
-/// True if a layer is a constant or computed from constants alone, so that it is equal in every run.
+/// True if a layer depends only on constants, so that its result is always the same.
 fn is_computed_from_constants(graph: &Graph, layer: LayerId, known: &mut HashMap<LayerId, bool>) -> bool {
     let mut pending = vec![layer];
     while let Some(&id) = pending.last() {

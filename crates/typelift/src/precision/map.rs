@@ -8,7 +8,7 @@ use typelift_promote::{ElementType, fidelity};
 
 use crate::base::foreign;
 
-/// A simultaneous mapping of element types: `f64=f32,f32=f16` turns f64 into f32, not into f16.
+/// Simultaneous mapping of element types: with `f64=f32,f32=f16` an f64 tensor becomes f32, and not f16.
 ///
 /// # Examples
 /// ```
@@ -28,7 +28,7 @@ pub struct TypeMap(Vec<(ElementType, ElementType)>);
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum TypeMapError {
-    /// A part of the text is not `FROM=TO`.
+    /// An item of the text is not `FROM=TO`.
     #[error("`{0}` is not of the form FROM=TO, as f64=f32")]
     NotAPair(String),
     /// The element type does not exist.
@@ -39,20 +39,20 @@ pub enum TypeMapError {
         /// The type that was probably meant.
         meant: Option<ElementType>,
     },
-    /// The mapping names a type twice.
+    /// The mapping contains a type twice.
     #[error("{from} is mapped twice, to {} and to {}", .to[0], .to[1])]
     Twice {
         /// The type.
         from: ElementType,
-        /// The type that it is mapped to.
+        /// The two target types.
         to: [ElementType; 2],
     },
-    /// One of the types is not a type of numbers.
-    #[error("{from} cannot become {to}: only types of numbers have a precision")]
+    /// One of the types is not numeric.
+    #[error("{from} cannot become {to}: only numeric types have a precision")]
     NotNumbers {
         /// The source type.
         from: ElementType,
-        /// The type that it is mapped to.
+        /// The target type.
         to: ElementType,
     },
 }

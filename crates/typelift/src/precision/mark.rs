@@ -34,7 +34,7 @@ pub fn mark(model: &mut Model, kept: &Kept, spelling: Spelling) -> Result<Vec<La
     set(model, unmarked, |marks| marks.and(&precise))
 }
 
-/// Removes such marks. Returns the layers that had one.
+/// Removes the marks that [`mark`] adds. Returns the layers that had one.
 ///
 /// # Errors
 /// [`EditError`] if the layers belong to another model.
@@ -44,7 +44,7 @@ pub fn unmark(model: &mut Model, kept: &Kept) -> Result<Vec<LayerRef>, EditError
     set(model, marked, rest)
 }
 
-/// Returns the computing layers that have marks of this kind.
+/// Returns the kept layers that compute something and whose marks satisfy `has`.
 fn layers(model: &Model, kept: &Kept, has: impl Fn(&Marks) -> bool) -> Vec<(LayerRef, Marks)> {
     let mut found = Vec::new();
     for (place, graph) in model.walk() {

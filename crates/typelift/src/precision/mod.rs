@@ -1,4 +1,4 @@
-//! Precision of a model: storing constants in other types, retyping the graph, and the cost of both.
+//! Precision of a model: other types for constants, other types for the whole graph, and the losses that they cause.
 //!
 //! A [`Plan`] is data: it lists every floating-point constant with its new type or the reason for keeping it, and the
 //! loss of its values. A plan can be inspected and changed before it is applied as one batch of edits.

@@ -5,7 +5,7 @@ use typelift_promote::ElementType;
 use crate::model::graph::{Graph, Layer, LayerId};
 use crate::ops::{self, LayerKind};
 
-/// Types in which OpenVINO recognizes compressed weights.
+/// Element types that OpenVINO recognizes as compressed weights.
 const WEIGHTS: [ElementType; 7] = [
     ElementType::I4,
     ElementType::U4,
@@ -16,9 +16,9 @@ const WEIGHTS: [ElementType; 7] = [
     ElementType::F8E5M2,
 ];
 
-/// True if OpenVINO's `save_model` compresses nothing in the model. That holds if its own graph quantizes. It also
-/// holds if the graph multiplies converted low-precision weights, with or without a zero point, by a constant scale.
-/// Bodies are ignored.
+/// True if OpenVINO's `save_model` would not compress the model because it is already optimized. Either the model
+/// contains a FakeQuantize, or weights of few bits are converted and multiplied by a constant scale. Bodies are
+/// ignored.
 pub(super) fn is_optimized(graph: &Graph) -> bool {
     graph.unordered().any(|layer| match operation(layer) {
         "FakeQuantize" | "FakeConvert" => true,

@@ -17,11 +17,10 @@ use crate::ops::values::conversion::Audit;
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Plan {
-    /// Every constant that the plan considers, including kept ones. Constants of a graph are in the order of the file,
-    /// and the model's own graph precedes its bodies.
+    /// All constants that were considered, also kept ones. They are in the order of the file, those of bodies last.
     pub constants: Vec<Constant>,
-    /// The constants that get the precision mark. As in OpenVINO these are all constants from which shapes are
-    /// computed, including integers.
+    /// The constants that get a precision mark. As in OpenVINO these are all constants on which a shape depends,
+    /// including integers.
     pub marked: Vec<LayerRef>,
 }
 
@@ -29,21 +28,22 @@ pub struct Plan {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Constant {
-    /// The graph that contains it.
+    /// The graph of the constant.
     pub place: Place,
-    /// The layer that holds the values.
+    /// The layer of the constant.
     pub layer: LayerId,
     /// The name.
     pub name: String,
-    /// The name after those of the surrounding bodies, `loop/body/w`, for [`Model::find`](crate::Model::find).
+    /// The path of the layer for [`Model::find`](crate::Model::find): the names of the bodies around it, then its own,
+    /// `loop/body/w`.
     pub path: String,
-    /// The type in which its values are stored.
+    /// The type in which the values are stored now.
     pub from: ElementType,
-    /// The type in which the action would store them.
+    /// The type in which the action stores them.
     pub to: ElementType,
     /// The action.
     pub action: Action,
-    /// The loss of the values, if the action is applied.
+    /// The loss of the values if the action is applied.
     pub loss: Loss,
     /// The size of the values in bytes.
     pub bytes_before: u64,
@@ -65,13 +65,14 @@ impl Constant {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Action {
-    /// Store it in the other type, and add a Convert with the mark `decompression` back to its own type.
+    /// Stores the constant in the other type, and inserts a Convert back to its own type with the mark
+    /// `decompression`.
     Compress,
-    /// Store it in the other type, and pass that type to its consumers.
+    /// Stores the constant in the other type, so that its consumers get that type.
     Convert,
-    /// Store it in the type of its Convert with the mark `decompression`, and remove that Convert.
+    /// Stores the constant in the type of its Convert with the mark `decompression`, and removes that Convert.
     Decompress,
-    /// The values that codes stand for are stored, and the layers that computed them are removed.
+    /// Stores the plain values of a quantized constant, and removes the layers that compute them.
     Dequantize,
     /// Keep it unchanged.
     Keep(Reason),
@@ -107,17 +108,17 @@ impl Action {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Reason {
-    /// A shape, or an index into a tensor, is computed from it.
+    /// A shape or an index depends on it.
     ShapePath,
-    /// The model was already optimized for low precision: it quantizes, or its weights are compressed.
+    /// The model is already optimized for low precision: it contains FakeQuantize, or its weights are compressed.
     OptimizedModel,
-    /// The constant is a single number that the other type does not represent accurately enough.
+    /// The constant is a single number that the other type cannot represent accurately enough.
     ScalarRelative,
-    /// The error of one of its values would be too large.
+    /// A value would change by too much.
     Absolute,
-    /// Too many of its values are out of the range of the other type.
+    /// Too many values are out of range in the other type.
     ShareOutOfRange,
-    /// A precision mark in the file.
+    /// The layer has a precision mark.
     Marked,
     /// The caller's choice.
     Kept,
@@ -155,14 +156,14 @@ impl fmt::Display for Reason {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Loss {
-    /// Returns the number of values.
+    /// The number of values.
     pub n: u64,
     /// The largest absolute error of a value, except infinities and NaN.
     pub max_abs: f64,
     /// The largest relative error of a value that is not zero.
     pub max_rel: f64,
-    /// The number of values beyond the largest number of the type. They are saturated to it; a Convert would make them
-    /// infinite.
+    /// The number of values that exceed the largest number of the type. They become the largest number; a Convert
+    /// would make them infinite.
     pub to_inf: u64,
     /// The number of non-zero values that become zero.
     pub to_zero: u64,
@@ -260,8 +261,8 @@ impl Plan {
         totals
     }
 
-    /// Returns the constants with the largest relative errors, worst first, at most this many. Constants without a loss
-    /// are left out.
+    /// Returns the constants with the largest relative errors, worst first, limited to this number. Constants without
+    /// loss are excluded.
     #[must_use]
     pub fn worst(&self, most: usize) -> Vec<&Constant> {
         let mut worst: Vec<_> = self.changed().filter(|constant| constant.loss.max_rel > 0.0).collect();

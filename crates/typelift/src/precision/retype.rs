@@ -50,7 +50,7 @@ impl RetypingPlan {
         for &(id, attribute, to) in &plan.attributes {
             let layer = graph.layer(id).ok_or(EditError::NoLayer(id))?;
             let from = layer.outputs().first().map_or(ElementType::Dynamic, |port| port.element_type());
-            let reason = format!("the types of the model change by {}", self.types);
+            let reason = format!("the types of the model change: {}", self.types);
             match ops::kind(layer) {
                 LayerKind::Constant => {
                     changes.add_converted(graph, layer, [from, to], reason);
@@ -67,7 +67,7 @@ impl RetypingPlan {
     }
 }
 
-/// Converts between layers of different types in one graph.
+/// Inserter of Converts between layers of different types, in one graph.
 struct Borders {
     version: IrVersion,
     names: HashSet<String>,
@@ -106,11 +106,11 @@ impl Borders {
         let port = if producer.outputs().len() > 1 { format!(".{}", tensor.port) } else { String::new() };
         let name = unique(format!("{}{port}/to_{to}", producer.name()), &mut self.names);
         let convert = graph.add(NewLayer::convert(to).named(&name), &[tensor])?;
-        changes.add_border(graph, convert, [from, to], format!("a layer keeps its types, and takes or makes {to}"));
+        changes.add_border(graph, convert, [from, to], format!("a layer that keeps its types uses or produces {to}"));
         Ok(convert.output(0))
     }
 
-    /// Moves the names of a model's output to the Convert before it.
+    /// Moves the names of a model output to the Convert before it.
     fn move_names(&mut self, graph: &mut Edit<'_>, tensor: Output, made: Output) -> Result<(), EditError> {
         graph.move_names(tensor, made)?;
         if self.version == IrVersion::V10 && self.named.insert(made.layer) {

@@ -29,7 +29,7 @@ pub struct Risk {
     pub detail: String,
     /// The paths of the layers to keep, for [`KeepPattern`](super::KeepPattern).
     pub keep: Vec<String>,
-    /// The position of the layer in the file.
+    /// Position of the layer in the file.
     pub(crate) span: Span,
 }
 
@@ -47,7 +47,7 @@ pub enum RiskRule {
     MaskOverflow,
     /// Integers exceed the largest number.
     IntegerOverflow,
-    /// Integers change on their way through a floating-point type.
+    /// Integers are rounded because they are converted to a floating-point type and back.
     IndexRounded,
     /// A counter exceeds the range in which consecutive integers are distinct.
     CountRounded,
@@ -56,7 +56,7 @@ pub enum RiskRule {
 }
 
 impl RiskRule {
-    /// Returns the stable name: `epsilon-lost`.
+    /// Returns the stable name, such as `epsilon-lost`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -89,9 +89,9 @@ impl Serialize for Risk {
     }
 }
 
-/// Returns the risks of computing a typed model and its bodies in `to`: f16 or bf16 in place of f32 and f64, or i32 in
-/// place of i64. Other types have no risks here. A risk that depends on the model's inputs is reported unless known
-/// values exclude it.
+/// Returns the risks of computing an inferred model in another type: f16 or bf16 instead of f32 and f64, or i32
+/// instead of i64. Other types have no risks here. A risk that depends on input values is reported unless known values
+/// exclude it.
 ///
 /// # Examples
 /// ```
@@ -127,8 +127,8 @@ pub fn risks(model: &Model, to: ElementType) -> Vec<Risk> {
     risks
 }
 
-/// True if the model may contain an integer beyond i32, even after lowering. This check is far cheaper than lowering,
-/// which reveals only values computed from a promotion. A graph with a cycle is not checked.
+/// True if an integer may be beyond i32 after promotions were replaced. This check is much cheaper than replacing
+/// them. A graph with a cycle is not checked.
 fn can_be_beyond_i32(model: &Model) -> bool {
     model.walk().any(|(_, graph)| {
         let graph = view::past_idle_promotions(graph);
@@ -139,7 +139,7 @@ fn can_be_beyond_i32(model: &Model) -> bool {
     })
 }
 
-/// A risk in the current graph.
+/// A risk in one graph.
 struct Found {
     rule: RiskRule,
     layer: LayerId,
@@ -154,7 +154,7 @@ struct Search<'a> {
     found: Vec<Found>,
 }
 
-/// The operations after which large values, or values without their last digits, are harmless.
+/// Operations that reduce large values, or that do not need the last digits of a value.
 const SCALING: &[&str] = &["Divide", "Sqrt", "Power", "Log", "Softmax", "LogSoftmax"];
 /// Operations that map any number to a fixed range.
 const BOUNDING: &[&str] = &["Sin", "Cos", "Tanh", "Sigmoid", "Softmax", "LogSoftmax"];
@@ -175,7 +175,7 @@ impl<'a> Search<'a> {
         self.in_short_floats();
     }
 
-    /// Finds the risks that also exist in a type with the range of f32.
+    /// Finds risks that exist even in a type with the range of f32.
     fn in_short_floats(&mut self) {
         let small = self.small_integers();
         for id in self.view.order.clone() {
@@ -184,7 +184,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Returns the integers in Converts that the type represents exactly.
+    /// Returns the integer tensors before Converts whose values the type represents exactly.
     fn small_integers(&mut self) -> HashSet<Output> {
         let converts = self.view.graph.unordered().filter(|layer| ops::kind(layer) == LayerKind::Convert);
         let tensors: Vec<_> = converts.filter_map(|layer| self.view.graph.producer(layer.id().input(0))).collect();
@@ -202,13 +202,13 @@ impl<'a> Search<'a> {
         self.found.push(Found { rule, layer, detail, keep });
     }
 
-    /// Returns the number up to which the type represents every integer.
+    /// Returns the largest integer up to which the type represents all integers.
     fn last_integer(&self) -> f64 {
         if self.to == ElementType::F16 { 2048.0 } else { 256.0 }
     }
 
-    /// Reports an epsilon that f16 cannot represent, added or used as a maximum before a division, a negative power or
-    /// a logarithm.
+    /// Reports an epsilon that f16 cannot represent. It is added, or used as a maximum, before a division, a negative
+    /// power or a logarithm.
     fn epsilon(&mut self, id: LayerId) {
         let view = &self.view;
         let is_negative = |values: Vec<f64>| values.iter().all(|&value| value < 0.0);
@@ -311,7 +311,7 @@ impl<'a> Search<'a> {
             view.spreads(id, Spread::Quantized)
                 || view.is_of(id, &["Add", "Subtract", "Multiply", "Select", "Gather", "Convert", "Minimum"])
         };
-        // Constants that lead to no sum, such as weights, are not read.
+        // Only constants that reach a sum are read, not large weights.
         let mut summed = HashSet::<LayerId>::default();
         for &id in view.order.iter().rev().filter(|&&id| passes(id)) {
             if view.is_of(id, &["Add"]) || summed.contains(&id) {
@@ -330,7 +330,7 @@ impl<'a> Search<'a> {
             }
         }
         for id in sums {
-            let detail = "both inputs can be below -32752, and f16 makes their sum infinite".to_owned();
+            let detail = "both inputs can be below -32752, so their sum is infinite in f16".to_owned();
             let keep = self.downstream(&[id], SCALING);
             self.add(RiskRule::MaskOverflow, id, detail, keep);
         }
@@ -351,13 +351,13 @@ impl<'a> Search<'a> {
             bounds.and_then(|bounds| bounds.lower.to_floats().iter().copied().find(|&value| is_beyond(value)))
         };
         if let Some(large) = large {
-            let detail = format!("`{}` holds {large}; the largest f16 is {LARGEST}", name(view.graph, tensor.layer));
+            let detail = format!("`{}` contains {large}; the largest f16 is {LARGEST}", name(view.graph, tensor.layer));
             let keep = self.downstream(&[id], SCALING);
             self.add(RiskRule::IntegerOverflow, id, detail, keep);
         }
     }
 
-    /// Reports a range or a running sum with more numbers than the type can distinguish.
+    /// Reports a range or running sum that is so long that the type cannot distinguish its numbers.
     fn count(&mut self, id: LayerId) {
         let view = &self.view;
         let Some(layer) = view.layer(id).filter(|layer| is_float(layer, 0)) else { return };
@@ -375,14 +375,14 @@ impl<'a> Search<'a> {
             return;
         };
         if !is_short {
-            let detail = format!("{} has no odd numbers beyond {last}, so steps of 1 are lost", self.to);
+            let detail = format!("{} has no odd integers beyond {last}, so counting in steps of 1 fails", self.to);
             let keep = self.downstream(&[id], BOUNDING);
             self.add(RiskRule::CountRounded, id, detail, keep);
         }
     }
 
-    /// Reports a Convert to integers of values that were computed from integers, or that include integers which the
-    /// type cannot represent.
+    /// Reports a Convert to integers if its values come from integers that the type cannot represent, or may come from
+    /// such.
     fn index(&mut self, id: LayerId, small: &HashSet<Output>) {
         let view = &self.view;
         let Some(layer) = view.layer(id).filter(|layer| ops::kind(layer) == LayerKind::Convert) else { return };
@@ -397,18 +397,17 @@ impl<'a> Search<'a> {
             let feeds: Vec<_> = view.float_sources(source).collect();
             if ops::is_constant(layer) {
                 let lost = view.value(source, |value| value.fract() == 0.0 && array::round(self.to, value) != value);
-                origin = origin.or_else(|| lost.map(|lost| format!("`{}` holds {lost}", layer.name())));
+                origin = origin.or_else(|| lost.map(|lost| format!("`{}` contains {lost}", layer.name())));
             } else if ops::kind(layer) == LayerKind::Convert && feeds.is_empty() {
                 let is_small = view.graph.producer(source.input(0)).is_some_and(|tensor| small.contains(&tensor));
-                origin =
-                    origin.or_else(|| (!is_small).then(|| format!("`{}` converts them from integers", layer.name())));
+                origin = origin.or_else(|| (!is_small).then(|| format!("`{}` converts integers to it", layer.name())));
             } else if view.spreads(source, Spread::Kept) || view.spreads(source, Spread::Quantized) {
                 pending.extend(feeds);
             }
         }
         if let Some(origin) = origin {
             let detail =
-                format!("{} does not represent every integer beyond {}, and {origin}", self.to, self.last_integer());
+                format!("{} cannot represent every integer beyond {}, and {origin}", self.to, self.last_integer());
             let on_the_way =
                 |id: &&LayerId| seen.contains(id) && view.layer(**id).is_some_and(|it| !ops::is_constant(it));
             let keep = view.order.iter().filter(on_the_way).copied().chain([id]).collect();
@@ -416,7 +415,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Reports known values that i32 cannot represent, where they first appear. [`ENDS`] are excluded.
+    /// Reports known values that i32 cannot represent, at the first layer that has them. [`ENDS`] are excluded.
     fn in_i32(&mut self) {
         let mut beyond = HashSet::default();
         for id in self.view.order.clone() {
@@ -424,7 +423,7 @@ impl<'a> Search<'a> {
             if self.view.graph.sources(id).any(|source| beyond.contains(&source)) {
                 continue;
             }
-            let detail = format!("it is {value}, which i32 does not represent");
+            let detail = format!("its value is {value}, which i32 cannot represent");
             let keep = self.downstream(&[id], &[]);
             self.add(RiskRule::BeyondI32, id, detail, keep);
         }
@@ -434,7 +433,7 @@ impl<'a> Search<'a> {
     fn beyond_i32(&mut self, id: LayerId) -> Option<i64> {
         let tensor = id.output(0);
         let is_long = |port: &OutputPort| port.element_type() == ElementType::I64;
-        // A promotion has no values.
+        // Values of a ConvertPromoteTypes are not known.
         let holds = |layer: &&Layer| !ops::is_promotion(layer) && layer.outputs().first().is_some_and(is_long);
         let layer = self.view.layer(id).filter(holds)?;
         let is_beyond = |value: &i64| i32::try_from(*value).is_err() && !ENDS.contains(value);
@@ -445,8 +444,8 @@ impl<'a> Search<'a> {
         bounds.lower.to_integers().iter().copied().find(is_beyond)
     }
 
-    /// Returns these layers and their consumers through operations that work element by element, move values or sum
-    /// them. The walk stops at the first operation in `last`, and at outputs of the model.
+    /// Returns these layers, and their consumers through operations that work element by element, move values or sum
+    /// them. Stops at operations in `last` and at outputs of the model.
     fn downstream(&self, from: &[LayerId], last: &[&str]) -> Vec<LayerId> {
         let view = &self.view;
         let (mut pending, mut seen) = (from.to_vec(), HashSet::default());
@@ -467,7 +466,7 @@ impl<'a> Search<'a> {
         view.order.iter().copied().filter(|id| seen.contains(id)).collect()
     }
 
-    /// True if values of a type would be computed in the other one.
+    /// True if a tensor of this type is computed in the narrower type.
     fn changes(&self, ty: ElementType) -> bool {
         match self.to {
             ElementType::I32 => ty == ElementType::I64,
@@ -478,10 +477,10 @@ impl<'a> Search<'a> {
 
 /// The largest number of f16.
 const LARGEST: f64 = 65504.0;
-/// Integers that stand for an open end.
+/// Integers that mean "unlimited", for example the end of a slice.
 const ENDS: [i64; 4] = [i64::MIN, i64::MAX, i32::MIN as i64, i32::MAX as i64];
 
-/// The largest number of layers that one risk lists.
+/// Maximum number of layers that one risk lists.
 const FARTHEST: usize = 64;
 
 fn takes_floats(view: &GraphView, id: LayerId) -> bool {

@@ -1,4 +1,4 @@
-//! Constants from which shapes are computed.
+//! Constants on which shapes depend.
 
 use std::collections::VecDeque;
 
@@ -6,9 +6,9 @@ use crate::base::hash::HashSet;
 use crate::model::graph::{Graph, Layer, LayerId, Model, Place, Start};
 use crate::ops;
 
-/// Returns the layers from which shapes and indices are computed, as OpenVINO's `MarkPrecisionSensitiveConstants` finds
-/// them. The walk goes upwards from Results and Assigns. From each input that determines a shape it marks everything
-/// above, except what is above a ShapeOf. Layers reached only through such an input are not searched for further ones.
+/// Returns the layers on which shapes and indices depend, as OpenVINO's `MarkPrecisionSensitiveConstants` does. The
+/// walk goes from Results and Assigns to producers. Where an input determines a shape, all its direct and indirect
+/// producers are returned, up to a ShapeOf.
 pub(crate) fn find(model: &Model) -> HashSet<(Place, LayerId)> {
     let mut walk = Walk::default();
     walk.graph(Place::default(), model.graph());
@@ -17,7 +17,7 @@ pub(crate) fn find(model: &Model) -> HashSet<(Place, LayerId)> {
 
 #[derive(Default)]
 struct Walk {
-    /// The layers above an input that determines a shape.
+    /// Producers of inputs that determine a shape.
     sensitive: HashSet<(Place, LayerId)>,
 }
 
@@ -41,7 +41,7 @@ impl Walk {
         }
     }
 
-    /// Marks a layer and everything above it, up to a ShapeOf.
+    /// Adds a layer and all its producers, up to a ShapeOf.
     fn above(&mut self, place: &Place, graph: &Graph, id: LayerId) {
         let mut pending = vec![(place.clone(), graph, id)];
         while let Some((place, graph, id)) = pending.pop() {
@@ -58,7 +58,7 @@ impl Walk {
     }
 }
 
-/// Returns the layers at which reading a graph starts: its Results and Assigns.
+/// Returns the layers where the walk starts: Results and Assigns.
 fn ends(graph: &Graph) -> impl Iterator<Item = LayerId> {
     let is_end = |layer: &&Layer| matches!(layer.start(), Some(Start::Result | Start::Assign));
     graph.layers().filter(is_end).map(Layer::id)

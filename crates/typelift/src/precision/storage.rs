@@ -9,25 +9,26 @@ use crate::findings::{Code, Diagnostic, LayerRef, Severity};
 use crate::model::graph::Model;
 use crate::text::xml;
 
-/// Storage of a model's constants.
+/// Storage of the constants of a model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Storage {
-    /// Compress to 16 bits, with Convert layers that restore the values: [`Plan::compress`].
+    /// Compresses to 16 bits, with Converts that restore the type: [`Plan::compress`].
     Compress {
         /// The type, f16 or bf16.
         to: ElementType,
-        /// The rules that select constants.
+        /// The rules that select the constants.
         like: Like,
     },
-    /// Store compressed constants of these types in the type in which they are used: [`Plan::decompress`].
+    /// Stores compressed constants of these types in the type in which they are used: [`Plan::decompress`].
     Decompress(Vec<ElementType>),
-    /// Store the values of quantized constants in this type, or in the one in which they are used: [`Plan::dequantize`].
+    /// Stores quantized constants as plain values in this type or, if `None`, in the type in which they are used:
+    /// [`Plan::dequantize`].
     Dequantize(Option<ElementType>),
 }
 
 impl Storage {
-    /// Returns the plan for a model. `kept` lists the layers that are kept with their constants.
+    /// Creates the plan for a model. Constants of layers in `kept` are not changed.
     #[must_use]
     pub fn plan(&self, model: &Model, kept: Kept) -> Plan {
         match self {
@@ -45,7 +46,7 @@ impl Plan {
         let worst = self.worst(usize::MAX).into_iter();
         let error = |constant: &Constant| {
             let message = format!(
-                "`{}` would lose up to {} of a value in {}, more than {limit}",
+                "the relative error of `{}` in {} would be up to {}, more than {limit}",
                 constant.path,
                 Short(constant.loss.max_rel),
                 constant.to
@@ -65,9 +66,11 @@ impl Plan {
             let (path, to) = (&constant.path, constant.to);
             let message = match (to_inf, nan) {
                 (0, _) => format!("`{path}` has {nan} of {n} values that are NaN"),
-                _ => format!("{to_inf} of {n} values of `{path}` are out of the range of {to}, and become its largest"),
+                _ => format!(
+                    "{to_inf} of {n} values of `{path}` are out of the range of {to} and become its largest number"
+                ),
             };
-            finding(model, constant, message).help("keep the constant as it is, where these values matter")
+            finding(model, constant, message).help("if these values matter, do not change the constant")
         };
         damaged.map(warning).collect()
     }
@@ -81,7 +84,7 @@ fn finding(model: &Model, constant: &Constant, message: String) -> Diagnostic {
     Diagnostic { layer: reference, ..Diagnostic::new(Code::LossyConversion, message).at(span, label) }
 }
 
-/// A number that prints with three significant digits.
+/// Number that is formatted with three significant digits.
 pub(super) struct Short(pub(super) f64);
 
 impl std::fmt::Display for Short {

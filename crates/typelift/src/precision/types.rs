@@ -1,4 +1,4 @@
-//! Type changes of a whole model: the new input and output types of each layer.
+//! Changes of element types in a whole model: the new types of each layer's inputs and outputs.
 
 use smallvec::SmallVec;
 use typelift_promote::{ElementType, fidelity};
@@ -12,7 +12,7 @@ use crate::model::graph::{Graph, Input, Layer, LayerId, Model, Output, OutputPor
 use crate::ops::values::conversion::Audit;
 use crate::ops::{self, AttributeValues, Finding, LayerKind, Operation, Outputs, Subject};
 
-/// Change of element types, and the layers that are exempt.
+/// Change of element types in a whole model, except in some layers.
 ///
 /// # Examples
 /// ```
@@ -33,47 +33,47 @@ pub struct Retyping {
     pub types: TypeMap,
     /// The layers that keep their types.
     pub kept: Kept,
-    /// True if the inputs and outputs of the model keep their types, as well as variables whose type the file declares.
+    /// True if the inputs and outputs of the model keep their types, and also variables with a declared type.
     pub keep_io: bool,
 }
 
-/// Reason why a layer keeps a type that is mapped.
+/// Reason why a layer keeps a type that should change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Exception {
-    /// The caller's choice, or a constant of a layer that the caller chose.
+    /// The user asked to keep the layer, or a layer that uses this constant.
     Kept,
-    /// An input or output of the model, or a variable, whose types are kept.
+    /// It is an input or output of the model, or a variable, and these keep their types.
     Interface,
-    /// A constant with a precision mark.
+    /// It is a constant with a precision mark.
     Marked,
-    /// An operation that refuses the new types, or has other result types.
+    /// The operation does not support the new types, or its results have other types.
     Refused(String),
-    /// A Convert that rounds values to a narrower type, and would no longer do so.
+    /// A Convert that rounds values; with the new type it would no longer round.
     Rounds,
     /// An unknown operation.
     Unknown,
 }
 
-/// Effect of a [`Retyping`] on a model.
+/// Plan of a [`Retyping`] for one model.
 #[derive(Clone, Debug, Default)]
 pub struct RetypingPlan {
     pub(super) types: TypeMap,
     pub(super) graphs: Vec<GraphPlan>,
 }
 
-/// New types of the layers of one graph.
+/// New types of the layers in one graph.
 #[derive(Clone, Debug)]
 pub(super) struct GraphPlan {
     pub(super) place: Place,
-    /// The attributes that change their type; for a constant also its new type.
+    /// Attributes that name another type; for a constant also its element type.
     pub(super) attributes: Vec<(LayerId, &'static str, ElementType)>,
-    /// The inputs whose type differs from that of their tensor.
+    /// Inputs that need a Convert.
     pub(super) borders: Vec<Border>,
     exceptions: Vec<(LayerId, Exception)>,
 }
 
-/// An input whose type differs from that of its tensor, which needs a Convert.
+/// Input whose new type differs from that of its tensor, so that it needs a Convert.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Border {
@@ -81,16 +81,16 @@ pub struct Border {
     pub tensor: Output,
     /// The input.
     pub input: Input,
-    /// The type of the tensor.
+    /// The new type of the tensor.
     pub from: ElementType,
-    /// The type of the input.
+    /// The new type of the input.
     pub to: ElementType,
 }
 
 /// New input and output types of a layer.
 #[derive(Debug)]
 struct LayerPlan {
-    /// The type of each input; `None` if any type is accepted.
+    /// Type of each input; `None` if the operation accepts any type.
     takes: SmallVec<[Option<ElementType>; 3]>,
     makes: SmallVec<[ElementType; 2]>,
     attributes: SmallVec<[(&'static str, ElementType); 1]>,
@@ -98,16 +98,16 @@ struct LayerPlan {
 }
 
 impl Retyping {
-    /// Computes the new types of each layer of a typed model.
+    /// Computes the new types of each layer of an inferred model.
     ///
-    /// An operation whose rule refuses the new types keeps its types.
+    /// An operation that does not support the new types keeps its types.
     #[must_use]
     pub fn plan(&self, model: &Model) -> RetypingPlan {
         self.plan_with(model, true)
     }
 
-    /// Does the same. With `asks_promotions` false, promotions are assumed to follow the mapping, and their result
-    /// types are found when the plan is applied.
+    /// Computes the new types as [`plan`](Self::plan) does. With `asks_promotions` false, the result types of
+    /// promotions are not computed here, but when the plan is applied.
     pub(crate) fn plan_with(&self, model: &Model, asks_promotions: bool) -> RetypingPlan {
         let mut plan = RetypingPlan { types: self.types.clone(), graphs: Vec::new() };
         let changes = |port: &OutputPort| self.types.of(port.element_type()) != port.element_type();
@@ -158,14 +158,14 @@ impl RetypingPlan {
         self.graphs.is_empty()
     }
 
-    /// Iterates over the layers that keep mapped types, each with the place of its graph and the reason.
+    /// Iterates over the layers that keep their types, each with its graph and the reason.
     pub fn exceptions(&self) -> impl Iterator<Item = (&Place, LayerId, &Exception)> {
         let graphs = self.graphs.iter();
         graphs.flat_map(|graph| graph.exceptions.iter().map(|(id, exception)| (&graph.place, *id, exception)))
     }
 
-    /// Returns the promotions whose new result would differ from the mapping of their old one, for example of bf16 with
-    /// f16 where f32 becomes f16.
+    /// Returns promotions whose new result type is not the new type of their old one. For example, bf16 with f16 gives
+    /// f32, which is mapped to f16.
     pub(crate) fn promotions(&self, model: &Model) -> Vec<(Place, Vec<LayerId>)> {
         let of = |plan: &GraphPlan| {
             let graph = model.graph_at(&plan.place)?;
@@ -200,14 +200,14 @@ impl RetypingPlan {
         Plan { constants, ..Plan::default() }
     }
 
-    /// Iterates over the inputs that need a Convert, with the place of their graph.
+    /// Iterates over the inputs that need a Convert, each with its graph.
     pub fn borders(&self) -> impl Iterator<Item = (&Place, &Border)> {
         self.graphs.iter().flat_map(|graph| graph.borders.iter().map(|border| (&graph.place, border)))
     }
 }
 
 impl GraphPlan {
-    /// Creates the plan of a graph in which layers that are not listed keep their types.
+    /// Creates the plan of a graph. Layers that are not in the list keep their types.
     fn new(graph: &Graph, place: Place, layers: Vec<(LayerId, LayerPlan)>) -> Self {
         let by_id: HashMap<_, _> = layers.iter().map(|(id, plan)| (*id, plan)).collect();
         let border = |(tensor, input): (Output, Input)| {
@@ -229,10 +229,10 @@ fn is_of_variable(layer: &Layer) -> bool {
     [LayerKind::ReadValue, LayerKind::Assign].contains(&ops::kind(layer))
 }
 
-/// Computation of the new types in one graph.
+/// Computes the new types in one graph.
 struct Planner<'a> {
     retyping: &'a Retyping,
-    /// The layers that are kept, including promotions.
+    /// Layers that keep their types, including promotions.
     kept: &'a Kept,
     asks_promotions: bool,
     model: &'a Model,
@@ -256,7 +256,7 @@ impl Planner<'_> {
         let exception = self.exception(layer, &takes);
         if let Some(exception) = exception {
             let mut plan = same(&takes, &makes, Some(exception));
-            // The input is exact in its former type, so a Convert to that type is not needed.
+            // If the new type represents all values of the old one, the input needs no Convert back.
             let is_widened = takes.first().is_some_and(|&ty| is_exact(self.retyping.types.of(ty), ty));
             let converts = [LayerKind::Convert, LayerKind::ConvertLike].contains(&ops::kind(layer));
             if let Some(first) = plan.takes.first_mut().filter(|_| converts && is_widened) {
@@ -280,7 +280,7 @@ impl Planner<'_> {
         })
     }
 
-    /// Returns the reason why a layer keeps its types, if that follows without running its rule.
+    /// Returns the reason why a layer keeps its types, if it is known without inference.
     fn exception(&self, layer: &Layer, takes: &Types) -> Option<Exception> {
         let Retyping { types, keep_io, .. } = self.retyping;
         let is_of_model = self.place.is_model();
@@ -303,15 +303,14 @@ impl Planner<'_> {
         }
     }
 
-    /// True if a floating-point constant would lose a precision that a mark protects.
+    /// True if a precision mark protects a floating-point constant from the new type.
     fn is_marked(&self, constant: &Layer) -> bool {
         let Some(from) = constant.outputs().first().map(OutputPort::element_type) else { return false };
         let to = self.retyping.types.of(from);
         to.is_float() && !is_exact(from, to) && Marks::of(constant, self.model.version()).keeps_precision()
     }
 
-    /// Returns the attributes with a type that changes, including attributes that are omitted because the type is their
-    /// default.
+    /// Returns the attributes whose type changes. An omitted attribute is included if its default changes.
     fn attributes(&self, layer: &Layer) -> SmallVec<[(&'static str, ElementType); 1]> {
         let rows = layer.operation().into_iter().flat_map(Operation::output_type_attributes);
         let changed = rows.filter_map(|row| {
@@ -323,8 +322,8 @@ impl Planner<'_> {
         changed.collect()
     }
 
-    /// Tries the planned types with the rule of a layer. Returns the largest part that it accepts: all, only the
-    /// inputs, only the attributes, or nothing.
+    /// Infers a layer with its planned types. Returns as many of them as the operation supports: all, those of inputs,
+    /// those of attributes, or none.
     fn ask(&mut self, layer: &Layer, takes: &Types, makes: &Types, plan: LayerPlan) -> LayerPlan {
         let new: Types = plan.takes.iter().copied().flatten().collect();
         let attempts = [(&new, &plan.attributes[..]), (&new, &[]), (takes, &plan.attributes[..])];
@@ -349,7 +348,7 @@ impl Planner<'_> {
         same(takes, makes, refusal.map(Exception::Refused))
     }
 
-    /// Runs the rule of a layer with these input types and attributes.
+    /// Infers a layer with these input types and attributes.
     ///
     /// # Errors
     /// Types or attributes that the rule refuses.
@@ -375,8 +374,7 @@ impl Planner<'_> {
     }
 }
 
-/// Keeps Converts that would become no-ops if all their consumers keep the result type: they were inserted by an
-/// earlier change.
+/// Keeps Converts that an earlier change inserted, and that would have no effect if all their consumers keep the type.
 fn leave_borders(graph: &Graph, layers: &mut Vec<(LayerId, LayerPlan)>) {
     let by_id: HashMap<_, _> = layers.iter().map(|(id, plan)| (*id, plan)).collect();
     let is_border = |id: LayerId| {
@@ -409,12 +407,12 @@ fn is_end_of_body(layer: &Layer) -> bool {
     [LayerKind::Parameter, LayerKind::Result].contains(&ops::kind(layer))
 }
 
-/// True if `to` rounds values that `new`, which contains all values of `to`, would keep.
+/// True if a Convert to `to` rounds values that the new type `new` would keep exactly.
 fn rounds(from: ElementType, to: ElementType, new: ElementType) -> bool {
     new != to && !is_exact(from, to) && is_exact(to, new)
 }
 
-/// True if every value of one type is a value of another.
+/// True if the second type represents all values of the first one.
 fn is_exact(from: ElementType, to: ElementType) -> bool {
     fidelity(from, to).is_some_and(|fidelity| fidelity.is_exact())
 }

@@ -1,4 +1,4 @@
-//! View of one graph of a typed model: the edges between operations, and the values of constants.
+//! View of one graph of an inferred model, with the values of its constants.
 
 use std::borrow::Cow;
 
@@ -11,10 +11,10 @@ use crate::ops::values::conversion::Stored;
 use crate::ops::{self, LayerKind, Spread};
 use crate::promotion::passes;
 
-/// A constant with more values is neither an epsilon nor an exponent.
+/// Maximum number of values of a constant that may be an epsilon or an exponent.
 const MOST_VALUES: u64 = 1 << 16;
 
-/// Returns the model as plugins see it: they first lower promotions. Layers keep their ids.
+/// Returns the model after promotions were replaced, as plugins see it. Layers keep their ids.
 pub(super) fn lowered(model: &Model) -> Cow<'_, Model> {
     if !model.walk().any(|(_, graph)| graph.unordered().any(ops::is_promotion)) {
         return Cow::Borrowed(model);
@@ -26,8 +26,7 @@ pub(super) fn lowered(model: &Model) -> Cow<'_, Model> {
     }
 }
 
-/// Returns a graph without promotions that pass integers through unchanged: their consumers use the promoted tensor
-/// directly, as after lowering.
+/// Returns a graph without promotions that leave integers unchanged. Their consumers use the promoted tensor directly.
 pub(super) fn past_idle_promotions(graph: &Graph) -> Cow<'_, Graph> {
     let promotions = graph.unordered().filter(|layer| ops::is_promotion(layer)).map(Layer::id).collect();
     let (mut stand_ins, mut wires) = (HashMap::default(), Vec::new());
@@ -53,12 +52,12 @@ pub(super) fn past_idle_promotions(graph: &Graph) -> Cow<'_, Graph> {
     }
 }
 
-/// A graph, with the values of its constants.
+/// Graph with the values of its constants.
 pub(super) struct GraphView<'a> {
     pub(super) graph: &'a Graph,
     pub(super) weights: &'a Weights,
     pub(super) version: IrVersion,
-    /// Each layer after its producers.
+    /// All layers, each after its producers.
     pub(super) order: Vec<LayerId>,
 }
 
@@ -86,7 +85,7 @@ impl<'a> GraphView<'a> {
         feeds.filter(|(layer, port)| is_float(layer, *port)).map(|(layer, _)| layer.id())
     }
 
-    /// True if a layer of the set uses a floating-point output of this one.
+    /// True if a layer of the set uses a floating-point output of this layer.
     pub(super) fn feeds_floats_to(&self, id: LayerId, set: &HashSet<LayerId>) -> bool {
         let Some(layer) = self.layer(id) else { return false };
         let ports = (0..layer.outputs().len()).filter(|&port| is_float(layer, port));
@@ -97,14 +96,14 @@ impl<'a> GraphView<'a> {
         self.graph.producer(id.input(input)).map(|output| output.layer)
     }
 
-    /// Returns the values of a constant, directly or through a Convert; `None` for other layers, and for many values.
+    /// Returns the values of a constant or of a Convert of one; `None` for other layers, and for too many values.
     pub(super) fn constant(&self, id: LayerId) -> Option<Vec<f64>> {
         let constant = self.values_of(id)?;
         let count = constant.outputs().first()?.shape().element_count()?;
         if count <= MOST_VALUES { constant.numbers(self.weights) } else { None }
     }
 
-    /// Returns the first value with the property, from a constant, directly or through a Convert.
+    /// Returns the first value of a constant, or of a Convert of one, that satisfies `is`.
     pub(super) fn value(&self, id: LayerId, is: impl Fn(f64) -> bool) -> Option<f64> {
         let constant = self.values_of(id).filter(|layer| ops::is_constant(layer))?;
         Stored::of(constant)?.find(self.weights, is)

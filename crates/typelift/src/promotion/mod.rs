@@ -1,6 +1,7 @@
-//! Type promotion: which inputs must get another type, and the passes that insert, lower and remove Converts.
+//! Type promotion: the choice of types for inputs that must agree, and the passes that insert, lower and remove
+//! Converts.
 //!
-//! In comes a model whose types may disagree, out goes one in which every conversion is a Convert layer. `align` decides
+//! The input is a model whose types may disagree. In the result every conversion is a Convert layer. `align` decides
 //! and changes nothing; [`passes`] edits and is verified afterwards.
 //!
 //! Worked example: `Add(x: f16, y: f32)` is an error for OpenVINO. With its own rules `x` must become f32, so `align`

@@ -23,7 +23,7 @@ use crate::ops::{self, LayerKind};
 
 /// Maximum depth of rule applications on their own output.
 const MOST_GENERATIONS: u32 = 32;
-/// Maximum growth factor of a graph under rules that match their own output.
+/// Maximum growth of a graph, as a factor, by rules that match their own output.
 const MOST_GROWTH: usize = 8;
 
 impl Model {
@@ -54,8 +54,8 @@ impl Model {
         rewrite(self, rules).inspect_err(|_| *self = before)
     }
 
-    /// Does the same as [`rewrite`](Self::rewrite), but leaves a match unchanged if its replacement is refused. The
-    /// second list has these matches with the reasons.
+    /// Applies rules as [`rewrite`](Self::rewrite) does, but leaves a match unchanged if its replacement is not
+    /// possible. Also returns these matches with the reasons.
     pub(crate) fn rewrite_where_possible(
         &mut self,
         rules: &[Rule],
@@ -64,8 +64,7 @@ impl Model {
         apply_all(self, rules, OnRefusal::Skips, &HashMap::default()).inspect_err(|_| *self = before)
     }
 
-    /// Does the same as [`rewrite`](Self::rewrite) for a model that is discarded on failure, which needs half the
-    /// memory.
+    /// Applies rules as [`rewrite`](Self::rewrite) does. The model is lost on failure, which halves the memory.
     ///
     /// # Errors
     /// The errors of [`rewrite`](Self::rewrite).
@@ -125,7 +124,7 @@ impl<'r> Index<'r> {
     }
 }
 
-/// Returns the name that patterns use for the operation of a layer.
+/// Returns the operation of a layer in the spelling of patterns.
 pub(super) fn operation_of(layer: &Layer) -> &str {
     let row = layer.operation().or_else(|| ops::revisions(layer.ty()).first().copied());
     row.map_or(layer.ty(), |row| row.name())
@@ -164,7 +163,7 @@ pub(super) fn operations_of<'s>(side: &'s Side, names: &'s [Name], term: usize) 
     found
 }
 
-/// Returns operations that every match contains: one of each list.
+/// Returns lists of operations. Every match contains at least one operation of each list.
 fn operations(pattern: &Pattern, term: usize) -> Vec<Vec<&str>> {
     let all = |terms: &mut dyn Iterator<Item = usize>| terms.flat_map(|term| operations(pattern, term)).collect();
     match &pattern.side.terms[term].kind {
@@ -197,7 +196,7 @@ pub(super) fn root_of(pattern: &Pattern) -> Option<&LayerTerm> {
     }
 }
 
-/// True if a pattern can match in a model that has these operations.
+/// True if a pattern can match in a model with these operations.
 fn is_possible(pattern: &Pattern, present: &HashSet<&str>) -> bool {
     let is_present = |any: &Vec<&str>| any.iter().any(|name| present.contains(name));
     let mut roots = pattern.side.roots.iter();
@@ -209,12 +208,12 @@ fn present(model: &Model) -> HashSet<&str> {
     model.walk().flat_map(|(_, graph)| graph.unordered()).map(operation_of).collect()
 }
 
-/// True if any rule can match, as far as that is known without types and shapes.
+/// True if any rule may match, judged without types and shapes.
 fn may_match(model: &Model, rules: &[Rule]) -> bool {
     let present = present(model);
     let index = Index::new(rules, |pattern| is_possible(pattern, &present));
     let graphs: Vec<_> = model.walk().collect();
-    // Most rules without a match require an operation that the model lacks. Arithmetic needs shapes to decide.
+    // Most rules that cannot match require an operation that the model lacks. Arithmetic is decided by shapes.
     let has_arithmetic =
         |&at: &usize| rules[at].pattern.side.terms.iter().any(|term| matches!(term.kind, TermKind::Chain(_)));
     [index.same, index.known, index.branch, index.split].iter().any(Option::is_some)
@@ -233,20 +232,20 @@ fn may_match(model: &Model, rules: &[Rule]) -> bool {
 pub(super) struct Found {
     pub(super) rule: usize,
     pub(super) bound: Bindings,
-    /// The layer that is kept among layers that compute the same.
+    /// Among layers that compute the same, the one that is kept.
     pub(super) same: Option<LayerId>,
 }
 
 impl Found {
-    /// Returns the tensors that the pattern names as its outputs; none if it names none.
+    /// Returns the tensors of the pattern's named outputs; empty if the pattern names none.
     fn named_outputs(&self, pattern: &Pattern) -> Vec<Output> {
         let named = pattern.side.outputs.iter().filter_map(|&name| self.bound.names[name].as_ref());
         named.flat_map(Bound::tensors).copied().collect()
     }
 }
 
-/// Effect of a refused replacement on the others. If refusals are skipped, replacements with fewer known dimensions are
-/// accepted too.
+/// Effect of an impossible replacement on the rest of the rewrite: an error, or a skipped match. If matches are
+/// skipped, replacements with fewer known dimensions are accepted too.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum OnRefusal {
     Fails,
@@ -267,7 +266,7 @@ fn rewrite(model: &mut Model, rules: &[Rule]) -> Result<Report, RewriteError> {
     Ok(apply_all(model, rules, OnRefusal::Fails, &HashMap::default())?.0)
 }
 
-/// Applies rules until none matches, and returns the applications and the skipped matches.
+/// Applies rules until none matches. Returns the applications and the skipped matches.
 fn apply_all(
     model: &mut Model,
     rules: &[Rule],
@@ -279,7 +278,7 @@ fn apply_all(
     let mut all_skipped = Vec::new();
     let mut memory = Memory::default();
     let first_size = size(model);
-    // The position in the report at which each sweep begins.
+    // Length of the report at the start of each sweep.
     let mut sweeps = Vec::new();
     loop {
         let found = find_all(model, rules, &memory);
@@ -316,7 +315,7 @@ fn apply_all(
         let tries_others = sweep.tries_others || !skipped.is_empty();
         all_skipped.extend(skipped);
         let Some(last) = sites.last() else {
-            // A skipped match is not tried again, but another rule may match there.
+            // Another rule may match where this one was skipped.
             if tries_others {
                 continue;
             }
@@ -325,7 +324,7 @@ fn apply_all(
         };
         memory.has_applied = true;
         if oldest > MOST_GENERATIONS || oldest > 1 && size(model) > MOST_GROWTH * first_size + 1000 {
-            // Rules that enable each other may take turns.
+            // Rules that enable each other may alternate, so growth is measured over several sweeps.
             let recent = sweeps.iter().rev().nth(rules.len()).copied().unwrap_or_default();
             let rules = names(report.applied[recent..].iter().chain(&sites));
             return Err(RewriteError::Endless { rules, layer: last.layer.clone() });
@@ -339,20 +338,21 @@ fn apply_all(
     }
 }
 
-/// State that is kept between sweeps.
+/// State between sweeps.
 #[derive(Default)]
 struct Memory {
-    /// The depth of rule applications by which each layer was created.
+    /// Number of rule applications that led to each layer.
     generations: HashMap<(Place, LayerId), u32>,
-    /// The layers that a rule with `once` made. It is not applied to them again.
+    /// Layers that a rule with `once` created. The rule is not applied to them again.
     made_once: HashSet<(Place, LayerId, usize)>,
-    /// The layers that refused a rule, by its position.
+    /// Layers at which a rule was not possible, with the position of the rule.
     refused: HashSet<(Place, LayerId, usize)>,
-    /// True if a rule was applied since the first of them refused.
+    /// True if a rule was applied after another one was not possible.
     has_applied: bool,
-    /// Layers at which a rule was not applied, because an output would lose its name; until the graph changes.
+    /// Layers at which a rule was not applied because an output would lose its name. The list is cleared when the
+    /// graph changes.
     gave_way: HashSet<(Place, LayerId, usize)>,
-    /// The limits that the last sweep reached.
+    /// Limits that were reached in the last sweep.
     limits: Limits,
 }
 
@@ -362,8 +362,8 @@ impl Memory {
         has(&self.made_once) || has(&self.refused) || has(&self.gave_way)
     }
 
-    /// Forgets the layers that refused a rule, where the graph changed since: another run would try them again. Returns false
-    /// if there are none.
+    /// Clears the list of layers at which rules were not possible, if the graph has changed since. Returns false if
+    /// the list is empty.
     fn tries_again(&mut self) -> bool {
         let is_due = self.has_applied && !self.refused.is_empty();
         if is_due {
@@ -374,7 +374,7 @@ impl Memory {
     }
 }
 
-/// Returns the matches in all graphs, innermost first.
+/// Returns the matches in all graphs, bodies first.
 fn find_all(model: &Model, rules: &[Rule], memory: &Memory) -> Vec<(Place, Vec<Found>)> {
     memory.limits.clear();
     let present = present(model);
@@ -398,7 +398,7 @@ fn breaks(sites: &[Site], error: String) -> RewriteError {
     RewriteError::Breaks { rules: names(sites), error }
 }
 
-/// Returns matches in one graph that do not overlap, those nearest to the outputs first.
+/// Returns matches in one graph that do not overlap. Those nearest to the outputs are preferred.
 fn find(model: &Model, graph: &Graph, index: &Index, place: &Place, memory: &Memory) -> Vec<Found> {
     let subject = Subject::new(graph, model.weights());
     let order = subject.order();
@@ -452,7 +452,7 @@ fn same_layers(
     is_settled: impl Fn(LayerId) -> bool,
 ) -> Vec<Found> {
     let (apart, contents) = (random_sources(graph), contents(graph, model.weights()));
-    // The layers to keep for each computation, with the marks of all layers that they replace.
+    // For each computation: the layer that is kept, with the marks of all layers that it replaces.
     let mut first = HashMap::<_, Vec<(LayerId, Marks)>>::default();
     let mut stands_for = HashMap::<LayerId, LayerId>::default();
     let mut found = Vec::new();
@@ -499,14 +499,14 @@ fn contents(graph: &Graph, weights: &Weights) -> HashMap<LayerId, usize> {
     weights.first_equal(&ranges).map(|first| ids.into_iter().zip(first).collect()).unwrap_or_default()
 }
 
-/// True if a layer draws other numbers in each run.
+/// True if a layer generates different random numbers in each run.
 pub(super) fn is_random(layer: &Layer) -> bool {
     let seed = |name: &str| layer.attribute(name).is_none_or(|seed| seed.trim() == "0");
     layer.operation().is_some_and(|row| !row.is_repeatable()) && seed("global_seed") && seed("op_seed")
 }
 
-/// Sources of layers that draw random numbers, where there are several. OpenVINO draws once for two layers that take the
-/// same tensors, so their tensors are kept apart.
+/// Returns producers of random layers, if there are several. OpenVINO generates the same numbers for two layers with
+/// the same inputs, so their inputs must remain different tensors.
 fn random_sources(graph: &Graph) -> HashSet<LayerId> {
     let mut pending: Vec<_> = graph.unordered().filter(|layer| is_random(layer)).map(Layer::id).collect();
     let mut found = HashSet::default();
@@ -520,7 +520,7 @@ fn random_sources(graph: &Graph) -> HashSet<LayerId> {
     found
 }
 
-/// A round of applications.
+/// One pass over all matches.
 struct Sweep<'s> {
     rules: &'s [Rule],
     refusal: OnRefusal,
@@ -528,20 +528,20 @@ struct Sweep<'s> {
     named: &'s HashMap<String, Output>,
     memory: &'s mut Memory,
     sites: Vec<Site>,
-    /// The constants that were added to the current graph.
+    /// Constants that were added to the current graph.
     constants: Added,
     /// The names of the current graph, if a rule needed them.
     names: Option<TakenNames>,
-    /// A more detailed error than that of the edit.
+    /// Error with more details than that of the edit.
     failure: Option<RewriteError>,
     skipped: Vec<RewriteError>,
-    /// True if a rule was not applied, so that another one may match in its place.
+    /// True if a rule was not applied, so that another rule may match there.
     tries_others: bool,
     oldest: u32,
 }
 
 impl Sweep<'_> {
-    /// Applies the matches in the graph at a place.
+    /// Applies the matches in one graph.
     fn graph(&mut self, edit: &mut Edit<'_>, place: &Place, found: Vec<Found>) -> Result<(), EditError> {
         if found.is_empty() {
             return Ok(());
@@ -569,7 +569,7 @@ impl Sweep<'_> {
             Err(_) if skips && self.failure.is_some() => {
                 self.skipped.extend(self.failure.take());
                 self.memory.refused.extend(root.map(|root| (place.clone(), root, rule)));
-                // Some of the constants may have been removed.
+                // Added constants may have been removed.
                 self.forget_constants(place);
                 self.names = None;
                 Ok(())
@@ -599,7 +599,7 @@ impl Sweep<'_> {
                 self.tries_others |= self.memory.gave_way.insert((place.clone(), root, found.rule));
                 return Ok(());
             }
-            // The layer gives an output of the model its name, so it is kept.
+            // The layer names an output of the model, so it is kept.
             Err(EditError::NamesResult { .. }) => {
                 self.tries_others |= self.memory.gave_way.insert((place.clone(), root, found.rule));
                 return Ok(());
@@ -624,7 +624,7 @@ impl Sweep<'_> {
             added.iter().chain([&root]).filter_map(|&id| edit.layer(id)).for_each(|layer| names.add(layer));
         }
         let generation = |id: LayerId| self.memory.generations.get(&(place.clone(), id)).copied().unwrap_or_default();
-        // Layers that may be used elsewhere are kept and do not count; the others are consumed.
+        // Shared layers are kept and not counted; the others are removed with the match.
         let consumed = found.bound.layers.iter().filter(|&&(id, at)| id == root || !is_shared(&rule.pattern, at));
         let generation = consumed.map(|&(id, _)| generation(id)).min().unwrap_or_default() + 1;
         self.oldest = self.oldest.max(generation);
@@ -638,7 +638,7 @@ impl Sweep<'_> {
         let unused = inside.chain(before.sources.into_iter().flatten().map(|source| source.layer));
         let (mut removed, mut is_spare) = (Vec::new(), false);
         if matches!(rule.replacement, Right::Same) {
-            // The kept layer uses the same inputs, and checking all uses of each tensor would take quadratic time.
+            // The kept layer has the same inputs. Checking all uses of each input would take quadratic time.
             let goes = !root_stays && edit.users(root).next().is_none();
             if let Some(layer) = edit.layer(root).filter(|layer| goes && !ops::is_own(layer)) {
                 removed.push(refer(layer));
@@ -678,7 +678,7 @@ impl MatchMarks {
         marks
     }
 
-    /// Transfers the marks to the replacement: those of constants to constants, others to layers.
+    /// Transfers the marks to the replacement: marks of constants to its constants, and others to its layers.
     fn hand_on(&self, edit: &mut Edit<'_>, new: impl Iterator<Item = LayerId>) -> Result<(), EditError> {
         for id in new {
             let marks = match edit.layer(id).map(ops::kind) {
@@ -708,11 +708,11 @@ fn is_shared(pattern: &Pattern, at: usize) -> bool {
     matches!(pattern.side.terms.get(at).map(|term| &term.kind), Some(TermKind::Layer(term)) if term.shared)
 }
 
-/// A layer before a rule changes it.
+/// State of a layer before a rule changed it.
 struct Before {
     layer: Layer,
     sources: Vec<Option<Output>>,
-    /// For a Result, the type and shape of the model's output.
+    /// For a Result: type and shape of its input.
     given: Option<TensorType>,
 }
 
@@ -748,7 +748,7 @@ impl Before {
         true
     }
 
-    /// Returns a tensor that is used, or is a model output, and has changed.
+    /// Returns a tensor that is used or is a model output, and whose type or shape has changed.
     fn changed_tensor(&self, graph: &Graph, refusal: OnRefusal) -> Option<(String, String)> {
         let id = self.layer.id();
         let used = |port: &usize| graph.consumers(id.output(*port)).next().is_some();
@@ -794,18 +794,18 @@ fn given(graph: &Graph, result: LayerId) -> Option<TensorType> {
     graph.output(graph.producers(result).first().copied().flatten()?).map(OutputPort::tensor_type)
 }
 
-/// The replacement of a match.
+/// Result of a replacement.
 pub(super) struct Placed {
     pub(super) added: Vec<LayerId>,
-    /// True if the root was replaced in place; otherwise other tensors replace its outputs.
+    /// True if the layer at the root was replaced in place; false if other tensors replace its outputs.
     pub(super) root_stays: bool,
-    /// True if code edited the graph and kept the root.
+    /// True if user code edited the graph and kept the root.
     pub(super) edited: bool,
     /// Like [`Site::losses`].
     pub(super) losses: Losses,
 }
 
-/// Replaces a match by the right side of a rule.
+/// Replaces a match by the rule's replacement.
 fn replace(
     edit: &mut Edit<'_>,
     rule: &Rule,
@@ -816,7 +816,7 @@ fn replace(
 ) -> Result<Placed, EditError> {
     match &rule.replacement {
         Right::Same => {
-            // Another application may have removed the layer; the next sweep then finds an existing one.
+            // Another application may have removed that layer; then the next sweep finds one.
             let same = found.same.filter(|&same| edit.layer(same).is_some());
             if let Some(same) = same {
                 let outputs = all_outputs(edit, root);
@@ -841,7 +841,9 @@ fn replace(
                 }
                 Replacement::Tensor(tensor) if tensor == root.output(0) => true,
                 _ if roots > 1 => {
-                    return Err(EditError::Other(format!("the pattern has {roots} roots: give a tensor for each")));
+                    return Err(EditError::Other(format!(
+                        "the pattern has {roots} roots, so the replacement needs one tensor for each"
+                    )));
                 }
                 Replacement::Layer(new, inputs) => edit.replace_in_place(root, *new, &inputs).map(|()| true)?,
                 Replacement::Tensor(tensor) => swap(edit, root.output(0), tensor, refusal).map(|()| false)?,
@@ -860,7 +862,7 @@ fn replace(
     }
 }
 
-/// Builds the right side of a rule in place of a match.
+/// Builds the replacement of a match.
 fn build(
     edit: &mut Edit<'_>,
     rule: &Rule,
@@ -871,7 +873,7 @@ fn build(
     refusal: OnRefusal,
 ) -> Result<Placed, EditError> {
     let expected = edit.layer(root).and_then(|layer| layer.outputs().first()).map(|port| port.element_type());
-    // The term from which the right side copies attributes, a revision or inputs.
+    // Term of the pattern from which the replacement copies attributes, the revision or inputs.
     let is_source = |at: usize, old: &LayerTerm| {
         side.terms.iter().any(|term| match &term.kind {
             TermKind::Layer(new) => new.operation == old.operation || new.takes_from(at),
@@ -928,16 +930,16 @@ fn all_outputs(graph: &Graph, id: LayerId) -> Vec<Output> {
     (0..count).map(|port| id.output(port)).collect()
 }
 
-/// Connects the consumers of each tensor to another one, as [`swap`] does for one.
+/// Connects the consumers of several tensors to others, as [`swap`] does for one.
 fn swap_all(edit: &mut Edit<'_>, old: Vec<Output>, new: Vec<Output>, refusal: OnRefusal) -> Result<(), EditError> {
     if old.len() != new.len() {
         let (old, new) = (old.len(), new.len());
-        return Err(EditError::Other(format!("there are {old} outputs, and {new} tensors take their place")));
+        return Err(EditError::Other(format!("{old} outputs cannot be replaced by {new} tensors")));
     }
     old.into_iter().zip(new).try_for_each(|(old, new)| swap(edit, old, new, refusal))
 }
 
-/// Connects the consumers of `old` to `new`, whose type and shape must be at least as well known.
+/// Connects the consumers of `old` to `new`. The type must be equal, and the shape at least as well known.
 pub(super) fn swap(edit: &mut Edit<'_>, old: Output, new: Output, refusal: OnRefusal) -> Result<(), EditError> {
     let known = |edit: &Edit<'_>, output| edit.output(output).map(|port| (port.element_type(), port.shape().clone()));
     if let (Some((was, shape)), Some((is, new_shape))) = (known(edit, old), known(edit, new))

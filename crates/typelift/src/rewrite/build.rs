@@ -1,4 +1,4 @@
-//! Building the right side of a rule in a graph.
+//! Building the replacement of a match.
 
 use std::cell::Cell;
 
@@ -19,10 +19,10 @@ use crate::ops::values::array::{Array, Data};
 use crate::ops::{self, AttrKind, LayerKind};
 use crate::rewrite::notation::number;
 
-/// The largest constant that is reused among the added ones, in elements.
+/// Maximum number of elements of an added constant that is reused.
 const MOST_SHARED: usize = 64;
 
-/// Builder of a right side in a graph.
+/// Builder of a replacement in a graph.
 pub(super) struct Build<'b, 'm> {
     pub(super) edit: &'b mut Edit<'m>,
     pub(super) side: &'b Side,
@@ -32,13 +32,13 @@ pub(super) struct Build<'b, 'm> {
     pub(super) variables: &'b [Option<compact_str::CompactString>],
     /// The matched layers.
     pub(super) matched: &'b [Matched<'b>],
-    /// True if new constants may leave the range of their type.
+    /// True if values of new constants may overflow or underflow.
     pub(super) may_overflow: bool,
-    /// Constants that were added for other matches, for reuse.
+    /// Constants that were added for other matches and can be reused.
     pub(super) constants: &'b mut Added,
     /// The added layers.
     pub(super) added: Vec<LayerId>,
-    /// The added layers by their description: equal terms share a layer.
+    /// Layers that were added for this match. Equal terms share a layer.
     pub(super) shared: Vec<(Ready, LayerId)>,
     /// The losses of new constants.
     pub(super) losses: Cell<Losses>,
@@ -46,13 +46,13 @@ pub(super) struct Build<'b, 'm> {
     pub(super) scope: Option<String>,
 }
 
-/// The constants that a sweep adds to a graph, and the tensors that its rules name, to be found again.
+/// Constants that a sweep added to a graph, and tensors that were found by name.
 pub(super) type Added = HashMap<Key, Output>;
 
-/// Lookup key of a tensor that a sweep added or looked up.
+/// Key of an added constant, or of a tensor found by name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Key {
-    /// Element type, dims and bytes of a constant.
+    /// Constant, by element type, dimensions and bytes.
     Constant(ElementType, Vec<i64>, Vec<u8>),
     /// Name of a tensor of the graph.
     Named(String),
@@ -68,15 +68,15 @@ pub(super) struct Matched<'b> {
     pub(super) is_root: bool,
 }
 
-/// A layer with its inputs, which is not in the graph yet.
+/// Layer with its inputs, before it is added to the graph.
 #[derive(Clone, PartialEq)]
 pub(super) struct Ready {
-    /// The revisions to try, the best first.
+    /// Possible revisions of the operation, the preferred one first.
     revisions: Vec<NewLayer>,
     inputs: Vec<Output>,
 }
 
-/// Input of a layer that is built.
+/// Input of a new layer.
 enum Given {
     Term(usize),
     Tensor(Output),
@@ -110,17 +110,17 @@ pub(super) fn constant(
     Ok(output)
 }
 
-/// Types in which the constants are stored that a new one is computed from.
+/// Element types of the constants from which a new one is computed.
 #[derive(Default)]
 struct Storage {
     types: Vec<ElementType>,
-    /// A Convert that widens one of them.
+    /// A Convert that widens one of these constants.
     widening: Option<LayerId>,
 }
 
 impl Storage {
-    /// Returns a constant as it is stored, with a Convert to widen it like, and what it loses; `None` if it is stored
-    /// as it is.
+    /// Returns a constant in its narrower stored type, the Convert to widen it, and its losses. `None` if it is not
+    /// stored in a narrower type.
     fn narrowed(&self, array: &Array) -> Option<(LayerId, Array, Losses)> {
         let bits = |ty: &&ElementType| ty.bits();
         let stored = |ty: ElementType| {
@@ -139,7 +139,8 @@ impl Storage {
 }
 
 impl Build<'_, '_> {
-    /// Replaces `root` in place by the layer of a term, or returns the tensor that replaces it.
+    /// Replaces `root` in place by the layer of a term. If the term is no layer, returns the tensor that replaces the
+    /// root.
     pub(super) fn build_root(
         &mut self,
         term: usize,
@@ -156,8 +157,8 @@ impl Build<'_, '_> {
         self.first_of(ready, |edit, new, inputs| edit.replace_in_place(root, new, inputs)).map(|()| None)
     }
 
-    /// Builds the tensors of all roots. A layer among them is never shared, because it gives an output of the model its
-    /// name.
+    /// Builds the tensors of all roots. The layer of a root is never shared, because it gives an output of the model
+    /// its name.
     pub(super) fn build_all(&mut self, expected: Option<ElementType>) -> Result<Vec<Output>, EditError> {
         let mut tensors = Vec::new();
         for &term in &self.side.roots {
@@ -173,7 +174,7 @@ impl Build<'_, '_> {
         Ok(tensors)
     }
 
-    /// Returns the term, or of several operations the one that the pattern matched.
+    /// Returns the term; of several alternative operations, the one that the pattern matched.
     fn chosen(&self, term: usize) -> usize {
         let TermKind::Either(branches) = &self.side.terms[term].kind else { return term };
         let is_it = |term: &usize| match &self.side.terms[*term].kind {
@@ -194,7 +195,7 @@ impl Build<'_, '_> {
         Ok(found)
     }
 
-    /// Returns the constant that an expression is.
+    /// Returns the value of an expression as a constant.
     fn fold(&mut self, term: usize, expected: Option<ElementType>) -> Result<Output, EditError> {
         let tensor = self.build_input(term, expected)?;
         let array = values::computed(self.edit, self.edit.weights(), tensor).map_err(EditError::Other)?;
@@ -203,7 +204,7 @@ impl Build<'_, '_> {
         Ok(output)
     }
 
-    /// Returns the name that a right side gives to a new layer.
+    /// Returns the name that the replacement gives to a new layer.
     fn name_of(&self, name: &LayerName) -> Result<String, EditError> {
         Ok(match name {
             LayerName::Text(text) => text.clone(),
@@ -220,7 +221,7 @@ impl Build<'_, '_> {
         })
     }
 
-    /// Builds the tensor of a term and everything that it needs.
+    /// Builds the tensor of a term, with all layers before it.
     pub(super) fn build_tensor(&mut self, term: usize, expected: Option<ElementType>) -> Result<Output, EditError> {
         let term = self.chosen(term);
         match &self.side.terms[term].kind {
@@ -228,7 +229,7 @@ impl Build<'_, '_> {
                 if matches!(self.bound[*name], Some(Bound::Tensor(_))) =>
             {
                 let tensor = self.bound[*name].as_ref().and_then(Bound::tensor);
-                tensor.ok_or_else(|| EditError::Other("a name of the rule is not bound".to_owned()))
+                tensor.ok_or_else(|| EditError::Other("a name of the rule has no value in this match".to_owned()))
             }
             TermKind::Else { name, otherwise } if self.bound[*name].is_none() => self.build_input(*otherwise, expected),
             TermKind::Tensor(name) => self.tensor_named(name),
@@ -270,7 +271,7 @@ impl Build<'_, '_> {
         Ok(id)
     }
 
-    /// Drops factors and summands that are absent in this match.
+    /// Removes factors and summands that are absent in this match.
     fn simplest(&self, mut term: usize) -> usize {
         let is_absent = |term: usize| match &self.side.terms[term].kind {
             TermKind::Name { name, .. } => self.bound[*name].is_none() && self.names[*name].neutral.is_some(),
@@ -343,12 +344,12 @@ impl Build<'_, '_> {
         }
     }
 
-    /// Adds a constant. If every value survives, it has the narrowest type of its source constants, and otherwise the
+    /// Adds a constant. It gets the narrowest type of its source constants if that keeps all values, otherwise the
     /// widest.
     fn put_like(&mut self, term: usize, array: &Array, share: bool) -> Result<Output, EditError> {
         let is_written = self.evaluator().is_free(term);
         if !is_written && !self.may_overflow && array.to_floats().iter().any(|value| !value.is_finite()) {
-            let message = "a new constant is infinite or not a number; `allow overflow` lifts that";
+            let message = "a new constant is infinite or not a number; `allow overflow` permits this";
             return Err(EditError::Other(message.to_owned()));
         }
         let mut storage = Storage::default();
@@ -364,7 +365,7 @@ impl Build<'_, '_> {
         Ok(id.output(0))
     }
 
-    /// Finds the types in which the constants are stored that a term is computed from. Numbers of the rule have none.
+    /// Collects the element types of the constants on which a term depends. Numbers in the rule have none.
     fn find_storage(&self, term: usize, storage: &mut Storage) {
         match &self.side.terms[term].kind {
             TermKind::Compute(_, of) => of.iter().for_each(|&term| self.find_storage(term, storage)),
@@ -381,7 +382,7 @@ impl Build<'_, '_> {
         }
     }
 
-    /// Returns the Convert that widens a constant, and the type from which it does.
+    /// Returns the Convert that widens a constant, and the constant's own type.
     fn widened(&self, tensor: Output) -> Option<(LayerId, ElementType)> {
         let layer = self.edit.layer(tensor.layer).filter(|layer| values::is_conversion(layer))?;
         let narrow = self.edit.producers(layer.id()).first().copied().flatten()?;
@@ -396,7 +397,7 @@ impl Build<'_, '_> {
         Ok(output)
     }
 
-    /// Prepares the inputs of a layer, literals last because they take their type from the others.
+    /// Prepares the inputs of a layer. Numbers come last, because they get the type of the other inputs.
     fn ready(&mut self, term: &LayerTerm, expected: Option<ElementType>, is_root: bool) -> Result<Ready, EditError> {
         let given = self.given(term)?;
         let mut inputs = Vec::with_capacity(given.len());
@@ -427,7 +428,7 @@ impl Build<'_, '_> {
         Ok(Ready { revisions, inputs })
     }
 
-    /// Returns the inputs of a layer up to the first that is absent in this match.
+    /// Returns the inputs of a layer that are present in this match, up to the first absent one.
     fn given(&self, term: &LayerTerm) -> Result<Vec<Given>, EditError> {
         let is_absent = |at: usize| matches!(self.evaluator().array_or_tensor(at), Err(Lack::Absent));
         let count = term.inputs.iter().position(|&at| is_absent(at)).unwrap_or(term.inputs.len());
@@ -441,7 +442,7 @@ impl Build<'_, '_> {
             }
             return Ok(given);
         }
-        Err(EditError::Other(format!("an input of {} is missing, and there are others after it", term.operation)))
+        Err(EditError::Other(format!("an input of {} is missing, but a later one is present", term.operation)))
     }
 
     /// Returns the tensors of a list.
@@ -461,7 +462,7 @@ impl Build<'_, '_> {
         output.and_then(|output| self.edit.output(output)).map_or(ElementType::Dynamic, |port| port.element_type())
     }
 
-    /// Returns the type that an operation requires for untyped numbers, given the types of its other inputs.
+    /// Returns the type that an operation requires for a number, given the types of its other inputs.
     fn type_for(
         &self,
         term: &LayerTerm,
@@ -489,15 +490,14 @@ impl Build<'_, '_> {
         })
     }
 
-    /// Returns the matched layer from which a new one copies its other attributes: those that neither side of the rule
-    /// mentions.
+    /// Returns the matched layer from which a new one copies all attributes that the rule does not mention.
     fn source_of_attributes(&self, term: &LayerTerm, is_root: bool) -> Result<Option<&Matched<'_>>, EditError> {
         if term.more_attributes != Rest::None {
             return Ok(self.matched_by(term.more_attributes));
         }
         let mut same = self.matched.iter().filter(|matched| matched.term.operation == term.operation);
         let Some(first) = same.next() else { return Ok(None) };
-        // The root comes first.
+        // The layer at the root is preferred.
         if is_root && first.is_root {
             return Ok(Some(first));
         }
@@ -507,14 +507,15 @@ impl Build<'_, '_> {
             Some(other) => {
                 let (first, other, operation) =
                     (self_describe(&first.layer), self_describe(&other.layer), &term.operation);
-                let message =
-                    format!("the attributes of {first} and {other} differ; write those of the new {operation}");
+                let message = format!(
+                    "the attributes of {first} and {other} differ; write the attributes of the new {operation}"
+                );
                 Err(EditError::Other(message))
             }
         }
     }
 
-    /// Returns the operation in each revision that it can have here: that of the matched layer, else the oldest first.
+    /// Returns the possible revisions of the operation: that of the matched layer, or all, oldest first.
     fn revisions(&self, term: &LayerTerm, inputs: usize, is_root: bool) -> Result<Vec<NewLayer>, EditError> {
         let rows = rows_of(term);
         let same = self.matched.iter().find(|matched| matched.term.operation == term.operation);
@@ -542,7 +543,7 @@ impl Build<'_, '_> {
         let new = |version: &String| {
             let row = ops::lookup(ty, version);
             if row.is_some_and(|row| !row.input_counts().contains(&inputs)) {
-                return Err(format!("{ty}-{version} does not take {inputs} inputs"));
+                return Err(format!("{ty}-{version} does not accept {inputs} inputs"));
             }
             let known = |name: &str| row.is_none_or(|row| row.attribute(name).is_some());
             if let Some((name, _)) = written.iter().find(|(name, _)| !known(name)) {
@@ -579,7 +580,7 @@ impl Build<'_, '_> {
                 done => return done,
             }
         }
-        Err(refusal.unwrap_or_else(|| EditError::Other("it has no revision".to_owned())))
+        Err(refusal.unwrap_or_else(|| EditError::Other("no revision fits".to_owned())))
     }
 
     /// Returns the values of a constant term.
@@ -610,7 +611,7 @@ impl Build<'_, '_> {
         let kind = rows.iter().find_map(|row| row.attribute(name)).map(|attribute| attribute.kind);
         let is_list = matches!(kind, Some(AttrKind::Ints | AttrKind::UnsignedInts | AttrKind::Floats));
         if array.len() != 1 && !is_list {
-            return Err(EditError::Other(format!("`{name}` is one number, and there are {}", array.len())));
+            return Err(EditError::Other(format!("`{name}` must be one number, but has {}", array.len())));
         }
         if array.to_floats().iter().any(|value| !value.is_finite()) {
             return Err(EditError::Other(format!("`{name}` would be infinite or not a number")));
@@ -631,16 +632,16 @@ fn shortest(value: f64) -> String {
 
 fn refusal(lack: Lack) -> EditError {
     EditError::Other(match lack {
-        Lack::Absent => "a name of the rule stands for nothing in this match".to_owned(),
+        Lack::Absent => "a name of the rule is absent in this match".to_owned(),
         Lack::Reason(reason) | Lack::False(reason) => reason,
     })
 }
 
 impl Matched<'_> {
-    /// Returns the attributes that a new layer of this revision copies.
+    /// Returns the attributes that a new layer copies, if it has this revision.
     ///
     /// # Errors
-    /// An attribute that the revision lacks, that is not at its default, and that the pattern does not mention.
+    /// An attribute that the revision lacks, if it differs from its default and the pattern does not mention it.
     fn attributes_for(&self, new: &LayerTerm, row: Option<&ops::Operation>) -> Result<Vec<(&str, &str)>, String> {
         let all = new.more_attributes != Rest::None;
         let mut taken = Vec::new();
@@ -650,7 +651,10 @@ impl Matched<'_> {
             if row.is_some_and(|row| row.attribute(name).is_none()) && of_operation {
                 if !asked && !self.is_default(name, value) {
                     let layer = self_describe(&self.layer);
-                    return Err(format!("{layer} has {name}={value}, which the new {} cannot have", new.operation));
+                    return Err(format!(
+                        "{layer} has {name}={value}, which the new {} does not support",
+                        new.operation
+                    ));
                 }
             } else if all || !asked {
                 taken.push((name, value));
@@ -659,7 +663,8 @@ impl Matched<'_> {
         Ok(taken)
     }
 
-    /// Returns the attributes that are not at their defaults, and that neither the pattern nor the new layer mentions.
+    /// Returns the attributes that differ from their defaults, and that neither the pattern nor the new layer
+    /// mentions.
     fn open_attributes(&self, new: &LayerTerm) -> Vec<(&str, &str)> {
         let says = |name: &str| is_in(&self.term.attributes, name) || is_in(&new.attributes, name);
         self.attributes().filter(|(name, value)| !says(name) && !self.is_default(name, value)).collect()

@@ -17,16 +17,16 @@ use crate::model::weights::Weights;
 use crate::ops::values::array::Array;
 use crate::rewrite::notation::number;
 
-/// Limit on the nested layers of a description.
+/// Maximum depth of nested layers in a description.
 const DEEPEST_DESCRIPTION: usize = 4;
-/// Limit on the parts of a tensor that are checked before its forms are computed.
+/// Maximum number of parts of a tensor that are checked before its forms are computed.
 const MOST_PARTS: usize = 24;
-/// Limit on integers that a floating-point number holds exactly, as all smaller ones.
+/// Largest integer up to which a floating-point number represents all integers exactly.
 const MOST_EXACT: f64 = 9_007_199_254_740_992.0;
-/// Limit on the described parts of a chain.
+/// Maximum number of parts in the description of a chain.
 const MOST_DESCRIBED: usize = 8;
 
-/// Constants of a form, combined into one.
+/// Product or sum of the constants of a form.
 #[derive(Clone)]
 enum Folded {
     Number(f64),
@@ -35,11 +35,11 @@ enum Folded {
 }
 
 impl Search<'_> {
-    /// Matches a chain of the pattern with any tree of such operations at a tensor.
+    /// Matches a chain of the pattern with the arithmetic that computes a tensor, in any order and grouping.
     pub(super) fn match_chain(&mut self, at: usize, chain: &Chain, tensor: Output) -> bool {
         let required = chain.factors.iter().filter(|factor| !factor.optional).count();
         let may_be_closed = match &chain.literal {
-            // A single number is a constant, and an optional part leaves the rest.
+            // A single number is a constant, and an optional part may be absent.
             Some(_) => chain.factors.is_empty(),
             None => required <= 1,
         };
@@ -63,7 +63,7 @@ impl Search<'_> {
         })
     }
 
-    /// Matches a number of the pattern, or a chain with a constant, with a constant.
+    /// Matches a number of the pattern, or a chain with one constant, with a constant of the graph.
     fn match_constant(&mut self, chain: &Chain, tensor: Output) -> bool {
         let ty = self.type_of(tensor);
         let is_constant = self.subject.is_constant(tensor);
@@ -98,7 +98,7 @@ impl Search<'_> {
         let Some(folded) = self.fold(chain.kind, form, tensor) else { return false };
         let constant = chain.factors.iter().position(|factor| self.is_constant_factor(factor));
         let (folded, takes) = match (constant, &chain.literal) {
-            // The constant of the pattern is the quotient of the graph's constants and the pattern's number.
+            // The pattern's constant is the constant of the graph divided by the pattern's number.
             (Some(factor), literal) => {
                 let Some(rest) = self.without(chain.kind, folded, literal.as_ref().map(|it| it.value), tensor) else {
                     return false;
@@ -116,7 +116,7 @@ impl Search<'_> {
                     _ => None,
                 };
                 if !found.is_some_and(|number| literal.is(number, self.type_of(tensor))) {
-                    // Only a form with as many parts as the pattern is a near miss.
+                    // Only a form with as many parts as the pattern counts as nearly matching.
                     let is_near = tensors.len() == chain.factors.len() && form.constants().next().is_some();
                     return is_near && self.refuse_number(tensor, found, literal);
                 }
@@ -190,8 +190,8 @@ impl Search<'_> {
         factor.optional && self.assign(kind, rest, tensors, used, folded, whole)
     }
 
-    /// True if each required part of a chain could match some part of a tensor, judged by operations alone. This is
-    /// cheap, while computing the forms is not.
+    /// True if each required part of a chain can match a part of a tensor, judged by operations only. This is much
+    /// cheaper than computing the forms.
     fn may_have(&self, chain: &Chain, tensor: Output) -> bool {
         let graph = self.subject.graph;
         let mut parts: SmallVec<[Output; MOST_PARTS]> = SmallVec::new();
@@ -232,7 +232,7 @@ impl Search<'_> {
         }
     }
 
-    /// Binds a name of the pattern to the constants of a chain.
+    /// Binds a name of the pattern to the combined constants of a chain.
     fn bind_constant(&mut self, factor: &Factor, kind: ChainKind, folded: &Folded, whole: Output) -> bool {
         let term = &self.side().terms[factor.term];
         let folded = if factor.power == 1.0 {
@@ -274,7 +274,7 @@ impl Search<'_> {
         raise(kind, array, power)
     }
 
-    /// Combines the constants of a form: a number if they do not change the shape, `None` if they are too many to
+    /// Combines the constants of a form: to a number if they do not change the shape. `None` if they are too large to
     /// compute.
     fn fold(&self, kind: ChainKind, form: &Form, whole: Output) -> Option<Folded> {
         let ty = self.type_of(whole);
@@ -320,7 +320,7 @@ impl Search<'_> {
         all
     }
 
-    /// Divides the constants of a chain by a number of the pattern, or subtracts it.
+    /// Divides the constants of a chain by a number of the pattern. In a sum, subtracts the number.
     fn without(&self, kind: ChainKind, folded: Folded, literal: Option<f64>, whole: Output) -> Option<Folded> {
         let Some(literal) = literal else { return Some(folded) };
         let inverse = kind.raise(literal, -1.0);
@@ -379,14 +379,14 @@ fn function_of(kind: ChainKind) -> Function {
     }
 }
 
-/// Two constants as one; `None` where values leave the range of their type.
+/// Combines two constants; `None` if values overflow their type.
 fn joined(weights: &Weights, kind: ChainKind, left: Array, right: Array) -> Option<Array> {
     let mut losses = Losses::default();
     let found = compute(weights, function_of(kind), &[left, right], &mut losses).ok()?;
     (!losses.leaves_range()).then_some(found)
 }
 
-/// Constants to a power, or this many times; `None` where values leave the range of their type.
+/// Raises constants to a power; in a sum, multiplies them. `None` if values overflow their type.
 fn raise(kind: ChainKind, array: Array, power: f64) -> Option<Array> {
     let raised = match kind {
         _ if power == 1.0 => return Some(array),
@@ -403,7 +403,7 @@ fn raise(kind: ChainKind, array: Array, power: f64) -> Option<Array> {
     (!losses.leaves_range()).then_some(raised)
 }
 
-/// Returns a number as a constant; `None` where the type does not hold it.
+/// Returns a number as a constant; `None` if the type cannot represent it.
 fn scalar(ty: ElementType, number: f64) -> Option<Array> {
     let found = Array::scalar(ty, number);
     let mut losses = Losses::default();

@@ -7,10 +7,11 @@ use super::term::Function;
 use crate::model::weights::Weights;
 use crate::ops::values::array::{Array, Data, Few, round};
 
-/// Computes a function of constants, in the type of the first, which literals follow. Counts the values that it loses.
+/// Computes a function of constants in the type of the first one, to which numbers of the rule are converted. Counts
+/// lost values.
 ///
 /// # Errors
-/// Why it cannot be computed, or that it is too large for a model with these weights.
+/// The reason why it cannot be computed, for example the memory limit.
 pub(super) fn compute(
     weights: &Weights,
     function: Function,
@@ -82,11 +83,11 @@ fn computed(function: Function, of: &[Array], losses: &mut Losses) -> Result<Arr
         ) => compare(function, x, y),
         (Function::Same, [x, y]) => Ok(Array::booleans(Few::new(), [is_same(x, y)])),
         (_, [x, y]) => elementwise(function, x, y, losses),
-        _ => Err("it takes other operands".to_owned()),
+        _ => Err("the operands are not valid".to_owned()),
     }
 }
 
-/// Returns an upper bound on the elements of the arrays that a function makes.
+/// Returns an upper bound of the number of elements that a function computes.
 fn elements(function: Function, of: &[Array]) -> u64 {
     let product = |dims: &[usize]| dims.iter().fold(1_u64, |count, &dim| count.saturating_mul(dim as u64));
     let given = of.iter().map(|array| array.len() as u64).sum();
@@ -108,16 +109,17 @@ fn floats<'a>(x: &'a Array, name: &str) -> Result<&'a Array, String> {
     is_float.then_some(x).ok_or_else(|| format!("{name} of {} is not a whole number", x.element_type))
 }
 
-/// Returns the values in another type, each the nearest number of it: the even one of two, or the limit of the type.
+/// Converts values to another type: rounds to the nearest number, ties to even, and saturates.
 fn rounded(x: &Array, to: ElementType) -> Option<Array> {
     if to.is_integer() { x.map(|v| v, f64::round_ties_even).saturated(to) } else { x.saturated(to) }
 }
 
 fn elementwise(function: Function, x: &Array, y: &Array, losses: &mut Losses) -> Result<Array, String> {
     if x.element_type != y.element_type {
-        return Err(format!("{} and {} do not go together; write convert(c, TYPE)", x.element_type, y.element_type));
+        return Err(format!("the types {} and {} differ; write convert(c, TYPE)", x.element_type, y.element_type));
     }
-    let dims = broadcast(&x.dims, &y.dims).ok_or_else(|| format!("{:?} and {:?} do not broadcast", x.dims, y.dims))?;
+    let dims = broadcast(&x.dims, &y.dims)
+        .ok_or_else(|| format!("the shapes {:?} and {:?} cannot be broadcast", x.dims, y.dims))?;
     let (x, y) = (stretch(x, &dims), stretch(y, &dims));
     let ty = x.element_type;
     let float = |a: f64, b: f64| match function {
@@ -146,23 +148,23 @@ fn elementwise(function: Function, x: &Array, y: &Array, losses: &mut Losses) ->
     Ok(computed)
 }
 
-/// Returns the elements at these positions of the first axis; negative ones count from its end.
+/// Returns the elements at these indices of the first axis; negative ones count from its end.
 fn pick(x: &Array, indices: impl Iterator<Item = i64>) -> Result<Array, String> {
     pick_on(x, 0, indices)
 }
 
 fn pick_on(x: &Array, axis: usize, indices: impl Iterator<Item = i64>) -> Result<Array, String> {
     let length = *x.dims.get(axis).ok_or_else(|| match axis {
-        0 => "one number has no elements".to_owned(),
+        0 => "a single number has no elements".to_owned(),
         _ => format!("{:?} has no axis {axis}", x.dims),
     })?;
     let place = |index: i64| usize::try_from(if index < 0 { index + length as i64 } else { index }).ok();
     let places = indices.map(place).collect::<Option<Vec<_>>>();
     let found = places.and_then(|places| x.take(axis, places.into_iter()));
-    found.ok_or_else(|| format!("an index is outside of {length} elements"))
+    found.ok_or_else(|| format!("an index is out of range for {length} elements"))
 }
 
-/// `x[from:to]` of an axis, or without `to` the one element there, whose axis is dropped.
+/// Computes `x[from:to]` along an axis. Without `to`, returns the element at `from` and removes the axis.
 fn slice(x: &Array, axis: usize, from: Option<i64>, to: Option<&Array>) -> Result<Array, String> {
     let from = from.unwrap_or(0);
     let Some(to) = to else {
@@ -182,27 +184,28 @@ fn extreme(x: &Array, is_largest: bool) -> Result<Array, String> {
     found.map(|value| Array::scalar(x.element_type, value)).ok_or_else(|| "there are no elements".to_owned())
 }
 
-/// Returns each element, or the limit that it passes.
+/// Clamps each element to the limits.
 fn between(x: &Array, least: Option<&Array>, most: Option<&Array>) -> Result<Array, String> {
     let mut found = x.clone();
     for (limit, is_least) in [(least, true), (most, false)] {
         let Some(limit) = limit else { continue };
         if limit.element_type != found.element_type {
-            return Err(format!("{} and {} do not go together", found.element_type, limit.element_type));
+            return Err(format!("the types {} and {} differ", found.element_type, limit.element_type));
         }
         let dims = broadcast(&found.dims, &limit.dims);
-        let dims = dims.ok_or_else(|| format!("{:?} and {:?} do not broadcast", found.dims, limit.dims))?;
+        let dims =
+            dims.ok_or_else(|| format!("the shapes {:?} and {:?} cannot be broadcast", found.dims, limit.dims))?;
         let (x, limit) = (stretch(&found, &dims), stretch(limit, &dims));
         let int = |a: i128, b: i128| Some(if is_least { a.max(b) } else { a.min(b) });
         let float = |a: f64, b: f64| if is_least { a.max(b) } else { a.min(b) };
-        found = x.zip(&limit, int, float).ok_or("the limits are of another kind")?;
+        found = x.zip(&limit, int, float).ok_or("the limits have another kind of type")?;
     }
     Ok(found)
 }
 
-/// Arrays one after the other along an axis.
+/// Concatenates arrays along an axis.
 fn join(all: &[Array], axis: i64) -> Result<Array, String> {
-    let first = all.first().ok_or("there is nothing to join")?;
+    let first = all.first().ok_or("there are no arrays to join")?;
     let rank = first.dims.len();
     let at = usize::try_from(if axis < 0 { axis + rank as i64 } else { axis }).ok().filter(|&at| at < rank);
     let at = at.ok_or_else(|| format!("there are {rank} axes"))?;
@@ -214,9 +217,9 @@ fn join(all: &[Array], axis: i64) -> Result<Array, String> {
     };
     if let Some(other) = all.iter().find(|x| !fits(x)) {
         let of = |x: &Array| format!("{}{}", x.element_type, x.shape());
-        return Err(format!("{} and {} are not joined along axis {axis}", of(first), of(other)));
+        return Err(format!("{} and {} cannot be joined along axis {axis}", of(first), of(other)));
     }
-    // With the axis in front, one follows the other.
+    // The axis is moved to the front, where concatenation is simple.
     let order: Vec<_> = std::iter::once(at).chain((0..rank).filter(|&axis| axis != at)).collect();
     let moved = all.iter().map(|x| transpose(x, &order)).collect::<Result<Vec<_>, _>>()?;
     let flat: Vec<_> = moved.iter().map(|x| Array { dims: [x.len()].into_iter().collect(), ..x.clone() }).collect();
@@ -230,7 +233,7 @@ fn join(all: &[Array], axis: i64) -> Result<Array, String> {
 fn concat(all: &[Array]) -> Result<Array, String> {
     let ty = all.first().map_or(ElementType::I64, |first| first.element_type);
     if all.iter().any(|part| part.dims.len() > 1 || part.element_type != ty) {
-        return Err("lists of one element type can be joined, and nothing else".to_owned());
+        return Err("only lists with the same element type can be joined".to_owned());
     }
     let dims: Few<usize> = [all.iter().map(Array::len).sum()].into_iter().collect();
     Ok(if ty.is_float() {
@@ -247,7 +250,7 @@ fn matmul(x: &Array, y: &Array) -> Result<Array, String> {
     };
     if inner != other || x.element_type != y.element_type {
         let of = |array: &Array| format!("{}{}", array.element_type, array.shape());
-        return Err(format!("{} and {} have no product", of(x), of(y)));
+        return Err(format!("the matrices {} and {} cannot be multiplied", of(x), of(y)));
     }
     let (a, b) = (floats(x, "matmul")?.to_floats(), y.to_floats());
     let mut product = vec![0.0; rows * columns];
@@ -265,7 +268,8 @@ fn matmul(x: &Array, y: &Array) -> Result<Array, String> {
 fn compare(function: Function, x: &Array, y: &Array) -> Result<Array, String> {
     let is_alone = x.len() == 1 || y.len() == 1;
     let dims = broadcast(&x.dims, &y.dims).filter(|_| x.len() == y.len() || is_alone);
-    let dims = dims.ok_or_else(|| format!("{} elements are compared with {}", x.len(), y.len()))?;
+    let dims =
+        dims.ok_or_else(|| format!("a list of {} elements cannot be compared with one of {}", x.len(), y.len()))?;
     let (x, y) = (stretch(x, &dims), stretch(y, &dims));
     let by = |a: f64, b: f64| match function {
         Function::Equal => a == b,
@@ -309,7 +313,7 @@ pub(super) fn stretch(x: &Array, dims: &[usize]) -> Array {
     gather(x, dims, &strides)
 }
 
-/// Returns the same values in other dimensions, one of which may be -1 for the rest.
+/// Reshapes an array; one dimension may be -1.
 fn reshape(x: &Array, wanted: &[i64]) -> Result<Array, String> {
     let refusal = || format!("{} values do not fill {wanted:?}", x.len());
     let known = wanted.iter().filter(|&&dim| dim != -1).try_fold(1_i64, |count, &dim| count.checked_mul(dim));
@@ -324,7 +328,7 @@ fn transpose(x: &Array, order: &[usize]) -> Result<Array, String> {
     let mut sorted = order.to_vec();
     sorted.sort_unstable();
     if sorted.iter().copied().ne(0..x.dims.len()) {
-        return Err(format!("{order:?} is not an order of {} axes", x.dims.len()));
+        return Err(format!("{order:?} is not a valid order of {} axes", x.dims.len()));
     }
     let own = crate::ops::values::array::strides(&x.dims);
     let dims: Vec<_> = order.iter().map(|&axis| x.dims[axis]).collect();
@@ -332,7 +336,7 @@ fn transpose(x: &Array, order: &[usize]) -> Result<Array, String> {
     Ok(gather(x, &dims, &strides))
 }
 
-/// Returns the tensor of these dimensions whose elements have these distances in `x`, axis by axis.
+/// Returns a tensor with these dimensions and strides over the elements of `x`.
 fn gather(x: &Array, dims: &[usize], strides: &[usize]) -> Array {
     let total: usize = dims.iter().product();
     let mut index = vec![0; dims.len()];
@@ -354,7 +358,7 @@ fn gather(x: &Array, dims: &[usize], strides: &[usize]) -> Array {
     Array { element_type: x.element_type, dims: dims.into(), data }
 }
 
-/// Returns the type of a literal that is not combined with anything else.
+/// Returns the element type of a number that is not combined with other values.
 pub(super) fn default_type(whole: bool) -> ElementType {
     if whole { ElementType::I64 } else { ElementType::F32 }
 }

@@ -1,4 +1,4 @@
-//! Evaluation of expressions: on the right side of a rule, and in its conditions.
+//! Evaluation of expressions in replacements and conditions of rules.
 
 use std::cell::{Cell, OnceCell};
 
@@ -18,10 +18,10 @@ use crate::model::weights::Weights;
 use crate::ops::values::array::{Array, Data};
 use crate::rewrite::notation::{Literal, print_values};
 
-/// Reason why an expression has no values.
+/// Reason why an expression has no value.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Lack {
-    /// A name in it is absent in this match.
+    /// A name in the expression is absent in this match.
     Absent,
     /// The values are not known, or there are none.
     Reason(String),
@@ -35,7 +35,7 @@ impl From<String> for Lack {
     }
 }
 
-/// Evaluator of expressions over the bindings of a match.
+/// Evaluator of expressions, with the tensors and variables of a match.
 pub(super) struct Evaluator<'a> {
     pub(super) graph: &'a Graph,
     pub(super) weights: &'a Weights,
@@ -44,7 +44,7 @@ pub(super) struct Evaluator<'a> {
     pub(super) names_bound: &'a [Option<Bound>],
     pub(super) variables: &'a [Option<compact_str::CompactString>],
     pub(super) variable_names: &'a [String],
-    /// True if numbers have no element type.
+    /// True if numbers have no element type, as in conditions.
     pub(super) plain: bool,
     /// The losses of new constants.
     pub(super) losses: Cell<Losses>,
@@ -52,7 +52,7 @@ pub(super) struct Evaluator<'a> {
     pub(super) blocks: Option<&'a OnceCell<BlockNumbers>>,
 }
 
-/// Properties of a tensor other than its values.
+/// Properties of a tensor that are known without its values.
 struct Known {
     element_type: ElementType,
     shape: Shape,
@@ -60,7 +60,7 @@ struct Known {
 }
 
 impl Evaluator<'_> {
-    /// Evaluates a condition. Returns the values of names that it binds.
+    /// Evaluates a condition. If it is true, returns the values of names that it binds.
     pub(super) fn holds(&self, term: usize) -> Result<Vec<(usize, f64)>, Lack> {
         if let TermKind::DimsLike(list, parts) = &self.side.terms[term].kind {
             return self.dims_like(*list, parts);
@@ -83,7 +83,7 @@ impl Evaluator<'_> {
             [false] => {}
             _ => {
                 return Err(Lack::Reason(format!(
-                    "it is a list of {}; write `all(…)`, `any(…)` or `same(a, b)`",
+                    "the condition is a list of {}; write `all(…)`, `any(…)` or `same(a, b)`",
                     truths.len()
                 )));
             }
@@ -92,11 +92,11 @@ impl Evaluator<'_> {
             TermKind::Compute(_, of) if of.len() > 1 => {
                 format!("it is {}", print_values(&self.array(of[0], None)?))
             }
-            _ => "it is false".to_owned(),
+            _ => "the condition is false".to_owned(),
         }))
     }
 
-    /// Returns the same evaluator with other meanings of names and variables.
+    /// Returns the same evaluator with other values of names and variables.
     pub(super) fn with<'b>(
         &'b self,
         names_bound: &'b [Option<Bound>],
@@ -120,10 +120,10 @@ impl Evaluator<'_> {
     /// Returns the name of a tensor's producer.
     pub(super) fn layer_name(&self, term: usize) -> Result<&str, Lack> {
         let layer = self.known(term)?.tensor.and_then(|tensor| self.graph.layer(tensor.layer));
-        layer.map(Layer::name).ok_or_else(|| Lack::Reason(format!("{} is of no layer", self.text(term))))
+        layer.map(Layer::name).ok_or_else(|| Lack::Reason(format!("no layer produces {}", self.text(term))))
     }
 
-    /// Matches a list with these parts, and returns the values of the names.
+    /// Matches a list with a test such as `[1?, C, 1...]`. Returns the values of its names.
     fn dims_like(&self, list: usize, parts: &[DimsPart]) -> Result<Vec<(usize, f64)>, Lack> {
         let (dims, text) = match self.shape_of(list) {
             Some(shape) => {
@@ -193,7 +193,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Returns the values of a term. Numbers have the `expected` type, unless something else determines theirs.
+    /// Returns the values of a term. Numbers get the `expected` type unless their operands determine another one.
     pub(super) fn array(&self, term: usize, expected: Option<ElementType>) -> Result<Array, Lack> {
         let array = match &self.side.terms[term].kind {
             TermKind::Literal(literal) => literal_array(literal, expected)?,
@@ -209,7 +209,7 @@ impl Evaluator<'_> {
             TermKind::DimsLike(of, parts) => truth(self.dims_like(*of, parts).is_ok()),
             TermKind::Compute(function, of) if function.measures() => self.measure(*function, of)?,
             TermKind::Compute(function, of) => self.compute(*function, of, expected)?,
-            _ => return Err(Lack::Reason("only constants can be computed with".to_owned())),
+            _ => return Err(Lack::Reason("arithmetic needs constants".to_owned())),
         };
         Ok(if self.plain { plain(array) } else { array })
     }
@@ -221,7 +221,7 @@ impl Evaluator<'_> {
                 Err(Lack::Absent)
             }
             TermKind::Compute(_, of) => of.iter().try_for_each(|&term| match &self.side.terms[term].kind {
-                // Arithmetic has a number in place of an absent operand.
+                // An absent operand of arithmetic is replaced by a neutral number.
                 TermKind::Name { name, .. } if self.names[*name].neutral.is_some() => Ok(()),
                 _ => self.array_or_tensor(term),
             }),
@@ -249,7 +249,7 @@ impl Evaluator<'_> {
             Function::Any => return Ok(truth(self.array(of[0], None)?.truths().contains(&true))),
             _ => {}
         }
-        // A literal has the type of the operand that it is combined with.
+        // A number gets the type of the operand that it is combined with.
         let typed = of.iter().position(|&at| !self.is_free(at));
         let mut first = typed.map(|position| self.array(of[position], None)).transpose()?;
         let wanted = first.as_ref().map(|array| array.element_type).or(expected);
@@ -300,7 +300,7 @@ impl Evaluator<'_> {
             }
         };
         let array = match expected {
-            Some(ty) if !self.plain => array.converted(ty).ok_or_else(|| format!("{ty} does not hold {text}"))?,
+            Some(ty) if !self.plain => array.converted(ty).ok_or_else(|| format!("{ty} cannot represent {text}"))?,
             _ => array,
         };
         Ok(array)
@@ -318,7 +318,7 @@ impl Evaluator<'_> {
                         .map(|it| self.weights.hold(it))
                     {
                         Some(Err(reason)) => format!("the constant `{layer}` is too large: {reason}"),
-                        _ => format!("the values of the constant `{layer}` are not known, or not numbers"),
+                        _ => format!("the values of the constant `{layer}` are unknown, or not numeric"),
                     }
                 };
                 return Ok(values::values(self.graph, self.weights, *tensor).ok_or_else(unknown)?);
@@ -333,7 +333,7 @@ impl Evaluator<'_> {
         Ok(Array::scalar(ty, number))
     }
 
-    /// True if a term is arithmetic on untyped numbers.
+    /// True if a term consists only of numbers without a type.
     pub(super) fn is_free(&self, at: usize) -> bool {
         match &self.side.terms[at].kind {
             TermKind::Literal(_) | TermKind::Variable(_) | TermKind::Type(_) => true,
@@ -400,7 +400,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Returns the text of a term, for errors.
+    /// Returns the source text of a term, for errors.
     fn text(&self, term: usize) -> String {
         match &self.side.terms[term].kind {
             TermKind::Name { name, .. } => format!("`{}`", self.names[*name].text),
@@ -467,7 +467,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Returns a shape for Reshape, from the former target and the tensor that it reshaped.
+    /// Returns the target shape of a Reshape, from the old target and the reshaped tensor.
     fn dims(&self, shape: &Shape, of: &[usize]) -> Result<Array, Lack> {
         let dims = shape.dims().ok_or_else(|| "the rank is not known".to_owned())?;
         let tensors = of.iter().map(|&term| Ok(self.known(term)?.tensor)).collect::<Result<Vec<_>, Lack>>()?;
@@ -483,12 +483,12 @@ impl Evaluator<'_> {
         });
         let list: Vec<_> = list.collect();
         if dims.iter().any(|dim| dim.value() == Some(0)) || list.iter().filter(|&&dim| dim == -1).count() > 1 {
-            return Err(Lack::Reason("more than one of the dims is not known".to_owned()));
+            return Err(Lack::Reason("more than one dimension is unknown".to_owned()));
         }
         Ok(Array::ints(ElementType::I64, smallvec![list.len()], list))
     }
 
-    /// Returns axes, counted from the end of a tensor.
+    /// Returns axes, with negative ones converted for the rank of a tensor.
     fn axes(&self, of: &[usize]) -> Result<Array, Lack> {
         let rank = self.rank_of(of[1])? as i64;
         let axes = self.array(of[0], Some(ElementType::I64))?;
@@ -507,7 +507,7 @@ impl Evaluator<'_> {
         Ok(axis.ok_or_else(|| format!("there are {rank} axes"))?)
     }
 
-    /// Returns the values of a constant along an axis of the tensor that it is broadcast to.
+    /// Returns the values of a constant along the axis of a tensor to which it is broadcast.
     fn along(&self, of: &[usize]) -> Result<Array, Lack> {
         let array = self.array(of[0], None)?;
         let (shape, rank) = (self.known(of[1])?.shape, self.rank_of(of[1])?);
@@ -525,7 +525,7 @@ impl Evaluator<'_> {
         })
     }
 
-    /// A list placed along an axis of a tensor, or along two of them.
+    /// Broadcasts a list along one or two axes of a tensor.
     fn on(&self, of: &[usize]) -> Result<Array, Lack> {
         let list = self.array(of[0], None)?;
         let (shape, rank) = (self.known(of[1])?.shape, self.rank_of(of[1])?);
@@ -563,7 +563,7 @@ fn plain(array: Array) -> Array {
     array.converted(to).unwrap_or(array)
 }
 
-/// Converts untyped numbers to one type.
+/// Converts numbers without a type to a common type.
 fn alike(arrays: Vec<Array>) -> Vec<Array> {
     let is_float = arrays.iter().any(|array| array.element_type.is_float());
     let to = if is_float { ElementType::F64 } else { ElementType::I64 };
@@ -575,6 +575,6 @@ pub(super) fn literal_array(literal: &Literal, expected: Option<ElementType>) ->
     let array = literal
         .to_array(ty, &literal.dims)
         .or_else(|| literal.to_array(ElementType::F64, &literal.dims).filter(|_| expected.is_none()));
-    let refusal = || format!("a number of the rule is needed as {ty} here, which does not hold it");
+    let refusal = || format!("a number of the rule must have type {ty} here, which cannot represent it");
     Ok(array.ok_or_else(refusal)?)
 }

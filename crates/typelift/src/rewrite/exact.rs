@@ -1,4 +1,4 @@
-//! Values of tensors that constants and fixed shapes determine.
+//! Values of tensors that depend only on constants and fixed shapes.
 
 use std::sync::Arc;
 
@@ -12,22 +12,22 @@ use crate::ops::evaluate::{Evaluate, Evaluation};
 use crate::ops::values::array::{Array, MAX_ELEMENTS};
 use crate::ops::{self, Attributes, LayerKind};
 
-/// Limit on the elements that go into and come out of all evaluations of a graph.
+/// Maximum number of input and output elements of all computations in a graph.
 const BUDGET: u64 = 1 << 22;
 
-/// Evaluator of the tensors of one graph. It computes what a device computes: unlike in inference, the largest number of a
-/// type is a number, and random numbers are never known.
+/// Computes the values of tensors in one graph as a device does. Unlike in inference, the largest number of a type is
+/// an ordinary number, and random numbers are never known.
 pub(super) struct Exact<'a> {
     graph: &'a Graph,
     weights: &'a Weights,
-    /// Layers whose values depend on constants and fixed shapes alone.
+    /// Layers that depend only on constants and fixed shapes.
     possible: HashSet<LayerId>,
     known: HashMap<Output, Option<Arc<Array>>>,
     budget: u64,
 }
 
 impl<'a> Exact<'a> {
-    /// Creates an evaluator for a graph whose layers are in this order, producers first.
+    /// Creates the evaluator; `order` are the layers of the graph, producers first.
     pub(super) fn new(graph: &'a Graph, weights: &'a Weights, order: &[LayerId]) -> Self {
         let mut possible = HashSet::default();
         for layer in order.iter().filter_map(|&id| graph.layer(id)) {
@@ -38,7 +38,7 @@ impl<'a> Exact<'a> {
         Self { graph, weights, possible, known: HashMap::default(), budget: BUDGET }
     }
 
-    /// Values of a tensor, where they are known.
+    /// Returns the values of a tensor; `None` if they are unknown.
     pub(super) fn values(&mut self, tensor: Output) -> Option<Arc<Array>> {
         let mut pending = vec![tensor];
         while let Some(&next) = pending.last() {
@@ -58,7 +58,7 @@ impl<'a> Exact<'a> {
         self.known.get(&tensor).cloned().flatten()
     }
 
-    /// Tensors that must be known for another one to be; `None` if it cannot be known.
+    /// Returns the tensors on which the value of another one depends; `None` if it cannot be known.
     fn feeds(&self, tensor: Output) -> Option<SmallVec<[Output; 4]>> {
         let layer = self.graph.layer(tensor.layer).filter(|layer| self.possible.contains(&layer.id()))?;
         if matches!(layer.operation()?.evaluator(), Evaluate::Source(_)) {
@@ -79,7 +79,7 @@ impl<'a> Exact<'a> {
     }
 }
 
-/// True if a layer can be evaluated, with inputs that `possible` layers produce.
+/// True if a layer can be computed, and layers in `possible` produce its inputs.
 fn is_possible(graph: &Graph, layer: &Layer, possible: &HashSet<LayerId>) -> bool {
     let is_small = |count: u64| count <= MAX_ELEMENTS as u64;
     if !layer.outputs().iter().all(|port| port.shape().element_count().is_none_or(is_small)) {

@@ -9,8 +9,8 @@ use crate::findings::LayerRef;
 use crate::model::graph::{FindError, Graph, Layer, Model, Place};
 use crate::rewrite::notation::pointer;
 
-/// Explanation of a rule at a layer: whether its pattern matches there, and if not, the part of the rule that fails and
-/// the reason.
+/// Explanation of a rule at a layer. If its pattern does not match there, the reason is given with the failing section
+/// of the rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Explanation {
@@ -20,7 +20,7 @@ pub struct Explanation {
     pub layer: Option<LayerRef>,
     /// True if the pattern matches there.
     pub matches: bool,
-    /// The first part that does not match.
+    /// Reason why the pattern does not match.
     pub reason: Option<String>,
     /// What the rule loses where its pattern matches, or why it does nothing.
     effect: Option<String>,
@@ -121,12 +121,12 @@ impl Model {
         }))
     }
 
-    /// The explanation with what applying the rule there does, where its pattern matches.
+    /// Adds the effect of the rule to an explanation, if its pattern matches.
     fn with_effect(&self, rule: &Rule, explanation: Explanation) -> Explanation {
         let Some(at) = explanation.layer.as_ref().filter(|_| explanation.matches) else { return explanation };
         let tried = self.clone().rewrite_where_possible(std::slice::from_ref(rule));
         let effect = match tried {
-            Err(error) => Some(format!("but the rule is refused: {error}")),
+            Err(error) => Some(format!("but the rule fails: {error}")),
             Ok((report, refused)) => {
                 if let Some(site) = report.applied.iter().find(|site| site.layer == *at) {
                     let losses = (!site.losses.is_empty()).then(|| format!("and {}", site.losses));
@@ -134,9 +134,9 @@ impl Model {
                 }
                 let reason = refused.iter().find_map(|error| error.at(at)).map(|(_, reason)| reason);
                 Some(match reason {
-                    Some(reason) => format!("but what takes its place is refused: {reason}"),
+                    Some(reason) => format!("but the replacement is not possible: {reason}"),
                     None if report.applied.is_empty() => "but the replacement would change nothing".to_owned(),
-                    None => "but another match takes one of its layers".to_owned(),
+                    None => "but another match contains one of its layers".to_owned(),
                 })
             }
         };

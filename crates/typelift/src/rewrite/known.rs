@@ -18,10 +18,10 @@ use crate::model::weights::Weights;
 use crate::ops::values::array::Array;
 use crate::ops::{self, LayerKind, Operation};
 
-/// The largest number of elements that are written into a model.
+/// Maximum number of elements of a constant that replaces a layer.
 const MOST_WRITTEN: u64 = 4096;
 
-/// Returns the layers whose values are all known, those nearest to the outputs first.
+/// Returns the layers whose outputs are all known, those nearest to the outputs of the graph first.
 pub(super) fn layers(
     model: &Model,
     graph: &Graph,
@@ -42,7 +42,7 @@ pub(super) fn layers(
         if quantized.contains(&id) || Marks::of(layer, model.version()).is_decompression() {
             continue;
         }
-        // A layer that only feeds such layers is removed with them.
+        // A layer that only feeds replaced layers is removed with them.
         if graph.users(id).all(|user| folded.contains(&user)) {
             folded.insert(id);
             continue;
@@ -59,7 +59,7 @@ pub(super) fn layers(
     found
 }
 
-/// Returns the Ifs whose conditions are known, each with the number of the branch that runs.
+/// Returns the If layers whose conditions are known, each with the number of the executed branch.
 pub(super) fn choices(
     model: &Model,
     graph: &Graph,
@@ -83,7 +83,7 @@ pub(super) fn choices(
     found
 }
 
-/// Returns the branch of an If that runs, if its condition is known.
+/// Returns the executed branch of an If, if its condition is known.
 pub(super) fn branch(graph: &Graph, weights: &Weights, layer: &Layer) -> Option<usize> {
     let mut exact = Exact::new(graph, weights, &graph.topological_order().ok()?);
     let truths = exact.values(graph.producer(layer.id().input(0))?)?.truths();
@@ -130,7 +130,7 @@ fn quantized(graph: &Graph, order: &[LayerId]) -> HashSet<LayerId> {
     found
 }
 
-/// True if a layer quantizes, or computes numbers from low-bit values with a scale or a zero point.
+/// True if a layer is a FakeQuantize, or computes with weights of few bits, a scale or a zero point.
 fn quantizes(graph: &Graph, layer: &Layer) -> bool {
     let name = layer.operation().map_or("", Operation::name);
     let is_narrow = |tensor: Output| graph.output(tensor).is_some_and(|port| is_quantized(port.element_type()));
@@ -148,13 +148,13 @@ fn is_quantized(ty: ElementType) -> bool {
 }
 
 fn can_be_known(layer: &Layer) -> bool {
-    // OpenVINO does not read a constant without elements.
+    // OpenVINO cannot read an empty constant.
     let is_written = |count: u64| (1..=MOST_WRITTEN).contains(&count);
     let is_small = layer.outputs().iter().all(|port| port.shape().element_count().is_some_and(is_written));
     is_small && ops::kind(layer) != LayerKind::Constant && !ops::is_own(layer) && values::computes(layer)
 }
 
-/// Values of an output, where they are known and a file can hold them.
+/// Returns the values of an output, if they are known and can be stored.
 fn values_of(exact: &mut Exact, graph: &Graph, output: Output) -> Option<Arc<Array>> {
     let values = exact.values(output)?;
     let port = graph.output(output)?;
@@ -176,7 +176,8 @@ pub(super) fn replace(
         if edit.consumers(root.output(port)).next().is_none() {
             continue;
         }
-        // OpenVINO draws once for two layers that take the same tensors.
+        // OpenVINO generates the same random numbers for two layers with the same inputs, so such inputs get separate
+        // constants.
         let share = !edit.users(root).any(|user| edit.layer(user).is_some_and(is_random));
         let constant = super::build::constant(edit, constants, array, share, None)?;
         added.push(constant.layer);

@@ -1,4 +1,4 @@
-//! Lists in patterns: any number of tensors.
+//! Lists in patterns, which match any number of tensors.
 
 use std::ops::{Deref, Range};
 use std::sync::Arc;
@@ -7,10 +7,10 @@ use super::matching::{Bound, MOST_STEPS, Search};
 use super::term::TermKind;
 use crate::model::graph::Output;
 
-/// A range of a layer's inputs or outputs.
+/// Consecutive inputs or outputs of a layer.
 #[derive(Clone, Debug)]
 pub(super) struct List {
-    /// All inputs or outputs of the layer, shared by all positions that are tried.
+    /// All inputs or outputs of the layer, shared by all attempts.
     all: Arc<[Output]>,
     own: Range<usize>,
 }
@@ -39,10 +39,10 @@ impl Search<'_> {
         }
     }
 
-    /// Matches inputs from a position on, among them lists of any length.
+    /// Matches inputs from a position on, including lists of any length.
     pub(super) fn match_lists(&mut self, terms: &[usize], feeds: &Arc<[Output]>, at: usize) -> bool {
         let Some((&first, terms)) = terms.split_first() else { return self.solve() };
-        // If this fails, the caller restores the goals.
+        // If this fails, the caller restores the state.
         let Some(name) = self.list_of(first) else {
             let Some(&feed) = feeds.get(at) else { return false };
             self.goals.push((first, feed));
@@ -64,10 +64,10 @@ impl Search<'_> {
                 })
         });
         let span = self.side().terms[first].span.clone();
-        fits || self.refuse(span, || "no inputs fit".to_owned())
+        fits || self.refuse(span, || "no number of inputs matches".to_owned())
     }
 
-    /// Binds a list. If `where` describes it, the list must be all outputs of one layer in their order.
+    /// Binds a list. If `where` defines it, the list must contain all outputs of one layer in their order.
     fn match_list(&mut self, term: usize, name: usize, tensors: List) -> bool {
         let is_known = self.bound.names[name].is_some();
         if !self.binds(name, Bound::List(tensors.clone())) {

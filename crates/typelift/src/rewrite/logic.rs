@@ -1,21 +1,21 @@
-//! Joins conditions of a rule, and the parts of names that they find.
+//! Combination of conditions with `&&`, `||` and `!`, and the sections of names that they capture.
 
 use super::evaluate::{Evaluator, Lack};
 use super::matching::Bound;
 use super::term::{Function, TermKind};
 use crate::base::name_pattern::NamePattern;
 
-/// Variables that conditions bind, by name.
+/// Values that conditions give to variables.
 #[derive(Debug, Default)]
 pub(super) struct Findings {
     /// Numbers, by the positions of their names.
     pub(super) numbers: Vec<(usize, f64)>,
-    /// Parts of names, by the positions of their variables.
+    /// Sections of names, by the positions of their variables.
     pub(super) texts: Vec<(usize, String)>,
 }
 
 impl Evaluator<'_> {
-    /// Returns what a condition finds where it holds.
+    /// Evaluates a condition, and returns the values of its variables if it is true.
     ///
     /// # Errors
     /// [`Lack::False`] if it does not hold, [`Lack::Reason`] if that is not known, and [`Lack::Absent`] if it concerns a
@@ -77,7 +77,7 @@ impl Evaluator<'_> {
         Ok(found)
     }
 
-    /// Returns the parts of a layer's name that a pattern finds; `None` if the name does not fit.
+    /// Returns the sections of a layer's name that a pattern captures; `None` if the name does not match.
     pub(super) fn parts_of_name(&self, of: usize, pattern: &NamePattern) -> Result<Option<Vec<(usize, String)>>, Lack> {
         let name = self.layer_name(of)?;
         let variable = |part: &str| self.variable_names.iter().position(|known| known == part);

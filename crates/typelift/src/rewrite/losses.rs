@@ -1,4 +1,4 @@
-//! Counts of values that a computation with constants loses.
+//! Counts of values that new constants lose.
 
 use std::fmt::{self, Display, Formatter};
 use std::ops::AddAssign;
@@ -8,20 +8,21 @@ use typelift_promote::ElementType;
 
 use crate::ops::values::array::{Array, Data};
 
-/// Counts of values that new constants lose, compared with the constants from which they are computed.
+/// Counts of values in new constants that became infinite, zero or rounded, although the constants they depend on have
+/// exact values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Losses {
-    /// Values that are infinite or NaN although their sources are finite.
+    /// Values that are infinite or NaN although their operands are finite.
     #[serde(skip_serializing_if = "is_zero")]
     pub non_finite: usize,
-    /// Values that are zero or subnormal although their sources are not.
+    /// Values that are zero or subnormal although their operands are not.
     #[serde(skip_serializing_if = "is_zero")]
     pub vanished: usize,
-    /// Values outside of the limits of a type, which became the nearest limit.
+    /// Values that were saturated to a limit of their type.
     #[serde(skip_serializing_if = "is_zero")]
     pub saturated: usize,
-    /// Values that a conversion to a narrower type rounded.
+    /// Values that were rounded by a conversion to a narrower type.
     #[serde(skip_serializing_if = "is_zero")]
     pub rounded: usize,
 }
@@ -59,12 +60,12 @@ impl Losses {
         ]
     }
 
-    /// True if arithmetic left the range of its type.
+    /// True if a value overflowed or underflowed.
     pub(super) fn leaves_range(self) -> bool {
         self.non_finite + self.vanished > 0
     }
 
-    /// Why a rule is refused whose constants leave the range of their type.
+    /// Returns the error for a rule whose new constants overflow or underflow.
     pub(super) fn refusal(self) -> String {
         let (count, what) = match self {
             Self { non_finite: 0, vanished, .. } => (vanished, "zero or subnormal"),
@@ -73,7 +74,7 @@ impl Losses {
         format!("{} {what}, unlike those from which it is computed; `allow overflow` lifts that", values_are(count))
     }
 
-    /// Counts one result of arithmetic in a floating-point type.
+    /// Updates the counts for one result of floating-point arithmetic.
     pub(super) fn count(&mut self, ty: ElementType, operands: &[f64], result: f64, can_cancel: bool) {
         let is_normal = |value: f64| value.is_finite() && value.abs() >= least_normal(ty);
         if operands.iter().all(|operand| operand.is_finite()) && !result.is_finite() {
@@ -83,7 +84,7 @@ impl Losses {
         }
     }
 
-    /// Counts the values of a conversion.
+    /// Counts the losses of a conversion.
     pub(super) fn of_conversion(from: &Array, to: &Array) -> Self {
         let mut losses = Self::default();
         match (&from.data, &to.data) {
@@ -125,7 +126,7 @@ pub fn values_are(count: usize) -> String {
     if count == 1 { "1 value of a new constant is".to_owned() } else { format!("{count} values of new constants are") }
 }
 
-/// Returns the least positive number of a floating-point type that has all its digits.
+/// Returns the smallest positive number of a type that has full precision.
 fn least_normal(ty: ElementType) -> f64 {
     match ty {
         ElementType::F64 => f64::MIN_POSITIVE,

@@ -24,10 +24,10 @@ use crate::ops::values::array::{self, Array};
 use crate::ops::{self, AttrKind, LayerKind, Operation};
 use crate::rewrite::notation::Literal;
 
-/// Limit on the steps of one attempt to match a pattern.
+/// Maximum number of steps of one attempt to match a pattern.
 pub(super) const MOST_STEPS: usize = 1 << 14;
 
-/// Binding of a name.
+/// Value of a name in a match.
 #[derive(Clone, Debug)]
 pub(super) enum Bound {
     Tensor(Output),
@@ -64,11 +64,11 @@ pub(super) struct Bindings {
     pub(super) names: SmallVec<[Option<Bound>; 4]>,
     /// Values by variable.
     pub(super) variables: SmallVec<[Option<CompactString>; 2]>,
-    /// The matched layers, with the term of each; the root first.
+    /// The matched layers with their terms; the layer at the root is first.
     pub(super) layers: SmallVec<[(LayerId, usize); 4]>,
 }
 
-/// The part of a pattern that does not match, and the reason.
+/// Reason why a pattern does not match, with the failing section.
 #[derive(Clone, Debug)]
 pub(super) struct Miss {
     pub(super) progress: usize,
@@ -76,7 +76,7 @@ pub(super) struct Miss {
     pub(super) reason: String,
 }
 
-/// A graph, with facts that matching computes on demand.
+/// Graph with facts that are computed when matching needs them.
 pub(super) struct Subject<'a> {
     pub(super) graph: &'a Graph,
     pub(super) weights: &'a Weights,
@@ -96,9 +96,9 @@ pub(super) struct Subject<'a> {
     constants: RefCell<HashMap<Output, Option<Arc<Array>>>>,
     /// The layers of earlier matches.
     pub(super) taken: RefCell<HashSet<LayerId>>,
-    /// The layers that a link leads to from a tensor, by their positions in the order of computation.
+    /// Layers that can be reached from a tensor through a link, by their position in the order.
     pub(super) downstream: RefCell<HashMap<(Link, Output), BTreeMap<usize, LayerId>>>,
-    /// The limit that the last search reached.
+    /// The limit that stopped the last search, if any.
     pub(super) limit: RefCell<Option<String>>,
 }
 
@@ -120,7 +120,7 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// Sets whether the graph is a body.
+    /// Sets if the graph is that of a body.
     pub(super) fn in_body(self, in_body: bool) -> Self {
         Self { in_body, ..self }
     }
@@ -130,11 +130,11 @@ impl<'a> Subject<'a> {
         Self { is_inferred: false, ..self }
     }
 
-    /// Returns the reason why a pattern cannot continue at a layer that another graph feeds, or that has bodies.
+    /// Returns the reason why a pattern does not continue beyond the border of a body.
     fn border(&self, layer: &Layer) -> &'static str {
         match ops::kind(layer) {
-            LayerKind::Parameter if self.in_body => "; a pattern does not cross the border of a body",
-            _ if !layer.bodies().is_empty() => "; a pattern does not cross the border of its bodies",
+            LayerKind::Parameter if self.in_body => "; a pattern cannot extend beyond a body",
+            _ if !layer.bodies().is_empty() => "; a pattern cannot extend into its bodies",
             _ => "",
         }
     }
@@ -154,8 +154,8 @@ impl<'a> Subject<'a> {
         self.positions.get_or_init(|| self.order().iter().enumerate().map(|(at, &layer)| (layer, at)).collect())
     }
 
-    /// Returns layers, other than constants, whose values are known from constants: conversions of any size, other
-    /// operations if small.
+    /// Returns layers, other than constants, that depend only on constants. They are conversions of any size, and
+    /// other small operations.
     fn derived(&self) -> &HashSet<LayerId> {
         self.derived.get_or_init(|| {
             let mut found = HashSet::default();
@@ -199,7 +199,7 @@ impl<'a> Subject<'a> {
         constants.entry(tensor).or_insert_with(values).clone()
     }
 
-    /// Returns the number that all elements of a small constant equal.
+    /// Returns the number that all elements of a small constant have in common.
     pub(super) fn number(&self, tensor: Output) -> Option<f64> {
         let values = self.small(tensor)?;
         let values = values.to_floats();
@@ -216,7 +216,7 @@ impl<'a> Subject<'a> {
         if count <= MOST_COMPUTED {
             return self.small(tensor).is_some_and(|array| literal.is_held_by(&array));
         }
-        // For a large constant, the first value is usually sufficient to decide.
+        // For a large constant, the first value usually decides.
         let holds = |dims| layer.values(self.weights, ty, dims).is_some_and(|array| literal.is_held_by(&array));
         if literal.dims.is_empty() {
             holds(smallvec![1]) && holds(dims)
@@ -225,7 +225,7 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// True if two names with the same text are bound to the same.
+    /// True if two names with the same text have the same value.
     fn is_same(&self, a: &Bound, b: &Bound) -> bool {
         let values = |bound: &Bound| match bound {
             Bound::Tensor(tensor) if self.is_constant(*tensor) => {
@@ -256,7 +256,7 @@ pub(super) fn small_constant(layer: &Layer, weights: &Weights) -> Option<Array> 
     layer.values(weights, element_type, dims)
 }
 
-/// Level of detail of a match.
+/// Extent of a match.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Depth {
     /// Every requirement of a rule.
@@ -271,20 +271,20 @@ pub(super) fn at(subject: &Subject, pattern: &Pattern, layer: &Layer, depth: Dep
     search.run(layer).then_some(search.bound)
 }
 
-/// Returns the reason why the pattern does not match there; `None` if it does.
+/// Returns the reason why the pattern does not match at this layer; `None` if it does.
 pub(super) fn miss(subject: &Subject, pattern: &Pattern, layer: &Layer) -> Option<Miss> {
     let mut search = Search::new(subject, pattern, Depth::Whole, true);
     if search.run(layer) { None } else { search.miss }
 }
 
-/// An attempt to match a pattern.
+/// Search for a match of a pattern.
 pub(super) struct Search<'a> {
     pub(super) subject: &'a Subject<'a>,
     pub(super) pattern: &'a Pattern,
     pub(super) depth: Depth,
     pub(super) explains: bool,
     pub(super) bound: Bindings,
-    /// The goals that remain, the next one last.
+    /// Terms and tensors that must still be matched, the next one last.
     pub(super) goals: SmallVec<[(usize, Output); 4]>,
     /// The number of matched terms.
     pub(super) progress: usize,
@@ -316,7 +316,7 @@ impl<'a> Search<'a> {
         let port = self.port_of(root);
         let count = layer.outputs().len();
         let tensors = (0..count).map(|port| layer.id().output(port));
-        // With several roots, each names its single output.
+        // With several roots, each has one output.
         let outputs = match &self.side().outputs[..] {
             [first, ..] if !self.pattern.links.is_empty() => std::slice::from_ref(first),
             outputs => outputs,
@@ -340,7 +340,7 @@ impl<'a> Search<'a> {
             let mut others = (0..count).filter(|&other| other != port);
             let used = others.find(|&port| self.subject.graph.consumers(layer.id().output(port)).next().is_some());
             if let Some(other) = used {
-                return self.refuse(span, || format!("has an output {other} that is used; write `(a, b) = …`"));
+                return self.refuse(span, || format!("also has a used output {other}; write `(a, b) = …`"));
             }
         }
         if let Some(root) = self.pattern.names.iter().position(|name| name.text == "root" && name.definition.is_none())
@@ -350,7 +350,7 @@ impl<'a> Search<'a> {
         self.match_goal(root, layer.id().output(port))
     }
 
-    /// Returns the output of its layer that a root requires.
+    /// Returns the position of the layer's output that a root requires.
     pub(super) fn port_of(&self, root: usize) -> usize {
         match &self.side().terms[root].kind {
             TermKind::Layer(term) => term.output,
@@ -366,7 +366,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Records the reason why a term does not match, if the attempt got as far as any other.
+    /// Records the reason why a term does not match, if more terms matched than in any earlier attempt.
     pub(super) fn refuse(&mut self, span: Range<usize>, reason: impl FnOnce() -> String) -> bool {
         if self.explains && self.miss.as_ref().is_none_or(|miss| miss.progress < self.progress) {
             self.miss = Some(Miss { progress: self.progress, span, reason: reason() });
@@ -379,7 +379,7 @@ impl<'a> Search<'a> {
         self.refuse(term.span.clone(), || format!("{} is not a constant{border}", self_describe(layer)))
     }
 
-    /// Tries a step, and restores everything if it fails.
+    /// Tries a step. If it fails, restores the state.
     pub(super) fn attempt(&mut self, fits: impl FnOnce(&mut Self) -> bool) -> bool {
         let goals = self.goals.clone();
         let bound = self.bound.clone();
@@ -391,7 +391,7 @@ impl<'a> Search<'a> {
         done
     }
 
-    /// Matches the remaining goals. On failure everything is restored.
+    /// Matches the remaining terms. If that fails, restores the state.
     pub(super) fn solve(&mut self) -> bool {
         let Some((at, tensor)) = self.goals.pop() else { return self.match_next_root() };
         self.steps += 1;
@@ -463,7 +463,7 @@ impl<'a> Search<'a> {
         })
     }
 
-    /// Binds a name, or compares the value with its binding.
+    /// Sets the value of a name. If it has one, compares both.
     pub(super) fn binds(&mut self, name: usize, to: Bound) -> bool {
         match &self.bound.names[name] {
             Some(bound) => self.subject.is_same(bound, &to),
@@ -474,7 +474,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Binds a name to a tensor, or compares the tensor with its binding.
+    /// Sets a name to a tensor. If it has a value, compares both.
     fn match_name(&mut self, term: &Term, name: usize, to: Bound) -> bool {
         if self.bound.names[name].is_some() {
             return match to {
@@ -483,10 +483,10 @@ impl<'a> Search<'a> {
                     let Some(layer) = self.subject.graph.layer(tensor.layer) else { return false };
                     let text = &self.name(name).text;
                     self.refuse(term.span.clone(), || {
-                        format!("{} is another tensor than the other `{text}`", self_describe(layer))
+                        format!("{} is not the same tensor as the other `{text}`", self_describe(layer))
                     })
                 }
-                _ => self.refuse(term.span.clone(), || "it is another constant".to_owned()),
+                _ => self.refuse(term.span.clone(), || "the constants differ".to_owned()),
             };
         }
         let Some(definition) = &self.name(name).definition else {
@@ -502,7 +502,7 @@ impl<'a> Search<'a> {
         let Some(layer) = self.subject.graph.layer(tensor.layer) else { return false };
         if !outputs.is_empty() && (layer.outputs().len() != outputs.len() || outputs.get(tensor.port) != Some(&name)) {
             return self.refuse(term.span.clone(), || {
-                format!("it is output {} of {} of {}", tensor.port, layer.outputs().len(), self_describe(layer))
+                format!("the tensor is output {} of {} of {}", tensor.port, layer.outputs().len(), self_describe(layer))
             });
         }
         self.attempt(|search| {
@@ -521,7 +521,7 @@ impl<'a> Search<'a> {
             return true;
         }
         let Some(layer) = self.subject.graph.layer(tensor.layer) else { return false };
-        // A different constant is a nearer miss than a tensor that is not constant.
+        // A wrong constant is a closer match than a tensor that is no constant.
         self.progress += 1;
         let values = self.subject.small(tensor);
         let values = values.or_else(|| small_constant(layer, self.subject.weights).map(Arc::new));
@@ -530,7 +530,7 @@ impl<'a> Search<'a> {
         false
     }
 
-    /// Matches a pattern whose optional layer is absent, so that its first input is the tensor.
+    /// Matches a pattern whose optional layer is absent, so that its first input matches the tensor itself.
     fn match_without(&mut self, term: &LayerTerm, tensor: Output) -> bool {
         let Some(&first) = term.inputs.first().filter(|_| term.optional) else { return false };
         self.goals.push((first, tensor));
@@ -588,10 +588,10 @@ impl<'a> Search<'a> {
         }
         if tensor.port != term.output {
             return self.refuse(term.head.clone(), || {
-                format!("output {} of {} is used here", tensor.port, self_describe(layer))
+                format!("the tensor is output {} of {}", tensor.port, self_describe(layer))
             });
         }
-        // A layer of the right operation is a nearer miss than one of another operation.
+        // The right operation with other attributes is a closer match than another operation.
         self.progress += 1;
         let fits = term.attributes.iter().all(|attribute| self.match_attribute(attribute, layer, row))
             && self.meets_constraints(at, tensor);
@@ -638,7 +638,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Matches the inputs; those of a commutative operation in both orders.
+    /// Matches the inputs of a layer, in both orders if the operation is commutative.
     fn match_inputs(&mut self, term: &LayerTerm, layer: &Layer) -> bool {
         let producers = self.subject.graph.feeds(layer.id());
         let output = |feed: &Option<(&Layer, usize)>| feed.map(|(layer, port)| layer.id().output(port));
@@ -674,7 +674,7 @@ impl<'a> Search<'a> {
         false
     }
 
-    /// Checks that layers inside the match have no other uses, and that the conditions hold.
+    /// Checks that inner layers have no other consumers, and that the conditions are true.
     pub(super) fn finish(&mut self) -> bool {
         let graph = self.subject.graph;
         let outputs = self.side().outputs.iter().skip(1).filter_map(|&name| self.bound.names[name].as_ref()?.tensor());
@@ -701,11 +701,11 @@ impl<'a> Search<'a> {
             self.depth == Depth::Structure || self.meets_conditions()
         } else {
             let root = self.side().terms[self.side().roots[0]].span.clone();
-            self.refuse_late(1, root, || "one of the roots is computed from another".to_owned())
+            self.refuse_late(1, root, || "one of the roots depends on another".to_owned())
         }
     }
 
-    /// Records a reason that takes precedence over any term that does not match.
+    /// Records a reason that is more important than any term that does not match.
     pub(super) fn refuse_late(&mut self, stage: usize, span: Range<usize>, reason: impl FnOnce() -> String) -> bool {
         let ahead = stage * self.side().terms.len();
         self.progress += ahead;
@@ -744,7 +744,8 @@ impl<'a> Search<'a> {
                 Err(Lack::Absent) => {}
                 Err(Lack::Reason(reason) | Lack::False(reason)) => {
                     let span = self.side().terms[predicate.term].span.clone();
-                    return self.refuse_late(2, span, || format!("`{}` does not hold: {reason}", predicate.text));
+                    return self
+                        .refuse_late(2, span, || format!("the condition `{}` is false: {reason}", predicate.text));
                 }
             }
         }
@@ -759,7 +760,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// True if a layer has the operation of a term.
+/// True if a layer has the operation that a term requires.
 fn is_operation(term: &LayerTerm, layer: &Layer, row: Option<&'static Operation>) -> bool {
     match (row, &term.version) {
         (Some(row), None) => row.name() == term.operation,
@@ -775,7 +776,7 @@ fn is_operation(term: &LayerTerm, layer: &Layer, row: Option<&'static Operation>
     }
 }
 
-/// True if two texts are the same value of an attribute.
+/// True if two texts are the same attribute value.
 pub(super) fn same_value(wanted: &str, value: &str, kind: Option<AttrKind>) -> bool {
     if wanted == value {
         return true;
@@ -801,7 +802,7 @@ pub(super) fn same_value(wanted: &str, value: &str, kind: Option<AttrKind>) -> b
     }
 }
 
-/// Formats as ``Clamp 27 `Clamp_37` ``.
+/// Describes a layer: ``Clamp 27 `Clamp_37` ``.
 pub(super) fn self_describe(layer: &Layer) -> String {
     format!("{} {} `{}`", on_one_line(layer.ty()), layer.id(), on_one_line(layer.name()))
 }
@@ -810,6 +811,6 @@ fn value_of(values: Option<&Array>) -> String {
     match values {
         Some(array) if array.len() <= 16 => crate::rewrite::notation::print_values(array),
         Some(_) => "other values".to_owned(),
-        None => "values that are not known".to_owned(),
+        None => "unknown values".to_owned(),
     }
 }

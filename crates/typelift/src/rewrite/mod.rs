@@ -98,7 +98,7 @@ pub struct Rule {
     replacement: Right,
     /// True if a match is left unchanged when its replacement is refused.
     tries: bool,
-    /// True if the rule does not apply to its own output.
+    /// True if the rule is never applied to its own output.
     once: bool,
 }
 
@@ -107,15 +107,15 @@ pub struct Rule {
 enum Right {
     Side(Side),
     Code(Code),
-    /// A right side as text, which depends on the match.
+    /// Text of a replacement, which a function writes for each match.
     Written(Writer),
-    /// The first of several layers that compute the same.
+    /// The first of several equal layers.
     Same,
     /// The known values of a layer.
     Known,
-    /// Returns the branch of an If that runs, if its condition is known.
+    /// The executed branch of an If, if its condition is known.
     Branch,
-    /// A split that replaces the slices of a tensor.
+    /// A split that replaces slices of a tensor.
     Split,
 }
 
@@ -169,8 +169,7 @@ impl Rule {
         }
         let (mut pattern, right) = parse::rule(text, cursor.at..range.end, definitions)?;
         let Some(right) = right else {
-            let error =
-                Cursor::within(text, range.end..range.end).expected("`=>` and what takes the place of the pattern");
+            let error = Cursor::within(text, range.end..range.end).expected("`=>` and the replacement");
             return Err(error);
         };
         pattern.needs_floats = strict::needs_floats(&pattern, &right);
@@ -178,20 +177,20 @@ impl Rule {
         Ok(if named { rule.named(&name) } else { rule })
     }
 
-    /// Creates a rule that is not written in the notation.
+    /// Creates a rule whose replacement is code of this crate.
     fn built_in(text: &str, replacement: Right) -> Self {
         let pattern = Pattern { text: text.to_owned(), ..Pattern::default() };
         Self { tries: true, ..Self::new(pattern, replacement) }
     }
 
-    /// Sets the name, which reports and errors use.
+    /// Sets the name for reports and errors.
     #[must_use]
     pub fn named(mut self, name: &str) -> Self {
         self.name = Some(name.to_owned());
         self
     }
 
-    /// Returns the name in reports and errors: its own, or its text.
+    /// Returns the name for reports and errors; a rule without name is called by its text.
     pub fn name(&self) -> &str {
         self.name.as_deref().unwrap_or(&self.text)
     }
@@ -201,13 +200,13 @@ impl Rule {
         &self.pattern
     }
 
-    /// Makes the rule leave a match unchanged if its replacement is refused.
+    /// Makes the rule skip a match if its replacement is not possible.
     #[must_use]
     pub fn tried(self) -> Self {
         Self { tries: true, ..self }
     }
 
-    /// Prevents the rule from applying to its own output.
+    /// Prevents that the rule is applied to its own output.
     #[must_use]
     pub fn once(self) -> Self {
         Self { once: true, ..self }
@@ -219,7 +218,7 @@ impl Rule {
         Self { pattern: self.pattern.when(condition), ..self }
     }
 
-    /// Returns the same rule without limits on element types and ranks.
+    /// Returns the rule without the limits on element types and ranks.
     pub(crate) fn trusted(mut self) -> Self {
         self.pattern.needs_floats = false;
         self.pattern.allowed.ranks = true;
@@ -237,15 +236,15 @@ impl Rule {
         self.pattern.miss(graph, weights, layer)
     }
 
-    /// Returns the right side that [`writes`](Pattern::writes) gives for a match.
+    /// Returns the replacement that the function of [`writes`](Pattern::writes) gives for a match.
     fn written(&self, write: &Writer, matched: &Match) -> Result<Side, EditError> {
         let right = write(matched).map_err(EditError::Other)?;
         let side = parse::right_side(&right, &self.pattern);
-        side.map_err(|error| EditError::Other(format!("its right side cannot be read: {error}")))
+        side.map_err(|error| EditError::Other(format!("its replacement cannot be parsed: {error}")))
     }
 }
 
-/// Editor for the replacement of a match: every method of [`Edit`], and shorter ones.
+/// Editor that builds the replacement of a match. It has all methods of [`Edit`], and shorter ones.
 #[derive(Debug)]
 pub struct New<'e, 'm> {
     edit: &'e mut Edit<'m>,
@@ -274,13 +273,13 @@ impl New<'_, '_> {
         Ok(self.edit.add(new, inputs)?.output(0))
     }
 
-    /// Adds a constant of this type; fractions of integers are cut off.
+    /// Adds a constant of this type. Integer types truncate the values.
     ///
     /// # Errors
     /// The errors of [`Edit::constant`], and values that the type cannot hold.
     pub fn constant(&mut self, ty: ElementType, dims: &[i64], values: &[f64]) -> Result<Output, EditError> {
         let lengths = dims.iter().map(|&dim| usize::try_from(dim)).collect::<Result<_, _>>();
-        let lengths = lengths.map_err(|_| EditError::Other(format!("a dim of {dims:?} is negative")))?;
+        let lengths = lengths.map_err(|_| EditError::Other(format!("a dimension of {dims:?} is negative")))?;
         let array = Array::floats(ElementType::F64, lengths, values.into()).converted(ty);
         let bytes = array.and_then(|array| array.encode());
         let bytes = bytes.ok_or_else(|| EditError::Other(format!("a constant of {ty} cannot be made from numbers")))?;
@@ -288,16 +287,16 @@ impl New<'_, '_> {
     }
 }
 
-/// The replacement of a match.
+/// Replacement of a match.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Replacement {
     /// The root is replaced in place by this layer with these inputs: [`Replacement::layer`].
     Layer(Box<NewLayer>, Vec<Output>),
-    /// Consumers of the root's first output use this tensor instead. If it is that output itself, the root is kept with
-    /// the edits that it got.
+    /// Consumers of the first output at the root use this tensor instead. If it is that output, the root is kept with
+    /// its edits.
     Tensor(Output),
-    /// Consumers of the root's outputs use these tensors instead, one for each output.
+    /// Consumers of the outputs at the root use these tensors instead, one for each output.
     Tensors(Vec<Output>),
 }
 
@@ -315,11 +314,11 @@ impl From<Output> for Replacement {
     }
 }
 
-/// Result of a rewrite: the rules that were applied, and the layers.
+/// Result of a rewrite: the applied rules with their layers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Report {
-    /// Every application, in order.
+    /// All applications, in order.
     pub applied: Vec<Site>,
     /// The matches that a rule with `try` left unchanged.
     pub skipped: Vec<Skipped>,
@@ -340,7 +339,7 @@ pub struct Lossy {
     pub losses: Losses,
 }
 
-/// A match that was left unchanged.
+/// Match that was left unchanged.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Skipped {
@@ -348,7 +347,7 @@ pub struct Skipped {
     pub rule: String,
     /// The layer at which its pattern matched.
     pub layer: LayerRef,
-    /// The reason why no replacement was possible.
+    /// The reason why the replacement was not possible.
     pub reason: String,
 }
 
@@ -362,7 +361,7 @@ impl Display for Skipped {
     }
 }
 
-/// An application of a rule.
+/// Application of a rule.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Site {
@@ -409,8 +408,8 @@ pub enum RewriteError {
         /// The reason.
         reason: String,
     },
-    /// A used tensor would have another type, or a less known shape.
-    #[error("rule `{rule}` would change {}: it is {was}, and would be {becomes}", place(.layer))]
+    /// The type of a used tensor would change, or its shape would be less known.
+    #[error("rule `{rule}` would change {} from {was} to {becomes}", place(.layer))]
     Changes {
         /// The rule.
         rule: String,
@@ -426,11 +425,11 @@ pub enum RewriteError {
     Breaks {
         /// The rules that were applied.
         rules: Vec<String>,
-        /// Returns the error message.
+        /// The error that the model would have.
         error: String,
     },
-    /// Rules match their own output without end.
-    #[error("{} again, last at {}: ask in a pattern for something that no replacement has", endless(.rules), place(.layer))]
+    /// The rules match their own output endlessly.
+    #[error("{} again, last at {}: add a condition to a pattern that no replacement satisfies", endless(.rules), place(.layer))]
     Endless {
         /// The rules.
         rules: Vec<String>,
@@ -447,12 +446,12 @@ impl RewriteError {
         Some(Skipped { rule: rule.clone(), layer: layer.clone(), reason })
     }
 
-    /// Returns the rule that was refused at a layer, and the reason.
+    /// Returns the rule that was not possible at a layer, and the reason.
     pub(crate) fn at(&self, at: &LayerRef) -> Option<(&str, String)> {
         match self {
             Self::Refused { rule, layer, reason } if layer == at => Some((rule, reason.clone())),
             Self::Changes { rule, layer, was, becomes } if layer == at => {
-                Some((rule, format!("it is {was}, and would be {becomes}")))
+                Some((rule, format!("its type would change from {was} to {becomes}")))
             }
             _ => None,
         }
@@ -470,7 +469,10 @@ fn list(rules: &[String]) -> String {
 }
 
 fn endless(rules: &[String]) -> String {
-    let what =
-        if rules.len() == 1 { "never stops: it matches its own output" } else { "never stop: what they make matches" };
+    let what = if rules.len() == 1 {
+        "never stops: it matches its own output"
+    } else {
+        "never stop: they match their own output"
+    };
     format!("{} {what}", list(rules))
 }

@@ -1,4 +1,4 @@
-//! Arithmetic in graphs as products and sums, independent of grouping and spelling.
+//! Normal form of arithmetic in graphs: products and sums, independent of order, grouping and spelling.
 
 use smallvec::{SmallVec, smallvec};
 use typelift_promote::ElementType;
@@ -7,9 +7,9 @@ use super::matching::Subject;
 use super::term::ChainKind;
 use crate::model::graph::{Layer, LayerId, Output};
 
-/// Limit on the forms of one layer.
+/// Maximum number of forms of one layer.
 const MOST_FORMS: usize = 24;
-/// Limit on the leaves of a form.
+/// Maximum number of leaves of a form.
 const MOST_LEAVES: usize = 8;
 
 /// Factor of a product with its exponent, or summand with its sign.
@@ -17,7 +17,7 @@ const MOST_LEAVES: usize = 8;
 pub(super) struct Leaf {
     pub(super) what: What,
     pub(super) power: f64,
-    /// True if it does not change the shape of the other operands.
+    /// True if the leaf does not change the shape of the other operands by broadcasting.
     pub(super) keeps_shape: bool,
 }
 
@@ -28,7 +28,7 @@ pub(super) enum What {
     Number(f64),
 }
 
-/// A representation of a tensor as a product or a sum.
+/// Form of a tensor: a product or a sum of leaves.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Form {
     pub(super) leaves: SmallVec<[Leaf; 4]>,
@@ -37,7 +37,7 @@ pub(super) struct Form {
 }
 
 impl Form {
-    /// Returns the form with the tensor as its only leaf.
+    /// Creates a form whose only leaf is the tensor.
     pub(super) fn closed(tensor: Output) -> Self {
         let leaf = Leaf { what: What::Tensor(tensor), power: 1.0, keeps_shape: true };
         Self { leaves: smallvec![leaf], layers: SmallVec::new() }
@@ -54,7 +54,7 @@ impl Form {
         self.leaves.iter().filter(|leaf| !matches!(leaf.what, What::Tensor(_)))
     }
 
-    /// Adds a leaf, to an equal one where there is one: `x * x` is `x^2`. `x / x` is not 1 where `x` is 0.
+    /// Adds a leaf. Equal leaves are combined: `x * x` becomes `x^2`. `x / x` is not 1, because `x` may be 0.
     fn push(&mut self, leaf: Leaf) {
         let is_whole = |leaf: &Leaf| leaf.power.fract() == 0.0;
         let is_tensor = matches!(leaf.what, What::Tensor(_)) && is_whole(&leaf);
@@ -67,8 +67,8 @@ impl Form {
 }
 
 impl Subject<'_> {
-    /// Passes the representations of a tensor as a chain to a function until one is accepted, those with the fewest
-    /// layers first. The number of parts that are not constant is limited.
+    /// Calls a function with each form of a tensor until it accepts one, beginning with those of the fewest layers.
+    /// The number of leaves that are not constant is limited.
     pub(super) fn any_form(
         &self,
         kind: ChainKind,
@@ -76,7 +76,7 @@ impl Subject<'_> {
         most: usize,
         mut accepts: impl FnMut(&Form) -> bool,
     ) -> bool {
-        // Each form is paired with its first leaf that may be expanded: leaves before it are expanded in other forms.
+        // Each form has the position of the first leaf to expand. Earlier leaves are expanded in other forms.
         let mut forms: SmallVec<[(Form, usize); 2]> = smallvec![(Form::closed(tensor), 0)];
         let mut at = 0;
         while at < forms.len() && forms.len() < MOST_FORMS {
@@ -102,7 +102,7 @@ impl Subject<'_> {
         false
     }
 
-    /// Returns the operands of a layer, if it is arithmetic of this kind and used only by this chain.
+    /// Returns the operands of a layer, if it has an operation of this kind and no other consumer.
     fn open(&self, kind: ChainKind, leaf: Leaf, is_root: bool) -> Option<(LayerId, SmallVec<[Leaf; 2]>)> {
         let What::Tensor(tensor) = leaf.what else { return None };
         let layer = self.graph.layer(tensor.layer)?;
@@ -169,12 +169,12 @@ impl Subject<'_> {
         Some(Leaf { what, power, keeps_shape })
     }
 
-    /// True if a tensor is the number 1, so that dividing it gives a reciprocal.
+    /// True if a tensor is the number 1, so that a division of it is a reciprocal.
     fn is_reciprocal(&self, tensor: Output) -> bool {
         self.is_constant(tensor) && self.number(tensor) == Some(1.0)
     }
 
-    /// True if the result of a layer has the shape of `other`, for any shape of its constant operand.
+    /// True if the result of a layer has the shape of `other`, whatever the shape of its constant operand.
     fn keeps(&self, layer: &Layer, constant: Option<Output>, other: Option<Output>) -> bool {
         let shape = |tensor: Option<Output>| self.graph.output(tensor?).map(|port| port.shape());
         let (Some(constant), Some(other), true) = (shape(constant), shape(other), self.is_inferred) else {
@@ -201,8 +201,8 @@ pub(super) fn operations(kind: ChainKind) -> &'static [&'static str] {
     }
 }
 
-/// Exponent of `(x^inner)^outer`, where that is a power of `x` for every `x`, and so is not a number for the same `x`.
-/// `(x^0.5)^2` is not `x`, which has values below zero; `(x^2)^0.5` is `|x|`.
+/// Returns the exponent of `(x^inner)^outer`, if it is a power of `x` for every `x`. `(x^0.5)^2` is not `x` for
+/// negative values, and `(x^2)^0.5` is `|x|`.
 fn composed(inner: f64, outer: f64) -> Option<f64> {
     let is_whole = |power: f64| power.fract() == 0.0;
     let power = inner * outer;

@@ -37,12 +37,12 @@ pub struct Pattern {
     pub(super) names: Vec<Name>,
     pub(super) variables: Vec<String>,
     pub(super) predicates: Vec<Predicate>,
-    /// The links to the second root and later ones.
+    /// Connections to the second root and later ones.
     pub(super) links: Vec<Link>,
     pub(super) condition: Option<Condition>,
-    /// Limits that the text lifts.
+    /// Limits that the `allow` clause lifts.
     pub(super) allowed: Allowed,
-    /// True if what it matches must compute in floating point.
+    /// True if the rule is valid only for floating-point tensors.
     pub(super) needs_floats: bool,
 }
 
@@ -56,8 +56,8 @@ impl FromStr for Pattern {
             Some(_) => {
                 let at = text.find("=>").unwrap_or_default();
                 let cursor = crate::rewrite::notation::Cursor::new(text);
-                let error = cursor.error(at..at + 2, "a pattern has nothing to take its place");
-                Err(error.with_help("read it as a `Rule`"))
+                let error = cursor.error(at..at + 2, "a pattern alone has no replacement");
+                Err(error.with_help("parse the text as a `Rule`"))
             }
         }
     }
@@ -134,8 +134,8 @@ impl Pattern {
         Rule::new(self, Right::Code(code))
     }
 
-    /// Creates a rule whose right side depends on the match: a function returns text in the notation, or the reason why
-    /// the pattern does not match.
+    /// Creates a rule whose replacement depends on the match. The function returns it as text in the notation, or the
+    /// reason why the rule does not apply.
     ///
     /// ```
     /// # use typelift::rewrite::Pattern;
@@ -154,7 +154,7 @@ impl Pattern {
         Rule::new(self.when(move |m| written(m).map(drop)), Right::Written(text))
     }
 
-    /// Returns the number of terms that match at a layer, and the reason why the rest does not; `None` if all match.
+    /// Returns the number of terms that match at a layer, and the reason why the others do not; `None` if all match.
     pub(crate) fn miss(&self, graph: &Graph, weights: &Weights, layer: &Layer) -> Option<(usize, String)> {
         let miss = matching::miss(&matching::Subject::new(graph, weights), self, layer)?;
         Some((miss.progress, miss.reason))
@@ -270,7 +270,7 @@ impl Match {
         let error = |reason| UnknownName { reason, known: known().collect() };
         match self.find(name) {
             Some((_, Some(output), ..)) => Ok(*output),
-            Some(_) => Err(error(format!("`{name}` is computed from constants, which have values and no tensor"))),
+            Some(_) => Err(error(format!("`{name}` is a computed constant, which has values but no tensor"))),
             None => Err(error(format!("there is no tensor `{name}`"))),
         }
     }

@@ -62,7 +62,7 @@ pub(super) fn split(
 ) -> Result<Placed, EditError> {
     let [Some(Bound::Tensor(source)), Some(Bound::Number(axis)), Some(Bound::Values(lengths))] = &bound.names[..]
     else {
-        return Err(EditError::Other("it is not a group of slices".to_owned()));
+        return Err(EditError::Other("the match is not a group of slices".to_owned()));
     };
     let axis = Array::scalar(ElementType::I64, *axis);
     let axis = build::constant(edit, constants, &axis, true, None)?;
@@ -79,14 +79,14 @@ pub(super) fn split(
     })
 }
 
-/// Returns the range of a slice that cuts one axis and keeps the others.
+/// Returns the range of a slice that limits exactly one axis.
 fn piece(graph: &Graph, weights: &Weights, layer: &Layer) -> Option<(Output, usize, Range<usize>)> {
     if !["Slice", "StridedSlice"].contains(&operation_of(layer)) {
         return None;
     }
     let source = graph.producer(layer.id().input(0))?;
     let dims = graph.output(source)?.shape().dims()?;
-    // An axis of unknown length is complete if its slice has no end.
+    // If the length of an axis is unknown, the slice must have no end.
     let lengths: Vec<_> = dims.iter().map(|dim| dim.value().map_or(usize::MAX, |dim| dim as usize)).collect();
     let cut = cut(graph, weights, layer, &lengths)?;
     let mut parts = cut.into_iter().enumerate().filter(|(axis, range)| *range != (0..lengths[*axis]));
@@ -94,7 +94,7 @@ fn piece(graph: &Graph, weights: &Weights, layer: &Layer) -> Option<(Output, usi
     (parts.next().is_none() && lengths[axis] != usize::MAX && !range.is_empty()).then_some((source, axis, range))
 }
 
-/// Returns the range that a slice with step 1 covers on each axis of its input of these lengths.
+/// Returns the range of each axis that a slice with step 1 covers, for an input of these lengths.
 pub(super) fn cut(graph: &Graph, weights: &Weights, layer: &Layer, lengths: &[usize]) -> Option<Vec<Range<usize>>> {
     let sources = graph.producers(layer.id());
     let numbers = |at: usize| -> Option<Vec<i64>> {

@@ -1,4 +1,4 @@
-//! Patterns with several roots: finding the second root and later ones.
+//! Matching of patterns with several roots.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -11,10 +11,10 @@ use crate::base::hash::HashSet;
 use crate::findings::LayerRef;
 use crate::model::graph::{Layer, LayerId, Output};
 
-/// Limit on the layers that one attempt tries as a further root.
+/// Maximum number of layers that are tried for a further root in one attempt.
 const MOST_TRIED: usize = 1 << 7;
 
-/// Sites at which not all layers were tried as a further root, by the position of the rule.
+/// Layers at which too many candidates for a further root existed, by rule.
 #[derive(Default)]
 pub(super) struct Limits(RefCell<BTreeMap<usize, (LayerRef, String, usize)>>);
 
@@ -39,14 +39,14 @@ impl Limits {
 }
 
 impl Subject<'_> {
-    /// Returns one of a link's tensors that few layers use.
+    /// Returns one of the tensors that a further root must depend on, preferably with few consumers.
     fn leads_to(&self, link: &Link, bound: &Bindings) -> Option<Output> {
         let tensors = link.names.iter().filter_map(|&name| bound.names[name].as_ref()?.tensor());
         tensors.min_by_key(|&tensor| self.graph.consumers(tensor).take(64).count())
     }
 
-    /// Returns the layers that a link reaches from a tensor and that no match uses, those nearest to a layer in
-    /// computation order first. If not all are tried, it also returns their number.
+    /// Returns the layers that can be reached from a tensor through a link and that are in no match. Those nearest to
+    /// `near` in the order come first. If there are too many, also returns their number.
     fn downstream(&self, link: &Link, tensor: Output, near: LayerId) -> (Vec<LayerId>, Option<usize>) {
         let mut all = self.downstream.borrow_mut();
         let known = all.entry((link.clone(), tensor)).or_insert_with(|| {
@@ -95,8 +95,7 @@ impl Subject<'_> {
 }
 
 impl Search<'_> {
-    /// Matches the first root that is not found yet, at a layer downstream of the names that it shares with earlier
-    /// roots.
+    /// Matches the next root, among layers that depend on the tensors which it shares with earlier roots.
     pub(super) fn match_next_root(&mut self) -> bool {
         let side = self.side();
         let mut others = side.roots.iter().zip(&side.outputs).skip(1).zip(&self.pattern.links);
@@ -124,14 +123,14 @@ impl Search<'_> {
         let source = graph.layer(from.layer).map(self_describe).unwrap_or_default();
         let limit = cut.map(|count| {
             let name = &self.name(name).text;
-            format!("only the nearest {MOST_TRIED} of {count} layers that {source} leads to are tried as `{name}`")
+            format!("of {count} layers that depend on {source}, only the nearest {MOST_TRIED} are tried as `{name}`")
         });
-        let reason = limit.clone().unwrap_or_else(|| format!("nothing that {source} leads to fits"));
+        let reason = limit.clone().unwrap_or_else(|| format!("no layer that depends on {source} matches"));
         *self.subject.limit.borrow_mut() = limit.or(self.subject.limit.take());
         self.refuse(side.terms[root].span.clone(), || reason)
     }
 
-    /// True if no input of the match depends on one of its roots, so that one layer can replace all of them.
+    /// True if no input of the match depends on a root, so that the replacement closes no cycle.
     pub(super) fn is_free_of_cycles(&mut self, roots: &[LayerId]) -> bool {
         let subject = self.subject;
         let position = |layer| subject.positions().get(&layer).copied().unwrap_or_default();

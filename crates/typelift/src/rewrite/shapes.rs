@@ -1,12 +1,12 @@
-//! Lists that are computed from shapes: the source of each element.
+//! Lists that are computed from shapes, and the source of each element.
 
 use super::values;
 use crate::model::graph::{Graph, Layer, Output};
 use crate::model::weights::Weights;
 
-/// Limit on the layers between a list and the shapes that it is computed from.
+/// Maximum number of layers between a list and the shapes that it depends on.
 const DEEPEST: usize = 16;
-/// Limit on the elements of a list that is traced.
+/// Maximum number of elements of a list that is traced.
 const LONGEST: usize = 64;
 
 /// Element of a list.
@@ -18,7 +18,7 @@ pub(super) enum Part {
     Unknown,
 }
 
-/// Returns the elements of a list, or of a number; `None` if their count is unknown.
+/// Returns the sources of a list's elements, or of a number; `None` if the number of elements is unknown.
 pub(super) fn parts(graph: &Graph, weights: &Weights, tensor: Output) -> Option<Vec<Part>> {
     Parts { graph, weights }.of(tensor, DEEPEST).filter(|parts| parts.len() <= LONGEST)
 }
@@ -77,7 +77,7 @@ impl Parts<'_> {
         }
     }
 
-    /// Returns the elements of a one-dimensional tensor.
+    /// Returns the sources of the elements of a one-dimensional tensor.
     fn list(&self, tensor: Output, depth: usize) -> Option<Vec<Part>> {
         let rank = self.graph.output(tensor)?.shape().rank()?;
         if rank == 1 { self.of(tensor, depth) } else { None }

@@ -1,7 +1,7 @@
-//! Limits of a rule that its text does not lift.
+//! Limits of rules, each of which the clause `allow` can lift.
 //!
-//! A rule that adds or removes arithmetic holds for floating-point tensors; constants with axes meet tensors of known rank;
-//! new constants stay in the range of their type. `allow` lifts these limits one by one, where the author knows better.
+//! By default a rule that adds or removes arithmetic applies only to floating-point tensors. A constant with axes may
+//! only be combined with a tensor of known rank. New constants must not overflow or underflow.
 
 use std::collections::BTreeSet;
 
@@ -14,22 +14,22 @@ use crate::model::graph::Layer;
 use crate::ops::Operation;
 use crate::ops::evaluate::moves_values;
 
-/// Limits that the text of a rule lifts.
+/// Limits that the `allow` clause of a rule lifts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Allowed {
-    /// Arithmetic on integers may change.
+    /// The rule may change arithmetic on integers.
     pub(super) integers: bool,
-    /// A constant with axes may meet a tensor of unknown rank.
+    /// The rule may combine a constant with axes and a tensor of unknown rank.
     pub(super) ranks: bool,
-    /// New constants may be infinite, zero or subnormal where the old ones are not.
+    /// New constants may be infinite, zero or subnormal although their operands are not.
     pub(super) overflow: bool,
 }
 
 impl Allowed {
-    /// The words of an `allow` clause.
+    /// Words in an `allow` clause.
     pub(super) const WORDS: [&str; 3] = ["integers", "ranks", "overflow"];
 
-    /// Lifts the limit of this name; false if there is none.
+    /// Lifts the limit with this name; returns false if there is none.
     pub(super) fn lift(&mut self, word: &str) -> bool {
         let limit = match word {
             "integers" => &mut self.integers,
@@ -42,7 +42,7 @@ impl Allowed {
     }
 }
 
-/// True if a rule with these sides adds or removes an operation that computes, and its text names no integer type.
+/// True if the rule adds or removes arithmetic, and its text names no integer type.
 pub(super) fn needs_floats(pattern: &Pattern, right: &Side) -> bool {
     let operations = |side: &Side| {
         let layers = side.terms.iter().filter_map(|term| match &term.kind {
@@ -58,13 +58,15 @@ pub(super) fn needs_floats(pattern: &Pattern, right: &Side) -> bool {
     !pattern.allowed.integers && !names_integers && (has_arithmetic || operations(&pattern.side) != operations(right))
 }
 
-/// Returns the limit of a rule that a match is beyond.
+/// Returns the reason why a match violates a limit of the rule.
 pub(super) fn objection(subject: &Subject, pattern: &Pattern, bound: &Bindings) -> Option<String> {
     let layers = || bound.layers.iter().filter_map(|&(id, _)| subject.graph.layer(id));
     let of_integers = || layers().find_map(|layer| Some((layer, integer_type(layer)?)));
     if let Some((layer, ty)) = pattern.needs_floats.then(of_integers).flatten() {
         let layer = self_describe(layer);
-        return Some(format!("{layer} computes {ty}, and the rule is for floating point; `allow integers` lifts that"));
+        return Some(format!(
+            "{layer} computes in {ty}, but the rule is only valid for floating point; `allow integers` permits it"
+        ));
     }
     let is_open = |layer: &Layer| layer.outputs().iter().any(|port| port.shape().rank().is_none());
     if pattern.allowed.ranks || !layers().any(is_open) {
@@ -72,10 +74,10 @@ pub(super) fn objection(subject: &Subject, pattern: &Pattern, bound: &Bindings) 
     }
     let layer = layers().find(|layer| may_raise_rank(subject, layer))?;
     let layer = self_describe(layer);
-    Some(format!("{layer} combines a constant with axes and a tensor of unknown rank; `allow ranks` lifts that"))
+    Some(format!("{layer} combines a constant with axes and a tensor of unknown rank; `allow ranks` permits it"))
 }
 
-/// Returns the integer type that a layer computes.
+/// Returns the integer type in which a layer computes.
 fn integer_type(layer: &Layer) -> Option<ElementType> {
     let moves = layer.operation().map(Operation::name).is_some_and(moves_values);
     let computes = |ty: &ElementType| !ty.is_float() && *ty != ElementType::Boolean && *ty != ElementType::Dynamic;

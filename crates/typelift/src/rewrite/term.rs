@@ -1,4 +1,4 @@
-//! Parts of a rule, as data.
+//! Data structures of a parsed rule.
 
 use std::ops::Range;
 use std::path::Path;
@@ -12,24 +12,24 @@ use crate::model::shape::Shape;
 use crate::ops::values::array::ArrayFile;
 use crate::rewrite::notation::Literal;
 
-/// Side of a rule: terms that refer to each other by position.
+/// One side of a rule: pattern or replacement. Its terms refer to each other by position.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Side {
     pub(crate) terms: Vec<Term>,
-    /// The outermost term, or one for each output of a tuple.
+    /// The outermost term; several for a tuple of outputs.
     pub(crate) roots: Vec<usize>,
-    /// The names of the root's outputs, if it has several; one name for all of them if it is a list.
+    /// The names of the root's outputs, if it has several. A list has one name for all of them.
     pub(crate) outputs: Vec<usize>,
 }
 
-/// Part of a rule.
+/// Term of a rule, with its position in the text.
 #[derive(Clone, Debug)]
 pub(crate) struct Term {
     pub(crate) span: Range<usize>,
     pub(crate) kind: TermKind,
     /// The permitted element types; empty for any.
     pub(crate) element_types: SmallVec<[ElementType; 2]>,
-    /// The variable that is bound to its element type.
+    /// The variable that gets its element type.
     pub(crate) type_variable: Option<usize>,
     pub(crate) shape: Option<Shape>,
 }
@@ -44,7 +44,7 @@ pub(crate) enum TermKind {
     List(usize),
     /// A constant with these values.
     Literal(Literal),
-    /// The values of an expression, computed while the rule is applied.
+    /// The values of an expression, computed when the rule is applied.
     Fold(usize),
     /// A constant whose values are in a file.
     File(Arc<ArrayFile>),
@@ -60,17 +60,17 @@ pub(crate) enum TermKind {
     Variable(usize),
     /// An element type to compare with.
     Type(ElementType),
-    /// The value of a name, or else the term.
+    /// The value of a name or, if it is absent, another term.
     Else { name: usize, otherwise: usize },
     /// Arithmetic on constants and properties of tensors.
     Compute(Function, Vec<usize>),
-    /// Compares the name of the layer that makes a tensor with a pattern, whose parts become variables.
+    /// Test of the name of a tensor's producer. The captured sections of the name become variables.
     NameLike(usize, Arc<NamePattern>),
     /// A test of a shape or a list of numbers.
     DimsLike(usize, Vec<DimsPart>),
 }
 
-/// Part of a test of dimensions.
+/// Item of a test of dimensions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct DimsPart {
     pub(crate) dim: DimPattern,
@@ -81,11 +81,11 @@ pub(crate) struct DimsPart {
 pub(crate) enum DimPattern {
     Any,
     Number(i64),
-    /// The number bound to this name; an unbound name is bound here.
+    /// The number of this name; a new name gets the dimension as its value.
     Name(usize),
 }
 
-/// Number of repetitions of a part.
+/// Number of repetitions of an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Times {
     Once,
@@ -95,9 +95,9 @@ pub(crate) enum Times {
 
 #[derive(Clone, Debug)]
 pub(crate) struct LayerTerm {
-    /// The operation's own name, or the type that files use for an unknown one.
+    /// The name of the operation, or the `type` of an unknown one in files.
     pub(crate) operation: String,
-    /// The operation set as files write it; `None` for any revision, or the oldest.
+    /// The operation set as in files. `None` means any revision in a pattern, and the oldest in a replacement.
     pub(crate) version: Option<String>,
     /// The position of the operation in the text.
     pub(crate) head: Range<usize>,
@@ -111,25 +111,25 @@ pub(crate) struct LayerTerm {
     pub(crate) attributes: Vec<AttributeTerm>,
     /// The meaning of `...` among the attributes.
     pub(crate) more_attributes: Rest,
-    /// The name of the new layer, on a right side.
+    /// The name of the new layer, in a replacement.
     pub(crate) name: Option<LayerName>,
-    /// The term of the pattern that must have matched, for one of several operations on a right side.
+    /// For alternative operations in a replacement: the term of the pattern that decides.
     pub(crate) same_as: Option<usize>,
     pub(crate) output: usize,
 }
 
 impl LayerTerm {
-    /// True if a new layer copies attributes or inputs of the layer that this term of the pattern matched.
+    /// True if the new layer copies attributes or inputs of the layer that this term matched.
     pub(crate) fn takes_from(&self, term: usize) -> bool {
         [self.more_attributes, self.more_inputs].contains(&Rest::Of(term))
     }
 }
 
-/// The name of a new layer.
+/// Name of a new layer, in sections.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum LayerName {
     Text(String),
-    /// The name of the layer that makes a tensor, by the position of the tensor's name.
+    /// The name of a tensor's producer; the tensor is given by its position.
     Tensor(usize),
     /// The value of a variable.
     Variable(usize),
@@ -163,12 +163,12 @@ pub(crate) enum AttributeValue {
     Term(usize),
 }
 
-/// A product or a sum. The graph is brought into the same form.
+/// Product or sum. Arithmetic in the graph is converted to the same form for comparison.
 #[derive(Clone, Debug)]
 pub(crate) struct Chain {
     pub(crate) kind: ChainKind,
     pub(crate) factors: Vec<Factor>,
-    /// The numbers among the factors, combined.
+    /// The product or sum of its numbers.
     pub(crate) literal: Option<Number>,
 }
 
@@ -179,7 +179,7 @@ pub(crate) enum ChainKind {
 }
 
 impl ChainKind {
-    /// Returns the value of an empty chain.
+    /// Returns the neutral element: 1 for a product, 0 for a sum.
     pub(crate) fn neutral(self) -> f64 {
         match self {
             Self::Product => 1.0,
@@ -195,7 +195,7 @@ impl ChainKind {
         }
     }
 
-    /// Raises a number to this power in a product, or multiplies it in a sum.
+    /// Raises a number to this power; in a sum, multiplies it.
     pub(crate) fn raise(self, number: f64, power: f64) -> f64 {
         match self {
             Self::Product if power == -1.0 => 1.0 / number,
@@ -214,7 +214,7 @@ pub(crate) struct Factor {
     pub(crate) optional: bool,
 }
 
-/// A number of a pattern, which constants must hold.
+/// Number of a pattern, which a constant of the graph must equal.
 #[derive(Clone, Debug)]
 pub(crate) struct Number {
     pub(crate) value: f64,
@@ -223,11 +223,11 @@ pub(crate) struct Number {
     pub(crate) span: Range<usize>,
 }
 
-/// The relative difference that `~` permits, in addition to the rounding of half precision: four printed digits.
+/// Relative difference that `~` permits in addition to rounding to f16; it corresponds to four printed digits.
 const TOLERANCE: f64 = 1.0 / 4096.0;
 
 impl Number {
-    /// True if a number in a constant of this type equals this one.
+    /// True if a value of a constant with this type equals the number.
     pub(crate) fn is(&self, value: f64, ty: ElementType) -> bool {
         let round = |value| if ty.is_float() { crate::ops::values::array::round(ty, value) } else { value };
         value == self.value
@@ -246,12 +246,12 @@ impl Number {
     }
 }
 
-/// True if half precision represents a number exactly.
+/// True if f16 represents a number exactly.
 fn is_half(value: f64) -> bool {
     crate::ops::values::array::round(ElementType::F16, value) == value
 }
 
-/// An alternative, with the settings that hold for it.
+/// Alternative of a pattern, with the values of names if it matches.
 #[derive(Clone, Debug)]
 pub(crate) struct Branch {
     pub(crate) term: usize,
@@ -263,11 +263,11 @@ pub(crate) struct Branch {
 pub(crate) enum Setting {
     Variable(usize, String),
     Name(usize, f64),
-    /// A different number is required, so the alternative never matches.
+    /// The alternative never matches, because another number is required.
     Never,
 }
 
-/// An expression of a statement, with the meaning of its names.
+/// Expression of a statement, with the tensors of its names.
 #[derive(Clone, Debug)]
 pub(crate) struct Expression {
     pub(crate) side: Side,
@@ -276,7 +276,7 @@ pub(crate) struct Expression {
     pub(crate) sources: Vec<Source>,
 }
 
-/// Meaning of a name in an expression of a statement.
+/// Tensor of a name in an expression of a statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Source {
     /// `_`: the tensor that the statement changes.
@@ -295,7 +295,7 @@ impl Side {
     }
 }
 
-/// Function of constants and of known properties of tensors.
+/// Function of constants or of properties of tensors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Function {
     Add,
@@ -316,34 +316,34 @@ pub(crate) enum Function {
     MatMul,
     /// `c[from:to]` of an axis.
     Slice(usize),
-    /// The nearest whole numbers, the even one of two.
+    /// The nearest integers, ties to even.
     Round,
     Abs,
     Min,
     Max,
-    /// Numbers, none less than the second operand nor greater than the third.
+    /// Numbers limited to the range from the second to the third operand.
     Clamp,
-    /// Joins along an axis.
+    /// Concatenation along an axis.
     Join(i64),
-    /// True if all operands are.
+    /// True if all operands are true.
     And,
-    /// True if one of the operands is.
+    /// True if an operand is true.
     Or,
     Not,
     Convert(Option<ElementType>),
-    /// Conversion to the type that this variable is bound to.
+    /// Conversion to the element type that a variable has.
     ConvertTo(usize),
     Rank,
-    /// Returns the number of elements.
+    /// Number of elements.
     Size,
     Dim,
     Shape,
     Type,
-    /// Axes, counted from the end.
+    /// Axes, with negative ones converted for the rank of a tensor.
     Axis,
     /// True if all dimensions are known.
     Static,
-    /// The number of the block that the layer of a tensor belongs to.
+    /// Number of the repeated block that the producer of a tensor belongs to.
     Block,
     /// The number of inputs that use a tensor.
     Uses,
@@ -351,25 +351,25 @@ pub(crate) enum Function {
     Count,
     /// The number of unknown dimensions.
     Unknown,
-    /// The dimensions for Reshape: -1 for an unknown one, 0 for one that equals that of the tensor to reshape.
+    /// Target shape for Reshape: -1 for an unknown dimension, 0 for a copied one.
     Dims,
-    /// True if the values are known from constants alone.
+    /// True if the tensor depends only on constants.
     Constant,
-    /// The elements of a list at all positions other than these.
+    /// Elements of a list without those at these positions.
     Without,
-    /// The bits of an element.
+    /// Number of bits of an element.
     Bits,
     /// True if each element is greater than the one before it.
     Sorted,
-    /// True if a constant, broadcast to a tensor, varies along this axis only.
+    /// True if a constant, broadcast to a tensor, varies only along this axis.
     Channel,
-    /// The values of such a constant along the axis, as a list.
+    /// Values of such a constant along the axis.
     Along,
-    /// A list placed along an axis of a tensor, or along two of them.
+    /// List that is broadcast along one or two axes of a tensor.
     On,
-    /// True if no element is 0 or false.
+    /// True if all elements are true or not 0.
     All,
-    /// True if an element is not 0 or false.
+    /// True if an element is true or not 0.
     Any,
     /// True if two lists have the same elements in the same order.
     Same,
@@ -379,12 +379,12 @@ pub(crate) enum Function {
     LessEqual,
     Greater,
     GreaterEqual,
-    /// True if the first operand is one of the others.
+    /// True if the first operand equals one of the others.
     In,
 }
 
 impl Function {
-    /// True if the operand at a position is a tensor whose values are not needed.
+    /// True if the function uses only the shape or type of the operand at a position, and not its values.
     pub(crate) fn looks_at(self, at: usize) -> bool {
         match self {
             Self::Axis | Self::Channel | Self::Along | Self::On => at == 1,
@@ -393,7 +393,7 @@ impl Function {
         }
     }
 
-    /// True if its first operand is a tensor whose values are not needed.
+    /// True if the function uses only the shape or type of its first operand.
     pub(crate) fn measures(self) -> bool {
         matches!(
             self,
@@ -414,7 +414,7 @@ impl Function {
     }
 }
 
-/// The functions by their names, with the permitted numbers of operands.
+/// All functions by name, with the permitted numbers of operands.
 pub(super) const FUNCTIONS: &[(&str, Function, usize, usize)] = &[
     ("sqrt", Function::Sqrt, 1, 1),
     ("exp", Function::Exp, 1, 1),
@@ -461,16 +461,16 @@ pub(crate) struct Predicate {
     pub(crate) text: String,
 }
 
-/// Name that a rule gives to a tensor.
+/// Name of a tensor in a rule.
 #[derive(Clone, Debug)]
 pub(crate) struct Name {
     pub(crate) text: String,
     pub(crate) constant: bool,
-    /// True if it stands for any number of tensors.
+    /// True if the name represents any number of tensors.
     pub(crate) is_list: bool,
-    /// True if every match has it; false if it occurs only in optional parts.
+    /// True if every match has the name; false if it occurs only in optional terms.
     pub(crate) certain: bool,
-    /// The number that replaces it if it is absent: the neutral factor or summand.
+    /// The number that replaces an absent operand: 1 in a product, 0 in a sum.
     pub(crate) neutral: Option<f64>,
     /// The definition in `where`.
     pub(crate) definition: Option<Definition>,
@@ -482,14 +482,14 @@ impl Name {
     }
 }
 
-/// Link by which a root is found after the earlier roots match.
+/// Connection between a root and earlier roots, by which it is found.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Link {
-    /// The names that they share.
+    /// The names that both have.
     pub(crate) names: Vec<usize>,
-    /// The operations that the root can have.
+    /// The possible operations of the root.
     pub(crate) operations: Vec<String>,
-    /// The largest number of layers between the names and the root.
+    /// The maximum number of layers between a shared name and the root.
     pub(crate) depth: usize,
 }
 

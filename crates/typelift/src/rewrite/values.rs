@@ -1,4 +1,4 @@
-//! Values of tensors that are computed from constants alone.
+//! Values of tensors that depend only on constants.
 
 use super::matching::self_describe;
 use crate::base::hash::HashMap;
@@ -8,13 +8,13 @@ use crate::ops::evaluate::Evaluation;
 use crate::ops::values::array::{Array, MAX_ELEMENTS};
 use crate::ops::{self, Attributes, LayerKind};
 
-/// The largest number of elements on which arithmetic is computed.
+/// Maximum number of elements for which arithmetic is computed.
 pub(super) const MOST_COMPUTED: usize = 64;
-/// Limit on the layers between a value and the constants that it is computed from.
+/// Maximum number of layers between a value and the constants on which it depends.
 const DEEPEST: usize = 16;
 
-/// Returns the values of a tensor: constants and their conversions of any size, other arithmetic up to
-/// [`MOST_COMPUTED`]. `None` if they depend on anything else, or are not numbers.
+/// Returns the values of a tensor that depends only on constants. Constants and conversions may have any size, other
+/// arithmetic up to [`MOST_COMPUTED`] elements. `None` for other tensors, and if values are not numeric.
 pub(super) fn values(graph: &Graph, weights: &Weights, tensor: Output) -> Option<Array> {
     find(graph, weights, tensor, DEEPEST)
 }
@@ -46,21 +46,21 @@ fn find(graph: &Graph, weights: &Weights, tensor: Output, depth: usize) -> Optio
     operation.evaluator().exact(&evaluation, &inputs.iter().collect::<Vec<_>>())
 }
 
-/// Computes a tensor from constants, whatever the operations between them.
+/// Computes a tensor that depends only on constants, through any operations.
 ///
 /// # Errors
 /// The layer at which that is not possible.
 pub(super) fn computed(graph: &Graph, weights: &Weights, tensor: Output) -> Result<Array, String> {
     let mut known = HashMap::default();
     compute(graph, weights, tensor, &mut known)?;
-    known.remove(&tensor).ok_or_else(|| "it has no values".to_owned())
+    known.remove(&tensor).ok_or_else(|| "the tensor has no values".to_owned())
 }
 
 fn compute(graph: &Graph, weights: &Weights, tensor: Output, known: &mut HashMap<Output, Array>) -> Result<(), String> {
     if known.contains_key(&tensor) {
         return Ok(());
     }
-    let layer = graph.layer(tensor.layer).ok_or("a layer is gone")?;
+    let layer = graph.layer(tensor.layer).ok_or("a layer does not exist")?;
     if let Some(array) = values(graph, weights, tensor) {
         known.insert(tensor, array);
         return Ok(());
@@ -81,15 +81,15 @@ fn compute(graph: &Graph, weights: &Weights, tensor: Output, known: &mut HashMap
     });
     let Some(found) = found else {
         return Err(match count.filter(|&count| count > MAX_ELEMENTS as u64) {
-            Some(count) => format!("{described} has {count} elements, and at most {MAX_ELEMENTS} are computed"),
-            None => format!("the values of {described} are not computed here"),
+            Some(count) => format!("{described} has {count} elements, but at most {MAX_ELEMENTS} can be computed"),
+            None => format!("the values of {described} cannot be computed"),
         });
     };
     known.insert(tensor, found);
     Ok(())
 }
 
-/// True if a tensor is computed from constants alone, as [`values`] computes it.
+/// True if a tensor depends only on constants, in the way that [`values`] supports.
 pub(super) fn is_constant(graph: &Graph, tensor: Output) -> bool {
     is_computed(graph, tensor, DEEPEST)
 }
@@ -114,7 +114,7 @@ pub(super) fn is_conversion(layer: &Layer) -> bool {
     layer.operation().is_some_and(|row| ["Convert", "ConvertLike"].contains(&row.name()))
 }
 
-/// True if a layer always gives the same result for the same inputs, without effects.
+/// True if a layer has no effects, and the same inputs always give the same result.
 pub(super) fn computes(layer: &Layer) -> bool {
     let keeps =
         matches!(ops::kind(layer), LayerKind::Parameter | LayerKind::Result | LayerKind::Assign | LayerKind::ReadValue);

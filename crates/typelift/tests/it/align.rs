@@ -195,7 +195,7 @@ fn logical_operations_take_truth_values_under_the_frameworks() {
         )
     };
     insta::assert_snapshot!(repaired(&mut net().model(), rules("openvino")).unwrap_err(), @r"
-    error[no-common-type]: `LogicalAnd` takes booleans, and its inputs are i32 and boolean, which make i32 under openvino rules
+    error[no-common-type]: `LogicalAnd` takes booleans, but its inputs i32 and boolean have the common type i32 by the openvino rules
       input 0 is i32[2] from Parameter 0 `a`
       input 1 is boolean[2] from Parameter 1 `b`
       `pytorch` would make them boolean, `paddle` would make them boolean
@@ -247,7 +247,7 @@ fn what_the_rules_refuse_is_an_error_with_its_remedies() {
     error[no-common-type]: string and f32 have no common type: ConvertPromoteTypes does not take string
       input 0 is string[2] from Parameter 0 `a`
       input 1 is f32[2] from Parameter 1 `b`
-      put a Convert before the input whose type should change
+      insert a Convert before the input whose type should change
     ");
 }
 
@@ -291,7 +291,7 @@ fn a_type_that_is_not_known_because_of_an_error_is_no_error() {
     insta::assert_snapshot!(repaired(&mut net.model(), rules("openvino")).unwrap_err(), @r"
     error[unsupported-type]: `Gather` takes integers as indices, but gets f32
       input 1 is f32[2] from Parameter 1 `indices`
-      put a Convert to i64 before it
+      insert a Convert to i64 before it
     ");
 }
 
@@ -306,7 +306,7 @@ fn index_inputs_of_the_wrong_kind_are_refused_and_of_the_wrong_width_aligned() {
     insta::assert_snapshot!(repaired(&mut gather.model(), rules("openvino")).unwrap_err(), @r"
     error[unsupported-type]: `Gather` takes integers as indices, but gets f32
       input 1 is f32[2] from Parameter 1 `indices`
-      put a Convert to i64 before it
+      insert a Convert to i64 before it
     ");
     let bag = Net::new()
         .parameter("table", "f32[5,4]")
@@ -346,11 +346,11 @@ fn a_common_type_that_is_not_known_is_not_guessed() {
         .layer("joined", "Concat", "opset1", &["a", "b", "c"])
         .data("axis", "0");
     insta::assert_snapshot!(repaired(&mut net.model(), rules("openvino")).unwrap_err(), @r"
-    error[no-common-type]: the common type of the inputs of `Concat` depends on a type or a rank that is not known
+    error[no-common-type]: the common type of the inputs of `Concat` depends on an unknown type or rank
       input 0 is f16[2] from Parameter 0 `a`
       input 1 is f32[2] from Parameter 1 `b`
       input 2 is dynamic[2] from Parameter 2 `c`
-      give the inputs of the model types and ranks
+      declare the types and ranks of the model's inputs
     ");
 }
 

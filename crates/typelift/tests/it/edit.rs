@@ -315,12 +315,15 @@ fn what_openvino_cannot_run_is_not_made() {
         (|graph, [_, y, ..], _| graph.set_operation(y, "Result", "opset1"), "`y` feeds layer 2 `z`"),
         (
             |graph, [x, _, n, _], result| graph.replace_in_place(n, result, &[x.output(0)]),
-            "`n` makes the tensor `scores`",
+            "`n` produces the tensor `scores`",
         ),
         (|graph, [.., r], _| graph.set_operation(r, "Relu", "opset1"), "`r` is an output of its graph"),
         (|graph, [_, y, _, r], _| graph.connect(r.output(0), y.input(0)), "`r` cannot feed another layer"),
         (|graph, [_, y, _, r], _| graph.connect_all([(r.output(0), y.input(0))]), "`r` cannot feed another layer"),
-        (|graph, [x, ..], _| clamp(graph, x, &["min"]).map(|_| ()), "Clamp refuses this: it requires `max`; give"),
+        (
+            |graph, [x, ..], _| clamp(graph, x, &["min"]).map(|_| ()),
+            "Clamp does not accept its inputs or attributes: it requires `max`; give",
+        ),
         (|graph, [x, ..], _| clamp(graph, x, &[]).map(|_| ()), "`min` and `max`; give values, as in {min=…, max=…}"),
     ];
     let before = model.to_text();

@@ -52,7 +52,7 @@ fn an_input_that_the_piece_does_not_use_is_refused() {
     let mut model = read(STATE);
     let (sum, b) = (model.graph().tensor("sum").unwrap(), model.graph().tensor("b").unwrap());
     let error = model.edit(|graph| graph.extract(&[sum], &[b])).unwrap_err();
-    assert_eq!(error, EditError::Other("nothing that stays is computed from `features`".into()));
+    assert_eq!(error, EditError::Other("no remaining layer depends on `features`".into()));
     assert_eq!(model.to_string(), read(STATE).to_string());
 }
 
@@ -130,7 +130,7 @@ fn a_tensor_of_another_type_is_not_joined() {
     let mut model = simple("y");
     let other = read("t = Parameter : i64[2]\nu = Abs(t)\nv = Result(u)");
     let error = model.join(&other, &[], "").unwrap_err();
-    let said = "the input `t` of the other model takes i64[2], and the tensor of layer 2 is f32[2]";
+    let said = "the input `t` of the other model has type i64[2], but the tensor of layer 2 has f32[2]";
     assert_eq!(error.to_string(), said);
     assert_eq!(model.to_string(), simple("y").to_string());
 }
@@ -201,7 +201,7 @@ fn statements_tap_and_leave_a_piece() {
     assert_eq!((names(model.inputs()), names(model.outputs())), (vec!["features"], vec!["first"]));
     for (statement, reason) in [
         ("cut ..", "expected a tensor"),
-        ("cut features .. b", "cut features .. b: nothing that stays is computed from `features`"),
+        ("cut features .. b", "cut features .. b: no remaining layer depends on `features`"),
         ("tap sum as \"\"", "tap sum: the name of a tensor must not be empty"),
         ("rename sum \"\"", "rename sum : the name of a tensor must not be empty"),
         ("tap featuers", "tap featuers: no layer and no tensor is called `featuers`; did you mean `features`?"),
@@ -231,7 +231,7 @@ fn a_pattern_stands_for_all_names_that_fit() {
     assert!(model.outputs().all(|end| model.graph().producer(end.id().input(0)).is_some()));
     for (statement, reason) in [
         ("input pst.* : f16", "the model has no input `pst.*`; it has `past.0.key`"),
-        ("rename past.* cache", "write `*` and `?` as often in `cache` as in `past.*`"),
+        ("rename past.* cache", "`cache` must have as many `*` and `?` as `past.*`"),
         ("rename z* y*", "no layer and no tensor is called `z*`"),
     ] {
         let error = rewritten(read(CACHE), statement).unwrap_err();

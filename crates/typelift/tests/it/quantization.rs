@@ -158,7 +158,7 @@ fn a_plan_file_that_does_not_fit_is_refused() {
     let first = QuantizationPlan::of(&model, &Quantization::to(Mode::Int8Sym), &Kept::default()).unwrap();
     let name = &first.constants[0].name;
     assert!(reason(&format!("int8_sym -1 {name}x")).contains(&format!("did you mean `{name}`?")));
-    assert!(reason(&format!("int4_sym 7 {name}")).contains("groups of 7 do not divide"));
+    assert!(reason(&format!("int4_sym 7 {name}")).contains("is not a multiple of the group size 7"));
 }
 
 /// Infinite values are found before anything is changed, and the constant is named.

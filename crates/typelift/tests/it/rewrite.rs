@@ -191,7 +191,7 @@ fn a_refused_rewrite_changes_nothing() {
         ("Clamp(x) => Relu(Clamp(x) {...})", "its own output again"),
         ("Add(x, y) => Add(y, x)", "its own output again"),
         ("Divide(x, y) => ReduceMean(x, 9)", "cannot be applied"),
-        ("Divide(x, y) => Elu(x)", "layer 6 `d`: Elu refuses this: it requires `alpha`"),
+        ("Divide(x, y) => Elu(x)", "layer 6 `d`: Elu does not accept its inputs or attributes: it requires `alpha`"),
         ("Add(x, y) => Result(x)", "feeds layer 4 `b`; add another Result"),
         ("Divide(x, y) => Result(x)", "feeds layer 7 `r`"),
         ("Divide(x, y) => Relu(Result(x))", "cannot feed another layer"),
@@ -385,7 +385,7 @@ r = Result(m)
     .rewrite(&[rule("MatMul(x, Convert(Convert(y))) => MatMul(x, Convert(Relu(y)))")])
     .unwrap_err()
     .to_string();
-    assert!(error.contains("differ; write those of the new Convert"), "{error}");
+    assert!(error.contains("differ; write the attributes of the new Convert"), "{error}");
     // A replacement by an equal layer does not count as an application.
     assert_eq!(rewritten(text, &["MatMul(x, y) => MatMul(x, y)"]), rewritten(text, &[]));
     let text = "x = Parameter : f32[2]\ny = Relu(x)\nz = Tanh(y)\nr = Result(z)";
@@ -396,7 +396,7 @@ r = Result(m)
 fn what_a_model_gives_keeps_its_type() {
     let text = "x = Parameter : f32[2]\ny = Convert(x) {destination_type=f16}\nr = Result(y)";
     let error = model(text).rewrite(&[rule("Result(Convert(x)) => Result(x)")]).unwrap_err().to_string();
-    assert!(error.contains("it is f16[2], and would be f32[2]"), "{error}");
+    assert!(error.contains("from f16[2] to f32[2]"), "{error}");
 }
 
 /// Rules of the notation, each with a graph that matches, the result, and changes of the graph that prevent the match.

@@ -54,7 +54,7 @@ fn an_added_input_has_a_name_and_comes_last() {
     refuses(
         SUM,
         &[
-            ("add input a : f32[2]", "add input a: a layer is called `a` already"),
+            ("add input a : f32[2]", "add input a: a layer named `a` already exists"),
             ("add inptu x : f32[2]", "expected `input` or `output`, found `inptu`"),
             ("add input x", "expected `:`"),
         ],
@@ -79,9 +79,9 @@ fn outputs_are_added_removed_and_ordered() {
         SUM,
         &[
             ("remove output d, e", "the model would have no outputs"),
-            ("remove input a", "`c` uses the input `a`: say what it is to use, `redirect a -> …`, or `freeze a = …`"),
+            ("remove input a", "`c` uses the input `a`: replace the input first with `redirect a -> …` or `freeze a = …`"),
             ("remove output f", "the model has no output `f`"),
-            ("order inputs a, a", "layer 0 `a` comes twice"),
+            ("order inputs a, a", "layer 0 `a` is given twice"),
             ("order inputs", "expected a name"),
         ],
     );
@@ -99,8 +99,8 @@ fn a_frozen_input_is_a_constant() {
     refuses(
         listing,
         &[
-            ("freeze x = [1, 2, 3]", "the value is f32[3], and the input `x` is f32[2]"),
-            ("freeze y = z", "`z` is not a constant whose values are known"),
+            ("freeze x = [1, 2, 3]", "the value has shape [3], but the input `x` has [2]"),
+            ("freeze y = z", "`z` is not a constant with known values"),
             ("freeze w = 0", "the model has no input `w`"),
         ],
     );
@@ -123,9 +123,9 @@ fn expressions_name_any_tensor() {
         &[
             ("after c : Multiply(_, bb)", "no layer and no tensor is called `bb`"),
             ("let _ = c", "expected a name"),
-            ("let x = Relu(_)", "`_` means nothing in this statement"),
+            ("let x = Relu(_)", "`_` cannot be used in this statement"),
             ("after c : Multiply(_, )", "expected an operation, a name or a number"),
-            ("after c : sqrt(_)", "only constants can be computed with"),
+            ("after c : sqrt(_)", "arithmetic needs constants"),
         ],
     );
 }
@@ -147,9 +147,9 @@ fn redirected_consumers_use_another_tensor() {
     refuses(
         SUM,
         &[
-            ("redirect c -> c", "`c` would be redirected to itself"),
+            ("redirect c -> c", "`c` would be connected to itself"),
             ("redirect d -> a", "Result 6 `r` would lose its name"),
-            ("redirect c -> Convert(c) {destination_type=f16}", "cannot take the place of"),
+            ("redirect c -> Convert(c) {destination_type=f16}", "cannot replace"),
             ("redirect c a", "expected `->`"),
         ],
     );
@@ -191,13 +191,13 @@ fn inputs_and_outputs_become_variables_and_come_back() {
         CACHE,
         &[
             ("stateful past.* -> now.*", "the model has no output `now.0`"),
-            ("stateful past.* -> present", "write `*` and `?` as often in `present` as in `past.*`"),
+            ("stateful past.* -> present", "`present` must have as many `*` and `?` as `past.*`"),
             ("stateless", "the model has no variables"),
             ("state past.0 : f16", "`past.0` is an input, which `input past.0 : f16` changes"),
         ],
     );
     let listing = "x = Parameter : f32[2]\ny = Convert(x) {destination_type=f16}\nr = Result(y)";
-    refuses(listing, &[("stateful x -> r", "the input `x` is f32[2], and the output `r` is f16[2]")]);
+    refuses(listing, &[("stateful x -> r", "the input `x` has type f32[2], but the output `r` has f16[2]")]);
 }
 
 #[test]
@@ -222,7 +222,7 @@ fn a_layout_is_written_where_openvino_reads_it() {
     refuses(
         SUM,
         &[
-            ("layout a = [N,C,H,W]", "the layout [N,C,H,W] has 4 dims, and the tensor is f32[?,4]"),
+            ("layout a = [N,C,H,W]", "the layout [N,C,H,W] has 4 dimensions, but the tensor is f32[?,4]"),
             ("layout c = [N,C]", "the model has no input or output `c`"),
             ("layout a = \"N N\"", "the layout N N is "),
         ],

@@ -118,7 +118,7 @@ fn what_is_written_for_a_release_is_what_it_takes() {
     let found: Vec<_> = done.found.iter().map(ToString::to_string).collect();
     assert_eq!(
         found,
-        ["warning[version-10-loss]: version 10 does not hold `output_names`: `out` becomes a name of the tensor"]
+        ["warning[version-10-loss]: IR version 10 has no `output_names`: `out` becomes a name of the tensor"]
     );
     let text = write(&model, WriteOptions::default());
     assert!(!text.contains("UNSPECIFIED") && !text.contains("opset16") && !text.contains("opset13"), "{text}");
@@ -144,11 +144,14 @@ fn a_text_opens_as_older_releases_recognize_it() {
         (text, found.into_iter().map(|found| found.message).collect::<Vec<_>>())
     };
     let (text, found) = written("", "2024.4");
-    assert_eq!(found, ["a model as short as this needs OpenVINO 2024.5, and the target is 2024.4"]);
+    assert_eq!(found, ["a model of so few bytes needs OpenVINO 2024.5, and the target is 2024.4"]);
     assert!(text.find("</net>").unwrap() + "</net>".len() == 513, "{text}");
     let comment = format!("<!--{}-->", "a licence ".repeat(60));
     let (text, found) = written(&comment, "2022.3");
-    assert_eq!(found, ["a `<net>` tag as far from the start as this needs OpenVINO 2024.5, and the target is 2022.3"]);
+    assert_eq!(
+        found,
+        ["a `<net>` tag this far from the start of the file needs OpenVINO 2024.5, and the target is 2022.3"]
+    );
     assert!(text.starts_with("<?xml version=\"1.0\"?>\n<net name"), "{text}");
     assert_eq!(written(&comment, "2024.5").1, [""; 0]);
     assert_eq!(written("", "2024.5").1, [""; 0]);
@@ -170,7 +173,7 @@ fn ports_of_version_10_with_open_dims_are_found() {
     let found = crate::common::newer_than(&model, "2021.4".parse().unwrap());
     let found: Vec<_> = found.into_iter().map(|found| found.message).collect();
     let expected = [
-        "a dim of -1 in a port of `y` needs OpenVINO 2022.1, and the target is 2021.4",
+        "a dimension of -1 in a port of `y` needs OpenVINO 2022.1, and the target is 2021.4",
         "a port without an element type of `z` needs OpenVINO 2023.0, and the target is 2021.4",
     ];
     assert_eq!(found, expected);

@@ -81,7 +81,7 @@ fn what_is_ambiguous_is_listed_and_each_can_be_asked_for() {
     let error = why(&model, "If_36.1").unwrap_err();
     assert_eq!(
         error.to_string(),
-        "`If_36.1` is not a tensor: the number of outputs of layer 36 is 1, and they count from 0"
+        "`If_36.1` does not exist: outputs are counted from 0, and layer 36 has 1"
     );
 }
 

@@ -8,11 +8,12 @@ use crate::check::Declared;
 use crate::findings::{Code, Diagnostic, Fix, FixAction, Label};
 use crate::model::graph::{Direction, Graph, InputPort, Layer, OutputPort};
 
-/// Limit on the wrong inputs of a layer among which two that are exchanged are looked for.
+/// Maximum number of wrong inputs of a layer that are compared to find two swapped ones.
 const PAIRS: usize = 32;
 
 impl<'a> Causes<'a> {
-    /// Adds to findings about the inputs of a layer which edge is wrong or missing, where the ports say so.
+    /// Adds to findings about a layer's inputs the edge that is wrong or missing, if the declarations of ports show
+    /// it.
     pub(super) fn explain_inputs(&self, found: &mut Vec<Diagnostic>) {
         let (mut tried, mut explained, mut meant) = (HashSet::new(), HashSet::new(), HashSet::new());
         let mut unused = HashMap::new();
@@ -34,7 +35,7 @@ impl<'a> Causes<'a> {
             tried.insert((reference.place.clone(), reference.id));
             let unused = unused.entry(reference.place.clone()).or_insert_with(|| self.unused(graph));
             let Some(wrong) = self.wrong_input(graph, layer, unused) else {
-                // The edge may be right if a missing Convert can explain the error.
+                // The edge is not blamed if a missing Convert can explain the error.
                 let is_new = |stray: &Mistake| it.labels.iter().all(|label| label.span != stray.span);
                 let stray =
                     if it.actions().next().is_none() { self.stray_edge(graph, layer).filter(is_new) } else { None };
@@ -47,7 +48,7 @@ impl<'a> Causes<'a> {
             wrong.explain(it, layer);
             explained.insert((reference.place, reference.id));
         }
-        // The other errors of the layer follow from the wrong input.
+        // Further errors of the layer are consequences of the wrong input.
         let mut first = HashSet::new();
         found.retain(|it| {
             let Some(layer) = &it.layer else { return true };
@@ -57,7 +58,8 @@ impl<'a> Causes<'a> {
         });
     }
 
-    /// Returns the input of a layer whose edge starts elsewhere than its port says, or that has none.
+    /// Finds the mistake at the inputs of a layer: an edge that starts at another tensor than its port declares, or a
+    /// missing edge.
     fn wrong_input(&self, graph: &'a Graph, layer: &Layer, unused: &Unused<'a>) -> Option<Wrong<'a>> {
         let feeds = graph.feeds(layer.id());
         let declared: Vec<_> =
@@ -71,7 +73,7 @@ impl<'a> Causes<'a> {
             graph.wires_into(layer.id()).find(|wire| wire.to_port as usize == at).and_then(|wire| wire.span)
         };
         let wrong: Vec<_> = (0..declared.len()).filter(|&at| !fits(at, at)).collect();
-        // Two exchanged edges do not explain a large number of wrong inputs.
+        // Two swapped edges cannot explain many wrong inputs.
         let few = &wrong[..wrong.len().min(PAIRS)];
         for &one in few {
             for other in few.iter().copied().filter(|&other| other > one) {
@@ -95,7 +97,7 @@ impl<'a> Causes<'a> {
         })
     }
 
-    /// Returns the tensors of a graph that nothing uses and that are what their ports declare.
+    /// Returns the tensors of a graph that no layer uses and that agree with the declaration of their ports.
     fn unused(&self, graph: &'a Graph) -> Unused<'a> {
         let mut unused = Unused::default();
         for layer in graph.unordered() {
@@ -111,14 +113,14 @@ impl<'a> Causes<'a> {
     }
 }
 
-/// Tensors that nothing uses, by what their ports declare.
+/// Unused tensors by declared type and shape.
 type Unused<'a> = HashMap<Declared, Vec<(&'a Layer, &'a OutputPort)>>;
 
-/// The mistake at an input of a layer, judged by the declaration of its port.
+/// Mistake at the inputs of a layer, according to the declarations of its ports.
 enum Wrong<'a> {
     /// Two edges end at each other's ports.
     Exchanged { inputs: [usize; 2], producers: [&'a Layer; 2], edges: [Span; 2] },
-    /// The edge starts elsewhere than at this tensor.
+    /// The edge must start at this tensor instead.
     Source { input: usize, producer: &'a Layer, port: &'a OutputPort, edge: Span },
     /// The edge from this tensor is missing.
     Missing { input: usize, producer: &'a Layer, port: &'a OutputPort },
@@ -138,16 +140,14 @@ impl Wrong<'_> {
                     label(it, edge, format!("this edge ends at input {input}, from {from}"));
                 }
                 format!(
-                    "exchange the two edges: going by what its ports declare, the tensors of inputs {one} and {other} are \
-                     swapped"
+                    "swap the two edges: by the declared types, the tensors of inputs {one} and {other} are exchanged"
                 )
                 .into()
             }
             Self::Source { input, producer, port, edge } => {
                 label(it, edge, format!("the edge to input {input}"));
                 format!(
-                    "start the edge at {} {} `{}`, from-layer=\"{}\" from-port=\"{}\": its output is what the port declares, and \
-                     nothing uses it",
+                    "start the edge at {} {} `{}`, from-layer=\"{}\" from-port=\"{}\": its output has the declared type, and no layer uses it",
                     producer.ty(),
                     producer.id(),
                     producer.name(),

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use super::{PLACES, remove};
 use crate::findings::{About, Code, Diagnostic, Label, LayerRef, Severity};
 
-/// Joins the errors of a layer that misses an attribute with the lint that says how the attribute is misspelt.
+/// Merges the errors of a layer that lacks an attribute with the lint about the attribute's misspelling.
 pub(super) fn explain_misspellings(found: &mut Vec<Diagnostic>) {
     let lints = found.iter().enumerate().filter(|(_, it)| it.code == Code::UnknownAttribute);
     let misspelt = lints.filter_map(|(at, it)| Some((at, it.layer.clone()?, it.about.meant_attribute()?.to_owned())));
@@ -32,7 +32,7 @@ pub(super) fn explain_misspellings(found: &mut Vec<Diagnostic>) {
     remove(found, &gone);
 }
 
-/// Joins the errors of a layer that misses an element with the lint that says how the element is misspelt.
+/// Merges the errors of a layer that lacks an element with the lint about the element's misspelling.
 pub(super) fn explain_misspelt_elements(found: &mut Vec<Diagnostic>) {
     if found.iter().all(|it| it.about.meant_element().is_none()) {
         return;
@@ -58,7 +58,7 @@ pub(super) fn explain_misspelt_elements(found: &mut Vec<Diagnostic>) {
     remove(found, &gone);
 }
 
-/// Joins the outputs that a loop misses with the entries that its port map misses.
+/// Merges the finding about missing outputs of a loop with that about missing entries of its port map.
 pub(super) fn explain_port_maps(found: &mut Vec<Diagnostic>) {
     let is_missing = |it: &Diagnostic| it.code == Code::UnknownPort && matches!(*it.about, About::Refusal { .. });
     let mut missing = HashMap::<_, Vec<usize>>::new();
@@ -72,7 +72,8 @@ pub(super) fn explain_port_maps(found: &mut Vec<Diagnostic>) {
     remove(found, &gone.into_iter().flatten().collect());
 }
 
-/// Makes one finding of constants that are all too long for what they say that they are, and drops what their values seem to be.
+/// Merges the findings about constants that are all larger than their type and shape require, and removes findings
+/// about their values.
 pub(super) fn join_oversized(found: &mut Vec<Diagnostic>) {
     let is_oversized = |it: &Diagnostic| it.code == Code::OversizedConstant;
     let layers: HashSet<_> = found.iter().filter(|it| is_oversized(it)).filter_map(|it| it.layer.clone()).collect();

@@ -1,8 +1,8 @@
-//! Joins what one mistake leads to into one finding about it.
+//! Merges findings that have the same root cause into one.
 //!
-//! The ports of a file declare the tensors that its author had. If a layer refuses a tensor that differs from its
-//! port's declaration, the root cause is the first layer where the two differ. Every error that leads back to that
-//! layer is a consequence.
+//! The ports of a file declare the types and shapes that its author used. If a layer does not accept a tensor that
+//! differs from the declaration, the root cause is the first producer that differs. Every error with the same first
+//! producer is a consequence.
 
 mod bodies;
 mod inputs;
@@ -22,7 +22,7 @@ use crate::model::graph::{Attribute, Direction, Graph, Layer, LayerId, Model, Ou
 use crate::ops::{self, LayerKind};
 use crate::text::xml;
 
-/// Lints that can be the reason for an error of the same layer, or of one that its output leads to.
+/// Lints that can cause an error of the same layer, or of a layer that depends on it.
 const CAUSES: &[Code] = &[
     Code::UnknownAttribute,
     Code::AssumedAttribute,
@@ -32,8 +32,7 @@ const CAUSES: &[Code] = &[
     Code::DuplicateAttribute,
 ];
 
-/// Joins the errors and lints of a model: those with one cause become one finding, and what follows from another finding
-/// goes.
+/// Merges errors and lints with the same root cause, and removes those that are consequences.
 pub(super) fn join(model: &Model, found: &mut Vec<Diagnostic>) {
     joins::explain_misspellings(found);
     joins::explain_misspelt_elements(found);
@@ -58,17 +57,17 @@ fn remove(found: &mut Vec<Diagnostic>, gone: &HashSet<usize>) {
     found.retain(|_| at.next().is_none_or(|at| !gone.contains(&at)));
 }
 
-/// The findings about one layer, sorted by their part in a mistake.
+/// Findings about one layer, divided into a cause and its consequences.
 #[derive(Default)]
 struct LayerFindings {
     has_error: bool,
-    /// The lint that can be the reason for errors of others.
+    /// The lint that can cause errors of other layers.
     cause: Option<usize>,
-    /// Lints that follow from the same mistake.
+    /// The lints that are consequences of the same mistake.
     consequences: Vec<usize>,
 }
 
-/// Returns the findings about each layer, sorted by their part in a mistake.
+/// Returns the findings about each layer, divided into cause and consequences.
 fn findings_by_layer(found: &[Diagnostic]) -> HashMap<LayerRef, LayerFindings> {
     let mut by_layer = HashMap::<LayerRef, LayerFindings>::new();
     for (at, it) in found.iter().enumerate() {
@@ -86,22 +85,22 @@ fn findings_by_layer(found: &[Diagnostic]) -> HashMap<LayerRef, LayerFindings> {
     by_layer
 }
 
-/// The place of a mistake, its description, and the help for it.
+/// Position and description of a mistake, with its fix.
 struct Mistake {
     span: Span,
-    /// The description; `None` if an output simply differs from its port's declaration.
+    /// Description; `None` if it only is that an output differs from the declaration of its port.
     label: Option<String>,
     help: Option<String>,
 }
 
-/// An output of a layer, with the bodies around it.
+/// Output of a layer, with the place of its graph.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Origin {
     place: Place,
     tensor: Output,
 }
 
-/// The property of a tensor to which an error refers.
+/// Property of a tensor that an error concerns: its type or its shape.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Aspect {
     Type,
@@ -109,7 +108,7 @@ enum Aspect {
 }
 
 impl Aspect {
-    /// Returns the property to which an error about tensors refers; `None` for other errors.
+    /// Returns the property that an error about tensors concerns; `None` for other errors.
     fn of(code: Code) -> Option<Self> {
         match code {
             Code::TypeMismatch | Code::UnsupportedType | Code::NoCommonType => Some(Self::Type),
@@ -125,13 +124,12 @@ struct Causes<'a> {
     cache: RefCell<Cache>,
 }
 
-/// Results of earlier searches, so that each layer is searched once for any number of findings.
+/// Cache, so that each layer is searched only once.
 #[derive(Default)]
 struct Cache {
-    /// Returns the tensors that a layer takes which are not what their ports declare.
+    /// For each layer: its input tensors that differ from the declaration of their ports.
     deviating: HashMap<(Place, LayerId, Aspect), Rc<[Output]>>,
-    /// The layer output at which the first of these tensors starts to differ from its declaration, for each layer that
-    /// reads one.
+    /// For each layer with such an input: the first producer whose output differs.
     origins: HashMap<(Place, LayerId, Aspect), Output>,
 }
 
@@ -145,7 +143,7 @@ impl<'a> Causes<'a> {
         Some((graph, graph.layer(layer.id)?))
     }
 
-    /// True if an output differs from its port's declaration, as far as both are known.
+    /// True if an output differs from the declaration of its port, as far as both are known.
     fn deviates(&self, port: &OutputPort, aspect: Aspect) -> bool {
         let declared = Declared::read(self.source, port.declared, port.content);
         let other_type = declared.element_type.is_some_and(|ty| ty != port.element_type())
@@ -154,12 +152,12 @@ impl<'a> Causes<'a> {
         other_type || aspect == Aspect::Any && is_said && !declared.shape().is_compatible(port.shape())
     }
 
-    /// Returns the place at which the tensors of an error start to differ from their declarations.
+    /// Returns the first tensor that differs from its declaration among the producers of a layer with an error.
     fn origin(&self, found: &Diagnostic) -> Option<Origin> {
         let aspect = Aspect::of(found.code).filter(|_| found.is_error())?;
         let reference = found.layer.as_ref()?;
         let (graph, layer) = self.find(reference)?;
-        // A value that cannot be read is wrong whatever the layer takes.
+        // An unreadable attribute is wrong, whatever the inputs are.
         if let About::Refusal { attribute: Some(name), .. } = *found.about
             && let (Some(text), Some(row)) = (layer.attribute(name), layer.operation())
             && row.attribute(name).is_some_and(|attribute| !attribute.takes(text))
@@ -175,7 +173,7 @@ impl<'a> Causes<'a> {
         Some(Origin { place: reference.place.clone(), tensor })
     }
 
-    /// Returns the tensors that a layer takes which are not what their ports declare.
+    /// Returns the input tensors of a layer that differ from the declaration of their ports.
     fn deviating(&self, place: &Place, graph: &Graph, layer: LayerId, aspect: Aspect) -> Rc<[Output]> {
         let key = (place.clone(), layer, aspect);
         if let Some(known) = self.cache.borrow().deviating.get(&key) {
@@ -191,7 +189,7 @@ impl<'a> Causes<'a> {
         deviating
     }
 
-    /// Follows a tensor that differs from its declaration back to the first one that does.
+    /// Walks back from a tensor that differs from its declaration to the first one that does.
     fn start(&self, place: &Place, graph: &Graph, mut tensor: Output, aspect: Aspect) -> Output {
         let (mut seen, mut way) = (HashSet::new(), Vec::new());
         while seen.insert(tensor.layer) {
@@ -208,7 +206,7 @@ impl<'a> Causes<'a> {
         tensor
     }
 
-    /// Returns the positions of the errors that lead back to one tensor.
+    /// Returns the errors that lead back to the same tensor, by index.
     fn group(&self, found: &[Diagnostic]) -> BTreeMap<Origin, Vec<usize>> {
         let mut groups = BTreeMap::<Origin, Vec<usize>>::new();
         for (at, diagnostic) in found.iter().enumerate() {
@@ -224,7 +222,7 @@ impl<'a> Causes<'a> {
         Some((layer, LayerRef::of(&origin.place, layer)))
     }
 
-    /// Merges all errors with one root cause into one finding, and marks the findings that follow from it.
+    /// Merges the errors with the same root cause into one finding, and marks findings that are consequences.
     fn merge_by_cause(
         &self,
         origin: &Origin,
@@ -271,7 +269,7 @@ impl<'a> Causes<'a> {
         }
     }
 
-    /// Adds to an error the place at which its tensor started to differ from its declaration.
+    /// Adds to an error the position of the first tensor that differs from its declaration.
     fn explain_one(&self, it: &mut Diagnostic, layer: &Layer, port: &OutputPort, mistake: Mistake) {
         let declared = Declared::read(self.source, port.declared, port.content);
         let Mistake { span, label, help } = mistake;
@@ -292,7 +290,7 @@ impl<'a> Causes<'a> {
         }
     }
 
-    /// Creates one finding for a tensor that several layers refuse.
+    /// Creates one finding for a tensor that several layers do not accept.
     fn join_refusals(
         &self,
         layer: &Layer,
@@ -312,7 +310,7 @@ impl<'a> Causes<'a> {
         joined.layer = Some(reference);
         joined.related = first.related.clone();
         if let Some(more @ 1..) = members.len().checked_sub(PLACES) {
-            joined.notes.push(format!("{more} more layers do not take it either"));
+            joined.notes.push(format!("{more} more layers do not accept it either"));
         }
         let correct = || format!("correct {} {} `{}`", layer.ty(), layer.id(), layer.name());
         joined.fixes.push(help.unwrap_or_else(correct).into());
@@ -322,7 +320,8 @@ impl<'a> Causes<'a> {
         joined
     }
 
-    /// Returns the place that determines the type or shape of a layer's output, and the text to write there.
+    /// Returns the position in the file that determines the type or shape of a layer's output, and the text to write
+    /// there.
     fn what_to_write(&self, layer: &Layer, port: &OutputPort) -> Mistake {
         let declared = Declared::read(self.source, port.declared, port.content);
         let place = layer.span().unwrap_or_default();
@@ -343,7 +342,8 @@ impl<'a> Causes<'a> {
         Mistake { span: xml::locate(self.source, place, "layer", "name"), label: None, help: None }
     }
 
-    /// Returns the only edge into a layer that brings a sound tensor which is not what its port declares.
+    /// Finds the wrong edge to a layer: the only one whose tensor is certain and differs from the declaration of the
+    /// port.
     fn stray_edge(&self, graph: &Graph, layer: &Layer) -> Option<Mistake> {
         let feeds = graph.feeds(layer.id());
         let strays = layer.inputs().iter().zip(&feeds).enumerate().filter_map(|(at, (port, feed))| {
@@ -356,9 +356,12 @@ impl<'a> Causes<'a> {
         let span = graph.wires_into(layer.id()).find(|wire| wire.to_port as usize == *at)?.span?;
         Some(Mistake {
             span,
-            label: Some(format!("it brings {output} to input {at} of layer {}, which declares {declared}", layer.id())),
+            label: Some(format!(
+                "it connects {output} to input {at} of layer {}, which declares {declared}",
+                layer.id()
+            )),
             help: Some(format!(
-                "start the edge to input {at} of {} {} `{}` at what is {declared}",
+                "connect input {at} of {} {} `{}` to a tensor of type {declared} instead",
                 layer.ty(),
                 layer.id(),
                 layer.name()
@@ -366,7 +369,8 @@ impl<'a> Causes<'a> {
         })
     }
 
-    /// Joins an edge that leads nowhere with what is missing in the layer at either end.
+    /// Merges the finding about an edge to a missing port or layer with findings about missing parts of the layer at
+    /// its other end.
     fn join_ignored_edges(&self, found: &mut Vec<Diagnostic>) {
         let mut errors = HashMap::new();
         for (at, it) in found.iter().enumerate() {
@@ -395,7 +399,7 @@ impl<'a> Causes<'a> {
         found.retain(|it| it.code != Code::UnreachableLayer || !starts_edge(it));
     }
 
-    /// Drops what only follows from an error of a layer right before, or from a layer that took the id of another.
+    /// Removes findings caused by a producer's error or by a duplicate id.
     fn drop_consequences(&self, found: &mut Vec<Diagnostic>) {
         let key = |layer: &LayerRef| (layer.place.clone(), layer.id);
         let of = |codes: fn(&Diagnostic) -> bool| -> HashSet<_> {
@@ -403,7 +407,7 @@ impl<'a> Causes<'a> {
         };
         let faulty = of(Diagnostic::is_error);
         let repeated = of(|it| it.code == Code::DuplicateLayerId);
-        // An edge that ends at a port of its layer and starts nowhere leaves the layer without an input.
+        // An edge without a valid start leaves the layer where it ends without an input.
         let cut_off: HashSet<_> = found
             .iter()
             .filter_map(|it| match *it.about {
@@ -448,24 +452,24 @@ impl<'a> Causes<'a> {
     }
 }
 
-/// True if a lint says that a port's declaration differs from its tensor.
+/// True if a lint is about a port whose declaration differs from its tensor.
 fn is_about_port(it: &Diagnostic, wanted: Direction) -> bool {
     matches!(*it.about, About::Port { direction, .. } if direction == wanted && it.code == Code::StalePort)
 }
 
-/// True if a lint names an attribute that resembles no other attribute.
+/// True if a lint is about an unknown attribute that resembles no known one.
 fn is_stray_attribute(it: &Diagnostic) -> bool {
     it.code == Code::UnknownAttribute && it.about.meant_attribute().is_none()
 }
 
-/// Returns the place of a consequence, with its message.
+/// Returns the position of a consequence with its message.
 fn label_of(it: &Diagnostic) -> Option<Label> {
     let span = it.labels.first()?.span;
     let layer = it.layer.as_ref()?;
     Some(Label { span, message: format!("layer {} `{}`: {}", layer.id, layer.name, it.message) })
 }
 
-/// True if the bytes of a constant fit another type than the one that it states.
+/// True if the size of a constant in bytes fits the declared type of its port, but not its own type.
 fn has_bytes_of_another_type(layer: &Layer, port: &OutputPort) -> bool {
     let size = layer.attribute("size").and_then(|text| text.trim().parse::<i64>().ok());
     let dims = port.shape().to_static();

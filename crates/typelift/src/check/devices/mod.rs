@@ -1,7 +1,7 @@
-//! Facts about a device that decide what becomes of a model on it. Each finding states its ground: a measurement, OpenVINO's
-//! documentation, or a report.
+//! Checks of a model for one device: features that its plugin does not support, or executes in another way. Each
+//! finding names its source: a measurement, OpenVINO's documentation, or a bug report.
 //!
-//! Nothing is said about speed, memory or kernels, because they depend on the machine.
+//! Speed and memory are not checked, because they depend on the machine.
 
 mod attention;
 mod integers;
@@ -50,7 +50,7 @@ const MEASURED: &str = "measured with OpenVINO 2026.4.1 on x86-64";
 /// Limit on the further layers that a finding names.
 const SHOWN: usize = 8;
 
-/// Constants with fewer values are settings or scales.
+/// Number of values below which a constant is a setting or a scale instead of weights.
 const FEW: u64 = 64;
 
 /// Returns the findings of an [inferred](crate::infer()) model that hold on a device. Some hold only on older releases than
@@ -89,7 +89,7 @@ pub(crate) fn check_device(model: &Model, device: Device, target: Option<Release
     found
 }
 
-/// A graph of a model, with the constants that its layers compute from.
+/// Graph of a model, with the constants that its layers depend on.
 struct View<'a> {
     model: &'a Model,
     place: Place,
@@ -105,7 +105,7 @@ struct View<'a> {
 struct Path<'a> {
     constant: &'a Layer,
     stored: ElementType,
-    /// The layers between, the first one next to the constant.
+    /// The layers between, beginning with the one next to the constant.
     steps: Vec<&'a Layer>,
 }
 

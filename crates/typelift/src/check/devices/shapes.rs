@@ -6,7 +6,7 @@ use crate::model::graph::{Layer, OutputPort};
 use crate::ops::{self, LayerKind};
 
 impl<'a> View<'a> {
-    /// Refuses a tensor of unknown rank, the first one only: others follow from it.
+    /// Reports the first tensor of unknown rank; others are consequences.
     pub(super) fn ranks(&self, found: &mut Vec<Diagnostic>) {
         let is_open = |layer: &&Layer| layer.outputs().iter().any(|port| port.shape().rank().is_none());
         let Some(layer) = self.layers().filter(|layer| self.is_computed(layer)).find(is_open) else { return };
@@ -17,12 +17,12 @@ impl<'a> View<'a> {
             Device::Gpu => "OpenVINO's documentation: GPU device",
             Device::Npu => "reported: openvino#26907",
         };
-        let message = format!("`{}` gives a tensor of unknown rank, which no device computes", layer.name());
-        let finding = self.finding(Code::OpenRank, layer, message, "rank is not known", ground);
-        found.push(finding.help("set the shapes of the inputs, or give a Squeeze its axes"));
+        let message = format!("the output of `{}` has unknown rank, which no device supports", layer.name());
+        let finding = self.finding(Code::OpenRank, layer, message, "the rank is unknown", ground);
+        found.push(finding.help("set the shapes of the inputs, or add the axes of a Squeeze"));
     }
 
-    /// Refuses tensors that have no largest size: the inputs, and the first layer that loses a bound.
+    /// Reports tensors without an upper bound: inputs, and the first layer whose output has none.
     pub(super) fn open_dims(&self, found: &mut Vec<Diagnostic>) {
         const GROUND: &str = "reported: openvino#32466, openvino#34617, open_model_zoo#4047";
         let is_open =
@@ -33,14 +33,14 @@ impl<'a> View<'a> {
         let report = |layer: &'a Layer, message: String| {
             let shape = layer.outputs().first().map(ToString::to_string).unwrap_or_default();
             let finding = self.finding(Code::OpenDim, layer, message, shape, GROUND);
-            finding.help("set the shapes of the inputs, each length a number or a range such as 1..64")
+            finding.help("set the shapes of the inputs: each dimension must be a number or a range such as 1..64")
         };
         if let (Some(first), true) = (sources.next(), self.place.is_model()) {
             let tensor = first.outputs().first().map(ToString::to_string).unwrap_or_default();
             let others: Vec<_> = sources.map(|layer| format!("`{}`", layer.name())).collect();
             let others = if others.is_empty() { String::new() } else { format!(", as do {}", others.join(", ")) };
             let message =
-                format!("`{}` is {tensor} and needs an upper bound for each length on an NPU{others}", first.name());
+                format!("`{}` is {tensor}, but on an NPU every dimension needs an upper bound{others}", first.name());
             found.push(report(first, message));
             return;
         }
@@ -48,7 +48,7 @@ impl<'a> View<'a> {
         let mut losing = self.layers().filter(|layer| self.is_computed(layer) && !is_source(layer)).filter(opens);
         if let Some(layer) = losing.find(is_bounded) {
             let message =
-                format!("`{}` gives a tensor without an upper bound, which an NPU needs for each length", layer.name());
+                format!("the output of `{}` has no upper bound, which an NPU needs for every dimension", layer.name());
             found.push(report(layer, message));
         }
     }

@@ -31,7 +31,7 @@ const ELEMENTWISE: [&str; 18] = [
 ];
 
 impl<'a> View<'a> {
-    /// Refuses element types that the device does not compute with.
+    /// Reports element types that the device does not support.
     pub(super) fn tensors(&self, found: &mut Vec<Diagnostic>) {
         const BITS: [ElementType; 3] = [ElementType::U1, ElementType::U3, ElementType::U6];
         for layer in self.layers().filter(|layer| self.is_computed(layer) && !layer.outputs().is_empty()) {
@@ -48,11 +48,14 @@ impl<'a> View<'a> {
                 },
             };
             if let Some(ty) = refused {
-                let message =
-                    format!("`{}` gives {ty}, which the {} plugin does not compute with", layer.name(), self.name());
+                let message = format!(
+                    "the output of `{}` has type {ty}, which the {} plugin does not support",
+                    layer.name(),
+                    self.name()
+                );
                 let finding = self.finding(code, layer, message, format!("{ty}"), ground);
                 found.push(finding.help(match code {
-                    Code::StringOnDevice => "run this part of the model on the CPU",
+                    Code::StringOnDevice => "run these layers on the CPU",
                     _ if BITS.contains(&ty) => "store and compute it as u8",
                     _ => "convert it to a wider type before it is computed with",
                 }));
@@ -60,7 +63,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Refuses operations with element types that the CPU plugin has no kernel for.
+    /// Reports operations with element types for which the CPU plugin has no kernel.
     pub(super) fn operations(&self, found: &mut Vec<Diagnostic>) {
         for layer in self.layers().filter(|layer| self.is_computed(layer)) {
             let Some(ty) = layer.outputs().first().map(OutputPort::element_type) else { continue };
@@ -72,7 +75,8 @@ impl<'a> View<'a> {
             };
             if is_refused {
                 let operation = name(layer);
-                let message = format!("the CPU plugin has no {operation} of {ty}, as in `{}`", layer.name());
+                let message =
+                    format!("the CPU plugin does not support {operation} in {ty}, which `{}` uses", layer.name());
                 let finding = self.finding(Code::OperationType, layer, message, format!("{ty}"), MEASURED);
                 found.push(finding.help("compute it in a wider type, between two Converts"));
             }

@@ -28,7 +28,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Warns of weights of few bits that the CPU plugin converts to floats when it compiles the model.
+    /// Reports weights of few bits that the CPU plugin converts to floats when it compiles the model.
     fn unfolded(&self, layer: &'a Layer, port: usize, path: &Path<'a>) -> Option<Diagnostic> {
         let reason = self.reason_to_unfold(layer, port, path)?;
         let values = count(path.constant);
@@ -36,7 +36,7 @@ impl<'a> View<'a> {
             |ty| byte_size(ty, values).and_then(|size| u64::try_from(size).ok()).map_or_else(String::new, grouped);
         let (before, after) = (size(path.stored), size(ElementType::F32));
         let message = format!(
-            "the CPU plugin unfolds `{}` to f32: {before} bytes become {after}, for `{}`",
+            "the CPU plugin converts the weights `{}` to f32: {before} bytes become {after}, for `{}`",
             path.constant.name(),
             layer.name()
         );
@@ -49,7 +49,7 @@ impl<'a> View<'a> {
         })
     }
 
-    /// The reason for which weights are unfolded; `None` if they are kept, or if that is not known.
+    /// Returns the reason why the plugin converts weights to floats; `None` if it keeps them or if that is unknown.
     fn reason_to_unfold(&self, layer: &Layer, port: usize, path: &Path<'_>) -> Option<String> {
         let ty = path.stored;
         let is_byte = matches!(ty, ElementType::U8 | ElementType::I8);
@@ -58,22 +58,22 @@ impl<'a> View<'a> {
             return None;
         }
         match name(layer) {
-            "MatMul" if port == 0 => Some("weights are the first input of a MatMul".to_owned()),
+            "MatMul" if port == 0 => Some("the weights are input 0 of a MatMul".to_owned()),
             "MatMul" => {
                 use ElementType::{F4E2M1, I4, I8, Nf4, U2, U4, U8};
                 let dims = self.graph.output(self.graph.producer(layer.id().input(port))?)?.shape().to_static()?;
                 if dims.iter().rev().skip(2).any(|&dim| dim != 1) {
-                    return Some("weights have a batch of their own".to_owned());
+                    return Some("the weights have batch dimensions".to_owned());
                 }
                 if ![U8, I8, U4, I4, U2, Nf4, F4E2M1].contains(&ty) {
-                    return Some(format!("no kernel takes weights of {ty}"));
+                    return Some(format!("no kernel supports weights of type {ty}"));
                 }
                 broken_pattern(&path.steps).map(|broken| broken.words().to_owned())
             }
             "Gather" if port == 0 && broken_pattern(&path.steps).is_none() => match ty {
                 ElementType::U4 | ElementType::I4 => None,
-                _ if is_byte => self.has_fake_quantize.then(|| "the model has FakeQuantize layers".to_owned()),
-                _ => Some(format!("no kernel gathers from {ty}")),
+                _ if is_byte => self.has_fake_quantize.then(|| "the model contains FakeQuantize layers".to_owned()),
+                _ => Some(format!("no kernel supports a Gather from {ty}")),
             },
             "Convolution" | "GroupConvolution" | "ConvolutionBackpropData" | "GroupConvolutionBackpropData"
                 if port == 1 =>
@@ -87,12 +87,12 @@ impl<'a> View<'a> {
                 (!is_product && !is_quantized).then(|| "convolutions take floats".to_owned())
             }
             operation @ ("Einsum" | "LSTMSequence" | "LSTMCell" | "GRUSequence" | "GRUCell" | "RNNSequence"
-            | "RNNCell") => Some(format!("{operation} takes floats")),
+            | "RNNCell") => Some(format!("{operation} needs weights in floats")),
             _ => None,
         }
     }
 
-    /// Refuses scales along the axis that a MatMul sums over: results are wrong, or the process ends.
+    /// Reports scales along the axis that a MatMul sums over. Plugins then compute wrong results or crash.
     fn scale_along_columns(&self, layer: &'a Layer, port: usize, path: &Path<'a>) -> Option<Diagnostic> {
         let is_transposed = layer.attribute("transpose_b").is_some_and(|value| ["true", "1"].contains(&value.trim()));
         let is_grouped = path.steps.iter().any(|step| name(step) == "Reshape");
@@ -115,12 +115,15 @@ impl<'a> View<'a> {
             path.constant.name(),
             layer.name()
         );
-        let ground = "measured on x86-64: OpenVINO 2025.2 to 2026.4.1 computes wrong numbers with 4 bits or dies, and with 8 bits dies in bf16";
+        let ground = "measured on x86-64 with OpenVINO 2025.2 to 2026.4.1: with 4 bits it computes wrong numbers or crashes, with 8 bits it crashes in bf16";
         let finding = self.finding(Code::ScaleAlongColumns, multiply, message, "scale along columns", ground);
-        Some(finding.help("give the codes and the scale a dimension of 1 for groups, with a Reshape after the product"))
+        Some(
+            finding
+                .help("add a dimension of 1 for groups to the codes and the scale, and a Reshape after the Multiply"),
+        )
     }
 
-    /// Warns of 16-bit weights behind a Convert that lacks the mark with which plugins keep them.
+    /// Reports 16-bit weights before a Convert without the mark that makes plugins keep them in 16 bits.
     fn unmarked(&self, layer: &'a Layer, port: usize, path: &Path<'a>) -> Option<Diagnostic> {
         let is_half = [ElementType::F16, ElementType::Bf16].contains(&path.stored);
         let takes_weights = port == 1 && matches!(name(layer), "MatMul" | "Convolution" | "GroupConvolution");
@@ -130,14 +133,14 @@ impl<'a> View<'a> {
             return None;
         }
         let message = format!(
-            "the CPU plugin unfolds `{}` to f32, because the Convert after it has no decompression mark",
+            "the CPU plugin converts the weights `{}` to f32, because the Convert after them has no decompression mark",
             path.constant.name()
         );
         let finding = self.finding(Code::WeightsUnmarked, convert, message, "no decompression mark", MEASURED);
         Some(finding.help(kept_by_rules()))
     }
 
-    /// Warns of a FakeQuantize that does not make a layer run in 8 bits.
+    /// Reports a FakeQuantize after which a layer does not run in 8 bits.
     fn not_quantized(&self, layer: &'a Layer) -> Option<Diagnostic> {
         if !matches!(name(layer), "MatMul" | "Convolution" | "GroupConvolution") {
             return None;
@@ -150,10 +153,14 @@ impl<'a> View<'a> {
         let folded = Some(source).filter(quantized).and_then(levels);
         let has_codes = is_code(weights.stored);
         let reason = match (data, folded) {
-            (Some(levels), _) if ![16, 255, 256].contains(&levels) => format!("its data have {levels} levels"),
-            (Some(_), None) if !has_codes => "only its data are quantized".to_owned(),
+            (Some(levels), _) if ![16, 255, 256].contains(&levels) => {
+                format!("its data is quantized to {levels} levels")
+            }
+            (Some(_), None) if !has_codes => "only its data is quantized".to_owned(),
             (None, Some(_)) => "only its weights are quantized".to_owned(),
-            (Some(_), Some(levels)) if ![255, 256].contains(&levels) => format!("its weights have {levels} levels"),
+            (Some(_), Some(levels)) if ![255, 256].contains(&levels) => {
+                format!("its weights are quantized to {levels} levels")
+            }
             _ => return None,
         };
         let message = format!("`{}` is not computed in 8 bits on a CPU: {reason}", layer.name());

@@ -1,4 +1,4 @@
-//! FixActions on the whole model, each tried in memory before it is offered.
+//! Fixes that convert the whole model. Each one is tried in memory before it is suggested.
 
 use std::collections::HashSet;
 
@@ -9,9 +9,9 @@ use crate::infer::infer;
 use crate::model::graph::{LayerId, Model, Place};
 use crate::promotion::passes::{self, Align, Change, infer_aligned};
 
-/// Tries the conversions that findings of an inferred model ask for, and adds those that fix them.
+/// Tries the conversions that might fix the findings of a model, and adds those that do.
 ///
-/// The model can also be one that was only read.
+/// The model need not be inferred.
 pub fn try_actions(model: &Model, found: &mut [Diagnostic]) {
     if !found.iter().any(Diagnostic::is_error) {
         let refresh = |fix: &&mut Fix| fix.action == FixAction::RefreshPorts;
@@ -23,7 +23,7 @@ pub fn try_actions(model: &Model, found: &mut [Diagnostic]) {
     if left.is_empty() {
         return;
     }
-    // Alignment does not change the findings of reading.
+    // A conversion does not change errors of the reader.
     let unread = found.iter().any(|it| it.is_error() && it.actions().next().is_none() && it.layer.is_none());
     let known = Known::errors(&infer(&mut model.clone()));
     for (rules, align) in conversions() {
@@ -49,7 +49,7 @@ fn asks_for_types(it: &Diagnostic) -> bool {
     })
 }
 
-/// Returns the conversions to try, the one that changes least first.
+/// Returns the conversions to try, the one with the fewest changes first.
 fn conversions() -> impl Iterator<Item = (Option<Rules>, Align)> {
     let unsafely = openvino::Options { promote_unsafe: true, ..openvino::Options::default() };
     let setting = Rules { name: "openvino", setting: Some("promote-unsafe") };
@@ -59,7 +59,7 @@ fn conversions() -> impl Iterator<Item = (Option<Rules>, Align)> {
     declared.into_iter().chain(others)
 }
 
-/// The result of a conversion.
+/// Result of a conversion that was tried.
 struct Trial<'a> {
     model: Model,
     errors: Vec<Diagnostic>,
@@ -79,7 +79,8 @@ impl<'a> Trial<'a> {
         Some(Self { model, errors, known, inserted, changes })
     }
 
-    /// Returns the types of the new Converts before the layers of a finding; `None` if the finding is not fixed.
+    /// Returns the types of new Converts before the layers of a finding; `None` if the conversion does not fix the
+    /// finding.
     fn inserted_for(&self, it: &Diagnostic) -> Option<Vec<(ElementType, ElementType)>> {
         let layers: Vec<_> =
             if it.consequences.is_empty() { it.layer.iter().collect() } else { it.consequences.iter().collect() };
@@ -92,7 +93,7 @@ impl<'a> Trial<'a> {
         Some(layers.iter().flat_map(|layer| self.converts_before(layer)).collect())
     }
 
-    /// Returns the types of the new Converts that feed a layer.
+    /// Returns the types of new Converts that feed a layer.
     fn converts_before(&self, layer: &LayerRef) -> Vec<(ElementType, ElementType)> {
         let Some(graph) = self.model.graph_at(&layer.place) else { return Vec::new() };
         let producers = graph.producers(layer.id).into_iter().flatten();

@@ -1,4 +1,4 @@
-//! The check of a model, from its settings to its findings.
+//! The check of a model: from settings and a text to findings.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::text::xml;
 
 /// Settings of a check. [`run`](Self::run) reads, infers and checks a text.
 ///
-/// The program, the page, the Python package and the web page all report what this finds.
+/// The program, the page and the Python package all use it.
 ///
 /// ```
 /// use typelift::{Checking, Weights};
@@ -32,15 +32,17 @@ use crate::text::xml;
 #[derive(Clone, Debug, Default, PartialEq)]
 #[allow(clippy::exhaustive_structs, reason = "settings are written with `..Checking::default()`")]
 pub struct Checking {
-    /// The OpenVINO release that must read the model. Everything that it does not read is an error.
+    /// The OpenVINO release that the model must support. Everything that the release does not support is an error.
     pub target: Option<Release>,
-    /// The element type that the model might compute in: f16, bf16 or i32. What would go wrong then is a warning.
+    /// The element type in which the model might be computed: f16, bf16 or i32. Problems that this would cause are
+    /// warnings.
     pub precision: Option<ElementType>,
-    /// The device that is to run the model. Everything that it refuses is an error, and what it computes otherwise is a warning.
+    /// The device that must run the model. Everything that the device does not support is an error, and everything
+    /// that it executes in another way is a warning.
     pub device: Option<Device>,
     /// The severity of a missing weights file for a model with constants.
     pub weights: NeedForWeights,
-    /// True if safe fixes are made in the text.
+    /// True if safe fixes are applied to the text.
     pub fix: bool,
 }
 
@@ -48,17 +50,17 @@ pub struct Checking {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NeedForWeights {
-    /// An error: OpenVINO refuses the model.
+    /// An error, because OpenVINO cannot load the model.
     #[default]
     Required,
-    /// A warning: the weights are kept apart from the text.
+    /// A warning, because the user keeps the weights elsewhere.
     Optional,
-    /// A warning: this file most likely has them.
+    /// A warning that names the file which most likely contains the weights.
     Elsewhere(PathBuf),
 }
 
 impl NeedForWeights {
-    /// Returns the need of the `.xml` at a path. Several models can share one `.bin`: `bert.lowered.xml` and
+    /// Returns the severity for the `.xml` at a path. Several models may share one `.bin`: `bert.lowered.xml` and
     /// `bert.bin`.
     #[must_use]
     pub fn of(file: &Path) -> Self {
@@ -76,16 +78,16 @@ pub struct Checked {
     pub model: Option<Model>,
     /// The findings: errors, then warnings, then notes, each with causes before consequences.
     pub findings: Vec<Diagnostic>,
-    /// The text that the findings point into. If fixes are made, it is the fixed text.
+    /// The text that the findings refer to. If fixes were applied, it is the fixed text.
     pub text: Arc<String>,
-    /// The findings that were fixed, in order. Each points into the text that the fixes before it made.
+    /// The findings that were fixed, in order. Each refers to the text before its own fix.
     pub fixed: Vec<Diagnostic>,
-    /// True if the budget was spent before all fixes were tried, so that another run may fix more.
+    /// True if the budget did not suffice to try all fixes, so that another run may fix more.
     pub is_unfinished: bool,
 }
 
 impl Checking {
-    /// Reads, infers and checks a text, and fixes it if that is set.
+    /// Reads, infers and checks a text, and applies safe fixes if requested.
     #[must_use]
     pub fn run(&self, source: &Arc<String>, weights: &Weights) -> Checked {
         let reading = xml::parse(source.clone());
@@ -96,7 +98,8 @@ impl Checking {
         self.check_read(model, reading.diagnostics, source.clone())
     }
 
-    /// Infers and checks a model that was read from a text with these findings, and fixes the text if that is set.
+    /// Infers and checks a model after reading, and applies safe fixes to the text if requested. `found` are the
+    /// findings of the reader.
     #[must_use]
     pub fn check_read(&self, mut model: Option<Model>, mut found: Vec<Diagnostic>, text: Arc<String>) -> Checked {
         if let (true, Some(model)) = (self.fix, &model) {
@@ -114,9 +117,9 @@ impl Checking {
         Checked { model, findings, text, fixed: Vec::new(), is_unfinished: false }
     }
 
-    /// Checks a model that was read and inferred with these findings. Nothing is fixed.
+    /// Checks a model after reading and inference. No fixes are applied.
     ///
-    /// Edits of the text are only tried if the model `is_as_read`: after a change, the text is not that of the model.
+    /// Edits of the text are tried only if `is_as_read` is true. After edits of the model, its text is outdated.
     #[must_use]
     pub fn check_inferred(&self, model: &Model, found: Vec<Diagnostic>, is_as_read: bool) -> Vec<Diagnostic> {
         let mut found = check_after(model, found);
@@ -127,7 +130,7 @@ impl Checking {
         found
     }
 
-    /// Adds what depends on the settings, and tries conversions.
+    /// Adds the findings that depend on the settings, and tries conversions.
     fn complete(&self, model: Option<&Model>, found: &mut Vec<Diagnostic>) {
         let Some(model) = model else { return };
         if let Some(target) = self.target {

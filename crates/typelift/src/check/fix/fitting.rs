@@ -1,4 +1,4 @@
-//! Finds the attribute values that give a layer the outputs that its ports declare.
+//! Search for attribute values that give a layer its declared outputs.
 
 use typelift_promote::ElementType;
 
@@ -7,8 +7,7 @@ use crate::model::graph::{Attribute, Graph, Layer, LayerId, Model};
 use crate::model::shape::{Dim, Shape};
 use crate::ops::{self, Attr, AttrKind, AttributeValues, Outputs, Subject};
 
-/// Tells which values of attributes give the outputs of a layer of an inferred graph the types and shapes that its ports
-/// declare.
+/// Test of attribute values: does a layer of an inferred graph get the declared types and shapes of its outputs?
 pub(super) struct Fitting<'a> {
     model: &'a Model,
     graph: &'a Graph,
@@ -25,13 +24,13 @@ impl<'a> Fitting<'a> {
         Self { model, graph, layer: graph.layer(id).filter(declares), probe: Probe::new(&model.weights) }
     }
 
-    /// Returns true if a value does; `None` if that is unknown.
+    /// Returns true if the value gives the declared outputs; `None` if that is unknown.
     pub(super) fn fits(&mut self, name: &str, value: &str) -> Option<bool> {
         let layer = with_value(self.layer?, name, value);
         self.are_as_declared(&layer)
     }
 
-    /// Returns true if two values together do; `None` if that is unknown.
+    /// Returns true if two values together give the declared outputs; `None` if that is unknown.
     pub(super) fn fits_both(&mut self, one: (&str, &str), other: (&str, &str)) -> Option<bool> {
         let layer = with_value(&with_value(self.layer?, one.0, one.1), other.0, other.1);
         self.are_as_declared(&layer)
@@ -56,7 +55,7 @@ fn with_value(layer: &Layer, name: &str, value: &str) -> Layer {
     new
 }
 
-/// True if outputs have the types and shapes that the ports declare; `false` if no port declares a shape.
+/// True if outputs have the declared types and shapes; `false` if no port declares a shape.
 fn are_as_declared(source: &str, layer: &Layer, outputs: &Outputs) -> bool {
     let same_shape = |declared: &Shape, found: &Shape| {
         let (Some(declared), Some(found)) = (declared.dims(), found.dims()) else { return false };
@@ -73,10 +72,11 @@ fn are_as_declared(source: &str, layer: &Layer, outputs: &Outputs) -> bool {
         })
 }
 
-/// The length to which a long list of numbers is cut: no operation accepts more numbers for the dimensions of a tensor.
+/// Maximum length to which a list of numbers is shortened as a candidate. No operation accepts more numbers for the
+/// dimensions of a tensor.
 const LONGEST_CUT: usize = 16;
 
-/// Returns other values that an attribute of a layer may be meant to have, the likeliest first.
+/// Returns other values that the author may have intended for an attribute, the most likely first.
 pub(super) fn candidates(attribute: &Attr, layer: &Layer) -> Vec<String> {
     let written = layer.attribute(attribute.name);
     let text = written.or(attribute.default).unwrap_or_default().to_owned();

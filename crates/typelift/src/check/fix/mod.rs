@@ -1,8 +1,8 @@
-//! Remedies: changes of the text that were tried before they are offered.
+//! Fixes: edits of the text that are tried before they are suggested.
 //!
-//! Candidates come from the file: its ports' declarations, other layers of the same operation, other revisions of the
-//! operation, names with similar spelling, and unused tensors. Each candidate is applied to the text in memory, and the
-//! result is read, inferred and checked.
+//! Candidates are derived from the file: from declarations of ports, other layers and revisions of the operation,
+//! names with similar spelling, and unused tensors. Each candidate is applied to the text in memory, and the result is
+//! read, inferred and checked.
 
 mod actions;
 mod checking;
@@ -35,28 +35,29 @@ use crate::findings::{
 use crate::model::graph::{Direction, Graph, Model, OutputPort};
 use crate::model::weights::Weights;
 
-/// Limits on the findings of a model for which edits are tried, and on the candidates per finding.
+/// Maximum number of findings for which edits are tried, and of candidates per finding.
 const FINDINGS: usize = 8;
 const TRIALS: usize = 40;
-/// A text with more findings than this is more than a slip away from a sound one, and each trial would hold as many.
+/// Maximum number of findings in a text for which edits are tried. More findings have no simple cause, and each trial
+/// would repeat them.
 const MOST_FINDINGS: usize = 500;
-/// Limit on the bytes of text that all trials of a model read together, and the minimum number of trials for a large
-/// model.
+/// Maximum number of bytes that all trials for a model read together. For a large model it is the minimum number of
+/// trials that counts.
 const EFFORT: usize = 16 << 20;
 const LEAST_TRIALS: usize = 6;
-/// Limit for all rounds of edits, as a multiple of the effort of one round.
+/// Budget of all rounds of fixing, as a multiple of one round's.
 const LOOKS: usize = 2;
-/// Limit on the consequences that are shown with a finding.
+/// Maximum number of consequences that are shown with a finding.
 const CONSEQUENCES: usize = 4;
-/// Limit on the possible fixes that are named if no fix is safe.
+/// Maximum number of possible fixes that are shown if none is safe.
 const NAMED: usize = 4;
 
-/// Adds remedies to what was found in a model that was read and inferred: edits of its text that were applied in memory, read,
+/// Adds fixes to the findings of a model: edits of its text. Each edit is applied in memory, and the result is read,
 /// inferred and checked.
 ///
 /// A fix is safe if the finding disappears, no finding is new, no further port deviates from its declaration, and no
-/// other candidate does as well. If no fix is safe, several are named as possibilities, or none. The effort is bounded
-/// for models of any size.
+/// other candidate does as well. If no fix is safe, possible ones may be shown. The work is limited for models of any
+/// size.
 pub(crate) fn offer_edits(model: &Model, found: &mut Vec<Diagnostic>) {
     if let Some(mut search) = Search::new(model, found, &mut effort(&model.source)) {
         search.find_fixes(found);
@@ -68,7 +69,7 @@ fn effort(source: &str) -> usize {
     EFFORT.max(LEAST_TRIALS * source.len())
 }
 
-/// Makes one finding of all that goes with the edits of one; gives the positions of the others.
+/// Merges all findings that the fix of one finding also removes. Returns the positions of the others.
 fn join(found: &mut [Diagnostic], at: usize, fixed: &HashSet<FindingKey>) -> Vec<usize> {
     let follows = |&other: &usize| other != at && is_fixable(&found[other]) && fixed.contains(&found[other].key());
     let others: Vec<_> = (0..found.len()).filter(follows).collect();
@@ -83,20 +84,20 @@ fn join(found: &mut [Diagnostic], at: usize, fixed: &HashSet<FindingKey>) -> Vec
     it.labels.extend(labels.into_iter().map(|(span, message)| Label { span, message }));
     it.consequences.extend(consequences.into_iter().filter(|layer| Some(layer) != it.layer.as_ref()));
     if count > CONSEQUENCES {
-        it.notes.push(format!("{} more findings follow from it", count - CONSEQUENCES));
+        it.notes.push(format!("it also causes {} more findings", count - CONSEQUENCES));
     }
     others
 }
 
-/// Makes safe edits in a text, round after round, until none is left. Returns the new text, the findings that were
-/// fixed, and those that remain.
+/// Applies safe edits to a text, in rounds, until none is left. Returns the new text, the fixed findings and the
+/// remaining ones.
 fn fix(source: &Arc<String>, weights: &Weights) -> Fixed {
     let mut fixed =
         Fixed { text: source.clone(), model: None, removed: Vec::new(), left: Vec::new(), is_unfinished: false };
     let mut rest = LOOKS * effort(source);
-    // Each look leaves fewer findings than the one before, or is the last.
+    // Each round must leave fewer findings than the one before, or it is the last.
     loop {
-        // Each round tries the same edits as a check that writes nothing.
+        // Each round has the budget of a check without fixes, so it finds the same edits.
         let mut budget = rest.min(effort(source));
         let is_short = budget < effort(source);
         rest -= budget;
@@ -115,7 +116,7 @@ fn fix(source: &Arc<String>, weights: &Weights) -> Fixed {
             Arc::new(TextEdit::apply(&edits, &fixed.text))
         };
         let mut text = apply(&certain);
-        // Each was tried alone: together they may do worse.
+        // Each edit was tried alone, but all together might cause new findings.
         let targets: HashSet<FindingKey> = certain.iter().map(Diagnostic::key).collect();
         if certain.len() > 1 && Soundness::without(&targets, &search.before, &text, weights).is_none() {
             certain.truncate(1);
@@ -127,25 +128,25 @@ fn fix(source: &Arc<String>, weights: &Weights) -> Fixed {
     }
 }
 
-/// A text in which the safe edits were made.
+/// Text after safe edits were applied.
 struct Fixed {
     /// Returns the text.
     text: Arc<String>,
-    /// The model of the text, as inference leaves it; none where there is none to be made out.
+    /// The inferred model of the text; `None` if the text is not a model.
     model: Option<Model>,
-    /// The findings that were fixed, with places in the text of their round.
+    /// The findings that were fixed, with positions in the text of their round.
     removed: Vec<Diagnostic>,
-    /// The findings that remain.
+    /// The findings that are left.
     left: Vec<Diagnostic>,
     /// True if the limit ended the search early, so that another run may fix more.
     is_unfinished: bool,
 }
 
-/// Lints of what a file says in two ways.
+/// Lints about contradictions within a file.
 const CONTRADICTIONS: &[Code] =
     &[Code::StalePort, Code::AssumedAttribute, Code::OverlappingConstants, Code::TrailingJunk];
 
-/// Findings that a mistake in the ids of a whole graph can cause.
+/// Findings that one mistake in the ids of a whole graph can cause.
 const WHOLE: &[Code] = &[
     Code::UnknownLayer,
     Code::UnknownPort,
@@ -160,14 +161,14 @@ const WHOLE: &[Code] = &[
     Code::ShapeMismatch,
 ];
 
-/// Findings that a mistake in the places of all constants can cause.
+/// Findings that one mistake in the offsets of all constants can cause.
 const WEIGHTS: &[Code] =
     &[Code::InvalidConstant, Code::WrongWeights, Code::OverlappingConstants, Code::InvalidValue, Code::ShapeMismatch];
 
 /// Findings that a type that was replaced in several layers can cause.
 const RETYPED: &[Code] = &[Code::InvalidConstant, Code::TypeMismatch, Code::NoCommonType, Code::StalePort];
 
-/// True if a typing mistake in the text can cause a finding.
+/// True if a typing error in the text can cause the finding.
 fn is_fixable(it: &Diagnostic) -> bool {
     let is_other = matches!(
         it.code,
@@ -198,13 +199,13 @@ fn is_fixable(it: &Diagnostic) -> bool {
     it.severity > Severity::Note && !is_other
 }
 
-/// True if possible fixes are named when none is safe. For a file that OpenVINO accepts, they are named only if the
+/// True if possible fixes are shown when none is safe. For a file that OpenVINO accepts, they are shown only if the
 /// file contradicts itself.
 fn is_worth_naming(it: &Diagnostic) -> bool {
     it.is_error() || CONTRADICTIONS.contains(&it.code)
 }
 
-/// Puts what was found by trying before what was only thought of.
+/// Puts fixes that were tried before those that were only guessed.
 fn offer(it: &mut Diagnostic, source: &str, tried: Vec<Fix>) {
     match &tried[..] {
         [] => {}
@@ -218,7 +219,7 @@ fn offer(it: &mut Diagnostic, source: &str, tried: Vec<Fix>) {
             if it.edits().unwrap_or_default().iter().any(is_of_bytes) {
                 it.remove_actions();
             }
-            // The mistake is at the edits if they are on other lines.
+            // If the edits are on other lines than the finding, the mistake is at the edits.
             let line = |span: Span| source.get(..span.start as usize).unwrap_or_default().rfind('\n');
             for edit in it.edits().unwrap_or_default().to_vec() {
                 if it.labels.iter().all(|label| line(label.span) != line(edit.span)) {
@@ -228,7 +229,7 @@ fn offer(it: &mut Diagnostic, source: &str, tried: Vec<Fix>) {
         }
         _ if !is_worth_naming(it) => {}
         _ => {
-            // Values that were tried say more than the range of an attribute.
+            // Values that were tried are more useful than the list of permitted values.
             let tells_values =
                 it.code == Code::ShapeMismatch || matches!(&*it.about, About::Refusal { attribute: Some(_), .. });
             it.fixes.retain(|fix| !(tells_values && matches!(fix.action, FixAction::Advise(_))));
@@ -253,31 +254,31 @@ fn is_same_axis(graph: &Graph, one: &Change, other: &Change) -> bool {
 struct Search<'a> {
     model: &'a Model,
     before: Soundness,
-    /// The number of bytes that may still be read.
+    /// Number of bytes that may still be read.
     budget: &'a mut usize,
-    /// True if the limit prevented a trial.
+    /// True if the budget prevented a trial.
     is_spent: bool,
 }
 
-/// A candidate that does what it should.
+/// Candidate that passed its trial.
 struct Accepted {
     edits: Vec<TextEdit>,
     evidence: Evidence,
     faults: usize,
     change: Change,
-    /// The state of the text after the trial.
+    /// State of the text after the trial.
     after: Soundness,
 }
 
 impl<'a> Search<'a> {
-    /// Starts a search for fixes; `None` if there is nothing to fix, or too much.
+    /// Starts a search for fixes; `None` if there are no findings to fix, or too many.
     fn new(model: &'a Model, found: &[Diagnostic], budget: &'a mut usize) -> Option<Self> {
         let fixable = found.iter().filter(|it| is_fixable(it)).count();
         let is_few = (1..=MOST_FINDINGS).contains(&fixable);
         is_few.then(|| Self { model, before: Soundness::new(model, found), budget, is_spent: false })
     }
 
-    /// Adds remedies until the budget is spent.
+    /// Adds fixes to findings until the budget is used up.
     fn find_fixes(&mut self, found: &mut Vec<Diagnostic>) {
         let places: Vec<_> = (0..found.len()).filter(|&at| is_fixable(&found[at])).take(FINDINGS).collect();
         let mut gone = HashSet::default();
@@ -293,7 +294,7 @@ impl<'a> Search<'a> {
         }
         let mut at = 0..;
         found.retain(|_| at.next().is_none_or(|at| !gone.contains(&at)));
-        // Errors come before findings that may be consequences.
+        // Errors are tried before findings that may be consequences.
         found.sort_by_key(|it| (std::cmp::Reverse(it.severity), it.edits().is_none()));
     }
 
@@ -302,22 +303,22 @@ impl<'a> Search<'a> {
         let source = &self.model.source;
         let targets = HashSet::from_iter([it.key()]);
         let mut candidates = self.candidates(it);
-        // Of what is as likely, what is written where the finding points comes first.
+        // Among equally likely candidates, an edit at the position of the finding is tried first.
         let points = |edit: &TextEdit| {
             it.labels.iter().any(|label| label.span.start <= edit.span.start && edit.span.end <= label.span.end)
         };
         candidates.sort_by_key(|candidate| (candidate.evidence, !candidate.edits.iter().any(points)));
-        // The number of fixes that are shown if none is safe; two are enough to show that none is.
+        // Maximum number of possible fixes to collect; two are enough to show that none is safe.
         let most = if is_worth_naming(it) { NAMED } else { 2 };
         // Hashes of the texts, which together may be much longer than the file.
         let mut seen = HashSet::<u64>::default();
         let mut accepted = Vec::<Accepted>::new();
         let mut complete = true;
         for (trials, Candidate { edits, evidence, change }) in candidates.into_iter().enumerate() {
-            // A candidate with a similar spelling or an unused target is not compared with weaker candidates.
+            // A candidate with similar spelling or an unused target is accepted without trying weaker ones.
             let is_settled = accepted.iter().any(|it| it.evidence <= Evidence::Unused && evidence > it.evidence);
             let whole = accepted.iter().filter(|it| it.evidence < Evidence::Part);
-            // Later candidates are weaker, and cannot do better if no fault is left.
+            // Later candidates are weaker, so the search ends when enough of them leave no faults.
             let is_decided = whole.clone().filter(|it| it.faults == 0).count() >= most;
             let is_outdone = evidence == Evidence::Part && whole.count() > 0;
             if is_settled || is_decided || is_outdone {
@@ -336,7 +337,7 @@ impl<'a> Search<'a> {
             if let Some(after) = Soundness::without(&targets, &self.before, &text, &self.model.weights) {
                 let evidence = if after.shows_deviations(&self.before) { Evidence::Part } else { evidence };
                 let evidence = match evidence {
-                    // A layer may only be refused for the wrong bytes that it gets.
+                    // A layer may be rejected only because its constant has wrong bytes. Such candidates are weaker.
                     Evidence::File | Evidence::Table if after.doubts_constants() => Evidence::Part,
                     evidence => evidence,
                 };
@@ -348,7 +349,7 @@ impl<'a> Search<'a> {
         }
         let least = accepted.iter().map(|it| it.faults).min();
         accepted.retain(|it| Some(it.faults) == least);
-        // A lost Convert explains an edge to a tensor of another type, and leaves no tensor without a consumer.
+        // If a missing Convert explains the error, an edge to a tensor of another type is not suggested.
         let is_aligned = it.fixes.iter().any(|fix| matches!(fix.action, FixAction::Align));
         // Nor does a wrong shape ask for an edge that leaves one.
         let is_of_tensors = is_aligned || it.code == Code::ShapeMismatch;
@@ -358,7 +359,7 @@ impl<'a> Search<'a> {
         let is_whole = |it: &Accepted| it.evidence <= Evidence::Unused || complete && it.evidence < Evidence::Part;
         let only = accepted.first().filter(|it| accepted.len() == 1 && is_whole(it));
         let proof = only.and_then(|only| self.prove(it, only));
-        // OpenVINO takes the file, so it has to be the file that speaks for what is named.
+        // OpenVINO accepts this file, so only fixes are shown for which the file itself is evidence.
         if !it.is_error() && accepted.iter().any(|it| it.evidence < Evidence::Table) {
             accepted.retain(|it| it.evidence < Evidence::Table);
         }
@@ -379,7 +380,7 @@ impl<'a> Search<'a> {
         });
     }
 
-    /// Returns the proof that the only accepted candidate is right.
+    /// Returns the proof that the only accepted candidate is the intended change.
     fn prove(&self, it: &Diagnostic, accepted: &Accepted) -> Option<Proof> {
         let graph = self.graph_of(it)?;
         let edges = site::edges(&self.model.source, graph);
@@ -388,19 +389,19 @@ impl<'a> Search<'a> {
         case.prove(&accepted.change, &accepted.after)
     }
 
-    /// Returns the graph that a finding is in.
+    /// Returns the graph that a finding concerns.
     fn graph_of(&self, it: &Diagnostic) -> Option<&'a Graph> {
         let located = it.layer.as_ref().and_then(|layer| site::find(self.model, layer)).map(|(graph, _)| graph);
         located.or_else(|| Some(site::graph_at(self.model, it.labels.first()?.span)))
     }
 
-    /// Returns the probable intentions at the place of a finding.
+    /// Returns the candidates for a finding, from all sources.
     fn candidates(&self, it: &Diagnostic) -> Vec<Candidate> {
         let model = self.model;
         let places: Vec<Span> = it.labels.iter().map(|label| label.span).collect();
         let mut found = wiring::ids_in_guise(&model.source, &places);
         let located = it.layer.as_ref().and_then(|layer| site::find(model, layer));
-        // Only the name and version of a layer can correct an unknown operation.
+        // An unknown operation can only be corrected by its name and version.
         if matches!(it.code, Code::UnknownOperation | Code::MisnamedOperation | Code::WrongOpset) {
             let site = located.and_then(|(graph, layer)| Site::new(model, graph, &[], layer));
             return site.map_or(found, |site| site.operations());
@@ -450,7 +451,7 @@ impl<'a> Search<'a> {
         found
     }
 
-    /// Returns the ports that a finding points at, saying what their tensors are.
+    /// Returns candidates that correct the declarations of the ports that a finding refers to.
     fn ports_at(&self, it: &Diagnostic, site: &Site) -> Vec<Candidate> {
         let mut found = Vec::new();
         for direction in [Direction::Input, Direction::Output] {
@@ -465,7 +466,7 @@ impl<'a> Search<'a> {
                 let is_meant = it.labels.iter().any(|label| holds(label.span));
                 let output = output.filter(|_| is_meant);
                 let edits = output.and_then(|output| site.refresh(direction, at, output));
-                // An unexpected tensor at a port may be the consequence of an error.
+                // An unexpected tensor at a port may be the consequence of an error elsewhere.
                 let may_follow = !it.is_error() && self.before.has_errors();
                 let evidence = if site.is_misread() || may_follow { Evidence::Part } else { Evidence::File };
                 let precision = tag.value(site.source(), "precision");
@@ -480,7 +481,7 @@ impl<'a> Search<'a> {
         found
     }
 
-    /// Returns the probable intentions in the layer of a finding.
+    /// Returns the candidates in the layer that a finding concerns.
     fn of_layer(&self, it: &Diagnostic, site: &Site) -> Vec<Candidate> {
         let mut found = Vec::new();
         let named = match &*it.about {

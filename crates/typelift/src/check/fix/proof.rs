@@ -1,7 +1,8 @@
-//! The decision whether a fix is safe: one named proof, and no rival.
+//! The decision if a fix is safe. It needs one named proof, and every similar change must fail.
 //!
-//! A trial by types and shapes can refute a fix. It cannot prove one: `axis="1"` and `axis="2"` may both pass. A fix is safe if
-//! the file itself proves it, and if everything next to it was tried and fails. Otherwise it is possible, and a person chooses.
+//! A trial by types and shapes can show that a fix is wrong. It cannot prove one, because `axis="1"` and `axis="2"`
+//! may both pass. A fix is safe if the file itself shows that it is intended, and if similar values were tried and
+//! fail. Otherwise it is possible, and a person must choose.
 //!
 //! ```text
 //! axis="(-1)"              text        every character is accounted for: safe
@@ -21,86 +22,86 @@ use crate::findings::Proof;
 use crate::model::graph::{Attribute, Direction, Graph, Layer, LayerId, Model, OutputPort, split_names};
 use crate::ops::{self, Attr, AttrKind, LayerKind};
 
-/// Largest number of inputs whose orders are compared.
+/// Maximum number of inputs whose orders are compared.
 const MOST_INPUTS: usize = 6;
 
-/// The part of a file that a candidate changes.
+/// Kind of change that a candidate makes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Change {
-    /// Value of an attribute of `<data>`.
+    /// Sets the value of an attribute of `<data>`.
     Value { layer: LayerId, name: String, value: String },
-    /// Several attributes of a Parameter or constant at once, to what its port declares.
-    /// `fills` is true if what the port declares ends where the next constant begins, and what is written does not.
+    /// Sets several attributes of a Parameter or constant to what its port declares. `fills` is true if only the
+    /// declared size ends where the next constant begins.
     Declared { layer: LayerId, names: Vec<&'static str>, fills: bool },
-    /// The values of two attributes of a layer, exchanged.
+    /// Swaps the values of two attributes of a layer.
     Exchange { layer: LayerId, names: [String; 2] },
-    /// Place of a constant in the weights, and whether no other place of its size is free.
+    /// Sets the offset of a constant in the weights. `is_only_one` is true if no other free range has its size.
     Place { layer: LayerId, is_only_one: bool },
     /// Name of an attribute of `<data>`, and whether it is the only one that the text can mean.
     AttributeName { is_only: bool },
-    /// Name of an operation.
+    /// Changes the operation of a layer.
     Operation { written: String, meant: String },
-    /// Operation set of a layer.
+    /// Changes the operation set of a layer.
     Version { layer: LayerId, value: String },
-    /// A number that was written in another way, wherever it is.
+    /// Corrects the spelling of a number, anywhere in the file.
     Number(Vec<Slip>),
-    /// Producer of an input, by the ids that the new edge names.
+    /// Changes the producer of an input; `from` has the ids in the new edge.
     Source { layer: LayerId, input: usize, from: (u64, u64) },
-    /// Output of a producer where an edge starts that names none of its ports.
+    /// Changes the output where an edge starts, because the old one does not exist.
     OutputPort { from: LayerId },
-    /// End of an edge that named no input or one that another edge feeds.
+    /// Changes the input where an edge ends, because the old one does not exist or has another edge.
     Target { layer: LayerId },
-    /// Order of the inputs of a layer.
+    /// Changes the order of a layer's inputs.
     Order { layer: LayerId },
-    /// Direction of an edge.
+    /// Swaps the ends of an edge.
     Turned { from: (u64, u64), to: (u64, u64) },
-    /// Id of a layer.
+    /// Changes the id of a layer.
     LayerId,
-    /// Id of a port.
+    /// Changes the id of a port.
     PortId { layer: LayerId },
-    /// A port that is added.
+    /// Adds a port.
     NewPort { layer: LayerId, direction: Direction },
-    /// Type and dims that a port declares.
+    /// Changes the type and dimensions that a port declares.
     Port { written: Option<String>, ty: ElementType, is_type_alone: bool },
-    /// An entry of a port map, and whether it joins the only two that no entry names.
+    /// Changes an entry of a port map. `is_only` is true if it connects the only two ends without an entry.
     Joint { is_only: bool },
-    /// A hypothesis about the whole file.
+    /// Applies a hypothesis about the whole file.
     Whole(&'static str),
     /// Element types of several layers, to what their ports declare and the bytes of constants agree with.
     Retyped,
-    /// Anything else, which is never safe.
+    /// Any other change, which is never safe.
     Other,
 }
 
-/// Model and findings in which a candidate was tried.
+/// Model and findings for which candidates are tried.
 pub(super) struct Case<'a> {
     pub(super) model: &'a Model,
     pub(super) graph: &'a Graph,
     pub(super) edges: &'a [EdgeText],
     /// The state of the text before the change.
     pub(super) before: &'a Soundness,
-    /// True if OpenVINO refuses the file for the finding.
+    /// True if OpenVINO cannot load the file because of the finding.
     pub(super) is_error: bool,
 }
 
 impl Case<'_> {
-    /// Decides whether a change that passed its trial is safe. The only place where `safe` is decided.
+    /// Decides if a change that passed its trial is safe. No other function decides this.
     ///
-    /// `after` is what the trial left. Returns the proof with the rivals that were tried and fail; `None` if nothing proves the
-    /// change, or if a rival passes.
+    /// `after` is the state of the text after the trial. Returns the proof, with the similar changes that were tried
+    /// and fail. `None` if there is no proof, or if a similar change passes too.
     pub(super) fn prove(&self, change: &Change, after: &Soundness) -> Option<Proof> {
         match change {
             Change::Value { layer, name, value } => self.value(self.graph.layer(*layer)?, name, value),
             Change::Declared { layer, names, fills: true } if self.is_error => {
                 let says_shape = || self.of_source(self.graph.layer(*layer)?, "shape");
                 let is_said = !names.contains(&"shape") || says_shape().is_some();
-                is_said.then(|| Proof::new("port, and the place of the next constant"))
+                is_said.then(|| Proof::new("port, and the offset of the next constant"))
             }
             Change::Declared { layer, names, .. } => self.declared(self.graph.layer(*layer)?, names),
             Change::Exchange { layer, names } => self.exchange(self.graph.layer(*layer)?, names),
             Change::Place { layer, is_only_one } => {
                 let is_readable = self.graph.layer(*layer)?.byte_count("offset").is_some();
-                (!is_readable && *is_only_one).then(|| Proof::new("the only free place of its size"))
+                (!is_readable && *is_only_one).then(|| Proof::new("the only unused range of its size"))
             }
             Change::AttributeName { is_only } => {
                 is_only.then(|| Proof::new("text: one letter, the case of letters, or another word for it"))
@@ -119,12 +120,12 @@ impl Case<'_> {
             Change::Order { layer } => self.order(*layer, after),
             Change::Turned { from, to } => self.turned(*from, *to, after),
             Change::LayerId => {
-                after.is_well_wired().then(|| Proof::new("ids: no gap and no other layer without an edge"))
+                after.is_well_wired().then(|| Proof::new("ids: consecutive, and no other layer is without an edge"))
             }
             Change::PortId { layer } => {
                 let layer = self.graph.layer(*layer)?;
                 let is_shifted = self.is_shifted(layer);
-                (!is_shifted && after.is_well_wired()).then(|| Proof::new("ids: the ports count on without a gap"))
+                (!is_shifted && after.is_well_wired()).then(|| Proof::new("ids: the port ids are consecutive"))
             }
             Change::NewPort { layer, direction } => self.new_port(self.graph.layer(*layer)?, *direction, after),
             Change::Port { written, ty, is_type_alone } => {
@@ -132,7 +133,7 @@ impl Case<'_> {
                 let is_it = ty.port_name() == Some(&*read.value);
                 (*is_type_alone && is_it && !read.slips.is_empty()).then(|| text(read))
             }
-            Change::Joint { is_only } => is_only.then(|| Proof::new("the only two ends that no entry names")),
+            Change::Joint { is_only } => is_only.then(|| Proof::new("the only two ends without an entry")),
             Change::Whole(hypothesis) => Some(Proof::new(hypothesis)),
             Change::Retyped => {
                 let is_all = !after.has_errors() && after.has_no_deviations();
@@ -142,7 +143,8 @@ impl Case<'_> {
         }
     }
 
-    /// Proves the value of an attribute: by its text, by what the only port declares, or by trials of its neighbours.
+    /// Proves the value of an attribute: by its old text, by the declaration of the only port, or by trials of similar
+    /// values.
     fn value(&self, layer: &Layer, name: &str, value: &str) -> Option<Proof> {
         let row = layer.operation()?.attribute(name)?;
         let written = layer.attribute(name);
@@ -157,7 +159,7 @@ impl Case<'_> {
             let is_meant = self.is_declared(layer, name, value) && (!is_readable || self.is_contradicted(layer, name));
             return self.of_source(layer, name).filter(|_| is_meant);
         }
-        // A readable flag is intended, and a layer is not the cause of a wrong input.
+        // A valid flag is intended, and a layer is not the cause if its input is wrong.
         let is_flag = matches!(row.kind, AttrKind::Bool) && is_readable;
         if is_flag || self.is_given_other(layer) || matches!(row.kind, AttrKind::Text | AttrKind::Texts) {
             return None;
@@ -165,7 +167,7 @@ impl Case<'_> {
         self.by_neighbours(layer, row, value)
     }
 
-    /// Proves a value by the declared outputs, which no neighbour, exchange or other attribute gives.
+    /// Proves a value by the declared outputs: no similar value, swap or other attribute gives them.
     fn by_neighbours(&self, layer: &Layer, row: &Attr, value: &str) -> Option<Proof> {
         let mut fitting = Fitting::new(self.model, self.graph, layer.id());
         if !self.is_error && !self.is_said_twice(layer) || fitting.fits(row.name, value) != Some(true) {
@@ -181,7 +183,7 @@ impl Case<'_> {
             let Some(now) = layer.attribute(other.name).or(other.default).filter(|_| other.name != row.name) else {
                 continue;
             };
-            // The value that is written may be right if another attribute is wrong.
+            // The old value may be right if another attribute is wrong.
             for rival in relation::neighbours(now, words_of(other)) {
                 let is_refuted = fitting.fits(other.name, &rival) != Some(true);
                 is_refuted.then(|| rivals.push(format!("{}=\"{rival}\"", other.name)))?;
@@ -189,9 +191,10 @@ impl Case<'_> {
         }
         for (one, other) in relation::pairs(layer) {
             let exchanged = fitting.fits_both((one, layer.attribute(other)?), (other, layer.attribute(one)?));
-            (exchanged != Some(true)).then(|| rivals.push(format!("{one} and {other} exchanged")))?;
+            (exchanged != Some(true)).then(|| rivals.push(format!("{one} and {other} swapped")))?;
         }
-        (!rivals.is_empty()).then(|| Proof { rivals, ..Proof::new("ports: only this value gives what they declare") })
+        (!rivals.is_empty())
+            .then(|| Proof { rivals, ..Proof::new("ports: only this value gives the declared outputs") })
     }
 
     /// True if an input declares the same for an output of the layer as the output's own port.
@@ -207,13 +210,13 @@ impl Case<'_> {
         })
     }
 
-    /// Proves an attribute of a Parameter or constant by its only port.
+    /// Proves an attribute of a Parameter or constant by the declaration of its only port.
     fn of_source(&self, layer: &Layer, name: &str) -> Option<Proof> {
         let port = layer.outputs().first()?;
         let declared = Declared::read(&self.model.source, port.declared, port.content);
         let site = Site::new(self.model, self.graph, self.edges, layer)?;
         match name {
-            // A port without dims says nothing, and one with open dims does not say their bounds.
+            // A port without dimensions declares no shape, and one with dynamic dimensions declares no bounds.
             "shape" => {
                 let is_whole = !declared.dims.is_empty() && declared.dims.iter().all(|&dim| dim >= 0);
                 is_whole.then(|| Proof::new("port: it declares the shape"))
@@ -222,7 +225,7 @@ impl Case<'_> {
             "size" => {
                 let (written, by_port) = (site.written_bytes()?, site.declared_bytes()?);
                 let is_exchanged = layer.byte_count("offset").map(u128::from) == Some(written);
-                (written == by_port && !is_exchanged).then(|| Proof::new("type, shape and port give the size"))
+                (written == by_port && !is_exchanged).then(|| Proof::new("type, shape and port agree on the size"))
             }
             _ => None,
         }
@@ -245,9 +248,9 @@ impl Case<'_> {
         }
     }
 
-    /// True if more than the layer's own port contradicts a readable attribute. Either the bytes of a constant match
-    /// its port's declaration, or OpenVINO refuses the consequences of a Parameter. An author may want a new shape of a
-    /// Parameter.
+    /// True if something besides the layer's own port contradicts a valid attribute. Either the size of a constant
+    /// agrees with the port, or the wrong type of a Parameter causes errors. Otherwise the author may want a new shape
+    /// of the Parameter.
     fn is_contradicted(&self, layer: &Layer, name: &str) -> bool {
         let Some(site) = Site::new(self.model, self.graph, self.edges, layer) else { return false };
         if !ops::is_constant(layer) {
@@ -257,7 +260,7 @@ impl Case<'_> {
         self.is_error && name == "size" || site.declared_bytes() == size && site.written_bytes() != size
     }
 
-    /// Proves several attributes of a Parameter or constant by its only port, if none of them can be read.
+    /// Proves several attributes of a Parameter or constant by its only port, if none of them is valid.
     fn declared(&self, layer: &Layer, names: &[&str]) -> Option<Proof> {
         let operation = layer.operation()?;
         let is_lost = |name: &&str| {
@@ -271,14 +274,14 @@ impl Case<'_> {
         (all && proofs.is_some()).then(|| Proof::new("port: it declares type and shape"))
     }
 
-    /// Proves an exchange of two values that can be read only in each other's place.
+    /// Proves a swap of two values that are each valid only for the other attribute.
     fn exchange(&self, layer: &Layer, [one, other]: &[String; 2]) -> Option<Proof> {
         let is_exchanged = relation::are_exchanged(layer, one, other);
-        is_exchanged.then(|| Proof::new("exchange: each value can be read only in the place of the other"))
+        is_exchanged.then(|| Proof::new("swap: each value is valid only for the other attribute"))
     }
 
-    /// Proves an operation set whose number is written in another way, of which no other has the operation, or that all other
-    /// layers of the operation name.
+    /// Proves an operation set: its number was misspelled, no other set has the operation, or all other layers of the
+    /// operation have it.
     fn version(&self, layer: &Layer, value: &str) -> Option<Proof> {
         let written = layer.version().to_lowercase().replace([' ', '_', '-'], "");
         if layer.operation().is_some() {
@@ -308,14 +311,14 @@ impl Case<'_> {
             && layers.iter().all(|id| is_regular(id) == Some(true))
     }
 
-    /// True if the ids of all ports of a layer are the expected ones shifted by a number.
+    /// True if all port ids of a layer differ from the usual ones by the same number.
     fn is_shifted(&self, layer: &Layer) -> bool {
         let inputs = layer.inputs().iter().map(crate::model::graph::InputPort::id);
         let ids: Vec<u64> = inputs.chain(layer.outputs().iter().map(OutputPort::id)).collect();
         ids.first().is_some_and(|&first| first > 0 && (first..).zip(&ids).all(|(at, &id)| at == id))
     }
 
-    /// Proves the producer of an input: the only tensor that nothing uses, where the port contradicts the present one.
+    /// Proves the producer of an input: it is the only unused tensor, and the port contradicts the present one.
     fn source(&self, id: LayerId, input: usize, from: (u64, u64), after: &Soundness) -> Option<Proof> {
         let layer = self.graph.layer(id)?;
         let port = layer.inputs().get(input)?;
@@ -332,10 +335,10 @@ impl Case<'_> {
         let is_proved = is_contradicted
             && (is_unused || self.is_named(layer, from))
             && self.is_sound(&[id, LayerId(from.0)], after);
-        is_proved.then(|| Proof::new("the only layer that nothing uses, or the tensor that the Result names"))
+        is_proved.then(|| Proof::new("the only unused layer, or the tensor with the name of the Result"))
     }
 
-    /// True if a Result gives the names that a tensor has.
+    /// True if a Result has the names of the tensor.
     fn is_named(&self, result: &Layer, from: (u64, u64)) -> bool {
         let given: Vec<String> = result.output_names().map(split_names).into_iter().flatten().collect();
         let outputs = self.graph.layer(LayerId(from.0)).map(Layer::outputs).unwrap_or_default();
@@ -344,7 +347,8 @@ impl Case<'_> {
         !given.is_empty() && given.iter().all(|name| names.contains(name))
     }
 
-    /// Proves an exchange of inputs: no other order gives each port what it declares, and the present one contradicts two.
+    /// Proves a swap of inputs: no other order agrees with the declarations of all ports, and the present one
+    /// contradicts two.
     fn order(&self, id: LayerId, after: &Soundness) -> Option<Proof> {
         let layer = self.graph.layer(id)?;
         let feeds = self.graph.feeds(id);
@@ -361,28 +365,28 @@ impl Case<'_> {
         let is_explained = wrong.iter().any(|(port, tensor)| is_explained(port, tensor));
         let orders = orders(&ports, &tensors);
         (wrong.len() == 2 && !is_explained && orders == 1)
-            .then(|| Proof::new("ports: only this order gives what they declare"))
+            .then(|| Proof::new("ports: only this order agrees with their declarations"))
     }
 
-    /// Proves that an edge was turned around: each end names a port that only the other side has.
+    /// Proves that the ends of an edge were swapped: each names a port that only the other layer has.
     fn turned(&self, from: (u64, u64), to: (u64, u64), after: &Soundness) -> Option<Proof> {
         let (source, target) = (self.graph.layer(LayerId(from.0))?, self.graph.layer(LayerId(to.0))?);
         let has_output = |layer: &Layer, id| layer.outputs().iter().any(|port| port.id() == id);
         let has_input = |layer: &Layer, id| layer.inputs().iter().any(|port| port.id() == id);
         let is_turned = !has_output(source, from.1) && has_input(source, from.1) && !has_input(target, to.1);
         let is_proved = is_turned && has_output(target, to.1) && self.is_sound(&[source.id(), target.id()], after);
-        is_proved.then(|| Proof::new("exchange: each end names a port of the other side"))
+        is_proved.then(|| Proof::new("swap: each end names a port of the other layer"))
     }
 
-    /// Proves a port that an edge names. The names of its tensor cannot be restored.
+    /// Proves a new port that an edge refers to. The names of its tensor cannot be restored.
     fn new_port(&self, layer: &Layer, direction: Direction, after: &Soundness) -> Option<Proof> {
         let is_end = matches!(ops::kind(layer), LayerKind::Parameter | LayerKind::Result);
         let has_names = |layer: &Layer| layer.outputs().iter().any(|port| !port.names().is_empty());
         let loses_names = direction == Direction::Output && self.graph.unordered().any(has_names);
-        (!is_end && !loses_names && after.is_well_wired()).then(|| Proof::new("ids: the ports count on without a gap"))
+        (!is_end && !loses_names && after.is_well_wired()).then(|| Proof::new("ids: the port ids are consecutive"))
     }
 
-    /// True if an input of a layer is not what its port declares.
+    /// True if an input tensor of a layer differs from the declaration of its port.
     fn is_given_other(&self, layer: &Layer) -> bool {
         let feeds = self.graph.feeds(layer.id());
         let is_other = |(port, feed): (&crate::model::graph::InputPort, &Option<(&Layer, usize)>)| {
@@ -399,13 +403,13 @@ fn exchanged_with<'l>(layer: &'l Layer, name: &str) -> Option<&'l str> {
     layer.attributes().iter().map(Attribute::name).find(|other| relation::are_exchanged(layer, name, other))
 }
 
-/// True if a Parameter or constant, whose only port declares it.
+/// True for a Parameter or constant, which has only one port.
 fn is_source(layer: &Layer) -> bool {
     ops::is_constant(layer) || ops::kind(layer) == LayerKind::Parameter
 }
 
-/// True if a lost layer explains the difference: a Convert for another type, a Reshape or Transpose for other dims of as many
-/// elements.
+/// True if a missing layer can explain the difference: a Convert if the types differ, or a Reshape or Transpose if the
+/// shapes have as many elements.
 fn is_explained(declared: &Declared, tensor: &OutputPort) -> bool {
     let Some(found) = tensor.shape().dims() else { return true };
     let found: Vec<i64> = found.iter().map(|dim| dim.value().unwrap_or(-1)).collect();
@@ -413,7 +417,7 @@ fn is_explained(declared: &Declared, tensor: &OutputPort) -> bool {
     count(&declared.dims) == count(&found)
 }
 
-/// Returns in how many orders each port gets a tensor that it does not contradict.
+/// Returns the number of orders in which each tensor agrees with the declaration of its port.
 fn orders(ports: &[Declared], tensors: &[&OutputPort]) -> usize {
     fn count(ports: &[Declared], tensors: &[&OutputPort], taken: &mut Vec<usize>) -> usize {
         let Some(port) = ports.get(taken.len()) else { return 1 };
@@ -430,7 +434,7 @@ fn orders(ports: &[Declared], tensors: &[&OutputPort]) -> usize {
     count(ports, tensors, &mut Vec::new())
 }
 
-/// Returns the only value that the text of an attribute can mean.
+/// Returns the only value that the text of an attribute can mean, if there is exactly one.
 pub(super) fn read(row: &Attr, text: &str) -> Option<Reading> {
     match row.kind {
         AttrKind::Int | AttrKind::Unsigned | AttrKind::Bytes => reading::number(text, Kind::Integer),
@@ -446,7 +450,7 @@ pub(super) fn read(row: &Attr, text: &str) -> Option<Reading> {
     }
 }
 
-/// Returns the only operation that a name can mean.
+/// Returns the only operation that a name can mean, if there is exactly one.
 pub(super) fn operation(written: &str) -> Option<Reading> {
     let names: Vec<_> =
         ops::all().map(ops::Operation::name).map(ops::file_spelling).filter(|it| !it.is_empty()).collect();
@@ -466,19 +470,19 @@ pub(super) fn attribute<'n>(written: &str, free: &[&'n str]) -> Option<&'n str> 
     free.iter().find(|name| listed == Some(*name)).or(near).copied()
 }
 
-/// Returns the only precision of a port that a text can mean.
+/// Returns the only port precision that a text can mean, if there is exactly one.
 fn port_type(written: &str) -> Option<Reading> {
     let names: Vec<_> = ElementType::all().filter_map(|ty| ty.port_name()).collect();
     reading::word(written, &names, words::PORT_TYPES)
 }
 
-/// True if two names differ by one letter, or by case and `_` alone.
+/// True if two names differ by one letter, or only in case and `_`.
 fn is_one_letter(written: &str, meant: &str) -> bool {
     let plain = |text: &str| text.to_lowercase().replace(['_', '-'], "");
     reading::letters(&plain(written), &plain(meant)) <= 1 || reading::letters(written, meant) <= 1
 }
 
-/// True if two texts are one value: lists with and without a space after the comma.
+/// True if two texts are the same value, such as lists with and without spaces after commas.
 fn is_same(one: &str, other: &str) -> bool {
     one.split(',').map(str::trim).eq(other.split(',').map(str::trim))
 }

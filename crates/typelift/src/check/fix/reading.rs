@@ -1,4 +1,4 @@
-//! Numbers and words as people write them: `(-1)`, `0x8`, `1_024`, `−1`, `Ture`.
+//! Numbers and words in invalid spelling, and their only possible meaning: `(-1)`, `0x8`, `1_024`, `−1`, `Ture`.
 //!
 //! A reading accounts for every character of the text by named slips. A sign is never skipped. A text with two readings has
 //! none: `1,000` can be 1000 and 1.
@@ -11,12 +11,12 @@
 
 use std::collections::BTreeMap;
 
-/// Longest text that is read as a number, in bytes.
+/// Maximum length of a text that is read as a number, in bytes.
 const LONGEST: usize = 64;
-/// Largest number of slips in one text.
+/// Maximum number of spelling mistakes in one text.
 const MOST_SLIPS: usize = 4;
 
-/// A named way in which a text deviates from what was meant.
+/// Kind of spelling mistake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Slip {
     Space,
@@ -43,7 +43,7 @@ pub(super) enum Slip {
 }
 
 impl Slip {
-    /// Returns the name for people.
+    /// Returns the name of the mistake for messages.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Space => "space around it",
@@ -71,21 +71,21 @@ impl Slip {
     }
 }
 
-/// The only value that a text can mean, as OpenVINO writes it, and the slips that explain the text.
+/// The only value that a text can mean, in OpenVINO's spelling, with the mistakes in the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Reading {
     pub(super) value: String,
     pub(super) slips: Vec<Slip>,
 }
 
-/// Kind of number that an attribute takes.
+/// Kind of number that an attribute requires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Integer,
     Real,
 }
 
-/// Returns the only number of a kind that a text can mean. A text that is a number as it is has no slips.
+/// Returns the only number that a text can mean. A valid number has no mistakes.
 pub(super) fn number(text: &str, kind: Kind) -> Option<Reading> {
     let mut found = BTreeMap::new();
     if text.len() <= LONGEST {
@@ -94,7 +94,7 @@ pub(super) fn number(text: &str, kind: Kind) -> Option<Reading> {
     only(found)
 }
 
-/// Returns the only list of integers that a text can mean, with the separator of the text where it is a comma.
+/// Returns the only list of integers that a text can mean. The separator is kept if it contains a comma.
 pub(super) fn integers(text: &str) -> Option<Reading> {
     let (bare, outer) = bare_list(text)?;
     let mut found = BTreeMap::new();
@@ -115,7 +115,8 @@ pub(super) fn integers(text: &str) -> Option<Reading> {
     only(found)
 }
 
-/// Returns the only one of `words` that a text can mean: in other case, in quotes, misspelt by one letter, or a synonym.
+/// Returns the only one of `words` that a text can mean: it may be in another case, in quotes, misspelled by one
+/// letter, or a synonym.
 pub(super) fn word(text: &str, words: &[&str], synonyms: &[(&str, &str)]) -> Option<Reading> {
     let (bare, mut slips) = bare_word(text)?;
     let (word, slip) = one_word(bare, words, synonyms)?;
@@ -123,7 +124,7 @@ pub(super) fn word(text: &str, words: &[&str], synonyms: &[(&str, &str)]) -> Opt
     Some(Reading { value: word.to_owned(), slips })
 }
 
-/// Returns the number of edits of one letter that make one text the other: changed, added, removed, or two exchanged.
+/// Returns the number of single edits between two texts: a letter changed, added, removed, or two letters swapped.
 pub(super) fn letters(a: &str, b: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
     let mut rows = vec![(0..=b.len()).collect::<Vec<_>>()];
@@ -142,7 +143,7 @@ pub(super) fn letters(a: &str, b: &str) -> usize {
     rows[a.len()][b.len()]
 }
 
-/// Values by a key that is the same for two spellings of one number.
+/// Possible values, by a key that is equal for two spellings of one number.
 type Found = BTreeMap<String, (String, Vec<Slip>)>;
 
 fn only(found: Found) -> Option<Reading> {
@@ -153,7 +154,7 @@ fn only(found: Found) -> Option<Reading> {
     all.next().is_none().then_some(Reading { value, slips })
 }
 
-/// Adds every number that a text can mean.
+/// Adds all numbers that a text can mean.
 fn unwrap(text: &str, kind: Kind, slips: &[Slip], found: &mut Found) {
     if let Some((key, value)) = plain(text, kind) {
         found.entry(key).or_insert((value, slips.to_vec()));
@@ -167,7 +168,7 @@ fn unwrap(text: &str, kind: Kind, slips: &[Slip], found: &mut Found) {
     }
 }
 
-/// Returns a number that is written as OpenVINO writes it, with a key for comparison.
+/// Returns the number in OpenVINO's spelling, with a key for comparison.
 fn plain(text: &str, kind: Kind) -> Option<(String, String)> {
     let digits = text.strip_prefix('-').unwrap_or(text);
     match kind {
@@ -187,7 +188,7 @@ fn plain(text: &str, kind: Kind) -> Option<(String, String)> {
     }
 }
 
-/// Returns the texts that are left after one slip is taken back.
+/// Returns the texts after one mistake was corrected.
 fn steps(text: &str, kind: Kind) -> Vec<(Slip, String)> {
     let mut found: Vec<(Slip, String)> = Vec::new();
     let trimmed = text.trim();
@@ -240,7 +241,7 @@ fn steps(text: &str, kind: Kind) -> Vec<(Slip, String)> {
 
 const BRACKETS: &[(char, char)] = &[('(', ')'), ('[', ']'), ('{', '}'), ('«', '»'), ('【', '】')];
 const QUOTES: &[(char, char)] = &[('\'', '\''), ('"', '"'), ('`', '`'), ('‘', '’'), ('“', '”')];
-/// Functions that give back the number they are called with.
+/// Functions that return their argument, such as `int(3)`.
 const CALLS: &[&str] = &["int", "int32", "int64", "long", "float", "float32", "double", "str", "tensor", "array"];
 
 fn inside<'t>(text: &'t str, pairs: &[(char, char)]) -> Option<&'t str> {
@@ -252,7 +253,7 @@ fn called(text: &str) -> Option<&str> {
     CALLS.contains(&name.rsplit('.').next().unwrap_or_default()).then_some(inner)
 }
 
-/// Returns what follows `=`, `#` or `name=`.
+/// Returns the text after `=`, `#` or `name=`.
 fn named(text: &str) -> Option<&str> {
     if let Some(rest) = text.strip_prefix('#') {
         return Some(rest);
@@ -272,7 +273,7 @@ fn other_dash(c: char) -> Option<char> {
     dashes.contains(&c).then_some('-')
 }
 
-/// Returns the ASCII digit for one of another script. Superscripts are not digits of a number.
+/// Returns the ASCII digit for a digit of another script. Superscripts are excluded.
 fn other_digit(c: char) -> Option<char> {
     let zeros = ['\u{660}', '\u{6f0}', '\u{966}', '\u{9e6}', '\u{ff10}'];
     let digit = zeros.iter().find_map(|&zero| (c as u32).checked_sub(zero as u32).filter(|digit| *digit < 10));
@@ -289,7 +290,7 @@ fn hexadecimal(digits: &str) -> Option<String> {
     is_plain.then(|| i64::from_str_radix(bare, 16).ok()).flatten().map(|value| value.to_string())
 }
 
-/// Returns the digits without the marks between groups: `_` anywhere, others before groups of three.
+/// Returns the digits without separators between groups: `_` anywhere, others only before groups of three.
 fn grouped(digits: &str) -> Vec<String> {
     let mut found = Vec::new();
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -308,7 +309,7 @@ fn grouped(digits: &str) -> Vec<String> {
     found
 }
 
-/// Returns the text with letters that look like digits replaced, where it has a digit.
+/// Replaces letters that look like digits, if the text also has a digit.
 fn look_alike(digits: &str) -> Option<String> {
     let made: String = digits
         .chars()
@@ -327,7 +328,7 @@ fn without_fraction(digits: &str) -> Option<String> {
     (is_zero && whole.bytes().all(|byte| byte.is_ascii_digit())).then(|| whole.to_owned())
 }
 
-/// Returns the integer that is written with an exponent.
+/// Returns the integer of a number with an exponent.
 fn exponent(digits: &str) -> Option<String> {
     let (mantissa, power) = digits.split_once(['e', 'E'])?;
     let is_plain = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -336,7 +337,7 @@ fn exponent(digits: &str) -> Option<String> {
     is_plain(mantissa).then(|| format!("{mantissa}{}", "0".repeat(power)))
 }
 
-/// Returns the inside of the brackets and quotes around a list.
+/// Returns the content of the brackets or quotes around a list.
 fn bare_list(text: &str) -> Option<(&str, Vec<Slip>)> {
     let mut slips = Vec::new();
     let mut bare = text.trim();
@@ -354,7 +355,7 @@ fn bare_list(text: &str) -> Option<(&str, Vec<Slip>)> {
     Some((bare, slips)).filter(|_| !bare.contains(['(', '[', '{', ')', ']', '}']))
 }
 
-/// Returns the ways to take a list apart.
+/// Returns the possible divisions of a text into list items.
 fn splits(bare: &str) -> Vec<(Vec<&str>, Option<Slip>)> {
     let by = |separator: &dyn Fn(char) -> bool| -> Vec<&str> { bare.split(separator).map(str::trim).collect() };
     if bare.contains(',') {
@@ -375,7 +376,7 @@ fn splits(bare: &str) -> Vec<(Vec<&str>, Option<Slip>)> {
     found
 }
 
-/// Returns a number of a list, or a dimension of a shape that is open.
+/// Returns a number of a list, or a dynamic dimension of a shape.
 fn element(part: &str) -> Option<Reading> {
     let is_bound = |text: &str| text.is_empty() || text.bytes().all(|byte| byte.is_ascii_digit());
     let is_open = part == "?" || part.split_once("..").is_some_and(|(low, high)| is_bound(low) && is_bound(high));
@@ -398,7 +399,7 @@ fn one_word<'w>(bare: &str, words: &[&'w str], synonyms: &[(&str, &'w str)]) -> 
     let same: Vec<_> = words.iter().filter(|word| letters_of(word) == text).collect();
     let listed = synonyms.iter().filter(|(other, word)| *other == text && words.contains(word));
     let listed: Vec<_> = listed.map(|(_, word)| word).collect();
-    // Punctuation inside a word is no letter.
+    // A word with punctuation inside is not accepted.
     let is_word = bare.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     let is_slip = |word: &&&str| letters(&letters_of(word), &text) == 1;
     let near: Vec<_> = words.iter().filter(|_| is_word && text.len() > 2).filter(is_slip).collect();
@@ -424,7 +425,7 @@ mod tests {
         number(text, Kind::Real).map(|it| it.value)
     }
 
-    /// Guises in which people and other programs write an integer.
+    /// Returns spellings of an integer that people and other programs use.
     fn guises(value: i64) -> Vec<String> {
         let sign = if value < 0 { "-" } else { "" };
         let digits = value.unsigned_abs().to_string();
@@ -460,7 +461,7 @@ mod tests {
         #[test]
         fn an_integer_is_read_in_every_guise(value in -1_000_000_i64..1_000_000) {
             for guise in guises(value) {
-                // A grouped number is another reading of a few.
+                // A grouped number also has another reading.
                 if let Some(read) = integer(&guise) {
                     prop_assert_eq!(&read, &value.to_string(), "{}", guise);
                 } else {

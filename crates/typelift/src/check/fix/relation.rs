@@ -1,8 +1,8 @@
-//! Attributes whose values depend on each other, so that a fault of one carries the others.
+//! Attributes whose values depend on each other.
 
 use crate::model::graph::Layer;
 
-/// Attributes that are written as a pair, and exchanged by mistake.
+/// Pairs of attributes whose values are swapped by mistake.
 const PAIRS: &[(&str, &str)] = &[
     ("min", "max"),
     ("begin_mask", "end_mask"),
@@ -36,14 +36,14 @@ pub(super) fn are_related(one: &str, other: &str) -> bool {
     one == other || GROUPS.iter().any(|group| group.contains(&one) && group.contains(&other))
 }
 
-/// Returns the pairs of attributes of a layer that can have been exchanged and have different values.
+/// Returns the pairs of a layer's attributes that may have been swapped and have different values.
 pub(super) fn pairs(layer: &Layer) -> Vec<(&'static str, &'static str)> {
     let differ =
         |pair: &&(&str, &str)| layer.attribute(pair.0).zip(layer.attribute(pair.1)).is_some_and(|(a, b)| a != b);
     PAIRS.iter().filter(differ).copied().collect()
 }
 
-/// Returns the pairs of a layer whose values break the relation between them: a minimum above its maximum.
+/// Returns the pairs of a layer whose values contradict each other, such as a minimum above the maximum.
 pub(super) fn broken(layer: &Layer) -> Vec<(&'static str, &'static str)> {
     let number = |name: &str| layer.attribute(name)?.trim().parse::<f64>().ok();
     let is_broken = |pair: &(&str, &str)| {
@@ -60,7 +60,7 @@ pub(super) fn are_exchanged(layer: &Layer, one: &str, other: &str) -> bool {
     values.is_some_and(|(a, b)| !is_clear(one, a) && !is_clear(other, b) && is_clear(one, b) && is_clear(other, a))
 }
 
-/// Returns the values next to a number, a list, a word or a type, which a proof by trial has to refute.
+/// Returns values similar to a number, list, word or type. A proof must show that none of them passes the trial.
 pub(super) fn neighbours(value: &str, words: &[&str]) -> Vec<String> {
     if !words.is_empty() {
         return words.iter().filter(|word| **word != value).map(|word| (*word).to_owned()).collect();

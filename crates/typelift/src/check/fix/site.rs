@@ -1,4 +1,4 @@
-//! A layer of a file as text: where its attributes, ports and edges are written.
+//! Text of a layer: the positions of its attributes, ports and edges.
 
 use super::proof::Change;
 use crate::base::span::Span;
@@ -6,26 +6,26 @@ use crate::findings::{LayerRef, TextEdit};
 use crate::model::graph::{Direction, Graph, Layer, Model, OutputPort};
 use crate::text::xml::{self, Tag};
 
-/// A change of the text that may be intended.
+/// Edit of the text that may be the intended change.
 pub(super) struct Candidate {
     pub(super) edits: Vec<TextEdit>,
     pub(super) evidence: Evidence,
-    /// The kind of change, which decides the proofs that apply.
+    /// The kind of change, which determines the possible proofs.
     pub(super) change: Change,
 }
 
-/// Evidence for a change, strongest first.
+/// Evidence for a candidate, strongest first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Evidence {
-    /// The text is similar to the candidate, or the candidate is the only one of its kind.
+    /// Its text is similar, or it is the only one of its kind.
     Near,
-    /// The candidate names a layer or tensor that nothing else uses.
+    /// It refers to a layer or tensor that is otherwise unused.
     Unused,
-    /// Something else in the file says so.
+    /// Other text of the file supports it.
     File,
     /// The operation permits the value.
     Table,
-    /// The candidate can be only a part of the intention.
+    /// It can be only one of several necessary changes.
     Part,
 }
 
@@ -39,20 +39,20 @@ impl Candidate {
     }
 }
 
-/// A layer and the text that it is written in.
+/// Layer with its text.
 pub(super) struct Site<'a> {
     pub(super) model: &'a Model,
     pub(super) graph: &'a Graph,
     pub(super) layer: &'a Layer,
     pub(super) tags: Vec<Tag>,
-    /// The edges of the graph, as they are written.
+    /// All edges of the graph.
     pub(super) edges: &'a [EdgeText],
 }
 
-/// An edge of the file as it is written.
+/// Text of an edge.
 pub(super) struct EdgeText {
     pub(super) span: Span,
-    /// The places of the values of `from-layer`, `from-port`, `to-layer` and `to-port`.
+    /// Positions of the values of `from-layer`, `from-port`, `to-layer` and `to-port`.
     pub(super) ends: [Span; 4],
     pub(super) from: (u64, u64),
     pub(super) to: (u64, u64),
@@ -77,12 +77,12 @@ impl<'a> Site<'a> {
         self.tags.iter().find(|tag| tag.parent == Some(0) && self.is(tag, "data"))
     }
 
-    /// Returns the place of the value of an attribute of `<layer>`.
+    /// Returns the position of the value of an attribute of `<layer>`.
     pub(super) fn head(&self, attribute: &str) -> Option<Span> {
         self.tags.first()?.value(self.source(), attribute)
     }
 
-    /// Sets an attribute of `<data>`, or adds it there.
+    /// Returns the edit that sets or adds an attribute of `<data>`.
     pub(super) fn set(&self, attribute: &str, value: &str) -> Option<TextEdit> {
         let Some(data) = self.data() else {
             let head = self.tags.first()?.span;
@@ -96,7 +96,7 @@ impl<'a> Site<'a> {
         })
     }
 
-    /// Returns the tags of the ports on one side.
+    /// Returns the tags of the input or output ports.
     pub(super) fn ports(&self, direction: Direction) -> Vec<&Tag> {
         let list = if direction == Direction::Input { "input" } else { "output" };
         let is_list = |at: usize| self.tags[at].parent == Some(0) && self.is(&self.tags[at], list);
@@ -112,7 +112,7 @@ impl<'a> Site<'a> {
         self.tags.iter().filter(move |tag| tag.parent.is_some_and(joins))
     }
 
-    /// Makes the text of a port say what its tensor is.
+    /// Returns the edit that corrects the declaration of a port.
     pub(super) fn refresh(&self, direction: Direction, at: usize, output: &OutputPort) -> Option<Vec<TextEdit>> {
         let port = *self.ports(direction).get(at)?;
         let mut edits = Vec::new();
@@ -163,7 +163,7 @@ impl<'a> Site<'a> {
         Span { start: tag.span.end, end: tag.span.end + length as u32 }
     }
 
-    /// True if the port ids count up from 0 without gaps, inputs first, as OpenVINO numbers them, with one id changed.
+    /// True if the port ids, after one was changed, are consecutive from 0, inputs first, as OpenVINO numbers them.
     pub(super) fn is_numbered_with(&self, changed: Option<(Span, u64)>) -> bool {
         let ports = [Direction::Input, Direction::Output].into_iter().flat_map(|direction| self.ports(direction));
         let id = |tag: &Tag| {
@@ -177,7 +177,7 @@ impl<'a> Site<'a> {
     }
 }
 
-/// Returns the edges of a graph, as they are written.
+/// Returns the texts of a graph's edges.
 pub(super) fn edges(source: &str, graph: &Graph) -> Vec<EdgeText> {
     let tags = xml::tags(source, graph.edges_span.unwrap_or_default());
     let edge = |tag: &Tag| {
@@ -190,19 +190,19 @@ pub(super) fn edges(source: &str, graph: &Graph) -> Vec<EdgeText> {
     tags.iter().filter_map(edge).collect()
 }
 
-/// Returns an attribute at the end of a tag.
+/// Returns the edit that adds an attribute at the end of a tag.
 pub(super) fn insert_attribute(tag: &Tag, name: &str, value: &str) -> TextEdit {
     let end = tag.attributes.last().map_or(tag.name.end, |(_, value)| value.end + 1);
     TextEdit::new(Span { start: end, end }, format!(" {name}=\"{value}\""))
 }
 
-/// Returns the graph that a layer is in, and the layer.
+/// Returns a layer and its graph.
 pub(super) fn find<'a>(model: &'a Model, wanted: &LayerRef) -> Option<(&'a Graph, &'a Layer)> {
     let graph = model.graph_at(&wanted.place)?;
     Some((graph, graph.layer(wanted.id)?))
 }
 
-/// Returns the innermost graph around a place in the text, for findings that name no layer.
+/// Returns the innermost graph at a position in the text, for findings without a layer.
 pub(super) fn graph_at(model: &Model, span: Span) -> &Graph {
     let holds = |graph: &Graph| graph.span.is_some_and(|it| it.start <= span.start && span.end <= it.end);
     let length = |graph: &Graph| graph.span.map_or(u32::MAX, |it| it.end - it.start);

@@ -1,4 +1,4 @@
-//! Reads, infers and checks a text in memory, and compares the result with an earlier one.
+//! Trials of edits: a text is read, inferred and checked in memory, and compared with an earlier one.
 
 use std::sync::Arc;
 
@@ -13,13 +13,13 @@ use crate::model::weights::Weights;
 use crate::ops::{self, LayerKind};
 use crate::text::xml;
 
-/// A port by its layer's id, and by the path and name of the layer. A change can give a layer another id or another name.
+/// Port, identified by its layer's id and by the layer's path and name, because an edit may change either.
 struct Port {
     by_id: (Place, LayerId, Direction, usize),
     by_name: (String, Direction, usize),
 }
 
-/// Ports, each of which is found by the id of its layer or by its name.
+/// Set of ports. Each is found by the id of its layer or by its name.
 #[derive(Default)]
 struct PortSet {
     ports: Vec<Port>,
@@ -43,25 +43,25 @@ impl PortSet {
     }
 }
 
-/// The faults that are left in a text.
+/// State of a text: its remaining faults.
 pub(super) struct Soundness {
     /// Errors and warnings.
     findings: Known,
     has_errors: bool,
     ports: Ports,
-    /// The findings of the earlier text that this text does not have.
+    /// Findings of the earlier text that no longer exist.
     fixed: HashSet<FindingKey>,
     wiring: Wiring,
 }
 
-/// Faults of a text's wiring, which leave more than one explanation of an edge.
+/// Faults in the edges and ids of a text, which make several explanations of an edge possible.
 #[derive(Default)]
 struct Wiring {
-    /// True if a finding about ids, edges or ports is left.
+    /// True if there is a finding about ids, edges or ports.
     is_broken: bool,
     /// True if the ids of a graph's layers do not count on from 0, or do not end at a Result or an Assign.
     has_gap: bool,
-    /// True if nothing uses a layer that has outputs.
+    /// True if no output of some layer is used.
     has_unused: bool,
     /// The outputs that nothing uses, by the path and name of the layer and the position of the output.
     unused: HashSet<(String, usize)>,
@@ -114,16 +114,16 @@ impl Wiring {
     }
 }
 
-/// Ports that do not say what their tensors are.
+/// Ports whose declarations differ from their tensors.
 #[derive(Default)]
 struct Ports {
-    /// The ports whose tensors differ from their declarations.
+    /// Ports whose tensors are known and differ from the declaration.
     deviating: PortSet,
-    /// The ports with a declaration whose tensors are unknown.
+    /// Ports with a declaration whose tensors are unknown.
     unknown: PortSet,
 }
 
-/// Returns the model of a text and the findings of reading, inference and checks.
+/// Returns the model of a text with the findings of reading, inference and checks.
 pub(crate) fn examine(source: &Arc<String>, weights: &Weights) -> (Option<Model>, Vec<Diagnostic>) {
     let (model, found) = read(source, weights, |_| false).unwrap_or_default();
     let found = match &model {
@@ -133,7 +133,7 @@ pub(crate) fn examine(source: &Arc<String>, weights: &Weights) -> (Option<Model>
     (model, found)
 }
 
-/// Reads and infers a text; nothing, and no more work, where the errors of one or the other are `enough`.
+/// Reads and infers a text. Stops early with `None` if the errors are already too many to accept it.
 fn read(
     source: &Arc<String>,
     weights: &Weights,
@@ -151,7 +151,7 @@ fn read(
 }
 
 impl Soundness {
-    /// Returns the state of a text from its findings.
+    /// Returns the state of a text with these findings.
     pub(super) fn new(model: &Model, found: &[Diagnostic]) -> Self {
         Self::of(Some(model), found, Ports::new(model))
     }
@@ -168,13 +168,13 @@ impl Soundness {
         !self.wiring.unused.is_subset(&before.wiring.unused)
     }
 
-    /// True if nothing about ids, edges and ports is wrong, ids have no gap, and every layer has a consumer.
+    /// True if there are no findings about ids, edges and ports, ids are consecutive, and every layer is used.
     pub(super) fn is_well_wired(&self) -> bool {
         !self.wiring.is_broken && !self.wiring.has_gap && !self.wiring.has_unused
     }
 
-    /// Returns the state of a text that should have fewer findings of each of these kinds. `None` if one kind has as
-    /// many as before, or if a new fault is known.
+    /// Returns the state of a text after an edit. The edit must reduce the number of findings of each of these kinds,
+    /// and cause no new ones; otherwise `None`.
     pub(super) fn without(
         targets: &HashSet<FindingKey>,
         before: &Self,
@@ -187,7 +187,7 @@ impl Soundness {
         };
         let (model, mut found) = read(source, weights, as_many)?;
         let ports = model.as_ref().map(Ports::new).unwrap_or_default();
-        // The checks take longer than a look at the ports.
+        // Ports are compared first, because the checks take longer.
         if !ports.are_no_worse(&before.ports) {
             return None;
         }
@@ -211,22 +211,23 @@ impl Soundness {
         self.ports.deviating.ports.is_empty()
     }
 
-    /// True if constants share bytes, so that their contents are in doubt.
+    /// True if constants overlap, so that their values are doubtful.
     pub(super) fn doubts_constants(&self) -> bool {
         self.findings.has(Code::OverlappingConstants)
     }
 
-    /// Returns a number that grows with the faults. A more serious fault outweighs any number of less serious ones.
+    /// Returns a score of the faults: the higher, the worse. A more serious fault outweighs any number of less serious
+    /// ones.
     pub(super) fn faults(&self) -> usize {
         self.findings.len() + self.ports.deviating.ports.len() + self.ports.unknown.ports.len()
     }
 
-    /// The findings of the earlier text that this text does not have.
+    /// Returns the findings of the earlier text that no longer exist.
     pub(super) fn fixed(&self) -> &HashSet<FindingKey> {
         &self.fixed
     }
 
-    /// True if a port deviates whose tensor was unknown before.
+    /// True if a port differs from its tensor, and the tensor was unknown before.
     pub(super) fn shows_deviations(&self, before: &Self) -> bool {
         !self.ports.deviating.is_subset(&before.ports.deviating)
     }
@@ -275,7 +276,7 @@ impl Ports {
         }
     }
 
-    /// True if no further port deviates, as far as the earlier state is known.
+    /// True if no more ports than before differ from their tensors.
     fn are_no_worse(&self, before: &Self) -> bool {
         self.deviating.ports.iter().all(|port| before.deviating.has(port) || before.unknown.has(port))
             && self.unknown.is_subset(&before.unknown)

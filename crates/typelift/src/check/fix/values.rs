@@ -1,4 +1,4 @@
-//! Candidates for attributes, types and versions.
+//! Candidates that change attributes, types and versions.
 
 use std::collections::BTreeMap;
 
@@ -15,17 +15,17 @@ use crate::model::graph::{Direction, Layer};
 use crate::model::weights::stored_size;
 use crate::ops::{self, Attr, AttrKind, LayerKind};
 
-/// Limits on the values that are tried for an attribute: from the operation's table, and from other layers.
+/// Maximum number of values that are tried for an attribute: from the operation table, and from other layers.
 const FROM_TABLE: usize = 6;
 const FROM_SISTERS: usize = 4;
-/// Largest number of pairs of attributes that are exchanged.
+/// Maximum number of attribute pairs that are swapped.
 const PAIRS: usize = 64;
-/// The attribute that names a variable.
+/// Attribute with the name of a variable.
 const VARIABLE: &str = "variable_id";
 
 impl Site<'_> {
-    /// Other values of attributes of the layer: of one of them, or of each.
-    /// One that is left out is only added where it is `missed`, or has no default.
+    /// Returns candidates for other values of attributes that satisfy `only`. A missing attribute is added only if it
+    /// is `missed`, or if it has no default.
     pub(super) fn attributes(&self, only: &dyn Fn(&str) -> bool, missed: Option<&str>) -> Vec<Candidate> {
         let Some(operation) = self.layer.operation() else { return Vec::new() };
         let mut found = Vec::new();
@@ -46,11 +46,11 @@ impl Site<'_> {
             let near = written.map_or_else(Vec::new, |text| near_values(row, text));
             let mut of_table = candidates(row, self.layer);
             let possible = of_table.len();
-            // If no value fits, the inputs have changed since the ports were written.
+            // If no value gives the declared outputs, the inputs have changed since the ports were written.
             let mut fits = |value: &str| fitting.fits(row.name, value) != Some(false);
             let is_told = missed != Some(row.name) || of_table.is_empty() || of_table.iter().any(|value| fits(value));
             of_table.retain(|value| !is_told || fits(value));
-            // The default of OpenVINO, if the ports distinguish it from other values.
+            // OpenVINO's default is a candidate if the declared outputs distinguish it from other values.
             let assumed = row.default.filter(|_| written.is_none() && of_table.len() < possible);
             let assumed = assumed.filter(|value| of_table.iter().any(|it| it == value));
             values.extend(near);
@@ -72,8 +72,7 @@ impl Site<'_> {
         found
     }
 
-    /// Returns the words for an attribute that is left out with which the outputs are what the ports declare, where
-    /// they are not without it.
+    /// Returns candidates that add a missing attribute, if the layer gets its declared outputs only with it.
     fn left_out(&self, row: &Attr, fitting: &mut Fitting) -> Vec<Candidate> {
         let words: &[&str] = match row.kind {
             AttrKind::Bool => &["true", "false"],
@@ -88,14 +87,14 @@ impl Site<'_> {
         fit.filter_map(|word| self.valued(Evidence::File, row.name, word)).collect()
     }
 
-    /// Returns a candidate that gives an attribute a value.
+    /// Returns a candidate that sets an attribute.
     fn valued(&self, evidence: Evidence, name: &str, value: &str) -> Option<Candidate> {
         let change = Change::Value { layer: self.layer.id(), name: name.to_owned(), value: value.to_owned() };
         Some(Candidate::new(evidence, change, vec![self.set(name, value)?]))
     }
 
-    /// Returns the values of two attributes exchanged: those of a pair, and those that can be read only in each other's
-    /// place.
+    /// Returns candidates that swap the values of two attributes: of known pairs, and of those that are valid only for
+    /// each other.
     fn exchanges(&self, only: &dyn Fn(&str) -> bool) -> Vec<Candidate> {
         let written = self.layer.attributes();
         let pairs = written.iter().enumerate().flat_map(|(at, one)| written[at + 1..].iter().map(move |it| (one, it)));
@@ -115,7 +114,8 @@ impl Site<'_> {
         found.into_iter().filter_map(candidate).collect()
     }
 
-    /// Returns the attribute values that the ports and the size of a Parameter or constant imply.
+    /// Returns candidates that set attributes of a Parameter or constant to the values that its port and its size
+    /// imply.
     fn declared_attributes(&self, only: &dyn Fn(&str) -> bool) -> Vec<Candidate> {
         let Some(port) = self.layer.outputs().first() else { return Vec::new() };
         let Declared { element_type, dims } = Declared::read(self.source(), port.declared, port.content);
@@ -135,7 +135,7 @@ impl Site<'_> {
         let edits: Vec<_> = edits.filter_map(|(name, edit)| Some((name, edit?))).collect();
         let all = edits.iter().map(|(_, edit)| edit.clone()).collect::<Vec<_>>();
         let (written, size) = (self.written_bytes(), self.layer.byte_count("size").map(u128::from));
-        // The declared size fills the bytes up to the next constant.
+        // True if the declared size ends where the next constant begins.
         let fills = bytes.is_some() && bytes == self.bytes_to_next().map(u128::from) && bytes != size;
         let is_unreadable = |name: &str| {
             let row = self.layer.operation().and_then(|operation| operation.attribute(name));
@@ -147,10 +147,10 @@ impl Site<'_> {
         let change = Change::Declared { layer: self.layer.id(), names, fills };
         let several = (all.len() > 1 && self.data().is_some()).then(|| Candidate::new(together, change, all));
         let is_whole = dims.iter().all(|&dim| dim >= 0) || ops::is_constant(self.layer);
-        // With it the constant has as many bytes as it says, which it has not as it is written.
+        // True if only with this change the size of the constant agrees with its type and shape.
         let settles = edits.len() == 1 && bytes.is_some() && bytes == size && written != size;
         let evidence = |name| match () {
-            // Ports cannot say the bounds of a dim.
+            // Ports cannot declare the bounds of a dimension, so the shape may be incomplete.
             () if name == "shape" && !is_whole => Evidence::Part,
             () if settles => Evidence::Unused,
             () => Evidence::File,
@@ -193,13 +193,13 @@ impl Site<'_> {
         if self.layer.attribute("shape").is_some_and(|text| text.contains(", ")) { ", " } else { "," }
     }
 
-    /// True if a constant has more or fewer bytes than it states, so that its port may be right.
+    /// True if the size of a constant contradicts its type and shape, so that its port may be right.
     pub(super) fn is_misread(&self) -> bool {
         let size = self.layer.byte_count("size").map(u128::from);
         ops::is_constant(self.layer) && self.written_bytes().zip(size).is_some_and(|(written, size)| written != size)
     }
 
-    /// Returns the number of bytes of a constant with the written type and shape.
+    /// Returns the size of a constant in bytes by its own type and shape.
     pub(super) fn written_bytes(&self) -> Option<u128> {
         let ty = ElementType::from_name(self.layer.attribute("element_type")?.trim())?;
         let dims = self.layer.attribute("shape")?.split(',').map(str::trim).filter(|dim| !dim.is_empty());
@@ -207,7 +207,7 @@ impl Site<'_> {
         stored_size(ty, count?)
     }
 
-    /// Returns the number of bytes of a constant with the type and shape that its port declares.
+    /// Returns the size of a constant in bytes by the type and shape of its port.
     pub(super) fn declared_bytes(&self) -> Option<u128> {
         let port = self.layer.outputs().first()?;
         let declared = Declared::read(self.source(), port.declared, port.content);
@@ -215,7 +215,7 @@ impl Site<'_> {
         stored_size(declared.element_type?, dims.into_iter().try_fold(1_u64, |count, dim| count.checked_mul(dim?))?)
     }
 
-    /// Returns the distance from a constant's offset to the next constant, or to the end of the weights.
+    /// Returns the distance in bytes from a constant's offset to the next constant, or to the end of the weights.
     fn bytes_to_next(&self) -> Option<u64> {
         let offset = |layer: &Layer| layer.attribute("offset")?.trim().parse::<u64>().ok();
         let start = offset(self.layer)?;
@@ -225,7 +225,7 @@ impl Site<'_> {
         Some(end - start)
     }
 
-    /// Places in the weights for a constant: where others end and none begins.
+    /// Returns candidates for the offset of a constant: positions where other constants end and none begins.
     fn offsets(&self) -> Vec<Candidate> {
         let Some(data) = self.data().filter(|_| ops::is_constant(self.layer)) else { return Vec::new() };
         let mut places = Vec::new();
@@ -254,7 +254,7 @@ impl Site<'_> {
             None => insert_attribute(data, "offset", &start.to_string()),
         };
         let (now, size) = (self.layer.byte_count("offset"), self.layer.byte_count("size"));
-        // Equal constants share their bytes.
+        // The bytes of a constant of equal size are also possible, because equal constants share bytes.
         holes.extend(places.iter().filter(|&&(start, end)| Some(end - start) == size).copied());
         holes.retain(|&(start, end)| size.is_none_or(|size| end - start >= size) && Some(start) != now);
         let is_taken = |start| places.binary_search_by_key(&start, |place: &(u64, u64)| place.0).is_ok();
@@ -278,7 +278,7 @@ impl Site<'_> {
         found.map(|(start, end)| Candidate::new(fits(start, end), change.clone(), vec![edit(start)])).collect()
     }
 
-    /// Returns the values of an attribute in layers of the same operation, most frequent first.
+    /// Returns the values that an attribute has in layers of the same operation, most frequent first.
     fn sibling_values(&self, name: &str) -> Vec<String> {
         let mut counts = BTreeMap::<&str, usize>::new();
         for sibling in self.siblings() {
@@ -292,8 +292,8 @@ impl Site<'_> {
         values.into_iter().take(limit).map(|(value, _)| value.to_owned()).collect()
     }
 
-    /// Returns names of variables that only a ReadValue has, or only an Assign. An edit makes both names equal; the
-    /// file does not tell which is misspelt.
+    /// Returns names of variables that have only a ReadValue or only an Assign. An edit makes both names equal; the
+    /// file does not show which one is misspelled.
     fn lone_variables(&self, written: &str) -> Vec<Candidate> {
         let partner = match ops::kind(self.layer) {
             LayerKind::Assign => LayerKind::ReadValue,
@@ -306,7 +306,7 @@ impl Site<'_> {
         let mut lone: Vec<_> = partners.map(|layer| (name(layer), layer)).collect();
         lone.retain(|(name, _)| !taken.contains(&name.as_str()));
         let near = names::nearest(written, lone.iter().map(|(name, _)| name.as_str())).map(str::to_owned);
-        // A similar name rules out the others.
+        // If one name is similar, the others are excluded.
         lone.retain(|(name, _)| near.as_ref().is_none_or(|near| near == name));
         let edits = lone.iter().flat_map(|(name, partner)| {
             let there =
@@ -322,7 +322,7 @@ impl Site<'_> {
         self.graph.unordered().filter(is_sibling)
     }
 
-    /// Other names for attributes that the operation does not have, and the file without them.
+    /// Returns candidates that rename or remove unknown attributes.
     pub(super) fn attribute_names(&self) -> Vec<Candidate> {
         let (Some(operation), Some(data)) = (self.layer.operation(), self.data()) else { return Vec::new() };
         let mut found = Vec::new();
@@ -345,7 +345,7 @@ impl Site<'_> {
         found
     }
 
-    /// Other operations, and other versions of the operation.
+    /// Returns candidates for other operations, and other versions of the operation.
     pub(super) fn operations(&self) -> Vec<Candidate> {
         let mut found = Vec::new();
         if let Some(span) = self.head("version") {
@@ -353,7 +353,7 @@ impl Site<'_> {
             let rows = ops::revisions(self.layer.ty()).iter();
             let mut sets: Vec<_> = rows.clone().filter_map(|row| row.opsets().next()).collect();
             sets.sort_unstable_by(|a, b| b.cmp(a));
-            // The number that is written, in another way.
+            // The number of the version after its spelling is corrected.
             let number: Option<u32> =
                 self.layer.version().trim_start_matches(|c: char| !c.is_ascii_digit()).parse().ok();
             let named = rows.flat_map(|row| row.opsets()).find(|set| number == Some(u32::from(*set)));
@@ -396,7 +396,7 @@ impl Site<'_> {
         found
     }
 
-    /// Attributes of `<layer>` that are missing.
+    /// Returns candidates for missing attributes of `<layer>`.
     pub(super) fn missing_head(&self) -> Vec<Candidate> {
         let Some(head) = self.tags.first() else { return Vec::new() };
         let mut found = Vec::new();
@@ -413,7 +413,7 @@ impl Site<'_> {
     }
 }
 
-/// Returns the values that a text nearly is: the only one that it can mean, or those that it most likely means.
+/// Returns the values that a text resembles: the only one that it can mean, or several likely ones.
 fn near_values(row: &Attr, text: &str) -> Vec<(Evidence, String)> {
     if row.is_clear(text) {
         return Vec::new();
@@ -423,7 +423,7 @@ fn near_values(row: &Attr, text: &str) -> Vec<(Evidence, String)> {
     read.into_iter().chain(likely).collect()
 }
 
-/// Returns the values that a text most likely means, some of its characters left out: `8` for `8 px`, `i32` for `int`.
+/// Returns the values that a text most likely means if some characters are ignored: `8` for `8 px`, `i32` for `int`.
 fn likely_values(row: &Attr, text: &str) -> Vec<String> {
     let near_types = || {
         let near = ElementType::all().filter(|ty| names::distance(ty.name(), text) <= 1);

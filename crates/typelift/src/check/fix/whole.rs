@@ -1,7 +1,8 @@
 //! Hypotheses about a whole file: one mistake that explains many findings.
 //!
-//! A merge shifts the ids of layers, a script counts ports from 1, a block is pasted twice, a header is put before the weights.
-//! Each hypothesis is a set of edits that is tried like any other. It is offered with the first finding that it removes.
+//! Examples are layer ids shifted by a merge, ports counted from 1, text that was pasted twice, and a header before
+//! the weights. Each hypothesis is a set of edits that is tried like any other candidate. It is suggested with the
+//! first finding that it fixes.
 //!
 //! ```text
 //! layers 0 1 2 4 5, edges name 0 1 2 3 4  ->  the ids of layers from the fourth on are one too high
@@ -23,10 +24,10 @@ use crate::model::weights::stored_size;
 use crate::ops::{self, LayerKind};
 use crate::text::xml::{self, Tag};
 
-/// Limit on the number of layers whose ports are compared.
+/// Maximum number of layers whose ports are compared.
 const LAYERS: usize = 64;
 
-/// Returns the hypotheses about a graph of a file.
+/// Returns candidates that change a whole graph.
 pub(super) fn hypotheses(model: &Model, graph: &Graph, edges: &[EdgeText]) -> Vec<Candidate> {
     let source = &*model.source;
     let tags = xml::tags(source, graph.layers_span.unwrap_or_default());
@@ -37,13 +38,13 @@ pub(super) fn hypotheses(model: &Model, graph: &Graph, edges: &[EdgeText]) -> Ve
     found
 }
 
-/// Returns a number of the file, where it is written.
+/// Returns the number in an attribute and its position.
 fn number(source: &str, tag: &Tag, name: &str) -> Option<(Span, u64)> {
     let span = tag.value(source, name)?;
     Some((span, span.text(source).trim().parse().ok()?))
 }
 
-/// The ids of layers from one on are a number too high, or those that edges name.
+/// Returns a candidate for layer ids that are all too high by one from some layer on, or for the edges that use them.
 fn shifted_layers(source: &str, layers: &[&Tag], edges: &[EdgeText]) -> Vec<Candidate> {
     let ids: Option<Vec<(Span, u64)>> = layers.iter().map(|tag| number(source, tag, "id")).collect();
     let Some(ids) = ids else { return Vec::new() };
@@ -70,10 +71,14 @@ fn shifted_layers(source: &str, layers: &[&Tag], edges: &[EdgeText]) -> Vec<Cand
     } else {
         return Vec::new();
     };
-    vec![Candidate::new(Evidence::Near, Change::Whole("one shift of the ids of layers explains all"), edits)]
+    vec![Candidate::new(
+        Evidence::Near,
+        Change::Whole("all findings are explained by layer ids that are shifted by one"),
+        edits,
+    )]
 }
 
-/// The ids of all ports of a layer are a number too high.
+/// Returns candidates for layers whose port ids are all too high by one.
 fn shifted_ports(source: &str, tags: &[Tag], edges: &[EdgeText]) -> Vec<Candidate> {
     let mut ends = HashMap::<u64, [BTreeSet<u64>; 2]>::default();
     for edge in edges {
@@ -94,19 +99,19 @@ fn shifted_ports(source: &str, tags: &[Tag], edges: &[EdgeText]) -> Vec<Candidat
             let ids: HashSet<u64> = side.iter().map(|(_, id)| id - by).collect();
             named.iter().all(|id| ids.contains(id))
         };
-        // Every input has an edge, and with the ids as they are some edge names no port.
+        // The candidate is valid if every input gets an edge, and some edge now refers to a port that does not exist.
         let inputs: BTreeSet<u64> = sides[0].iter().filter_map(|(_, id)| id.checked_sub(by)).collect();
         let is_all = is_shifted && inputs == named[0] && sides.iter().zip(named).all(is_meant);
         if is_all && found.len() < LAYERS {
             let edits = ids.iter().map(|(span, id)| TextEdit::new(*span, (id - by).to_string())).collect();
-            let hypothesis = Change::Whole("one shift of the port ids of the layer explains all");
+            let hypothesis = Change::Whole("all findings are explained by port ids that are shifted by one");
             found.push(Candidate::new(Evidence::Near, hypothesis, edits));
         }
     }
     found
 }
 
-/// Returns the ids of the ports of a layer on one side. `within` are the tags from the layer's own up to the next layer.
+/// Returns the port ids of a layer on one side. `within` are the tags from that of the layer up to the next layer.
 fn ports(source: &str, tags: &[Tag], within: Range<usize>, side: Direction) -> Vec<(Span, u64)> {
     let list = if side == Direction::Input { "input" } else { "output" };
     let is_list = |at: usize| tags[at].parent == Some(within.start) && tags[at].name.text(source) == list;
@@ -115,7 +120,7 @@ fn ports(source: &str, tags: &[Tag], within: Range<usize>, side: Direction) -> V
     of_list.filter_map(|tag| number(source, tag, "id")).collect()
 }
 
-/// Layers that are there twice, letter for letter, and edges likewise.
+/// Returns a candidate that removes exact duplicates of layers and edges.
 fn pasted(source: &str, tags: &[Tag], edges: &[EdgeText]) -> Vec<Candidate> {
     let mut seen = HashMap::<u64, &str>::default();
     let mut edits = Vec::new();
@@ -136,11 +141,11 @@ fn pasted(source: &str, tags: &[Tag], edges: &[EdgeText]) -> Vec<Candidate> {
             edits.push(TextEdit::new(element, ""));
         }
     }
-    let change = Change::Whole("the copy is the same letter for letter");
+    let change = Change::Whole("the copy is identical");
     if edits.is_empty() { Vec::new() } else { vec![Candidate::new(Evidence::Near, change, edits)] }
 }
 
-/// Returns a layer from its start tag to its end tag; none where it contains layers of its own.
+/// Returns a layer from its start tag to its end tag; `None` if it contains other layers.
 fn element(source: &str, tag: &Tag) -> Option<Span> {
     if tag.span.text(source).ends_with("/>") {
         return Some(tag.span);
@@ -157,13 +162,13 @@ fn with_end_tag(source: &str, tag: Span) -> Span {
     Span { start: tag.start, end: tag.end + length as u32 }
 }
 
-/// True if two texts are the same but for the space between tags.
+/// True if two texts are equal except for the space between tags.
 fn same_text(one: &str, other: &str) -> bool {
     one.split_whitespace().eq(other.split_whitespace())
 }
 
-/// Returns edits for offsets that are all too high by the same number. The first offset is not 0, and the last constant
-/// ends that many bytes past the end of the weights.
+/// Returns candidates for offsets that are all too high by the same number. The first offset is then not 0, and the
+/// last constant ends beyond the weights by this number.
 pub(super) fn shifted_offsets(model: &Model) -> Vec<Candidate> {
     let source = &*model.source;
     let Some(length) = model.weights.len() else { return Vec::new() };
@@ -182,7 +187,11 @@ pub(super) fn shifted_offsets(model: &Model) -> Vec<Candidate> {
         return Vec::new();
     }
     let edits = places.iter().map(|(start, _, span)| TextEdit::new(*span, (start - first).to_string())).collect();
-    vec![Candidate::new(Evidence::Near, Change::Whole("one shift of the offsets explains all"), edits)]
+    vec![Candidate::new(
+        Evidence::Near,
+        Change::Whole("all findings are explained by offsets that are shifted by the same number"),
+        edits,
+    )]
 }
 
 /// Returns edits for port maps that name the layers of a renumbered body: all ids are off by the same number.

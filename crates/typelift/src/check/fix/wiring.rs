@@ -1,4 +1,4 @@
-//! Candidates for edges, ids and port maps.
+//! Candidates that change edges, ids and port maps.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -16,15 +16,16 @@ use crate::model::graph::{Direction, Graph, InputPort, Layer, LayerId, Model, Ou
 use crate::ops::{self, LayerKind};
 use crate::text::xml::{self, Tag};
 
-/// Limit on the producers that are tried for an input.
+/// Maximum number of producers that are tried for an input.
 const PRODUCERS: usize = 8;
-/// Limit on the inputs of a layer for which producers are tried: each is compared with every tensor of the graph.
+/// Maximum number of a layer's inputs for which producers are tried. Each is compared with every tensor of the graph.
 const INPUTS: usize = 64;
-/// Limit on the layers of the same operation whose producers are compared.
+/// Maximum number of layers of the same operation whose producers are compared.
 const SIBLINGS: usize = 1000;
 
 impl Site<'_> {
-    /// Other edges into the layer: from tensors that are what its ports declare, exchanged, or added.
+    /// Returns candidates for the edges to a layer: edges from tensors that agree with the declared ports, swapped
+    /// edges, and new ones.
     pub(super) fn inputs(&self) -> Vec<Candidate> {
         let edges = self.edges;
         let into: Vec<_> = edges.iter().filter(|edge| edge.to.0 == self.layer.id().0).collect();
@@ -32,7 +33,7 @@ impl Site<'_> {
         let stray = self.stray();
         let mut inputs: Vec<_> =
             self.layer.inputs().iter().zip(self.graph.feeds(self.layer.id())).enumerate().collect();
-        // Inputs without an edge come first if the limit is exceeded.
+        // If there are too many inputs, those without an edge are tried first.
         inputs.sort_by_key(|(_, (_, feed))| feed.is_some());
         let mut found = Vec::new();
         for (at, (port, feed)) in inputs.into_iter().take(INPUTS) {
@@ -50,7 +51,7 @@ impl Site<'_> {
                 let change = Change::Source { layer: self.layer.id(), input: at, from };
                 found.push(Candidate::new(evidence, change, edits));
             }
-            // An edge that ends elsewhere by mistake.
+            // The missing edge may exist, but end at a wrong port.
             if feed.is_none() {
                 let to = (self.layer.id().0, port.id());
                 let change = Change::Target { layer: self.layer.id() };
@@ -59,7 +60,7 @@ impl Site<'_> {
                 found.extend(ends_here);
             }
         }
-        // More than can be tried are not collected: a wide Concat has millions of pairs.
+        // Pairs are not collected but computed one by one, because a wide Concat has millions.
         let pairs = into.iter().enumerate().flat_map(|(at, one)| into[at + 1..].iter().map(move |other| (one, other)));
         for (one, other) in pairs.take(TRIALS + 1) {
             let swap = [(one, other), (other, one)]
@@ -74,7 +75,7 @@ impl Site<'_> {
         Declared::read(self.source(), element_type, content)
     }
 
-    /// Tensors that are what a port declares.
+    /// Returns the tensors with the declared type and shape of a port.
     fn producers(&self, input: usize, declared: &Declared) -> Vec<Producer> {
         if declared.element_type.is_none() {
             return Vec::new();
@@ -84,7 +85,7 @@ impl Site<'_> {
         })
     }
 
-    /// Returns an edge to a port, where edges are sorted so.
+    /// Returns the edit that adds an edge to a port, at its position in the order of edges.
     fn new_edge(&self, from: (u64, u64), port: &InputPort) -> TextEdit {
         let (id, to_port) = (self.layer.id(), port.id());
         let text = format!(
@@ -94,7 +95,7 @@ impl Site<'_> {
         added_edge(self.source(), self.graph, self.edges, from, text)
     }
 
-    /// Edges that end where no port is, or where another one ends as well.
+    /// Returns edges that end at a port that does not exist or has another edge.
     fn stray(&self) -> Vec<&EdgeText> {
         let mut ends = HashMap::<(u64, u64), usize>::new();
         for edge in self.edges {
@@ -106,7 +107,7 @@ impl Site<'_> {
         self.edges.iter().filter(|edge| ends[&edge.to] > 1 || !inputs.contains(&edge.to)).take(PRODUCERS).collect()
     }
 
-    /// Other places that the entries of port maps and back edges can name.
+    /// Returns candidates that change the layers and ports in port maps and back edges.
     pub(super) fn port_maps(&self) -> Vec<Candidate> {
         let mut found = Vec::new();
         let enters: HashSet<String> = self.layer.inputs().iter().map(|port| port.id().to_string()).collect();
@@ -154,7 +155,7 @@ impl Site<'_> {
         found
     }
 
-    /// Entries for Parameters and Results of bodies that no entry names, with ports that none names.
+    /// Returns candidates that add entries for Parameters and Results of bodies without one.
     fn new_joints(&self) -> Vec<Candidate> {
         let mut found = Vec::new();
         for body in self.layer.bodies() {
@@ -182,7 +183,7 @@ impl Site<'_> {
                     ("output", layer.inputs().first().map(input), self.layer.outputs().iter().map(output).collect())
                 };
                 let Some((_, inside)) = inside else { continue };
-                // No port reads the condition to continue.
+                // The condition for another iteration is connected to no port.
                 if element == "output"
                     && inside.element_type == Some(ElementType::Boolean)
                     && ops::kind(self.layer) == LayerKind::Loop
@@ -194,7 +195,7 @@ impl Site<'_> {
                     );
                     found.push(Candidate::one(Evidence::Unused, Change::Joint { is_only: is_lone }, start, entry));
                 }
-                // The first input of an If is its condition. Loops may slice what they map.
+                // Input 0 of an If is its condition. Loops may slice an input that is mapped.
                 let is_free = |id: u64| !externals.contains(id.to_string().as_str()) && (id > 0 || element == "output");
                 let are_two = is_lone && outside.iter().filter(|(id, _)| is_free(*id)).count() == 1;
                 let is_only = are_two && ops::kind(self.layer) == LayerKind::If;
@@ -215,14 +216,14 @@ impl Site<'_> {
     }
 }
 
-/// A tensor that may have been meant to feed an input: a layer and a port, by the ids that an edge names.
+/// Possible producer of an input: layer and port, by the ids that an edge uses.
 struct Producer {
     from: (u64, u64),
     evidence: Evidence,
 }
 
-/// Returns the tensors that `fits` accepts for an input of a layer. Candidates are the tensor with the name that a
-/// Result gives, unused tensors, inputs of similar layers in the same role, and the nearest tensors.
+/// Returns the possible producers of a layer's input that satisfy `fits`. These are the tensor with the name of a
+/// Result, unused tensors, tensors that feed the same input of similar layers, and the nearest tensors.
 fn producers(
     graph: &Graph,
     edges: &[EdgeText],
@@ -231,7 +232,7 @@ fn producers(
     fits: impl Fn(&Layer, &OutputPort) -> bool,
 ) -> Vec<Producer> {
     let id = layer.id().0;
-    // The edges are those of the text, because the reader breaks cycles.
+    // The edges of the text are used, because the reader removes those that close cycles.
     let used: HashSet<(u64, u64)> = edges.iter().map(|edge| edge.from).collect();
     let users: HashSet<u64> = edges.iter().map(|edge| edge.from.0).collect();
     let given: HashSet<String> = layer.output_names().map(split_names).unwrap_or_default().into_iter().collect();
@@ -251,8 +252,8 @@ fn producers(
             let distance = i128::from(id) - i128::from(source.id().0);
             let count = |count: Option<&usize>| count.copied().unwrap_or_default();
             let siblings = count(same.get(&tensor)) + count(distances.get(&(distance, at)));
-            // An operation with several outputs often leaves one unused on purpose, and the output of an Assign almost
-            // always is.
+            // Operations with several outputs often leave one unused, and the output of an Assign is almost never
+            // used.
             let is_lost = !users.contains(&source.id().0) && ops::kind(source) != LayerKind::Assign;
             let is_named = !given.is_empty() && port.names().iter().any(|name| given.contains(name));
             let evidence = match () {
@@ -268,7 +269,7 @@ fn producers(
     found.into_iter().take(PRODUCERS).map(|(_, producer)| producer).collect()
 }
 
-/// Returns the same edge with other ends: `first` is the place of the layer among the four values.
+/// Returns the edge with another start or end; `first` is the index of the layer among its four values.
 fn redirected(edge: &EdgeText, (layer, port): (u64, u64), first: usize) -> Vec<TextEdit> {
     let now = if first == 0 { edge.from } else { edge.to };
     let mut edits = Vec::new();
@@ -281,7 +282,7 @@ fn redirected(edge: &EdgeText, (layer, port): (u64, u64), first: usize) -> Vec<T
     edits
 }
 
-/// Adds an edge before the first one that starts at a later layer.
+/// Returns the edit that adds an edge before the first one that starts at a later layer.
 fn added_edge(source: &str, graph: &Graph, edges: &[EdgeText], from: (u64, u64), text: String) -> TextEdit {
     let later = edges.iter().find(|edge| edge.from > from);
     let at = match (later, edges.last()) {
@@ -301,7 +302,7 @@ fn added_edge(source: &str, graph: &Graph, edges: &[EdgeText], from: (u64, u64),
     TextEdit::new(Span { start: at, end: at }, text)
 }
 
-/// Other ends for an edge that names what is not there or not free.
+/// Returns candidates for an edge that refers to a missing layer or port, or to a port with another edge.
 pub(super) fn edge_ends(model: &Model, graph: &Graph, edges: &[EdgeText], places: &[Span]) -> Vec<Candidate> {
     let source = &model.source;
     let mut found = Vec::new();
@@ -321,10 +322,10 @@ pub(super) fn edge_ends(model: &Model, graph: &Graph, edges: &[EdgeText], places
     found
 }
 
-/// Attributes that hold the id of a layer or port.
+/// Attributes that contain the id of a layer or port.
 const IDS: &[&str] = &["id", "from-layer", "from-port", "to-layer", "to-port", "external_port_id", "internal_layer_id"];
 
-/// Returns edits of ids with extra characters or in another base: `(3)`, `0x3`.
+/// Returns candidates that correct the spelling of ids, such as `(3)` or `0x3`.
 pub(super) fn ids_in_guise(source: &str, places: &[Span]) -> Vec<Candidate> {
     let mut found = Vec::new();
     for &place in places {
@@ -339,7 +340,7 @@ pub(super) fn ids_in_guise(source: &str, places: &[Span]) -> Vec<Candidate> {
     found
 }
 
-/// Other starts for the edges of a cycle, whose layers are at these places.
+/// Returns candidates for other starts of the edges of a cycle, whose layers are at these positions.
 pub(super) fn cycle_edges(model: &Model, graph: &Graph, edges: &[EdgeText], places: &[Span]) -> Vec<Candidate> {
     let is_meant = |layer: &Layer| {
         let span = layer.span().unwrap_or_default();
@@ -388,7 +389,7 @@ fn other_sources(model: &Model, graph: &Graph, edges: &[EdgeText], edge: &EdgeTe
     found.extend(
         others.map(|it| Candidate::new(it.evidence, source_of(graph, edge, it.from), redirected(edge, it.from, 0))),
     );
-    // The layer before or after has the port that is named.
+    // The port may exist in a layer with the next lower or higher id.
     let neighbours = graph.unordered().filter(|layer| layer.id().0.abs_diff(edge.from.0) == 1);
     for layer in neighbours {
         let named = layer.outputs().iter().find(|port| port.id() == edge.from.1);
@@ -400,7 +401,7 @@ fn other_sources(model: &Model, graph: &Graph, edges: &[EdgeText], edge: &EdgeTe
     found
 }
 
-/// Returns the change of an edge's start, where it ends at an input of the graph.
+/// Returns the kind of change for an edge with another start.
 fn source_of(graph: &Graph, edge: &EdgeText, from: (u64, u64)) -> Change {
     let target = graph.layer(LayerId(edge.to.0));
     let input = target.and_then(|layer| layer.inputs().iter().position(|port| port.id() == edge.to.1));
@@ -428,7 +429,7 @@ fn other_targets(source: &str, graph: &Graph, edge: &EdgeText) -> Vec<Candidate>
     nearest.map(|(.., change, edits)| Candidate::new(Evidence::File, change, edits)).collect()
 }
 
-/// Ids of layers and ports that edges do not name, changed to those that they name and nothing has.
+/// Returns candidates that change an unused id of a layer or port to one that edges use and nothing has.
 pub(super) fn ids(source: &str, graph: &Graph, edges: &[EdgeText]) -> Vec<Candidate> {
     let mut ends = edges.iter().flat_map(|edge| [edge.from.0, edge.to.0]);
     if ends.all(|id| graph.layer(LayerId(id)).is_some()) {
@@ -448,7 +449,7 @@ pub(super) fn ids(source: &str, graph: &Graph, edges: &[EdgeText]) -> Vec<Candid
         *counts.entry(number).or_default() += 1;
     }
     let mut found = Vec::new();
-    // An id out of order is probably wrong if the other ids rise through the file.
+    // If the ids of the file are ascending, an id out of order is probably wrong.
     let is_in_order = |at: usize, id: u64| {
         let number = |at: usize| value(tags.get(at)?)?.1;
         let before = at.checked_sub(1).and_then(number);
@@ -478,7 +479,8 @@ pub(super) fn ids(source: &str, graph: &Graph, edges: &[EdgeText]) -> Vec<Candid
 }
 
 impl Site<'_> {
-    /// Ports that edges name and the layer does not have, as the other end of the edge declares them.
+    /// Returns candidates that add ports which edges use and the layer does not have, with the declaration of the
+    /// other end.
     pub(super) fn new_ports(&self) -> Vec<Candidate> {
         let own = self.layer.id().0;
         let mut found = Vec::new();
@@ -509,7 +511,7 @@ impl Site<'_> {
         found
     }
 
-    /// Adds a port whose id continues the order.
+    /// Returns the edit that adds a port with the next id.
     fn with_port(&self, direction: Direction, id: u64, port: String) -> Option<Candidate> {
         let list = if direction == Direction::Input { "input" } else { "output" };
         let number =
@@ -533,7 +535,7 @@ impl Site<'_> {
         Some(Candidate::one(evidence, change, Span { start: at, end: at }, text))
     }
 
-    /// Ports of the layer that no edge names, with the ids that edges name and no port has.
+    /// Returns candidates that change the id of an unused port to one that edges use and no port has.
     pub(super) fn port_ids(&self) -> Vec<Candidate> {
         let edges = self.edges;
         let own = self.layer.id().0;

@@ -1,7 +1,7 @@
-//! Words of other programs that stand for exactly one word of OpenVINO.
+//! Names of other frameworks that have exactly one meaning in OpenVINO.
 //!
-//! The lists of [`foreign`](crate::base::foreign) name what a word most likely means. These name what it can only mean, so that a
-//! fix is safe: `Eltwise`, `Sum` and `int` are not here.
+//! The lists of [`foreign`](crate::base::foreign) contain the most likely meaning of a word. The lists here contain
+//! only words with one meaning, so that a fix is safe: `Eltwise`, `Sum` and `int` are excluded.
 
 /// Operations, in lower case without `_`.
 pub(super) const OPERATIONS: &[(&str, &str)] = &[
@@ -38,7 +38,7 @@ pub(super) const OPERATIONS: &[(&str, &str)] = &[
     ("initializer", "Const"),
 ];
 
-/// Words of enumerations, in lower case without `_`.
+/// Values of enumerations, in lower case without `_`.
 pub(super) const ENUMERATIONS: &[(&str, &str)] = &[
     ("replicate", "edge"),
     ("reflection", "reflect"),
@@ -83,7 +83,7 @@ pub(super) const TYPES: &[(&str, &str)] = &[
     ("str", "string"),
 ];
 
-/// Precisions of ports, in lower case without `_`. What the port gets has to agree.
+/// Precisions of ports, in lower case without `_`. The tensor of the port must agree.
 pub(super) const PORT_TYPES: &[(&str, &str)] = &[
     ("float", "FP32"),
     ("float32", "FP32"),

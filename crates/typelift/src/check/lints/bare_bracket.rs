@@ -1,4 +1,4 @@
-//! Names that contain a `<` as it is.
+//! Lint: names that contain a `<` without escape.
 
 use crate::check::{Check, PLACES};
 use crate::findings::Code;
@@ -10,6 +10,8 @@ pub(super) fn find(check: &mut Check<'_>, graph: &Graph) {
     for (layer, span) in all.into_iter().filter(|(_, span)| span.text(check.source).contains('<')).take(PLACES) {
         let lint =
             check.lint(Code::BareAmpersand, layer, "a bare `<` is not XML: OpenVINO keeps it as text".to_owned());
-        check.diagnostics.push(lint.at(span, "other programs refuse the file for it").help("write `&lt;` for each"));
+        check
+            .diagnostics
+            .push(lint.at(span, "other programs cannot read the file because of it").help("write `&lt;` for each"));
     }
 }

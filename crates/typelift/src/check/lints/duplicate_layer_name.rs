@@ -1,4 +1,4 @@
-//! Layers of one graph that share a name.
+//! Lint: layers of one graph with the same name.
 
 use crate::check::{Check, PLACES, repeated};
 use crate::findings::Code;
@@ -9,10 +9,12 @@ pub(super) fn find(check: &mut Check<'_>, graph: &Graph) {
         let Some((last, earlier)) = layers.split_last() else { continue };
         let message = format!("{} layers have the name `{}`", layers.len(), last.name());
         let mut lint = check.lint(Code::DuplicateLayerName, last, message);
-        lint = lint.at(check.locate(last, "layer", "name"), "the last of them");
+        lint = lint.at(check.locate(last, "layer", "name"), "the last of these layers");
         for layer in earlier.iter().take(PLACES) {
-            lint = lint.at(check.locate(layer, "layer", "name"), format!("layer {} has it too", layer.id()));
+            lint = lint.at(check.locate(layer, "layer", "name"), format!("layer {} has the same name", layer.id()));
         }
-        check.diagnostics.push(lint.help("give each a name of its own: inputs and outputs are found by their names"));
+        check
+            .diagnostics
+            .push(lint.help("give each layer a different name: inputs and outputs are found by their names"));
     }
 }

@@ -1,4 +1,4 @@
-//! Output tensors of one graph that share a name.
+//! Lint: output tensors of one graph with the same name.
 
 use crate::base::hash::HashMap;
 use crate::check::{Check, PLACES, repeated};
@@ -30,10 +30,10 @@ pub(super) fn find(check: &mut Check<'_>, graph: &Graph) {
             xml::locate_port(check.source, layer.span().unwrap_or_default(), Direction::Output, port)
         };
         let mut lint = check.lint(Code::DuplicateTensorName, layer, message);
-        lint = lint.at(place(layer, *port), "the last of them: OpenVINO adds a number to its name");
+        lint = lint.at(place(layer, *port), "the last of these tensors: OpenVINO adds a number to its name");
         for (_, (layer, port)) in earlier.iter().take(PLACES) {
-            lint = lint.at(place(layer, *port), format!("layer {} has it too", layer.id()));
+            lint = lint.at(place(layer, *port), format!("layer {} has a tensor with the same name", layer.id()));
         }
-        check.diagnostics.push(lint.help("remove it from `names` where it is not meant"));
+        check.diagnostics.push(lint.help("remove it from the `names` of the other tensors"));
     }
 }

@@ -1,4 +1,4 @@
-//! Lints: what OpenVINO accepts silently, but is probably a mistake.
+//! Lints: checks for probable mistakes that OpenVINO accepts silently.
 //!
 //! A lint of a graph is one file with its condition, message and fix, and one row of [`OF_GRAPHS`]. Its code is a row of
 //! [`Code`], its page a section of `diagnostics.md`, and its case a fixture with the name of the code. Lints of single
@@ -25,11 +25,10 @@ use crate::ops::values::conversion::Audit;
 use crate::ops::{self, LayerKind, Operation};
 use crate::text::xml;
 
-/// Limit on the bytes of constants that are searched for values that are not finite, and for values that a Convert
-/// destroys.
+/// Maximum number of bytes of constants that are searched for infinities, NaN, and values that a Convert destroys.
 pub(super) const BUDGET: u64 = 64 << 20;
 
-/// The purposes that an entry of a port map can name.
+/// Valid values of `purpose` in an entry of a port map.
 const PURPOSES: [&str; 2] = ["current_iteration", "execution_condition"];
 
 /// A lint of one graph.
@@ -50,7 +49,7 @@ pub(super) const OF_GRAPHS: &[Lint] = &[
 ];
 
 impl<'a> Check<'a> {
-    /// Looks at a layer of a known operation, whose tensors are inferred.
+    /// Checks an inferred layer of a known operation.
     pub(super) fn check_behavior(&mut self, graph: &'a Graph, layer: &'a Layer, operation: &'static Operation) {
         let inputs = inputs_of(graph, layer);
         self.required_attributes(layer, operation, &inputs);
@@ -102,13 +101,13 @@ impl<'a> Check<'a> {
                     format!("add hidden_size=\"{}\", the size of its hidden state", size().unwrap_or_default()).into(),
                 ),
                 ("levels", _) => (
-                    format!("OpenVINO assumes {assumed}, but its plugins refuse it"),
-                    "add levels=\"256\" for 8 bits, or the number of levels that is meant".into(),
+                    format!("OpenVINO assumes {assumed}, but its plugins do not accept it"),
+                    "add levels=\"256\" for 8 bits, or another number of levels".into(),
                 ),
                 (_, "") => ("OpenVINO assumes that it is empty".to_owned(), Fix::add([name], Owner::Here)),
                 (_, "0") => ("OpenVINO assumes 0".to_owned(), Fix::add([name], Owner::Here)),
                 (_, assumed) => {
-                    let help = format!("add {name}=\"{assumed}\" if that is meant");
+                    let help = format!("add {name}=\"{assumed}\" if you mean this value");
                     (format!("OpenVINO assumes {assumed}"), help.into())
                 }
             };
@@ -123,7 +122,8 @@ impl<'a> Check<'a> {
         let Some(user) = graph.users(layer.id()).next().and_then(|id| graph.layer(id)) else { return };
         let message = format!("Result {} `{}` feeds `{}`", layer.id(), layer.name(), user.name());
         let lint = self.lint(Code::UsedResult, layer, message);
-        let lint = lint.at(self.locate(layer, "layer", "name"), "OpenVINO reads it, but its CPU plugin refuses it");
+        let lint =
+            lint.at(self.locate(layer, "layer", "name"), "OpenVINO reads it, but its CPU plugin does not accept it");
         self.diagnostics.push(lint.help("start the edge at the layer that feeds the Result"));
     }
 
@@ -155,10 +155,10 @@ impl<'a> Check<'a> {
         }
         let message = format!("the trip count of `{}` is {}, not an integer", layer.ty(), port.element_type());
         let lint = self.lint(Code::ConditionType, layer, message);
-        let label = "OpenVINO reads it, but its CPU plugin refuses it";
+        let label = "OpenVINO reads it, but its CPU plugin does not accept it";
         let mut lint = lint.at(self.locate(layer, "layer", "name"), label);
         lint.related.push(self.related(producer, port, 0, Some("the trip count")));
-        self.diagnostics.push(lint.help("put a Convert to i64 before it"));
+        self.diagnostics.push(lint.help("insert a Convert to i64 before it"));
     }
 
     fn check_condition(&mut self, layer: &Layer, inputs: &[Option<(&Layer, &OutputPort)>], at: usize) {
@@ -170,17 +170,17 @@ impl<'a> Check<'a> {
         let lint = self.lint(Code::ConditionType, layer, message);
         let is_loop = ops::kind(layer) == LayerKind::Loop && port.element_type() != ElementType::U8;
         let label = if is_loop {
-            "OpenVINO reads it, but its CPU plugin refuses it"
+            "OpenVINO reads it, but its CPU plugin does not accept it"
         } else {
-            "OpenVINO runs it: everything but 0 is true"
+            "OpenVINO treats every number except 0 as true"
         };
         let mut lint = lint.at(self.locate(layer, "layer", "name"), label);
         lint.related.push(self.related(producer, port, at, Some("the condition")));
         self.diagnostics
-            .push(lint.help("start the edge at the comparison that is meant, or put a Convert to boolean before it"));
+            .push(lint.help("start the edge at the right comparison, or insert a Convert to boolean before it"));
     }
 
-    /// Looks at the Result of a loop's body that says whether to go on.
+    /// Checks the Result with the condition for another iteration in a loop's body.
     fn check_condition_inside(&mut self, layer: &Layer, body: &Body) {
         let entry = body.port_map().iter().find(|it| it.purpose() == Some("execution_condition"));
         let Some(id) = entry.map(|entry| entry.internal_layer_id) else { return };
@@ -194,8 +194,8 @@ impl<'a> Check<'a> {
         let place = layer.span().unwrap_or_default();
         let span = xml::locate_joint(self.source, place, id).unwrap_or(place);
         let lint = self.lint(Code::ConditionType, layer, message);
-        let lint = lint.at(span, "OpenVINO reads it, but its CPU plugin refuses it");
-        self.diagnostics.push(lint.help("put a Convert to boolean before the Result"));
+        let lint = lint.at(span, "OpenVINO reads it, but its CPU plugin does not accept it");
+        self.diagnostics.push(lint.help("insert a Convert to boolean before the Result"));
     }
 
     fn related(&self, producer: &Layer, port: &OutputPort, input: usize, role: Option<&'static str>) -> Related {
@@ -225,10 +225,10 @@ impl<'a> Check<'a> {
         if ops::kind(layer) == LayerKind::Loop && !decides {
             let message = format!("the port map of `{}` has no execution_condition", layer.name());
             let lint = self.lint(Code::IncompletePortMap, layer, message);
-            let lint = lint.at(self.locate(layer, "layer", "name"), "OpenVINO reads it, but its CPU plugin refuses it");
+            let lint = lint
+                .at(self.locate(layer, "layer", "name"), "OpenVINO reads it, but its CPU plugin does not accept it");
             self.diagnostics.push(lint.help(
-                "add <output external_port_id=\"-1\" internal_layer_id=\"ID\" purpose=\"execution_condition\"/> with the id of \
-                 the Result that says whether to go on",
+                "add <output external_port_id=\"-1\" internal_layer_id=\"ID\" purpose=\"execution_condition\"/> with the id of the Result that is true for another iteration",
             ));
         }
         for at in 0..body.back_edges().len() {
@@ -236,11 +236,11 @@ impl<'a> Check<'a> {
         }
     }
 
-    /// Looks for purposes in a port map that OpenVINO does not know.
+    /// Reports values of `purpose` in a port map that OpenVINO does not know.
     fn check_purposes(&mut self, layer: &Layer, body: &Body) {
         for entry in body.port_map() {
             let Some(purpose) = entry.purpose().filter(|purpose| !PURPOSES.contains(purpose)) else { continue };
-            let message = format!("`{purpose}` is not a purpose: OpenVINO ignores it");
+            let message = format!("`{purpose}` is not a valid purpose: OpenVINO ignores it");
             let place = layer.span().unwrap_or_default();
             let is_it = |name: &str, value: &str| name == "purpose" && value == purpose;
             let span = xml::locate_joint_with(self.source, place, is_it).unwrap_or(place);
@@ -252,7 +252,7 @@ impl<'a> Check<'a> {
         }
     }
 
-    /// Compares what a loop hands to its next iteration with what it starts from.
+    /// Compares the tensor that a loop passes to its next iteration with its initial value.
     fn check_back_edge(&mut self, layer: &Layer, body: &'a Body, at: usize, inputs: &[Option<(&Layer, &OutputPort)>]) {
         let Some(edge) = body.back_edges().get(at) else { return };
         let graph = body.graph();
@@ -283,7 +283,7 @@ impl<'a> Check<'a> {
         self.diagnostics.push(lint.help("start the back edge at the Result of the new state"));
     }
 
-    /// Compares the size that an attribute says with the one that the weights have.
+    /// Compares the attribute `hidden_size` with the shape of the weights.
     fn check_hidden_size(&mut self, layer: &Layer, inputs: &[Option<(&Layer, &OutputPort)>]) {
         let Some(said) = layer.attribute("hidden_size").and_then(|text| text.trim().parse::<i64>().ok()) else {
             return;
@@ -291,20 +291,20 @@ impl<'a> Check<'a> {
         let Some(&Some((producer, state))) = inputs.get(1) else { return };
         let size = state.shape().dims().and_then(|dims| dims.last()?.value());
         let Some(size) = size.filter(|&size| size != said) else { return };
-        let message = format!("hidden_size is {said}, and the hidden state of `{}` has {size} elements", layer.ty());
+        let message = format!("hidden_size is {said}, but the hidden state of `{}` has {size} elements", layer.ty());
         let span = self.locate(layer, "data", "hidden_size");
         let lint = self.lint(Code::InconsistentSize, layer, message);
-        let mut lint = lint.at(span, "OpenVINO's reader goes by the weights; its plugins need not");
+        let mut lint = lint.at(span, "OpenVINO's reader uses the size of the weights; its plugins may use hidden_size");
         lint.related.push(self.related(producer, state, 1, None));
         self.diagnostics.push(lint.help(format!("write hidden_size=\"{size}\"")));
     }
 
-    /// OpenVINO reads the data of a constant only where its type is `Const`.
+    /// OpenVINO reads the data of a constant only if its type is exactly `Const`.
     fn check_name_length(&mut self, layer: &Layer) {
         if layer.ty().eq_ignore_ascii_case("Constant") {
             let message = format!("`{}` is a constant without data: its type must be `Const`", layer.name());
             let lint = self.lint(Code::MisnamedOperation, layer, message);
-            let label = "OpenVINO reads a `Const` only: this one is memory that nothing was written to";
+            let label = "OpenVINO reads data only for the type `Const`; this constant has undefined values";
             self.diagnostics.push(lint.at(self.locate(layer, "layer", "type"), label).help("write type=\"Const\""));
         }
     }
@@ -320,19 +320,21 @@ impl<'a> Check<'a> {
         let Some(bytes) = usize::try_from(size).ok().and_then(|size| self.weights.read(offset, size)) else { return };
         let (exponent, sign) = if ty == ElementType::F16 { (0x7C00_u16, 0x8000) } else { (0x7F80, 0x8000) };
         let bits = bytes.as_chunks::<2>().0.iter().map(|pair| u16::from_le_bytes(*pair));
-        // Masks consist of minus infinity.
+        // Minus infinity is normal in masks.
         let odd = bits.filter(|bits| bits & exponent == exponent && *bits != sign | exponent).count();
         if odd > 0 {
             let message = format!("{odd} values of `{}` are infinite or not a number", layer.name());
             let lint = self.lint(Code::NonFiniteConstant, layer, message);
-            let lint = lint
-                .at(self.locate(layer, "data", "element_type"), format!("too large for {ty} when they were written?"));
+            let lint = lint.at(
+                self.locate(layer, "data", "element_type"),
+                format!("the original values may have been too large for {ty}"),
+            );
             self.diagnostics
                 .push(lint.help("export the constant again as f32, or clamp its values before converting them"));
         }
     }
 
-    /// Looks at what a Convert leaves of a constant.
+    /// Reports values of a constant that a Convert turns into zero or infinity.
     fn find_destroyed_values(&mut self, layer: &Layer, inputs: &[Option<(&Layer, &OutputPort)>]) {
         let Some(&Some((constant, from))) = inputs.first() else { return };
         let Some(to) = layer.outputs().first().map(OutputPort::element_type) else { return };
@@ -347,16 +349,20 @@ impl<'a> Check<'a> {
         }
         self.budget -= size;
         let Some(audit) = Audit::of(constant, self.weights, to).filter(|audit| audit.destroyed() > 0) else { return };
-        let message =
-            format!("{} values of `{}` do not survive the conversion to {to}", audit.destroyed(), constant.name());
+        let message = format!(
+            "{} values of `{}` become zero or infinite in the conversion to {to}",
+            audit.destroyed(),
+            constant.name()
+        );
         let lint = self.lint(Code::DestroyedValues, layer, message);
         let lint = lint.at(self.locate(layer, "data", "destination_type"), audit.to_string());
-        self.diagnostics
-            .push(lint.help(format!("keep the constant as {}, or convert it to a wider type", from.element_type())));
+        self.diagnostics.push(
+            lint.help(format!("keep the type {} of the constant, or convert it to a wider type", from.element_type())),
+        );
     }
 }
 
-/// Returns the producers of a layer's inputs with their tensors.
+/// Returns the producer and the tensor of each input of a layer.
 fn inputs_of<'a>(graph: &'a Graph, layer: &Layer) -> Vec<Option<(&'a Layer, &'a OutputPort)>> {
     let feeds = graph.feeds(layer.id()).into_iter();
     feeds.map(|feed| feed.and_then(|(layer, port)| Some((layer, layer.outputs().get(port)?)))).collect()

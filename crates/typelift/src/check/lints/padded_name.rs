@@ -1,4 +1,4 @@
-//! Layer names with spaces around them.
+//! Lint: layer names with spaces around them.
 //!
 //! OpenVINO keeps the spaces, so that a program does not find the layer by the name that people see. The fix removes
 //! them. It is never safe, because nothing in the file contradicts the name.

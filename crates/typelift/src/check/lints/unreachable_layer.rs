@@ -1,13 +1,13 @@
-//! Layers from which no path leads to a Result or Assign.
+//! Lint: layers on which no Result or Assign depends.
 
 use crate::base::hash::HashSet;
 use crate::check::{Check, is_kept, mark_upstream};
 use crate::findings::Code;
 use crate::model::graph::{Graph, Layer};
 
-/// Reports layers that OpenVINO drops. Of layers that feed each other only the last is reported.
+/// Reports layers that OpenVINO drops. Of a chain of such layers only the last one is reported.
 pub(super) fn find(check: &mut Check<'_>, graph: &Graph) {
-    // An edge that could not be followed may have been the way.
+    // An invalid edge may have been the missing connection.
     if graph.unordered().any(|layer| layer.broken) {
         return;
     }
@@ -20,12 +20,12 @@ pub(super) fn find(check: &mut Check<'_>, graph: &Graph) {
             continue;
         }
         let more = mark_upstream(graph, [layer.id()], &mut reached) - 1;
-        let message = format!("no Result uses `{}`: OpenVINO drops it", layer.name());
+        let message = format!("no Result depends on `{}`: OpenVINO drops it", layer.name());
         let mut lint = check.lint(Code::UnreachableLayer, layer, message);
-        lint = lint.at(check.locate(layer, "layer", "name"), "nothing uses its outputs");
+        lint = lint.at(check.locate(layer, "layer", "name"), "no layer uses its outputs");
         if more > 0 {
             let layers = if more == 1 { "more layer that feeds" } else { "more layers that feed" };
-            lint = lint.note(format!("{more} {layers} nothing else are dropped too"));
+            lint = lint.note(format!("{more} {layers} no other layer are dropped too"));
         }
         check.diagnostics.push(lint.help("add a Result for its output, or remove it"));
     }

@@ -1,23 +1,23 @@
-//! Bitwise operations on integers, expressed as arithmetic on their bits.
+//! Bitwise operations on integers for older releases, expressed by arithmetic.
 
 use typelift_promote::{ElementType, Kind};
 
 use super::facts::{Written, list};
 use crate::rewrite::Match;
 
-/// The number of bits that are computed together. Plugins divide integers as `f32`, which is exact up to 24 bits.
+/// Number of bits that are computed together. Plugins divide integers in `f32`, which is exact up to 24 bits.
 const DIGIT: u32 = 16;
 
-/// Combines the bits of `a` and `b` by `each`, which receives 0 and 1 as numbers.
+/// Combines the bits of `a` and `b`. `each` writes the combination of two bits, which are given as numbers 0 and 1.
 pub(super) fn bitwise(m: &Match, each: impl Fn(&str, &str) -> String) -> Written {
     if !["numpy", "none"].contains(&m.attribute("b")?.to_ascii_lowercase().as_str()) {
-        return Err(format!("auto_broadcast={} is not written with more dims", m.attribute("b")?));
+        return Err(format!("auto_broadcast={} cannot be combined with additional dimensions", m.attribute("b")?));
     }
     let ty = m.element_type("a").unwrap_or(ElementType::Dynamic);
     let signed = match ty.kind() {
         Kind::Signed => true,
         Kind::Unsigned => false,
-        _ => return Err(format!("older releases do not combine the bits of {ty}")),
+        _ => return Err(format!("older releases have no arithmetic that gives the bits of {ty}")),
     };
     let bits = ty.bits();
     let work = if bits + u32::from(!signed) <= 32 { ElementType::I32 } else { ElementType::I64 };
@@ -45,7 +45,7 @@ fn unsigned(digit: &str, ty: ElementType, width: u32) -> String {
     format!("Add({digit}, Multiply({negative}, {}))", 1 << width)
 }
 
-/// Splits a number into digits, the lowest first; the last has its sign.
+/// Splits a number into digits of some bits each, the lowest first. The last digit has the sign.
 fn digits(number: &str, ty: ElementType, bits: u32) -> Vec<String> {
     let (mut rest, mut digits) = (number.to_owned(), Vec::new());
     let base = (1 << DIGIT).to_string();
@@ -58,8 +58,8 @@ fn digits(number: &str, ty: ElementType, bits: u32) -> Vec<String> {
     digits
 }
 
-/// Divides integers, rounded down. Plugins may round operands to `f32`, or the quotient towards zero; the remainder
-/// shows the error and corrects it.
+/// Writes an integer division that rounds down. Plugins may round the operands to `f32`, or the quotient towards zero,
+/// so the remainder is used to correct the quotient.
 fn quotient(number: &str, by: &str, ty: ElementType) -> String {
     let divide = |number: &str| format!("Divide({number}, {by}) {{m_pythondiv=true}}");
     let left = |number: &str| format!("Subtract({number}, Multiply({}, {by}))", divide(number));
@@ -68,17 +68,17 @@ fn quotient(number: &str, by: &str, ty: ElementType) -> String {
     format!("Subtract(Add({}, {}), {below})", divide(number), divide(&first))
 }
 
-/// Replaces a shift to the right by a quotient of a power of two.
+/// Writes a shift to the right as a division by a power of two.
 pub(super) fn right_shift(m: &Match) -> Written {
     let ty = m.element_type("x").unwrap_or(ElementType::Dynamic);
     match ty.kind() {
         Kind::Signed | Kind::Unsigned if ty.bits() < 32 => {
-            // Plugins round quotients of these types.
+            // Plugins round quotients of these types, so the division is done in a wider type.
             let wide = |name: &str| format!("Convert({name}) {{destination_type=i32}}");
             let shifted = quotient(&wide("x"), &format!("Power(2, {})", wide("s")), ElementType::I32);
             Ok(format!("Convert({shifted}) {{destination_type={ty}}}"))
         }
         Kind::Signed => Ok(quotient("x", "Power(2, s)", ty)),
-        _ => Err(format!("older releases do not shift {ty}")),
+        _ => Err(format!("older releases cannot compute shifts of {ty}")),
     }
 }

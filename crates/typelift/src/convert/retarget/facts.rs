@@ -1,8 +1,8 @@
-//! Facts about a match that the functions for right sides read: shapes, constants and attributes.
+//! Facts about a match that replacements depend on: shapes, constants and attributes.
 
 use crate::rewrite::Match;
 
-/// A right side in the [notation](crate::notation), or the reason why there is none.
+/// The replacement in the [notation](crate::notation), or the reason why there is none.
 pub(super) type Written = Result<String, String>;
 
 /// Writes a list of numbers in the notation.
@@ -28,7 +28,7 @@ pub(super) fn integers(m: &Match, name: &str) -> Option<Vec<i64>> {
     Some(m.constant(name)?.iter().map(|&number| number as i64).collect())
 }
 
-/// Returns the integer that an attribute variable of the pattern holds.
+/// Returns the integer value of an attribute variable of the pattern.
 pub(super) fn integer(m: &Match, variable: &str) -> Result<i64, String> {
     let text = m.attribute(variable)?;
     text.trim().parse().map_err(|_| format!("`{text}` is not a number"))
@@ -39,13 +39,13 @@ pub(super) fn axis_of(axis: i64, rank: impl FnOnce() -> Result<usize, String>) -
     if axis >= 0 { Ok(axis) } else { Ok(axis + rank()? as i64) }
 }
 
-/// Returns the name of a tensor in messages, such as ``input 1``: users do not know the letter that a rule calls it by.
+/// Returns the name of a tensor for messages, such as ``input 1``, because users do not know a rule's variables.
 fn input(m: &Match, name: &str) -> String {
     let position = m.inputs().iter().position(|&tensor| m.tensor(name) == Ok(tensor));
     position.map_or_else(|| "an input".to_owned(), |position| format!("input {position}"))
 }
 
-/// True if an attribute says `true` or `1`.
+/// True if an attribute's value is `true` or `1`.
 pub(super) fn is_true(text: &str) -> bool {
     ["true", "1"].contains(&text.trim().to_ascii_lowercase().as_str())
 }

@@ -17,15 +17,15 @@ use crate::ops::{self, LayerKind, Release};
 use crate::promotion::passes::{self, Change};
 use crate::rewrite::{RewriteError, Rule, Site};
 
-/// Changes made so that a release can read a model.
+/// Changes that let an older release read a model.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Retargeted {
-    /// Applications of rules that replaced operations which the release lacks.
+    /// Rules that were applied to replace operations which the release lacks.
     pub applied: Vec<Site>,
-    /// Layers that keep their operation and now name an operation set of the release.
+    /// Layers whose operation set was changed to one that the release has.
     pub versions: Vec<LayerRef>,
-    /// Layers whose precision marks are now spelled for the release.
+    /// Layers whose precision marks were spelled differently for the release.
     pub marks: Vec<LayerRef>,
     /// Layers that shared a name with another layer, and were renamed.
     pub names: Vec<LayerRef>,
@@ -33,19 +33,19 @@ pub struct Retargeted {
     pub format: Option<IrVersion>,
     /// The Converts that replaced `ConvertPromoteTypes`.
     pub lowered: Vec<Change>,
-    /// Parts that the format of the release cannot hold, as warnings and notes.
+    /// Losses that the format of the release causes, as warnings and notes.
     pub found: Vec<Diagnostic>,
 }
 
 impl Model {
-    /// Rewrites the model and its bodies so that an OpenVINO release can read it and computes the same. Later revisions
-    /// of operations become earlier ones, and operations that the release lacks are replaced. Before 2022.1 the format
-    /// becomes version 10. The model is then written within the limits of the release. Types and shapes must be
-    /// [inferred](crate::infer()), and are inferred on return.
+    /// Rewrites the model and its bodies so that an OpenVINO release can read it and computes the same. Later
+    /// revisions of operations become earlier ones, and operations that the release lacks are replaced. For releases
+    /// before 2022.1 the IR version becomes 10. Types and shapes must be [inferred](crate::infer()), and are inferred
+    /// on return.
     ///
     /// # Errors
-    /// Every part that the release does not read and that could not be rewritten, as
-    /// [`Checking`](crate::Checking) with a target reports it, with the reason. The model is unchanged.
+    /// A finding for everything that the release does not support and that cannot be rewritten, with the reason.
+    /// [`Checking`](crate::Checking) with a target reports the same findings. The model is unchanged.
     ///
     /// # Examples
     /// ```
@@ -104,7 +104,7 @@ fn refusal(target: Release, error: &dyn std::fmt::Display) -> Vec<Diagnostic> {
     vec![Diagnostic::new(Code::NewerThanTarget, message)]
 }
 
-/// Returns the first release that has an operation of a kind.
+/// Returns the first release that has an operation of this kind.
 fn first_release(kind: LayerKind) -> Release {
     let rows = ops::all().filter(|row| row.layer_kind() == kind);
     rows.filter_map(Release::of_revision).min().unwrap_or(Release::OLDEST)
@@ -115,7 +115,7 @@ fn has_promotions(model: &Model) -> bool {
     model.walk().any(|(_, graph)| graph.layers().any(is_promotion))
 }
 
-/// Edits some layers of all graphs, and returns them.
+/// Edits layers of all graphs if `edit` returns a value for them. Returns these layers.
 fn edit_layers<T>(
     model: &mut Model,
     choose: impl Fn(&Graph) -> Vec<(LayerId, T)>,
@@ -129,7 +129,7 @@ fn edit_layers<T>(
             let mut graph = edit.at(&place)?;
             layers.into_iter().try_for_each(|(id, change)| verb(&mut graph, id, change))
         });
-        // The layers were found just before.
+        // The edits cannot fail, because the layers exist.
         debug_assert!(done.is_ok(), "{done:?}");
         let layers = ids.into_iter().filter_map(|id| model.graph_at(&place)?.layer(id));
         edited.extend(layers.map(|layer| LayerRef::of(&place, layer)));
@@ -137,8 +137,8 @@ fn edit_layers<T>(
     edited
 }
 
-/// Sets the operation set of layers to the first one with their revision, if the release lacks the set that the file
-/// names.
+/// Changes the operation set of each layer that names one which the release lacks, to the first with the same
+/// revision.
 fn set_versions(model: &mut Model, target: Release) -> Vec<LayerRef> {
     let choose = |graph: &Graph| {
         let layers = graph.layers();
@@ -149,7 +149,7 @@ fn set_versions(model: &mut Model, target: Release) -> Vec<LayerRef> {
     edit_layers(model, choose, |graph, id, (ty, version)| graph.set_operation(id, &ty, &version))
 }
 
-/// Spells the precision marks as the release reads them.
+/// Spells the precision marks in the form that the release reads.
 fn spell_marks(model: &mut Model, target: Release) -> Vec<LayerRef> {
     let (version, wanted) = (model.version, Spelling::of(target));
     let choose = |graph: &Graph| {
@@ -169,14 +169,14 @@ fn lost_marks(model: &Model, target: Release) -> Option<Diagnostic> {
     let marked: Vec<_> = layers.filter(|layer| Marks::of(layer, model.version).keeps_precision()).collect();
     let first = marked.first()?;
     let count = if marked.len() == 1 { "1 layer".to_owned() } else { format!("{} layers", marked.len()) };
-    let message = format!("OpenVINO {target} does not keep the precision of {count} with a mark");
+    let message = format!("OpenVINO {target} ignores the precision marks of {count}");
     let place = first.span.unwrap_or_default();
     let place = crate::text::xml::locate(&model.source, place, "layer", "name");
     let found = Diagnostic::new(Code::LostMark, message).at(place, "the first of them");
-    Some(found.help("do not ask its plugins for a narrower precision, or take a release from 2024.0 on"))
+    Some(found.help("do not request a narrower precision from its plugins, or use a release from 2024.0 on"))
 }
 
-/// Gives each layer a unique name in its graph.
+/// Gives each layer a name that is unique in its graph.
 fn separate_names(model: &mut Model) -> Vec<LayerRef> {
     let choose = |graph: &Graph| {
         let layers = repeated_names(graph).into_iter();
@@ -188,7 +188,7 @@ fn separate_names(model: &mut Model) -> Vec<LayerRef> {
     })
 }
 
-/// Returns the operation set that a layer should name, if the release lacks the one that it names.
+/// Returns the operation set to write for a layer, if the release lacks its own.
 fn known_version(layer: &Layer, target: Release) -> Option<String> {
     let row = layer.operation()?;
     let opset = layer.version().strip_prefix("opset")?.parse().ok()?;
@@ -199,14 +199,14 @@ fn known_version(layer: &Layer, target: Release) -> Option<String> {
     row.opsets().find(reads).map(|opset| format!("opset{opset}"))
 }
 
-/// Sets the constraints of the release on the text.
+/// Sets the requirements of the release for the text of the file.
 fn constrain_text(model: &mut Model, target: Release) {
     model.constraints.port_types |= target < Release::WITH_OPEN_TYPES;
     model.constraints.fixed_dims |= model.version == IrVersion::V10 && target < Release::WITH_OPEN_SHAPES;
     model.constraints.opening |= target < Release::WITH_ANY_OPENING;
 }
 
-/// Adds the reason why its layer could not be rewritten to an error.
+/// Adds to an error the reason why its layer could not be rewritten.
 fn explain(error: &mut Diagnostic, model: &Model, rules: &[Rule], skipped: &[RewriteError]) {
     let Some(at) = error.layer.clone().filter(|_| error.code == Code::NewerThanTarget) else { return };
     let refused: Vec<_> = skipped.iter().filter_map(|error| error.at(&at)).collect();
@@ -218,7 +218,7 @@ fn explain(error: &mut Diagnostic, model: &Model, rules: &[Rule], skipped: &[Rew
     }
     let Some(graph) = model.graph_at(&at.place) else { return };
     let Some(layer) = graph.layer(at.id) else { return };
-    // Among several rules, the one with the largest matching part is explained.
+    // If several rules match partly, the one with the largest matched part gives the reason.
     let misses = rules.iter().filter_map(|rule| Some((rule.miss(graph, model.weights(), layer)?, rule)));
     let miss = misses.filter(|((progress, _), _)| *progress > 0).max_by_key(|((progress, _), _)| *progress);
     error.notes.extend(miss.map(|((_, reason), rule)| format!("rule {} does not match: {reason}", rule.name())));

@@ -1,11 +1,11 @@
-//! TopK without the stable order that later revisions guarantee.
+//! Replacement of TopK with stable order, which older revisions lack.
 
 use typelift_promote::ElementType;
 
 use super::facts::{Written, axis_of, integer, list, rank};
 use crate::rewrite::Match;
 
-/// Types of the number of elements that every release accepts.
+/// Types of `k` that every release accepts.
 const COUNTS: [ElementType; 3] = [ElementType::I8, ElementType::I32, ElementType::I64];
 
 pub(super) fn unstable(m: &Match) -> Written {
@@ -16,16 +16,16 @@ pub(super) fn unstable(m: &Match) -> Written {
     })
 }
 
-/// Replaces the type of the number of elements by one that early releases accept.
+/// Writes a TopK whose `k` has a type that early releases accept.
 pub(super) fn signed_count(m: &Match) -> Written {
     if m.element_type("k").is_some_and(|ty| COUNTS.contains(&ty)) {
-        Err("every release takes its number of elements".to_owned())
+        Err("every release accepts the type of its input k".to_owned())
     } else {
         unstable(m)
     }
 }
 
-/// Selects the first of the largest elements, because `TopK-3` may return any of them.
+/// Writes a TopK of one element that returns the first of equal elements. `TopK-3` may return any of them.
 pub(super) fn first_of_stable(m: &Match) -> Written {
     if m.constant("k") != Some(&[1.0]) {
         return Err("TopK-3 does not keep the order of equal elements".to_owned());
@@ -39,7 +39,7 @@ pub(super) fn first_of_stable(m: &Match) -> Written {
     Ok(format!("({best}, Convert({first}) {{destination_type=$t}})"))
 }
 
-/// Returns the numbers of the elements along an axis, and their count.
+/// Returns the indices of the elements along an axis, and their number, as expressions.
 fn places(m: &Match, axis: usize, rank: usize) -> (String, String) {
     let size = match m.shape("x").and_then(|shape| shape.dims()?.get(axis)?.value()) {
         Some(size) => size.to_string(),
@@ -49,8 +49,9 @@ fn places(m: &Match, axis: usize, rank: usize) -> (String, String) {
     if axis + 1 < rank { (format!("Unsqueeze({places}, {})", list(1..rank - axis)), size) } else { (places, size) }
 }
 
-/// Makes the order stable. `TopK-3` finds the smallest of the largest elements. Everything greater is selected, and the
-/// first ones of its equals. The position of a selected element is the number of selected ones before it.
+/// Writes a stable TopK. `TopK-3` finds the smallest of the k largest elements. All greater elements are selected, and
+/// as many of the equal ones as needed, the first ones first. The position of an element in the result is the number
+/// of selected elements before it.
 pub(super) fn stable(m: &Match) -> Written {
     let rank = rank(m, "x")?;
     let axis = axis_of(integer(m, "a")?, || Ok(rank))? as usize;

@@ -1,7 +1,7 @@
-//! Downgrade rules: later revisions written as earlier ones, and new operations as older ones.
+//! Downgrade rules: they replace later revisions by earlier ones, and new operations by older ones.
 //!
-//! A row with a fixed right side is a rule of the [notation](crate::notation). If the right side depends on shapes,
-//! constants or attributes, a function writes it. A function refuses, with a reason, what it cannot express.
+//! A rule with a fixed replacement is written in the [notation](crate::notation). If the replacement depends on
+//! shapes, constants or attributes, a function writes it, or returns the reason why it cannot.
 
 use std::fmt::Write as _;
 use std::sync::LazyLock;
@@ -14,7 +14,7 @@ use crate::model::shape::Shape;
 use crate::ops::{self, Release};
 use crate::rewrite::{Match, Pattern, Rule};
 
-/// A replacement for an operation, or for a value of an attribute.
+/// Replacement of an operation, or of an attribute value of it.
 pub(super) struct Downgrade {
     /// The name.
     pub(super) name: &'static str,
@@ -22,11 +22,11 @@ pub(super) struct Downgrade {
     pattern: &'static str,
     /// The replacement, if it depends on the match.
     right: Option<Right>,
-    /// The first release that does not need the rule; by default the first one with the operation.
+    /// First release that does not need the rule; by default the first one that has the operation.
     until: Option<&'static str>,
 }
 
-/// A function that writes the right side of a rule for one match.
+/// Function that writes the replacement for one match.
 type Right = fn(&Match) -> Written;
 
 const fn rule(name: &'static str, pattern: &'static str) -> Downgrade {
@@ -43,7 +43,7 @@ impl Downgrade {
         self
     }
 
-    /// Returns the rule, ready to be applied.
+    /// Returns the rule in the form that rewriting uses.
     pub(super) fn rule(&self) -> Option<Rule> {
         let rule = match self.right {
             Some(right) => self.pattern.parse::<Pattern>().ok()?.writes(right),
@@ -52,7 +52,7 @@ impl Downgrade {
         Some(rule.named(self.name).trusted())
     }
 
-    /// True if a release needs it.
+    /// True if a release needs the rule.
     fn serves(&self, rule: &Rule, target: Release) -> bool {
         if let Some(until) = self.until {
             return until.parse().is_ok_and(|until: Release| target < until);
@@ -74,9 +74,9 @@ pub(super) fn rules_for(target: Release) -> Vec<Rule> {
     RULES.iter().filter(|(row, rule)| row.serves(rule, target)).map(|(_, rule)| rule.clone()).collect()
 }
 
-/// Every downgrade. If several match, the first is applied.
+/// All downgrade rules. The first one that matches is applied.
 pub(super) const DOWNGRADES: &[Downgrade] = &[
-    // Later revisions as earlier ones.
+    // Later revisions, replaced by earlier ones.
     rule("avg-pool-16-to-14", "AvgPool-16(x) {dilations=[1]} => AvgPool-14(x) {...}"),
     rule("avg-pool-16-to-14", "AvgPool-16(x) {dilations=[1, 1]} => AvgPool-14(x) {...}"),
     rule("avg-pool-16-to-14", "AvgPool-16(x) {dilations=[1, 1, 1]} => AvgPool-14(x) {...}"),
@@ -126,7 +126,7 @@ pub(super) const DOWNGRADES: &[Downgrade] = &[
     written("one-hot-16-to-1", "OneHot-16(i, d, on, off) {negative_indices_mode=$n, axis=$a}", one_hot),
     written("pad-12-to-1", "Pad-12(x, b, e) {pad_mode=$m}", |m| pad(m, "")),
     written("pad-12-to-1", "Pad-12(x, b, e, v) {pad_mode=$m}", |m| pad(m, ", v")),
-    // Releases before 2025.4 require a known number of pads.
+    // Releases before 2025.4 require pads of known length.
     written("pad-of-known-length", "Pad(x, b, e, ...) {pad_mode=$m}", known_pads).until("2025.4"),
     rule("prior-box-8-to-1", "PriorBox-8(o, i) {min_max_aspect_ratios_order=true} => PriorBox-1(o, i) {...}"),
     rule("roi-align-9-to-3", "ROIAlign-9(x, b, i) {aligned_mode=asymmetric} => ROIAlign-3(x, b, i) {...}"),
@@ -159,9 +159,9 @@ pub(super) const DOWNGRADES: &[Downgrade] = &[
         "(v, i) = TopK-11(x, k) {axis=$a, mode=$m, sort=$s, index_element_type=$t, stable=true}",
         order::stable,
     ),
-    // Releases before 2022.1 accept only a list of axes.
+    // Releases before 2022.1 accept only a list of axes, not a scalar.
     rule("unsqueeze-by-list", "Unsqueeze(x, a: const []) => Unsqueeze(x, reshape(a, [1]))").until("2022.1"),
-    // Operations as older ones.
+    // New operations, replaced by older ones.
     written("adaptive-avg-pool", "AdaptiveAvgPool-8(x, s: const)", |m| {
         adaptive_pool(m, "ReduceMean", "AvgPool-1", ", exclude-pad=true")
     }),
@@ -256,7 +256,7 @@ pub(super) const DOWNGRADES: &[Downgrade] = &[
     rule("soft-sign", "SoftSign-9(x) => Divide(x, Add(Abs(x), 1))"),
 ];
 
-/// Writes a pooling with these outputs whose rounding every release supports.
+/// Writes a pooling with a rounding mode that every release supports.
 fn pool(m: &Match, operation: &str, outputs: &[&str]) -> Written {
     let with = |rounding: &str, output: &str| format!("{operation}(x){output} {{{rounding}...}}");
     let whole = |rounding: &str| match outputs.len() {
@@ -266,7 +266,7 @@ fn pool(m: &Match, operation: &str, outputs: &[&str]) -> Written {
     if !m.root().attribute("rounding_type").is_some_and(|it| it.eq_ignore_ascii_case("ceil_torch")) {
         return Ok(whole(""));
     }
-    // For most dimensions, one of OpenVINO's two roundings equals PyTorch's.
+    // For most shapes, one of OpenVINO's two old rounding modes gives the same result as `ceil_torch`.
     if let Ok(rounding) = slices::rounding(m) {
         return Ok(whole(&format!("rounding_type={rounding}, ")));
     }
@@ -278,12 +278,12 @@ fn pool(m: &Match, operation: &str, outputs: &[&str]) -> Written {
 fn max_pool_1(m: &Match) -> Written {
     let dilated = m.attribute("d")?.split(',').any(|dilation| dilation.trim() != "1" && !dilation.trim().is_empty());
     if dilated {
-        return Err(format!("MaxPool-1 does not have dilations, and they are {}", m.attribute("d")?));
+        return Err(format!("MaxPool-1 does not support dilations, which are {} here", m.attribute("d")?));
     }
     Ok("MaxPool-1(x) {...}".to_owned())
 }
 
-/// Writes a DetectionOutput of the first revision, whose number of classes is an attribute instead of inferred.
+/// Writes the first revision of DetectionOutput, which has the number of classes as attribute. Later ones infer it.
 fn detection_output(m: &Match, more: &str) -> Written {
     let (classes, priors) = (dims(m, "c", 0)?, dims(m, "p", 0)?);
     let size = if is_true(m.root().attribute("normalized").unwrap_or("false")) { 4 } else { 5 };
@@ -295,7 +295,7 @@ fn detection_output(m: &Match, more: &str) -> Written {
     }
 }
 
-/// Converts indices that count from the end to indices from the front.
+/// Writes indices that count from the front, for ones that may count from the end.
 fn from_front(m: &Match, indices: &str, size: impl FnOnce() -> Result<String, String>) -> Result<String, String> {
     let unsigned = m.element_type(indices).is_some_and(|ty| ty.kind() == Kind::Unsigned);
     if unsigned || m.constant(indices).is_some_and(|values| values.iter().all(|&value| value >= 0.0)) {
@@ -304,7 +304,7 @@ fn from_front(m: &Match, indices: &str, size: impl FnOnce() -> Result<String, St
     Ok(format!("Select(Less({indices}, 0), Add({indices}, {}), {indices})", size()?))
 }
 
-/// Returns the size of a tensor along an axis, in the type of the indices into it.
+/// Writes the length of an axis of a tensor, in the type of its indices.
 fn size_along(m: &Match, axis: &str, indices: &str) -> Result<String, String> {
     let Some(&[axis]) = integers(m, axis).as_deref() else { return Err("the axis is not a constant".to_owned()) };
     let axis = axis_of(axis, || rank(m, "x"))?;
@@ -325,7 +325,7 @@ fn scatter_elements(m: &Match) -> Written {
     Ok(format!("ScatterElementsUpdate-3(x, {indices}, u, a)"))
 }
 
-/// Writes GatherND; revision 5 merges the batch dimensions into one.
+/// Writes the old GatherND; its revision 5 merges the batch dimensions into one.
 fn gather_nd(m: &Match) -> Written {
     let batch = integer(m, "b")?;
     let gathered = "GatherND-5(x, i) {batch_dims=$b}";
@@ -336,7 +336,7 @@ fn gather_nd(m: &Match) -> Written {
     let depth = m
         .shape("i")
         .and_then(|shape| shape.dims()?.last()?.value())
-        .ok_or("the last dim of the indices is not known")?;
+        .ok_or("the last dimension of the indices is not known")?;
     let rest = (batch as u64 + depth as u64) as usize;
     let of_indices = format!("Gather-1(ShapeOf-3(i) {{output_type=i64}}, {}, 0)", list(0..indices - 1));
     let shape = if rest < data {
@@ -347,7 +347,7 @@ fn gather_nd(m: &Match) -> Written {
     Ok(format!("Reshape({gathered}, {shape}) {{special_zero=false}}"))
 }
 
-/// Writes Interpolate; revision 4 has one input for sizes and one for scales, and reads the one that the mode selects.
+/// Writes Interpolate with two inputs for sizes and scales; the mode selects one of them.
 fn interpolate(m: &Match, axes: &str) -> Written {
     if m.attribute("m")?.to_ascii_lowercase().ends_with("pillow") {
         return Err(format!("Interpolate-4 does not have mode={}", m.attribute("m")?));
@@ -363,7 +363,7 @@ fn interpolate(m: &Match, axes: &str) -> Written {
     Ok(format!("Interpolate-4(x, {sizes}, {scales}{axes}) {{...}}"))
 }
 
-/// Writes OneHot; the first revision drops negative indices, and `normalize` counts them from the end.
+/// Writes the first revision of OneHot, which ignores negative indices. With `normalize` they count from the end.
 fn one_hot(m: &Match) -> Written {
     let indices = match m.attribute("n")?.to_ascii_lowercase().as_str() {
         "normalize" => {
@@ -375,7 +375,7 @@ fn one_hot(m: &Match) -> Written {
     Ok(format!("OneHot-1({indices}, d, on, off) {{axis=$a}}"))
 }
 
-/// Writes Pad; the first revision cannot crop, so negative pads become a slice after the others.
+/// Writes the first revision of Pad, which cannot crop. Negative pads become a slice after it.
 fn pad(m: &Match, value: &str) -> Written {
     let (begin, end) = (integers(m, "b"), integers(m, "e"));
     let cuts = |pads: &Option<Vec<i64>>| pads.as_ref().is_none_or(|pads| pads.iter().any(|&pad| pad < 0));
@@ -395,18 +395,18 @@ fn pad(m: &Match, value: &str) -> Written {
     Ok(format!("StridedSlice({grown}, Maximum(Negative(b), 0), {last}, convert({ones}, {ty})) {masks}"))
 }
 
-/// Writes as many pads as the tensor has dimensions.
+/// Writes a Pad whose number of pads is known: the rank of the tensor.
 fn known_pads(m: &Match) -> Written {
     let is_known = |name: &str| m.shape(name).is_some_and(Shape::is_static);
     if m.attribute("m")?.eq_ignore_ascii_case("constant") || is_known("b") && is_known("e") {
-        return Err("the number of pads is known, or not asked for".to_owned());
+        return Err("the pads already have a known length".to_owned());
     }
     let rank = rank(m, "x")?;
     let reshaped = |name| format!("Reshape({name}, [{rank}]) {{special_zero=false}}");
     Ok(format!("Pad(x, {}, {}, ...) {{pad_mode=$m}}", reshaped("b"), reshaped("e")))
 }
 
-/// Writes Squeeze; before 2024.3 it is an error to list axes that are not squeezed.
+/// Writes a Squeeze whose axes all have length 1, which releases before 2024.3 require.
 fn squeezable(m: &Match) -> Written {
     let (rank, axes) = (rank(m, "x")?, integers(m, "a").ok_or("the axes are not a constant")?);
     let dims = m.shape("x").and_then(|shape| shape.dims()).unwrap_or_default();
@@ -414,7 +414,7 @@ fn squeezable(m: &Match) -> Written {
     let goes = |axis: &i64| dims.get(*axis as usize).is_some_and(|dim| dim.contains(1));
     let ones: Vec<_> = axes.iter().copied().filter(goes).collect();
     match (ones.len() == axes.len(), m.element_type("x")) {
-        (true, _) => Err("every axis can have one element".to_owned()),
+        (true, _) => Err("every axis has length 1".to_owned()),
         (false, Some(ty)) if ones.is_empty() => Ok(format!("Convert(x) {{destination_type={ty}}}")),
         (false, _) => Ok(format!("Squeeze(x, {})", list(ones))),
     }
@@ -425,32 +425,31 @@ fn softmax(m: &Match) -> Written {
     Ok(format!("Softmax-1(x) {{axis={axis}}}"))
 }
 
-/// Writes a Squeeze of those axes that have one element.
+/// Writes a Squeeze of the axes that have length 1.
 fn squeeze(m: &Match) -> Written {
     let dims = dims(m, "x", 0)?;
     let axes = integers(m, "a").ok_or("the axes are not a constant")?;
     let axes = axes.into_iter().map(|axis| axis_of(axis, || Ok(dims.len()))).collect::<Result<Vec<_>, _>>()?;
     let ones: Vec<_> = axes.into_iter().filter(|&axis| dims.get(axis as usize) == Some(&1)).collect();
     if ones.is_empty() {
-        // Without axes every dimension of 1 would be removed.
-        Err("none of its axes has one element".to_owned())
+        // A Squeeze without axes would remove all axes of length 1.
+        Err("none of its axes has length 1".to_owned())
     } else {
         Ok(format!("Squeeze-1(x, {})", list(ones)))
     }
 }
 
-/// Writes BitwiseNot: in two's complement the flipped bits of `x` are `-1 - x`, and for unsigned types the largest
-/// number minus `x`.
+/// Writes BitwiseNot by arithmetic: `-1 - x` for signed types, and the largest number minus `x` for unsigned ones.
 fn bitwise_not(m: &Match) -> Written {
     let ty = m.element_type("x").unwrap_or(ElementType::Dynamic);
     match ty.kind() {
         Kind::Signed => Ok("Subtract(-1, x)".to_owned()),
         Kind::Unsigned if ty.bits() <= 32 => Ok(format!("Subtract({}, x)", (1_u64 << ty.bits()) - 1)),
-        _ => Err(format!("older releases do not flip the bits of {ty}")),
+        _ => Err(format!("older releases have no operation that inverts the bits of {ty}")),
     }
 }
 
-/// Writes a pooling with windows of one size, or a reduction if one window covers everything.
+/// Writes a pooling with windows of equal size, or a reduction if one window covers everything.
 fn adaptive_pool(m: &Match, reduction: &str, operation: &str, more: &str) -> Written {
     let rank = rank(m, "x")?;
     let sizes = integers(m, "s").ok_or("the size of the output is not a constant")?;
@@ -469,7 +468,7 @@ fn adaptive_pool(m: &Match, reduction: &str, operation: &str, more: &str) -> Wri
     ))
 }
 
-/// Writes sums divided by counts; a bag without elements has one, which is the default or zeros.
+/// Writes means as sums divided by counts. An empty bag counts as one element: the default or zero.
 fn mean_of_bags(m: &Match, default: &str) -> Written {
     let ty = m.element_type("t").filter(|ty| ty.is_float()).ok_or("the element type is not known")?;
     let rank = rank(m, "t")?;
@@ -490,7 +489,7 @@ fn group_normalization(m: &Match) -> Written {
     Ok(format!("Add(Multiply({normal}, Unsqueeze(s, {others})), Unsqueeze(b, {others}))"))
 }
 
-/// Returns the second axis from the end of a tensor, as a scalar.
+/// Writes the length of a tensor's last axis but one, as a scalar.
 fn length(m: &Match, name: &str) -> Result<String, String> {
     let rank = rank(m, name)?;
     let axis = rank.checked_sub(2).ok_or("its inputs are not matrices")?;
@@ -528,7 +527,7 @@ fn attention(m: &Match, mask: Option<&str>, scale: Option<&str>) -> Written {
     Ok(format!("MatMul(Softmax-8({scores}) {{axis=-1}}, v) {{transpose_a=false, transpose_b=false}}"))
 }
 
-/// Writes SearchSorted: the position of a value among sorted ones is the number of smaller ones.
+/// Writes SearchSorted: the position of a value is the number of smaller elements.
 fn search_sorted(m: &Match) -> Written {
     let (sorted, values) = (rank(m, "s")?, rank(m, "v")?);
     let less = if is_true(m.attribute("r")?) { "LessEqual" } else { "Less" };

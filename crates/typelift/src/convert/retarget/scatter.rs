@@ -1,19 +1,19 @@
-//! Scatter operations with a reduction, as comparisons of every position with every update.
+//! Replacement of scatter operations with a reduction: each position is compared with each update.
 
 use super::facts::{Written, axis_of, dims, integers, is_true, list, rank};
 use crate::rewrite::Match;
 
-/// Limit on such comparisons.
+/// Maximum number of such comparisons.
 const MOST: u64 = 1 << 28;
 
-/// Updates and their elements, both with the axis `axis` for the updates. Elements without updates keep their values.
+/// Comparison of all elements with all updates, which are along `axis`. An element without an update keeps its value.
 struct Hits {
     data: String,
     updates: String,
-    /// True if an update is for an element.
+    /// Mask that is true where an update belongs to an element.
     mask: String,
     axis: usize,
-    /// A Pad of the reduced tensor to the shape of the data.
+    /// The padding that extends the reduced tensor to the shape of the data, if it is needed.
     pad: Option<String>,
 }
 
@@ -30,11 +30,11 @@ impl Hits {
         }
     }
 
-    /// Writes the updated data; `keep` is true if an updated element itself takes part.
+    /// Writes the updated data. `keep` is true if the old value of an updated element is included in the reduction.
     fn write(&self, reduction: &str, keep: bool) -> Written {
         let Self { data, updates, mask, axis, .. } = self;
         let filled = |neutral: &str| format!("Select({mask}, {updates}, {neutral})");
-        // The reduction needs no element of its own, because other values replace missing updates.
+        // This reduction has no neutral value, so other values of the tensor replace missing updates.
         let any = |reduce: &str| format!("{reduce}({updates}, {axis}) {{keep_dims=true}}");
         let sum = self.reduced("ReduceSum", &filled("0"));
         let count = self.reduced("ReduceSum", &format!("Convert({mask}) {{destination_type=i32}}"));
@@ -55,7 +55,7 @@ impl Hits {
     }
 }
 
-/// Writes `ScatterElementsUpdate-12` with these indices, which count from the front.
+/// Writes `ScatterElementsUpdate-12`. The indices must count from the front.
 pub(super) fn elements(m: &Match, indices: &str) -> Written {
     let rank = rank(m, "x")?;
     let Some(&[axis]) = integers(m, "a").as_deref() else { return Err("the axis is not a constant".to_owned()) };
@@ -86,12 +86,12 @@ pub(super) fn elements(m: &Match, indices: &str) -> Written {
     hits.write(&m.attribute("r")?.to_ascii_lowercase(), is_true(m.attribute("v")?))
 }
 
-/// Writes `ScatterNDUpdate-15` with a reduction: the indexed dimensions are merged into one.
+/// Writes `ScatterNDUpdate-15` with a reduction. The indexed dimensions are merged into one.
 pub(super) fn nd(m: &Match) -> Written {
     let (rank, picks) = (rank(m, "x")?, rank(m, "i")?);
     let depth = m.shape("i").and_then(|shape| shape.dims()?.last()?.value());
     let depth = depth.and_then(|depth| usize::try_from(depth).ok()).filter(|depth| (1..=rank).contains(depth));
-    let depth = depth.ok_or("the last dim of the indices is not known")?;
+    let depth = depth.ok_or("the last dimension of the indices is not known")?;
     let shape = "ShapeOf-3(x) {output_type=i64}";
     let known = dims(m, "x", 0).ok();
     if let (Some(data), Ok(picks)) = (&known, dims(m, "i", 0)) {
@@ -135,6 +135,6 @@ fn few(comparisons: u64) -> Result<(), String> {
     if comparisons <= MOST {
         Ok(())
     } else {
-        Err(format!("it takes {comparisons} comparisons to do it without the reduction"))
+        Err(format!("without the reduction it needs {comparisons} comparisons, which is too many"))
     }
 }

@@ -1,4 +1,4 @@
-//! Downgrades that compute windows and slices.
+//! Replacements that compute windows and slices.
 
 use std::iter;
 
@@ -7,7 +7,7 @@ use typelift_promote::ElementType;
 use super::facts::{Written, dims, integers, is_true, list, rank};
 use crate::rewrite::Match;
 
-/// Returns the rounding that gives a pooling the dimensions of `ceil_torch`.
+/// Returns the old rounding mode that gives the same shape as `ceil_torch`.
 pub(super) fn rounding(m: &Match) -> Result<&'static str, String> {
     let numbers = |name: &str, default: u64| {
         let text = m.root().attribute(name).unwrap_or_default().to_owned();
@@ -22,7 +22,7 @@ pub(super) fn rounding(m: &Match) -> Result<&'static str, String> {
         .outputs()
         .first()
         .and_then(|port| port.shape().dims()?.get(2..)?.iter().map(|dim| dim.value()).collect::<Option<Vec<_>>>());
-    let made = made.ok_or("the dims of the output are not known")?;
+    let made = made.ok_or("the shape of the output is not known")?;
     let (mut floor, mut ceil) = (true, true);
     for (axis, (&size, &made)) in sizes.iter().zip(&made).enumerate() {
         let window = dilations(axis) * (kernel(axis) - 1) + 1;
@@ -37,8 +37,8 @@ pub(super) fn rounding(m: &Match) -> Result<&'static str, String> {
     }
 }
 
-/// Writes a pooling that rounds up, without the windows that begin after the elements and the padding before them, as
-/// PyTorch rounds.
+/// Writes a pooling that rounds up, and removes windows that would start in the padding after the data, as PyTorch
+/// does.
 pub(super) fn without_padding(m: &Match, pooled: &str) -> Written {
     let rank = rank(m, "x")?;
     if !m.root().attribute("auto_pad").is_none_or(|it| it.eq_ignore_ascii_case("explicit")) {
@@ -61,9 +61,12 @@ pub(super) fn without_padding(m: &Match, pooled: &str) -> Written {
 /// Limit on the elements of a pooling window that becomes a constant.
 const MOST_IN_WINDOW: u64 = 1 << 16;
 
-/// Writes an average of elements that are not adjacent: their sum by a convolution with ones, divided by their number.
+/// Writes an average pooling with dilation: a convolution with ones gives the sums, which are divided by the counts.
 pub(super) fn dilated_average(m: &Match) -> Written {
-    let ty = m.element_type("x").filter(|ty| ty.is_float()).ok_or("older releases do not convolve integers")?;
+    let ty = m
+        .element_type("x")
+        .filter(|ty| ty.is_float())
+        .ok_or("older releases do not support convolutions of integers")?;
     let attribute = |name: &str| m.root().attribute(name).unwrap_or_default().to_owned();
     let rounds_down = ["", "floor"].contains(&attribute("rounding_type").to_ascii_lowercase().as_str());
     if !rounds_down && rounding(m)? != "floor" {
@@ -96,7 +99,7 @@ pub(super) fn dilated_average(m: &Match) -> Written {
     Ok(format!("Reshape(Divide({sums}, {count}), {outer}) {{special_zero=false}}"))
 }
 
-/// Returns one of the vectors of a slice, with an entry for each axis up to the last one.
+/// Writes the begin, end or step of a slice with an entry for each axis up to the last one.
 fn spread(m: &Match, name: &str, axes: &[usize], filler: i64) -> String {
     let count = axes.iter().max().map_or(0, |axis| axis + 1);
     let place = |axis: usize| axes.iter().position(|&known| known == axis);
@@ -112,10 +115,10 @@ fn spread(m: &Match, name: &str, axes: &[usize], filler: i64) -> String {
     format!("Gather-1(Concat({name}, [{filler}]) {{axis=0}}, {order}, 0)")
 }
 
-/// An end beyond any tensor, which a mask expresses in every type.
+/// End beyond any tensor; for `end` masks of every integer type.
 const FAR: i64 = i32::MAX as i64;
 
-/// Writes a slice of some axes as a slice of all axes up to the last of them.
+/// Writes a Slice of some axes as a StridedSlice of all axes up to the last of them.
 pub(super) fn strided(m: &Match, axes: Option<&str>) -> Written {
     let count =
         m.shape("b").and_then(|shape| shape.dims()?.first()?.value()).ok_or("the number of axes is not known")?;
@@ -145,7 +148,7 @@ pub(super) fn strided(m: &Match, axes: Option<&str>) -> Written {
     ))
 }
 
-/// Numbers all elements, slices the numbers, and writes the updates to the elements with those numbers.
+/// Writes a SliceScatter: numbers all elements, slices the numbers, and scatters the updates to these elements.
 pub(super) fn scatter(m: &Match, axes: &str) -> Written {
     let shape = "ShapeOf-3(x) {output_type=i64}";
     let count = match dims(m, "x", 0) {

@@ -1,11 +1,11 @@
-//! Version 10 of the format, and the parts that it cannot hold.
+//! Conversion to IR version 10, and the losses that it causes.
 
 use crate::base::hash::HashSet;
 use crate::findings::{Code, Diagnostic, LayerRef};
 use crate::model::graph::{Graph, Input, IrVersion, Layer, LayerId, Model, NewLayer, Output, OutputPort, Place, Start};
 use crate::text::xml;
 
-/// Limit on the positions in one diagnostic.
+/// Maximum number of positions in one finding.
 const PLACES: usize = 8;
 
 /// Converts a model to version 10, and reports the losses.
@@ -18,7 +18,7 @@ pub(super) fn write(model: &mut Model) -> Vec<Diagnostic> {
     found
 }
 
-/// Reports metadata of layers and ports. It is kept in the file, where readers of version 10 ignore it.
+/// Reports metadata of layers and ports. It is kept in the file, but ignored in version 10.
 fn metadata(model: &Model) -> Option<Diagnostic> {
     let (mut found, mut count) = (Diagnostic::new(Code::Version10Loss, ""), 0);
     for (_, graph) in model.walk() {
@@ -34,12 +34,13 @@ fn metadata(model: &Model) -> Option<Diagnostic> {
         }
     }
     let what = if count == 1 { "layer or port is" } else { "layers and ports is" };
-    found.message = format!("version 10 does not hold `rt_info` of layers and ports: that of {count} {what} not read");
-    (count > 0).then(|| found.help("nothing, unless the release or a tool relies on it, such as on `fused_names`"))
+    found.message = format!("IR version 10 has no `rt_info` of layers and ports: that of {count} {what} ignored");
+    (count > 0)
+        .then(|| found.help("no action is needed, unless a tool relies on this metadata, for example on `fused_names`"))
 }
 
-/// Inserts layers so that outputs are distinct. Version 10 identifies an output by its producer, so each of several
-/// outputs of one tensor gets its own layer, and so does an output of an input.
+/// Makes outputs distinct. Version 10 identifies an output by the layer before it. If one tensor has several outputs,
+/// or an input is an output, additional layers are inserted.
 fn separate_outputs(model: &mut Model) {
     let mut seen = Vec::new();
     for (result, tensor) in results(&model.graph) {
@@ -58,12 +59,12 @@ fn separate_outputs(model: &mut Model) {
             graph.set_name(convert, &name)?;
             graph.connect(convert.output(0), Input { layer: result, port: 0 })
         });
-        // Tensors of unknown type were refused before.
+        // Tensors of unknown type were reported as errors before.
         debug_assert!(done.is_ok(), "{done:?}");
     }
 }
 
-/// Moves the names of outputs to the tensors that feed them, where version 10 finds them.
+/// Moves names from outputs to the tensors that feed them, because version 10 ignores the names of outputs.
 fn output_names(model: &mut Model) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     let ports = model.graph.layers().flat_map(Layer::outputs);
@@ -80,7 +81,7 @@ fn output_names(model: &mut Model) -> Vec<Diagnostic> {
         }
         found.push(loss(model, layer, &missing, &lost));
         let named = model.edit(|graph| graph.set_names(tensor, [known, missing].concat()));
-        // The tensor exists: its names were read just before.
+        // The edit cannot fail, because the tensor exists.
         debug_assert!(named.is_ok(), "{named:?}");
     }
     found
@@ -91,17 +92,17 @@ fn loss(model: &Model, layer: &Layer, missing: &[String], lost: &[String]) -> Di
     let message = match (missing.is_empty(), lost.is_empty()) {
         (false, _) => {
             let becomes = if missing.len() == 1 { "becomes a name" } else { "become names" };
-            format!("version 10 does not hold `output_names`: {} {becomes} of the tensor", list(missing))
+            format!("IR version 10 has no `output_names`: {} {becomes} of the tensor", list(missing))
         }
-        (true, _) => format!("version 10 does not hold `output_names`: the output is also found as {}", list(lost)),
+        (true, _) => format!("IR version 10 has no `output_names`: the output can also be found as {}", list(lost)),
     };
     let span = xml::locate(&model.source, layer.span().unwrap_or_default(), "layer", "output_names");
-    let mut found = Diagnostic::new(Code::Version10Loss, message).at(span, "not read in version 10");
+    let mut found = Diagnostic::new(Code::Version10Loss, message).at(span, "ignored in IR version 10");
     found.layer = Some(LayerRef::of(&Place::default(), layer));
     found
 }
 
-/// Returns the Results of a model with their sources.
+/// Returns the Results of a model with the tensors that feed them.
 fn results(graph: &Graph) -> Vec<(LayerId, Output)> {
     let results = graph.layers().filter(|layer| layer.start() == Some(Start::Result));
     results.filter_map(|layer| Some((layer.id(), graph.producers(layer.id()).first().copied().flatten()?))).collect()

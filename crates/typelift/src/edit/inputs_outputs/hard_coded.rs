@@ -1,4 +1,4 @@
-//! Hard-coded shapes that no longer match the data after an input changed its shape.
+//! Detection of constant target shapes of Reshape that do not fit an input's new shape.
 
 use crate::base::span::Span;
 use crate::findings::{Code, Diagnostic, LayerRef};
@@ -8,9 +8,9 @@ use crate::ops::{self, LayerKind};
 use crate::text::xml::{declared_dims, locate};
 
 impl Model {
-    /// Returns a warning for each Reshape to a constant shape that matched the lengths of the file and receives another
-    /// length now. It keeps the old length, or fails at run time. Only the model's own graph is checked. Types and
-    /// shapes must be inferred.
+    /// Returns a warning for each Reshape whose constant target shape fits the input's shape in the file, but not its
+    /// new one. The Reshape keeps the old length, or fails at run time. Only the model's own graph is checked. Types
+    /// and shapes must be inferred.
     ///
     /// # Examples
     /// ```
@@ -50,23 +50,25 @@ impl Model {
         let copies = layer.attribute("special_zero") == Some("true");
         let (axis, freed) = freed(&lengths, &was, is, copies)?;
         let incoming = port.shape();
-        let message =
-            format!("`{}` has the hard-coded shape {lengths:?}, but its input is {incoming} now", layer.name());
+        let message = format!(
+            "`{}` has the hard-coded target shape {lengths:?}, but its input now has the shape {incoming}",
+            layer.name()
+        );
         let place = locate(&self.source, layer.span().unwrap_or_default(), "layer", "name");
-        let label = format!("the file has a shape for it in which axis {axis} is {}", lengths[axis]);
+        let label = format!("axis {axis} has the fixed length {}", lengths[axis]);
         let found = Diagnostic::new(Code::HardCodedShape, message).at(place, label);
         let found = Diagnostic { layer: Some(LayerRef::of(&Place::default(), layer)), ..found };
         Some(found.help(match freed {
             Some(freed) => {
-                format!("free it with the statement `set {} = {freed:?}`", constant.name())
+                format!("make it adapt with the statement `set {} = {freed:?}`", constant.name())
             }
-            None => "compute the shape from that of the input, with ShapeOf, or keep the length".to_owned(),
+            None => "compute the target shape with ShapeOf, or keep the old length".to_owned(),
         }))
     }
 }
 
-/// Returns the axis that a Reshape to these lengths keeps at its old length while another length arrives, and lengths
-/// that would adapt.
+/// Returns an axis whose length the target shape fixes although the input's length has changed, and a target shape
+/// that adapts, if there is one.
 fn freed(lengths: &[i64], was: &[i64], is: &[Dim], copies: bool) -> Option<(usize, Option<Vec<i64>>)> {
     let changed = |axis: usize| is[axis].value() != Some(was[axis]);
     if was.len() != is.len() || !(0..was.len()).any(changed) {
@@ -83,7 +85,7 @@ fn freed(lengths: &[i64], was: &[i64], is: &[Dim], copies: bool) -> Option<(usiz
     match kept {
         Some(axis) if copies => Some((axis, with(axis, 0))),
         Some(axis) => Some((axis, if absorbs { None } else { with(axis, -1) })),
-        // All elements of the file's shape fit into fixed lengths.
+        // Without changed lengths, a target of fixed lengths fails if the number of elements changes.
         None if lengths.iter().all(|&length| length > 0) && is.iter().any(|dim| dim.value().is_none()) => {
             let axis = lengths.iter().position(|&length| length == 1)?;
             Some((axis, with(axis, -1)))

@@ -19,7 +19,7 @@ use crate::model::graph::{
 use crate::model::shape::{Shape, TensorType};
 use crate::ops::{self, LayerKind};
 
-/// Side of a model: its inputs or its outputs.
+/// Choice between a model's inputs and its outputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     /// The inputs: Parameters.
@@ -53,20 +53,20 @@ pub struct Reshaped {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum InterfaceError {
-    /// Nothing has this name.
+    /// No input or output has this name.
     #[error("the model has no {end} `{name}`{}", list(*.end, .known))]
     Unknown {
-        /// The side that was searched.
+        /// The inputs or the outputs, whichever were searched.
         end: End,
         /// The name that was asked for.
         name: String,
         /// The names of every input or output: of its layer, then of its tensor.
         known: Vec<String>,
     },
-    /// Several have this name.
+    /// Several inputs or outputs have this name.
     #[error("the model has several {end}s `{name}`: layers {}", .layers.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))]
     Ambiguous {
-        /// The side that was searched.
+        /// The inputs or the outputs, whichever were searched.
         end: End,
         /// The name that was asked for.
         name: String,
@@ -98,8 +98,8 @@ pub enum InterfaceError {
         /// The requested element type.
         to: ElementType,
     },
-    /// Values of a constant would change in the type.
-    #[error("constant `{name}` does not survive the conversion from {from} to {to}: {values}")]
+    /// Values of the constant would change in the new type.
+    #[error("constant `{name}` cannot be converted from {from} to {to} without loss: {values}")]
     LosesValues {
         /// The name that was asked for.
         name: String,
@@ -147,12 +147,12 @@ impl Model {
         self.find_end(End::Output, name)
     }
 
-    /// Returns the names of the inputs or outputs that a name stands for. An exact match comes first; otherwise `*`
+    /// Returns the names of the inputs or outputs that a pattern matches. An exact match is preferred; otherwise `*`
     /// matches any text and `?` any character. Each result is accepted by [`find_input`](Self::find_input) or
     /// [`find_output`](Self::find_output).
     ///
     /// # Errors
-    /// [`InterfaceError`] if nothing has the name, or if a name without `*` and `?` is ambiguous.
+    /// [`InterfaceError`] if none matches, or if a name without `*` and `?` is ambiguous.
     ///
     /// # Examples
     /// ```
@@ -235,7 +235,7 @@ impl Model {
         names
     }
 
-    /// Formats `` `x` ``, and the names of its tensor if they differ.
+    /// Formats `` `x` `` with the names of its tensor in parentheses, if they differ.
     fn describe(&self, end: End, layer: &Layer) -> String {
         let mut names = self.interface_names(end, layer);
         names.retain(|name| name != layer.name());
@@ -288,7 +288,7 @@ impl Model {
     }
 
     /// Changes element types and shapes of inputs, as [`set_input`](Self::set_input) does, and returns the inputs. A
-    /// name can stand for several inputs, as in [`ends_named`](Self::ends_named).
+    /// name may be a pattern for several inputs, as in [`ends_named`](Self::ends_named).
     ///
     /// # Errors
     /// [`InterfaceError`] at the first input that cannot be changed. Inputs before it are changed.
@@ -360,7 +360,7 @@ impl Model {
             changes.add(Action::Retyped, layer, [from, to], reason);
         }
         if let Some(layer) = self.graph.layer(convert) {
-            let reason = format!("the model computes in {from}, as before");
+            let reason = format!("the layers after the input still compute in {from}");
             changes.add(Action::Inserted, layer, [to, from], reason);
         }
         Ok(self.with_sources(changes))
@@ -419,7 +419,7 @@ impl Model {
         changes.list
     }
 
-    /// True if an input is used only as indices, all of which fit a narrower type.
+    /// True if an input is used only as index, and the narrower type can hold all indices.
     fn is_safe_index(&self, input: &Layer, types: [ElementType; 2]) -> bool {
         let is_input = ops::kind(input) == LayerKind::Parameter;
         is_input && matches!(self.narrowing(input.id(), types), Some(Narrowing::Safe(_)))
@@ -456,20 +456,20 @@ impl Model {
         for (id, TensorType { element_type: to, .. }) in self.interface_types() {
             let from = before.get(&id).copied().filter(|&from| ![to, ElementType::Dynamic].contains(&from));
             if let Some((from, layer)) = from.zip(self.graph.layer(id)) {
-                let what = if ops::kind(layer) == LayerKind::Parameter { "takes" } else { "gives" };
+                let end = if ops::kind(layer) == LayerKind::Parameter { "input" } else { "output" };
                 changes.add(
                     Action::Retyped,
                     layer,
                     [from, to],
-                    format!("the model {what} {to} here, and the file says {from}"),
+                    format!("the {end} now has type {to}; the file declares {from}"),
                 );
             }
         }
         changes.list
     }
 
-    /// Returns warnings about integers in place of other types: an average, a power, a product or a difference that is
-    /// computed with integers, and narrower integers. Types must be inferred.
+    /// Returns warnings about values that may overflow because a layer now has an integer type. Examples are a product
+    /// in integers instead of floats, and an input with a narrower integer type. Types must be inferred.
     #[must_use]
     pub fn narrowed(&self) -> Vec<Diagnostic> {
         let mut computed = Vec::new();
@@ -494,11 +494,11 @@ impl Model {
         let warn = |found: &[(&Layer, Place, ElementType, ElementType)], what: &str| {
             let (layer, place, was, is) = found.first()?;
             let span = crate::text::xml::locate(&self.source, layer.span().unwrap_or_default(), "layer", "name");
-            let message = format!("{} `{}` {what} {is}, where the file has {was}", layer.ty(), layer.name());
-            let warning = Diagnostic::new(Code::LossyConversion, message).at(span, "values can wrap around");
+            let message = format!("{} `{}` {what} {is}; the file declares {was}", layer.ty(), layer.name());
+            let warning = Diagnostic::new(Code::LossyConversion, message).at(span, "values may overflow");
             let layer = LayerRef::of(place, layer);
             let others = found[1..].iter().take(SHOWN_AT_ENDS).map(|(layer, _, was, is)| {
-                format!("so is {} `{}`: {is}, where the file has {was}", layer.ty(), layer.name())
+                format!("also {} `{}`: {is}; the file declares {was}", layer.ty(), layer.name())
             });
             let mut warning = Diagnostic { layer: Some(layer), notes: others.collect(), ..warning };
             if found.len() > SHOWN_AT_ENDS + 1 {
@@ -506,11 +506,14 @@ impl Model {
             }
             Some(warning.help(Fix::untried(FixAction::ConvertInput)))
         };
-        [warn(&narrower, "is"), warn(&computed, "is computed with")].into_iter().flatten().collect()
+        [warn(&narrower, "now has the narrower type"), warn(&computed, "is now computed in")]
+            .into_iter()
+            .flatten()
+            .collect()
     }
 }
 
-/// Returns the current type of an input or output.
+/// Checks that an input or output can be converted to a type. Returns its current type.
 ///
 /// # Errors
 /// A type that is unknown, or types that cannot be converted into each other.
@@ -525,11 +528,11 @@ fn check_convertible(
     if from == to { Ok(from) } else { fidelity(from, to).map(|_| from).ok_or_else(refused) }
 }
 
-/// The number of layers named at each end of a long chain.
+/// Number of layers at each end of a long path that a message lists.
 const SHOWN_AT_ENDS: usize = 4;
 
-/// Adds to each error the shortest path from one of the `changed` layers to its layer, which shows a user how a change
-/// of an input caused it.
+/// Adds to each error the shortest path from one of the `changed` layers. It shows how a changed input caused the
+/// error.
 pub fn trace_changes(graph: &Graph, changed: &[LayerId], diagnostics: &mut [Diagnostic]) {
     let name = |id| graph.layer(id).map_or_else(String::new, |layer| format!("{id} `{}`", layer.name()));
     for &start in changed.iter().filter(|&&id| graph.layer(id).is_some()) {
@@ -545,7 +548,7 @@ pub fn trace_changes(graph: &Graph, changed: &[LayerId], diagnostics: &mut [Diag
         }
         for diagnostic in diagnostics.iter_mut().filter(|diagnostic| diagnostic.is_error()) {
             let Some(layer) = &diagnostic.layer else { continue };
-            // For a layer in a body, the outermost layer around it.
+            // For a layer in a body, the path ends at the outermost layer around it.
             let target = layer.place.steps().first().map_or(layer.id, |&(outer, _)| outer);
             let mut chain = vec![target];
             while let Some(&id) =

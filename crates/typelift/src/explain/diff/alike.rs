@@ -1,19 +1,20 @@
-//! Equal changes in many places, such as in each block of a model.
+//! Groups of equal changes in many layers, for example one in each block of a model.
 
 use std::collections::{BTreeMap, HashMap};
 
 use super::{Change, ChangeKind};
 use crate::model::graph::numbered_prefix;
 
-/// Changes of one kind to layers of one kind, in the blocks of one family or outside of blocks.
+/// Equal changes to similar layers: in the blocks of one family, or outside of blocks.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Alike<'a> {
-    /// A description without the names and shapes that differ between blocks: `Convert {destination_type=f16} : f16`.
+    /// Description of the change, without the names and shapes that differ between blocks: `Convert
+    /// {destination_type=f16} : f16`.
     pub what: String,
-    /// The changes in their order, at least one.
+    /// The changes in order; at least one.
     pub changes: Vec<&'a Change>,
-    /// The family of their blocks, `layers.`; empty outside of blocks.
+    /// The common name of their blocks, `layers.`; empty outside of blocks.
     pub family: String,
     /// The number of changes in each block, by the number of the block.
     pub blocks: BTreeMap<u64, usize>,
@@ -52,20 +53,20 @@ pub fn alike<'a>(changes: impl IntoIterator<Item = &'a Change>) -> Vec<Alike<'a>
 }
 
 impl Alike<'_> {
-    /// Returns the blocks, `layers.0–5, 7`; empty outside of blocks.
+    /// Returns the numbers of the blocks, `layers.0–5, 7`; empty outside of blocks.
     #[must_use]
     pub fn range(&self) -> String {
         if self.blocks.is_empty() { String::new() } else { self.family.clone() + &ranges(self.blocks.keys().copied()) }
     }
 
-    /// Returns the number of changes in each block, if there are several blocks with the same number.
+    /// Returns the number of changes in each block, if it is the same for several blocks.
     #[must_use]
     pub fn in_each(&self) -> Option<usize> {
         let first = self.blocks.values().next()?;
         (self.blocks.len() > 1 && self.blocks.values().all(|count| count == first)).then_some(*first)
     }
 
-    /// Describes the number and the places: `2 in each of layers.0–31`, `5 in layers.0, 2–4`, `12`.
+    /// Describes the number of changes and the blocks: `2 in each of layers.0–31`, `5 in layers.0, 2–4`, `12`.
     #[must_use]
     pub fn places(&self) -> String {
         let (range, count) = (self.range(), self.changes.len());
@@ -78,7 +79,7 @@ impl Alike<'_> {
     }
 }
 
-/// Returns the block of a change, `layers.` and 12 for `model.layers.12.mlp/Add`.
+/// Returns the family and the number of the block of a change: `layers.` and 12 for `model.layers.12.mlp/Add`.
 fn block(change: &Change) -> Option<(&str, u64)> {
     // A layer in a body is in the block of the layer around it.
     let prefix = change.block.as_deref().or_else(|| numbered_prefix(&change.path))?;
@@ -98,7 +99,7 @@ fn what(change: &Change) -> String {
             let line = change.after.as_ref().or(change.before.as_ref()).map_or("", String::as_str);
             let (call, types) = line.rsplit_once(" : ").unwrap_or((line, ""));
             let attributes = call.rfind(" {").filter(|_| call.ends_with('}')).map_or("", |start| &call[start..]);
-            // The values of a constant differ between blocks.
+            // The values of a constant differ between blocks, so they are omitted.
             let types = without_shapes(types.split(" = ").next().unwrap_or_default());
             let colon = if types.is_empty() { "" } else { " : " };
             format!("{operation}{attributes}{colon}{types}")
@@ -119,7 +120,7 @@ fn what(change: &Change) -> String {
     }
 }
 
-/// Returns `f32, i64` for `f32[2,?], i64[]`.
+/// Removes the shapes from a list of types: `f32, i64` for `f32[2,?], i64[]`.
 fn without_shapes(types: &str) -> String {
     let mut depth = 0_usize;
     let keep = |c: &char| {
@@ -131,7 +132,7 @@ fn without_shapes(types: &str) -> String {
     types.chars().filter(keep).collect()
 }
 
-/// Formats increasing numbers as `0–3, 5`.
+/// Formats ascending numbers: `0–3, 5`.
 pub(super) fn ranges(numbers: impl Iterator<Item = u64>) -> String {
     let mut ranges: Vec<(u64, u64)> = Vec::new();
     for number in numbers {

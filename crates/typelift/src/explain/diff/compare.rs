@@ -19,7 +19,7 @@ use crate::model::graph::{Body, Direction, Layer, LayerId, Model, Place, PortMap
 use crate::ops::{self, Operation};
 use crate::precision::schemes::Scheme;
 
-/// The number of a change.
+/// Index of a change that causes other differences.
 type Cause = usize;
 
 /// State of a comparison.
@@ -28,12 +28,12 @@ pub(super) struct Comparison<'a> {
     after: &'a Model,
     plain: &'a [Plain<'a>; 2],
     lines: [Lines; 2],
-    /// The changes, with positions in the second model, body by body, by which they are sorted at the end.
+    /// The changes, each with the positions in the second model by which they are sorted at the end.
     changes: Vec<(SmallVec<[usize; 4]>, Change)>,
     unread: usize,
 }
 
-/// Two graphs, and the facts about their layers so far.
+/// Two graphs that are compared, and the causes of differences found so far.
 struct Scope<'a> {
     before: Side<'a>,
     after: Side<'a>,
@@ -41,21 +41,21 @@ struct Scope<'a> {
     /// The place of the graphs in the second model.
     place: Place,
     rank: SmallVec<[usize; 4]>,
-    /// The change that affects each input of the body.
+    /// The change that affects the inputs of the body, if there is one.
     outer: Option<Cause>,
-    /// The change that covers each removed layer.
+    /// The change that explains each removed layer.
     removed: Vec<Option<Cause>>,
     /// The change that affects the outputs of each layer of the second graph.
     causes: Vec<Option<Cause>>,
-    /// The layers of the second graph whose outputs have another type or shape.
+    /// For each layer of the second graph: true if an output has another type or shape.
     retyped: Vec<bool>,
-    /// The layers affected by a later layer through a back edge.
+    /// Differences whose cause may be a layer that is compared later, because a back edge leads to it.
     deferred: Vec<(usize, Consequence)>,
     /// The first change in the graph.
     first: Option<Cause>,
 }
 
-/// Difference of a layer.
+/// Difference between two matched layers.
 struct Difference {
     kind: ChangeKind,
     subject: Option<String>,
@@ -192,7 +192,7 @@ impl<'a> Comparison<'a> {
         scope.first = scope.first.or(scope.causes.iter().flatten().copied().next());
     }
 
-    /// Shows a constant that only feeds an added or removed layer inside that layer.
+    /// Shows a constant as part of an added or removed layer, if only that layer uses it.
     fn fold(
         &mut self,
         cause: Option<Cause>,
@@ -278,7 +278,7 @@ impl<'a> Comparison<'a> {
         self.changes.len() - 1
     }
 
-    /// Records a difference of a matched layer that nothing else explains.
+    /// Records a difference of a matched layer that no other change explains.
     fn add(&mut self, scope: &mut Scope<'a>, b: usize, difference: Difference) -> Cause {
         let before = scope.pairs.of_after[b].map(|a| scope.before.layers[a]);
         let counts = difference.kind != ChangeKind::Names;
@@ -298,7 +298,7 @@ impl<'a> Comparison<'a> {
         follows.push(consequence);
     }
 
-    /// Records a difference as a consequence of a change, or as a change of its own.
+    /// Records a difference: as consequence of the change `cause` or, if there is none, as a new change.
     fn explain(&mut self, scope: &mut Scope<'a>, b: usize, cause: Option<Cause>, difference: Difference) -> Cause {
         match cause {
             Some(cause) => {
@@ -316,7 +316,7 @@ impl<'a> Comparison<'a> {
         let is_same = operations[0] == operations[1];
         let mut found = Vec::new();
         if !is_same {
-            // The revision is shown only if nothing else differs.
+            // The revision is compared only if nothing else differs.
             let names = (scope.before.operation(a), scope.after.operation(b));
             found.push(if names.0 == names.1 {
                 Difference::new(ChangeKind::Operation, &operations[0], &operations[1])
@@ -338,7 +338,7 @@ impl<'a> Comparison<'a> {
         let cause = own.or(inherited);
         let cause = self.compare_outputs(scope, a, b, cause);
         scope.causes[b] = cause;
-        // For a compressed constant, the layer that holds it has the names of the tensor.
+        // The tensor names of a compressed constant are at the Convert after it.
         let is_compressed = scope.before.is_compressed(a) || scope.after.is_compressed(b);
         let [old, new] = [scope.before.layers[a], scope.after.layers[b]];
         if let Some(difference) = names(old, new).filter(|_| !is_compressed || old.name() != new.name()) {
@@ -386,7 +386,7 @@ impl<'a> Comparison<'a> {
             (Some(before), Some(after)) if differs || !is_stored_alike => values::compare((old, before), (new, after)),
             _ => None,
         };
-        // The constant is the same, stored in another type: it differs only in precision.
+        // The values are equal, but stored in another type, so only the precision differs.
         let precision = |values: Option<ValueChange>| {
             let is_other = !is_stored_alike && before.shape() == after.shape();
             let rows = schemes.iter().flatten().find_map(|(_, rows)| rows.as_ref());
@@ -532,7 +532,7 @@ impl<'a> Comparison<'a> {
         for difference in found {
             let known = cause.or(cause_of_entry);
             if known.is_none() && scope.after.in_body {
-                // Through a back edge, the cause may be a layer that is compared later.
+                // The cause of a difference at a back edge may be a layer that is compared later.
                 let path = scope.place.path_to(new.name());
                 scope.deferred.push((b, difference.follows(path)));
                 continue;
@@ -570,7 +570,7 @@ fn is_rewired(scope: &Scope<'_>, old: (usize, usize), new: (usize, usize)) -> bo
     true
 }
 
-/// Returns the change that affects the inputs of a layer, preferably an input of another type or shape.
+/// Returns the change that affects the inputs of a layer. An input with another type or shape is preferred.
 fn inherited(scope: &Scope<'_>, a: usize, b: usize) -> Option<Cause> {
     let of_after = |retyped: bool| {
         let feeds = scope.after.feeds[b].iter().flatten();
@@ -580,7 +580,7 @@ fn inherited(scope: &Scope<'_>, a: usize, b: usize) -> Option<Cause> {
     of_after(true).or_else(|| of_after(false)).or_else(of_before)
 }
 
-/// Formats an operation, with its operation set only if that is needed to tell the revisions apart.
+/// Formats an operation. Its operation set is included only if revisions differ.
 fn operation(side: &Side<'_>, at: usize) -> String {
     let layer = side.layers[at];
     match side.operations[at] {
@@ -592,7 +592,7 @@ fn operation(side: &Side<'_>, at: usize) -> String {
     }
 }
 
-/// Formats `x`, or `x.1` if the layer has more than one output; `-` for none.
+/// Formats a tensor: `x`, or `x.1` if the layer has several outputs; `-` for an unconnected input.
 fn tensor(side: &Side<'_>, feed: Feed) -> String {
     match feed {
         None => "-".to_owned(),
@@ -601,7 +601,7 @@ fn tensor(side: &Side<'_>, feed: Feed) -> String {
     }
 }
 
-/// Formats a layer that only one model has: `Convert(x) {destination_type=f32} : f32[2]`.
+/// Formats an added or removed layer: `Convert(x) {destination_type=f32} : f32[2]`.
 fn expression(side: &Side<'_>, at: usize) -> String {
     let layer = side.layers[at];
     let mut text = layer.ty().to_owned();
@@ -637,7 +637,7 @@ fn attributes(scope: &Scope<'_>, a: usize, b: usize) -> Vec<Difference> {
     for (name, (old, new)) in written {
         let (before, after) = (scope.before.meaning(a, name, old), scope.after.meaning(b, name, new));
         let is_read = scope.after.operations[b].is_none_or(|operation| operation.attribute(name).is_some());
-        // OpenVINO drops attributes that an operation does not have.
+        // OpenVINO ignores attributes that the operation does not have.
         if before == after || !is_read && (old.is_none() || new.is_none()) {
             continue;
         }
@@ -654,7 +654,8 @@ fn attributes(scope: &Scope<'_>, a: usize, b: usize) -> Vec<Difference> {
     found
 }
 
-/// Returns the connections of a body that only one model has: entries of its port map and back edges.
+/// Returns the connections between a layer and a body that exist in only one model: entries of the port map and back
+/// edges.
 fn wiring(before: (&Layer, &Body, &Side<'_>), after: (&Layer, &Body, &Side<'_>), pairs: &Pairs) -> Vec<Difference> {
     let in_after = |at: usize| pairs.of_before[at].map_or(before.2.layers[at], |b| after.2.layers[b]);
     let (old, new) = (entries(before, in_after), entries(after, |at| after.2.layers[at]));

@@ -7,13 +7,14 @@ use smallvec::SmallVec;
 use super::side::{Side, hash_of};
 use crate::base::hash::{HashMap, HashSet};
 
-/// The matched layers of two graphs, each by its number in the other.
+/// Matched layers of two graphs: for each layer its number in the other graph.
 pub(super) struct Pairs {
     pub(super) of_before: Vec<Option<usize>>,
     pub(super) of_after: Vec<Option<usize>>,
 }
 
-/// Matches layers: by name if names are unique and operations agree, then by inputs and consumers, then by name alone.
+/// Matches layers in several rounds: by unique names and equal operations, then by inputs and consumers, then by name
+/// alone.
 pub(super) fn matched(before: &Side<'_>, after: &Side<'_>) -> Pairs {
     let pairs = Pairs { of_before: vec![None; before.len()], of_after: vec![None; after.len()] };
     let mut matching = Matching { before, after, labels: None, pairs };
@@ -35,17 +36,17 @@ pub(super) fn matched(before: &Side<'_>, after: &Side<'_>) -> Pairs {
 struct Matching<'s, 'a> {
     before: &'s Side<'a>,
     after: &'s Side<'a>,
-    /// Hashes of the layers' own computation, created on demand.
+    /// Hashes of operation and attributes of each layer, computed when needed.
     labels: Option<(Vec<u64>, Vec<u64>)>,
     pairs: Pairs,
 }
 
-/// Selection among layers of equal hash.
+/// Choice among layers with equal hashes.
 #[derive(Clone, Copy, PartialEq)]
 enum Among {
-    /// Only if each graph has exactly one.
+    /// Layers are matched only if each graph has exactly one.
     One,
-    /// The number that both graphs have: by name, then in the order of the graph.
+    /// All are matched, first by name and then in the order of the graph.
     All,
 }
 
@@ -74,7 +75,7 @@ impl Matching<'_, '_> {
         };
         let before = labels(self.before, &self.pairs.of_before);
         self.labels = Some((before, labels(self.after, &self.pairs.of_after)));
-        // Each round uses the matches of the one before; real models need two or three.
+        // Each round uses the matches of the last one. Real models need two or three rounds.
         for _ in 0..8 {
             if !self.has_alike() {
                 break;
@@ -95,7 +96,7 @@ impl Matching<'_, '_> {
             self.by_hash(true, false, Among::All);
             self.spread(false);
         }
-        // A remaining layer is matched by its position, regardless of its operation.
+        // Remaining layers are matched by position, even if their operations differ.
         let place =
             |side: &Side<'_>, at: usize| if side.feeds[at].is_empty() { hash_of(&side.operation(at)) } else { 0 };
         let places = |side: &Side<'_>| (0..side.len()).map(|at| place(side, at)).collect();
@@ -113,7 +114,7 @@ impl Matching<'_, '_> {
         !free(before, &self.pairs.of_before).is_disjoint(&free(after, &self.pairs.of_after))
     }
 
-    /// Matches layers with the same label and the same hash of everything before them, or after them.
+    /// Matches layers with the same label and the same hash of all producers (`from`) or all consumers (`to`).
     fn by_hash(&mut self, from: bool, to: bool, among: Among) {
         let Some((labels_before, labels_after)) = &self.labels else { return };
         let keys = |side: &Side<'_>, labels: &[u64], token: &dyn Fn(usize) -> Option<usize>| -> Vec<(u64, u64)> {
@@ -137,7 +138,7 @@ impl Matching<'_, '_> {
         }
     }
 
-    /// Matches layers with equal hashes, those with the same name first.
+    /// Matches layers with equal hashes; those with equal names first.
     fn put_group(&mut self, a: &[usize], b: &[usize]) {
         let mut by_name = HashMap::<&str, Vec<usize>>::default();
         for &at in b.iter().rev() {
@@ -155,8 +156,8 @@ impl Matching<'_, '_> {
         }
     }
 
-    /// Matches producers and consumers of matched layers at the same ports, if they are equal or, unless `strict`, have
-    /// the same operation.
+    /// Matches producers and consumers of matched layers at the same ports. With `strict` they must be equal;
+    /// otherwise they must have the same operation.
     fn spread(&mut self, strict: bool) {
         let mut pending: Vec<(usize, usize)> =
             self.pairs.of_before.iter().enumerate().filter_map(|(a, b)| Some((a, (*b)?))).collect();
@@ -204,7 +205,7 @@ impl Matching<'_, '_> {
     }
 }
 
-/// Returns the layers with equal names that are unique in both graphs.
+/// Returns the layers whose names are equal, and unique in both graphs.
 fn by_name(before: &Side<'_>, after: &Side<'_>) -> Vec<(usize, usize)> {
     let (names, others) = (unique(before), unique(after));
     names.into_iter().filter_map(|(name, a)| Some((a, *others.get(name)?))).collect()
@@ -219,12 +220,12 @@ fn unique<'a>(side: &Side<'a>) -> HashMap<&'a str, usize> {
     names.into_iter().filter_map(|(name, at)| Some((name, at?))).collect()
 }
 
-/// Returns a hash of a layer's neighbour; a matched neighbour is identified by its match.
+/// Returns the hash of a neighbour. If the neighbour is matched, the number of the match is used.
 fn neighbour(token: Option<usize>, hash: u64, ports: impl Hash) -> u64 {
     hash_of(&(token, if token.is_some() { 0 } else { hash }, ports))
 }
 
-/// Returns hashes of layers and everything before them.
+/// Returns hashes of layers with all their producers.
 fn forward(side: &Side<'_>, labels: &[u64], token: &dyn Fn(usize) -> Option<usize>) -> Vec<u64> {
     let mut hashes = labels.to_vec();
     for at in 0..side.len() {
@@ -235,7 +236,7 @@ fn forward(side: &Side<'_>, labels: &[u64], token: &dyn Fn(usize) -> Option<usiz
     hashes
 }
 
-/// Returns hashes of layers and everything after them.
+/// Returns hashes of layers with all their consumers.
 fn backward(side: &Side<'_>, labels: &[u64], token: &dyn Fn(usize) -> Option<usize>) -> Vec<u64> {
     let mut hashes = labels.to_vec();
     for at in (0..side.len()).rev() {

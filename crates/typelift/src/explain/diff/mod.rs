@@ -30,15 +30,15 @@ pub use values::{ValueChange, ValueError};
 pub struct Diff {
     /// The changes, in the order of the second model.
     pub changes: Vec<Change>,
-    /// The number of constants that were compared by type and shape only, because the weights of one model are missing.
+    /// The number of constants whose values could not be compared because weights are missing.
     pub unread: usize,
-    /// Blocks of which one model has every layer and the other none, in the models' own graphs.
+    /// Repeated blocks that only one of the models has, in the models' own graphs.
     pub blocks: Vec<BlockChange>,
-    /// The layers of these blocks, with `true` for added ones.
+    /// The layers of these blocks; the flag is true for added ones.
     whole: HashSet<(bool, LayerId)>,
 }
 
-/// A block that was added or removed whole.
+/// Repeated block that was added or removed completely.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct BlockChange {
@@ -46,14 +46,14 @@ pub struct BlockChange {
     pub kind: ChangeKind,
     /// The name: `model.layers.5`.
     pub name: String,
-    /// The layers, in the model that has them.
+    /// The layers of the block, in the model that has it.
     pub layers: Vec<LayerId>,
-    /// Returns the bytes of its constants.
+    /// The size of its constants in bytes.
     pub bytes: u64,
 }
 
 impl Diff {
-    /// True if the models have the same meaning and use the same names.
+    /// True if the models compute the same and have the same names.
     #[must_use]
     pub fn is_same(&self) -> bool {
         self.changes.is_empty()
@@ -71,7 +71,7 @@ impl Serialize for Diff {
     }
 }
 
-/// The kind of difference.
+/// Kind of difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ChangeKind {
@@ -89,7 +89,7 @@ pub enum ChangeKind {
     Shape,
     /// The tensor that feeds an input.
     Input,
-    /// Returns the bytes of a constant.
+    /// The values of a constant.
     Constant,
     /// The precision marks.
     Mark,
@@ -112,7 +112,7 @@ impl ChangeKind {
         Self::Names,
     ];
 
-    /// Returns the name in JSON and on the command line: `added`.
+    /// Returns the name in JSON and on the command line, such as `added`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -144,7 +144,7 @@ pub struct Change {
     pub kind: ChangeKind,
     /// The layer in the second model; a removed layer in the first model.
     pub layer: LayerRef,
-    /// The name after those of the surrounding bodies: `loop/body/x`, for [`Model::find`].
+    /// The path of the layer for [`Model::find`]: the names of the bodies around it, then its own, `loop/body/x`.
     pub path: String,
     /// The numbered block of the layer: `model.layers.12`; `None` outside of blocks.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -158,10 +158,10 @@ pub struct Change {
     pub before: Option<String>,
     /// The value in the second model; `None` if there is none.
     pub after: Option<String>,
-    /// The difference of a constant's values, if they are numbers of one shape.
+    /// The difference of a constant's values, if both have the same shape and are numeric.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub values: Option<ValueChange>,
-    /// The error of a constant's values that are stored in another type, compared as they are used.
+    /// The error of a constant that is stored in another type. Values are compared in the type in which they are used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<ValueError>,
     /// The line of the layer in the first file.
@@ -175,7 +175,7 @@ pub struct Change {
     pub follows: Vec<Consequence>,
 }
 
-/// Consequence of a [`Change`].
+/// Difference that a [`Change`] causes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Consequence {
@@ -194,12 +194,11 @@ pub struct Consequence {
 
 /// Compares two inferred models.
 ///
-/// Ignored are ids, the order of layers and edges, the numbers of ports, the layout of the file and `rt_info`, except
-/// for [precision marks](crate::precision_marks). Layers that lead to no Result and that only one model has are ignored
-/// too, because OpenVINO drops them. Layers are matched by name if it is unique in both graphs, else by their operation
-/// and their neighbours. Types and shapes are the inferred ones. If one model has constants and no weights, both are
-/// compared as if neither had any. Constants that are quantized differently are compared by the values with which the model
-/// computes. A consequence of an earlier change is listed with that change.
+/// Ids, the order of layers and edges, port numbers, the layout of the file and `rt_info` are ignored, except for
+/// [precision marks](crate::precision_marks). Layers on which no Result depends are ignored too, because OpenVINO
+/// drops them. Layers are matched by name if it is unique in both graphs, otherwise by operation and neighbours. If
+/// the weights of one model are missing, those of the other are ignored too. Constants that are quantized differently
+/// are compared by their computed values. A consequence is listed with the change that causes it.
 ///
 /// The time is linear in the size of both models.
 ///
@@ -235,7 +234,7 @@ pub fn diff(before: &Model, after: &Model) -> Diff {
     }
 }
 
-/// Returns the layers of the models' own graphs that are the same in both, as [`diff()`] matches them.
+/// Returns the pairs of layers in the models' own graphs that [`diff()`] matches.
 ///
 /// # Examples
 /// ```
@@ -259,12 +258,12 @@ fn lacks_weights(model: &Model) -> bool {
     model.weights().len().is_none() && model.walk().any(|(_, graph)| graph.layers().any(is_constant))
 }
 
-/// Returns the model as inferred without its weights. Shapes that depend on values would otherwise differ from a model
-/// without weights. It is read again, because inference has replaced its declared ports.
+/// Infers a copy of the model without its weights. Otherwise shapes that depend on values would differ from those of
+/// the other model. The copy is read again, because inference has replaced the declared ports.
 fn without_weights(model: &Model) -> Option<Model> {
     let text = xml::write(model, WriteOptions::default());
     let mut model = xml::parse(Arc::new(text)).model?;
-    // Errors were reported when the model was inferred with its weights.
+    // Errors were already found when the model was inferred with its weights.
     let _found_before = infer(&mut model);
     Some(model)
 }

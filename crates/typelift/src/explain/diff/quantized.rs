@@ -1,4 +1,4 @@
-//! Quantized constants in a comparison: they are compared by the values with which the model computes.
+//! Comparison of quantized constants by their computed values.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -11,10 +11,10 @@ use crate::ops;
 use crate::precision::schemes::{self, QuantizedConstant, Rows, Scheme};
 use crate::precision::{Kept, Plan};
 
-/// A model in which each quantized constant is one constant with its values.
+/// Model in which quantized constants were replaced by constants with the computed values.
 pub(super) struct Plain<'m> {
     pub(super) model: Cow<'m, Model>,
-    /// The quantized constants of the model's own graph, by the layer that has their values now.
+    /// The quantized constants of the model's own graph, by the layer that replaces each.
     pub(super) quantized: HashMap<LayerId, QuantizedConstant>,
 }
 
@@ -44,13 +44,14 @@ impl<'m> Plain<'m> {
         }
     }
 
-    /// The scheme of a constant, and the rows of its values.
+    /// Returns the storage format of a constant, and its sets of values that share a scale.
     pub(super) fn scheme(&self, layer: LayerId) -> Option<(Scheme, Option<Rows>)> {
         self.quantized.get(&layer).map(|quantized| (quantized.scheme, quantized.rows()))
     }
 }
 
-/// Both models as they are to be compared. If both store all constants in the same way, codes are compared with codes.
+/// Returns both models in the form in which they are compared. If their constants have the same storage format, the
+/// codes are compared directly.
 pub(super) fn plain<'m>(before: &'m Model, after: &'m Model) -> [Plain<'m>; 2] {
     let schemes = |model: &Model| -> BTreeMap<String, Scheme> {
         let graphs = model.walk().map(|(place, graph)| (place, graph, schemes::find(graph, model.weights())));

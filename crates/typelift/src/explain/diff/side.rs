@@ -1,4 +1,4 @@
-//! One of the two graphs, prepared for comparison: layers by their position in a topological order.
+//! Graph that is prepared for comparison: its layers are numbered in topological order.
 
 use std::hash::{Hash, Hasher};
 
@@ -12,10 +12,10 @@ use crate::model::weights::Weights;
 use crate::ops::{self, AttrKind, LayerKind, Operation};
 use typelift_promote::ElementType;
 
-/// The layer and the output that feed an input.
+/// Producer of an input: number of the layer, and position of its output.
 pub(super) type Feed = Option<(usize, usize)>;
 
-/// An input of a layer that uses an output.
+/// Use of an output: layer and input.
 #[derive(Clone, Copy)]
 pub(super) struct Use {
     pub(super) layer: usize,
@@ -23,7 +23,7 @@ pub(super) struct Use {
     pub(super) input: u32,
 }
 
-/// A graph whose layers are numbered so that each comes after its producers.
+/// Graph whose layers are numbered; each follows its producers.
 pub(super) struct Side<'a> {
     pub(super) weights: &'a Weights,
     pub(super) layers: Vec<&'a Layer>,
@@ -31,19 +31,19 @@ pub(super) struct Side<'a> {
     pub(super) feeds: Vec<SmallVec<[Feed; 3]>>,
     /// Most layers have one use, which is stored inline.
     pub(super) uses: Vec<SmallVec<[Use; 1]>>,
-    /// True if a layer leads to a Result or an Assign.
+    /// True if a Result or an Assign depends on the layer.
     pub(super) alive: Vec<bool>,
-    /// The connections of a body's Parameters and Results; for a model, their order.
+    /// Connections of a body's Parameters and Results to its layer; for a model, their positions.
     pub(super) roles: HashMap<usize, u64>,
     /// True for the graph of a body.
     pub(super) in_body: bool,
-    /// The constants whose values Converts restore: each Convert stands for the constant.
+    /// Compressed constants by the number of the Convert that restores the values.
     stored: HashMap<usize, &'a Layer>,
 }
 
 impl<'a> Side<'a> {
     pub(super) fn new(graph: &'a Graph, model: &'a Model, within: Option<(&Layer, &Body)>) -> Self {
-        // A graph with a cycle has no topological order; the order of the file is used.
+        // If layers form a cycle, the order of the file is used.
         let mut order = graph.topological_order().unwrap_or_else(|_| graph.layers().map(Layer::id).collect());
         let compressed = compressed(graph, model.version());
         let storage: HashSet<LayerId> = compressed.values().map(|constant| constant.id()).collect();
@@ -95,12 +95,12 @@ impl<'a> Side<'a> {
         }
     }
 
-    /// Returns the layer that holds the values of a constant, and its marks.
+    /// Returns the layer that stores the values of a constant and has its marks.
     pub(super) fn holder(&self, at: usize) -> &'a Layer {
         self.stored.get(&at).copied().unwrap_or(self.layers[at])
     }
 
-    /// True if a constant is stored in another type than that in which it is used.
+    /// True if a constant is stored in another type than it is used in.
     pub(super) fn is_compressed(&self, at: usize) -> bool {
         self.stored.contains_key(&at)
     }
@@ -113,7 +113,7 @@ impl<'a> Side<'a> {
         self.operations[at].is_some_and(|operation| operation.layer_kind() == LayerKind::Parameter)
     }
 
-    /// Returns for each layer whether it is computed from constants alone.
+    /// Returns, for each layer, true if it depends only on constants.
     pub(super) fn find_folded(&self) -> Vec<bool> {
         let mut folded = vec![false; self.len()];
         for at in 0..self.len() {
@@ -141,7 +141,7 @@ impl<'a> Side<'a> {
                 for entry in body.port_map() {
                     if let Some(&at) = by_id.get(&entry.internal_layer_id) {
                         let outer = (entry.direction == Direction::Input, outer_port(layer, entry), entry.purpose());
-                        // A Result can leave by several ports; their order in the file is ignored.
+                        // A Result may feed several outputs of the layer; their order in the file is ignored.
                         let role: &mut u64 = roles.entry(at).or_default();
                         *role = role.wrapping_add(hash_of(&outer));
                     }
@@ -161,15 +161,15 @@ impl<'a> Side<'a> {
         roles
     }
 
-    /// Returns the text of an attribute in a normal form, so that texts with the same meaning compare equal; the
-    /// default if the file has none.
+    /// Returns an attribute in a normal form, in which texts with the same meaning are equal. A missing attribute has
+    /// its default.
     pub(super) fn meaning(&self, at: usize, name: &str, written: Option<&str>) -> Option<String> {
         let attr = self.operations[at].and_then(|operation| operation.attribute(name));
         let text = written.or_else(|| attr.and_then(|attr| attr.default))?;
         Some(attr.map_or_else(|| text.to_owned(), |attr| meaning_as(attr.kind, text)))
     }
 
-    /// Iterates over the attributes that affect the computation of a layer, as they are written.
+    /// Iterates over the attributes of a layer that affect its result, as written in the file.
     pub(super) fn attributes(&self, at: usize) -> impl Iterator<Item = (&'a str, &'a str)> + use<'a> {
         let skipped: &[&str] = match self.operations[at].map(Operation::layer_kind) {
             Some(LayerKind::Constant) => &["offset", "size", "element_type", "shape"],
@@ -180,14 +180,14 @@ impl<'a> Side<'a> {
         attributes.filter(move |(name, _)| !skipped.contains(name))
     }
 
-    /// Returns a hash of the layer's own computation.
+    /// Returns a hash of a layer's operation, attributes and values.
     pub(super) fn label(&self, at: usize) -> u64 {
         let mut hasher = hasher();
         self.operation(at).hash(&mut hasher);
         self.roles.get(&at).hash(&mut hasher);
         let layer = self.layers[at];
         (layer.inputs().len(), layer.outputs().len(), layer.bodies().len()).hash(&mut hasher);
-        // Attributes at their defaults may be written or not.
+        // A default may be written or omitted, so it is not hashed.
         let known = self.operations[at];
         let mut attributes: Vec<(&str, String)> = self
             .attributes(at)
@@ -211,7 +211,7 @@ impl<'a> Side<'a> {
     }
 }
 
-/// Returns the Converts that decompress a constant without other consumers, each with the constant.
+/// Returns the Converts that decompress a constant without other consumers, each with that constant.
 fn compressed(graph: &Graph, version: IrVersion) -> HashMap<LayerId, &Layer> {
     let mut found = HashMap::default();
     for constant in graph.unordered().filter(|layer| ops::is_constant(layer)) {

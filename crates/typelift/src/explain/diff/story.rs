@@ -1,4 +1,4 @@
-//! The story of a difference: what happened, in a few lines.
+//! Summary of the differences in a few lines.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -10,10 +10,10 @@ use crate::explain::stats::Census;
 use crate::findings::grouped;
 use crate::model::graph::{Graph, LayerId, Model};
 
-/// The most lines of a story.
+/// Maximum number of lines in the summary.
 const MOST: usize = 5;
 
-/// Finds the blocks by name that one model has and the other has not: those whose every layer is in `gone`.
+/// Returns the repeated blocks whose layers are all in `gone`, which contains the layers that only one model has.
 pub(super) fn whole_blocks(kind: ChangeKind, model: &Model, gone: &HashSet<LayerId>) -> Vec<BlockChange> {
     if gone.is_empty() {
         return Vec::new();
@@ -30,7 +30,7 @@ pub(super) fn whole_blocks(kind: ChangeKind, model: &Model, gone: &HashSet<Layer
     whole.map(change).collect()
 }
 
-/// Returns the bytes of the constants among these layers.
+/// Returns the number of bytes of the constants among these layers.
 fn stored_bytes(graph: &Graph, layers: &[LayerId]) -> u64 {
     layers
         .iter()
@@ -86,13 +86,13 @@ impl Diff {
         lines
     }
 
-    /// True if a layer of a block was added or removed with its whole block.
+    /// True if a change belongs to a block that was added or removed completely.
     #[must_use]
     pub fn is_of_whole_block(&self, change: &Change) -> bool {
         change.layer.place.is_model() && self.whole.contains(&(change.kind == ChangeKind::Added, change.layer.id))
     }
 
-    /// Tells which whole blocks were removed and added: siblings in one line.
+    /// Describes blocks that were added or removed completely; sibling blocks in one line.
     fn blocks(&self) -> Vec<String> {
         let mut families = BTreeMap::<(bool, &str), Vec<Numbered>>::new();
         for block in &self.blocks {
@@ -102,7 +102,7 @@ impl Diff {
         }
         let line = |((is_added, stem), blocks): ((bool, &str), Vec<Numbered>)| {
             let mut line = format!("{}: ", if is_added { "added" } else { "removed" });
-            // The word before the number says enough: `layers.5`.
+            // The last word before the number is enough: `layers.5`.
             let family = stem.trim_end_matches(['.', '/']).rfind(['.', '/']).map_or(0, |at| at + 1);
             let _ = write!(line, "{}{}", &stem[family..], ranges(blocks.iter().filter_map(|&(_, number)| number)));
             if blocks.len() > 1 {
@@ -117,10 +117,10 @@ impl Diff {
     }
 }
 
-/// A block with the number at the end of its name.
+/// Block with the number at the end of its name.
 type Numbered<'a> = (&'a BlockChange, Option<u64>);
 
-/// Tells which constants are stored in another type.
+/// Describes constants that are stored in another type.
 fn stored(changes: &[&Change]) -> Vec<String> {
     let ty = |text: &Option<String>| {
         text.as_deref().and_then(|text| text.split('[').next()).unwrap_or("").trim_end().to_owned()
@@ -143,12 +143,12 @@ fn stored(changes: &[&Change]) -> Vec<String> {
     types.into_iter().map(line).collect()
 }
 
-/// `1 layer`, `1,024 layers`
+/// Formats a number with its noun: `1 layer`, `1,024 layers`.
 fn counted(number: usize, what: &str) -> String {
     format!("{} {what}{}", grouped(number as u64), if number == 1 { "" } else { "s" })
 }
 
-/// Returns a number of bytes with a unit: `197 KB`.
+/// Formats a number of bytes with a unit: `197 KB`.
 fn size(bytes: u64) -> String {
     let in_units = |unit: f64| format!("{:.*}", usize::from(bytes as f64 / unit < 10.0), bytes as f64 / unit);
     match bytes {

@@ -14,13 +14,13 @@ use crate::ops::values::array::{Array, Data};
 use crate::ops::values::conversion::CHUNK;
 use crate::precision::schemes::Rows;
 
-/// Difference between the values of two constants of one shape.
+/// Difference between the values of two constants with the same shape.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct ValueChange {
     /// The number of values that differ.
     pub changed: u64,
-    /// Returns the number of values.
+    /// The number of values.
     pub of: u64,
     /// The largest absolute difference, without infinite and undefined values.
     pub largest: f64,
@@ -29,7 +29,7 @@ pub struct ValueChange {
     pub relative: f64,
 }
 
-/// Error of a constant's values in another type.
+/// Error of a constant's values after they were stored in another type.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct ValueError {
@@ -37,13 +37,13 @@ pub struct ValueError {
     pub max_absolute: f64,
     /// The largest relative error of a value that is not zero.
     pub max_relative: f64,
-    /// Of a quantized constant the largest difference in relation to the range of its row, zero included. A row is a set of
-    /// values that share a scale.
+    /// For a quantized constant: the largest difference relative to the range of its row, zero included. A row is a
+    /// set of values that share a scale.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_of_range: Option<f64>,
 }
 
-/// Formats as `worst relative 4.88e-4`, or `exact`.
+/// Formats the error: `worst relative 4.88e-4`, or `exact`.
 impl fmt::Display for ValueError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.max_of_range {
@@ -54,7 +54,7 @@ impl fmt::Display for ValueError {
     }
 }
 
-/// Formats as `3 of 1,024 values, at most 0.01`.
+/// Formats the difference: `3 of 1,024 values, at most 0.01`.
 impl fmt::Display for ValueChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let values = if self.of == 1 { "value" } else { "values" };
@@ -89,8 +89,7 @@ pub(super) fn shown(constant: &Layer, weights: &Weights) -> String {
     })
 }
 
-/// Returns the difference between the values of two constants with equally many, from their bytes; `None` if they are
-/// not numbers.
+/// Compares two constants with the same number of values, given their bytes; `None` if they are not numeric.
 pub(super) fn compare(before: (&Layer, &[u8]), after: (&Layer, &[u8])) -> Option<ValueChange> {
     let (a, b) = (before.0.outputs().first()?, after.0.outputs().first()?);
     let of = a.shape().element_count().filter(|&count| Some(count) == b.shape().element_count())?;
@@ -104,7 +103,7 @@ pub(super) fn compare(before: (&Layer, &[u8]), after: (&Layer, &[u8])) -> Option
     Some(change)
 }
 
-/// The largest difference between two constants in relation to the range of its row in the first one.
+/// Returns the largest difference between two constants, relative to the range of its row in the first one.
 pub(super) fn error_of_range(rows: &Rows, before: (&Layer, &[u8]), after: (&Layer, &[u8])) -> Option<f64> {
     let (a, b) = (before.0.outputs().first()?, after.0.outputs().first()?);
     let count = a.shape().element_count().filter(|&count| Some(count) == b.shape().element_count())?;
@@ -124,7 +123,7 @@ pub(super) fn error_of_range(rows: &Rows, before: (&Layer, &[u8]), after: (&Laye
     Some(parts.map(|(lowest, highest, error)| error / (highest - lowest)).fold(0.0, f64::max))
 }
 
-/// Some of the values of a constant.
+/// Decodes a range of a constant's values.
 fn chunk(element_type: ElementType, bytes: &[u8], start: u64, length: u64) -> Option<Array> {
     let first = usize::try_from(byte_size(element_type, start)?).ok()?;
     let size = usize::try_from(stored_size(element_type, length)?).ok()?;
@@ -133,7 +132,7 @@ fn chunk(element_type: ElementType, bytes: &[u8], start: u64, length: u64) -> Op
 }
 
 impl ValueChange {
-    /// Returns the error of the values.
+    /// Returns the errors of the values.
     pub(super) fn error(&self) -> ValueError {
         ValueError { max_absolute: self.largest, max_relative: self.relative, max_of_range: None }
     }

@@ -8,21 +8,21 @@ use crate::findings::{Code, Diagnostic, Diagnostics};
 use crate::model::graph::{Graph, Layer};
 use crate::text::xml;
 
-/// A layer that a plugin executed.
+/// Layer that a plugin executed.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Executed {
     /// The name.
     pub name: String,
-    /// The kind: `FullyConnected`, `Reorder`.
+    /// The kind of kernel: `FullyConnected`, `Reorder`.
     pub ty: String,
-    /// The names of layers of the model that it lists, joined with commas.
+    /// The names of model layers that it lists, separated by commas.
     pub listed: String,
-    /// The precision that the file states, which for some layers is that of their weights.
+    /// The precision in the file. For some kinds it is that of the weights.
     pub runtime_precision: String,
     /// The kernel: `brgemm_avx512_bf16`.
     pub primitive: String,
-    /// The mean time in microseconds, if it was measured.
+    /// The mean time in microseconds; `None` if it was not measured.
     pub us: Option<u64>,
     /// The element types of its inputs.
     pub inputs: Vec<&'static str>,
@@ -32,11 +32,11 @@ pub struct Executed {
     pub shapes: Vec<Vec<i64>>,
     /// The layer that feeds each input.
     pub(super) feeds: Vec<Option<usize>>,
-    /// True if all that feeds it is constant, so that it ran once, when the model was compiled.
+    /// True if it depends only on constants, so that it ran once, when the model was compiled.
     pub is_constant: bool,
 }
 
-/// The graph that a plugin ran for a model, as the plugin wrote it.
+/// Execution graph: the layers that a plugin executed for a model, as it wrote them.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Execution {
@@ -45,7 +45,7 @@ pub struct Execution {
 }
 
 impl Execution {
-    /// Reads an execution graph from a text. `file` names it in findings.
+    /// Parses an execution graph. `file` is its name for findings.
     ///
     /// # Errors
     /// The findings, if the text is not an execution graph.
@@ -57,7 +57,7 @@ impl Execution {
             refused.list = vec![Diagnostic::new(Code::NotAnIr, message).help(help)];
             return Err(refused);
         }
-        // The reader of models asks each layer for an operation set. No operation of this one is known.
+        // The reader requires an operation set for each layer. With this one, all operations are unknown.
         let source = refused.source.replace("<layer ", "<layer version=\"execution\" ");
         let reading = xml::parse(Arc::new(source));
         let is_error = |found: &&Diagnostic| found.is_error() && found.code != Code::MissingWeights;
@@ -113,8 +113,8 @@ impl Executed {
         }
     }
 
-    /// Returns the type in which it computes: for layers with weights that of its first input, because the file states
-    /// that of the weights.
+    /// Returns the type in which it computes. For layers with weights it is the type of the first input, because the
+    /// file states the type of the weights.
     #[must_use]
     pub fn precision(&self) -> &str {
         const WITH_WEIGHTS: [&str; 8] = [
@@ -133,7 +133,7 @@ impl Executed {
         }
     }
 
-    /// Returns the time in microseconds that an inference spends in it.
+    /// Returns the time that it takes in one inference, in microseconds.
     #[must_use]
     pub fn time(&self) -> Option<u64> {
         self.us.filter(|_| !self.is_constant)

@@ -1,7 +1,8 @@
-//! The layers of a model and the executed ones, matched by name.
+//! Matching of a model's layers with executed layers by name.
 //!
-//! A plugin keeps the name of a layer, or lists it among those that it fused. Low-precision passes add a suffix. Layers without
-//! a trace lie between named ones: if all ways forward lead into one executed layer, they are part of it.
+//! A plugin keeps the name of a layer, or lists it among those that it fused. Low-precision passes add a suffix. A
+//! layer without such a name is between named ones. If all its consumers reach the same executed layer, it is part of
+//! that layer.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -14,14 +15,15 @@ use crate::base::hash::{HashMap, HashSet};
 use crate::model::graph::{Graph, Layer, LayerId, Model};
 use crate::ops::{self, LayerKind};
 
-/// Kinds of executed layers that a layer in front of a Result does not become.
+/// Kinds of executed layers that cannot represent the layer before a Result.
 const MOVES: [&str; 3] = ["Convert", "Reorder", "Const"];
-/// Kinds of executed layers that low-precision passes rename.
+/// Kinds of executed layers whose names low-precision passes change.
 const RENAMED: [&str; 4] = ["FullyConnected", "Convolution", "MatMul", "Deconvolution"];
-/// Kinds of executed layers at the ends of a graph.
+/// Kinds of executed layers at the inputs and outputs of a graph.
 const ENDS: [&str; 4] = ["Input", "Output", "MemoryInput", "MemoryOutput"];
 
-/// Refuses an execution graph of another model. The share of known names does not decide it: siblings have up to 80 %.
+/// Returns an error if an execution graph belongs to another model. Common names are not enough evidence: variants of
+/// a model share up to 80 % of them.
 ///
 /// # Errors
 /// A sentence that says what differs.
@@ -50,7 +52,7 @@ pub(super) fn refuse_other_model(model: &Model, execution: &Execution) -> Result
             continue;
         };
         let bits = |name: &str| ElementType::from_name(name).map_or(0, ElementType::bits);
-        // Integers that are transposed keep their dimensions, and scales of f16 become f32.
+        // Transposed integer constants keep their dimensions, and f16 scales become f32.
         let long = |dims: &[i64]| {
             let mut dims: Vec<_> = dims.iter().copied().filter(|&dim| dim != 1).collect();
             dims.sort_unstable();
@@ -73,18 +75,19 @@ fn is_numbered(name: &str) -> bool {
     name.strip_prefix("Constant_").is_some_and(|number| number.bytes().all(|digit| digit.is_ascii_digit()))
 }
 
-/// A model's own graph and an execution graph, with the names that join them.
+/// Model graph and execution graph, with the names that connect them.
 pub(super) struct Matching<'a> {
     pub(super) graph: &'a Graph,
     pub(super) execution: &'a Execution,
     pub(super) layers: Vec<&'a Layer>,
-    /// The places of layers of the model by id.
+    /// Positions of the model's layers, by id.
     pub(super) places: HashMap<LayerId, usize>,
-    /// For each layer of the model the executed layers that have its name, or its name with a suffix.
+    /// For each layer of the model: the executed layers with its name, with or without a suffix.
     pub(super) own: Vec<Vec<usize>>,
-    /// For each layer of the model the executed layers that list it.
+    /// For each layer of the model: the executed layers that list its name.
     pub(super) listed: Vec<Vec<usize>>,
-    /// For each layer of the model without a trace the names of the executed layers that it leads to.
+    /// For each layer of the model that no executed layer names: the names of executed layers that its consumers
+    /// reach.
     ahead: Vec<Rc<BTreeSet<&'a str>>>,
 }
 
@@ -140,17 +143,17 @@ impl<'a> Matching<'a> {
         }
     }
 
-    /// Returns the executed layer that a layer of the model has a trace in.
+    /// Returns the executed layer that has or lists the name of a model layer.
     pub(super) fn trace(&self, at: usize) -> Option<usize> {
         self.own[at].first().or(self.listed[at].first()).copied()
     }
 
-    /// Returns the layers of the model that use an output of this one, each as often as it does.
+    /// Returns the consumers of a layer, each as often as it uses an output.
     pub(super) fn users(&self, at: usize) -> impl Iterator<Item = usize> {
         self.graph.users(self.layers[at].id()).filter_map(|id| self.places.get(&id).copied())
     }
 
-    /// Finds for each layer the executed layers that it leads to through layers without a trace.
+    /// Finds, for each layer that no executed layer names, the executed layers that its consumers reach.
     fn look_ahead(&mut self) {
         let order = self.graph.topological_order().unwrap_or_default();
         for at in order.iter().rev().filter_map(|id| self.places.get(id).copied()) {
@@ -170,13 +173,13 @@ impl<'a> Matching<'a> {
         }
     }
 
-    /// Returns the name of the only executed layer that a layer without a trace leads to.
+    /// Returns the name of the executed layer that a layer's consumers reach, if there is exactly one.
     pub(super) fn only_ahead(&self, at: usize) -> Option<&'a str> {
         let mut names = self.ahead[at].iter();
         names.next().copied().filter(|_| names.next().is_none())
     }
 
-    /// Returns the layers of the model that an executed layer stands for and whose results leave it.
+    /// Returns those model layers of an executed layer whose results are used outside of it.
     fn ends_of(&self, inner: &HashSet<usize>) -> HashSet<usize> {
         let leaves = |&start: &usize| {
             let (mut pending, mut seen) = (self.users(start).collect::<Vec<_>>(), HashSet::default());
@@ -193,7 +196,7 @@ impl<'a> Matching<'a> {
         inner.iter().copied().filter(leaves).collect()
     }
 
-    /// Everything that is known of the run.
+    /// Returns the result of the matching.
     pub(super) fn ran(&self) -> Ran {
         let mut inner: HashMap<&str, HashSet<usize>> = HashMap::default();
         for at in 0..self.layers.len() {
@@ -258,7 +261,7 @@ impl<'a> Matching<'a> {
         }
     }
 
-    /// Returns the executed layers that stand for no layer of the model.
+    /// Returns the executed layers that correspond to no layer of the model.
     fn added(&self) -> Vec<AddedLayer> {
         let stand_ins: HashSet<&str> =
             self.own.iter().flatten().map(|&at| self.execution.layers[at].name.as_str()).collect();
@@ -293,7 +296,7 @@ impl<'a> Matching<'a> {
         counts
     }
 
-    /// Returns the executed layers by kind and precision.
+    /// Returns the numbers and times of executed layers by kind and precision.
     fn kernels(&self) -> Vec<Kernels> {
         let mut kernels: BTreeMap<(&str, &str), (usize, u64)> = BTreeMap::new();
         for layer in
@@ -314,8 +317,8 @@ impl<'a> Matching<'a> {
     }
 }
 
-/// Returns the names in a list that is joined with commas. Names can hold commas themselves, so the longest run of
-/// pieces that is a known name is one.
+/// Splits a comma-separated list of names. Names may contain commas, so the longest sequence that is a known name is
+/// taken.
 fn names_in<'t>(list: &'t str, known: &HashSet<&str>) -> Vec<&'t str> {
     let mut names = Vec::new();
     let mut rest = list;

@@ -1,8 +1,8 @@
-//! Execution graphs: what a plugin of OpenVINO ran for a model, matched with the layers of the model.
+//! Execution graphs: the layers that a plugin of OpenVINO executed for a model, matched with those of the model.
 //!
-//! A plugin gives its execution graph as a file (`get_runtime_model()`, or `benchmark_app -exec_graph_path`). It names the
-//! layers of the model that it ran, fused or computed when it compiled. [`Execution::read`] reads such a file and [`Ran::of`]
-//! matches it with its model. How each match is known is always stated: see [`Became`].
+//! A plugin can write its execution graph to a file (`get_runtime_model()`, or `benchmark_app -exec_graph_path`). The
+//! file names the model layers that were executed, fused, or computed during compilation. [`Execution::read`] reads
+//! such a file, and [`Ran::of`] matches it with its model. [`Became`] is the evidence of each match.
 
 mod findings;
 mod graph;
@@ -17,33 +17,33 @@ pub use self::graph::{Executed, Execution};
 pub use self::weights::{StoredWeights, UsedWeights};
 use crate::model::graph::Model;
 
-/// The result of compilation for a layer of the model.
+/// Result of compiling a layer of the model, by the names in the execution graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Became {
-    /// An executed layer has its name.
+    /// An executed layer has the name of the layer.
     Ran,
-    /// An executed layer lists its name among those that were fused into it.
+    /// An executed layer lists the name among those that were fused into it.
     Fused,
-    /// A constant that the plugin computed has its name.
+    /// An executed constant has the name: the plugin computed the layer during compilation.
     Folded,
-    /// The layer is a constant, and the plugin keeps it as one.
+    /// The layer is a constant, and the plugin kept it as a constant.
     Constant,
     /// The layer is an input of the model.
     Input,
     /// The layer is an output of the model.
     Output,
-    /// Nothing has its name, but it lies between named layers, and all ways lead into one executed layer.
+    /// No executed layer has the name, but all consumers reach the same executed layer, so the layer is part of it.
     Inside,
-    /// Nothing has its name, and ways lead into several executed layers.
+    /// No executed layer has the name, and the consumers reach several executed layers.
     Spread,
-    /// Nothing has its name, and no way leads to an executed layer.
+    /// No executed layer has the name, and the consumers reach no executed layer.
     Gone,
 }
 
 impl Became {
-    /// Returns the name in JSON: `ran`.
+    /// Returns the name in JSON, such as `ran`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -60,18 +60,18 @@ impl Became {
     }
 }
 
-/// The executed layers that a layer of the model led to.
+/// Executed layers that a layer of the model is part of.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 #[non_exhaustive]
 pub enum Led {
     /// To one.
     To(String),
-    /// To several, sorted by name.
+    /// Several layers, sorted by name.
     ToAll(Vec<String>),
 }
 
-/// A layer of the model's own graph, and what became of it.
+/// Layer of the model's own graph, with its result in the execution graph.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct RanLayer {
@@ -86,29 +86,30 @@ pub struct RanLayer {
     pub gives: Vec<&'static str>,
     /// The result of compilation.
     pub became: Became,
-    /// The executed layers that it led to.
+    /// The executed layers that it is part of.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exec: Option<Led>,
     /// The kind of the executed layer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exec_type: Option<String>,
-    /// The types that come into the executed layer.
+    /// The element types of the executed layer's inputs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exec_in: Option<Vec<&'static str>>,
     /// The type in which the executed layer computes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub precision: Option<String>,
-    /// The types that the executed layer gives, if this layer is the last one of its kernel.
+    /// The element types of the executed layer's outputs, if this is the last of its model layers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exec_gives: Option<Vec<&'static str>>,
-    /// The mean time in microseconds; `None` if it was not measured, is below one microsecond, or belongs to compiling.
+    /// The mean time in microseconds; `None` if it was not measured, is below one microsecond, or is part of
+    /// compilation.
     pub us: Option<u64>,
-    /// The number of layers of each body, which an execution graph does not show.
+    /// The number of layers in each body. An execution graph does not show them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub bodies_not_shown: Vec<usize>,
 }
 
-/// An executed layer that stands for no layer of the model: a Reorder, a Convert, or one that the plugin made.
+/// Executed layer that corresponds to no layer of the model, such as a Reorder or a Convert that the plugin inserted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct AddedLayer {
@@ -117,48 +118,48 @@ pub struct AddedLayer {
     /// The kind.
     #[serde(rename = "type")]
     pub ty: String,
-    /// The types that come in.
+    /// The element types of its inputs.
     pub from: Vec<&'static str>,
-    /// The types that it gives.
+    /// The element types of its outputs.
     pub to: Vec<&'static str>,
     /// The mean time in microseconds.
     pub us: Option<u64>,
 }
 
-/// Counts of a run.
+/// Counts and times of an execution graph.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Counts {
-    /// The number of layers of the model by what became of them.
+    /// The number of model layers by result of compilation.
     pub ir: BTreeMap<&'static str, usize>,
     /// The number of executed layers of each kind.
     pub exec: BTreeMap<String, usize>,
     /// The time of one inference in microseconds.
     pub us: u64,
-    /// The time of Reorders among it.
+    /// The time of all Reorders in microseconds, which is included.
     pub us_reorders: u64,
 }
 
-/// A model and what a plugin ran for it.
+/// A model matched with its execution graph.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Ran {
     /// Each layer of the model's own graph, in the order of the file.
     pub layers: Vec<RanLayer>,
-    /// The constant weights of executed layers, and the type in which they arrive.
+    /// The constant weights of executed layers, with the type in which the kernel gets them.
     pub weights: Vec<UsedWeights>,
-    /// The constants of few bits in the model, and the type in which they are used.
+    /// The constants of few bits in the model, with the type in which they are used.
     pub stored: Vec<StoredWeights>,
-    /// Returns the executed layers that stand for no layer of the model.
+    /// The executed layers that correspond to no layer of the model.
     pub added: Vec<AddedLayer>,
     /// Totals.
     pub counts: Counts,
-    /// The time and number of executed layers by kind and precision, the most time first. Layers that ran when the model was
-    /// compiled are left out.
+    /// The time and number of executed layers by kind and precision, sorted by time. Layers that ran during
+    /// compilation are not included.
     pub kernels: Vec<Kernels>,
 }
 
-/// The executed layers of one kind.
+/// Executed layers of the same kind and precision.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Kernels {
@@ -177,8 +178,8 @@ impl Ran {
     /// Matches a model with an execution graph.
     ///
     /// # Errors
-    /// A sentence that says why the two do not belong together: their inputs differ, or a constant of both has another shape or
-    /// more bits.
+    /// A sentence about the difference, if the execution graph belongs to another model. Either the inputs differ, or
+    /// a constant has another shape or more bits.
     pub fn of(model: &Model, execution: &Execution) -> Result<Self, String> {
         matching::refuse_other_model(model, execution)?;
         Ok(matching::Matching::new(model.graph(), execution).ran())

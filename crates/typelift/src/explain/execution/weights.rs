@@ -1,4 +1,4 @@
-//! The weights of executed layers, and the type in which they arrive there.
+//! Weights of executed layers, with the type in which the kernel gets them.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +9,10 @@ use super::matching::Matching;
 use crate::base::hash::{HashMap, HashSet};
 use crate::ops::{self, LayerKind};
 
-/// Constants with fewer values are scales or settings rather than weights.
+/// Number of values below which a constant is a scale or a setting instead of weights.
 const FEW: u64 = 64;
 
-/// The constant weights of an executed layer.
+/// Constant weights of an executed layer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct UsedWeights {
@@ -20,12 +20,12 @@ pub struct UsedWeights {
     pub exec: String,
     /// The kind.
     pub exec_type: String,
-    /// The input that takes the weights.
+    /// The position of the input with the weights.
     pub port: usize,
-    /// The type in which they arrive.
+    /// The type in which the kernel gets them.
     #[serde(rename = "as")]
     pub used_as: &'static str,
-    /// The executed layer that gives them.
+    /// The executed layer that produces them.
     pub from: String,
     /// The kind.
     pub from_type: String,
@@ -35,7 +35,7 @@ pub struct UsedWeights {
     pub shape: Vec<i64>,
 }
 
-/// A constant of few bits in the model, and how it is used.
+/// Constant of few bits in the model, and its use in the execution graph.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct StoredWeights {
@@ -46,19 +46,19 @@ pub struct StoredWeights {
     pub elements: u64,
     /// The type in which the model stores it.
     pub stored_as: &'static str,
-    /// The layer of the model that computes with it.
+    /// The layer of the model that uses it.
     pub user: String,
     /// The operation of that layer.
     pub user_type: String,
     /// The executed layer.
     pub exec: Option<String>,
-    /// The type in which it arrives there; `None` where no name leads to it.
+    /// The type in which that layer gets it; `None` if no name matches.
     pub used_as: Option<&'static str>,
-    /// True if that is the type in which it is stored.
+    /// True if that is the stored type.
     pub kept: Option<bool>,
 }
 
-/// Returns the input of an executed layer that takes weights.
+/// Returns the position of the weights among the inputs of an executed layer.
 fn weights_port(ty: &str) -> Option<usize> {
     match ty {
         "FullyConnected" | "Convolution" | "Deconvolution" | "MatMul" | "GatherMatmul" => Some(1),
@@ -67,7 +67,7 @@ fn weights_port(ty: &str) -> Option<usize> {
     }
 }
 
-/// Returns the input of an operation of the model that takes weights.
+/// Returns the position of the weights among the inputs of a model layer.
 fn model_port(ty: &str) -> Option<usize> {
     match ty {
         "MatMul" | "Convolution" | "GroupConvolution" | "ConvolutionBackpropData" | "GroupConvolutionBackpropData" => {
@@ -78,7 +78,7 @@ fn model_port(ty: &str) -> Option<usize> {
     }
 }
 
-/// True for types of few bits, and for those that a plugin unfolds.
+/// True for types of few bits, and for others that a plugin may convert to floats.
 fn is_small(ty: ElementType) -> bool {
     use ElementType::{Bf16, F4E2M1, F8E4M3, F8E5M2, F16, F64, I4, I8, Nf4, U1, U2, U3, U4, U6, U8};
     [U8, I8, U4, I4, U2, Nf4, F4E2M1, F16, Bf16, F8E4M3, F8E5M2, U1, U3, U6, F64].contains(&ty)
@@ -105,7 +105,7 @@ impl Matching<'_> {
         weights.collect()
     }
 
-    /// True for each layer of the model that is computed from constants alone.
+    /// Returns, for each layer of the model, true if it depends only on constants.
     fn fixed(&self) -> Vec<bool> {
         let mut fixed = vec![false; self.layers.len()];
         for id in self.graph.topological_order().unwrap_or_default() {
@@ -120,7 +120,7 @@ impl Matching<'_> {
         fixed
     }
 
-    /// Returns the constants of few bits, each with the layers that compute with it.
+    /// Returns the constants of few bits, each with the layers that use it.
     pub(super) fn stored_weights(&self, used: &[UsedWeights]) -> Vec<StoredWeights> {
         let fixed = self.fixed();
         let arriving: HashMap<&str, &'static str> = used.iter().map(|it| (it.exec.as_str(), it.used_as)).collect();
@@ -141,8 +141,8 @@ impl Matching<'_> {
         largest_of_each(found)
     }
 
-    /// Returns the layers that a constant leads to without other tensors, and the layers that use it after them, each
-    /// with the layer that it takes it from.
+    /// Follows a constant through layers that depend only on constants. Returns these layers, and the layers that use
+    /// the result, each with the layer that feeds it.
     fn way_of(&self, start: usize, fixed: &[bool]) -> (Vec<usize>, Vec<(usize, usize)>) {
         let (mut pending, mut path, mut users) = (vec![start], Vec::new(), Vec::new());
         let mut seen = HashSet::default();
@@ -169,7 +169,7 @@ impl Matching<'_> {
         let (layer, consumer) = (self.layers[constant], self.layers[user]);
         let last = self.layers[last].id();
         if let Some(port) = model_port(consumer.ty()) {
-            // Other inputs are scales, zero points or indices.
+            // If the constant feeds another input, it is a scale, a zero point or an index.
             let feeds = self.graph.producer(consumer.id().input(port));
             feeds.filter(|feed| feed.layer == last)?;
         }
@@ -196,7 +196,7 @@ impl Matching<'_> {
     }
 }
 
-/// Of the constants that lead into the weights of one layer the largest: the others are scales and zero points.
+/// Keeps the largest constant of each layer's weights; the others are scales and zero points.
 fn largest_of_each(found: Vec<StoredWeights>) -> Vec<StoredWeights> {
     let mut order = Vec::new();
     let mut largest: BTreeMap<(String, Option<String>), StoredWeights> = BTreeMap::new();

@@ -1,5 +1,5 @@
-//! Precision map: the parts of a model in the order of the data, with the types that each stores and computes in, and
-//! its possible losses.
+//! Precision map: the blocks of a model with the element types in which each stores and computes, and its possible
+//! losses.
 
 mod paths;
 mod value;
@@ -22,15 +22,15 @@ pub use crate::infer::blocks::{Part, Role, roles};
 pub use paths::WeightPath;
 pub use value::{ValuePath, ValueStep, Ways};
 
-/// Map of the types that each part of a model stores and computes in.
+/// Precision map of a model: the element types in each of its blocks.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct PrecisionMap {
-    /// A row for each block or group of equal neighbours, and for the layers between blocks, in the order of the data.
+    /// A row for each block or run of equal blocks, and for the layers between blocks, in topological order.
     pub rows: Vec<Row>,
 }
 
-/// A block of a model, or equal neighbouring blocks. Counts are totals.
+/// Row of the map: a block, a run of equal blocks, or the layers between two blocks. Counts are totals.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Row {
@@ -42,16 +42,16 @@ pub struct Row {
     pub blocks: usize,
     /// The number of their layers.
     pub layers: usize,
-    /// The constants by stored element type, most bytes first. Shared bytes count once in the whole map: a last row has
-    /// those that several parts use.
+    /// The constants by stored element type, sorted by size. Shared bytes are counted once in the whole map; a last
+    /// row contains those that several rows use.
     pub weights: Vec<Weight>,
-    /// The data paths of weights, the most bytes first.
+    /// The data paths of weights, sorted by size.
     pub paths: Vec<WeightPath>,
-    /// The number of tensors computed in each element type, the most frequent first. Constants, tensors computed from
-    /// constants alone, and shapes are not counted.
+    /// The number of computed tensors by element type, the most frequent first. Tensors that depend only on constants
+    /// and shapes are not counted.
     #[serde(serialize_with = "map_of")]
     pub computed: Vec<TypeCount>,
-    /// The Converts that can lose something.
+    /// The Converts that may lose information.
     pub lossy: Vec<Lossy>,
     /// The number of layers with a [precision mark](crate::precision_marks).
     pub marks: usize,
@@ -61,10 +61,10 @@ pub struct Row {
     pub warnings: usize,
     /// The differences from its siblings, in words: `computes in f32, its 31 siblings in f16`. Empty if there are none.
     pub differs: Vec<String>,
-    /// The parts in this row.
+    /// The blocks in this row.
     #[serde(skip)]
     pub parts: Vec<Part>,
-    /// The graph of the parts.
+    /// The graph of the blocks.
     #[serde(skip)]
     pub place: Place,
     /// The properties in which siblings can differ.
@@ -81,7 +81,7 @@ pub struct Lossy {
     /// The destination type.
     #[serde(serialize_with = "name_of")]
     pub to: ElementType,
-    /// Returns the number of bytes.
+    /// The number of Converts.
     pub count: usize,
     /// The possible loss.
     #[serde(serialize_with = "losses")]
@@ -99,8 +99,8 @@ pub(crate) fn losses<S: Serializer>(fidelity: &Fidelity, serializer: S) -> Resul
 impl PrecisionMap {
     /// Creates the map of an inferred model with its findings. Weights are not read.
     ///
-    /// A block is a run of layers whose names start alike up to a number, `model.layers.0`, or whose operations equal
-    /// those of its neighbours in order. Types are ignored, so that blocks can be compared by them.
+    /// A block is a set of layers whose names start with the same text up to a number, `model.layers.0`. Without such
+    /// names it is a sequence of operations that repeats. Types are ignored, so that blocks can be compared by them.
     ///
     /// # Examples
     /// ```
@@ -120,19 +120,19 @@ impl PrecisionMap {
         Self { rows: fold(building.rows) }
     }
 
-    /// Returns the bytes of all constants. Bytes that constants share count once.
+    /// Returns the size of all constants in bytes. Shared bytes are counted once.
     #[must_use]
     pub fn weight_bytes(&self) -> u64 {
         self.rows.iter().flat_map(|row| &row.weights).map(|weight| weight.bytes).sum()
     }
 }
 
-/// Returns the parts of a graph, without constants that several of them share.
+/// Returns the blocks of a graph and the layers between them, without constants that several of them share.
 pub(crate) fn parts(graph: &Graph, roles: &LayerMap<Role>) -> Vec<Part> {
     blocks::parts(graph, roles).parts
 }
 
-/// The numbers of errors and warnings by layer.
+/// Numbers of errors and warnings, by layer.
 type Findings = HashMap<Place, HashMap<LayerId, (usize, usize)>>;
 
 fn findings(found: &[Diagnostic]) -> Findings {
@@ -149,22 +149,22 @@ fn findings(found: &[Diagnostic]) -> Findings {
     counts
 }
 
-/// A family of blocks: the graph that contains them, and a number.
+/// Family of blocks: the graph that contains them, and its number.
 type Family = (Place, usize);
 
-/// The bytes of a constant in the weights.
+/// Range of a constant's bytes in the weights.
 type Range = (i64, i64);
 
 struct Building<'a> {
     model: &'a Model,
     found: Findings,
     census: Census,
-    /// The rows, with the family of each.
+    /// The rows, each with its family.
     rows: Vec<(Option<Family>, Row)>,
 }
 
 impl<'a> Building<'a> {
-    /// Finds the parts of each graph of the model, and the parts that use each range of the weights.
+    /// Finds the blocks of each graph, and the blocks that use each range of the weights.
     fn shared_ranges(&self) -> Shared<'a> {
         let mut shared = Shared { graphs: Vec::new(), ranges: HashMap::default() };
         let mut count = 0;
@@ -216,7 +216,7 @@ impl<'a> Building<'a> {
         }
     }
 
-    /// Adds a row for constants that belong to no single part.
+    /// Adds a row for constants that belong to no single block.
     fn rest(&mut self, name: &str, layers: &[(&Graph, LayerId)]) {
         let mut weights = BTreeMap::new();
         for layer in layers.iter().filter_map(|&(graph, id)| graph.layer(id)) {
@@ -234,7 +234,7 @@ impl<'a> Building<'a> {
         }
     }
 
-    /// Returns the row of a part of a graph, with only its `own` constants.
+    /// Creates the row of a block with its `own` constants only.
     fn row(&mut self, place: &Place, graph: &Graph, part: &Part, roles: &LayerMap<Role>, own: &[LayerId]) -> Row {
         let mut row = Row::new(place, part);
         let (mut weights, mut computed, mut lossy) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
@@ -266,7 +266,7 @@ impl<'a> Building<'a> {
     }
 }
 
-/// The parts of all graphs, and the part that uses each range of the weights; `None` for several parts.
+/// Blocks of all graphs, and the block that uses each range of the weights; `None` if several do.
 struct Shared<'a> {
     graphs: Vec<(Place, &'a Graph, LayerMap<Role>, blocks::Parts)>,
     ranges: HashMap<Range, Option<usize>>,
@@ -297,7 +297,7 @@ impl Row {
         }
     }
 
-    /// True if two blocks are shown as one row.
+    /// True if two blocks can be shown in one row.
     fn is_like(&self, other: &Self) -> bool {
         let counts = |row: &Self| (row.layers, row.marks, row.errors, row.warnings);
         counts(self) == counts(other)
@@ -306,7 +306,7 @@ impl Row {
             && self.form == other.form
     }
 
-    /// Adds the next block, which is equal.
+    /// Adds the next block, which is equal, to the row.
     fn extend(&mut self, next: Self) {
         for (weight, more) in self.weights.iter_mut().zip(&next.weights) {
             weight.constants += more.constants;
@@ -328,7 +328,7 @@ impl Row {
     }
 }
 
-/// Describes how blocks differ from others of their family, and merges equal neighbours.
+/// Merges equal neighbouring blocks, and describes how blocks differ from most of their family.
 fn fold(mut rows: Vec<(Option<Family>, Row)>) -> Vec<Row> {
     let mut families = HashMap::<Family, Vec<usize>>::default();
     for (at, (family, _)) in rows.iter().enumerate() {

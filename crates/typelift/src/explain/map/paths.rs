@@ -11,20 +11,20 @@ use crate::infer::blocks::Role;
 use crate::model::graph::{Graph, Layer, LayerId, LayerMap, OutputPort};
 use crate::ops::{self, LayerKind};
 
-/// A constant of integers with fewer values is a setting of its consumer, not a weight.
+/// Number of values below which an integer constant is a setting of its consumer instead of weights.
 const FEW: u64 = 256;
 
 /// Data path of weights from their constant to their consumer: `10 × u4 → f16 → f32 → MatMul`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct WeightPath {
-    /// The element types along the path, the stored type first.
+    /// The element types along the path, beginning with the stored type.
     #[serde(serialize_with = "names_of")]
     pub types: Vec<ElementType>,
     /// The operation that uses the weights.
     pub operation: String,
     /// The number of weights with this path.
     pub constants: usize,
-    /// The stored size in bytes. Weights that several layers use count for each.
+    /// The stored size in bytes. Weights that several layers use are counted for each.
     pub bytes: u64,
 }
 
@@ -64,7 +64,7 @@ pub(super) fn of(graph: &Graph, roles: &LayerMap<Role>, layers: &[LayerId]) -> V
     by_size(paths.into_iter().map(path), |path| path.bytes)
 }
 
-/// True if a constant with this many values, used in this type, is a weight and not a setting of its consumer.
+/// True if a constant with this many values, used in this type, contains weights and not a setting.
 pub(super) fn is_weight(values: u64, used: ElementType) -> bool {
     values >= FEW || used.kind() == Kind::Float && values > 1
 }
@@ -73,15 +73,15 @@ pub(super) fn values(layer: &Layer) -> u64 {
     layer.outputs().first().and_then(|port| port.shape().element_count()).unwrap_or(0)
 }
 
-/// The largest constant from which each layer is computed, if it is computed from constants alone.
+/// For each layer that depends only on constants: the largest of these constants.
 pub(crate) struct Main<'a> {
     pub(crate) graph: &'a Graph,
-    /// The size of that constant for each layer, and the preceding layer.
+    /// Size of that constant, and the previous layer on the path from it.
     pub(crate) sources: HashMap<LayerId, (u64, Option<LayerId>)>,
 }
 
 impl<'a> Main<'a> {
-    /// Returns the layers from that constant to this one, which is computed from constants alone.
+    /// Returns the path from that constant to a layer.
     pub(crate) fn chain(&mut self, layer: &'a Layer) -> Vec<&'a Layer> {
         self.visit(layer);
         let mut chain = vec![layer];
@@ -94,7 +94,7 @@ impl<'a> Main<'a> {
         chain
     }
 
-    /// Returns the layer before this one on the path from that constant.
+    /// Returns the previous layer on the path from that constant.
     pub(super) fn before(&mut self, layer: &'a Layer) -> Option<LayerId> {
         self.visit(layer);
         self.sources.get(&layer.id())?.1
@@ -120,7 +120,7 @@ impl<'a> Main<'a> {
                 let best = known.rev().max_by_key(|(size, _)| *size);
                 self.sources.insert(layer.id(), best.map_or((0, None), |(size, before)| (size, Some(before))));
             } else {
-                // A layer in progress has no source, so that a cycle ends.
+                // A layer that is being visited has no source, so that a cycle ends.
                 self.sources.insert(layer.id(), (0, None));
                 pending.push((layer, true));
                 pending.extend(producers.map(|producer| (producer, false)));

@@ -1,4 +1,4 @@
-//! Data paths of values, from where they are stored to where they are used.
+//! Data paths of values, from the constant or Parameter to the first layer that computes with the value.
 
 use std::collections::BTreeSet;
 
@@ -26,9 +26,9 @@ pub struct ValuePath {
     /// The combined losses of the Converts on the path.
     #[serde(serialize_with = "names")]
     pub loses: Vec<Loss>,
-    /// The index of the requested tensor's step.
+    /// The index of the requested tensor in the path.
     pub asked: usize,
-    /// The number of other inputs that use the requested tensor, or a stored or converted tensor after it.
+    /// The number of other inputs that use the requested tensor, or a converted form of it.
     pub other_uses: usize,
 }
 
@@ -72,10 +72,10 @@ impl ValuePath {
     /// Returns the data path of a value in an inferred model. `name` is that of a layer or a tensor, as
     /// [`why`](crate::why()) accepts it.
     ///
-    /// The path of a weight, or of a tensor computed from constants alone, begins at the largest of those constants.
-    /// Any other path begins at the nearest matrix of weights; without one, at the largest vector of weights; without
-    /// weights, at the nearest Parameter. From the tensor the path continues to the first layer that computes with it,
-    /// and through the Converts after that layer. A path stays within its body.
+    /// If the tensor depends only on constants, the path begins at the largest of them. Otherwise it begins at the
+    /// nearest matrix of weights; without one, at the largest vector of weights; without weights, at the nearest
+    /// Parameter. From the tensor the path continues to the first layer that computes with it, and through the
+    /// Converts after that layer. A path stays within its body.
     ///
     /// # Errors
     /// [`NameError`] if nothing has that name, or several tensors have it.
@@ -141,11 +141,12 @@ impl ValuePath {
 pub struct Ways<'a> {
     graph: &'a Graph,
     roles: LayerMap<Role>,
-    /// The preceding tensor of each layer's outputs.
+    /// For each layer: the previous tensor on the path to its outputs.
     before: HashMap<LayerId, Output>,
 }
 
-/// Source of a value, a better one first: the nearest matrix of weights, the largest vector, the nearest Parameter.
+/// Start of a path, the preferred kind first: the nearest matrix of weights, the largest vector, the nearest
+/// Parameter.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Source {
     Parameter { near: std::cmp::Reverse<usize> },
@@ -154,7 +155,7 @@ enum Source {
 }
 
 impl Source {
-    /// Returns the source as seen from a layer further on.
+    /// Returns the start as seen from the next layer, where it is farther away.
     fn further(self) -> Self {
         let add = |near: std::cmp::Reverse<usize>| std::cmp::Reverse(near.0 + 1);
         match self {
@@ -166,7 +167,7 @@ impl Source {
 }
 
 impl<'a> Ways<'a> {
-    /// Computes them in time that grows linearly with the size of the graph.
+    /// Computes the data paths of a graph in linear time.
     #[must_use]
     pub fn new(graph: &'a Graph) -> Self {
         let mut ways = Self { graph, roles: roles(graph), before: HashMap::default() };
@@ -190,7 +191,7 @@ impl<'a> Ways<'a> {
                         };
                         Some((Some(source?), from))
                     });
-                    // Among equal ones the first is used.
+                    // Of equally good starts the first is used.
                     known.rev().max_by_key(|(source, _)| *source)
                 }
             };
@@ -210,14 +211,14 @@ impl<'a> Ways<'a> {
         self.roles.get(layer).copied()
     }
 
-    /// Returns the tensor before a tensor on its path; `None` at the start.
+    /// Returns the previous tensor on the path; `None` at the start.
     #[must_use]
     pub fn before(&self, tensor: Output) -> Option<Output> {
         self.before.get(&tensor.layer).copied()
     }
 
-    /// Returns the first tensor computed from a tensor; Converts come first unless the tensor is stored. `None` if only
-    /// Results use it.
+    /// Returns the next tensor on the path. Converts are preferred, unless the tensor depends only on constants.
+    /// `None` if only Results use it.
     #[must_use]
     pub fn next(&self, tensor: Output) -> Option<Output> {
         let users = || {
@@ -228,13 +229,13 @@ impl<'a> Ways<'a> {
         Some(users().find(converts).or_else(|| users().next())?.id().output(0))
     }
 
-    /// True if a tensor is stored, or computed from constants alone.
+    /// True if a tensor depends only on constants.
     #[must_use]
     pub fn is_stored(&self, tensor: Output) -> bool {
         self.role(tensor.layer) == Some(Role::Stored)
     }
 
-    /// Returns the source that a constant is for this used tensor; `None` if it is a setting.
+    /// Returns the kind of start that a constant is for a tensor; `None` if it is a setting.
     fn worth(&self, constant: &Layer, used: Output) -> Option<Source> {
         let shape = constant.outputs().first()?.shape();
         let is_matrix =
@@ -248,8 +249,8 @@ impl<'a> Ways<'a> {
         })
     }
 
-    /// Extends the path to the first layer that computes with the last tensor, and through the Converts after it.
-    /// Returns the number of inputs that use the value elsewhere.
+    /// Extends the path to the first layer that computes with the value, and through the Converts after that layer.
+    /// Returns the number of other inputs that use the value.
     fn onwards(&self, tensors: &mut Vec<Output>) -> usize {
         let mut seen: HashSet<LayerId> = tensors.iter().map(|tensor| tensor.layer).collect();
         let (mut other_uses, mut is_used) = (0, false);

@@ -1,4 +1,4 @@
-//! Layers with bodies: a body becomes the model, or loses its layers.
+//! Reduction of layers with bodies: a body replaces the model, or its layers become constants.
 
 use super::Judge;
 use super::search::{Halt, Search};
@@ -9,7 +9,7 @@ use crate::ops::{self, LayerKind};
 /// Above this number of layers, steps for single layers of a body would take too many runs.
 const MOST_LAYERS: usize = 24;
 
-/// Tries to make a body the whole model, or to put a body of an If in its place. True if one was interesting.
+/// Tries to replace the model by a body, or an If by one of its bodies. Returns true if a result was interesting.
 pub(super) fn lifted<J: Judge>(search: &mut Search<'_, J>) -> Result<bool, Halt<J>> {
     let owners: Vec<(LayerId, usize)> = search
         .best
@@ -24,10 +24,10 @@ pub(super) fn lifted<J: Judge>(search: &mut Search<'_, J>) -> Result<bool, Halt<
         candidates.push(alone(&search.best, id, at));
         candidates.push(inlined(&search.best, id, at));
     }
-    Ok(search.accept_first("a body without its layer", candidates)?.is_some())
+    Ok(search.accept_first("a body replaced its layer", candidates)?.is_some())
 }
 
-/// Returns the graph of a body as a model.
+/// Returns a model with the graph of a body.
 fn alone(model: &Model, id: LayerId, at: usize) -> Option<Model> {
     let graph = model.graph().layer(id)?.bodies().get(at)?.graph().clone();
     let inner = Model { graph, ..model.clone() };
@@ -83,7 +83,7 @@ fn bypassed<J: Judge>(search: &mut Search<'_, J>, place: &Place) -> Result<bool,
     Ok(search.accept_first("fewer layers in a body", candidates)?.is_some())
 }
 
-/// Returns the model with these layers of a body replaced by constants of zeros; `None` if a shape is open.
+/// Returns the model with these layers of a body replaced by zeros; `None` if a shape is dynamic.
 fn without(model: &Model, place: &Place, layers: &HashSet<LayerId>) -> Option<Model> {
     let mut model = model.clone();
     model
@@ -117,12 +117,12 @@ fn without(model: &Model, place: &Place, layers: &HashSet<LayerId>) -> Option<Mo
     Some(model)
 }
 
-/// Returns type, shape and bytes of a tensor of zeros.
+/// Returns the type, shape and bytes of a tensor of zeros.
 fn zeros(
     graph: &crate::edit::Edit<'_>,
     tensor: crate::model::graph::Output,
 ) -> Option<(typelift_promote::ElementType, Vec<i64>, Vec<u8>)> {
-    /// The most bytes of a constant that replaces a layer.
+    /// Maximum size in bytes of a constant that replaces a layer.
     const MOST: u128 = 1 << 20;
     let port = graph.output(tensor)?;
     let (dims, count) = (port.shape().to_static()?, port.shape().element_count()?);

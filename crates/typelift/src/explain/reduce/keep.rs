@@ -1,4 +1,4 @@
-//! A part of a model as a model of its own.
+//! Extraction of some layers of a model as a new model.
 
 use std::collections;
 
@@ -7,7 +7,7 @@ use crate::edit::Edit;
 use crate::model::graph::{EditError, Graph, LayerId, Model, NewLayer, Output, Place};
 use crate::ops::{self, LayerKind};
 
-/// Returns the layers that compute something, each after those that feed it and close to one of them.
+/// Returns the layers that compute something in topological order, with neighbours close to each other.
 pub(super) fn in_order(graph: &Graph) -> Vec<LayerId> {
     let (mut order, mut seen, mut pending) = (Vec::new(), HashSet::default(), Vec::new());
     let is_end = |id: &LayerId| graph.layer(*id).is_some_and(|layer| is_own(ops::kind(layer)));
@@ -36,8 +36,8 @@ fn computes(kind: LayerKind) -> bool {
     !matches!(kind, LayerKind::Parameter | LayerKind::Constant) && !is_own(kind)
 }
 
-/// Returns a model of these layers alone. Constants that they use stay. Other tensors that they use become inputs, and each
-/// layer that feeds none of them feeds an output. `None` if the edit is refused.
+/// Returns a model of these layers only. Constants that they use are kept, and other tensors that they use become
+/// inputs. A layer without consumers among them feeds an output. `None` if the edit is not possible.
 pub(super) fn part(model: &Model, keep: &HashSet<LayerId>) -> Option<Model> {
     let mut part = model.clone();
     part.edit(|graph| {
@@ -76,7 +76,7 @@ pub(super) fn part(model: &Model, keep: &HashSet<LayerId>) -> Option<Model> {
     Some(part)
 }
 
-/// Adds the Assigns that write the variables which are read.
+/// Adds the Assigns of variables that the layers read.
 fn with_state(graph: &Graph, keep: &HashSet<LayerId>) -> HashSet<LayerId> {
     let variable = |id: &LayerId| graph.layer(*id).and_then(|layer| layer.attribute("variable_id"));
     let read: HashSet<&str> = keep.iter().filter_map(variable).collect();
@@ -85,7 +85,7 @@ fn with_state(graph: &Graph, keep: &HashSet<LayerId>) -> HashSet<LayerId> {
     keep.iter().copied().chain(assigns.filter(writes)).collect()
 }
 
-/// Adds an input of the type and shape of a tensor.
+/// Adds an input with the type and shape of a tensor.
 fn input_like(graph: &mut Edit<'_>, tensor: Output) -> Result<LayerId, EditError> {
     let port = graph.output(tensor).ok_or(EditError::NoOutput(tensor))?;
     let parameter = NewLayer::new("Parameter", "opset1")
@@ -96,7 +96,7 @@ fn input_like(graph: &mut Edit<'_>, tensor: Output) -> Result<LayerId, EditError
     graph.add(parameter.named(&name), &[])
 }
 
-/// Gives each layer that feeds no other kept one a Result, one that it has or a new one.
+/// Adds a Result after each kept layer without kept consumers, unless it has one.
 fn outputs(graph: &mut Edit<'_>, kept: &HashSet<LayerId>, sorted: &[LayerId]) -> Result<Vec<LayerId>, EditError> {
     let mut results = Vec::new();
     for &id in sorted {
@@ -146,7 +146,7 @@ pub(super) fn bypassed(model: &Model, place: &Place, layer: LayerId, input: usiz
     Some(model)
 }
 
-/// Removes inputs that nothing uses.
+/// Removes inputs that no layer uses.
 pub(super) fn remove_lone_inputs(graph: &mut Edit<'_>) -> Result<(), EditError> {
     let is_lone = |graph: &Edit<'_>, id: LayerId| graph.users(id).next().is_none();
     let inputs = graph.layers().filter(|layer| ops::kind(layer) == LayerKind::Parameter).map(|layer| layer.id());
@@ -154,9 +154,9 @@ pub(super) fn remove_lone_inputs(graph: &mut Edit<'_>) -> Result<(), EditError> 
     graph.remove_all(&lone)
 }
 
-/// Returns the part of another model that belongs to a candidate, a part of the original. `pairs` has the layers of the other
-/// model by those of the original. Layers that only the other model has are kept between kept ones. `None` if no layer is
-/// paired.
+/// Reduces a second model in the same way as the first one. `pairs` contains the second model's layer for each layer
+/// of the first. Layers that only the second model has are kept if they are between kept ones. `None` if no kept layer
+/// is paired.
 ///
 /// # Examples
 /// ```

@@ -1,8 +1,9 @@
-//! The smallest model that is still interesting: that still fails, still has a finding, or still differs.
+//! Reduction of a model to the smallest one that is still interesting: that still fails, still has a finding, or still
+//! differs.
 //!
-//! [`Reduction::run`] removes layers as long as a [`Judge`] finds the rest interesting. Tensors that the rest needs become
-//! inputs of their type and shape, and tensors that nothing uses any more become outputs. A candidate that inference refuses
-//! is not shown to the judge. The search is deterministic: the number of jobs changes how long it takes, not its result.
+//! [`Reduction::run`] removes layers as long as a [`Judge`] finds the rest interesting. Tensors of removed layers
+//! become inputs if the rest needs them, and tensors that are no longer used become outputs. A candidate with new
+//! errors in inference is skipped. The search is deterministic: the number of jobs changes only its duration.
 //!
 //! 1. Layers are ordered so that neighbours are close. The last layer that matters is found by bisection, then the first one
 //!    from there backwards, then the layers between them.
@@ -51,9 +52,9 @@ pub use share::{anonymized, without_metadata};
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Reduction {
-    /// The number of candidates that are judged at a time.
+    /// The number of candidates that are judged at the same time.
     pub jobs: usize,
-    /// The most candidates that are judged.
+    /// The maximum number of candidates that are judged.
     pub most_runs: usize,
 }
 
@@ -63,15 +64,15 @@ impl Default for Reduction {
     }
 }
 
-/// Decides if a candidate is interesting. Several threads may ask at a time.
+/// Decides if a candidate is interesting. Several threads may call it at the same time.
 pub trait Judge: Sync {
     /// Reason why the search must stop, such as Ctrl-C.
     type Stop: Send;
 
-    /// True if the candidate behaves as the original does.
+    /// True if the candidate has the property of the original that must be kept.
     ///
     /// # Errors
-    /// The search must stop. What was found so far is kept.
+    /// The search must stop. The best result so far is kept.
     fn is_interesting(&self, candidate: &Model) -> Result<bool, Self::Stop>;
 }
 
@@ -89,29 +90,29 @@ impl<S: Send, F: Fn(&Model) -> Result<bool, S> + Sync> Judge for F {
 pub struct Reduced<S> {
     /// The smallest interesting model that was found.
     pub model: Model,
-    /// The number of layers of the original, those of bodies included.
+    /// The number of layers of the original, including bodies.
     pub layers_before: usize,
-    /// The number of layers of the result, those of bodies included.
+    /// The number of layers of the result, including bodies.
     pub layers_after: usize,
     /// The number of candidates that were judged.
     pub runs: usize,
-    /// The number of candidates that inference refused.
+    /// The number of candidates that were skipped because of new errors in inference.
     pub refused: usize,
-    /// The steps that made the model smaller or plainer, in order.
+    /// The successful steps, in order.
     pub steps: Vec<Step>,
     /// The reason why the search stopped early.
     pub stopped: Option<Stopped<S>>,
 }
 
-/// Kept step of a reduction.
+/// Successful step of a reduction.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Step {
-    /// The kind of the step: `fewer layers`.
+    /// The kind of step, such as `fewer layers`.
     pub what: &'static str,
-    /// The number of layers after it.
+    /// The number of layers after the step.
     pub layers: usize,
-    /// The number of candidates that were judged until then.
+    /// The number of candidates that were judged before.
     pub runs: usize,
 }
 
@@ -120,13 +121,13 @@ pub struct Step {
 pub enum Stopped<S> {
     /// The judge stopped it.
     ByJudge(S),
-    /// The limit of runs was reached.
+    /// The maximum number of candidates was reached.
     AtLimit,
 }
 
 impl Reduction {
-    /// Makes an inferred model smaller as long as it is interesting; the model itself must be. Candidates have only errors of
-    /// kinds that the model has.
+    /// Reduces an inferred model as long as it is interesting; the model itself must be interesting. Candidates may
+    /// only have kinds of errors that the model has.
     ///
     /// # Errors
     /// The judge's answer for the model itself; `None` if the model is not interesting.
@@ -144,10 +145,10 @@ impl Reduction {
         Ok(search.finish(model, stopped))
     }
 
-    /// Like [`run`](Self::run), and reports the number of layers and of runs to `progress` after each run.
+    /// Reduces the model as [`run`](Self::run) does. After each run, `progress` gets the number of layers and of runs.
     ///
     /// # Errors
-    /// Like [`run`](Self::run).
+    /// The errors of [`run`](Self::run).
     pub fn run_with<J: Judge>(
         &self,
         model: &Model,
@@ -164,7 +165,7 @@ impl Reduction {
     }
 }
 
-/// Returns the number of layers of a model, those of bodies included.
+/// Returns the number of layers of a model, including bodies.
 #[must_use]
 pub fn layers(model: &Model) -> usize {
     model.walk().map(|(_, graph)| graph.len()).sum()

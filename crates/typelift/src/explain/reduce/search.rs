@@ -1,4 +1,4 @@
-//! The search for the layers that matter.
+//! Search for the layers that must be kept.
 
 use std::collections::HashMap;
 use std::thread;
@@ -10,11 +10,11 @@ use crate::findings::Code;
 use crate::infer::infer;
 use crate::model::graph::{LayerId, Model};
 
-/// A reduction under way.
+/// State of a reduction.
 pub(super) struct Search<'a, J: Judge> {
     settings: &'a Reduction,
     judge: &'a J,
-    /// The codes of the errors that the original has.
+    /// The codes of the original's errors.
     known: HashSet<Code>,
     /// The smallest interesting model so far.
     pub(super) best: Model,
@@ -23,7 +23,7 @@ pub(super) struct Search<'a, J: Judge> {
     steps: Vec<Step>,
 }
 
-/// The search is over before its end.
+/// Reason why the search stopped early.
 pub(super) type Halt<J> = Stopped<<J as Judge>::Stop>;
 
 impl<'a, J: Judge> Search<'a, J> {
@@ -53,7 +53,7 @@ impl<'a, J: Judge> Search<'a, J> {
         simplify::all(self)
     }
 
-    /// Infers candidates and judges those that are well-typed, several at a time.
+    /// Infers candidates, and judges those without new errors, several at the same time.
     pub(super) fn judge_all(&mut self, candidates: Vec<Option<Model>>) -> Result<Vec<Option<Model>>, Halt<J>> {
         let mut typed: Vec<Option<Model>> = Vec::new();
         for candidate in candidates {
@@ -88,7 +88,7 @@ impl<'a, J: Judge> Search<'a, J> {
         typed.into_iter().zip(verdicts).map(keep).collect::<Result<_, _>>().map_err(Stopped::ByJudge)
     }
 
-    /// Judges one candidate and keeps it if it is interesting.
+    /// Judges one candidate, and keeps it if it is interesting.
     pub(super) fn accept(&mut self, what: &'static str, candidate: Option<Model>) -> Result<bool, Halt<J>> {
         if candidate.is_none() {
             return Ok(false);
@@ -106,7 +106,7 @@ impl<'a, J: Judge> Search<'a, J> {
         self.steps.push(Step { what, layers: layers(&self.best), runs: self.runs });
     }
 
-    /// Tries candidates in order, several at a time, and keeps the first that is interesting. Returns its place.
+    /// Judges candidates, several at the same time, and keeps the first interesting one. Returns its position.
     pub(super) fn accept_first(
         &mut self,
         what: &'static str,
@@ -126,7 +126,7 @@ impl<'a, J: Judge> Search<'a, J> {
         Ok(None)
     }
 
-    /// Keeps the layers of the model's own graph that matter.
+    /// Removes as many layers as possible from the model's own graph.
     pub(super) fn fewer_layers(&mut self) -> Result<(), Halt<J>> {
         let order = keep::in_order(self.best.graph());
         let whole = self.best.clone();
@@ -139,21 +139,21 @@ impl<'a, J: Judge> Search<'a, J> {
             if rest.is_empty() {
                 return Ok(());
             }
-            // The last layer that matters.
+            // The last necessary layer is found first.
             let count = parts.least_prefix(self, &rest)?;
             rest.truncate(count);
             parts.essential.extend(rest.pop());
-            // The earlier parts are usually near it.
+            // The other necessary layers are usually near it.
             rest = parts.least_window(self, rest)?;
         }
     }
 }
 
-/// Parts of a model with the layers that are known to matter.
+/// Layers of a model, and those that are known to be necessary.
 struct Parts<'m> {
     whole: &'m Model,
     essential: HashSet<LayerId>,
-    /// The verdicts on sets of layers, so that none is judged twice.
+    /// Results for sets of layers, so that none is judged twice.
     known: HashMap<Vec<LayerId>, bool>,
 }
 
@@ -162,7 +162,8 @@ impl Parts<'_> {
         self.essential.iter().chain(more).copied().collect()
     }
 
-    /// Judges the essential layers with each of these sets, several at a time, and keeps the smallest interesting one.
+    /// Judges the necessary layers together with each of these sets, several at the same time. Keeps the smallest
+    /// interesting one.
     fn test_all<J: Judge>(
         &mut self,
         search: &mut Search<'_, J>,
@@ -192,12 +193,12 @@ impl Parts<'_> {
         Ok(self.test_all(search, &[more], what)?.first() == Some(&true))
     }
 
-    /// Returns how many of the first layers are enough, by bisection. All of them are.
+    /// Returns the smallest number of layers from the start that are enough, by bisection.
     fn least_prefix<J: Judge>(&mut self, search: &mut Search<'_, J>, rest: &[LayerId]) -> Result<usize, Halt<J>> {
         let (mut low, mut high) = (0, rest.len());
         while high - low > 1 {
             let middle = low + (high - low) / 2;
-            // With jobs to spare, the next middles are judged ahead.
+            // If jobs are free, the next midpoints are judged in advance.
             let ahead = [middle, low + (middle - low) / 2, middle + (high - middle) / 2];
             let count = search.settings.jobs.clamp(1, ahead.len());
             let points = ahead[..count].iter().filter(|&&point| point > low && point < high);
@@ -211,7 +212,7 @@ impl Parts<'_> {
         Ok(high)
     }
 
-    /// Returns the last of these layers that are enough, and without which none is known to be: windows double.
+    /// Returns the shortest end of this list of layers that is enough. The length is doubled until it is.
     fn least_window<J: Judge>(
         &mut self,
         search: &mut Search<'_, J>,

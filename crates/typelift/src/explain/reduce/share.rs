@@ -1,4 +1,4 @@
-//! A model that is safe to send: without names and metadata of its owner.
+//! Removal of names and metadata from a model, so that it can be shared.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! Small steps at the end: single layers, inputs, dimensions, attributes, metadata.
+//! Final steps of a reduction: single layers, inputs, dimensions, attributes and metadata.
 
 use super::search::{Halt, Search};
 use super::{Judge, keep};
@@ -7,9 +7,9 @@ use crate::model::graph::{LayerId, Model, Place};
 use crate::model::shape::{Dim, Shape};
 use crate::ops::{self, LayerKind};
 
-/// Above this number of layers, steps for single layers would take too many runs.
+/// Maximum number of layers for steps on single layers, which need many runs.
 const MOST_LAYERS: usize = 24;
-/// A dimension longer than this is made shorter.
+/// Length above which a dimension is reduced.
 const SHORT: i64 = 2;
 
 pub(super) fn all<J: Judge>(search: &mut Search<'_, J>) -> Result<(), Halt<J>> {
@@ -20,7 +20,7 @@ pub(super) fn all<J: Judge>(search: &mut Search<'_, J>) -> Result<(), Halt<J>> {
     plainer_attributes(search)
 }
 
-/// Removes one layer, or connects its uses to one of its inputs.
+/// Removes one layer, or connects its consumers to one of its inputs.
 fn one_layer_less<J: Judge>(search: &mut Search<'_, J>) -> Result<bool, Halt<J>> {
     let order = keep::in_order(search.best.graph());
     if order.len() > MOST_LAYERS || order.len() < 2 {
@@ -36,10 +36,10 @@ fn one_layer_less<J: Judge>(search: &mut Search<'_, J>) -> Result<bool, Halt<J>>
     }
     let before = super::layers(&search.best);
     let smaller = |candidate: Option<Model>| candidate.filter(|it| super::layers(it) < before);
-    Ok(search.accept_first("one layer less", candidates.into_iter().map(smaller).collect())?.is_some())
+    Ok(search.accept_first("one layer removed", candidates.into_iter().map(smaller).collect())?.is_some())
 }
 
-/// Lets uses of an input take another input of its type and shape.
+/// Connects the consumers of an input to another input with the same type and shape.
 fn inputs_merged<J: Judge>(search: &mut Search<'_, J>) -> Result<bool, Halt<J>> {
     let graph = search.best.graph();
     let kinds = |kind: LayerKind| graph.layers().filter(move |layer| ops::kind(layer) == kind);
@@ -77,7 +77,7 @@ pub(super) fn without_metadata(model: &Model) -> Option<Model> {
         .then_some(plain)
 }
 
-/// Makes each length of the inputs shorter, wherever it occurs in inputs and constants.
+/// Reduces each length of the inputs, also where inputs and constants have the same length.
 fn shorter_dims<J: Judge>(search: &mut Search<'_, J>) -> Result<(), Halt<J>> {
     let mut lengths: Vec<Dim> = Vec::new();
     for layer in search.best.inputs() {
@@ -134,7 +134,7 @@ fn with_lengths(model: &Model, lengths: &[Dim]) -> Option<Model> {
     Some(model)
 }
 
-/// Gives attributes their default values.
+/// Sets attributes to their default values.
 fn plainer_attributes<J: Judge>(search: &mut Search<'_, J>) -> Result<(), Halt<J>> {
     let mut changes: Vec<(LayerId, String, &'static str)> = Vec::new();
     for layer in search.best.graph().layers() {

@@ -1,4 +1,4 @@
-//! The comparison of two tensors that should be the same.
+//! Comparison of two tensors that should be equal.
 
 use serde::Serialize;
 
@@ -6,49 +6,49 @@ use super::Tensor;
 use super::tolerance::Tolerance;
 use crate::ops::values::array::Data;
 
-/// The most places that are kept of a tensor.
+/// Maximum number of positions that are kept for a tensor.
 const SHOWN: usize = 3;
 
-/// The difference between two tensors that should be the same.
+/// Difference between two tensors that should be equal.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Difference {
-    /// True if they agree within the tolerance.
+    /// True if they are equal within the tolerance.
     pub same: bool,
     /// The largest absolute difference of two finite values.
     pub max_absolute: f64,
     /// The largest absolute difference, relative to the largest finite value of A. Infinite if that is 0.
     pub max_relative: f64,
-    /// The cosine of the angle between both, as vectors; 1 if the values are all zero.
+    /// The cosine similarity of both as vectors; 1 if all values are zero.
     pub cosine: f64,
-    /// The number of values that differ at all.
+    /// The number of values that are not exactly equal.
     pub changed: u64,
-    /// Returns the number of values.
+    /// The number of values.
     pub of: u64,
-    /// The number of places at which one tensor has NaN or an infinity and the other has another value.
+    /// The number of positions where one tensor has NaN or infinity, and the other has another value.
     pub not_finite: u64,
     /// The shapes of both, if they differ.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shapes: Option<[String; 2]>,
-    /// The places that differ most, the worst first.
+    /// The positions with the largest differences, the worst first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub worst: Vec<Place>,
 }
 
-/// A place of two tensors with the values that they have there.
+/// Position in two tensors, with the value of each.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Place {
     /// The index along each axis.
     pub index: Vec<usize>,
-    /// The value of A; `null` in JSON if it is not finite.
+    /// The value in A; `null` in JSON if it is not finite.
     pub a: f64,
-    /// The value of B; `null` in JSON if it is not finite.
+    /// The value in B; `null` in JSON if it is not finite.
     pub b: f64,
 }
 
 impl Difference {
-    /// Compares two tensors. Integers and booleans are equal or not. Values of different types are compared as numbers.
+    /// Compares two tensors. Integers and booleans must be equal. Values of different types are compared as numbers.
     #[must_use]
     pub fn between(a: &Tensor, b: &Tensor, tolerance: Tolerance) -> Self {
         let of = a.count().max(b.count()) as u64;
@@ -60,7 +60,7 @@ impl Difference {
             return Self { same: true, cosine: 1.0, of, ..Self::default() };
         }
         let Some((x, y)) = a.floats().zip(b.floats()) else {
-            // Strings have no distance.
+            // Strings are equal or not.
             return Self { changed: 1, of, max_relative: f64::INFINITY, ..Self::default() };
         };
         let mut found = Self::of_numbers(&x, &y, &a.dims);
@@ -77,7 +77,7 @@ impl Difference {
     fn of_numbers(x: &[f64], y: &[f64], dims: &[usize]) -> Self {
         let mut found = Self { of: x.len() as u64, ..Self::default() };
         let (mut dot, mut xx, mut yy) = (0.0, 0.0, 0.0);
-        // The worst places by distance; a place that is not finite is worse than any other.
+        // Positions sorted by difference; one with NaN or infinity is worse than any other.
         let mut worst: Vec<(f64, usize)> = Vec::new();
         for (at, (&a, &b)) in x.iter().zip(y).enumerate() {
             if a.is_finite() && b.is_finite() {
@@ -111,12 +111,12 @@ impl Difference {
         found
     }
 
-    /// Returns the distance by which layers are ordered: infinite where values are not finite, or shapes differ.
+    /// Returns the size of the difference for sorting: infinite if values are not finite, or shapes differ.
     pub(super) fn size(&self) -> f64 {
         if self.not_finite > 0 || self.shapes.is_some() { f64::INFINITY } else { self.max_relative }
     }
 
-    /// Keeps the larger of two differences of one tensor, in several samples or steps.
+    /// Returns the larger difference of a tensor in two samples or steps.
     pub(super) fn or_worse(self, other: Self) -> Self {
         if (other.same, self.size()) < (self.same, other.size()) && (!other.same || self.same) { other } else { self }
     }
@@ -131,7 +131,7 @@ fn relative(distance: f64, scale: f64) -> f64 {
     if distance == 0.0 { 0.0 } else { distance / scale }
 }
 
-/// Returns how many integers differ, exactly; `None` if they are not integers.
+/// Returns the number of integers that differ; `None` if the values are not integers.
 fn exact_changes(a: &Tensor, b: &Tensor) -> Option<u64> {
     match (a.array()?.data, b.array()?.data) {
         (Data::Ints(a), Data::Ints(b)) => Some(a.iter().zip(b.iter()).filter(|(a, b)| a != b).count() as u64),
@@ -150,7 +150,7 @@ fn index_of(mut at: usize, dims: &[usize]) -> Vec<usize> {
     index
 }
 
-/// True if all values are finite; strings and integers are.
+/// True if all values are finite, as strings and integers always are.
 pub(super) fn is_finite(tensor: &Tensor) -> bool {
     !tensor.element_type.is_float() || tensor.floats().is_none_or(|values| values.iter().all(|value| value.is_finite()))
 }

@@ -26,11 +26,11 @@ impl fmt::Display for Side {
     }
 }
 
-/// A comparison that could not be made.
+/// Reason why two models could not be compared.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum VerifyError {
-    /// There is no runtime, or it cannot be talked to.
+    /// The runtime is missing, or communication with it failed.
     #[error("{0}")]
     Runtime(RunError),
     /// The runtime cannot load or run a model.
@@ -38,7 +38,7 @@ pub enum VerifyError {
     Run {
         /// The model.
         side: Side,
-        /// The reason, in the words of the runtime.
+        /// The runtime's error message.
         error: RunError,
     },
     /// A model has errors.
@@ -49,22 +49,22 @@ pub enum VerifyError {
         /// The first of its errors.
         found: Box<Diagnostic>,
     },
-    /// Inputs or outputs cannot be paired.
+    /// The inputs or outputs of the two models cannot be paired.
     #[error("{0}")]
     Unpaired(String),
-    /// Inference accepts no sizes for the open dimensions.
-    #[error("no sizes were found for the open dimensions that both models accept")]
+    /// No lengths of the dynamic dimensions are valid in both models.
+    #[error("no lengths of the dynamic dimensions were found that both models accept")]
     NoShapes,
-    /// A name or an array given by the user does not fit.
+    /// A name or an array from the user does not match the models.
     #[error("{0}")]
     Inputs(String),
-    /// An edit for the comparison was refused.
+    /// An edit that the comparison needs is not possible.
     #[error(transparent)]
     Edit(#[from] EditError),
 }
 
 impl VerifyError {
-    /// A run that failed: because of the model, or because of the runtime.
+    /// Creates the error of a failed run. The cause may be the model or the runtime.
     pub(super) fn of_run(side: Side, error: RunError) -> Self {
         if error.is_of_model() { Self::Run { side, error } } else { Self::Runtime(error) }
     }

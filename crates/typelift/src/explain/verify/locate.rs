@@ -1,4 +1,4 @@
-//! The search for the layer at which two models begin to differ.
+//! Search for the layer at which the difference between two models starts.
 
 use typelift_promote::ElementType;
 
@@ -15,40 +15,40 @@ use crate::explain::map::{Role, roles};
 use crate::model::graph::{Graph, LayerId, Model, NewLayer, Output};
 use crate::ops::{self, LayerKind};
 
-/// The most tensors that are exposed at a time, and the most bytes that they have together.
+/// Maximum number of tensors that are exposed as outputs at a time, and of their bytes.
 const CHUNK: usize = 512;
 const CHUNK_BYTES: u64 = 256 << 20;
-/// A constant tensor with more values is not exposed.
+/// Maximum number of values of a constant tensor that is compared.
 const MOST_STORED: u64 = 1 << 20;
-/// An error this many times the noise can be the start of a difference.
+/// Factor by which an error must exceed rounding noise to be the start of a difference.
 pub(super) const CLEAR: f64 = 5.0;
-/// A start whose error is a smaller part of the largest one is noise of a harmless change.
+/// Fraction of the largest error below which a start is treated as noise of a harmless change.
 const MINOR: f64 = 0.01;
 
-/// A tensor that both models have.
+/// Tensor that both models have.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Target {
     pub(super) a: Output,
     pub(super) b: Output,
 }
 
-/// The differences of all tensors that were compared, in the order of A.
+/// Differences of all compared tensors, in the order of A.
 pub(super) struct Located {
     pub(super) targets: Vec<Target>,
     pub(super) differences: Vec<Difference>,
-    /// The step of these differences, counted from 0.
+    /// The step in which these differences were measured, from 0.
     pub(super) step: usize,
 }
 
-/// The layer at which the difference starts, in both models.
+/// Layer at which the difference starts, in both models.
 #[derive(Clone, Debug)]
 pub(super) struct Start {
     pub(super) a: LayerId,
     pub(super) b: LayerId,
     pub(super) difference: Option<Difference>,
-    /// True if inputs of the layer agree and its output does not; otherwise the error grows most there.
+    /// True if the inputs of the layer agree and its output differs. Otherwise the error grows most at this layer.
     pub(super) is_clear: bool,
-    /// The layers of A and of B between the start and the nearest tensors that both have, constants included.
+    /// Layers of A and of B between this layer and the nearest tensors that both models have, including constants.
     pub(super) around: [HashSet<LayerId>; 2],
 }
 
@@ -61,12 +61,12 @@ pub(super) struct Search<'a> {
     pub(super) sample: &'a Sample,
     /// Tensors of A that have other values each time.
     pub(super) unsteady: HashSet<Output>,
-    /// The Results that are paired.
+    /// Paired Results.
     pub(super) outputs: Vec<(LayerId, LayerId)>,
 }
 
 impl Search<'_> {
-    /// Compares inner tensors, in the order of A. Without `all`, it stops after the chunk in which the difference starts.
+    /// Compares inner tensors, in the order of A. Without `all`, stops after the chunk in which the difference starts.
     pub(super) fn compare(&self, runner: &mut dyn Runner, all: bool) -> Result<Located, VerifyError> {
         let targets = self.targets();
         let mut by_step: Vec<Vec<Difference>> = vec![Vec::new(); self.sample.a.len()];
@@ -79,7 +79,7 @@ impl Search<'_> {
                 break;
             }
         }
-        // With state, a later step differs because an earlier one did.
+        // With state, a difference in an early step also causes differences in later steps, so the first one counts.
         let differs = |step: &Vec<Difference>| step.iter().any(|it| !it.same);
         let step = by_step
             .iter()
@@ -109,7 +109,7 @@ impl Search<'_> {
         for (step, differences) in by_step.iter_mut().enumerate() {
             for (&at_a, &at_b) in in_a.iter().zip(&in_b) {
                 let Some(own) = tensor(&outputs[0], step, at_a) else { continue };
-                // A tensor that A computes anew each time is compared with itself.
+                // If a tensor of A differs from run to run, it is not compared.
                 let is_steady = again.as_ref().is_none_or(|again| tensor(again, step, at_a).as_ref() == Some(&own));
                 let other = tensor(&outputs[1], step, at_b).filter(|_| is_steady).unwrap_or_else(|| own.clone());
                 differences.push(Difference::between(&own, &other, self.tolerance));
@@ -186,7 +186,7 @@ impl Search<'_> {
         first.or(best).map(|(_, start)| start)
     }
 
-    /// Returns an output of the model that is fed by another tensor in B; `None` if each differs because its tensor does.
+    /// Returns the output that another tensor feeds in B; `None` if each output differs because its tensor does.
     pub(super) fn moved_output(&self, located: &Located, failing: &[usize]) -> Option<Start> {
         let [a, b] = self.models.map(Model::graph);
         let noise = self.tolerance.noise;
@@ -202,11 +202,11 @@ impl Search<'_> {
     }
 }
 
-/// The nearest compared tensors above a layer.
+/// Nearest compared tensors before a layer.
 struct Inputs {
-    /// The largest of their differences.
+    /// The largest difference of these tensors.
     largest: f64,
-    /// The layer itself, and the layers between it and them.
+    /// The layer itself, and the layers between these tensors and it.
     around: HashSet<LayerId>,
 }
 
@@ -229,7 +229,7 @@ impl Inputs {
     }
 }
 
-/// Returns as many of the first targets as are exposed at a time.
+/// Returns as many of the first tensors as are exposed at a time.
 fn chunk<'t>(graph: &Graph, targets: &'t [Target]) -> &'t [Target] {
     let mut bytes = 0;
     let size = |target: &Target| {
@@ -247,7 +247,7 @@ fn chunk<'t>(graph: &Graph, targets: &'t [Target]) -> &'t [Target] {
     &targets[..count.max(1)]
 }
 
-/// Returns a model with these tensors as outputs too, and the position of each among the outputs.
+/// Returns a model with these tensors as additional outputs, and the position of each among the outputs.
 fn exposed(model: &Model, tensors: impl Iterator<Item = Output>) -> Result<(Model, Vec<usize>), VerifyError> {
     let mut model = model.clone();
     let results: Vec<LayerId> = model.edit(|graph| {

@@ -1,11 +1,11 @@
-//! Running two models on an installed OpenVINO, to see whether they compute the same and where a difference starts.
+//! Comparison of two models by running them on an installed OpenVINO. It finds the layer at which a difference starts.
 //!
-//! The trait [`Runner`] hides the runtime. The program implements it with a process of Python, the Python package with
-//! the `openvino` module, and a test with a fake.
+//! The trait [`Runner`] is the interface to the runtime. The program implements it with a Python process, the Python
+//! package with the `openvino` module, and tests with a fake.
 //!
 //! 1. Inputs and outputs are paired by name, then by position.
-//! 2. Open dimensions get the smallest sizes that inference accepts in both models. Values fit their use: indices are in
-//!    range, masks are 0 and 1, positions count up.
+//! 2. Dynamic dimensions get the smallest lengths that are valid in both models. Values fit their use: indices are in
+//! range, masks are 0 and 1, positions are consecutive.
 //! 3. Both models run, several steps if they have state, and their outputs are compared.
 //! 4. If they differ, inner tensors that both models have are exposed and compared, to find the first layer whose inputs agree
 //!    and whose output does not.

@@ -1,7 +1,7 @@
-//! The range of f16, made visible on devices that compute f16 as f32.
+//! Simulation of f16 overflow on devices that compute f16 as f32.
 //!
-//! OpenVINO's CPU plugin keeps f16 values in f32, so a value beyond 65504 stays finite there and overflows on other devices. A
-//! model with [`with_range`] computes infinity instead, on any device.
+//! OpenVINO's CPU plugin keeps f16 values in f32, so a value beyond 65504 stays finite there and overflows on other
+//! devices. A model from [`with_range`] computes infinity instead, on any device.
 
 use typelift_promote::ElementType;
 
@@ -15,26 +15,26 @@ use crate::ops::{self, LayerKind};
 /// The largest number of f16.
 const LARGEST: f32 = 65504.0;
 
-/// A model in which each f16 tensor that is computed becomes infinite beyond the range of f16.
+/// Model in which computed f16 tensors become infinite if they exceed the range of f16.
 pub(super) struct Ranged {
     pub(super) model: Model,
-    /// For each such tensor of the model's own graph, the tensor with the range.
+    /// For each such tensor of the model's own graph, the tensor after the check.
     pub(super) tensors: HashMap<Output, Output>,
 }
 
 impl Ranged {
-    /// Returns a model as it is.
+    /// Returns the model without such checks.
     pub(super) fn plain(model: &Model) -> Self {
         Self { model: model.clone(), tensors: HashMap::default() }
     }
 
-    /// Returns the tensor that has the values of this one.
+    /// Returns the tensor after the check, or the tensor itself if there is none.
     pub(super) fn of(&self, tensor: Output) -> Output {
         self.tensors.get(&tensor).copied().unwrap_or(tensor)
     }
 }
 
-/// Counts the f16 tensors that a model computes from its inputs.
+/// Returns the number of f16 tensors that depend on the inputs of the model.
 pub(super) fn computed(model: &Model) -> usize {
     model.walk().map(|(_, graph)| narrow(graph).len()).sum()
 }
@@ -52,7 +52,7 @@ fn narrow(graph: &Graph) -> Vec<Output> {
     found
 }
 
-/// Adds the range of f16 to a model.
+/// Adds the checks to a model.
 ///
 /// # Errors
 /// An edit is refused.
@@ -60,7 +60,7 @@ pub(super) fn with_range(model: &Model) -> Result<Ranged, EditError> {
     let mut ranged = Ranged::plain(model);
     ranged.tensors = ranged.model.edit(|graph| {
         let mut tensors = HashMap::default();
-        // The model's own graph comes last.
+        // The model's own graph is visited last, so its tensors remain.
         graph.everywhere(&mut |graph| {
             tensors = narrow(graph)
                 .into_iter()

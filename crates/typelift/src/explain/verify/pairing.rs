@@ -1,20 +1,20 @@
-//! The inputs and outputs of two models, paired.
+//! Pairing of the inputs and outputs of two models.
 
 use crate::edit::inputs_outputs::End;
 use crate::model::graph::{Layer, LayerId, Model};
 
-/// An input or an output that both models have.
+/// Input or output that both models have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Pair {
-    /// The name in A, as people know it: that of the tensor, else that of the layer.
+    /// The name in A: that of the tensor, otherwise that of the layer.
     pub(super) name: String,
-    /// The position among those of A.
+    /// The position in A.
     pub(super) a: usize,
-    /// The position among those of B.
+    /// The position in B.
     pub(super) b: usize,
 }
 
-/// Pairs the inputs or outputs of two models by the names of tensors and layers, and the others by position.
+/// Pairs the inputs or outputs of two models: first by the names of tensors and layers, then by position.
 ///
 /// # Errors
 /// The numbers differ.

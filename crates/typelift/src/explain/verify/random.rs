@@ -1,4 +1,4 @@
-//! Random numbers that are the same on every machine and in every release.
+//! Random numbers that are equal on every machine and in every release.
 
 /// SplitMix64, a generator of random numbers.
 #[derive(Clone, Debug)]
@@ -17,18 +17,18 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// Returns a number of `[0, 1)`.
+    /// Returns a number from `[0, 1)`.
     pub(crate) fn unit(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// Returns an integer of `[low, high]`.
+    /// Returns an integer from `[low, high]`.
     pub(crate) fn between(&mut self, low: i64, high: i64) -> i64 {
         let span = high.saturating_sub(low).max(0) as u64;
         low + (self.next() % (span + 1)) as i64
     }
 
-    /// Returns a number of the normal distribution, by the method of Box and Muller.
+    /// Returns a number from the normal distribution, by the Box-Muller method.
     pub(crate) fn normal(&mut self) -> f64 {
         let radius = (-2.0 * (1.0 - self.unit()).ln()).sqrt();
         radius * (std::f64::consts::TAU * self.unit()).cos()

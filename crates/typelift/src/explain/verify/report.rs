@@ -1,4 +1,4 @@
-//! The result of a comparison, as data.
+//! Report of a comparison, as data.
 
 use serde::Serialize;
 use typelift_promote::ElementType;
@@ -18,12 +18,12 @@ pub struct Report {
     pub same: bool,
     /// The runtime and its device.
     pub runtime: Runtime,
-    /// The precision in which A and B were run; `null` where the device decided.
+    /// The precision in which A and B ran; `null` if the device decided.
     pub precision: [Option<String>; 2],
-    /// The narrowest type that only one of the models uses, by which the tolerance was chosen.
+    /// The narrowest element type that only one of the models uses. It determines the default tolerance.
     #[serde(serialize_with = "as_name")]
     pub narrowest: ElementType,
-    /// The largest difference that still agrees.
+    /// The tolerance.
     pub tolerance: Tolerance,
     /// The inputs of each sample.
     pub samples: Vec<SampleReport>,
@@ -31,10 +31,10 @@ pub struct Report {
     pub outputs: Vec<OutputReport>,
     /// The layer at which the difference starts.
     pub first: Option<First>,
-    /// The growth of the error by block, if it was asked for.
+    /// The error of each block, if it was requested.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub blocks: Vec<Growth>,
-    /// Remarks for the reader.
+    /// Remarks for the user.
     pub notes: Vec<String>,
 }
 
@@ -42,7 +42,7 @@ pub struct Report {
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct SampleReport {
-    /// The number of steps that were run, with state kept between them.
+    /// The number of steps, between which state is kept.
     pub steps: usize,
     /// The inputs of the first step.
     pub inputs: Vec<Fed>,
@@ -59,7 +59,7 @@ pub struct OutputReport {
     /// The element type in B, if it differs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub element_type_in_b: Option<String>,
-    /// True if all its values in A are finite.
+    /// True if all values in A are finite.
     pub finite: bool,
     /// The largest difference.
     #[serde(flatten)]
@@ -82,13 +82,13 @@ pub struct First {
     pub operation_in_b: String,
     /// The types and shapes of its outputs in B.
     pub types_in_b: Vec<String>,
-    /// True if the inputs of the layer agree and its output does not. Otherwise the error grows most at this layer.
+    /// True if the inputs of the layer agree and its output differs. Otherwise the error grows most at this layer.
     pub inputs_agree: bool,
-    /// The difference of its output; `null` if an output of the model is fed by another tensor.
+    /// The difference of its output; `null` if the difference is that another tensor feeds an output of the model.
     pub difference: Option<Difference>,
     /// The step in which it starts, counted from 1.
     pub step: usize,
-    /// The changes at this layer, at constants that it uses, and at layers that only one model has there.
+    /// The changes to this layer, its constants, and added or removed layers next to it.
     pub changes: Vec<Change>,
 }
 
@@ -100,7 +100,8 @@ pub struct Growth {
     pub block: String,
     /// The number of tensors that were compared.
     pub tensors: usize,
-    /// The largest error relative to the scale of the tensor; `null` where a value is not finite in one model only.
+    /// The largest error relative to the largest value of the tensor; `null` if a value is not finite in only one
+    /// model.
     pub max_relative: f64,
     /// The layer with that error.
     pub layer: String,

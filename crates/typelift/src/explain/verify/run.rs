@@ -1,4 +1,4 @@
-//! The comparison of two models from end to end.
+//! Complete comparison of two models: loading, running, comparing, and locating the difference.
 
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
@@ -27,9 +27,9 @@ use crate::model::graph::{Graph, LayerId, Model, Place, numbered_prefix};
 use crate::model::shape::Shape;
 use crate::ops::{self, LayerKind};
 
-/// The most assignments of shapes that are run for one sample.
+/// Maximum number of shapes that are tried for one sample.
 const MOST_RUN: usize = 4;
-/// The steps of a model with state, unless the settings say another number.
+/// Default number of steps of a model with state.
 const STEPS: usize = 3;
 
 /// Settings of a comparison of two models.
@@ -38,25 +38,25 @@ const STEPS: usize = 3;
 pub struct Verification {
     /// The device: `CPU`.
     pub device: String,
-    /// The precision in which A and B run: `f32`, `bf16`, `f16`. Without hints both run in f32.
+    /// The precision in which A and B run, by hint: `f32`, `bf16`, `f16`. Without hints both run in f32.
     pub hints: [Option<String>; 2],
     /// The shapes of inputs, by name.
     pub shapes: Vec<(String, Shape)>,
-    /// An `.npz` file or a folder of `.npy` files with the inputs.
+    /// The `.npz` file or the folder of `.npy` files with the inputs.
     pub inputs: Option<PathBuf>,
     /// The seed of random values.
     pub seed: u64,
     /// The number of samples. The first has the smallest shapes, the others larger ones.
     pub samples: usize,
-    /// The number of steps; without it 3 for models with state, else 1.
+    /// The number of steps. By default it is 3 for models with state, otherwise 1.
     pub steps: Option<usize>,
-    /// The tolerance relative to the scale of a tensor, in place of that of the narrowest type.
+    /// The tolerance relative to the largest value of a tensor; by default it depends on the narrowest type.
     pub relative: Option<f64>,
-    /// The absolute tolerance, in place of that of the narrowest type.
+    /// The absolute tolerance; by default it depends on the narrowest type.
     pub absolute: Option<f64>,
-    /// True if the growth of the error is reported for each block.
+    /// True if the error of each block is reported.
     pub layers: bool,
-    /// True if the layer is looked for at which a difference starts.
+    /// True if the layer is searched at which a difference starts.
     pub locates: bool,
 }
 
@@ -122,7 +122,7 @@ impl Verification {
         self.hints.clone().map(|hint| Setting { device: self.device.clone(), hint: hint.or_else(|| default.clone()) })
     }
 
-    /// True if the range of f16 is to be made visible: the device computes f16 as f32, and only one model computes in f16.
+    /// True if checks of the f16 range are needed: the device computes f16 as f32, and only one model uses f16.
     fn hides_range(&self, a: &Model, b: &Model) -> bool {
         let is_cpu = self.device.eq_ignore_ascii_case("CPU") && self.hints.iter().flatten().all(|hint| hint != "f16");
         is_cpu && narrow::computed(a) != narrow::computed(b)
@@ -137,7 +137,7 @@ impl Verification {
     }
 }
 
-/// Models with open shapes that are loaded.
+/// Loaded models with dynamic shapes.
 type Open = (Session, Arc<[Ranged; 2]>);
 
 /// State of a comparison.
@@ -149,15 +149,15 @@ struct Work<'w> {
     settings: [Setting; 2],
     tolerance: Tolerance,
     notes: Vec<String>,
-    /// The outputs that have other values in each run of A.
+    /// Outputs of A that differ from run to run.
     unsteady: BTreeSet<usize>,
 }
 
-/// A sample with the outputs of both models.
+/// Sample with the outputs of both models.
 struct Done {
     sample: Sample,
     outputs: [Outputs; 2],
-    /// The models that ran, with open shapes or with those of the sample.
+    /// The models that were run, with dynamic shapes or with those of the sample.
     ran: Arc<[Ranged; 2]>,
 }
 
@@ -174,7 +174,7 @@ impl Work<'_> {
         let (inputs, [a, b]) = (self.inputs.clone(), self.models);
         let asked = self.asked_shapes()?;
         let sizing = Sizing::new(a, b, &inputs, &asked);
-        // A device that refuses open shapes gets the shapes of each sample.
+        // If the device does not support dynamic shapes, the models get the shapes of each sample.
         match Session::load(runner, [&ran[0].model, &ran[1].model], &self.settings) {
             Ok(session) => {
                 let open = (session, ran);
@@ -257,7 +257,7 @@ impl Work<'_> {
         done
     }
 
-    /// Runs both models on inputs of fixed shapes. Values are chosen so that the outputs of A are finite, if possible.
+    /// Runs both models with fixed shapes. Values are chosen so that the outputs of A are finite, if possible.
     fn run_shaped(
         &self,
         runner: &mut dyn Runner,
@@ -283,7 +283,7 @@ impl Work<'_> {
         Ok(Done { sample, outputs: [outputs, other], ran })
     }
 
-    /// Runs A: with state first for all steps and masks that grow, then for masks that do not, then for one step.
+    /// Runs A. With state, tries all steps with masks that grow, then with masks that do not grow, then a single step.
     fn run_a(
         &self,
         runner: &mut dyn Runner,
@@ -314,7 +314,7 @@ impl Work<'_> {
         self.verification.steps.unwrap_or(default).max(1)
     }
 
-    /// Finds the pairs of inputs whose shapes the user gave.
+    /// Finds the input pairs for which the user gave shapes.
     fn asked_shapes(&self) -> Result<BTreeMap<usize, Shape>, VerifyError> {
         let mut asked = BTreeMap::new();
         for (name, shape) in &self.verification.shapes {
@@ -330,7 +330,7 @@ impl Work<'_> {
         Ok(asked)
     }
 
-    /// Reads the inputs that the user gave: by name, else in the order of the file.
+    /// Reads the inputs from the user: by name, otherwise in the order of the file.
     fn given(&self, runner: &mut dyn Runner, path: &std::path::Path) -> Result<Sample, VerifyError> {
         let arrays = runner.arrays(path).map_err(|error| VerifyError::Inputs(error.to_string()))?;
         let names = pairing::names(End::Input, self.models[0]);
@@ -363,7 +363,7 @@ impl Work<'_> {
                 let converted = tensor.as_type(ty.unwrap_or(tensor.element_type));
                 let refusal = || {
                     VerifyError::Inputs(format!(
-                        "the array for input `{}` is {}, which is not what the model takes",
+                        "the array for input `{}` is {}, which does not match the model",
                         pair.name, tensor.element_type
                     ))
                 };
@@ -417,7 +417,7 @@ impl Work<'_> {
         })
     }
 
-    /// Compares the outputs of a sample: the worst step of each.
+    /// Compares the outputs of a sample. The largest difference over all steps is returned for each.
     fn differences(&self, done: &Done) -> Vec<Difference> {
         let [in_a, in_b] = &done.outputs;
         let of = |pair: &Pair| {
@@ -428,7 +428,7 @@ impl Work<'_> {
         self.outputs.iter().map(of).collect()
     }
 
-    /// Runs A again, a few times. Returns the outputs that it computes anew each time: a difference says nothing there.
+    /// Runs A a few more times. Returns the outputs that differ from run to run, which cannot be compared.
     fn unsteady(&mut self, runner: &mut dyn Runner, done: &Done) -> Result<Vec<usize>, VerifyError> {
         const TIMES: usize = 3;
         let session = Session::load(runner, [&done.ran[0].model, &done.ran[1].model], &self.settings)?;
@@ -444,7 +444,7 @@ impl Work<'_> {
         let found: Vec<usize> = found.collect();
         for &at in &found {
             let name = &self.outputs[at].name;
-            let note = format!("A computes other values of `{name}` each time it is run, so they were not compared");
+            let note = format!("`{name}` was not compared, because A computes different values in each run");
             if self.unsteady.insert(at) {
                 self.notes.push(note);
             }
@@ -473,8 +473,8 @@ impl Work<'_> {
         self.outputs.iter().enumerate().map(of).collect()
     }
 
-    /// Finds the layer at which outputs begin to differ. Outputs that agree, but differ by more than rounding, count as
-    /// different if a layer alone starts that.
+    /// Finds the layer at which outputs start to differ. An output within the tolerance is also examined if it differs
+    /// by more than rounding, and the difference starts at a single layer.
     fn locate(
         &mut self,
         runner: &mut dyn Runner,
@@ -514,7 +514,8 @@ impl Work<'_> {
             return Ok((Some(self.first(start, &located, changes)), blocks));
         }
         if start.is_none() {
-            let note = "the difference disappears when inner tensors are outputs: it comes from the way the device fuses layers";
+            let note =
+                "the difference disappears if inner tensors are outputs, so the device causes it by fusing layers";
             self.notes.push(note.to_owned());
         }
         Ok((start.map(|start| self.first(start, &located, changes)), blocks))
@@ -568,7 +569,7 @@ impl Work<'_> {
     }
 }
 
-/// True if a change is at one of these layers of A or of B, or in a body of one.
+/// True if a change is at one of these layers of A or B, or in one of their bodies.
 fn is_at(change: &Change, [in_a, in_b]: &[HashSet<LayerId>; 2]) -> bool {
     let id = change.layer.place.steps().first().map_or(change.layer.id, |&(owner, _)| owner);
     match change.kind {
@@ -578,7 +579,7 @@ fn is_at(change: &Change, [in_a, in_b]: &[HashSet<LayerId>; 2]) -> bool {
     }
 }
 
-/// Returns the largest error of each block, in the order of the graph.
+/// Returns the largest error of each block, in topological order.
 fn growth(graph: &Graph, located: &Located) -> Vec<Growth> {
     let mut blocks: Vec<Growth> = Vec::new();
     for (target, difference) in located.targets.iter().zip(&located.differences) {

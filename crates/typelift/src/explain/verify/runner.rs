@@ -1,4 +1,4 @@
-//! The interface to a runtime that runs models.
+//! Interface to a runtime that runs models.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,19 +12,19 @@ use crate::text::xml::{self, WriteOptions};
 
 /// A runtime that runs models, such as an installed OpenVINO. Tests implement it without one.
 pub trait Runner {
-    /// Returns the name and version of the runtime, and the device that `device` stands for.
+    /// Returns the version of the runtime, and the device that it uses for the name `device`.
     ///
     /// # Errors
     /// [`RunError::Missing`] if there is no runtime.
     fn describe(&mut self, device: &str) -> Result<Runtime, RunError>;
 
-    /// Reads and compiles a model. Returns the key by which it is run.
+    /// Reads and compiles a model. Returns a key for running it.
     ///
     /// # Errors
     /// [`RunError`].
     fn load(&mut self, source: &Source, setting: &Setting) -> Result<u64, RunError>;
 
-    /// Runs a model on its inputs, in their order, and returns its outputs. On the first step its state is reset.
+    /// Runs a model on its inputs, in order, and returns its outputs. If `is_first`, the state is reset before.
     ///
     /// # Errors
     /// [`RunError`].
@@ -33,45 +33,45 @@ pub trait Runner {
     /// Releases a model.
     fn release(&mut self, key: u64);
 
-    /// Reads the arrays of an `.npz` file, or of a folder with `.npy` files, each with its name.
+    /// Reads the named arrays of an `.npz` file, or of a folder with `.npy` files.
     ///
     /// # Errors
     /// [`RunError`].
     fn arrays(&mut self, path: &Path) -> Result<Vec<(String, Tensor)>, RunError>;
 }
 
-/// A runtime and its device.
+/// Runtime with its device.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Runtime {
     /// The version of OpenVINO: `2026.4.1`.
     pub version: String,
-    /// The device as OpenVINO is asked for it: `CPU`.
+    /// The name of the device for OpenVINO: `CPU`.
     pub device: String,
-    /// The full name of the device, where it is known.
+    /// The full name of the device, if it is known.
     pub full_name: Option<String>,
 }
 
-/// The device and the precision in which a model is run.
+/// Device and precision for running a model.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Setting {
     /// The device: `CPU`.
     pub device: String,
-    /// `INFERENCE_PRECISION_HINT`: `f32`, `bf16`, `f16`. Without it the device decides.
+    /// The value of `INFERENCE_PRECISION_HINT`: `f32`, `bf16`, `f16`. Without it the device decides.
     pub hint: Option<String>,
 }
 
-/// A model for a runtime: the text of its `.xml`, and its weights.
+/// Model in the form that a runtime reads: the text of its `.xml`, and its weights.
 #[derive(Clone, Debug)]
 pub struct Source {
     /// The text of the `.xml`.
     pub text: String,
-    /// Returns the bytes of its constants.
+    /// The weights.
     pub weights: Bytes,
     /// True if the model has operations of extensions, such as those of tokenizers.
     pub needs_extension: bool,
 }
 
-/// The bytes of the constants of a [`Source`].
+/// Weights of a [`Source`].
 #[derive(Clone, Debug)]
 pub enum Bytes {
     /// A file.
@@ -81,7 +81,7 @@ pub enum Bytes {
 }
 
 impl Source {
-    /// Returns a model as a runtime reads it.
+    /// Creates the form of a model that a runtime reads.
     ///
     /// # Errors
     /// The weights cannot be read.
@@ -96,29 +96,29 @@ impl Source {
     }
 }
 
-/// A run that failed.
+/// Reason why a run failed.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum RunError {
     /// There is no runtime.
     #[error("{0}")]
     Missing(String),
-    /// The runtime refuses the model or its inputs.
+    /// The runtime does not accept the model or its inputs.
     #[error("{0}")]
     Refused(String),
-    /// The process of the runtime ended: `signal 11`.
+    /// The process of the runtime crashed: `signal 11`.
     #[error("OpenVINO crashed ({0})")]
     Crashed(String),
-    /// The run took longer than allowed.
+    /// The run exceeded the time limit.
     #[error("OpenVINO did not answer within {0} s")]
     TimedOut(u64),
-    /// The runtime cannot be talked to, or a file cannot be read.
+    /// Communication with the runtime failed, or a file cannot be read.
     #[error("{0}")]
     Broken(String),
 }
 
 impl RunError {
-    /// True if the model itself, or its inputs, made the run fail.
+    /// True if the cause of the failure is the model or its inputs.
     #[must_use]
     pub fn is_of_model(&self) -> bool {
         matches!(self, Self::Refused(_) | Self::Crashed(_) | Self::TimedOut(_))

@@ -1,4 +1,4 @@
-//! Two models on a runtime: loaded, run on the same inputs, and released.
+//! Two models that are loaded, run on the same inputs, and released.
 
 use super::Tensor;
 use super::error::{Side, VerifyError};
@@ -7,7 +7,7 @@ use super::runner::{RunError, Runner, Setting, Source};
 use crate::base::progress::poll;
 use crate::model::graph::Model;
 
-/// Keys of two models that a runtime has loaded.
+/// Two loaded models, by the keys of the runtime.
 pub(super) struct Session {
     keys: [u64; 2],
 }

@@ -1,4 +1,4 @@
-//! A tensor with its values, as it crosses from and to the runtime.
+//! Tensor with values for exchange with the runtime.
 
 use typelift_promote::ElementType;
 
@@ -34,7 +34,7 @@ impl Tensor {
         Self { element_type, dims, bytes }
     }
 
-    /// Returns its values as numbers; `None` for strings and where bytes are missing. Integers beyond 2^53 are rounded.
+    /// Returns its values as numbers; `None` for strings and if bytes are missing. Integers beyond 2^53 are rounded.
     #[must_use]
     pub fn floats(&self) -> Option<Vec<f64>> {
         if self.element_type == ElementType::F32 {
@@ -45,12 +45,12 @@ impl Tensor {
         Some(self.array()?.to_floats().into_vec())
     }
 
-    /// Returns its values; `None` for strings and where bytes are missing.
+    /// Returns its values; `None` for strings and if bytes are missing.
     pub(super) fn array(&self) -> Option<Array> {
         Array::decode_all(self.element_type, self.dims.iter().copied().collect(), &self.bytes)
     }
 
-    /// Returns the same values in another type; `None` if one of the types has no numbers.
+    /// Returns the same values in another type; `None` if one of the types is not numeric.
     pub(super) fn as_type(&self, ty: ElementType) -> Option<Self> {
         if ty == self.element_type || ty == ElementType::Dynamic {
             return Some(self.clone());
@@ -71,7 +71,7 @@ impl Tensor {
     }
 }
 
-/// Element type and shape: `f32[2,3]`.
+/// Formats element type and shape: `f32[2,3]`.
 impl std::fmt::Display for Tensor {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}{}", self.element_type, self.shape())

@@ -1,4 +1,4 @@
-//! The tolerance of a comparison, from the element types of two models.
+//! Tolerance of a comparison, which depends on the element types of both models.
 
 use std::collections::BTreeSet;
 
@@ -7,19 +7,19 @@ use typelift_promote::ElementType;
 
 use crate::model::graph::Model;
 
-/// The largest difference of values that still agree: `absolute + relative * scale`, where the scale of a tensor is its largest
-/// finite value.
+/// Tolerance of a comparison. Values agree if they differ by at most `absolute + relative * scale`, where the scale is
+/// the largest finite value of the tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Tolerance {
-    /// Relative to the scale of the tensor.
+    /// The tolerance relative to the scale of the tensor.
     pub relative: f64,
     /// Added to that.
     pub absolute: f64,
-    /// The part of the scale by which rounding alone changes a tensor.
+    /// The rounding noise as a fraction of the scale.
     pub noise: f64,
 }
 
-/// The types that a model can compute or store in, the widest first, each with its relative tolerance and its noise.
+/// Element types that a model may use, the widest first, each with its relative tolerance and noise.
 const TYPES: [(ElementType, f64, f64); 6] = [
     (ElementType::F32, 1e-3, 2e-6),
     (ElementType::F16, 2e-2, 1e-3),
@@ -29,8 +29,8 @@ const TYPES: [(ElementType, f64, f64); 6] = [
     (ElementType::F4E2M1, 4e-1, 2e-1),
 ];
 
-/// Returns the narrowest type that one of two models uses and the other does not, at least f32, with the tolerance that it asks
-/// for. A type that both use makes no difference between them.
+/// Returns the narrowest type that only one of the two models uses, at least f32, with its tolerance. Types that both
+/// use cause no difference.
 pub(super) fn narrowest(a: &Model, b: &Model, hints: [Option<&str>; 2]) -> (ElementType, Tolerance) {
     let (of_a, of_b) = (types(a), types(b));
     let hinted = |ty: ElementType| hints[0] != hints[1] && hints.contains(&Some(ty.name()));

@@ -16,7 +16,7 @@ pub(super) const FORMAT: Format = Format {
     page,
 };
 
-/// Prints one workflow command for each finding. GitHub shows it at its line of a pull request, with its help.
+/// Writes one workflow command for each finding. GitHub shows it with its fixes at the line in a pull request.
 fn page(diagnostics: &Diagnostics, voice: Voice<'_>) -> io::Result<String> {
     let data = |text: &str| text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A");
     let property = |text: &str| data(text).replace(':', "%3A").replace(',', "%2C");

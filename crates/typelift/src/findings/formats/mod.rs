@@ -1,4 +1,4 @@
-//! Findings for other programs: each format is one file, and is named here.
+//! Formats in which other programs read findings. Each has its own file, and is listed here.
 
 mod github;
 mod sarif;
@@ -8,7 +8,7 @@ use std::io;
 
 use super::{Diagnostics, Voice};
 
-/// A form in which another program takes findings.
+/// A format in which another program reads findings.
 ///
 /// ```
 /// use typelift::{Diagnostics, findings::{Format, Voice}, xml};
@@ -32,7 +32,7 @@ pub struct Format {
     page: fn(&Diagnostics, Voice<'_>) -> io::Result<String>,
 }
 
-/// The text around and between the pages of several files in one document.
+/// Text before, between and after the pages of several files in one document.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Frame {
     /// Before the first page.
@@ -55,7 +55,8 @@ impl Format {
         (self.frame)()
     }
 
-    /// Returns the findings of one file, which a [`Frame`] makes a document.
+    /// Returns the findings of one file as a page of a document; [`frame`](Self::frame) returns the text around the
+    /// pages.
     ///
     /// # Errors
     /// Any error of the serializer. None is expected, because findings hold only text and numbers.

@@ -13,7 +13,7 @@ use crate::findings::{Code, Diagnostic, Diagnostics, LayerRef, TextEdit, Voice};
 
 pub(super) const FORMAT: Format = Format { name: "sarif", about: "A SARIF 2.1.0 log for code scanning", frame, page };
 
-/// Returns a log of one run, cut where its results go: code scanning refuses several runs of one tool.
+/// Returns the text around the results of a log with one run. Code scanning does not accept several runs of one tool.
 fn frame() -> io::Result<Frame> {
     let rule = |&code: &Code| Rule {
         id: code.name(),
@@ -32,7 +32,7 @@ fn frame() -> io::Result<Frame> {
     Ok(Frame { open: format!("{before}{results}").into(), between: ",".into(), close: format!("{after}\n").into() })
 }
 
-/// Returns the findings of a file as results of a log, a line each.
+/// Returns the findings of a file as results of a log, one per line.
 fn page(diagnostics: &Diagnostics, voice: Voice<'_>) -> io::Result<String> {
     let lines = Lines::new(diagnostics.source.clone());
     let uri = uri(&diagnostics.file);
@@ -57,7 +57,7 @@ struct Log {
 struct Run {
     tool: Tool,
     column_kind: &'static str,
-    /// Results are written separately: those of many files together would take several times their memory.
+    /// Always empty here: results are written file by file, because those of many files need much memory.
     results: [(); 0],
 }
 
@@ -191,7 +191,7 @@ impl From<Region> for SarifRegion {
     }
 }
 
-/// Edits of the text.
+/// Edits of one file.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Fix {

@@ -1,9 +1,9 @@
-//! Words of the shell and of the system.
+//! Text for the shell, and messages of the operating system.
 
 use std::borrow::Cow;
 use std::io;
 
-/// Returns a word as it is pasted into a shell.
+/// Returns a word quoted for a shell.
 ///
 /// ```
 /// use typelift::findings::shell_word;

@@ -1,12 +1,12 @@
-//! Edits of the text in words.
+//! Descriptions of text edits.
 
 use crate::base::span::Span;
 use crate::findings::TextEdit;
 
-/// Largest number of edits that are written out.
+/// Maximum number of edits that are described one by one.
 const MOST_EDITS: usize = 4;
 
-/// Edits of this text in words, for a finding about the layer at `home`.
+/// Describes edits of `source`, for a finding of the layer at `home`.
 pub(in crate::findings) fn describe_edits(source: &str, home: Option<Span>, edits: &[TextEdit]) -> String {
     if let Some(words) = describe_edge(source, edits) {
         return words;
@@ -50,7 +50,7 @@ fn different(source: &str, edits: &[TextEdit]) -> Vec<String> {
         .collect()
 }
 
-/// Several edits of one edge, as what it becomes: `write <edge …/> for <edge …/>`.
+/// Describes several edits of one edge as one replacement: `write <edge …/> for <edge …/>`.
 fn describe_edge(source: &str, edits: &[TextEdit]) -> Option<String> {
     let (first, [_, ..]) = edits.split_first()? else { return None };
     let open = source.get(..first.span.start as usize)?.rfind('<')?;
@@ -74,7 +74,7 @@ fn words_of(source: &str, edit: &TextEdit) -> String {
     let new = edit.text.trim();
     let in_tag = before.rfind('<').is_some_and(|open| !before[open..].contains('>'));
     match attribute_around(before, after).filter(|_| in_tag) {
-        // The value of an attribute.
+        // The edit replaces the value of an attribute.
         Some(name) => format!("write {name}=\"{new}\""),
         None if new.is_empty() => format!("remove {}", shortened(old)),
         None if old.is_empty() => format!("add {}", shortened(new)),
@@ -83,7 +83,7 @@ fn words_of(source: &str, edit: &TextEdit) -> String {
     }
 }
 
-/// Returns the edge or layer that a place is in: ` in <edge …/>`, ` in layer 3 \`sum\``.
+/// Returns the edge or layer around a position: ` in <edge …/>`, ` in layer 3 \`sum\``.
 fn owner_of(source: &str, place: Span) -> String {
     let before = source.get(..place.start as usize).unwrap_or_default();
     let open = before.rfind('<').unwrap_or_default();
@@ -100,7 +100,7 @@ fn owner_of(source: &str, place: Span) -> String {
     }
 }
 
-/// Returns the attribute whose value lies between two texts.
+/// Returns the attribute of a value that lies between `before` and `after`.
 fn attribute_around<'s>(before: &'s str, after: &str) -> Option<&'s str> {
     let quote = before.chars().next_back().filter(|quote| ['"', '\''].contains(quote) && after.starts_with(*quote))?;
     let name = before.strip_suffix(quote)?.trim_end().strip_suffix('=')?.trim_end();
@@ -108,7 +108,7 @@ fn attribute_around<'s>(before: &'s str, after: &str) -> Option<&'s str> {
     Some(&name[start + 1..])
 }
 
-/// Returns an element in one line that can be broken between its parts, cut where it is long.
+/// Returns an element's text for one line, shortened if it is long.
 fn shortened(text: &str) -> String {
     const LONGEST: usize = 160;
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ").replace("><", "> <");

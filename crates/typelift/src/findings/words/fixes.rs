@@ -1,4 +1,4 @@
-//! Fixes in words, for each audience.
+//! Descriptions of fixes for each audience.
 
 use std::fmt;
 use std::path::Path;
@@ -8,16 +8,16 @@ use typelift_promote::{ElementType, Loss, fidelity};
 use super::{list, shell_word};
 use crate::findings::{Applicability, Diagnostic, Fix, FixAction, Owner, Rules};
 
-/// The audience of words about fixes.
+/// Audience of the description of fixes.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub enum Voice<'a> {
-    /// Anybody: no option and no command is named.
+    /// Any audience: the text names no command and no function.
     #[default]
     Plain,
-    /// Users of the program. Commands read this file; without a file, only options are named.
+    /// Users of the program: the text names commands for this file. Without a file it names only options.
     Shell(Option<&'a Path>),
-    /// Users of the Python package. Commands of the program read this file.
+    /// Users of the Python package: the text names functions, and commands for this file.
     Python(Option<&'a Path>),
 }
 
@@ -34,7 +34,7 @@ impl Voice<'_> {
                     let all: Vec<_> = each.collect();
                     said.push(match &all[..] {
                         [only] => format!("perhaps {only}"),
-                        all => format!("one of these is meant: {}", all.join("; or ")),
+                        all => format!("one of these changes is probably intended: {}", all.join("; or ")),
                     });
                 }
                 (FixAction::AlignBy { .. }, _) => said.push(each.collect::<Vec<_>>().join(", ")),
@@ -44,14 +44,14 @@ impl Voice<'_> {
         said
     }
 
-    /// Returns the command that fixes a finding now, if there is one.
+    /// Returns a command that fixes the finding, if there is one that was tried.
     #[must_use]
     pub fn command(self, diagnostic: &Diagnostic) -> Option<String> {
         let (Self::Shell(Some(file)) | Self::Python(Some(file))) = self else { return None };
         diagnostic.fixes.iter().find_map(|fix| command_of(fix, file))
     }
 
-    /// Returns a fix as a clause; `None` if this audience is reported nothing of it.
+    /// Returns a fix as a clause; `None` if it is not shown to this audience.
     fn words(self, fix: &Fix) -> Option<String> {
         match (&fix.action, self) {
             (FixAction::Align, _) => None,
@@ -68,7 +68,7 @@ impl Voice<'_> {
                 Some(format!("`{}` {}", line_of(fix, file)?, inserted(inserts)))
             }
             (FixAction::RefreshPorts, Self::Shell(Some(file))) => {
-                Some(format!("`{}` writes every port as inferred", command_of(fix, file)?))
+                Some(format!("`{}` corrects the declared types and shapes of all ports", command_of(fix, file)?))
             }
             (FixAction::Convert { rules, inserts, succeeds }, Self::Python(Some(_))) => {
                 let later = if *succeeds { "" } else { ", once the other errors are fixed" };
@@ -76,28 +76,28 @@ impl Voice<'_> {
                 Some(format!("`model.convert({argument})` {}{later}", inserted(inserts)))
             }
             (FixAction::RefreshPorts, Self::Python(Some(file))) => {
-                command_of(fix, file).map(|_| "`model.infer()` writes every port as inferred".to_owned())
+                command_of(fix, file).map(|_| "`model.infer()` corrects the declared types and shapes of all ports".to_owned())
             }
             (FixAction::Convert { .. } | FixAction::RefreshPorts, _) => None,
             (FixAction::Retarget, Self::Python(_)) => {
-                Some("`model.convert(target=…)` writes the text as the release reads it".to_owned())
+                Some("`model.convert(target=…)` writes the model for that release".to_owned())
             }
             (FixAction::ConvertInput, Self::Python(_)) => {
-                Some("`input_types` takes the type and computes what the file does".to_owned())
+                Some("`input_types` changes the type of the input with a Convert after it, so that the results stay the same".to_owned())
             }
             (FixAction::Keep(layers), Self::Python(_)) => {
                 let layers: Vec<_> = layers.iter().map(|layer| python_string(layer)).collect();
-                Some(format!("`model.convert(types=…)` with `keep=[{}]` keeps their types", layers.join(", ")))
+                Some(format!("`model.convert(types=…)` with `keep=[{}]` excludes these layers", layers.join(", ")))
             }
             (FixAction::Retarget, Self::Shell(_)) => {
-                Some("`typelift convert --target` writes the text as the release reads it".to_owned())
+                Some("`typelift convert --target` writes the model for that release".to_owned())
             }
             (FixAction::ConvertInput, Self::Shell(_)) => {
-                Some("`--input-type` takes the type and computes what the file does".to_owned())
+                Some("`--input-type` changes the type of the input with a Convert after it, so that the results stay the same".to_owned())
             }
             (FixAction::Keep(layers), Self::Shell(_)) => {
                 let options: Vec<_> = layers.iter().map(|layer| format!("--keep {}", shell_word(layer))).collect();
-                Some(format!("`typelift convert --types` with `{}` keeps their types", options.join(" ")))
+                Some(format!("`typelift convert --types` with `{}` excludes these layers", options.join(" ")))
             }
             (FixAction::Rewrite(rules), Self::Shell(Some(file))) => {
                 let command = shell_command("rewrite", &format!(" --use {rules}"), file);
@@ -110,7 +110,7 @@ impl Voice<'_> {
         }
     }
 
-    /// Returns the option that chooses promotion rules, or their name.
+    /// Returns the option that selects promotion rules, or their name.
     fn rules(self, rules: Rules) -> String {
         match (self, rules.setting) {
             (Self::Shell(_), Some(setting)) => format!("--{setting}"),
@@ -122,18 +122,18 @@ impl Voice<'_> {
     }
 }
 
-/// A string as it is written in Python.
+/// Returns a text as a Python string literal.
 fn python_string(text: &str) -> String {
     format!("'{}'", text.replace('\\', "\\\\").replace('\'', "\\'"))
 }
 
-/// The command of a fix that was tried and succeeds.
+/// Returns the command of a fix that was tried and succeeds.
 fn command_of(fix: &Fix, file: &Path) -> Option<String> {
     let fails = matches!(fix.action, FixAction::Convert { succeeds: false, .. });
     if fails || fix.applicability == Applicability::DisplayOnly { None } else { line_of(fix, file) }
 }
 
-/// Returns the command of a fix of the whole model.
+/// Returns the command of a fix that changes the whole model.
 fn line_of(fix: &Fix, file: &Path) -> Option<String> {
     match &fix.action {
         FixAction::Convert { rules, .. } => {
@@ -159,7 +159,7 @@ pub fn shell_command(verb: &str, option: &str, file: &Path) -> String {
     format!("typelift {verb}{option} {} -o {output}", shell_word(&file.display().to_string()))
 }
 
-/// `inserts a Convert from i64 to f32 (rounds above 2^24)`.
+/// Describes inserted Converts: `inserts a Convert from i64 to f32 (rounds above 2^24)`.
 fn inserted(converts: &[(ElementType, ElementType)]) -> String {
     let mut converts: Vec<_> = converts.iter().map(|&(from, to)| convert(from, to)).collect();
     converts.dedup();
@@ -169,7 +169,7 @@ fn inserted(converts: &[(ElementType, ElementType)]) -> String {
     format!("inserts {}", converts.join(" and "))
 }
 
-/// `a Convert from i64 to f32 (rounds above 2^24)`.
+/// Describes one Convert: `a Convert from i64 to f32 (rounds above 2^24)`.
 fn convert(from: ElementType, to: ElementType) -> String {
     let exact_below = match to {
         ElementType::F16 => "2^11",
@@ -206,22 +206,22 @@ impl fmt::Display for Fix {
             }
             FixAction::AddEdge { from, to, producer } => write!(
                 f,
-                "add <edge from-layer=\"{}\" from-port=\"{}\" to-layer=\"{}\" to-port=\"{}\"/>: the output of {producer} is what \
-                 the port declares, and nothing uses it",
+                "add <edge from-layer=\"{}\" from-port=\"{}\" to-layer=\"{}\" to-port=\"{}\"/>: the output of {producer} has the \
+                 declared type and shape, and no layer uses it",
                 from.0, from.1, to.0, to.1
             ),
             FixAction::Align | FixAction::Convert { .. } => {
                 f.write_str("insert Converts so that the element types agree")
             }
             FixAction::AlignBy { rules, .. } => write!(f, "align by {}", Voice::Plain.rules(*rules)),
-            FixAction::RefreshPorts => f.write_str("write every port as inferred"),
-            FixAction::Retarget => f.write_str("write the model for the release: the text becomes what it reads"),
+            FixAction::RefreshPorts => f.write_str("correct the declared types and shapes of all ports"),
+            FixAction::Retarget => f.write_str("write the model in the form that the release supports"),
             FixAction::ConvertInput => {
-                f.write_str("convert the input after its Parameter: what follows computes as before")
+                f.write_str("insert a Convert after the Parameter, so that the results stay the same")
             }
             FixAction::Keep(layers) => {
                 let layers = layers.iter().map(|layer| format!("`{layer}`")).collect();
-                write!(f, "let {} keep their types", list(layers, "and"))
+                write!(f, "keep the types of {}", list(layers, "and"))
             }
             FixAction::Rewrite(rules) => write!(f, "apply the rules `{rules}`"),
             FixAction::ReadWeights(bin) => write!(f, "read the weights from `{}`", bin.display()),

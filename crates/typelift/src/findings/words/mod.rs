@@ -1,4 +1,4 @@
-//! The words of findings that are derived from data, for people and for documents.
+//! Text of findings that is derived from their data.
 
 mod commands;
 mod edits;
@@ -14,7 +14,7 @@ pub(super) use edits::describe_edits;
 pub use fixes::{Voice, shell_command};
 
 impl Severity {
-    /// `error`, `warning` or `note`.
+    /// Returns `error`, `warning` or `note`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Error => "error",
@@ -30,14 +30,14 @@ impl fmt::Display for Severity {
     }
 }
 
-/// ``layer 3 `sum` ``, without the bodies it lies in.
+/// Formats ``layer 3 `sum` ``, without the bodies around it.
 impl fmt::Display for LayerRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "layer {} `{}`", self.id, self.name)
     }
 }
 
-/// ``input 0 is f32[2] from Parameter 0 `x` ``.
+/// Formats ``input 0 is f32[2] from Parameter 0 `x` ``.
 impl fmt::Display for Related {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { layer, element_type, shape, operation, input, role, .. } = self;
@@ -49,7 +49,7 @@ impl fmt::Display for Related {
     }
 }
 
-/// `1 error, 2 warnings`; notes do not count.
+/// Formats `1 error, 2 warnings`; notes are not counted.
 impl fmt::Display for Count {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let plural = |count: usize, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
@@ -62,7 +62,7 @@ impl fmt::Display for Count {
     }
 }
 
-/// Returns the text of a diagnostic without its places: one line each for message, notes and fixes.
+/// Returns the text of a finding without positions: the message, the notes and the fixes, one per line.
 pub(super) fn whole(lines: &Lines, diagnostic: &Diagnostic, voice: Voice<'_>) -> String {
     let layer = diagnostic.layer.iter().map(ToString::to_string);
     let related = diagnostic.related.iter().map(|related| {
@@ -82,7 +82,7 @@ impl fmt::Display for Diagnostic {
     }
 }
 
-/// Like [`Display`](fmt::Display), so that a failed `unwrap` shows the findings and not the file.
+/// Does the same as [`Display`](fmt::Display), so that a failed `unwrap` shows the findings and not the whole file.
 impl fmt::Debug for Diagnostics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
@@ -127,7 +127,7 @@ pub fn grouped(number: u64) -> String {
     text
 }
 
-/// `a`, `a and b`, `a, b and c`.
+/// Formats a list: `a`, `a and b`, `a, b and c`.
 pub(crate) fn list(texts: Vec<String>, conjunction: &str) -> String {
     match texts.split_last() {
         Some((last, rest)) if !rest.is_empty() => format!("{} {conjunction} {last}", rest.join(", ")),
@@ -144,12 +144,11 @@ impl fmt::Display for Code {
 
 #[cfg(test)]
 std::thread_local! {
-    /// True if findings of this thread get garbled words.
+    /// True if messages of this thread are garbled.
     static GARBLED: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
 }
 
-/// Returns the words as a finding says them: the one gate through which sentences enter, so that a test can put others
-/// in their place.
+/// Returns a message unchanged. Every message passes through here, so that a test can garble all of them.
 pub(super) fn said(words: String) -> String {
     #[cfg(test)]
     if GARBLED.get() {
@@ -158,7 +157,7 @@ pub(super) fn said(words: String) -> String {
     words
 }
 
-/// Runs `work` with garbled words in all findings, to prove that nothing depends on them.
+/// Runs `work` with garbled messages, to prove that no code depends on their text.
 #[cfg(test)]
 pub(super) fn garbled<T>(work: impl FnOnce() -> T) -> T {
     GARBLED.set(true);

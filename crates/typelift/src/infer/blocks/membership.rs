@@ -1,13 +1,14 @@
-//! Blocks by name: the block to which each layer of a graph belongs.
+//! Assignment of layers to repeated blocks by name.
 //!
-//! A layer belongs to the block that its name says: `model.layers.17.mlp/Add` to `model.layers.17`, wherever it stands in the
-//! data. Blocks whose names differ only in the number are a family of siblings. A layer without such a name belongs to a
-//! block if it stands between layers of the block, or after it and before the next sibling. An input, an output or another
-//! layer that touches one block alone belongs to it if most siblings have the same.
+//! A layer belongs to the block in its name, wherever it is in the graph: `model.layers.17.mlp/Add` to
+//! `model.layers.17`. Blocks whose names differ only in the number are a family of siblings. A layer without such a
+//! name belongs to a block if it is between layers of the block, or between it and the next sibling. An input, an
+//! output or another layer that is connected to only one block belongs to that block, if most siblings have such a
+//! layer.
 //!
-//! Worked example: in a language model with a cache, `past_key_values.1.key` is a Parameter whose only consumer is a Concat
-//! of `layers.1`. All siblings have such a Parameter, so it belongs to `layers.1`. The embedding only feeds `layers.0`, but
-//! no sibling has one, so it stands before the blocks.
+//! Worked example: in a language model with a cache, `past_key_values.1.key` is a Parameter whose only consumer is a
+//! Concat of `layers.1`. All siblings have such a Parameter, so it belongs to `layers.1`. The embedding only feeds
+//! `layers.0`, but no sibling has one, so it is before the blocks.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,30 +16,30 @@ use super::parts::LEAST;
 use crate::base::hash::HashMap;
 use crate::model::graph::{Graph, Layer, LayerId, LayerMap, numbered_prefix};
 
-/// A block by name.
+/// Block that was found by name.
 pub(super) struct Block {
-    /// The name up to the number: `model.layers.17`.
+    /// Its name: that of its layers up to the number, `model.layers.17`.
     pub(super) name: String,
-    /// The number of the family: siblings have the same.
+    /// Number of its family, which siblings have in common.
     pub(super) family: usize,
-    /// The layers that compute data, in the order of the data.
+    /// Its layers that compute data, in topological order.
     pub(super) layers: Vec<LayerId>,
 }
 
-/// The blocks of a graph, and the layers around them.
+/// Blocks of a graph, and the layers between them.
 pub(super) struct Membership {
-    /// The blocks in the order of the data.
+    /// The blocks in topological order.
     pub(super) blocks: Vec<Block>,
-    /// Before each block, and after the last one, the places in the order of layers of no block.
+    /// Positions of the layers that belong to no block: a list before each block, and one after the last.
     pub(super) gaps: Vec<Vec<usize>>,
     by_name: HashMap<String, usize>,
 }
 
-/// The blocks that a layer without a block reaches through others without one: the first and the last.
+/// First and last block that a layer reaches through layers without a block.
 type Reach = Option<(usize, usize)>;
 
 impl Membership {
-    /// Finds the blocks of a graph whose data has this order.
+    /// Finds the blocks of a graph; `order` are its data layers in topological order.
     pub(super) fn new(graph: &Graph, order: &[&Layer]) -> Self {
         let blocks = blocks(order);
         let by_name = blocks.iter().enumerate().map(|(at, block)| (plain(&block.name).to_owned(), at)).collect();
@@ -64,7 +65,7 @@ impl Membership {
         found
     }
 
-    /// Returns the block that a name says.
+    /// Returns the block in a name.
     pub(super) fn block_of_name(&self, name: &str) -> Option<&Block> {
         self.blocks.get(self.at(name)?)
     }
@@ -74,7 +75,7 @@ impl Membership {
     }
 }
 
-/// Removes the word by which PyTorch's frontend tells modules (`__module.`) from their weights (`self.`).
+/// Removes the prefix that PyTorch's frontend adds: `__module.` to modules and `self.` to their weights.
 pub(crate) fn plain(name: &str) -> &str {
     ["__module.", "self."].iter().find_map(|word| name.strip_prefix(word)).unwrap_or(name)
 }
@@ -84,7 +85,7 @@ fn stem(name: &str) -> &str {
     name.trim_end_matches(|c: char| c.is_ascii_digit())
 }
 
-/// Finds the blocks that names say, without their layers, in the order of the data. A block has a few layers and a sibling.
+/// Finds the blocks in the names of layers, in topological order. A block needs a few layers and a sibling.
 fn blocks(order: &[&Layer]) -> Vec<Block> {
     let mut places = BTreeMap::<&str, Vec<usize>>::new();
     for (at, layer) in order.iter().enumerate() {
@@ -99,7 +100,7 @@ fn blocks(order: &[&Layer]) -> Vec<Block> {
     let number: HashMap<&str, usize> = families.into_keys().enumerate().map(|(at, stem)| (stem, at)).collect();
     let siblings = places.into_iter().filter_map(|(name, places)| Some((*number.get(stem(name))?, name, places)));
     let mut found: Vec<_> = siblings.map(|(family, name, places)| (places[places.len() / 2], family, name)).collect();
-    // Families stay together, at the place of their first block.
+    // Families stay together, at the position of their first block.
     let mut first = HashMap::<usize, usize>::default();
     for &(place, family, _) in &found {
         first.entry(family).and_modify(|known| *known = place.min(*known)).or_insert(place);
@@ -108,7 +109,7 @@ fn blocks(order: &[&Layer]) -> Vec<Block> {
     found.into_iter().map(|(_, family, name)| Block { name: name.to_owned(), family, layers: Vec::new() }).collect()
 }
 
-/// Returns the first and the last sibling of each block.
+/// Returns the first and last sibling of each block.
 fn siblings(blocks: &[Block]) -> Vec<(usize, usize)> {
     let mut families = HashMap::<usize, (usize, usize)>::default();
     for (at, block) in blocks.iter().enumerate() {
@@ -117,7 +118,7 @@ fn siblings(blocks: &[Block]) -> Vec<(usize, usize)> {
     blocks.iter().filter_map(|block| families.get(&block.family).copied()).collect()
 }
 
-/// For each layer of no block, the blocks before and after it.
+/// For each layer without a block: the blocks before and after it.
 struct Reaches {
     before: LayerMap<(usize, usize)>,
     after: LayerMap<(usize, usize)>,
@@ -147,7 +148,7 @@ impl Reaches {
         found
     }
 
-    /// Gives layers of no block to the block around them.
+    /// Assigns layers without a block to the block around them.
     fn join(&self, graph: &Graph, order: &[&Layer], siblings: &[(usize, usize)], of: &mut LayerMap<usize>) {
         let mut signatures = BTreeMap::<(usize, Vec<&str>), BTreeSet<usize>>::new();
         let (mut joined, mut touching) = (Vec::new(), Vec::new());
@@ -175,7 +176,7 @@ impl Reaches {
         }
     }
 
-    /// Returns the operations of a layer's data producers, of the layer, and of its data consumers.
+    /// Returns the operations of a layer, its data producers and its data consumers.
     fn signature<'a>(&self, graph: &'a Graph, layer: &'a Layer) -> Vec<&'a str> {
         let is_data = |id: LayerId| self.data.get(id).is_some();
         let producers = graph.feeds(layer.id()).into_iter().flatten().map(|(producer, _)| producer);
@@ -186,7 +187,7 @@ impl Reaches {
         [layer.ty()].into_iter().chain(producers).chain(["→"]).chain(consumers).collect()
     }
 
-    /// Returns the gap of a layer of no block, by the number of blocks before it. No gap is between siblings.
+    /// Returns the gap of a layer without a block: the number of blocks before it. No gap is between siblings.
     fn gap(&self, siblings: &[(usize, usize)], layer: LayerId) -> usize {
         match (self.before.get(layer), self.after.get(layer)) {
             (Some(&(_, before)), _) => siblings[before].1 + 1,
@@ -196,7 +197,7 @@ impl Reaches {
     }
 }
 
-/// Returns the first and the last of the blocks of these layers, and of those that they reach.
+/// Returns the first and last block of these layers, and of those that they reach.
 fn span(layers: impl Iterator<Item = LayerId>, of: &LayerMap<usize>, reached: &LayerMap<(usize, usize)>) -> Reach {
     let reach = |id: LayerId| of.get(id).map(|&at| (at, at)).or_else(|| reached.get(id).copied());
     layers.filter_map(reach).reduce(|all, next| (all.0.min(next.0), all.1.max(next.1)))

@@ -1,5 +1,4 @@
-//! Parts of a graph in the order of its data: repeated blocks, found by names and by structure, and the layers between
-//! them.
+//! Division of a graph into repeated blocks, found by name and by structure, and the layers between them.
 
 use super::membership::Membership;
 use super::roles::{Role, in_order};
@@ -7,13 +6,13 @@ use crate::base::hash::{HashMap, HashSet};
 use crate::model::graph::{Graph, Layer, LayerId, LayerMap};
 use crate::ops::{self, LayerKind};
 
-/// The smallest number of layers of a block, and of a block that occurs only twice.
+/// Minimum number of layers of a block. A block that occurs only twice needs more.
 pub(super) const LEAST: usize = 4;
 const LEAST_OF_TWO: usize = 8;
-/// Limit on the comparisons that search for repetitions in a run of layers.
+/// Maximum number of comparisons in the search for repetitions.
 const COMPARISONS: usize = 50_000_000;
 
-/// A part of a graph: a repeated block, or the layers between two blocks.
+/// Repeated block, or the layers between two blocks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
     /// The name: `model.layers.0`, `block 3`, or `before model.layers.0`.
@@ -23,27 +22,27 @@ pub struct Part {
     /// The number of the block among its siblings, 17 for `model.layers.17`; `None` for layers between blocks. Blocks
     /// without a name count from 1, and have no number where other blocks have names.
     pub number: Option<u64>,
-    /// The layers, in the order of the data.
+    /// The layers, in topological order.
     pub layers: Vec<LayerId>,
 }
 
-/// The parts of a graph, and the constants that belong to no single one.
+/// Division of a graph, and the constants that belong to no single block.
 pub(crate) struct Parts {
     pub(crate) parts: Vec<Part>,
-    /// The constants that several parts use.
+    /// The constants that several blocks use.
     pub(crate) shared: Vec<LayerId>,
     /// The constants that no layer uses.
     pub(crate) unused: Vec<LayerId>,
 }
 
-/// A part under construction: a block with its name and family, or the layers between two blocks.
+/// Block with its name and family, or the layers between two blocks, while the division is built.
 struct Piece {
-    /// The name of a block, empty as long as it has none of its own.
+    /// Name and family; the name is empty if the block was found by structure.
     block: Option<(String, usize)>,
     layers: Vec<LayerId>,
 }
 
-/// Divides a graph into parts: blocks by name, in the layers around them blocks by structure, and the rest.
+/// Divides a graph: into blocks by name, then into blocks by structure among the other layers, and the rest.
 pub(crate) fn parts(graph: &Graph, roles: &LayerMap<Role>) -> Parts {
     let flow = Flow::new(graph, roles);
     let named = Membership::new(graph, &flow.order);
@@ -66,7 +65,7 @@ pub(crate) fn number_of(name: &str) -> Option<u64> {
     name[name.trim_end_matches(|c: char| c.is_ascii_digit()).len()..].parse().ok()
 }
 
-/// Numbers the blocks without a name of their own, and names the layers between blocks.
+/// Numbers the blocks without a name, and names the layers between blocks.
 fn name(mut pieces: Vec<Piece>) -> Vec<Part> {
     let are_named = pieces.iter().filter_map(|piece| piece.block.as_ref()).any(|(name, _)| !name.is_empty());
     let blocks = pieces.iter_mut().filter_map(|piece| piece.block.as_mut());
@@ -92,7 +91,7 @@ fn name(mut pieces: Vec<Piece>) -> Vec<Part> {
     parts
 }
 
-/// Gives constants and shape computations to the block of their name, or else to the part that uses them.
+/// Assigns constants and shape computations to the block of their name, otherwise to the block that uses them.
 fn hand_out(graph: &Graph, roles: &LayerMap<Role>, named: &Membership, mut parts: Vec<Part>) -> Parts {
     let mut part_of = LayerMap::<Option<usize>>::new(graph);
     let mut part_by_name = HashMap::default();
@@ -109,7 +108,7 @@ fn hand_out(graph: &Graph, roles: &LayerMap<Role>, named: &Membership, mut parts
         let by_name = named.block_of_name(layer.name()).and_then(|block| part_by_name.get(&block.name).copied());
         let first = users.iter().copied().flatten().min();
         let is_stored = roles.get(layer.id()) == Some(&Role::Stored);
-        // Blocks that share a constant do not differ by it, whatever its name.
+        // A constant that several blocks share belongs to none of them, whatever its name.
         let part = if is_stored && users.len() > 1 { None } else { by_name.or(first) };
         match part {
             Some(at) if !users.is_empty() => parts[at].layers.push(layer.id()),
@@ -123,10 +122,10 @@ fn hand_out(graph: &Graph, roles: &LayerMap<Role>, named: &Membership, mut parts
     Parts { parts, shared, unused }
 }
 
-/// The layers that compute data, each after its producers, one block after the other.
+/// Layers that compute data in topological order, so that the layers of a block are together.
 struct Flow<'a> {
     order: Vec<&'a Layer>,
-    /// The number of tensors that cross each position.
+    /// Number of tensors that cross each position.
     crossing: Vec<usize>,
 }
 
@@ -134,11 +133,11 @@ impl<'a> Flow<'a> {
     fn new(graph: &'a Graph, roles: &LayerMap<Role>) -> Self {
         let computed = |layer: &&Layer| roles.get(layer.id()) != Some(&Role::Stored);
         let mut ends: Vec<&Layer> = graph.layers().filter(computed).collect();
-        // Results come before layers that only Assigns need, and unused layers.
+        // Results are visited before Assigns and unused layers.
         ends.sort_by_key(|layer| ops::kind(layer) != LayerKind::Result);
         let mut order = upwards(graph, roles, &ends);
         let mut uses = Self::uses(graph, &order);
-        // A widely used tensor, such as a mask, comes before the blocks that use it.
+        // A tensor that many layers use, such as a mask, is placed before the blocks that use it.
         let reach = |&(at, first, last, count): &(usize, usize, usize, usize)| {
             (count > 1 && (last - first) * 4 >= order.len()).then_some((last - first, at))
         };
@@ -165,7 +164,7 @@ impl<'a> Flow<'a> {
         Self { order, crossing }
     }
 
-    /// Returns for each layer with consumers in an order: its position, those of its first and last consumer, and their
+    /// Returns, for each layer with consumers: its position, the positions of its first and last consumer, and their
     /// number.
     fn uses(graph: &Graph, order: &[&Layer]) -> Vec<(usize, usize, usize, usize)> {
         let mut places = LayerMap::new(graph);
@@ -181,7 +180,7 @@ impl<'a> Flow<'a> {
         order.iter().enumerate().filter_map(of).collect()
     }
 
-    /// Divides layers, named by their places in the order, into blocks that repeat by structure and the layers between.
+    /// Divides layers into blocks that repeat by structure, and the layers between. `places` are their positions.
     fn divide(&self, places: &[usize], family: &mut usize, pieces: &mut Vec<Piece>) {
         let mut at = 0;
         let layers =
@@ -199,10 +198,10 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// Finds blocks by structure among these places: the same operations in the same order, several times.
+    /// Finds blocks by structure among these positions: the same operations in the same order, several times.
     fn repeated(&self, places: &[usize], family: &mut usize) -> Vec<Run> {
         let is_convert = |layer: &Layer| ops::kind(layer) == LayerKind::Convert;
-        // Sibling blocks may differ in their Converts.
+        // Converts are ignored, because sibling blocks may differ in them.
         let kept: Vec<usize> = (0..places.len()).filter(|&at| !is_convert(self.order[places[at]])).collect();
         let token = |&at: &usize| (self.order[places[at]].ty(), self.order[places[at]].inputs().len());
         let tokens = numbered(&kept.iter().map(token).collect::<Vec<_>>());
@@ -228,14 +227,14 @@ impl<'a> Flow<'a> {
     }
 }
 
-/// A block by structure: a range of the layers that were divided.
+/// Block that was found by structure: a range of layers.
 struct Run {
     start: usize,
     end: usize,
     family: usize,
 }
 
-/// Returns layers that are not stored, each after its producers, upwards from these ends, one after the other.
+/// Returns the producers of `ends` that are not constants, in topological order.
 fn upwards<'a>(graph: &'a Graph, roles: &LayerMap<Role>, ends: &[&'a Layer]) -> Vec<&'a Layer> {
     let mut seen = LayerMap::new(graph);
     let (mut order, mut pending) = (Vec::new(), Vec::new());
@@ -257,7 +256,7 @@ fn upwards<'a>(graph: &'a Graph, roles: &LayerMap<Role>, ends: &[&'a Layer]) -> 
     order
 }
 
-/// Assigns a number to each kind of item.
+/// Assigns a number to each distinct item.
 fn numbered(items: &[(&str, usize)]) -> Vec<u32> {
     let mut numbers = HashMap::default();
     let number = |item| {
@@ -267,7 +266,7 @@ fn numbered(items: &[(&str, usize)]) -> Vec<u32> {
     items.iter().map(number).collect()
 }
 
-/// Returns for each position the end of the run of equal tokens.
+/// Returns, for each position, the end of the run of equal tokens.
 fn same_until(tokens: &[u32]) -> Vec<usize> {
     let mut ends: Vec<usize> = (1..=tokens.len()).collect();
     for at in (1..tokens.len()).rev() {
@@ -278,7 +277,7 @@ fn same_until(tokens: &[u32]) -> Vec<usize> {
     ends
 }
 
-/// A range in which everything recurs after a period.
+/// Range in which the tokens repeat with a period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Repeat {
     start: usize,
@@ -287,14 +286,14 @@ struct Repeat {
 }
 
 impl Repeat {
-    /// Finds the repetition with the most complete blocks; among equal ones that with the smallest period.
+    /// Finds the repetition with the most complete blocks; of equal ones, the one with the smallest period.
     fn find(tokens: &[u32]) -> Option<Self> {
         let longest = (tokens.len() / 2).min(COMPARISONS / tokens.len().max(1));
         let same = same_until(tokens);
         let mut best: Option<Self> = None;
         for period in LEAST..=longest {
             let is_alike = |at: usize| tokens[at] == tokens[at + period];
-            // A range that is long enough contains a multiple of the period.
+            // A sufficiently long range contains a multiple of the period, so only multiples are tried.
             let mut at = 0;
             while at < tokens.len() - period {
                 if !is_alike(at) {
@@ -302,7 +301,7 @@ impl Repeat {
                     continue;
                 }
                 let start = (0..at).rev().find(|&before| !is_alike(before)).map_or(0, |before| before + 1);
-                // If one token recurs for longer than that, all tokens are equal.
+                // If a token repeats for longer than that, all tokens are equal.
                 while at < tokens.len() - period && is_alike(at) {
                     at = same[at].saturating_sub(period).max(at + 1);
                 }
@@ -321,7 +320,7 @@ impl Repeat {
         self.length / self.period * self.period
     }
 
-    /// True if it is not a repetition of something shorter, and occurs often enough for its size.
+    /// True if the block is no repetition of a shorter one, and occurs often enough for its size.
     fn is_block(&self, tokens: &[u32]) -> bool {
         let block = &tokens[self.start..self.start + self.period];
         let is_made_of = |part: usize| self.period.is_multiple_of(part) && block[part..] == block[..self.period - part];
@@ -342,7 +341,7 @@ mod tests {
         assert_eq!(Repeat::find(&[0, 1].repeat(20)), None);
         assert_eq!(Repeat::find(&[0, 1, 2, 3, 0, 1, 2, 3]), None);
         assert_eq!(Repeat::find(&[]), None);
-        // Blocks that begin and end with runs of one token, in a sequence that begins with more of that token.
+        // The blocks begin and end with runs of the same token, and the sequence begins with more of it.
         let block = [0, 0, 0, 0, 0, 0, 1, 2, 0, 0];
         let tokens = [&[0; 9][..], &block.repeat(3)].concat();
         assert_eq!(Repeat::find(&tokens), Some(Repeat { start: 7, length: 32, period: 10 }));

@@ -3,15 +3,15 @@
 use crate::model::graph::{Graph, Layer, LayerMap};
 use crate::ops::{self, LayerKind};
 
-/// The largest number of values of a tensor that counts as a shape.
+/// Maximum number of values of a tensor that is treated as a shape.
 const SHAPE: u64 = 64;
 
-/// Role of a layer in its graph.
+/// Role of a layer: constant, shape computation or data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Role {
-    /// A constant, or a computation from constants alone, such as decompression of weights.
+    /// A constant, or a computation that depends only on constants, such as the decompression of weights.
     Stored,
-    /// A computation of a few numbers from shapes and constants alone.
+    /// A computation of a few numbers that depends only on shapes and constants.
     Shape,
     /// Any other layer.
     Data,
@@ -38,7 +38,7 @@ pub fn roles(graph: &Graph) -> LayerMap<Role> {
     roles
 }
 
-/// Returns every layer after its producers; in the order of the file if layers form a cycle.
+/// Returns the layers in topological order; in the order of the file if they form a cycle.
 pub(crate) fn in_order(graph: &Graph) -> Vec<&Layer> {
     match graph.topological_order() {
         Ok(order) => order.into_iter().filter_map(|id| graph.layer(id)).collect(),

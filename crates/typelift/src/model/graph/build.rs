@@ -1,4 +1,4 @@
-//! Building a graph from text: layers first, then the edges between them. There is no batch of edits during this time.
+//! Construction of a graph from a file: first the layers, then the edges. The journal of edits is not used here.
 
 use petgraph::stable_graph::{EdgeReference, NodeIndex};
 use petgraph::visit::{EdgeRef, IntoEdgeReferences};
@@ -18,8 +18,8 @@ impl Graph {
         self.storage.add_node(layer)
     }
 
-    /// Indexes the layers by id. Among layers with the same id the last one counts. Returns the others, each with the
-    /// position of the next layer with its id.
+    /// Indexes the layers by id. If layers share an id, the index keeps the last one. Returns the others, each with
+    /// the position of the next layer of the same id.
     pub(crate) fn index_layers(&mut self) -> Vec<(Layer, Option<Span>)> {
         let entries = self.storage.node_indices().filter_map(|node| Some((self.weight(node)?.id, node)));
         self.index = entries.collect();
@@ -39,7 +39,7 @@ impl Graph {
         gone
     }
 
-    /// Connects an output to an input of existing layers, as the text in `span` declares.
+    /// Connects an output of a layer to an input of another. `span` is the position of the `<edge>`.
     pub(crate) fn wire(&mut self, source: Output, target: Input, span: Option<Span>) {
         if let (Some(from), Some(to)) = (self.node(source.layer), self.node(target.layer)) {
             self.storage.add_edge(from, to, Wire::new(source.port, target.port, span));
@@ -60,7 +60,7 @@ impl Graph {
         }
     }
 
-    /// Records the span of an ignored layer or edge that could take effect once a layer is added or removed.
+    /// Records the position of an ignored layer or edge that could take effect after another edit.
     pub(crate) fn ignore(&mut self, span: Span) {
         self.ignored.push(span);
     }

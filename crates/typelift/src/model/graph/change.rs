@@ -14,7 +14,7 @@ impl Graph {
         self.journal.len()
     }
 
-    /// Checks that one tensor can replace the other.
+    /// Checks that types and shapes permit the new tensor in place of the old one.
     pub(crate) fn check_compatible(&self, old: Output, new: Output) -> Result<(), EditError> {
         let (was, is) = (self.checked_output(old)?, self.checked_output(new)?);
         let same_type =
@@ -25,7 +25,7 @@ impl Graph {
         Err(EditError::Incompatible { from: new, from_type: is.to_string(), to: old, to_type: was.to_string() })
     }
 
-    /// Returns the node of a layer.
+    /// Returns the node of a layer. This avoids `ok_or`, which would create the error on success too.
     // With `ok_or`, the error would be created and dropped on success too.
     pub(super) fn known(&self, id: LayerId) -> Result<NodeIndex, EditError> {
         match self.node(id) {
@@ -45,7 +45,7 @@ impl Graph {
         }
     }
 
-    /// Connects a tensor to an input, in place of its former source.
+    /// Connects a tensor to an input and removes the input's former edge.
     pub(crate) fn feed(&mut self, from: Output, to: Input) -> Result<(), EditError> {
         let (from, to) = (self.start_of(from)?, self.end_of(to)?);
         self.feed_one(from, to);
@@ -54,7 +54,7 @@ impl Graph {
 
     /// Does the same as [`feed`](Self::feed) for many inputs, with one pass over the edges of each layer.
     pub(crate) fn feed_all(&mut self, wires: impl IntoIterator<Item = (Output, Input)>) -> Result<(), EditError> {
-        // The memory of the edges is reused for their ends.
+        // The result reuses the memory of the argument.
         let ends = wires.into_iter().map(|(from, to)| Ok((to.layer, self.start_of(from)?, self.end_of(to)?)));
         let mut ends = ends.collect::<Result<Vec<_>, EditError>>()?;
         ends.sort_by_key(|(layer, ..)| *layer);
@@ -64,7 +64,7 @@ impl Graph {
         Ok(())
     }
 
-    /// Returns a layer for changes, and marks its text as out of date. Its bodies cannot be changed here.
+    /// Returns a layer for changes, and marks its XML text as out of date. Bodies are changed by `enter` instead.
     pub(crate) fn change(&mut self, id: LayerId) -> Result<&mut Layer, EditError> {
         let layer = self.record_change(self.known(id)?);
         layer.edited = true;
@@ -180,7 +180,7 @@ impl Graph {
         id
     }
 
-    /// Returns the name, or the first one with a number after it that no layer has.
+    /// Returns the name if no layer has it; otherwise the name with the first unused number appended.
     #[must_use]
     pub fn unused_name(&self, name: String) -> String {
         let is_taken = |name: &str| self.unordered().any(|layer| *layer.name == *name);
@@ -192,8 +192,8 @@ impl Graph {
         if self.next_id <= LayerId::LARGEST {
             return LayerId(self.next_id);
         }
-        // The smallest id that no layer ever had is found by bisection: below it, each id is at its own position.
-        // Removed layers are in the index too, so that no id is given twice.
+        // Bisection finds the smallest id that no layer ever had: below it, each id equals its position in the index.
+        // The index still contains removed layers, so ids are never reused.
         let (mut start, mut end) = (0, self.index.len());
         while start < end {
             let middle = start.midpoint(end);
@@ -202,7 +202,7 @@ impl Graph {
         LayerId(start as u64)
     }
 
-    /// Adds a layer that has its own id.
+    /// Adds a layer under the id that it already has.
     fn insert(&mut self, layer: Layer) {
         let id = layer.id;
         let node = self.append_node(layer);
@@ -211,7 +211,7 @@ impl Graph {
         self.index.insert(at, (id, node));
     }
 
-    /// Marks the text of a layer's output ports, and of the input ports that they feed, as possibly out of date.
+    /// Marks the text of a layer's output ports, and of all input ports connected to them, as possibly out of date.
     pub(crate) fn mark_ports_changed(&mut self, id: LayerId) {
         let Some(node) = self.node(id) else { return };
         let consumers: Vec<_> = self.storage.neighbors_directed(node, Outgoing).collect();

@@ -1,4 +1,4 @@
-//! Models whose weights contain only the bytes that their constants use.
+//! Removal of bytes from the weights that no constant uses.
 
 use std::io;
 
@@ -14,7 +14,7 @@ type Range = (u64, u64);
 
 /// Number of bytes that compacting must save to be worth moving constants.
 const WORTH_BYTES: u64 = 64 << 10;
-/// The same as a part of all bytes: one in a hundred.
+/// The same minimum as a fraction of the weights: 1/100.
 const WORTH_PART: u64 = 100;
 
 impl Model {
@@ -41,12 +41,12 @@ impl Model {
         Ok(self.laid_out(&ranges, if is_worth_it { compact } else { kept }))
     }
 
-    /// Returns the model with other weights, in which each range begins at its start.
+    /// Returns a copy of the model with the given weights, in which each range of bytes has a new offset.
     fn laid_out(&self, ranges: &Ranges, (weights, starts): (Weights, Vec<u64>)) -> Self {
         let places: HashMap<_, _> = ranges.all().iter().copied().zip(starts).collect();
         let length = weights.len().unwrap_or(0);
         let mut model = Self { weights, ..self.clone() };
-        // A constant without bytes is anywhere within the weights.
+        // A constant without bytes may have any offset within the weights.
         model.graph.move_constants(&|range| match range {
             (offset, 0) => (offset > length).then_some(0),
             range => places.get(&range).copied(),
@@ -54,7 +54,7 @@ impl Model {
         model
     }
 
-    /// Returns the different ranges of bytes that the constants use.
+    /// Returns the distinct byte ranges of all constants.
     fn ranges(&self) -> Vec<Range> {
         let (mut ranges, mut known) = (Vec::new(), HashSet::default());
         self.graph.each_range(&mut |range| {
@@ -65,7 +65,7 @@ impl Model {
         ranges
     }
 
-    /// True if the graph lost constants of the file, so that nothing may use their bytes any more.
+    /// True if constants of the file were removed from the graph, so that some of the weights may be unused.
     pub(crate) fn has_lost_constants(&self) -> bool {
         self.walk().any(|(_, graph)| {
             let mut removed = graph.removed().iter().map(|span| span.text(&self.source));
@@ -73,7 +73,7 @@ impl Model {
         })
     }
 
-    /// Returns the ranges of bytes of the constants that were removed or edited, as the file had them.
+    /// Returns the byte ranges, as in the file, of all constants that were removed or edited.
     fn lost_ranges(&self) -> Vec<Range> {
         let mut lost = Vec::new();
         for (_, graph) in self.walk() {
@@ -88,7 +88,7 @@ impl Model {
     }
 }
 
-/// Returns the number that an element has in an attribute.
+/// Returns the number that an attribute has in an XML element.
 fn written(element: &str, attribute: &str) -> Option<u64> {
     let (_, rest) = element.split_once(&format!(" {attribute}="))?;
     let quote = rest.chars().next()?;
@@ -96,7 +96,7 @@ fn written(element: &str, attribute: &str) -> Option<u64> {
 }
 
 impl Graph {
-    /// Calls `look` with the bytes of each constant of the graph and its bodies.
+    /// Calls `look` with the byte range of each constant of the graph and its bodies.
     fn each_range(&self, look: &mut impl FnMut(Range)) {
         for layer in self.layers() {
             range_of(layer).into_iter().filter(|range| range.1 > 0).for_each(&mut *look);
@@ -104,7 +104,7 @@ impl Graph {
         }
     }
 
-    /// Changes the offsets of constants.
+    /// Changes the offsets of constants to those that `place` returns.
     fn move_constants(&mut self, place: &impl Fn(Range) -> Option<u64>) {
         for layer in self.storage.node_weights_mut() {
             let moved = range_of(layer).and_then(|range| place(range).filter(|&start| start != range.0));
@@ -119,7 +119,7 @@ impl Graph {
     }
 }
 
-/// Returns the bytes of a layer, if it is a constant.
+/// Returns the byte range of a layer, if it is a constant.
 fn range_of(layer: &Layer) -> Option<Range> {
     let is_constant = ["const", "constant"].iter().any(|name| layer.ty().eq_ignore_ascii_case(name));
     Some((layer.byte_count("offset").filter(|_| is_constant)?, layer.byte_count("size")?))

@@ -26,23 +26,23 @@ pub enum EditError {
         at: usize,
     },
     /// The tensors cannot replace each other.
-    #[error("{from_type} of layer {} cannot take the place of {to_type} of layer {}", .from.layer, .to.layer)]
+    #[error("layer {} has type {from_type} and cannot replace layer {} of type {to_type}", .from.layer, .to.layer)]
     Incompatible {
         /// The replacement.
         from: Output,
-        /// The type and shape.
+        /// The type and shape of the new tensor.
         from_type: String,
-        /// The tensor to replace.
+        /// The tensor that would be replaced.
         to: Output,
-        /// The type and shape.
+        /// The type and shape of the replaced tensor.
         to_type: String,
     },
-    /// The layer is still used.
+    /// The layer cannot be removed, because another layer uses it.
     #[error("layer {layer} still feeds layer {consumer}")]
     InUse {
         /// The layer that would be removed.
         layer: LayerId,
-        /// A layer that uses it.
+        /// The layer that uses an output.
         consumer: LayerId,
     },
     /// Layers would form a cycle.
@@ -55,7 +55,7 @@ pub enum EditError {
         result: LayerId,
     },
     /// The operation refuses these inputs or attributes.
-    #[error("{operation} refuses this: {reason}")]
+    #[error("{operation} does not accept its inputs or attributes: {reason}")]
     Refused {
         /// The operation.
         operation: String,
@@ -75,23 +75,22 @@ pub enum EditError {
     },
     /// The weights of a model with constants are missing, so the offset of a new constant is unknown.
     #[error(
-        "the weights of the model are not there, so no constant can be added after them: put the .bin next to the .xml, or \
-         say which file it is"
+        "the weights of the model are missing, so no constant can be added: put the .bin next to the .xml, or name its file"
     )]
     NoWeights,
     /// The bodies of an existing layer cannot be replaced.
-    #[error("layer {0} keeps its bodies; add a layer for other ones")]
+    #[error("the bodies of layer {0} cannot be replaced; add a new layer with the new bodies")]
     HasBodies(LayerId),
-    /// The connection between a layer and its bodies would break.
+    /// The edit would break the connection between a layer and its bodies.
     #[error("layer {layer}: {reason}")]
     Joined {
         /// The layer with the body, or the one in it.
         layer: LayerId,
-        /// The part that would be missing.
+        /// Description of the broken connection.
         reason: String,
     },
     /// Another tensor has this name.
-    #[error("the tensor of layer {layer} is called `{name}` already")]
+    #[error("an output of layer {layer} already has the tensor name `{name}`")]
     NameTaken {
         /// The name.
         name: String,
@@ -101,7 +100,7 @@ pub enum EditError {
     /// The new name of a tensor is empty.
     #[error("the name of a tensor must not be empty: OpenVINO would drop it")]
     EmptyName,
-    /// Both models use these names.
+    /// Both models use the same names.
     #[error("both models have {}; give the names of the other one a prefix", some(.names))]
     NamesCollide {
         /// The names, sorted.
@@ -110,7 +109,7 @@ pub enum EditError {
     /// Any other reason, given by the caller.
     #[error("{0}")]
     Other(String),
-    /// There is no such layer or tensor.
+    /// No layer or tensor has the given name.
     #[error(transparent)]
     Find(#[from] FindError),
 }
@@ -143,7 +142,7 @@ impl EditError {
             }
             Self::Incompatible { from, from_type, to, to_type } => {
                 let (from, to) = (layer(from.layer), layer(to.layer));
-                format!("{from_type} of {from} cannot take the place of {to_type} of {to}")
+                format!("{from} has type {from_type} and cannot replace {to} of type {to_type}")
             }
             Self::Cycle(layers) => {
                 let listed: Vec<_> = layers.iter().take(LISTED).map(|&id| layer(id)).collect();
@@ -153,7 +152,9 @@ impl EditError {
             }
             Self::HasBodies(id) => format!("{} keeps its bodies; add a layer for other ones", layer(*id)),
             Self::Joined { layer: id, reason } => format!("{}: {reason}", layer(*id)),
-            Self::NameTaken { name, layer: id } => format!("the tensor of {} is called `{name}` already", layer(*id)),
+            Self::NameTaken { name, layer: id } => {
+                format!("an output of {} already has the tensor name `{name}`", layer(*id))
+            }
             _ => self.to_string(),
         }
     }

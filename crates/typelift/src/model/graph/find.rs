@@ -4,7 +4,7 @@ use thiserror::Error;
 
 use super::{Body, Graph, Layer, LayerId, Model, Output, Place};
 
-/// Reason why a name finds nothing, or too much.
+/// Reason why a name does not identify one layer or tensor.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum FindError {
@@ -31,7 +31,7 @@ impl Graph {
         self.find_among(name, || self.unordered())
     }
 
-    /// Does the same as [`find`](Self::find) among candidates that include all layers of this name.
+    /// Finds a layer as [`find`](Self::find) does. `candidates` must contain all layers of this name.
     pub(super) fn find_among<'g, I: Iterator<Item = &'g Layer>>(
         &'g self,
         name: &str,
@@ -57,7 +57,7 @@ impl Graph {
         self.tensor_among(name, || self.unordered())
     }
 
-    /// Does the same as [`tensor`](Self::tensor) among candidates that include all layers of this name.
+    /// Finds a tensor as [`tensor`](Self::tensor) does. The candidates must contain all layers of this name.
     pub(super) fn tensor_among<'g, I: Iterator<Item = &'g Layer>>(
         &'g self,
         name: &str,
@@ -88,7 +88,7 @@ impl Graph {
     }
 }
 
-/// Returns the only one of these layers; `None` if there are none.
+/// Returns the layer if there is one, `None` if there is none, and an error if there are several.
 fn the_one<'g>(name: &str, layers: impl Iterator<Item = &'g Layer>) -> Result<Option<LayerId>, FindError> {
     match layers.map(|layer| layer.id).collect::<Vec<_>>()[..] {
         [] => Ok(None),
@@ -156,7 +156,7 @@ impl Model {
         }
     }
 
-    /// Does the same as [`find`](Self::find) for names that the model's own graph lacks.
+    /// Finds a layer as [`find`](Self::find) does, if the model's own graph has none of this name.
     pub(super) fn find_in_bodies(&self, path: &str) -> Result<(Place, LayerId), FindError> {
         let mut pending = vec![(Place::default(), self.graph(), path)];
         while let Some((place, graph, rest)) = pending.pop() {

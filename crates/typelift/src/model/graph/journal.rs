@@ -19,24 +19,24 @@ use crate::base::span::Span;
 pub(super) enum Record {
     Added(NodeIndex),
     Removed(NodeIndex),
-    /// The former state of the layer, without its bodies.
+    /// A changed layer: its node, and its former state without bodies.
     Changed(NodeIndex, Box<Layer>),
     Named(Box<Renamed>),
     Joined(Box<Joined>),
     Wired(EdgeIndex),
-    /// The edge is removed. The span of its text is empty if it had none, which keeps a record small.
+    /// A removed edge and the position of its text. The position is empty if it had none, which keeps a record small.
     Unwired(EdgeIndex, Span),
-    /// A body was opened for edits; the length of its journal at that time.
+    /// A body that was opened for edits: its layer, its position, and the length of its journal at that time.
     Entered(NodeIndex, u32, u32),
 }
 
 impl Record {
-    /// Returns the edge that was removed.
+    /// Returns the edge, if the record is about a removed edge.
     fn unwired(&self) -> Option<EdgeIndex> {
         if let Self::Unwired(edge, _) = self { Some(*edge) } else { None }
     }
 
-    /// Returns the body that was opened for edits.
+    /// Returns the body, if the record is about a body that was opened.
     fn entered(&self) -> Option<(NodeIndex, u32)> {
         if let Self::Entered(node, at, _) = self { Some((*node, *at)) } else { None }
     }
@@ -82,8 +82,7 @@ impl Journal {
 /// A layer, and the position of one of its inputs or outputs.
 pub(super) type End = (NodeIndex, u32);
 
-/// Limit up to which edges are removed or connected one by one. Beyond it, the remaining edges are rebuilt and those of
-/// a layer are indexed.
+/// Up to this number, edges are removed or connected one by one. Above it, an index of the edges is faster.
 const FEW: usize = 32;
 
 impl Graph {
@@ -116,7 +115,7 @@ impl Graph {
         self.journal.records.extend(self.node(id).map(Record::Added));
     }
 
-    /// Drops positions in the file, because the layer moves to another file.
+    /// Removes positions in the file, because the layer is moved to another file.
     pub(super) fn leave_file(&mut self) {
         self.storage.node_weights_mut().for_each(Layer::leave_file);
         for wire in self.storage.edge_weights_mut() {
@@ -194,7 +193,7 @@ impl Graph {
         self.journal.records.push(Record::Joined(Box::new(Joined { layer, at, port_map, back_edges, edited })));
     }
 
-    /// Returns the graph of a body for changes, and its connections to the layer.
+    /// Returns the graph of a body for edits. Records its state first.
     pub(crate) fn enter(&mut self, layer: LayerId, at: usize) -> Result<(&mut Self, Joints<'_>), EditError> {
         let node = self.known(layer)?;
         let body = self.storage[node].bodies.get_mut(at).ok_or(EditError::NoBody { layer, at })?;
@@ -204,13 +203,13 @@ impl Graph {
         Ok((graph, Joints { port_map, back_edges }))
     }
 
-    /// Connects an output to an input, in place of its former source.
+    /// Connects an output to an input and removes the input's former edge.
     pub(super) fn feed_one(&mut self, from: End, to: End) {
         let old = self.live_edges(to.0).find(|edge| edge.weight().to_port == to.1).map(|edge| edge.id());
         self.replace_wire(old, from, to);
     }
 
-    /// Connects an output to an input in place of the edge `old`. Returns the new edge, if one was created.
+    /// Connects an output to an input. `old` is the input's former edge. Returns the new edge, if one was needed.
     fn replace_wire(&mut self, old: Option<EdgeIndex>, from: End, to: End) -> Option<EdgeIndex> {
         if old.is_some_and(|old| self.start(old) == Some(from)) {
             return None;
@@ -231,12 +230,12 @@ impl Graph {
         Some((self.storage.edge_endpoints(edge)?.0, self.storage.edge_weight(edge)?.from_port))
     }
 
-    /// Does the same as [`feed_one`](Self::feed_one) for several inputs of one layer.
+    /// Connects several inputs of one layer, as [`feed_one`](Self::feed_one) does for one.
     pub(super) fn feed_layer(&mut self, wires: impl ExactSizeIterator<Item = (End, End)>) {
         if wires.len() <= FEW {
             return wires.for_each(|(from, to)| self.feed_one(from, to));
         }
-        // The edges of a layer with many inputs are scanned once for all of these.
+        // One scan of the layer's edges serves all of these inputs.
         let mut old = HashMap::default();
         for (from, to) in wires {
             if old.is_empty() {
@@ -271,7 +270,8 @@ impl Graph {
 
     /// Searches a cycle that the batch closed, here or in a body.
     pub(crate) fn check_batch(&self) -> Result<(), EditError> {
-        // Each body is checked once, even if it was entered often: nested bodies would multiply the work.
+        // Each body is checked once, even if it was opened several times. Otherwise nested bodies would multiply the
+        // work.
         let entered: BTreeSet<_> = self.journal.records.iter().filter_map(Record::entered).collect();
         let bodies = entered.into_iter().filter_map(|(node, at)| self.weight(node)?.bodies.get(at as usize));
         bodies.into_iter().try_for_each(|body| body.graph.check_batch())?;
@@ -323,7 +323,7 @@ impl Graph {
         }
     }
 
-    /// Assigns the position of a removed edge to each new edge from the same tensor that has none.
+    /// Gives each new edge the position in the text of a removed edge of the same tensor.
     fn fill_places(&mut self, records: &[Record]) {
         let homeless = |record: &Record| {
             let &Record::Wired(edge) = record else { return None };
@@ -339,7 +339,7 @@ impl Graph {
         };
         let mut places: Vec<_> = records.iter().filter_map(Record::unwired).filter_map(place).collect();
         places.sort_unstable();
-        // Earlier edges get the first positions.
+        // Earlier edges get the earlier positions.
         homeless.sort_by_key(|(start, _)| *start);
         let mut places = places.into_iter().peekable();
         for (start, new) in homeless {
@@ -353,8 +353,8 @@ impl Graph {
         }
     }
 
-    /// Undoes the batch back to the state when its journal had this length, the last record first. In this order each
-    /// edge is at the head of its lists.
+    /// Undoes all records beyond this length of the journal, the last one first. In this order each edge is at the
+    /// head of petgraph's lists.
     pub(crate) fn roll_back(&mut self, mark: usize) {
         while self.journal.len() > mark
             && let Some(record) = self.journal.records.pop()
@@ -414,7 +414,7 @@ impl Graph {
         }
     }
 
-    /// Clears a layer's entry in the index. The entry itself is kept, so that ids keep their positions and none is
+    /// Clears a layer's entry in the index. The entry itself remains, so that ids keep their positions and are not
     /// reused.
     fn forget(&mut self, id: LayerId) {
         if let Some(at) = self.position(id) {

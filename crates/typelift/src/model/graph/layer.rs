@@ -23,14 +23,14 @@ pub struct Layer {
     pub(crate) id: LayerId,
     pub(crate) name: Text,
     pub(crate) operation_name: Arc<OperationName>,
-    /// Boxed, because few layers have any.
+    /// Boxed to keep a layer small: only Results have names of outputs.
     pub(crate) output_names: Option<Box<Text>>,
     pub(crate) attributes: AttributeList,
     /// Shared by layers with equal `<input>` text.
     pub(crate) inputs: Arc<[InputPort]>,
     pub(crate) outputs: SmallVec<[OutputPort; 1]>,
     pub(crate) bodies: Box<[Body]>,
-    /// The `<rt_info>`, from the file or created.
+    /// The text of `<rt_info>`, from the file or set by an edit.
     pub(crate) rt_info: Option<Text>,
     /// The position in the file; `None` for an added layer.
     pub(crate) span: Option<Span>,
@@ -38,12 +38,13 @@ pub struct Layer {
     pub(crate) edited: bool,
     /// True if inputs are connected differently from the file, so that the text of their ports may be out of date.
     pub(crate) rewired: bool,
-    /// True if an edge to this layer could not be followed, which was reported. It suppresses follow-up errors.
+    /// True if an edge of the file to this layer is invalid. That was reported, so further errors of the layer are
+    /// suppressed.
     pub(crate) broken: bool,
-    /// True if the last inference used a value computed by a ConvertPromoteTypes, in this layer or inside it. OpenVINO
-    /// evaluates no such values, so more is known after the promotion is removed.
+    /// True if inference used a value computed by a ConvertPromoteTypes in this layer or its bodies. OpenVINO does not
+    /// compute such values, so it knows more after the promotion is lowered.
     pub(crate) lacks_values: bool,
-    /// True if the current batch of edits removed it.
+    /// True if the current batch of edits removed the layer.
     pub(super) gone: bool,
 }
 
@@ -52,7 +53,7 @@ impl Layer {
         Self::of(OperationName::new(ty, version), name.into())
     }
 
-    /// Creates a layer of this operation, with nothing else.
+    /// Creates a layer with this operation and name, without attributes and ports.
     pub(crate) fn of(operation_name: Arc<OperationName>, name: Text) -> Self {
         Self {
             id: LayerId(0),
@@ -102,12 +103,12 @@ impl Layer {
         self.operation_name.ty()
     }
 
-    /// Returns the layer's role at which OpenVINO's reader starts; `None` if the reader creates the layer only because
-    /// it leads to one of these.
+    /// Returns the role of a layer that OpenVINO's reader starts from: Parameter, Result or Assign; `None` for any
+    /// other layer.
     ///
-    /// The reader creates every Parameter, and then everything that leads to a Result or an Assign; it drops the rest
-    /// of the file. It compares the text of `type` before it knows operations: here case matters, and the operation set
-    /// does not. [`ops::kind`](crate::ops::kind()) returns the role of a created layer.
+    /// The reader creates every Parameter, and then every layer that a Result or an Assign depends on. It ignores the
+    /// rest of the file. At this point it compares only the text of `type`, with case and without the operation set.
+    /// [`ops::kind`](crate::ops::kind()) returns the role of a created layer.
     pub fn start(&self) -> Option<Start> {
         match self.ty() {
             "Parameter" => Some(Start::Parameter),
@@ -132,7 +133,7 @@ impl Layer {
         &self.attributes
     }
 
-    /// Returns the value of an attribute as written, if it is written.
+    /// Returns the value of an attribute as the file spells it; `None` if the layer does not have it.
     pub fn attribute(&self, name: &str) -> Option<&str> {
         self.attributes.iter().find(|attribute| attribute.name == name).map(|attribute| attribute.value.as_str())
     }
@@ -157,7 +158,7 @@ impl Layer {
         &self.bodies
     }
 
-    /// Returns labels for more ports, in order: those above the largest, or the smallest unused ones if that overflows.
+    /// Returns unused labels for additional ports, in order.
     pub(super) fn free_labels(&self) -> impl Iterator<Item = u64> + use<> {
         let labels = self.inputs.iter().map(|port| port.id).chain(self.outputs.iter().map(|port| port.id));
         let (mut taken, mut start) = (HashSet::default(), 0);
@@ -169,14 +170,14 @@ impl Layer {
         (start..).filter(move |label| !taken.contains(label))
     }
 
-    /// Returns the label that an output has, or will get when there are as many outputs.
+    /// Returns the label of an output; for an output that does not exist yet, the label that it will get.
     pub(crate) fn output_label(&self, port: usize) -> i64 {
         let missing = port.saturating_sub(self.outputs.len());
         let label = self.outputs.get(port).map(|port| port.id).or_else(|| self.free_labels().nth(missing));
         label.and_then(|label| i64::try_from(label).ok()).unwrap_or(i64::MAX)
     }
 
-    /// Drops positions in the file, because the layer moves to another file.
+    /// Removes positions in the file, because the layer is moved to another file.
     pub(super) fn leave_file(&mut self) {
         self.span = None;
         let inputs = self.inputs.iter().map(|port| InputPort { content: Span::default(), ..port.clone() });
@@ -191,7 +192,7 @@ impl Layer {
     }
 }
 
-/// Role of a layer at which OpenVINO's reader starts.
+/// Role of a layer that OpenVINO's reader starts from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Start {
     /// An input.
@@ -218,7 +219,7 @@ impl fmt::Debug for Layer {
 pub(crate) struct OperationName {
     ty: CompactString,
     version: CompactString,
-    /// The row of the operation table, after the first lookup. The graph itself knows no operations.
+    /// Row of the operation table, cached after the first lookup. The graph itself is independent of the table.
     row: OnceLock<Option<u16>>,
 }
 
@@ -231,7 +232,7 @@ impl OperationName {
         &self.ty
     }
 
-    /// Returns the row that `look_up` finds for type and version; it is called once.
+    /// Returns the operation's row of the table. `look_up` is called only once, with type and version.
     pub(crate) fn row(&self, look_up: impl FnOnce(&str, &str) -> Option<u16>) -> Option<u16> {
         *self.row.get_or_init(|| look_up(&self.ty, &self.version))
     }
@@ -254,17 +255,17 @@ impl PartialEq for OperationName {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct AttributeList(Option<Arc<List>>);
 
-/// A constant has four attributes.
+/// Inline storage for four attributes, as many as a constant has.
 type List = SmallVec<[Attribute; 4]>;
 
 impl AttributeList {
-    /// Returns the attributes of this layer alone, for changes.
+    /// Returns the attributes for changes. A shared list is copied first.
     pub(crate) fn to_mut(&mut self) -> &mut List {
         Arc::make_mut(self.0.get_or_insert_default())
     }
 
-    /// Returns the address of the shared list, which is usable as a cache key while a sharer exists; `None` if
-    /// unshared.
+    /// Returns the address of the list if other layers share it. It is a valid cache key as long as one of them
+    /// exists.
     pub(crate) fn shared_at(&self) -> Option<*const ()> {
         self.0.as_ref().filter(|list| Arc::strong_count(list) > 1).map(|list| Arc::as_ptr(list).cast())
     }
@@ -353,7 +354,7 @@ impl NewLayer {
         self
     }
 
-    /// Adds an output, for an operation without a rule. The outputs of a rule take precedence.
+    /// Adds an output, for an operation that has no inference rule. Otherwise the outputs follow from the rule.
     #[must_use]
     pub fn with_output(mut self, element_type: ElementType, shape: Shape) -> Self {
         self.outputs.push(TensorType { element_type, shape });
@@ -408,7 +409,7 @@ pub struct OutputPort {
     pub(crate) element_type: ElementType,
     /// The type declared in the text.
     pub(crate) declared: Option<ElementType>,
-    /// True if type or shape differ from the text.
+    /// True if type or shape differ from the text of the file.
     pub(crate) stale: bool,
     pub(crate) shape: Shape,
     pub(crate) names: Option<Text>,
@@ -496,23 +497,23 @@ pub struct Body {
     pub(crate) graph: Graph,
     pub(crate) port_map: Vec<PortMapEntry>,
     pub(crate) back_edges: Vec<BackEdge>,
-    /// True if the text of port map and back edges is out of date.
+    /// True if the XML text of port map and back edges is out of date.
     pub(crate) rejoined: bool,
 }
 
 impl Body {
-    /// Creates a body without layers, for the element of this name.
+    /// Creates an empty body, stored in the XML element of this name.
     pub(crate) fn empty(name: &str) -> Self {
         let graph = Graph::default();
         Self { name: name.into(), graph, port_map: Vec::new(), back_edges: Vec::new(), rejoined: false }
     }
 
-    /// Returns the element that holds it: `body`, `then_body`, `else_body`.
+    /// Returns the XML element that stores it: `body`, `then_body`, `else_body`.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Returns its layers and edges; ids start anew in each body. [`Edit::body`](crate::Edit::body) changes them.
+    /// Returns the graph of the body, which has its own ids. [`Edit::body`](crate::Edit::body) changes it.
     pub fn graph(&self) -> &Graph {
         &self.graph
     }
@@ -527,7 +528,7 @@ impl Body {
         &self.back_edges
     }
 
-    /// Returns the element that holds the port map of the body in `body`: `port_map`, `then_port_map`.
+    /// Returns the XML element that stores the port map of a body: `then_port_map` for `then_body`.
     pub(crate) fn port_map_name(body: &str) -> String {
         body.replace("body", "port_map")
     }
@@ -541,7 +542,7 @@ pub(crate) struct Joints<'a> {
 }
 
 impl Joints<'_> {
-    /// True if they name this Parameter or Result of the body.
+    /// True if the connections mention this Parameter or Result of the body.
     pub(crate) fn name(self, layer: LayerId) -> bool {
         self.port_map.iter().any(|entry| entry.internal_layer_id == layer)
             || self.back_edges.iter().any(|edge| [edge.from, edge.to].contains(&layer))
@@ -554,7 +555,7 @@ impl Joints<'_> {
 pub struct PortMapEntry {
     /// The direction: into or out of the body.
     pub direction: Direction,
-    /// The port of the layer; -1 for a value that stays inside.
+    /// The port of the layer; -1 for a value that only the loop itself uses.
     pub external_port_id: i64,
     /// The body's Parameter or Result.
     pub internal_layer_id: LayerId,
@@ -598,7 +599,7 @@ impl PortMapEntry {
         Self::new(Direction::Output, i64::try_from(port).unwrap_or(i64::MAX), result)
     }
 
-    /// Makes the loop itself use the value as `execution_condition`, or provide it as `current_iteration`.
+    /// Marks the value as the loop's own `execution_condition` or `current_iteration`.
     #[must_use]
     pub fn with_purpose(mut self, purpose: &str) -> Self {
         self.external_port_id = -1;
@@ -606,7 +607,7 @@ impl PortMapEntry {
         self
     }
 
-    /// Returns `current_iteration` or `execution_condition`, if the loop itself uses the value.
+    /// Returns `current_iteration` or `execution_condition`, if the loop itself provides or uses the value.
     pub fn purpose(&self) -> Option<&str> {
         self.purpose.as_deref()
     }

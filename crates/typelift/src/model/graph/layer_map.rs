@@ -3,8 +3,8 @@
 use super::{Graph, LayerId};
 use crate::base::hash::HashMap;
 
-/// A map from the layers of a graph to values, by id. Files number their layers from zero, so most entries are in an
-/// array. For a million layers this is several times as fast as a hash map.
+/// Map from the layers of a graph to values, by id. Files number their layers from zero, so most entries are in an
+/// array. This is several times as fast as a hash map for a million layers.
 #[derive(Clone, Debug)]
 pub struct LayerMap<T> {
     first: Vec<Option<T>>,

@@ -117,7 +117,7 @@ pub struct Wire {
     pub from_port: u32,
     /// Position among the inputs of the target.
     pub to_port: u32,
-    /// The `<edge>` element of the file whose position it has.
+    /// Position of the `<edge>` element in the file.
     pub(crate) span: Option<Span>,
     /// True if the file's `<edge>` at `span` is out of date.
     pub(crate) touched: bool,
@@ -143,24 +143,24 @@ pub struct Graph {
     index: Vec<(LayerId, NodeIndex)>,
     /// The next free id: one more than the largest id that a layer ever had.
     next_id: u64,
-    /// The text of removed layers and edges.
+    /// Positions of removed layers and edges in the text.
     removed: Vec<Span>,
-    /// Spans of ignored layers and edges that could take effect once a layer is added or removed.
+    /// Positions of ignored layers and edges that could take effect after another edit.
     ignored: Vec<Span>,
     /// The current batch of edits.
     journal: journal::Journal,
-    /// The `<rt_info>`, from the file or created.
+    /// The text of `<rt_info>`, from the file or set by an edit.
     pub(crate) rt_info: Option<Text>,
     /// The position in the file.
     pub(crate) rt_info_span: Option<Span>,
-    /// The element that holds it: the root, or a body's.
+    /// Position of the element that contains the graph: the root, or that of a body.
     pub(crate) span: Option<Span>,
-    /// The `<layers>` and `<edges>` elements in it.
+    /// Positions of its `<layers>` and `<edges>` elements.
     pub(crate) layers_span: Option<Span>,
     pub(crate) edges_span: Option<Span>,
 }
 
-/// Formats the number of layers and edges. A large graph is listed by [`layers`](Graph::layers).
+/// Formats the number of layers and edges. [`layers`](Graph::layers) lists the layers.
 impl fmt::Debug for Graph {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Graph({} layers, {} edges)", self.len(), self.storage.edge_count())
@@ -169,7 +169,7 @@ impl fmt::Debug for Graph {
 
 impl Graph {
     pub(crate) fn with_capacity(layers: usize) -> Self {
-        // An edge that is moved exists twice until the batch of edits ends.
+        // Spare capacity for edits: an edge that is moved exists twice until the batch ends.
         let storage = StableDiGraph::with_capacity(layers, layers / 2 * 5);
         Self { storage, ..Self::default() }
     }
@@ -185,7 +185,7 @@ impl Graph {
         self.position(id).map(|at| self.index[at].1).filter(|&node| node != NodeIndex::end())
     }
 
-    /// Returns the position of a layer in the index.
+    /// Returns the index entry of a layer.
     fn position(&self, id: LayerId) -> Option<usize> {
         // Files usually number their layers from 0 without gaps.
         match usize::try_from(id.0).ok().and_then(|at| Some((at, self.index.get(at)?))) {
@@ -282,16 +282,15 @@ impl Graph {
         self.layer(output.layer)?.outputs.get(output.port)
     }
 
-    /// Does the same as [`producers`](Self::producers), with the layers themselves.
+    /// Returns the layers that feed this one, each with the number of the output, by input position.
     pub(crate) fn feeds(&self, id: LayerId) -> SmallVec<[Option<(&Layer, usize)>; 4]> {
         self.node(id).map_or_else(SmallVec::new, |node| self.by_input(node, |node, port| (&self.storage[node], port)))
     }
 
-    /// Returns the tensors that feed a layer, up to its first unconnected input. Their number is the number of its
-    /// inputs.
+    /// Returns the tensors that feed a layer. The list ends before the first unconnected input.
     pub(crate) fn tensors(&self, id: LayerId) -> SmallVec<[&OutputPort; 4]> {
         let Some(node) = self.node(id) else { return SmallVec::new() };
-        // Most often each input has its edge, in the order of the inputs.
+        // Fast case: each input has its edge, and the edges are in the order of the inputs.
         let mut tensors = SmallVec::new();
         let mut missing = self.storage[node].inputs.len();
         for edge in self.storage.edges_directed(node, Incoming).filter(|edge| !edge.weight().gone) {
@@ -310,8 +309,8 @@ impl Graph {
         ports.into_iter().map_while(Option::flatten).collect()
     }
 
-    /// Calls `of` with the node and the port that feed each input. petgraph lists incoming edges newest first; ports
-    /// give the order.
+    /// Returns `of` for each input, called with the node and the output that feed it. petgraph lists incoming edges
+    /// newest first; the port numbers give the order.
     fn by_input<T: Clone>(&self, node: NodeIndex, of: impl Fn(NodeIndex, usize) -> T) -> SmallVec<[Option<T>; 4]> {
         let mut feeds = SmallVec::from_elem(None, self.storage[node].inputs.len());
         for edge in self.storage.edges_directed(node, Incoming).filter(|edge| !edge.weight().gone) {
@@ -363,13 +362,13 @@ impl Graph {
         nodes.into_iter().map(|node| self.storage[node].id).collect()
     }
 
-    /// True if every layer already is after its producers, as in most files.
+    /// True if every layer already follows its producers, as in most files.
     fn is_in_order(&self) -> bool {
-        // The newest edges are checked first.
+        // The check begins with the newest edges, which most likely violate the order.
         self.storage.edge_references().rev().all(|edge| edge.source() < edge.target() || edge.weight().gone)
     }
 
-    /// Does the same as [`topological_order`](Self::topological_order), by node.
+    /// Returns the nodes in [topological order](Self::topological_order).
     fn node_order(&self) -> Result<Vec<NodeIndex>, Vec<LayerId>> {
         let wires = || self.storage.edge_references().filter(|edge| !edge.weight().gone);
         let nodes = self.storage.node_indices().filter(|&node| !self.storage[node].gone);
@@ -395,18 +394,17 @@ impl Graph {
         if order.len() == self.len() { Ok(order) } else { Err(self.cycle(|node| waits_for[node.index()] > 0)) }
     }
 
-    /// Returns the layers that form a cycle, as [`topological_order`](Self::topological_order) reports them, if there
-    /// is one.
+    /// Returns the layers of a cycle, if there is one.
     fn find_cycle(&self) -> Option<Vec<LayerId>> {
         if self.is_in_order() || self.is_plainly_acyclic() { None } else { self.node_order().err() }
     }
 
-    /// True if every edge leads forward in a known order: that of the file, with added layers just before their first
-    /// consumer.
+    /// True if every edge leads forward in the order of the file, with added layers just before their first consumer.
+    /// A quick check: `false` does not prove a cycle.
     fn is_plainly_acyclic(&self) -> bool {
         let wires = || self.storage.edge_references().filter(|edge| !edge.weight().gone);
         let ends = |edge: EdgeReference<'_, Wire>| (edge.source().index(), edge.target().index());
-        // Nodes have odd positions in their order. The even position before each is for nodes that must precede it.
+        // Nodes of the file have odd positions. The even position before each is for added nodes that must precede it.
         let mut places: Vec<_> = (0..self.storage.node_bound() as u32).map(|node| 2 * node + 1).collect();
         for (from, to) in wires().rev().map(ends) {
             if (places[from], from) > (places[to], to) {
@@ -416,9 +414,8 @@ impl Graph {
         wires().map(ends).all(|(from, to)| (places[from], from) < (places[to], to))
     }
 
-    /// Returns the layers of a cycle, by walking back along edges among the layers that wait for each other. Each of
-    /// these has a producer among them, so the walk reaches a layer twice. The cycle starts with its first layer in the
-    /// file.
+    /// Returns the layers of a cycle, starting with the first one in the file. `waits` is true for layers with a
+    /// producer that waits too. Walking from such a layer to such producers reaches a layer twice.
     fn cycle(&self, waits: impl Fn(NodeIndex) -> bool) -> Vec<LayerId> {
         let mut path = Vec::new();
         let mut position = HashMap::new();
@@ -438,8 +435,8 @@ impl Graph {
         path.iter().filter_map(|&node| Some(self.storage.node_weight(node)?.id)).collect()
     }
 
-    /// Returns the nodes of the file in its order, added Parameters after the Parameters there, each other added node just
-    /// before its first consumer, unused ones last.
+    /// Returns all nodes in the order in which they are written. Nodes of the file keep their order, and added
+    /// Parameters follow the file's. Every other added node is just before its first consumer; unused ones are last.
     fn written_order(&self) -> Vec<NodeIndex> {
         let is_added = |node: NodeIndex| self.storage.node_weight(node).is_some_and(|layer| layer.span.is_none());
         let (mut added, mut originals): (Vec<_>, Vec<_>) =
@@ -467,7 +464,7 @@ impl Graph {
                 order.extend((!replace(&mut written[root.index()], true)).then_some(root));
                 continue;
             }
-            // Added producers come first, whole chains of them, without recursion.
+            // Chains of added producers are placed before it, without recursion.
             pending.push((root, false));
             while let Some((node, expanded)) = pending.pop() {
                 if expanded {

@@ -23,7 +23,7 @@ use crate::model::weights::Weights;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum IrVersion {
-    /// Without metadata of layers and ports.
+    /// Without `rt_info` on layers and ports.
     V10,
     /// With `rt_info` on layers and ports.
     V11,
@@ -41,7 +41,7 @@ impl IrVersion {
 }
 
 impl OutputConstraints {
-    /// Returns the dimensions that a port of this shape has in the text; `None` if it has none.
+    /// Returns the dimensions that the text of a port lists for this shape; `None` if it lists none.
     pub(crate) fn dims(self, shape: &Shape) -> Option<&[Dim]> {
         shape.dims().filter(|_| !self.fixed_dims || shape.is_static())
     }
@@ -73,7 +73,7 @@ impl Serialize for IrVersion {
 
 /// Text that is not an [`IrVersion`].
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("`{0}` is not a version of IR that is read here: those are 10 and 11")]
+#[error("`{0}` is not a supported IR version; supported are 10 and 11")]
 pub struct UnknownVersion(String);
 
 /// An OpenVINO model.
@@ -85,23 +85,22 @@ pub struct Model {
     pub(crate) weights: Weights,
     pub(crate) name: Option<CompactString>,
     pub(crate) version: IrVersion,
-    /// An `Arc<str>` would need another copy of a text that was read from a file.
+    /// `Arc<String>` avoids a copy of the text, which `Arc<str>` would need.
     pub(crate) source: Arc<String>,
     /// Children of the root other than layers, edges and `rt_info`.
     pub(crate) extras: Vec<Span>,
-    /// Output constraints of the target release.
+    /// Requirements of the OpenVINO release that the model is written for.
     pub(crate) constraints: OutputConstraints,
 }
 
-/// Constraints that older readers put on the text of a model.
+/// Requirements of an older OpenVINO release on the text of a model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct OutputConstraints {
-    /// Every port declares its type; none is open.
+    /// Every port must declare an element type that is not dynamic.
     pub(crate) port_types: bool,
-    /// No port has an open dimension. A port of an open shape is written without dimensions.
+    /// No port may have a dynamic dimension. A port of a dynamic shape is written without dimensions.
     pub(crate) fixed_dims: bool,
-    /// The `<net …>` tag is within the first bytes of the text, as many as [`OPENING`](crate::text::xml::OPENING), and the model
-    /// ends after them.
+    /// The `<net …>` tag must be within the first [`OPENING`](crate::text::xml::OPENING) bytes of the text.
     pub(crate) opening: bool,
 }
 
@@ -123,17 +122,17 @@ impl Model {
         &self.graph
     }
 
-    /// Returns the bytes of its constants.
+    /// Returns the weights: the bytes of its constants.
     pub fn weights(&self) -> &Weights {
         &self.weights
     }
 
-    /// Sets the bytes of its constants, including those of added constants.
+    /// Replaces the weights, including the bytes of added constants.
     pub fn set_weights(&mut self, weights: Weights) {
         self.weights = weights;
     }
 
-    /// Returns the version of its format.
+    /// Returns the version of its IR format.
     pub fn version(&self) -> IrVersion {
         self.version
     }

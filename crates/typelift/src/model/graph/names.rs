@@ -1,4 +1,4 @@
-//! Index of names, for finding many layers.
+//! Index of names, for fast lookup of many layers.
 
 use smallvec::SmallVec;
 
@@ -18,10 +18,9 @@ use crate::base::hash::{self, HashMap};
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Names {
-    /// The layers that have or had a name with this hash, for themselves or for a tensor. Each candidate is checked
-    /// again.
+    /// Layers by the hash of their names and tensor names, past and present. A lookup compares the name again.
     layers: HashMap<u64, SmallVec<[LayerId; 1]>>,
-    /// The length of the batch's journal that the index has seen.
+    /// Length of the batch's journal up to which the index is current.
     seen: usize,
 }
 
@@ -35,7 +34,7 @@ impl Names {
         names
     }
 
-    /// Adds the names that the current [batch](crate::Batch) has given since the last update.
+    /// Adds the names that the current [batch](crate::Batch) has set since the last update.
     pub fn update(&mut self, model: &Model) {
         let graph = model.graph();
         graph.touched_since(self.seen).filter_map(|id| graph.layer(id)).for_each(|layer| self.add(layer));
@@ -53,7 +52,7 @@ impl Names {
         }
     }
 
-    /// Returns the layers that may have a name.
+    /// Returns the layers that have the hash of a name.
     fn candidates<'g>(&self, graph: &'g Graph, name: &str) -> impl Iterator<Item = &'g Layer> {
         self.layers.get(&hash::of(name)).into_iter().flatten().filter_map(|&id| graph.layer(id))
     }
@@ -79,8 +78,8 @@ impl Names {
     }
 }
 
-/// Returns a name up to its first numeric part, which names a block if other names begin alike: `model.layers.12` of
-/// `model.layers.12.mlp/Add_3`.
+/// Returns the start of a name up to its first numeric section, which identifies a repeated block: `model.layers.12`
+/// of `model.layers.12.mlp/Add_3`.
 ///
 /// ```
 /// use typelift::graph::numbered_prefix;

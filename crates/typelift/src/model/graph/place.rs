@@ -1,4 +1,4 @@
-//! Place of a graph in a model.
+//! Location of a graph in a model: the model's own graph, or a body.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -10,8 +10,8 @@ use thiserror::Error;
 
 use super::{Graph, Layer, LayerId};
 
-/// Place of a graph in a model: its own graph, or that of a body. A body is found through the surrounding layers,
-/// outermost first, each with the position of the body among its bodies.
+/// Location of a graph in a model: the model's own graph, or that of a body. It lists the layers around the body,
+/// outermost first, each with the number of its body.
 ///
 /// ```
 /// # use typelift::graph::{LayerId, Place};
@@ -21,15 +21,15 @@ use super::{Graph, Layer, LayerId};
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Place {
-    /// `None` in the model's own graph. Every finding has a place, so copies share it.
+    /// `None` for the model's own graph. Shared, because every finding has a copy.
     inner: Option<Arc<Steps>>,
 }
 
-/// Layers and bodies that lead to a graph.
+/// Steps from the model's own graph to a body.
 #[derive(Debug)]
 struct Steps {
     steps: Vec<(LayerId, usize)>,
-    /// The names of the steps, or ids if only these were given. Two places are equal if their steps are.
+    /// Names of the layers and bodies, or their ids if the names were not given. Comparison ignores this text.
     path: String,
 }
 
@@ -56,20 +56,21 @@ impl Place {
         self.inner.is_none()
     }
 
-    /// True if it is in a body of this layer of the graph at `outer`, at any depth.
+    /// True if the graph is in a body of this layer of the graph at `outer`, at any depth.
     pub(crate) fn is_inside(&self, outer: &Self, layer: LayerId) -> bool {
         self.steps().starts_with(outer.steps())
             && self.steps().get(outer.steps().len()).is_some_and(|step| step.0 == layer)
     }
 
-    /// Returns the surrounding layers, outermost first, each with the position of the body among its bodies.
+    /// Returns the surrounding layers, outermost first, each with the number of its body.
     #[must_use]
     pub fn steps(&self) -> &[(LayerId, usize)] {
         self.inner.as_deref().map_or(&[], |inner| &inner.steps)
     }
 
-    /// Returns the names of the surrounding layers and bodies, outermost first: `loop/body`. It is empty for the
-    /// model's own graph, and has ids if the place was created from ids. Names repeat, so two places can have one path.
+    /// Returns the names of the surrounding layers and bodies, outermost first: `loop/body`; empty for the model's own
+    /// graph. A place that was created from ids has ids instead. Names may repeat, so different places may have the
+    /// same path.
     #[must_use]
     pub fn path(&self) -> &str {
         self.inner.as_deref().map_or("", |inner| &inner.path)
@@ -134,11 +135,13 @@ impl FromStr for Place {
 
 /// Text that is not a [`Place`].
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("`{0}` is not a place: write the layers around the graph and which body of each, as 7.0/3.1")]
+#[error(
+    "`{0}` does not identify a graph: write the id of each surrounding layer and the number of its body, as in 7.0/3.1"
+)]
 pub struct ParsePlaceError(String);
 
 impl Graph {
-    /// Returns the place that these steps lead to from this graph, with its names.
+    /// Returns the place after these steps from this graph; `None` if a layer or body does not exist.
     pub(crate) fn named_place(&self, steps: &[(LayerId, usize)]) -> Option<Place> {
         let mut graph = self;
         let mut place = Place::default();

@@ -1,4 +1,4 @@
-//! Names as slices of a shared text.
+//! Names as slices of a shared text, without copies.
 
 use std::fmt;
 use std::ops::Deref;

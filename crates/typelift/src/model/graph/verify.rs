@@ -39,7 +39,7 @@ impl Graph {
         if violations.is_empty() { Ok(()) } else { Err(violations) }
     }
 
-    /// `fed` is a reusable buffer for the inputs of one layer.
+    /// Collects violations. `fed` is a reusable buffer for the inputs of one layer.
     fn collect_violations(&self, fed: &mut Vec<bool>, violations: &mut Vec<Violation>) {
         for node in self.storage.node_indices() {
             let Some(layer) = self.weight(node) else { continue };
@@ -69,7 +69,7 @@ impl Graph {
                 violations.push(Violation::NoOutput(output));
             }
         }
-        // Inputs at the end may be optional; one in the middle cannot be omitted.
+        // Trailing inputs may be optional; one before a connected input may not be missing.
         if count < end {
             let gaps = (0..end).filter(|&port| !fed[port]);
             violations.extend(gaps.map(|port| Violation::Unconnected(Input { layer: layer.id, port })));

@@ -11,7 +11,7 @@ use super::{Dim, Shape, ShapeMismatch, overlay};
 pub enum AutoBroadcast {
     /// The shapes must be equal: [`Shape::merge`].
     None,
-    /// Aligned at the last axis; a length of 1 or a missing axis takes the length of the other side.
+    /// The shapes are aligned at the last axis. A length of 1 or a missing axis takes the other shape's length.
     #[default]
     Numpy,
     /// PaddlePaddle's former rule: the second shape is aligned with the first from `axis` on, and only the second is
@@ -79,7 +79,7 @@ pub enum ListInput<T> {
     Values(T),
     /// Only the count is known.
     Length(Dim),
-    /// Nothing is known, because the input has a dynamic rank.
+    /// Neither values nor their number are known, because the input has a dynamic rank.
     Unknown,
 }
 
@@ -87,7 +87,7 @@ pub enum ListInput<T> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BroadcastMode<'a> {
-    /// The data are stretched to the target, aligned at the last axis.
+    /// The data are broadcast to the target, aligned at the last axis.
     Numpy,
     /// Each axis of the data is mapped to an axis of the target, in ascending order.
     Explicit(
@@ -96,8 +96,8 @@ pub enum BroadcastMode<'a> {
     ),
     /// Data and target broadcast to each other, as two operands under [`AutoBroadcast::Numpy`].
     Bidirectional,
-    /// The data are aligned with the target from `axis` to its end; either may be stretched. Dimensions of the data
-    /// beyond the end are ignored.
+    /// The data are aligned with the target from `axis` on, and either is broadcast. Dimensions of the data beyond the
+    /// target's end are ignored.
     Pdpd {
         /// The axis of the target at which the data start; -1 aligns the last axes.
         axis: i64,
@@ -151,7 +151,7 @@ pub fn paddle_broadcast(left: &Shape, right: &Shape) -> Result<Shape, ShapeMisma
 fn numpy(left: &Shape, right: &Shape) -> Result<Shape, ShapeMismatch> {
     let (Some(l), Some(r)) = (left.dims(), right.dims()) else { return Ok(Shape::dynamic()) };
     let (longer, more, fewer) = if l.len() >= r.len() { (left, l, r) } else { (right, r, l) };
-    // Usually the shorter shape only repeats dimensions of the longer one, or has ones.
+    // Fast case: the shorter shape only repeats dimensions of the longer one, or has ones.
     let changes_nothing = |(dim, other): (&Dim, &Dim)| *other == Dim::ONE || dim == other && dim.value().is_some();
     if more[more.len() - fewer.len()..].iter().zip(fewer).all(changes_nothing) {
         return Ok(longer.clone());
@@ -213,7 +213,7 @@ fn check_axes(data: &Shape, axes: ListInput<&[i64]>, target: Option<&Shape>) -> 
         ListInput::Length(length) => length.value(),
         ListInput::Unknown => None,
     };
-    // A scalar may be placed on one axis, which then must be able to be 1.
+    // An axis mapping may place a scalar on one axis, whose length must then be compatible with 1.
     let rank = if data.is_empty() && count > Some(0) { 1 } else { data.len() };
     if let Some(axes) = count.filter(|count| usize::try_from(*count) != Ok(rank)) {
         return Err(ShapeMismatch::AxisCount { axes, rank });

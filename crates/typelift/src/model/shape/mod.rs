@@ -29,7 +29,7 @@ use typelift_promote::ElementType;
 /// ```
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Shape {
-    /// `None` for a dynamic rank. Shared, because most tensors of a model have the shape of another one.
+    /// `None` for a dynamic rank. Shared, because most tensors of a model have the same shape as another one.
     dims: Option<Arc<[Dim]>>,
 }
 
@@ -85,7 +85,7 @@ pub enum ShapeMismatch {
         /// The dimension of the second shape.
         right: Dim,
     },
-    /// Two dimensions have no length in common, and the one that differs may not be stretched from 1.
+    /// Two dimensions differ, and neither is 1, so that they cannot be broadcast.
     #[error("axis {axis}: {left} and {right} do not broadcast")]
     Broadcast {
         /// The axis of the resulting shape, counted from 0.
@@ -95,14 +95,14 @@ pub enum ShapeMismatch {
         /// The dimension of the second shape.
         right: Dim,
     },
-    /// The second shape does not fit onto the first from an axis on.
+    /// The second shape has too many dimensions to be aligned with the first from an axis on.
     #[error("rank {right} does not fit into rank {left}{}", if *axis == -1 { String::new() } else { format!(" from axis {axis} on") })]
     Placement {
-        /// The rank of the shape to place.
+        /// The rank of the second shape.
         right: usize,
-        /// The rank of the shape that it is placed on.
+        /// The rank of the first shape.
         left: usize,
-        /// The first axis; -1 aligns the last axes.
+        /// The first aligned axis; -1 aligns the last axes.
         axis: i64,
     },
     /// The axes mapping does not have one entry for each axis of the data.
@@ -114,7 +114,7 @@ pub enum ShapeMismatch {
         rank: usize,
     },
     /// An axis of the mapping does not exist in the target.
-    #[error("axis {axis} is outside of the target's rank {rank}")]
+    #[error("axis {axis} does not exist in the target, which has rank {rank}")]
     AxisRange {
         /// The axis as given.
         axis: i64,
@@ -122,12 +122,12 @@ pub enum ShapeMismatch {
         rank: usize,
     },
     /// The axes mapping would transpose the data.
-    #[error("axes are mapped out of order")]
+    #[error("the mapped axes are not in ascending order")]
     AxisOrder,
 }
 
 impl Shape {
-    /// The largest rank that is built from a number alone, see [`Shape::of_rank`].
+    /// Largest rank that a shape is created with from a number alone, see [`Shape::of_rank`].
     pub const MAX_RANK: usize = 1024;
 
     /// Returns the shape of a single value: `[]`.
@@ -212,7 +212,7 @@ impl Shape {
         overlay(self, 0, right, |a, b| a & b, |axis, left, right| ShapeMismatch::Dims { axis, left, right })
     }
 
-    /// True if some tensor can have both shapes.
+    /// True if a tensor of one shape may also have the other: no dimension contradicts.
     #[must_use]
     pub fn is_compatible(&self, other: &Self) -> bool {
         self.all_dims(other, Dim::is_compatible).unwrap_or(true)
@@ -230,7 +230,8 @@ impl Shape {
         other.relaxes(self)
     }
 
-    /// Returns true if the ranks are equal and `holds` for each pair of dimensions; `None` if a rank is dynamic.
+    /// Returns true if the ranks are equal and `holds` is true for each pair of dimensions; `None` if a rank is
+    /// dynamic.
     fn all_dims(&self, other: &Self, holds: impl Fn(Dim, Dim) -> bool) -> Option<bool> {
         let (left, right) = (self.dims()?, other.dims()?);
         Some(left.len() == right.len() && left.iter().zip(right).all(|(&a, &b)| holds(a, b)))
@@ -287,7 +288,7 @@ fn overlay<E>(
 
 impl FromIterator<Dim> for Shape {
     fn from_iter<I: IntoIterator<Item = Dim>>(dims: I) -> Self {
-        // Few tensors have more dimensions, so usually only the shared result is allocated.
+        // Inline storage for 8 dimensions, so that usually only the shared result is allocated.
         let dims: SmallVec<[Dim; 8]> = dims.into_iter().collect();
         Self { dims: Some(if dims.is_empty() { Arc::default() } else { Arc::from(&dims[..]) }) }
     }

@@ -13,9 +13,9 @@ use super::{Dim, Shape};
 #[error("{fault}")]
 #[non_exhaustive]
 pub struct ParseShapeError {
-    /// Returns the error message.
+    /// The error message.
     pub fault: ShapeFault,
-    /// Returns the bytes of the text that are wrong.
+    /// The bytes of the text that are wrong.
     pub span: Range<usize>,
 }
 
@@ -37,7 +37,7 @@ pub enum ShapeFault {
     UpperBound,
 }
 
-/// Part of a shape text that OpenVINO's reader silently reads as something else.
+/// Section of a shape text that OpenVINO's reader silently misreads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Oddity {
@@ -45,7 +45,7 @@ pub struct Oddity {
     pub kind: OddityKind,
     /// The bytes of the text.
     pub span: Range<usize>,
-    /// The dimension that results.
+    /// The dimension that OpenVINO reads there.
     pub read_as: Dim,
 }
 
@@ -63,12 +63,12 @@ pub enum OddityKind {
     Blank,
     /// A number below 0 (other than a dimension `-1`): read as 0; an upper bound below the lower one empties the range.
     Negative,
-    /// A number of more than 63 bits: as length or lower bound read as 0, as upper bound as none. `i64::MAX` itself is
-    /// OpenVINO's mark for "no upper bound".
+    /// A number of more than 63 bits. A length or lower bound is read as 0, and an upper bound as unlimited. OpenVINO
+    /// uses `i64::MAX` for "no upper bound".
     TooLarge,
     /// A `-` that belongs to no number (`1-2`, `--1`, `-`): reading stops there.
     StrayMinus,
-    /// The upper bound is below the lower one: no length satisfies it, although OpenVINO prints it as `?`.
+    /// The upper bound is below the lower one. No length is valid, although OpenVINO prints the dimension as `?`.
     Reversed,
 }
 
@@ -94,8 +94,8 @@ impl FromStr for Shape {
 }
 
 impl Shape {
-    /// Parses the `shape` attribute of a Parameter exactly as OpenVINO 2026.4.1 does, and reports where that differs
-    /// from the apparent meaning.
+    /// Parses the `shape` attribute of a Parameter exactly as OpenVINO 2026.4.1 does. Also returns each section that
+    /// OpenVINO misreads.
     ///
     /// Items are separated by commas, may be in one pair of brackets, and may have white space around them; `...` is a
     /// dynamic rank. An item is a length, `?` or `-1`, or a range `2..5`, `2..`, `..5`.
@@ -139,7 +139,7 @@ impl<'a> ItemReader<'a> {
         if item.is_empty() {
             return Err(ParseShapeError { fault: ShapeFault::Missing, span: self.span(item) });
         }
-        // Almost every item is a plain length.
+        // Fast case: a plain length of fewer than 19 digits.
         if item.len() < 19
             && item.bytes().all(|b| b.is_ascii_digit())
             && let Ok(length) = item.parse()

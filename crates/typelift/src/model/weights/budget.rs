@@ -1,4 +1,4 @@
-//! Memory and work that the values of constants may take.
+//! Limit on memory and work for computing the values of constants.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,14 +6,14 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Bytes of one element of a tensor whose values are computed.
 const ELEMENT: u64 = 8;
-/// Memory, in bytes, that every model may use for values.
+/// Memory for values, in bytes, that every model may use regardless of its size.
 const ALWAYS: u64 = 64 << 20;
-/// Default limit on memory for values, in bytes for each byte of the weights: what a constant of 8 bits takes.
+/// Default memory for values, in bytes for each byte of the weights: enough to compute every int8 constant.
 const FOR_EACH_BYTE: u64 = 8;
-/// Limit on all that is computed, in multiples of the memory.
+/// Limit on all computed values together, as a multiple of the memory limit.
 const ROUNDS: u64 = 16;
 
-/// Limit on the memory for values of one model, shared by its copies. All sizes are checked before memory is allocated.
+/// Limit on the memory for values of a model, shared by its copies. Sizes are checked before memory is allocated.
 #[derive(Clone, Default)]
 pub(super) struct Budget {
     /// Bytes that values may take at one time; the default follows the size of the weights.
@@ -22,7 +22,7 @@ pub(super) struct Budget {
     computed: Arc<AtomicU64>,
 }
 
-/// Values that are too large for the memory that they may take. `Display` is a clause.
+/// Error of values that need more memory than permitted. `Display` writes a clause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TooLarge {
     needed: u64,
@@ -38,7 +38,8 @@ impl Budget {
         self.limit.unwrap_or_else(|| ALWAYS.saturating_add(stored.saturating_mul(FOR_EACH_BYTE)))
     }
 
-    /// Fails if that many elements do not fit into memory, next to values of `kept` bytes. The weights have `stored` bytes.
+    /// Fails if `elements` values need too much memory in addition to `kept` bytes that are in use. `stored` is the
+    /// size of the weights.
     pub(super) fn hold(&self, elements: u64, kept: u64, stored: u64) -> Result<(), TooLarge> {
         self.reserve(elements.saturating_mul(ELEMENT), kept, stored)
     }
@@ -49,7 +50,7 @@ impl Budget {
         if needed.saturating_add(kept) > limit { Err(TooLarge { needed, limit }) } else { Ok(()) }
     }
 
-    /// Fails like [`hold`](Self::hold), and if all values computed so far add up to many times the memory.
+    /// Fails like [`hold`](Self::hold), and if the values computed so far exceed the limit on all values.
     pub(super) fn compute(&self, elements: u64, kept: u64, stored: u64) -> Result<(), TooLarge> {
         self.hold(elements, kept, stored)?;
         let needed = elements.saturating_mul(ELEMENT);
@@ -64,8 +65,8 @@ impl fmt::Display for TooLarge {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { needed, limit } = self;
         match limit {
-            0 => write!(f, "it takes {}, and the model has used up all that it may compute", Size(*needed)),
-            _ => write!(f, "it takes {}, and values may take {}", Size(*needed), Size(*limit)),
+            0 => write!(f, "it needs {}, and the limit on all computed values is reached", Size(*needed)),
+            _ => write!(f, "it needs {}, and the memory limit for values is {}", Size(*needed), Size(*limit)),
         }
     }
 }
@@ -92,7 +93,7 @@ mod tests {
         let budget = Budget::default();
         assert_eq!(budget.hold(8 << 20, 0, 0), Ok(()));
         let refused = budget.hold(4_000_000_000, 0, 1 << 20).unwrap_err().to_string();
-        assert_eq!(refused, "it takes 29.8 GiB, and values may take 72.0 MiB");
+        assert_eq!(refused, "it needs 29.8 GiB, and the memory limit for values is 72.0 MiB");
         assert!(budget.hold(8 << 20, 1, 0).is_err() && budget.hold(u64::MAX, 0, u64::MAX).is_ok());
         let small = Budget::of(80);
         assert_eq!((0..).take_while(|_| small.clone().compute(10, 0, 0).is_ok()).count() as u64, ROUNDS);

@@ -1,4 +1,4 @@
-//! Ranges of equal bytes.
+//! Search for constants with equal bytes.
 
 use std::hash::Hasher;
 use std::io;
@@ -28,7 +28,7 @@ pub(super) fn first_equal(weights: &Weights, ranges: &[(u64, u64)]) -> io::Resul
     Ok(first)
 }
 
-/// Distinct ranges of one length.
+/// Distinct byte ranges of one length.
 #[derive(Default)]
 struct Known {
     by_offset: HashMap<u64, usize>,
@@ -37,7 +37,7 @@ struct Known {
 }
 
 impl Known {
-    /// Returns the known range with the bytes of this one. If there is none, adds this one.
+    /// Returns the known range with the same bytes. If there is none, adds this range.
     fn find(&mut self, weights: &Weights, ranges: &[(u64, u64)], at: usize) -> io::Result<Option<usize>> {
         let (offset, length) = ranges[at];
         if let Some(&known) = self.by_offset.get(&offset) {
@@ -64,7 +64,7 @@ impl Known {
     }
 }
 
-/// Returns a hash of a few of the bytes, at both ends and between.
+/// Returns a hash of a few bytes at the start, the middle and the end of a range.
 fn sample(weights: &Weights, offset: u64, length: u64) -> io::Result<u64> {
     const PIECE: u64 = 1 << 8;
     const PIECES: u64 = 16;
@@ -95,7 +95,7 @@ fn are_equal(weights: &Weights, [a, b]: [u64; 2], length: u64) -> io::Result<boo
     const PIECE: u64 = 1 << 20;
     for start in (0..length).step_by(PIECE as usize) {
         let count = (length - start).min(PIECE) as usize;
-        // The reads are not nested: an inner one could wait for the outer one forever.
+        // The two reads are not nested: the inner one could wait for a lock that the outer one holds.
         let same = weights.read(a + start, count).and_then(|a| weights.with(b + start, count, |b| a == b));
         if !same.ok_or(io::ErrorKind::UnexpectedEof)? {
             return Ok(false);
@@ -113,7 +113,7 @@ mod tests {
     #[test]
     fn equal_bytes_are_there_once_and_each_constant_is_aligned_without_gaps() {
         let mut bytes: Vec<u8> = (0..30_000_u32).flat_map(u32::to_le_bytes).collect();
-        // The ranges agree in the bytes that are compared first, and differ between.
+        // The ranges agree in the sampled bytes and differ elsewhere.
         bytes.copy_within(0..40_000, 40_000);
         bytes[40_000 + 2_600] ^= 1;
         bytes.copy_within(0..40_000, 80_000);
@@ -123,7 +123,7 @@ mod tests {
         assert_eq!(starts[2], starts[4]);
         assert_ne!(starts[2], starts[3]);
         assert_eq!(starts[1], starts[5]);
-        // The first range begins where a longer one does, and shares its bytes.
+        // The first range begins at the same byte as a longer one, and shares its bytes.
         assert_eq!(starts[0], starts[2]);
         assert_eq!(compact.len(), Some(8 + 2 * 40_000 + 3));
         for (&(offset, length), start) in ranges.iter().zip(starts) {

@@ -1,4 +1,4 @@
-//! Layout of a `.bin` in which constants of the file keep their offsets. New constants fill the bytes that became free.
+//! Layout of a `.bin` in which existing constants keep their offsets, and new ones fill unused bytes.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -8,18 +8,18 @@ use super::{ALIGNMENT, Part, Ranges};
 
 /// Number of free ranges that are tried for one new constant.
 const TRIES: usize = 8;
-/// Alignment of a new constant between others: enough for every element type.
+/// Alignment of a new constant that fills unused bytes: enough for every element type.
 const BETWEEN: u64 = 8;
 
-/// Returns the parts of a file in which the bytes of ranges are stored. Ranges of the base, which has this many bytes, keep their
-/// offsets. The others fill the bytes of `lost` that no range uses, or follow the base. Free bytes are zero. Also returns where
-/// each range begins.
+/// Lays out the bytes of `ranges` in a new file. Ranges within the first `base` bytes keep their offsets. The others
+/// fill bytes of `lost` that no range uses, or are appended. Unused bytes become zero. Returns the sections of the
+/// file, and the new offset of each range.
 pub(super) fn parts(base: u64, ranges: &Ranges, lost: &[(u64, u64)]) -> (Vec<Part>, Vec<u64>) {
     let Ranges { all, same } = ranges;
     let is_kept = |at: usize| all[at].0 + all[at].1 <= base;
     let used = all.iter().map(|&range| span(range)).filter(|range| range.end <= base).collect();
     let mut space = Space::new(base, used, lost);
-    // Of equal ranges one of the base stands for all, else the first.
+    // Equal ranges share one copy: that within the base if there is one, otherwise the first.
     let mut stands_for_all: Vec<_> = (0..all.len()).collect();
     (0..all.len()).rev().filter(|&at| is_kept(at)).for_each(|at| stands_for_all[same[at]] = at);
     let mut starts: Vec<_> = all.iter().map(|range| range.0).collect();
@@ -42,11 +42,11 @@ pub(super) fn alignment(length: u64) -> u64 {
     1 << length.trailing_zeros().min(ALIGNMENT.trailing_zeros())
 }
 
-/// Bytes of a new file: what is kept of the base, what is free, and what was placed.
+/// Allocation of the bytes of a new file.
 struct Space {
-    /// Ranges of the base that keep their bytes, in order.
+    /// Bytes of the base that keep their offsets, in order.
     kept: Vec<Range<u64>>,
-    /// Free ranges: length and start.
+    /// Unused ranges, as length and start, so that the smallest sufficient one is found first.
     free: BTreeSet<(u64, u64)>,
     placed: Vec<Part>,
     end: u64,
@@ -66,7 +66,7 @@ impl Space {
         Self { kept, free, placed: Vec::new(), end }
     }
 
-    /// Finds space for a range of other bytes and returns where it begins.
+    /// Allocates space for a new constant and returns its offset.
     fn place(&mut self, (offset, length): (u64, u64)) -> u64 {
         let align = alignment(length).min(BETWEEN);
         let fits = |&&(room, start): &&(u64, u64)| start.next_multiple_of(align) + length <= start + room;
@@ -91,7 +91,7 @@ impl Space {
         start
     }
 
-    /// Returns everything in order, with zeros where nothing is.
+    /// Returns all sections in order, with zeros in the gaps.
     fn parts(self) -> Vec<Part> {
         let kept = self.kept.into_iter();
         let kept =
@@ -123,7 +123,7 @@ fn merged(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
     merged
 }
 
-/// Returns what is left of `ranges` without `others`, both sorted and apart.
+/// Returns `ranges` minus `others`. Both are sorted, without overlaps.
 fn without(ranges: Vec<Range<u64>>, others: &[Range<u64>]) -> Vec<Range<u64>> {
     let mut left = Vec::new();
     let mut next = 0;
@@ -162,7 +162,7 @@ mod tests {
         assert_eq!(merged(vec![4..6, 0..2, 2..3, 5..9, 7..7]), [0..3, 4..9]);
     }
 
-    /// A freed range is filled, what does not fit follows, and nothing else moves.
+    /// A new constant fills freed bytes, one that does not fit is appended, and the others keep their offsets.
     #[test]
     fn constants_of_the_base_stay_and_free_bytes_are_filled_or_zero() {
         let bytes: Vec<u8> = (1..=96).collect();

@@ -21,7 +21,7 @@ use crate::base::hash::{self, HashMap};
 use crate::base::parallel::share;
 use crate::base::progress::{Stage, each};
 
-/// Bytes of a model's constants: a base, in a file or in memory, and a tail of added constants.
+/// Bytes of a model's constants: the base, in a file or in memory, followed by added constants.
 ///
 /// Constants are identified by their offset. Offsets in the base never change.
 ///
@@ -42,7 +42,7 @@ pub struct Weights {
 
 #[derive(Clone, Default)]
 enum Base {
-    /// There are no weights: types and shapes are known, values are not.
+    /// The weights are absent: types and shapes are known, values are not.
     #[default]
     None,
     File(Arc<Bin>),
@@ -50,30 +50,30 @@ enum Base {
     Laid(Arc<Layout>),
 }
 
-/// An object that keeps bytes in memory.
+/// Object that owns bytes in memory.
 type Owner = Arc<dyn AsRef<[u8]> + Send + Sync>;
 
-/// Bytes of other weights in another order.
+/// Weights composed of byte ranges of other weights.
 struct Layout {
     of: Weights,
-    /// In order, without gaps.
+    /// The ranges in order, without gaps.
     parts: Vec<Part>,
 }
 
 /// Range of bytes of other weights.
 #[derive(Clone, Copy)]
 struct Part {
-    /// The start of the range here.
+    /// The offset in the composed weights.
     start: u64,
-    /// The place in the file; `None` for zeros.
+    /// The offset in the other weights; `None` for zeros.
     offset: Option<u64>,
     length: u64,
 }
 
-/// The ranges of bytes that constants use, each an offset and a length.
+/// The byte ranges of constants, as offset and length.
 pub(crate) struct Ranges {
     all: Vec<(u64, u64)>,
-    /// For each the first one with equal bytes.
+    /// For each range, the index of the first one with equal bytes.
     same: Vec<usize>,
 }
 
@@ -88,7 +88,7 @@ impl Layout {
         self.parts.last().map_or(0, |part| part.start + part.length)
     }
 
-    /// Returns the offset of a range in the other weights; `None` if it is not within one part.
+    /// Returns the offset of a range in the other weights; `None` if the range crosses sections.
     fn find(&self, range: Range<u64>) -> Option<u64> {
         let at = self.parts.partition_point(|part| part.start <= range.start).checked_sub(1)?;
         let part = self.parts.get(at)?;
@@ -96,7 +96,7 @@ impl Layout {
         Some(offset + (range.start - part.start))
     }
 
-    /// Passes the bytes of a range to `look`, in order, a piece at a time.
+    /// Passes the bytes of a range to `look`, in order and in chunks.
     fn read(&self, range: Range<u64>, look: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
         let first = self.parts.partition_point(|part| part.start + part.length <= range.start);
         let parts = self.parts[first..].iter().take_while(|part| part.start < range.end);
@@ -109,12 +109,12 @@ impl Layout {
         })
     }
 
-    /// True if the bytes of a range are where they are in the other weights.
+    /// True if the bytes of a range have the same offset in the other weights.
     fn stays(&self, range: &Range<u64>) -> bool {
         self.find(range.clone()) == Some(range.start)
     }
 
-    /// Copies the file of the other weights if most of it stays. Returns how many bytes were copied.
+    /// Copies the file of the other weights, if most offsets are the same. Returns the number of copied bytes.
     fn copy_base(&self, new: &mut File) -> io::Result<u64> {
         let Base::File(source) = &self.of.base else { return Ok(0) };
         let stays = |part: &&Part| part.offset == Some(part.start) && part.start + part.length <= source.length;
@@ -123,7 +123,7 @@ impl Layout {
         copy(&source.file, length, new).map(|()| length)
     }
 
-    /// Writes all bytes to a new file. Each thread collects a block and writes it to its position.
+    /// Writes all bytes to a new file. Each thread composes one block at a time.
     fn write_to(&self, new: &mut File, on_one_thread: bool) -> io::Result<()> {
         let (length, size) = (self.len(), CHUNK as u64);
         let copied = self.copy_base(new)?;
@@ -154,10 +154,10 @@ struct Bin {
     window: Mutex<Window>,
 }
 
-/// Parts of a file around the last small constants that were read: the next one is usually near one of them.
+/// Cache of the pages of a file around the last small constants that were read. The next constant is usually near.
 #[derive(Default)]
 struct Window {
-    /// Whole pages of the file, indexed by their number modulo the length.
+    /// Pages of the file; page `n` is at index `n` modulo the length.
     pages: [Page; Window::PAGES],
 }
 
@@ -172,23 +172,23 @@ impl Window {
     const PAGE: u64 = 4 << 10;
 }
 
-/// Lazily computed, deterministic bytes.
+/// Bytes that are computed when they are read, always with the same result.
 pub(crate) trait Content: Send + Sync {
     /// Returns the number of bytes.
     fn len(&self) -> u64;
 
-    /// Passes the bytes of a range to `look`, in order, a part at a time.
+    /// Passes the bytes of a range to `look`, in order and in chunks.
     fn read(&self, range: Range<u64>, look: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> io::Result<()>;
 }
 
 /// Constants added after the base. Equal constants are stored once.
 #[derive(Clone, Default)]
 struct Tail {
-    /// In order, each at a multiple of [`ALIGNMENT`] from the start of the tail.
+    /// The constants in order, each at a multiple of [`ALIGNMENT`] from the start of the tail.
     pieces: Arc<Vec<Piece>>,
-    /// The bytes of stored pieces.
+    /// The bytes of all stored constants.
     bytes: Arc<Vec<u8>>,
-    /// The stored pieces by hash.
+    /// The stored constants by the hash of their bytes.
     known: Arc<HashMap<u64, Vec<usize>>>,
 }
 
@@ -202,7 +202,7 @@ struct Piece {
 
 #[derive(Clone)]
 enum Source {
-    /// A range of the stored bytes.
+    /// Range of the stored bytes.
     Stored(Range<usize>),
     Made(Arc<dyn Content>),
 }
@@ -228,7 +228,7 @@ impl Tail {
         start
     }
 
-    /// Adds bytes, or finds equal ones that were added before. Returns their offset.
+    /// Adds bytes, unless equal ones were added before. Returns their offset.
     fn add(&mut self, bytes: &[u8]) -> u64 {
         let hash = hash::of(bytes);
         let known = self.known.get(&hash).into_iter().flatten();
@@ -244,7 +244,7 @@ impl Tail {
         self.push(Source::Stored(range))
     }
 
-    /// Removes everything that was added since the tail had this length.
+    /// Removes everything beyond this length of the tail.
     fn shorten(&mut self, length: u64) {
         let pieces = Arc::make_mut(&mut self.pieces);
         pieces.truncate(pieces.partition_point(|piece| piece.start < length));
@@ -260,7 +260,7 @@ impl Tail {
         });
     }
 
-    /// Calls `look` with a range of bytes; `None` if they are not within one piece.
+    /// Calls `look` with a range of bytes; `None` if the range crosses constants.
     fn with<T>(&self, range: Range<u64>, look: impl FnOnce(&[u8]) -> T) -> Option<T> {
         let (source, within) = self.find(range)?;
         match source {
@@ -276,7 +276,7 @@ impl Tail {
         }
     }
 
-    /// Passes the bytes of a range to `look`, in order, a part at a time; `None` if they are not within one piece.
+    /// Passes the bytes of a range to `look`, in order and in chunks; `None` if the range crosses constants.
     fn read(&self, range: Range<u64>, look: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> Option<io::Result<()>> {
         let (source, within) = self.find(range)?;
         match source {
@@ -285,7 +285,7 @@ impl Tail {
         }
     }
 
-    /// Returns the source of a range, and its position there; `None` if it is not within one piece.
+    /// Returns the source of a range's bytes and their position in it; `None` if the range crosses constants.
     fn find(&self, range: Range<u64>) -> Option<(&Source, Range<u64>)> {
         let at = self.pieces.partition_point(|piece| piece.start <= range.start).checked_sub(1)?;
         let piece = self.pieces.get(at).filter(|piece| range.end <= piece.end())?;
@@ -296,7 +296,7 @@ impl Tail {
         self.bytes.get(stored.start + within.start as usize..stored.start + within.end as usize)
     }
 
-    /// Writes everything, each piece at its offset.
+    /// Writes all constants, each at its offset, with zeros between.
     fn write_to(&self, write: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
         let mut end = 0;
         for piece in each("write", self.pieces.iter()) {
@@ -311,7 +311,7 @@ impl Tail {
     }
 }
 
-/// Added constants begin at a multiple of this: a cache line, sufficient for every element type.
+/// Alignment of added constants: a cache line, enough for every element type.
 const ALIGNMENT: u64 = 64;
 
 impl Weights {
@@ -326,7 +326,7 @@ impl Weights {
         Self::from_owner(bytes.into())
     }
 
-    /// Creates weights from memory that another object owns, without a copy.
+    /// Creates weights from memory that another object owns, without copying.
     ///
     /// ```
     /// # use typelift::Weights;
@@ -337,8 +337,7 @@ impl Weights {
         Self { base: Base::Memory(Arc::new(bytes)), ..Self::default() }
     }
 
-    /// Does the same, for memory that only one thread at a time may use. Otherwise long constants are shared by
-    /// threads.
+    /// Restricts work on the weights to one thread. Use this for memory that other threads must not access.
     ///
     /// # Examples
     /// ```
@@ -479,7 +478,7 @@ impl Weights {
         }
     }
 
-    /// Returns the bytes of the base, if they are in memory.
+    /// Returns the base, if it is in memory.
     ///
     /// # Examples
     /// ```
@@ -494,21 +493,21 @@ impl Weights {
         }
     }
 
-    /// Appends bytes, or finds equal ones that were added before. Returns their offset.
+    /// Adds bytes, unless equal ones were added before. Returns their offset.
     pub(crate) fn add(&mut self, bytes: &[u8]) -> u64 {
         if bytes.is_empty() {
-            // No bytes are within any weights at their start, and within none elsewhere.
+            // An empty constant at offset 0 is within all weights, even empty ones.
             return 0;
         }
         self.start_of_tail() + self.tail.add(bytes)
     }
 
-    /// Appends bytes that are computed when they are read. Returns their offset.
+    /// Adds bytes that are computed when they are read. Returns their offset.
     pub(crate) fn add_made(&mut self, content: Arc<dyn Content>) -> u64 {
         self.start_of_tail() + self.tail.push(Source::Made(content))
     }
 
-    /// Passes `length` bytes at `offset` to `look`, in order, a piece at a time.
+    /// Passes `length` bytes at `offset` to `look`, in order and in chunks.
     pub(crate) fn each_piece(
         &self,
         offset: u64,
@@ -525,12 +524,13 @@ impl Weights {
         Ok(())
     }
 
-    /// For each range, an offset and a length, the position of the first one with equal bytes; `None` if bytes are not there.
+    /// Returns, for each range of offset and length, the index of the first one with equal bytes; `None` if bytes are
+    /// missing.
     pub(crate) fn first_equal(&self, ranges: &[(u64, u64)]) -> Option<Vec<usize>> {
         compact::first_equal(self, ranges).ok()
     }
 
-    /// Finds which of the ranges that constants use, each an offset and a length, have equal bytes.
+    /// Finds equal bytes among the ranges of constants, each given as offset and length.
     ///
     /// # Errors
     /// Bytes that are missing.
@@ -543,12 +543,12 @@ impl Weights {
         Ok(Ranges { all, same })
     }
 
-    /// Returns weights that have exactly the bytes of these ranges, and the new place of each range. Equal ranges are
+    /// Returns weights with exactly the bytes of these ranges, and the new offset of each range. Equal ranges are
     /// stored once, without gaps. Each starts at a multiple of the largest power of two, up to [`ALIGNMENT`], that
     /// divides its length.
     pub(crate) fn compacted(&self, ranges: &Ranges) -> (Self, Vec<u64>) {
         let Ranges { all, same } = ranges;
-        // Ranges that begin at one offset share the longest of them.
+        // Of ranges with the same offset, only the longest is stored.
         let mut longest: HashMap<u64, usize> = HashMap::default();
         for at in (0..all.len()).filter(|&at| same[at] == at) {
             let known = longest.entry(all[at].0).or_insert(at);
@@ -569,14 +569,14 @@ impl Weights {
         (self.laid_out(parts), starts)
     }
 
-    /// Returns weights in which the ranges of the base keep their offsets. The others fill what was `lost` or follow the base.
-    /// Also says where each range is.
+    /// Returns weights in which the ranges of the base keep their offsets, and the offset of each range. The other
+    /// ranges fill bytes of `lost` or are appended.
     pub(crate) fn kept(&self, ranges: &Ranges, lost: &[(u64, u64)]) -> (Self, Vec<u64>) {
         let (parts, starts) = kept::parts(self.base_len().unwrap_or(0), ranges, lost);
         (self.laid_out(parts), starts)
     }
 
-    /// Weights that take the place of those of a file: they are written even where the model is written in place.
+    /// Creates weights that replace those of a file. They are written even if the model is saved over its own file.
     pub(crate) fn in_place_of_file(bytes: Vec<u8>) -> Self {
         let length = bytes.len() as u64;
         Self::from_bytes(bytes).laid_out(vec![Part { start: 0, offset: Some(0), length }])
@@ -584,7 +584,8 @@ impl Weights {
 
     /// Returns the same weights with another limit on the memory that the values of constants may take, in bytes.
     ///
-    /// The default is 64 MiB and eight times the size of the weights. What needs more is left as it is, and named.
+    /// The default is 64 MiB plus eight times the size of the weights. Constants that need more are not computed, and
+    /// are reported.
     ///
     /// # Examples
     /// ```
@@ -596,7 +597,7 @@ impl Weights {
         Self { budget: Budget::of(bytes), ..self }
     }
 
-    /// Fails if there is no memory for a tensor of that many elements.
+    /// Fails if a tensor of that many elements exceeds the memory limit.
     pub(crate) fn hold(&self, elements: u64) -> Result<(), TooLarge> {
         self.budget.hold(elements, self.tail.bytes.len() as u64, self.base_len().unwrap_or(0))
     }
@@ -606,8 +607,8 @@ impl Weights {
         self.budget.reserve(bytes, self.tail.bytes.len() as u64, self.base_len().unwrap_or(0))
     }
 
-    /// Fails if there is no memory for a tensor of that many elements, or the model has computed too many of them already.
-    /// Whoever computes values asks for them first.
+    /// Fails if a tensor of that many elements exceeds the memory limit, or the limit on all computed values. Code
+    /// that computes values must call this first.
     pub(crate) fn compute(&self, elements: u64) -> Result<(), TooLarge> {
         self.budget.compute(elements, self.tail.bytes.len() as u64, self.base_len().unwrap_or(0))
     }
@@ -634,27 +635,27 @@ impl Weights {
         self.source().map(|source| source.path.as_path())
     }
 
-    /// True if there are bytes that the file lacks.
+    /// True if the weights contain bytes that their file lacks.
     pub(crate) fn has_added(&self) -> bool {
         self.len_of_tail() > 0 || matches!(self.base, Base::Laid(_))
     }
 
-    /// True if their file is the one at `path`, and contains all of them.
+    /// True if the file at `path` is theirs and contains all bytes.
     pub(crate) fn is_file_at(&self, path: &Path) -> bool {
         !self.has_added() && self.source().is_some_and(|source| FileId::is_at(&source.file, path))
     }
 
-    /// True if nobody has written to the file since it was opened.
+    /// True if the file is unchanged since it was opened.
     pub(crate) fn is_unchanged(&self) -> bool {
         self.source().is_none_or(|source| Stamp::of(&source.file).is_ok_and(|stamp| stamp == source.stamp))
     }
 
-    /// True if the file is unchanged, and still at its path.
+    /// True if the file is unchanged and still at its path.
     pub(crate) fn is_in_place(&self) -> bool {
         self.source().is_none_or(|source| source.stamp.holds_at(&source.path))
     }
 
-    /// Writes all bytes to a new file, which shares blocks with the old one if the file system can.
+    /// Writes all bytes to a new file. The file shares blocks with the old one if the file system supports it.
     pub(crate) fn write_to(&self, new: &mut File) -> io::Result<()> {
         match &self.base {
             Base::None => {}
@@ -683,7 +684,7 @@ impl Weights {
         }
     }
 
-    /// Returns the number of bytes that were read or added, without those that are made when they are read.
+    /// Returns the number of bytes that are stored, without those that are computed when they are read.
     pub(crate) fn given_len(&self) -> u64 {
         self.base_len().unwrap_or(0) + self.tail.bytes.len() as u64
     }
@@ -692,7 +693,7 @@ impl Weights {
         self.tail.len()
     }
 
-    /// Removes everything that was added since the tail had this length.
+    /// Removes added bytes beyond this length of the tail.
     pub(crate) fn shorten_tail(&mut self, length: u64) {
         if length < self.len_of_tail() {
             self.tail.shorten(length);
@@ -735,7 +736,7 @@ impl Bin {
     }
 }
 
-/// Shows this number of zeros to `look`, a piece at a time.
+/// Passes this number of zeros to `look`, in chunks.
 fn zeros(count: u64, look: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
     const PIECE: u64 = 1 << 12;
     for start in (0..count).step_by(PIECE as usize) {
@@ -744,10 +745,10 @@ fn zeros(count: u64, look: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> io::Resul
     Ok(())
 }
 
-/// The number of bytes that are copied at a time.
+/// Chunk size in bytes for copying.
 const CHUNK: usize = 1 << 20;
 
-/// Copies the first bytes of a file whose cursor others may use.
+/// Copies the first bytes of a file. Its cursor is not moved, because others may use it.
 fn copy(from: &File, length: u64, to: &mut File) -> io::Result<()> {
     let stage = Stage::new("write", length);
     let mut done = copy_in_system(from, length, to, &stage);
@@ -762,7 +763,7 @@ fn copy(from: &File, length: u64, to: &mut File) -> io::Result<()> {
     Ok(())
 }
 
-/// Lets the system copy, which can share blocks instead. Returns the number of copied bytes.
+/// Copies by a system call, which can share blocks. Returns the number of copied bytes.
 #[cfg(target_os = "linux")]
 fn copy_in_system(from: &File, length: u64, to: &File, stage: &Stage) -> u64 {
     let mut done = 0;

@@ -29,12 +29,12 @@ pub(crate) fn number(
     Some(of_type(inputs.first()?, &[COMMON, more])?.map(ints, floats))
 }
 
-/// Abs of values that are known.
+/// Computes Abs of known values.
 pub(crate) fn absolute(_: &Evaluation, inputs: &[&Array]) -> Option<Array> {
     number(inputs, &[], i128::abs, f64::abs)
 }
 
-/// Abs of bounds: the ends of an interval can change places.
+/// Computes Abs of bounds, which can swap lower and upper bound.
 pub(crate) fn absolute_bounds(evaluation: &Evaluation, known: &[&Bounds]) -> Option<Bounds> {
     let Bounds { lower, upper } = ends(evaluation, known, absolute)?;
     let Some(upper) = upper else { return Some(Bounds::exactly(lower)) };
@@ -60,7 +60,7 @@ pub(crate) fn logical_not(_: &Evaluation, inputs: &[&Array]) -> Option<Array> {
     Some(x.map(|v| (v == 0).into(), |v| f64::from(v == 0.0)))
 }
 
-/// Convert of values that are known.
+/// Computes Convert of known values.
 pub(crate) fn convert(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array> {
     let (x, to) = (inputs.first()?, evaluation.element_type());
     x.converted(to).filter(|_| !evaluation.is_decompression() && is_converted(x.element_type, to))
@@ -82,7 +82,7 @@ fn convert_end(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array> {
     converted(inputs.first()?, evaluation.element_type())
 }
 
-/// Broadcasts the operands of an operation to one shape.
+/// Broadcasts the operands of an operation to the same shape.
 pub(super) fn aligned(evaluation: &Evaluation, operands: &[&Array]) -> Option<Vec<Array>> {
     let rule = auto_broadcast(evaluation).ok()?;
     let mut shape = operands.first()?.shape();
@@ -100,7 +100,7 @@ pub(super) fn aligned(evaluation: &Evaluation, operands: &[&Array]) -> Option<Ve
     laid.collect()
 }
 
-/// Combines two operands, value by value.
+/// Combines two operands, element by element.
 pub(crate) fn arithmetic(
     evaluation: &Evaluation,
     inputs: &[&Array],
@@ -118,7 +118,7 @@ pub(crate) fn arithmetic(
 pub(crate) fn floor_mod(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array> {
     let ty = inputs.first()?.element_type;
     let ints = |x: i128, y: i128| match y {
-        // The result of converting infinity.
+        // Result of converting infinity to an integer.
         0 if ty.kind() == Kind::Signed => Some(-1 << (ty.bits() - 1)),
         _ => x.checked_rem(y)?.checked_add(y)?.checked_rem(y),
     };
@@ -131,7 +131,7 @@ pub(crate) fn power(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array>
     arithmetic(evaluation, inputs, &[COMMON], ints, f64::powf)
 }
 
-/// Evaluates comparisons and logic.
+/// Computes comparisons and logic.
 pub(crate) fn relation(
     evaluation: &Evaluation,
     inputs: &[&Array],
@@ -146,15 +146,15 @@ pub(crate) fn relation(
     }
 }
 
-/// The types that Equal and Select are evaluated for.
+/// Element types for which Equal and Select are computed.
 const COMPARED: &[&[ElementType]] = &[COMMON, &[Boolean, F64, I8, I16, U8, U16]];
 
-/// Equal of values that are known.
+/// Computes Equal of known values.
 pub(crate) fn equal(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array> {
     relation(evaluation, inputs, COMPARED, i128::eq, f64::eq)
 }
 
-/// Equal of bounds, which is also known where two intervals have nothing in common.
+/// Computes Equal of bounds. The result is also known if two intervals do not overlap.
 pub(crate) fn equal_bounds(evaluation: &Evaluation, known: &[&Bounds]) -> Option<Bounds> {
     let [left, right] = known else { return None };
     let ty = of_type(&left.lower, COMPARED)?.element_type;
@@ -188,8 +188,7 @@ pub(crate) fn select(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array
     Some(lay(otherwise)?.masked(&lay(condition)?.truths(), &lay(then)?))
 }
 
-/// Returns the smallest and greatest result over the ends of both operands. Nothing is known if one of them has no
-/// upper end.
+/// Returns the smallest and largest result for the bounds of both operands; unknown if one is unlimited.
 pub(crate) fn interval(evaluation: &Evaluation, known: &[&Bounds], by: Evaluator) -> Option<Bounds> {
     let [left, right] = known else { return None };
     let ends = |bounds: &&'_ Bounds| {
@@ -220,13 +219,14 @@ pub(crate) fn interval(evaluation: &Evaluation, known: &[&Bounds], by: Evaluator
     Some(Bounds::new(lower.masked(&open, &Array::scalar(ty, 0.0)), upper.masked(&open, &array::largest(ty)?)))
 }
 
-/// Divides integers towards minus infinity, or towards 0 if `m_pythondiv` is off.
+/// Divides integers and rounds down, or towards 0 if `m_pythondiv` is off.
 fn quotient(evaluation: &Evaluation, left: &Array, right: &Array) -> Option<Array> {
     of_type(left, &[COMMON])?;
     let floor = evaluation.bool("m_pythondiv").ok()?;
     if right.element_type.is_integer() && !right.truths().iter().all(|&truth| truth) {
         let message = "a shape depends on an integer division by zero";
-        return evaluation.refuse(Fault::value(&[1], message).rule("OpenVINO computes it when it reads the model"));
+        return evaluation
+            .refuse(Fault::value(&[1], message).rule("OpenVINO computes this value when it reads the model"));
     }
     let ints = |x: i128, y: i128| {
         if floor {
@@ -238,7 +238,7 @@ fn quotient(evaluation: &Evaluation, left: &Array, right: &Array) -> Option<Arra
     left.zip(right, ints, |x, y| x / y)
 }
 
-/// Divide of values that are known.
+/// Computes Divide of known values.
 pub(crate) fn divide(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array> {
     match &aligned(evaluation, inputs)?[..] {
         [left, right] => quotient(evaluation, left, right),
@@ -246,7 +246,7 @@ pub(crate) fn divide(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array
     }
 }
 
-/// Divide of bounds, whose ends depend on the sign of the divisor.
+/// Computes Divide of bounds. The result depends on the sign of the divisor.
 pub(crate) fn divide_bounds(evaluation: &Evaluation, known: &[&Bounds]) -> Option<Bounds> {
     let [left, right] = known else { return None };
     let ends = aligned(evaluation, &[&left.lower, left.upper(), &right.lower, right.upper()])?;
@@ -273,7 +273,7 @@ pub(crate) fn divide_bounds(evaluation: &Evaluation, known: &[&Bounds]) -> Optio
     Some(Bounds::new(lower, upper))
 }
 
-/// Mod of values that are known.
+/// Computes Mod of known values.
 pub(crate) fn modulo(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array> {
     let is_known = inputs.first().is_some_and(|it| it.element_type.is_integer() && it.element_type.bits() >= 8);
     match &aligned(evaluation, inputs)?[..] {
@@ -282,7 +282,7 @@ pub(crate) fn modulo(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array
     }
 }
 
-/// Mod of bounds: the remainders of intervals of integers.
+/// Computes Mod of bounds: the possible remainders of integers.
 pub(crate) fn modulo_bounds(evaluation: &Evaluation, known: &[&Bounds]) -> Option<Bounds> {
     let [left, right] = known else { return None };
     let ends = aligned(evaluation, &[&left.lower, left.upper(), &right.lower, right.upper()])?;
@@ -306,8 +306,7 @@ pub(crate) fn modulo_bounds(evaluation: &Evaluation, known: &[&Bounds]) -> Optio
     }
 }
 
-/// Returns the smallest and greatest remainder of `low..=high` divided by `least..=most`, as far as OpenVINO computes
-/// them.
+/// Returns the smallest and largest remainder of `low..=high` divided by `least..=most`, as OpenVINO computes them.
 fn remainder(low: i128, high: i128, least: i128, most: i128) -> (i128, i128) {
     let hull = |(a, b): (i128, i128), (c, d): (i128, i128)| (a.min(c), b.max(d));
     // The sign of the divisor is ignored; the result has the sign of the dividend.

@@ -48,7 +48,7 @@ pub(crate) fn random_uniform(evaluation: &Evaluation, inputs: &[&Array]) -> Opti
     let count = array::count(&dims)?;
     let words = (0..).flat_map(|block| philox(key, counter, block));
     let pairs = (0..).map(|block| philox(key, counter, block)).flat_map(|[a, b, c, d]| [(a, b), (c, d)]);
-    // The random bits are a fraction of 1 in the type, or a number to divide by the length of the range.
+    // The random bits become a fraction between 0 and 1, or an integer to be divided by the length of the range.
     let fraction = |word: u32, bits: u32| f64::from(word & ((1 << bits) - 1)) / f64::from(1_u32 << bits);
     let scaled = |part: f64| {
         let range = array::round(ty, high_float - low_float);

@@ -31,34 +31,34 @@ use crate::model::weights::Weights;
 use crate::ops::values::array::{self, Array, Few};
 use crate::text::xml;
 
-/// Method of evaluating an operation's outputs. All methods need some knowledge of every input.
+/// Method of computing an output of an operation from its inputs. If an input is unknown, so is the output.
 #[derive(Clone, Copy)]
 pub(crate) enum Evaluate {
     /// Not at all.
     Never,
-    /// From attributes and the shapes of the inputs alone.
+    /// The output follows from attributes and input shapes, without input values.
     Source(fn(&Evaluation) -> Option<Bounds>),
-    /// From inputs that are all known exactly.
+    /// All input values must be known exactly.
     Exact(Evaluator),
-    /// The same as `Exact`. For the inputs in this set, bit by position, bounds are sufficient: the function is
-    /// evaluated once for each end.
+    /// As `Exact`, but bounds are enough for the inputs in this bit set. The function is then called once for the
+    /// lower and once for the upper bounds.
     Ends(u32, Evaluator),
-    /// From two inputs, element by element. If only bounds are known, the result is the smallest and greatest over
-    /// their ends.
+    /// Element-wise function of two inputs. For bounds, the result is the smallest and largest value over all
+    /// combinations.
     Interval(Evaluator),
-    /// From inputs that are all known exactly by the first function, from their bounds by the second.
+    /// The first function is for inputs that are known exactly, the second for bounds.
     FromBounds(Evaluator, fn(&Evaluation, &[&Bounds]) -> Option<Bounds>),
 }
 
 impl Evaluate {
-    /// Evaluates an output by this method from the bounds of all inputs.
+    /// Computes an output from the bounds of all inputs.
     pub(crate) fn apply(self, evaluation: &Evaluation, known: &[&Bounds]) -> Option<Bounds> {
         let lowers = || known.iter().map(|bounds| &bounds.lower).collect::<SmallVec<[_; 4]>>();
         match self {
             Self::Never => None,
             Self::Source(by) => by(evaluation),
             Self::FromBounds(_, by) => by(evaluation, known),
-            // The largest number is not an upper end, even if it is exact.
+            // The largest number of a type means unlimited, even if the value is known exactly.
             Self::Interval(by) if known.iter().any(|bounds| bounds.lower.is_open().contains(&true)) => {
                 interval(evaluation, known, by)
             }
@@ -79,9 +79,8 @@ impl Evaluate {
 }
 
 impl Evaluate {
-    /// Computes an output as a device does, from inputs whose values are known. Unlike for [bounds](Self::apply), the
-    /// largest number of a type is a number like any other.
-    /// `None` as well where devices differ.
+    /// Computes an output from exactly known inputs as a device does. Unlike in [`apply`](Self::apply), the largest
+    /// number of a type is an ordinary number. `None` also if devices differ.
     pub(crate) fn exact(self, evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array> {
         match self {
             Self::Never => None,
@@ -93,7 +92,7 @@ impl Evaluate {
     }
 }
 
-/// Operations that move values or change their type. Their results do not depend on how a type computes.
+/// Operations that only move values or change their type, so that all devices give the same results.
 const MOVES: [&str; 23] = [
     "Broadcast",
     "Concat",
@@ -120,7 +119,7 @@ const MOVES: [&str; 23] = [
     "Unsqueeze",
 ];
 
-/// Functions of real numbers, whose results for integers depend on the rounding of a device.
+/// Functions of real numbers. For integers their results depend on a device's rounding.
 const REAL: [&str; 17] = [
     "Acos",
     "Acosh",
@@ -146,8 +145,8 @@ pub(crate) fn moves_values(operation: &str) -> bool {
     MOVES.contains(&operation)
 }
 
-/// True if every device of OpenVINO computes these values. Devices differ in bf16, for infinities and NaN, for numbers beyond
-/// the limits of a type, and for functions of real numbers on integers.
+/// True if every OpenVINO device computes these values. Devices differ in bf16, for infinities, NaN and overflow, and
+/// for functions of real numbers on integers.
 fn is_certain(operation: &str, inputs: &[&Array], found: &Array) -> bool {
     let is_finite = |array: &Array| array.to_floats().iter().all(|value| value.is_finite());
     let is_converted = operation == "Convert";
@@ -163,7 +162,7 @@ fn is_certain(operation: &str, inputs: &[&Array], found: &Array) -> bool {
     all_finite && is_exact && found.element_type != Bf16
 }
 
-/// False for a FloorMod by zero, or of integers that its own sums overflow.
+/// False for a FloorMod by zero, or of integers whose intermediate sums overflow.
 fn is_exact_remainder(operation: &str, inputs: &[&Array]) -> bool {
     let is_small = |value: &f64| value.abs() < f64::from(1_u32 << 30);
     let of_small = inputs.iter().all(|input| input.to_floats().iter().all(is_small));
@@ -171,15 +170,15 @@ fn is_exact_remainder(operation: &str, inputs: &[&Array]) -> bool {
     operation != "FloorMod" || of_small && !by_zero
 }
 
-/// A function that computes an output from its inputs.
+/// Function that computes an output from known inputs.
 pub(crate) type Evaluator = fn(&Evaluation, &[&Array]) -> Option<Array>;
 
-/// The first input, as a set for [`Evaluate::Ends`].
+/// Bit set of the first input, for [`Evaluate::Ends`].
 pub(crate) const DATA: u32 = 1;
-/// Every input, as a set for [`Evaluate::Ends`].
+/// Bit set of all inputs, for [`Evaluate::Ends`].
 pub(crate) const ALL: u32 = !0;
 
-/// An output to evaluate.
+/// Computation of one output of a layer.
 pub(crate) struct Evaluation<'a> {
     attributes: Attributes<'a>,
     graph: &'a Graph,
@@ -194,7 +193,7 @@ impl<'a> Evaluation<'a> {
         Self { attributes, graph, port, weights, fault: RefCell::default() }
     }
 
-    /// Returns the reason why OpenVINO refuses the model, if the evaluation reported one.
+    /// Returns the reason why OpenVINO does not accept the model, if the computation found one.
     pub(crate) fn into_fault(self) -> Option<Box<Fault>> {
         self.fault.into_inner()
     }
@@ -209,13 +208,13 @@ impl<'a> Evaluation<'a> {
         self.layer.outputs().get(self.port).map_or(ElementType::Dynamic, OutputPort::element_type)
     }
 
-    /// True if the layer is marked as decompression of weights. No shape is computed from such values.
+    /// True if the layer is marked as decompression of weights. OpenVINO does not use its values to compute shapes.
     pub(crate) fn is_decompression(&self) -> bool {
         let rt_info = self.layer.rt_info.as_deref();
         rt_info.is_some_and(|text| xml::entries(text).iter().any(|entry| entry.name == "decompression"))
     }
 
-    /// Reports that OpenVINO refuses a model in which this must be evaluated.
+    /// Records that OpenVINO does not accept the model, because it cannot compute this value.
     pub(crate) fn refuse(&self, fault: Fault) -> Option<Array> {
         *self.fault.borrow_mut() = Some(Box::new(fault));
         None
@@ -230,14 +229,14 @@ impl<'a> Deref for Evaluation<'a> {
     }
 }
 
-/// Evaluates once for each end.
+/// Calls a function with the lower bounds and with the upper bounds.
 pub(crate) fn ends(evaluation: &Evaluation, known: &[&Bounds], by: Evaluator) -> Option<Bounds> {
     let lower: SmallVec<[_; 4]> = known.iter().map(|bounds| &bounds.lower).collect();
     let upper: SmallVec<[_; 4]> = known.iter().map(|bounds| bounds.upper()).collect();
     Some(Bounds::new(by(evaluation, &lower)?, by(evaluation, &upper)?))
 }
 
-/// The element types for which OpenVINO evaluates most arithmetic.
+/// Element types for which OpenVINO computes most arithmetic.
 pub(super) const COMMON: &[ElementType] = &[Bf16, F16, F32, I32, I64, U32, U64];
 
 /// Returns the position of an axis; a negative axis counts from the end.
@@ -257,7 +256,7 @@ fn dims_of(shape: &Shape) -> Option<Few<usize>> {
     array::count(&dims).map(|_| dims)
 }
 
-/// Returns the inferred shape of the output, if it is fixed.
+/// Returns the inferred shape of the output, if all dimensions are known.
 fn inferred_dims(evaluation: &Evaluation) -> Option<Few<usize>> {
     dims_of(evaluation.layer.outputs().get(evaluation.port)?.shape())
 }

@@ -1,4 +1,4 @@
-//! Operations that move values without computing with them.
+//! Operations that move values without changing them.
 
 use ElementType::{Bf16, Boolean, F16, F32, I8, I32, I64, U8, U32, U64};
 use typelift_promote::ElementType;
@@ -108,7 +108,7 @@ pub(crate) fn slice(_: &Evaluation, inputs: &[&Array]) -> Option<Array> {
     Some(result)
 }
 
-/// Evaluates StridedSlice. Begin and end need not be exact where a mask ignores them.
+/// Computes StridedSlice of bounds. Begin and end may be unknown where a mask ignores them.
 pub(crate) fn strided_slice_bounds(evaluation: &Evaluation, known: &[&Bounds]) -> Option<Bounds> {
     for (input, mask) in [(1, "begin_mask"), (2, "end_mask")] {
         let (bounds, mask) = (known.get(input)?, evaluation.ints(mask).ok()?);
@@ -124,7 +124,7 @@ pub(crate) fn strided_slice_bounds(evaluation: &Evaluation, known: &[&Bounds]) -
     ends(evaluation, known, strided_slice)
 }
 
-/// StridedSlice of values that are known.
+/// Computes StridedSlice of known values.
 pub(crate) fn strided_slice(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array> {
     let [data, begin, end, strides @ ..] = inputs else { return None };
     let (begin, end) = (begin.to_integers(), end.to_integers());
@@ -331,8 +331,9 @@ pub(crate) fn scatter_nd_update(evaluation: &Evaluation, inputs: &[&Array]) -> O
         let tuple = values[at * depth..][..depth].iter().zip(&data.dims).zip(&own);
         let start = tuple.map(|((&index, &dim), stride)| Some(position(index, dim)? * stride)).sum::<Option<usize>>();
         let Some(start) = start else {
-            let message = format!("an index of `ScatterNDUpdate` lies outside of its data, {:?}", data.dims);
-            return evaluation.refuse(Fault::value(&[1], message).rule("OpenVINO computes it when it reads the model"));
+            let message = format!("an index of `ScatterNDUpdate` is outside of its data {:?}", data.dims);
+            return evaluation
+                .refuse(Fault::value(&[1], message).rule("OpenVINO computes this value when it reads the model"));
         };
         places.extend(start..start + run);
     }
@@ -354,15 +355,15 @@ pub(crate) fn scatter_elements_update(evaluation: &Evaluation, inputs: &[&Array]
     scatter(data, &places, updates, Reduction::of(evaluation)?)
 }
 
-/// Reduction of an element with its updates.
+/// Method by which a scatter operation combines an element with its updates.
 struct Reduction<'a> {
     name: &'a str,
-    /// True if the element itself takes part.
+    /// True if the old value of the element is included.
     keeps_element: bool,
 }
 
 impl<'a> Reduction<'a> {
-    /// Reads the attributes, which early revisions of the operations lack.
+    /// Reads the attributes; early revisions of the operations lack them.
     fn of(evaluation: &'a Evaluation) -> Option<Self> {
         let has = |attribute| evaluation.operation.attribute(attribute).is_some();
         Some(Self {
@@ -371,7 +372,7 @@ impl<'a> Reduction<'a> {
         })
     }
 
-    /// Returns one element of `values` after the updates. For booleans, a sum is "or" and a product is "and".
+    /// Combines integer values. For booleans, a sum is "or" and a product is "and".
     fn integer(&self, element_type: ElementType, values: &[i128]) -> Option<i128> {
         let values = values.iter().copied();
         let boolean = element_type == Boolean;

@@ -1,4 +1,4 @@
-//! Operations of the network itself. Shapes rarely depend on them, but OpenVINO evaluates them if it can.
+//! Operations of neural networks. Shapes rarely depend on their values, but OpenVINO computes them if it can.
 
 use std::ops::Range;
 
@@ -106,7 +106,7 @@ pub(crate) fn mat_mul(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Arra
     let left = rows(left, !evaluation.bool("transpose_a").ok()?)?;
     let right = rows(right, evaluation.bool("transpose_b").ok()?)?;
     let inner = *left.dims.last()?;
-    // Pairs every row of one operand with every column of the other.
+    // Combines every row of one operand with every column of the other.
     let spread = |array: &Array, before_last: usize| {
         let mut dims = array.dims.clone();
         dims.insert(dims.len().checked_sub(before_last)?, 1);
@@ -130,7 +130,7 @@ pub(crate) fn mat_mul(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Arra
     Some(Array { element_type: ty, dims, data })
 }
 
-/// Returns an operand of MatMul as rows over the summed dimension, which is the last one or the one before it.
+/// Returns an operand of MatMul as rows along the inner dimension, which is the last one or the one before.
 fn rows(operand: &Array, inner_is_last: bool) -> Option<Array> {
     let rank = operand.dims.len();
     match rank {

@@ -9,7 +9,7 @@ use super::{COMMON, axis, inferred_dims, of_type};
 use crate::ops::Fault;
 use crate::ops::values::array::{self, Array, Data, ZERO};
 
-/// Reduces along axes: `ints` or `floats` combines each group of values.
+/// Reduces along axes. `ints` or `floats` combines the values of each group.
 pub(crate) fn reduce(
     evaluation: &Evaluation,
     inputs: &[&Array],
@@ -50,8 +50,8 @@ pub(crate) fn reduce(
     Some(Array { element_type: ty, dims: dims.collect(), data: values })
 }
 
-/// Returns the group of each value, which it shares with values that differ only in their positions on these axes; and
-/// the number of groups.
+/// Returns the group of each value, and the number of groups. Values that differ only in their positions on these axes
+/// form a group.
 pub(super) fn groups(data: &Array, axes: &[usize]) -> Option<(Vec<usize>, usize)> {
     let kept = |at: usize| !axes.contains(&at);
     let reduced: Vec<usize> = data.dims.iter().enumerate().map(|(at, &dim)| if kept(at) { dim } else { 1 }).collect();
@@ -66,7 +66,7 @@ pub(crate) fn reduce_prod(evaluation: &Evaluation, inputs: &[&Array]) -> Option<
     reduce(evaluation, inputs, &[COMMON], ints, |values| Some(values.iter().product()))
 }
 
-/// Evaluates ReduceProd. Its upper end is open if that of a factor is, unless another factor is 0.
+/// Computes ReduceProd of bounds. The upper bound is unlimited if that of a factor is, unless another factor is 0.
 pub(crate) fn product_bounds(evaluation: &Evaluation, known: &[&Bounds]) -> Option<Bounds> {
     let [data, axes] = known else { return None };
     let axes = axes.exact()?;
@@ -95,12 +95,12 @@ pub(crate) fn non_zero(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Arr
     Some(Array::ints(evaluation.element_type(), smallvec![rows, places.len()], values))
 }
 
-/// Returns the number of rows of this tensor's NonZero, and the positions of the values that are not 0.
+/// Returns the number of rows of NonZero, and the positions of the values that are not 0.
 pub(crate) fn non_zero_places(data: &Array) -> Option<(usize, Vec<usize>)> {
     of_type(data, &[COMMON, &[Boolean, F64, I8, I16, U8, U16]])?;
     let truths = data.truths().into_iter().enumerate();
     let places: Vec<usize> = truths.filter(|&(_, truth)| truth).map(|(place, _)| place).collect();
-    // A scalar counts as a list of one value, unless it is 0.
+    // A scalar other than 0 is treated as a list of one value.
     let rows = if data.dims.is_empty() { places.len() } else { data.dims.len() };
     Some((rows, places))
 }
@@ -113,8 +113,9 @@ pub(crate) fn top_k(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array>
     let (length, run) = (data.dims[at], array::strides(&data.dims)[at]);
     let k = usize::try_from(k.first_integer()?).ok()?.min(length);
     if k == 0 && length > 0 {
-        let message = "a shape is computed from no elements of a `TopK`";
-        return evaluation.refuse(Fault::value(&[1], message).rule("OpenVINO evaluates it as if it took all of them"));
+        let message = "a shape depends on a `TopK` that selects no elements";
+        return evaluation
+            .refuse(Fault::value(&[1], message).rule("OpenVINO computes this value as if it selected all elements"));
     }
     let (greatest, sort) = (evaluation.word("mode").ok()? == "max", evaluation.word("sort").ok()?);
     if sort == "none" && k > 1 {
@@ -150,7 +151,7 @@ pub(crate) fn top_k(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array>
     }
 }
 
-/// Evaluates Range: the numbers from a start on, as many as the inferred shape has.
+/// Computes Range: consecutive numbers, as many as the inferred shape has.
 pub(crate) fn range(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array> {
     let [start, _, step] = inputs else { return None };
     let (dims, ty) = (inferred_dims(evaluation)?, evaluation.element_type());

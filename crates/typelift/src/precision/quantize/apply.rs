@@ -12,12 +12,12 @@ use crate::model::graph::{EditError, Input, Layer, Model, NewLayer, Output, Outp
 use crate::model::weights::Content as _;
 use crate::ops::{self, LayerKind};
 
-/// The group in the metadata of a model under which nncf writes its settings.
+/// Group in a model's metadata where nncf stores its settings.
 const METADATA: &str = "nncf/weight_compression";
 
 impl QuantizationPlan {
-    /// Quantizes the constants in one batch: all of them, or none. Each one becomes codes with the same name, and layers after
-    /// it compute `(code - zero point) * scale`. The metadata of the model gets the settings under the names that nncf uses.
+    /// Quantizes the constants in one batch: all of them, or none. Each one is replaced by codes, and layers after it
+    /// compute `(code - zero point) * scale`. The settings are stored in the metadata of the model under nncf's names.
     ///
     /// Codes are computed when the model is saved, or when they are read. A model of version 10 of the format becomes one of
     /// version 11.
@@ -58,7 +58,7 @@ fn note(model: &mut Model, settings: &Quantization) -> Result<(), EditError> {
     values.into_iter().try_for_each(|(name, value)| model.set_rt_info(&format!("{METADATA}/{name}"), value))
 }
 
-/// The quantization of one constant.
+/// Quantization of one constant.
 struct Quantizer<'e, 'm> {
     graph: &'e mut Edit<'m>,
     constant: &'e QuantizedConstant,
@@ -66,7 +66,7 @@ struct Quantizer<'e, 'm> {
 }
 
 impl Quantizer<'_, '_> {
-    /// Replaces the constant by codes, scales and zero points, and by the layers that compute its values from them.
+    /// Replaces the constant by codes, scales and zero points, and inserts the layers that compute its values.
     fn quantize(mut self) -> Result<(), EditError> {
         let constant = self.constant;
         let Some((mode, group)) = constant.to else { return Ok(()) };
@@ -105,7 +105,7 @@ impl Quantizer<'_, '_> {
         redirect(self.graph, consumers, value)
     }
 
-    /// Returns the name of a layer that belongs to the constant.
+    /// Returns the name of an inserted layer: that of the constant with a suffix.
     fn name(&self, of: &str) -> String {
         format!("{}/{of}", self.constant.name)
     }
@@ -125,7 +125,7 @@ impl Quantizer<'_, '_> {
         Ok(self.graph.add(new, &inputs)?.output(0))
     }
 
-    /// Gives the values of groups the shape of the constant.
+    /// Inserts a Reshape from groups to the shape of the constant.
     fn reshape(&mut self, tensor: Output) -> Result<Output, EditError> {
         let dims: Vec<_> = self.constant.dims.iter().map(|&dim| dim as i64).collect();
         let shape = self.graph.constant_of(&[dims.len() as i64], &dims)?;
@@ -134,7 +134,8 @@ impl Quantizer<'_, '_> {
     }
 }
 
-/// Feeds inputs from a tensor. A Convert to the type of the tensor is removed, and what it fed is fed from the tensor.
+/// Connects inputs to a tensor. A Convert to the type of the tensor is removed, and its consumers are connected
+/// directly.
 fn redirect(graph: &mut Edit<'_>, consumers: Vec<Input>, value: Output) -> Result<(), EditError> {
     let ty = graph.output(value).map(|port| port.element_type());
     let mut pending = consumers;
@@ -160,7 +161,7 @@ fn is_convert(layer: &Layer) -> bool {
     ops::kind(layer) == LayerKind::Convert
 }
 
-/// The constants that stand for a quantized one.
+/// Constants that replace a quantized one.
 struct Parts {
     source: Arc<Source>,
     recent: Arc<Recent>,
@@ -171,7 +172,7 @@ impl Parts {
         Self { source: Arc::new(source), recent: recent.clone() }
     }
 
-    /// Returns a constant whose bytes are made when they are read.
+    /// Adds a constant whose bytes are computed when they are read.
     fn constant(&self, graph: &mut Edit<'_>, part: Part, dims: &[usize]) -> NewLayer {
         let made = Made { source: self.source.clone(), part, recent: self.recent.clone() };
         let (ty, size) = (made.element_type(), made.len());

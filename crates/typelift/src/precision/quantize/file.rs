@@ -1,11 +1,11 @@
-//! Plan files: one constant a line, with its mode and group.
+//! Plan files, with one line for each constant: its mode, its group size and its name.
 //!
 //! ```text
 //! int4_sym 128 layers.0.mlp.up_proj.weight
 //! int8_asym -1 embed_tokens.weight
 //! keep - lm_head.weight
 //! ```
-//! A name reaches to the end of its line. Empty lines and lines that begin with `#` say nothing.
+//! A name extends to the end of its line. Empty lines and lines that begin with `#` are ignored.
 
 use std::fmt::Write as _;
 
@@ -14,7 +14,7 @@ use thiserror::Error;
 use super::mode::{Group, Mode};
 use super::plan::{Choice, QuantizationPlan};
 
-/// A line of a plan file that cannot be read.
+/// Error in a line of a plan file.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("line {line} of the plan: {reason}")]
 #[non_exhaustive]
@@ -26,7 +26,7 @@ pub struct PlanError {
 }
 
 impl Choice {
-    /// Reads the choices of a plan file.
+    /// Parses the lines of a plan file.
     ///
     /// # Errors
     /// [`PlanError`] for the first line that cannot be read, or that names a constant a second time.
@@ -47,7 +47,7 @@ impl Choice {
             }
             let choice = Self::parse_line(line).and_then(|choice| {
                 let is_known = choices.iter().any(|known| known.constant == choice.constant);
-                if is_known { Err(format!("`{}` is named twice", choice.constant)) } else { Ok(choice) }
+                if is_known { Err(format!("`{}` occurs twice", choice.constant)) } else { Ok(choice) }
             });
             choices.push(choice.map_err(|reason| PlanError { line: at + 1, reason })?);
         }
@@ -62,10 +62,10 @@ impl Choice {
         let to = if mode == "keep" { None } else { Some((mode.parse::<Mode>()?, group.parse::<Group>()?)) };
         match to {
             Some((mode, Group::Of(size))) if mode.is_int8() => {
-                Err(format!("{mode} has no groups; write -1, not {size}"))
+                Err(format!("{mode} does not support groups; write -1, not {size}"))
             }
             Some((mode, group)) if mode.has_powers_of_two() && group != Group::Of(32) => {
-                Err(format!("{mode} has groups of 32"))
+                Err(format!("the group size of {mode} must be 32"))
             }
             _ => Ok(Self { constant: constant.to_owned(), to }),
         }
@@ -73,7 +73,7 @@ impl Choice {
 }
 
 impl QuantizationPlan {
-    /// Returns the plan as a file that [`Choice::parse`] reads, each rule and error in a comment.
+    /// Returns the text of a plan file for [`Choice::parse`]. The rule and the loss of each constant are in comments.
     #[must_use]
     pub fn to_text(&self) -> String {
         let mut text = String::from("# mode group constant\n");
@@ -82,7 +82,8 @@ impl QuantizationPlan {
                 Some((mode, group)) => (mode.name(), group.to_string()),
                 None => ("keep", "-".to_owned()),
             };
-            // A name of several lines cannot be in the file, and what is not in the file is left alone.
+            // A name with line breaks cannot be written to the file, so its constant becomes a comment and is not
+            // quantized.
             let comment = if constant.name.contains(['\n', '\r']) { "# " } else { "" };
             let _ = writeln!(text, "{comment}{mode} {group} {}", constant.name.replace(['\n', '\r'], " "));
         }

@@ -1,8 +1,9 @@
-//! The layout of a tensor whose values share scales.
+//! Grid of scales: the layout of a tensor whose values share scales.
 
 use std::ops::Range;
 
-/// Extents of a tensor in the order `kept, reduced, kept, reduced`. Values that differ only in the reduced ones share a scale.
+/// Dimensions of a tensor, merged into the order `kept, reduced, kept, reduced`. Values that differ only in reduced
+/// dimensions share a scale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Grid {
     outer: usize,
@@ -11,20 +12,20 @@ pub(super) struct Grid {
     inner_reduced: usize,
 }
 
-/// Values next to each other in a tensor.
+/// Consecutive values of a tensor.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Run {
-    /// The positions, counted from the start of the requested range.
+    /// Positions of the values, from the start of the requested range.
     pub(super) values: Range<usize>,
-    /// The scale of the first one.
+    /// Scale of the first value.
     pub(super) scale: usize,
-    /// True if each value has the scale after that of the value before.
+    /// True if consecutive values have consecutive scales; false if all have the same one.
     pub(super) is_across: bool,
 }
 
 impl Grid {
-    /// Returns the grid of a tensor with these dimensions, of which each is reduced or not. `None` if they alternate
-    /// more often than a grid can.
+    /// Creates the grid of a tensor. Each dimension has a flag that is true if it is reduced. `None` if kept and
+    /// reduced dimensions alternate too often.
     pub(super) fn new(dims: impl IntoIterator<Item = (usize, bool)>) -> Option<Self> {
         let mut extents = [1_usize; 4];
         let mut at = 0;
@@ -57,18 +58,18 @@ impl Grid {
         self.outer_reduced * self.inner_reduced
     }
 
-    /// Returns the number of values between two steps of the outermost extent.
+    /// Returns the number of values in one step of the first dimension.
     fn slab(&self) -> usize {
         self.outer_reduced * self.inner * self.inner_reduced
     }
 
-    /// Returns the scales that values of this range have.
+    /// Returns the scales of the values in this range.
     pub(super) fn scales_of(&self, values: &Range<usize>) -> Range<usize> {
         let slab = self.slab().max(1);
         values.start / slab * self.inner..values.end.div_ceil(slab) * self.inner
     }
 
-    /// Returns the runs that a range of values consists of.
+    /// Divides a range of values into runs.
     pub(super) fn runs(self, values: Range<usize>) -> impl Iterator<Item = Run> {
         let (slab, row) = (self.slab().max(1), self.inner * self.inner_reduced);
         let is_across = self.inner_reduced == 1 && self.inner > 1;
@@ -94,7 +95,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Each value gets the scale that its indices along the kept dimensions name.
+        /// The scale of a value is given by its indices along the kept dimensions.
         #[test]
         fn runs_name_the_scale_of_each_value(
             dims in proptest::collection::vec((1_usize..5, any::<bool>()), 1..5),

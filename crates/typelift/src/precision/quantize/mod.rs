@@ -1,8 +1,8 @@
 //! Weight-only quantization without data, as nncf's `compress_weights` does it: codes, scales and zero points, bit for bit.
 //!
-//! A [`Quantization`] says what is wanted. [`QuantizationPlan::of`] says what becomes of each constant, and why, before
-//! anything is changed. The plan can be edited, written to a file and read again. [`QuantizationPlan::apply`] makes the edits.
-//! Codes are computed when the model is saved, a block at a time, so memory does not grow with the model.
+//! A [`Quantization`] contains the settings. [`QuantizationPlan::of`] chooses a mode for each constant, with a reason,
+//! and changes nothing. The plan can be edited, written to a file and read again. [`QuantizationPlan::apply`] makes
+//! the edits. Codes are computed block by block when the model is saved, so memory does not grow with the model.
 
 mod apply;
 mod file;

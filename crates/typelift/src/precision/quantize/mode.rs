@@ -1,11 +1,11 @@
-//! Quantization modes: the types of codes and scales, and the settings that choose them.
+//! Quantization modes: the element types of codes and scales.
 
 use std::fmt;
 use std::str::FromStr;
 
 use typelift_promote::ElementType;
 
-/// The mode that turns the values of a constant into codes of 4 or 8 bits.
+/// Mode of quantization: the conversion of a constant's values to codes of 4 or 8 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Mode {
@@ -17,15 +17,15 @@ pub enum Mode {
     Int4Asym,
     /// i4 codes.
     Int4Sym,
-    /// Codes of the 16 levels of `nf4`.
+    /// `nf4` codes, which have 16 levels.
     Nf4,
     /// Codes of `f4e2m1`.
     Fp4,
-    /// Codes of `f4e2m1`, with powers of two as scales.
+    /// `f4e2m1` codes. Scales are powers of two.
     Mxfp4,
-    /// Codes of `f8e4m3`. Only a backup mode.
+    /// `f8e4m3` codes. Supported only as backup mode.
     Fp8,
-    /// Codes of `f8e4m3`, with powers of two as scales. Only a backup mode.
+    /// `f8e4m3` codes with powers of two as scales. Supported only as backup mode.
     Mxfp8,
 }
 
@@ -43,7 +43,7 @@ impl Mode {
         Self::Mxfp8,
     ];
 
-    /// Returns the name that nncf gives it: `int4_asym`.
+    /// Returns nncf's name of the mode, such as `int4_asym`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -90,18 +90,18 @@ impl Mode {
         matches!(self, Self::Mxfp4 | Self::Mxfp8)
     }
 
-    /// True for the modes with one scale a channel and no options.
+    /// True for modes with one scale per channel and no options.
     pub(super) fn is_int8(self) -> bool {
         matches!(self, Self::Int8Asym | Self::Int8Sym)
     }
 
-    /// True if the mode can be asked for, rather than only be a backup.
+    /// True if the mode can be the main mode; false if it can only be a backup mode.
     #[must_use]
     pub fn is_primary(self) -> bool {
         !matches!(self, Self::Fp8 | Self::Mxfp8)
     }
 
-    /// Returns the group size that a mode has if none is given.
+    /// Returns the default group size of the mode.
     pub(super) fn default_group(self) -> Group {
         match self {
             Self::Int8Asym | Self::Int8Sym => Group::Channel,
@@ -110,7 +110,7 @@ impl Mode {
         }
     }
 
-    /// Returns the mode of layers that do not get this one, such as the last one.
+    /// Returns the default backup mode, for layers such as the last one.
     pub(super) fn default_backup(self) -> Self {
         match self {
             Self::Mxfp4 | Self::Mxfp8 => Self::Mxfp8,
@@ -135,13 +135,13 @@ impl FromStr for Mode {
     }
 }
 
-/// The values that share a scale.
+/// Set of values that share a scale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Group {
     /// All values of an output channel.
     Channel,
-    /// This many values of an output channel, next to each other.
+    /// This many consecutive values of an output channel.
     Of(u64),
 }
 
@@ -166,18 +166,18 @@ impl FromStr for Group {
     }
 }
 
-/// The mode of layers that do not get the main one.
+/// Mode of weights that do not get the main mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Backup {
     /// Weights stay unchanged.
     None,
-    /// Weights get this mode.
+    /// The weights get this mode.
     Mode(Mode),
 }
 
 impl Backup {
-    /// Returns the name that nncf gives it: `none`, `int8_asym`.
+    /// Returns nncf's name, such as `none` or `int8_asym`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -199,16 +199,16 @@ impl FromStr for Backup {
     }
 }
 
-/// The treatment of constants whose channels a group size does not divide.
+/// Treatment of constants whose channel size is not a multiple of the group size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fallback {
-    /// The model is refused.
+    /// The plan fails with an error.
     #[default]
     Refuse,
     /// Weights stay unchanged.
     Ignore,
-    /// The group size becomes the largest power of two of at least 32 that divides the channels. If there is none, the
-    /// weights get the backup mode.
+    /// The group size is reduced to the largest power of two from 32 on that divides the channel size. If there is
+    /// none, the weights get the backup mode.
     Adjust,
 }

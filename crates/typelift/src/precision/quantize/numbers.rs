@@ -1,8 +1,8 @@
 //! The arithmetic of quantization: scales from ranges, codes from values, and values from codes, all in f32.
 //!
-//! A scale comes from the smallest and the largest of the values that share it. Codes are computed with the f32 scale, and
-//! the scale is then stored in fewer bits. Below [`SMALL`] values nncf computes with NumPy, and from there on with OpenVINO.
-//! The two differ only where scales of floating-point modes are tiny.
+//! A scale is computed from the smallest and the largest value that share it. Codes are computed with the scale in
+//! f32, which is then stored in fewer bits. nncf uses NumPy for constants of fewer than [`SMALL`] values, and OpenVINO
+//! for others. Their results differ only for tiny scales of floating-point modes.
 
 use half::f16;
 use typelift_promote::ElementType;
@@ -10,13 +10,13 @@ use typelift_promote::ElementType;
 use super::mode::Mode;
 use crate::ops::values::array;
 
-/// Constants of fewer values are computed with NumPy by nncf.
+/// Number of values below which nncf computes a constant with NumPy.
 pub(super) const SMALL: usize = 10_000;
 
-/// No scale is smaller than this.
+/// Minimum of a scale.
 const SMALLEST_SCALE: f32 = f32::EPSILON;
 
-/// The smallest and the largest of values that share a scale.
+/// The smallest and the largest value of those that share a scale.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Bounds {
     pub(super) min: f32,
@@ -26,21 +26,21 @@ pub(super) struct Bounds {
 impl Bounds {
     pub(super) const NONE: Self = Self { min: f32::INFINITY, max: f32::NEG_INFINITY };
 
-    /// Returns the bounds of both.
+    /// Returns the bounds of both sets of values.
     pub(super) fn and(self, other: Self) -> Self {
         Self { min: self.min.min(other.min), max: self.max.max(other.max) }
     }
 
-    /// Returns the distance between the bounds and zero, on both sides together.
+    /// Returns the length of the smallest interval that contains the bounds and zero.
     pub(super) fn width(self) -> f32 {
         self.max.max(0.0) - self.min.min(0.0)
     }
 }
 
-/// A scale, with the zero point of the modes that have one.
+/// Scale, with a zero point in the modes that have one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Scale {
-    /// The value of a step, in f32.
+    /// Difference between consecutive codes, in f32.
     pub(super) step: f32,
     /// The code of zero.
     pub(super) zero: u8,
@@ -72,12 +72,12 @@ impl Scale {
         Self { step, zero }
     }
 
-    /// Returns the step that the stored scale stands for.
+    /// Returns the scale after it was rounded to its stored type.
     pub(super) fn stored(self, mode: Mode) -> f32 {
         if mode.has_powers_of_two() { self.step } else { f16::from_f32(self.step).to_f32() }
     }
 
-    /// Appends the bytes of the stored scale.
+    /// Appends the bytes of the scale in its stored type.
     pub(super) fn write(self, mode: Mode, bytes: &mut Vec<u8>) {
         if mode.has_powers_of_two() {
             bytes.push((self.step.to_bits() >> 23) as u8);
@@ -91,8 +91,8 @@ fn at_least_the_smallest(scale: f32) -> f32 {
     if scale.abs() < SMALLEST_SCALE { SMALLEST_SCALE } else { scale }
 }
 
-/// Returns a symmetric scale. It is negative if the largest value is positive: the codes reach one further below zero
-/// than above.
+/// Returns a symmetric scale. It is negative if the largest value is positive, because there is one more negative code
+/// than positive ones.
 fn symmetric(bounds: Bounds, codes: f32) -> f32 {
     let below = bounds.min.abs();
     let reach = if below >= bounds.max { below } else { -bounds.max };
@@ -103,16 +103,17 @@ fn divided(largest: f32, codes: f32, is_small: bool) -> f32 {
     if is_small { at_least_the_smallest(largest / codes) } else { at_least_the_smallest(largest) / codes }
 }
 
-/// Returns the power of two that is not below a scale, by its logarithm in f32.
+/// Returns the smallest power of two that is not below a scale. The logarithm is computed in f32.
 fn power_of_two(scale: f32) -> f32 {
     let exponent = (f64::from(scale).log2() as f32).ceil();
     2_f32.powi(exponent as i32)
 }
 
-/// Adding this to a number below 2²² rounds it to the nearest integer, the even one of two. The integer is then in the low bits.
+/// Adding this number to one below 2²² rounds it to the nearest integer, ties to even. The integer is then in the low
+/// bits.
 const ROUNDER: f32 = 12_582_912.0;
 
-/// Returns the nearest integer between two integers, the even one of two, as the low bits of its two's complement.
+/// Returns the nearest integer within bounds, ties to even, as the low bits of its two's complement.
 fn nearest(value: f32, lowest: f32, highest: f32) -> u8 {
     let within = if value > lowest { value } else { lowest };
     let within = if within < highest { within } else { highest };
@@ -142,7 +143,7 @@ fn nf4(value: f32) -> u8 {
     NF4_BORDERS.iter().map(|&border| u8::from(border < value)).sum()
 }
 
-/// Returns the nearest code of `f4e2m1`, the even one of two.
+/// Returns the nearest code of `f4e2m1`, ties to even.
 fn f4(value: f32) -> u8 {
     let size = value.abs();
     let above = [0.25, 1.25, 2.5, 5.0].iter().map(|&border| u8::from(size > border)).sum::<u8>();
@@ -150,7 +151,7 @@ fn f4(value: f32) -> u8 {
     above + from + u8::from(value.is_sign_negative()) * 8
 }
 
-/// Returns the nearest code of `f8e4m3` to the nearest f16.
+/// Rounds a value to f16, and returns the nearest code of `f8e4m3`.
 fn f8(value: f32) -> u8 {
     let half = f64::from(f16::from_f32(value).to_f32());
     let size = array::round(ElementType::F8E4M3, half.abs().min(448.0));
@@ -164,7 +165,7 @@ fn f8(value: f32) -> u8 {
     code | u8::from(half.is_sign_negative()) << 7
 }
 
-/// Returns the code of a value in units of its scale, one a byte.
+/// Returns the code of a value that was divided by its scale, in one byte.
 fn code(mode: Mode, quotient: f32, zero: f32) -> u8 {
     match mode {
         Mode::Int8Asym => nearest(quotient + zero, 0.0, 255.0),
@@ -177,9 +178,10 @@ fn code(mode: Mode, quotient: f32, zero: f32) -> u8 {
     }
 }
 
-/// Writes the codes of values to `codes`, one a byte. Either all have the first scale, or each has its own.
+/// Writes the codes of values to `codes`, one per byte. `is_across` is true if each value has its own scale; otherwise
+/// all have the first one.
 pub(super) fn encode(mode: Mode, values: &[f32], scales: &[Scale], is_across: bool, codes: &mut [u8]) {
-    /// A loop for each mode, so that the compiler can use vectors.
+    /// Each mode has its own loop, so that the compiler can use vector instructions.
     macro_rules! each_mode {
         ($($mode:ident)*) => {
             match mode {
@@ -200,7 +202,7 @@ fn encode_with(values: &[f32], scales: &[Scale], is_across: bool, codes: &mut [u
     }
 }
 
-/// Returns the number that a code stands for, in units of its scale.
+/// Returns the value of a code, before multiplication by its scale.
 pub(super) fn decode(mode: Mode, code: u8, zero: u8) -> f32 {
     match mode {
         Mode::Int8Asym | Mode::Int4Asym => f32::from(code) - f32::from(zero),
@@ -210,7 +212,7 @@ pub(super) fn decode(mode: Mode, code: u8, zero: u8) -> f32 {
     }
 }
 
-/// Pairs of 4-bit codes as bytes, the first one in the low half.
+/// Packs 4-bit codes in pairs into bytes, the first one in the low bits.
 pub(super) fn pack(codes: &[u8], bytes: &mut Vec<u8>) {
     let pairs = codes.chunks_exact(2);
     let last = pairs.remainder().first().copied();

@@ -1,4 +1,4 @@
-//! The order in which nncf looks at layers. It decides which layer is the last one, and ties between equal scores.
+//! Order in which nncf visits layers. It determines the last layer, and the choice between equal scores.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -7,11 +7,11 @@ use crate::base::hash::{HashMap, HashSet};
 use crate::model::graph::{Graph, Layer, LayerId};
 use crate::ops::{self, LayerKind};
 
-/// The order of layers, and which of them depend on an input or a state.
+/// Layers in nncf's order, and those that depend on an input or a variable.
 pub(super) struct Order {
-    /// All layers, each after those that feed it.
+    /// All layers, each after its producers.
     pub(super) layers: Vec<LayerId>,
-    /// The layers that a Parameter or a ReadValue leads to.
+    /// The layers that depend on a Parameter or a ReadValue.
     pub(super) reachable: HashSet<LayerId>,
 }
 
@@ -33,8 +33,8 @@ impl Order {
     }
 }
 
-/// New names for layers that share theirs with an earlier one, in the order in which nncf gives them. The plan and the layers of
-/// a quantized constant have names that follow from its own, so that must be the only one.
+/// Returns new names for layers that share a name with an earlier one, in nncf's order. The names of inserted layers
+/// derive from that of the constant, so it must be unique.
 pub(super) fn renamed(graph: &Graph) -> Vec<(LayerId, String)> {
     let mut names = HashSet::default();
     if graph.unordered().all(|layer| names.insert(layer.name())) {
@@ -60,7 +60,7 @@ fn of_kind(graph: &Graph, kind: LayerKind) -> impl Iterator<Item = LayerId> {
     graph.layers().filter(move |layer| ops::kind(layer) == kind).map(Layer::id)
 }
 
-/// Returns the layers that lead to an output or a state, depth first from the last of these.
+/// Returns the layers on which outputs and variables depend, depth first from the last output.
 fn from_the_end(graph: &Graph) -> Vec<LayerId> {
     let kinds = [LayerKind::Result, LayerKind::Assign, LayerKind::Parameter];
     let mut stack: Vec<_> = kinds.into_iter().flat_map(|kind| of_kind(graph, kind)).collect();
@@ -95,7 +95,7 @@ fn numbered_from_inputs(graph: &Graph, all: &[LayerId]) -> HashMap<LayerId, usiz
     numbers
 }
 
-/// Returns the layers in topological order. Of those that could be next, the one with the smallest number is.
+/// Returns the layers in topological order. If several can be next, the one with the smallest number is chosen.
 fn topological(graph: &Graph, numbers: &HashMap<LayerId, usize>) -> Vec<LayerId> {
     let mut waiting: HashMap<LayerId, usize> = HashMap::default();
     let mut ready = BinaryHeap::new();

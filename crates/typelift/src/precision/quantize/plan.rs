@@ -1,4 +1,4 @@
-//! The plan of a quantization: what becomes of each constant, and why.
+//! Quantization plan: the mode of each constant, with the reason.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::ops::values::conversion::Stored;
 use crate::precision::Kept;
 use crate::text::xml;
 
-/// How to quantize the weights of a model. The defaults are those of nncf.
+/// Settings for quantizing the weights of a model. The defaults are those of nncf.
 ///
 /// # Examples
 /// ```
@@ -31,31 +31,31 @@ use crate::text::xml;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Quantization {
-    /// The mode of the weights of MatMul layers, and of all weights if it is an 8-bit mode.
+    /// The main mode: for the weights of MatMul layers, or for all weights if it is an 8-bit mode.
     pub mode: Mode,
-    /// The values that share a scale: 128 of a channel, or all of it in 8-bit modes.
+    /// The set of values that share a scale; by default 128 values of a channel, or the whole channel in 8-bit modes.
     pub group: Option<Group>,
-    /// The share of MatMul weights that get the mode, between 0 and 1. The others get the backup mode.
+    /// The fraction of MatMul weights that get the main mode, from 0 to 1. The others get the backup mode.
     pub ratio: Option<f64>,
-    /// True if the last MatMul and the tables of Gather layers get the mode too.
+    /// True if the last MatMul and the tables of Gather layers get the main mode too.
     pub all_layers: bool,
-    /// The mode of other weights: int8_asym, or for float modes the 8-bit float mode of the same kind.
+    /// The mode of all other weights; by default int8_asym, or the similar 8-bit mode for a floating-point mode.
     pub backup: Option<Backup>,
-    /// The treatment of constants that the group size does not divide.
+    /// The treatment of constants whose channel size is not a multiple of the group size.
     pub fallback: Fallback,
 }
 
 impl Quantization {
-    /// Returns the settings that nncf has for a mode.
+    /// Returns nncf's default settings for a mode.
     #[must_use]
     pub fn to(mode: Mode) -> Self {
         Self { mode, group: None, ratio: None, all_layers: false, backup: None, fallback: Fallback::default() }
     }
 
-    /// Refuses settings that do not fit together, as nncf does.
+    /// Checks that the settings can be combined, as nncf does.
     ///
     /// # Errors
-    /// A sentence that says which setting is wrong.
+    /// A sentence about the invalid setting.
     pub fn check(&self) -> Result<(), String> {
         let mode = self.mode;
         let given = [
@@ -66,15 +66,15 @@ impl Quantization {
         ];
         let is_microscaling = mode.has_powers_of_two();
         if let Some((_, what)) = given.iter().find(|(is_given, _)| *is_given && mode.is_int8()) {
-            return Err(format!("{mode} quantizes every constant with one scale per channel: {what} cannot be set"));
+            return Err(format!("{mode} always uses one scale per channel, so {what} cannot be set"));
         }
         match self.ratio {
             Some(ratio) if !(0.0..=1.0).contains(&ratio) => Err(format!("the ratio is {ratio}, not between 0 and 1")),
             _ if is_microscaling && self.group.is_some_and(|group| group != Group::Of(32)) => {
-                Err(format!("{mode} has groups of 32 values"))
+                Err(format!("the group size of {mode} must be 32"))
             }
             _ if is_microscaling && self.fallback == Fallback::Adjust => {
-                Err(format!("{mode} has groups of 32 values, which cannot be adjusted"))
+                Err(format!("the group size of {mode} is always 32 and cannot be adjusted"))
             }
             _ => Ok(()),
         }
@@ -88,12 +88,12 @@ impl Quantization {
         self.backup.unwrap_or(Backup::Mode(self.mode.default_backup()))
     }
 
-    /// Returns the share of weights that get the mode.
+    /// Returns the fraction of weights that get the main mode.
     pub(super) fn ratio(&self) -> f64 {
         self.ratio.filter(|&ratio| ratio != 0.0).unwrap_or(1.0)
     }
 
-    /// Returns the mode and group of weights that get the backup mode.
+    /// Returns mode and group of weights that get the backup mode; `None` if they are not quantized.
     fn backup_for(&self, from: ElementType) -> Option<(Mode, Group)> {
         match self.backup() {
             Backup::Mode(mode) if takes(mode, from) => Some(match mode {
@@ -105,7 +105,7 @@ impl Quantization {
     }
 }
 
-/// True if a mode makes values of this type smaller.
+/// True if the mode stores values of this type in fewer bits.
 fn takes(mode: Mode, from: ElementType) -> bool {
     !(mode.is_int8() && from.bits() <= 8)
 }
@@ -113,7 +113,7 @@ fn takes(mode: Mode, from: ElementType) -> bool {
 /// Limit on the scales that a plan keeps in memory, of 8 bytes each.
 const MOST_SCALES: usize = 1 << 22;
 
-/// The rule that chose the mode of a constant, or that leaves it alone.
+/// Rule by which the mode of a constant was chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Rule {
@@ -125,16 +125,16 @@ pub enum Rule {
     Embedding,
     /// The constant belongs to a convolution, which gets the backup mode.
     Convolution,
-    /// The share of weights with the main mode was reached.
+    /// The permitted fraction of weights already has the main mode.
     Ratio,
-    /// The group size does not divide its channels.
+    /// The channel size is not a multiple of the group size.
     GroupSize,
-    /// The plan file says so.
+    /// The plan file sets the mode.
     Plan,
 }
 
 impl Rule {
-    /// Returns the name of the rule in tables and JSON: `last-layer`.
+    /// Returns the name of the rule in tables and JSON, such as `last-layer`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -155,31 +155,31 @@ impl fmt::Display for Rule {
     }
 }
 
-/// The line of a plan file for one constant.
+/// Line of a plan file, for one constant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Choice {
     /// The name of the constant.
     pub constant: String,
-    /// The mode and the group; `None` to leave it alone.
+    /// The mode and the group; `None` if the constant is not quantized.
     pub to: Option<(Mode, Group)>,
 }
 
-/// A wish for quantization: settings whose rules choose, or the choices of a plan file.
+/// Request for quantization: settings, or the lines of a plan file.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Request {
-    /// The rules of nncf choose, with these settings.
+    /// nncf's rules choose the mode of each constant, with these settings.
     Settings(Quantization),
-    /// The mode and group of each constant were chosen before.
+    /// The plan file sets mode and group of each constant.
     Plan(Vec<Choice>),
 }
 
 impl Request {
-    /// Returns the plan for a model. Layers that are `kept` keep their weights, whatever the rules choose.
+    /// Creates the plan for a model. The weights of layers in `kept` are not quantized.
     ///
     /// # Errors
-    /// Like [`QuantizationPlan::of`] and [`QuantizationPlan::of_choices`].
+    /// The errors of [`QuantizationPlan::of`] and [`QuantizationPlan::of_choices`].
     pub fn plan(&self, model: &Model, kept: &Kept) -> Result<QuantizationPlan, Vec<Diagnostic>> {
         match self {
             Self::Settings(settings) => QuantizationPlan::of(model, settings, kept),
@@ -188,19 +188,19 @@ impl Request {
     }
 }
 
-/// The plan for one constant.
+/// Plan for one constant.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct QuantizedConstant {
-    /// The layer that holds the values.
+    /// The layer of the constant.
     pub layer: LayerId,
     /// The name.
     pub name: String,
-    /// The element type of its values.
+    /// The element type of its values now.
     pub from: ElementType,
     /// The dimensions.
     pub dims: Vec<usize>,
-    /// The mode and the group; `None` if it is left alone.
+    /// The mode and the group; `None` if the constant is not quantized.
     pub to: Option<(Mode, Group)>,
     /// The reason.
     pub rule: Rule,
@@ -208,7 +208,7 @@ pub struct QuantizedConstant {
     pub consumer: String,
     /// The number of bytes of its values.
     pub bytes_before: u64,
-    /// The number of bytes of codes, scales and zero points.
+    /// The number of bytes of its codes, scales and zero points.
     pub bytes_after: u64,
     /// The loss of its values, if it was computed.
     pub loss: Option<QuantizationLoss>,
@@ -217,24 +217,24 @@ pub struct QuantizedConstant {
     pub(super) scales: KnownScales,
 }
 
-/// The plan for the weights of a model. Constants in bodies stay unchanged, as in nncf.
+/// Plan for the weights of a model. Constants in bodies are not quantized, as in nncf.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct QuantizationPlan {
-    /// Each constant, in the order in which nncf looks at the layers that use them.
+    /// The constants, in the order in which nncf visits the layers that use them.
     pub constants: Vec<QuantizedConstant>,
-    /// The settings that it follows; `None` for a plan that was read from a file.
+    /// The settings of the plan; `None` for a plan from a file.
     pub settings: Option<Quantization>,
-    /// Layers that get another name, because an earlier one has the same.
+    /// New names for layers that share a name with an earlier layer.
     pub renamed: Vec<(LayerId, String)>,
 }
 
 impl QuantizationPlan {
-    /// Returns the plan for a model whose types and shapes are [inferred](crate::infer()). Layers that are `kept` keep
-    /// their weights. Every value is read once, to find those that are infinite.
+    /// Creates the plan for a model whose types and shapes are [inferred](crate::infer()). The weights of layers in
+    /// `kept` are not quantized. Every value is read once, to find infinite ones.
     ///
     /// # Errors
-    /// An error for each constant that cannot be quantized this way, with a fix.
+    /// A finding for each constant that cannot be quantized with these settings, with a fix.
     pub fn of(model: &Model, settings: &Quantization, kept: &Kept) -> Result<Self, Vec<Diagnostic>> {
         settings.check().map_err(|reason| vec![Diagnostic::new(Code::CannotQuantize, reason)])?;
         let place = Place::default();
@@ -252,10 +252,10 @@ impl QuantizationPlan {
         Self { constants, settings: Some(settings.clone()), renamed: names.renamed }.checked(model, &weights)
     }
 
-    /// Returns the plan that a file describes. Constants that it does not name are left alone.
+    /// Creates the plan from the lines of a plan file. Constants that are not in the file are not quantized.
     ///
     /// # Errors
-    /// An error for each name that no constant with weights has, and as for [`of`](Self::of).
+    /// A finding for each name that belongs to no constant with weights, and the errors of [`of`](Self::of).
     pub fn of_choices(model: &Model, choices: &[Choice]) -> Result<Self, Vec<Diagnostic>> {
         let names = Names::of(model.graph());
         let found = select::find(model.graph(), |_| false).list.into_iter();
@@ -279,7 +279,7 @@ impl QuantizationPlan {
         }
         for QuantizedConstant { weight, to, .. } in &constants {
             if let Some((mode, group)) = to.filter(|&(_, group)| weight.shapes(group).is_none()) {
-                errors.push(indivisible(model, weight, mode, group, "name another group size in the plan"));
+                errors.push(indivisible(model, weight, mode, group, "write another group size in the plan"));
             }
         }
         if !errors.is_empty() {
@@ -307,7 +307,7 @@ impl QuantizationPlan {
                     continue;
                 }
             };
-            errors.push(finding(model, &constant.weight, message).help("keep this constant as it is"));
+            errors.push(finding(model, &constant.weight, message).help("exclude this constant from quantization"));
         }
         if errors.is_empty() { Ok(self) } else { Err(errors) }
     }
@@ -317,7 +317,7 @@ impl QuantizationPlan {
         self.constants.iter().filter(|constant| constant.to.is_some())
     }
 
-    /// Computes what the values of each constant lose.
+    /// Computes the loss of each constant's values.
     pub fn audit(&mut self, model: &Model) {
         let weights = Arc::new(model.weights().clone());
         for constant in &mut self.constants {
@@ -325,8 +325,8 @@ impl QuantizationPlan {
         }
     }
 
-    /// Returns an error for each constant with a value that would be off by more than `limit` of the range of its row,
-    /// worst first.
+    /// Returns an error for each constant with a value whose error exceeds `limit`, a fraction of the range of its
+    /// row; worst first.
     #[must_use]
     pub fn beyond(&self, model: &Model, limit: f64) -> Vec<Diagnostic> {
         let losses = self.changed().filter_map(|constant| Some((constant, constant.loss?)));
@@ -335,12 +335,12 @@ impl QuantizationPlan {
         let error = |(constant, loss): (&QuantizedConstant, QuantizationLoss)| {
             let percent = crate::precision::storage::Short(loss.largest * 100.0);
             let message = format!(
-                "`{}` would be off by up to {percent} % of the range of a row, more than {} %",
+                "the error of `{}` would be up to {percent} % of the range of a row, more than {} %",
                 constant.name,
                 limit * 100.0
             );
             finding(model, &constant.weight, message)
-                .help("keep the constant, choose another mode, or allow a larger error")
+                .help("exclude the constant, choose another mode, or allow a larger error")
         };
         beyond.into_iter().map(error).collect()
     }
@@ -366,7 +366,7 @@ impl QuantizedConstant {
         constant
     }
 
-    /// Gives the constant another mode and group; `None` leaves it alone.
+    /// Sets mode and group of the constant; `None` if it must not be quantized.
     pub fn choose(&mut self, to: Option<(Mode, Group)>) {
         self.to = to;
         self.scales = KnownScales::default();
@@ -381,7 +381,7 @@ impl QuantizedConstant {
         });
     }
 
-    /// Returns the values that are quantized; `None` for a constant that is left alone.
+    /// Returns the values to be quantized; `None` for a constant that is not.
     pub(super) fn source(&self, weights: &Arc<Weights>) -> Option<Source> {
         let (mode, group) = self.to?;
         let grid = self.weight.grid(group)?;
@@ -389,8 +389,8 @@ impl QuantizedConstant {
         Some(Source { stored: self.weight.stored, grid, mode, weights: weights.clone(), scales })
     }
 
-    /// True if OpenVINO's CPU plugin computes with the codes, false if it unfolds them to f32. `None` where that is not known.
-    /// Measured with OpenVINO 2026.4.
+    /// True if OpenVINO's CPU plugin computes with the codes directly, false if it first converts the weights to f32.
+    /// `None` if that is unknown. Measured with OpenVINO 2026.4.
     #[must_use]
     pub fn is_kept_by_cpu(&self) -> Option<bool> {
         let (mode, _) = self.to?;
@@ -401,14 +401,14 @@ impl QuantizedConstant {
             Role::MatMul if matches!(mode, Mode::Fp8 | Mode::Mxfp8) => Some(false),
             Role::MatMul => Some(self.weight.port == 1 && is_matrix),
             Role::Gather => Some(is_integer),
-            // Convolutions of 1×1 can become matrix multiplications.
+            // Plugins can treat a 1×1 convolution as matrix multiplication.
             Role::Convolution if self.dims.iter().skip(2).all(|&dim| dim == 1) => None,
             Role::Convolution => Some(false),
         }
     }
 }
 
-/// The names that the layers of a graph have once each has its own.
+/// Names of a graph's layers after duplicates were renamed.
 struct Names<'g> {
     graph: &'g Graph,
     renamed: Vec<(LayerId, String)>,
@@ -426,11 +426,11 @@ impl<'g> Names<'g> {
     }
 }
 
-/// The mode and group of each of the weights of a graph, with the rule that chose them.
+/// Mode and group of each weight of a graph, with the rule that chose them.
 struct Choices<'a> {
     weights: &'a [Weight],
     list: Vec<(Option<(Mode, Group)>, Rule)>,
-    /// The constants with the main mode.
+    /// Indices of the weights with the main mode.
     main: Vec<usize>,
 }
 
@@ -470,7 +470,7 @@ impl<'a> Choices<'a> {
         (0..weights.len()).filter(move |&at| weights[at].role == role)
     }
 
-    /// Gives the main weights their mode, and a group that divides their channels where that was asked for.
+    /// Sets the main mode. If the settings permit it, reduces the group size to a divisor of the channel size.
     fn fall_back(&mut self, settings: &Quantization) {
         let Self { weights, list, main } = self;
         main.retain(|&at| {
@@ -495,8 +495,8 @@ impl<'a> Choices<'a> {
         });
     }
 
-    /// Gives weights the backup mode once the others have the share that was asked for. Those with the largest error in eight
-    /// bits keep the main mode.
+    /// Sets the backup mode for all weights beyond the permitted fraction. Weights with the largest error in 8 bits
+    /// keep the main mode.
     fn share_out(&mut self, settings: &Quantization, weights: &Arc<Weights>) {
         if settings.ratio() >= 1.0 {
             return;
@@ -516,7 +516,7 @@ impl<'a> Choices<'a> {
         }
     }
 
-    /// Refuses groups that do not divide the channels of a constant.
+    /// Returns errors for constants whose channel size is not a multiple of the group size.
     fn check_groups(&self, model: &Model, settings: &Quantization) -> Result<(), Vec<Diagnostic>> {
         let chosen = self.weights.iter().zip(&self.list);
         let failed = chosen.filter_map(|(weight, &(to, _))| {
@@ -530,26 +530,26 @@ impl<'a> Choices<'a> {
         if errors.is_empty() { Ok(()) } else { Err(errors) }
     }
 
-    /// Settings with which all channels can be divided.
+    /// Describes settings that avoid the error.
     fn fix(&self, settings: &Quantization) -> String {
         let fails = |at: &usize| self.list[*at].0.is_some_and(|(_, group)| self.weights[*at].shapes(group).is_none());
         if (0..self.list.len()).filter(fails).any(|at| !self.main.contains(&at)) {
-            return "give the layers that do not get the main mode the backup mode int8_asym, or none".to_owned();
+            return "choose int8_asym or none as backup mode".to_owned();
         }
         if settings.mode.has_powers_of_two() {
-            return "let the group fallback leave these constants alone".to_owned();
+            return "set the group fallback so that these constants are not quantized".to_owned();
         }
         let divides = |size: &u64| self.main.iter().all(|&at| self.weights[at].shapes(Group::Of(*size)).is_some());
         match [128, 64, 32, 16, 8].into_iter().find(divides) {
             Some(size) => format!(
-                "a group size of {size} divides all channel counts; the group fallback adjusts groups, or leaves these constants alone"
+                "use a group size of {size}, or set the group fallback so that these groups are adjusted or not quantized"
             ),
-            None => "let the group fallback adjust the groups, or leave these constants alone; or give each channel one scale, with a group size of -1".to_owned(),
+            None => "set the group fallback so that these groups are adjusted or not quantized, or use one scale per channel with a group size of -1".to_owned(),
         }
     }
 }
 
-/// Returns the measure by which nncf orders weights: the smaller it is, the larger is the error in eight bits.
+/// Returns nncf's score of a weight: the smaller the score, the larger the error in 8 bits.
 fn score(weight: &Weight, weights: &Arc<Weights>) -> f64 {
     let epsilon = match weight.stored.element_type {
         ElementType::F64 => f64::EPSILON,
@@ -577,14 +577,18 @@ fn indivisible(model: &Model, weight: &Weight, mode: Mode, group: Group, fix: &s
     let constant = model.graph().layer(weight.constant).map(|layer| layer.name().to_owned()).unwrap_or_default();
     let message = match weight.channel_size() {
         Some(size) => {
-            format!("groups of {group} do not divide the {size} channels of `{constant}`, weights of `{consumer}`")
+            format!(
+                "the channel size {size} of `{constant}`, the weights of `{consumer}`, is not a multiple of the group size {group}"
+            )
         }
-        None => format!("{mode} needs one axis for groups, which `{constant}`, weights of `{consumer}`, does not have"),
+        None => format!(
+            "{mode} needs one axis for groups, but `{constant}`, the weights of `{consumer}`, has none or several"
+        ),
     };
     finding(model, weight, message).help(fix)
 }
 
-/// Returns an error about a constant.
+/// Creates a finding about a constant.
 fn finding(model: &Model, weight: &Weight, message: String) -> Diagnostic {
     let layer = model.graph().layer(weight.constant);
     let span = xml::locate(model.source(), layer.and_then(|it| it.span()).unwrap_or_default(), "layer", "name");

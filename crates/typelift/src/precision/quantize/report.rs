@@ -1,4 +1,4 @@
-//! Measures the effect of quantization on the values of a constant.
+//! Measurement of quantization errors of a constant.
 
 use serde::ser::SerializeStruct as _;
 use serde::{Serialize, Serializer};
@@ -33,8 +33,8 @@ impl Serialize for QuantizedConstant {
     }
 }
 
-/// The loss of the values of a constant. A row is a set of values that share a scale. Errors are relative to the range
-/// of the row, zero included.
+/// Loss of a constant's values by quantization. A row is a set of values that share a scale. Errors are relative to
+/// the range of the row, zero included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct QuantizationLoss {
@@ -44,14 +44,14 @@ pub struct QuantizationLoss {
     pub rms: f64,
     /// The largest error.
     pub largest: f64,
-    /// The number of rows that hold nothing but zero.
+    /// The number of rows that contain only zeros.
     pub zero_rows: u64,
-    /// The number of rows whose scale is as small or as large as a scale can be, so that values are lost.
+    /// The number of rows whose scale is the smallest or the largest possible, so that values are lost.
     pub at_limit: u64,
 }
 
 impl QuantizationLoss {
-    /// Returns the loss of a constant; `None` where its values cannot be read.
+    /// Measures the loss of a constant; `None` if its values cannot be read.
     pub(super) fn of(source: &Source) -> Option<Self> {
         let bounds = source.bounds()?;
         let scales = source.scales_for(&bounds);
@@ -73,7 +73,7 @@ impl QuantizationLoss {
     }
 }
 
-/// True if the scale of a row is the smallest one, or is stored as infinity or as zero.
+/// True if the scale of a row is the smallest possible, or is stored as infinity or zero.
 fn is_at_limit(source: &Source, row: Bounds, scale: Scale) -> bool {
     let stored = scale.stored(source.mode);
     let is_smallest = scale.step == f32::EPSILON && row.width() < f32::EPSILON * 4.0;

@@ -1,4 +1,4 @@
-//! The constants that are weights of a layer, by nncf's rules.
+//! Selection of the constants that are weights of a layer, by nncf's rules.
 
 use typelift_promote::ElementType;
 
@@ -10,7 +10,7 @@ use crate::model::graph::{Graph, Layer, LayerId, Output};
 use crate::ops;
 use crate::ops::values::conversion::Stored;
 
-/// The way in which a layer uses its weights.
+/// Kind of layer that uses weights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     MatMul,
@@ -18,12 +18,12 @@ pub(super) enum Role {
     Convolution,
 }
 
-/// A constant that is the weights of a layer.
+/// Constant that contains the weights of a layer.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Weight {
     /// The constant.
     pub(super) constant: LayerId,
-    /// The first layer that uses it, and the input.
+    /// First layer that uses it, and the position of the input.
     pub(super) consumer: LayerId,
     pub(super) port: usize,
     pub(super) role: Role,
@@ -40,13 +40,13 @@ impl Weight {
         axes.next().filter(|_| axes.next().is_none())
     }
 
-    /// Returns the number of values along that axis.
+    /// Returns the length of that axis.
     pub(super) fn channel_size(&self) -> Option<usize> {
         self.axis().map(|axis| self.dims[axis])
     }
 
-    /// Returns the dimensions of the codes and of the scales. `None` if the group size does not divide the only reduced
-    /// axis.
+    /// Returns the dimensions of codes and scales. `None` if the length of the only reduced axis is not a multiple of
+    /// the group size.
     pub(super) fn shapes(&self, group: Group) -> Option<[Vec<usize>; 2]> {
         let (mut codes, mut reduced) = (self.dims.clone(), self.reduced.clone());
         if let Group::Of(size) = group {
@@ -69,15 +69,15 @@ impl Weight {
     }
 }
 
-/// The weights of a graph.
+/// Weights of a graph.
 pub(super) struct Weights {
-    /// Each constant once, in the order of the layers that use them first.
+    /// Each constant once, in the order of the first layers that use them.
     pub(super) list: Vec<Weight>,
-    /// True if the last layer with weights is not in the list, because it was left out or shares its constant.
+    /// True if the last layer with weights is not in the list, because it is excluded or shares its constant.
     pub(super) is_last_left_out: bool,
 }
 
-/// Finds the weights of a graph. `is_left_out` names those that stay as they are.
+/// Finds the weights of a graph. `is_left_out` is true for weights that are not quantized.
 pub(super) fn find(graph: &Graph, is_left_out: impl Fn(&Weight) -> bool) -> Weights {
     let order = Order::of(graph);
     let all: Vec<_> = order.layers.iter().map(|&layer| weights_of(graph, layer, &order.reachable)).collect();
@@ -141,7 +141,7 @@ fn is_source(element_type: ElementType) -> bool {
     [F16, Bf16, F32, F64, F8E4M3, F8E5M2].contains(&element_type)
 }
 
-/// Returns the constant that a layer passes on.
+/// Returns the constant whose values reach a layer through Converts and other layers without computation.
 fn constant_behind(graph: &Graph, mut id: LayerId) -> Option<&Layer> {
     loop {
         let layer = graph.layer(id)?;
@@ -153,13 +153,13 @@ fn constant_behind(graph: &Graph, mut id: LayerId) -> Option<&Layer> {
     }
 }
 
-/// True for each axis of the weights along which values share a scale.
+/// Returns, for each axis of the weights, true if values along it share a scale.
 fn reduced_axes(layer: &Layer, port: usize, rank: usize) -> Vec<bool> {
     let kept: &[usize] = match layer.operation().map_or("", |operation| operation.name()) {
         "MatMul" => {
             let is_set = |name| layer.attribute(name).is_some_and(|value| ["true", "1"].contains(&value.trim()));
             let transposed = is_set(if port == 0 { "transpose_a" } else { "transpose_b" });
-            // The inner axis is the last one of the first input, and the one before it of the second.
+            // The inner axis is the last one of the first input, and the last but one of the second.
             let from_end = if transposed == (port == 0) { 2 } else { 1 };
             let inner = rank.saturating_sub(from_end);
             return (0..rank).map(|axis| axis == inner).collect();
@@ -172,7 +172,7 @@ fn reduced_axes(layer: &Layer, port: usize, rank: usize) -> Vec<bool> {
     (0..rank).map(|axis| !kept.contains(&axis)).collect()
 }
 
-/// True for the MatMul that computes the angles of rotary positions: its result goes into both a Sin and a Cos.
+/// True for a MatMul that computes angles of rotary position embeddings: a Sin and a Cos use its result.
 fn is_rotary(graph: &Graph, id: LayerId) -> bool {
     let is = |id: LayerId, name: &str| {
         graph.layer(id).and_then(Layer::operation).is_some_and(|operation| operation.name() == name)

@@ -1,7 +1,8 @@
-//! The values that are quantized, read a block at a time.
+//! Reading of the values to be quantized, block by block.
 //!
-//! A large constant is never in memory. One pass over its values finds the scales, and codes are made when they are read. The
-//! scales of the constants that were read last are kept, because codes and scales of a constant are written one after the other.
+//! A large constant is never completely in memory. One pass over its values computes the scales, and codes are
+//! computed when they are read. The scales of the last constants are cached, because codes and scales of a constant
+//! are written one after the other.
 
 use std::io;
 use std::mem;
@@ -20,13 +21,13 @@ use crate::model::weights::{Content, Weights, byte_size};
 use crate::ops::values::array::Array;
 use crate::ops::values::conversion::{Stored, widened};
 
-/// The number of values that a thread looks at together. It is even, so that a block ends with a whole byte.
+/// Number of values that a thread processes at a time. It is even, so that a block of 4-bit codes fills whole bytes.
 const BLOCK: usize = 1 << 18;
 
-/// The number of constants whose scales are kept.
+/// Number of constants whose scales are cached.
 const RECENT: usize = 4;
 
-/// A constant that is to be quantized.
+/// Constant to be quantized.
 pub(super) struct Source {
     pub(super) stored: Stored,
     pub(super) grid: Grid,
@@ -36,7 +37,7 @@ pub(super) struct Source {
     pub(super) scales: KnownScales,
 }
 
-/// The errors of values that share a scale.
+/// Errors of values that share a scale.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct RowError {
     /// The sum of squared errors.
@@ -46,7 +47,7 @@ pub(super) struct RowError {
 }
 
 impl Source {
-    /// Returns the range of values of a block.
+    /// Returns the positions of a block's values.
     fn block(&self, nth: u64) -> Range<usize> {
         let start = nth as usize * BLOCK;
         start..self.grid.len().min(start + BLOCK)
@@ -56,7 +57,7 @@ impl Source {
         self.grid.len() < SMALL
     }
 
-    /// Returns the values of a range in f32; `None` where they cannot be read.
+    /// Reads a range of values as f32; `None` if they cannot be read.
     fn floats(&self, values: Range<usize>, floats: &mut Vec<f32>) -> Option<()> {
         let Stored { element_type, offset, .. } = self.stored;
         let at = offset.checked_add(byte_size(element_type, values.start as u64)?.try_into().ok()?)?;
@@ -65,7 +66,8 @@ impl Source {
         self.weights.with(at, length, |bytes| to_floats(element_type, bytes, values.len(), floats))?
     }
 
-    /// Looks at all values, a block at a time on several threads, and merges what each block says of its scales.
+    /// Calls `look` for all values, block by block on several threads, with one result for each scale. Merges the
+    /// results of all blocks.
     fn scan<T: Clone + Send + Sync>(
         &self,
         none: &T,
@@ -90,7 +92,7 @@ impl Source {
         all.into_inner().ok()
     }
 
-    /// Returns the bounds of the values that share each scale. `None` where they cannot be read.
+    /// Returns the bounds of the values for each scale; `None` if they cannot be read.
     pub(super) fn bounds(&self) -> Option<Vec<Bounds>> {
         let look = |floats: &[f32], values: Range<usize>, found: &mut [Bounds]| {
             let first = self.grid.scales_of(&values).start;
@@ -108,13 +110,13 @@ impl Source {
         self.scan(&Bounds::NONE, look, |into, found| *into = into.and(*found))
     }
 
-    /// Returns a scale for each of these bounds.
+    /// Returns the scale for each of these bounds.
     pub(super) fn scales_for(&self, bounds: &[Bounds]) -> Vec<Scale> {
         bounds.iter().map(|&bounds| Scale::of(self.mode, bounds, self.is_small())).collect()
     }
 
-    /// Returns the difference between the values and what their codes stand for, for each scale. `is_stored` is true
-    /// where the scales have the precision in which they are stored.
+    /// Returns the errors of the quantized values, for each scale. `is_stored` is true if scales are rounded to their
+    /// stored type first.
     pub(super) fn errors(&self, scales: &[Scale], is_stored: bool) -> Option<Vec<RowError>> {
         let steps: Vec<f32> =
             scales.iter().map(|scale| if is_stored { scale.stored(self.mode) } else { scale.step }).collect();
@@ -148,7 +150,7 @@ impl Source {
     }
 }
 
-/// Returns the values of a constant, appended in f32. `None` for a type that has no numbers.
+/// Appends the values of a constant as f32. `None` for a type that is not numeric.
 fn to_floats(element_type: ElementType, bytes: &[u8], count: usize, floats: &mut Vec<f32>) -> Option<()> {
     let f32s = |bytes: &[u8], floats: &mut Vec<f32>| {
         floats.extend(bytes.chunks_exact(4).map(|it| f32::from_le_bytes([it[0], it[1], it[2], it[3]])));
@@ -165,7 +167,7 @@ fn to_floats(element_type: ElementType, bytes: &[u8], count: usize, floats: &mut
 }
 
 fn widest(bounds: Bounds, value: f32) -> Bounds {
-    // A NaN counts as infinite, so that it is found.
+    // NaN is treated as infinite, so that it is reported.
     let value = if value.is_nan() { f32::INFINITY } else { value };
     Bounds {
         min: if value < bounds.min { value } else { bounds.min },
@@ -173,7 +175,8 @@ fn widest(bounds: Bounds, value: f32) -> Bounds {
     }
 }
 
-/// Returns the bounds of many values, several side by side, so that the compiler can use vectors.
+/// Returns the bounds of many values. Several are processed together, so that the compiler can use vector
+/// instructions.
 fn bounds_of(values: &[f32]) -> Bounds {
     const LANES: usize = 16;
     let (mut min, mut max, mut nan) = ([f32::INFINITY; LANES], [f32::NEG_INFINITY; LANES], [0_u32; LANES]);
@@ -192,7 +195,7 @@ fn bounds_of(values: &[f32]) -> Bounds {
     if nan.iter().any(|&nan| nan != 0) { widest(bounds, f32::INFINITY) } else { bounds }
 }
 
-/// The scales of a constant, which one thread computes; `None` inside if its values cannot be read.
+/// Scales of a constant, computed by one thread; the inner `None` means that its values cannot be read.
 type SharedScales = Arc<OnceLock<Option<Vec<Scale>>>>;
 
 /// The scales of a constant that were computed with its plan. They follow from the rest of the plan, so that all are equal.
@@ -213,14 +216,14 @@ impl PartialEq for KnownScales {
     }
 }
 
-/// The scales of the constants that were read last.
+/// Cache of the scales of the last constants.
 #[derive(Default)]
 pub(super) struct Recent {
     scales: Mutex<Vec<(usize, SharedScales)>>,
 }
 
 impl Recent {
-    /// Returns the scales of a constant, which one thread computes while others wait.
+    /// Returns the scales of a constant. One thread computes them, and others wait.
     fn of(&self, key: usize, source: &Source) -> Option<SharedScales> {
         if source.scales.0.get().is_some() {
             return Some(source.scales.0.clone());
@@ -238,7 +241,7 @@ impl Recent {
     }
 }
 
-/// One of the constants that stand for a quantized one.
+/// Kind of constant that replaces a quantized one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Part {
     Codes,
@@ -246,7 +249,7 @@ pub(super) enum Part {
     ZeroPoints,
 }
 
-/// The bytes of such a constant, made when they are read.
+/// Bytes of such a constant, computed when they are read.
 pub(super) struct Made {
     pub(super) source: Arc<Source>,
     pub(super) part: Part,
@@ -266,7 +269,7 @@ impl Made {
         if self.part == Part::Codes { self.source.grid.len() } else { self.source.grid.scales() }
     }
 
-    /// Returns the bytes of values from the first to the last; the first one has an even place.
+    /// Returns the bytes of a range of values, which begins at an even position.
     fn bytes(&self, values: Range<usize>, scales: &[Scale], buffers: &mut Buffers) -> Option<()> {
         let Buffers { floats, codes, bytes } = buffers;
         bytes.clear();
@@ -289,7 +292,7 @@ impl Made {
     }
 }
 
-/// Memory that is used again for each block.
+/// Buffers that are reused for each block.
 #[derive(Default)]
 struct Buffers {
     floats: Vec<f32>,
@@ -308,7 +311,7 @@ impl Content for Made {
         let scales = known.get().and_then(Option::as_ref).ok_or_else(missing)?;
         let bits = u64::from(self.element_type().bits());
         let first = |byte: u64| (byte * 8 / bits) as usize;
-        // Scales take two bytes, so a value can begin before the range.
+        // A scale has two bytes, so the range may begin within a value.
         let (start, end) = (first(range.start), self.count().min((range.end * 8).div_ceil(bits) as usize));
         let mut buffers = Buffers::default();
         let mut skipped = (range.start - start as u64 * bits / 8) as usize;

@@ -1,7 +1,8 @@
-//! Constants that are stored as codes with scales, recognized in one place whatever tool wrote them.
+//! Recognition of quantized constants, which are stored as codes with scales, whatever tool wrote them.
 //!
-//! A scheme is `(codes - zero point) * scale`, with Converts, a Reshape or a Transpose around it. nncf, ONNX QuantizeLinear, GPTQ
-//! and AWQ imports all come to this. A code book is a Gather from a small table in place of the codes.
+//! The layers compute `(codes - zero point) * scale`, with Converts, a Reshape or a Transpose. Models from nncf, ONNX
+//! QuantizeLinear, GPTQ and AWQ all have this form. With a code book, a Gather from a small table takes the place of
+//! the codes.
 
 mod operand;
 mod values;
@@ -17,7 +18,7 @@ use crate::model::graph::{Graph, Layer, LayerId, Output};
 use crate::model::weights::Weights;
 use crate::ops::{self, LayerKind};
 
-/// The values that share a scale.
+/// Set of values that share a scale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Sharing {
@@ -27,11 +28,11 @@ pub enum Sharing {
     Channel,
     /// This many values of a channel.
     Group(u64),
-    /// No axis: each value has a scale of its own.
+    /// Each value has its own scale.
     Value,
 }
 
-/// The way in which a constant is stored as codes.
+/// Storage format of a quantized constant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub struct Scheme {
@@ -39,13 +40,13 @@ pub struct Scheme {
     pub element_type: ElementType,
     /// True if a zero point other than the middle of the range is stored.
     pub has_zero_point: bool,
-    /// True if codes are places in a table of values.
+    /// True if codes are indices into a table of values.
     pub has_code_book: bool,
-    /// The values that share a scale.
+    /// The set of values that share a scale.
     pub sharing: Sharing,
 }
 
-/// ``int4 asymmetric, groups of 128``, `nf4, per channel`
+/// Formats the scheme: ``int4 asymmetric, groups of 128``, `nf4, per channel`.
 impl fmt::Display for Scheme {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ty = self.element_type;
@@ -66,28 +67,28 @@ impl fmt::Display for Scheme {
     }
 }
 
-/// A constant that is stored as codes, with the layers that compute its values.
+/// Quantized constant, with the layers that compute its values.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct QuantizedConstant {
-    /// The layer that holds the codes.
+    /// The layer that contains the codes.
     pub codes: LayerId,
-    /// The tensor of the values.
+    /// The tensor with the computed values.
     pub value: Output,
-    /// The layers from the codes to the values, without constants.
+    /// The layers from the codes to the values, except constants.
     pub layers: Vec<LayerId>,
-    /// The way in which the values are stored.
+    /// The storage format.
     pub scheme: Scheme,
     pub(super) zero: Option<Operand>,
     pub(super) scale: Operand,
     pub(super) book: Option<Vec<f32>>,
-    /// The dimensions of the codes where they are scaled.
+    /// The dimensions of the codes at the multiplication by the scale.
     pub(super) dims: Vec<usize>,
-    /// The order of axes of a Transpose after the scale.
+    /// The axes of a Transpose after the multiplication, if there is one.
     pub(super) order: Option<Vec<usize>>,
 }
 
-/// Finds the constants of a graph that are stored as codes, in the order of the file. Types and shapes must be inferred.
+/// Finds the quantized constants of a graph, in the order of the file. Types and shapes must be inferred.
 ///
 /// # Examples
 /// ```
@@ -106,28 +107,28 @@ fn name(layer: &Layer) -> &'static str {
     layer.operation().map_or("", |operation| operation.name())
 }
 
-/// Returns the layer that feeds an input, if that has a single output.
+/// Returns the layer that feeds an input, if it has exactly one output.
 fn source(graph: &Graph, id: LayerId, input: usize) -> Option<&Layer> {
     graph.layer(graph.producer(id.input(input))?.layer)
 }
 
-/// Element types of codes.
+/// True for an element type of codes.
 fn is_code(ty: ElementType) -> bool {
     ty.bits() <= 8 && ty != ElementType::Boolean && ty != ElementType::F8E8M0 && ty != ElementType::Dynamic
 }
 
-/// The codes on the way to a scale.
+/// Codes, and the layers between them and a Multiply.
 struct Codes<'g> {
     constant: &'g Layer,
     layers: Vec<LayerId>,
     zero: Option<LayerId>,
     book: Option<LayerId>,
-    /// The dimensions of the values that are scaled.
+    /// The dimensions of the values that are multiplied.
     dims: Vec<usize>,
 }
 
 impl<'g> Codes<'g> {
-    /// Follows the way back from an input of a Multiply to codes.
+    /// Searches the codes backwards from an input of a Multiply.
     fn find(graph: &'g Graph, multiply: LayerId, input: usize) -> Option<Self> {
         let mut at = source(graph, multiply, input)?;
         let dims = dims_of(at)?;
@@ -161,7 +162,7 @@ fn dims_of(layer: &Layer) -> Option<Vec<usize>> {
     dims.into_iter().map(|dim| usize::try_from(dim).ok()).collect()
 }
 
-/// Returns the constant that a Multiply gives the values of.
+/// Returns the quantized constant that a Multiply computes, if it is one.
 fn recognize(graph: &Graph, weights: &Weights, multiply: LayerId) -> Option<QuantizedConstant> {
     let side = |input| {
         let codes = Codes::find(graph, multiply, input)?;
@@ -202,7 +203,7 @@ fn recognize(graph: &Graph, weights: &Weights, multiply: LayerId) -> Option<Quan
         order: None,
     };
     found.follow(graph, weights);
-    // An axis of its own for groups is joined with that of their number.
+    // A separate axis for the values of a group is merged with the axis that counts the groups.
     let has_reshape = found.layers.iter().filter_map(|&id| graph.layer(id)).any(|layer| name(layer) == "Reshape");
     if matches!(found.scheme.sharing, Sharing::Group(_)) && !has_reshape {
         found.scheme.sharing = Sharing::Channel;
@@ -211,7 +212,7 @@ fn recognize(graph: &Graph, weights: &Weights, multiply: LayerId) -> Option<Quan
 }
 
 impl QuantizedConstant {
-    /// Follows the value through the layers that only change its shape or its type.
+    /// Follows the values through layers that only change their shape or type.
     fn follow(&mut self, graph: &Graph, weights: &Weights) {
         let mut seen: HashSet<LayerId> = self.layers.iter().copied().collect();
         loop {
@@ -245,27 +246,26 @@ impl QuantizedConstant {
         }
     }
 
-    /// The rows of the values: sets that share a scale. `None` if a Transpose gives the values another order.
+    /// Returns the sets of values that share a scale. `None` if a Transpose reorders the values.
     pub(crate) fn rows(&self) -> Option<Rows> {
         let strides = self.scale.strides(&self.dims).filter(|_| self.order.is_none())?;
         Some(Rows { dims: self.dims.clone(), strides, count: self.scale.values().len() })
     }
 
-    /// Returns the name of the constant: that of the layer that holds the codes.
+    /// Returns the name of the layer that contains the codes.
     #[must_use]
     pub fn name<'g>(&self, graph: &'g Graph) -> &'g str {
         graph.layer(self.codes).map_or("", Layer::name)
     }
 
-    /// Returns the values with which the model computes: `(code - zero point) * scale` in f32. `None` where they cannot
-    /// be read.
+    /// Returns the values: `(code - zero point) * scale` in f32. `None` if they cannot be read.
     #[must_use]
     pub fn values(&self, graph: &Graph, weights: &Weights) -> Option<Vec<f32>> {
         Values::of(self, graph, weights)?.all()
     }
 }
 
-/// The sets of values that share a scale.
+/// Sets of values that share a scale, called rows.
 #[derive(Clone, Debug)]
 pub(crate) struct Rows {
     dims: Vec<usize>,
@@ -274,7 +274,7 @@ pub(crate) struct Rows {
 }
 
 impl Rows {
-    /// The row of a value.
+    /// Returns the row of a value.
     pub(crate) fn of(&self, mut value: usize) -> usize {
         self.dims.iter().zip(&self.strides).rev().fold(0, |row, (&dim, stride)| {
             let index = value % dim.max(1);
@@ -284,7 +284,7 @@ impl Rows {
     }
 }
 
-/// True if a layer only converts.
+/// True for a Convert.
 pub(crate) fn is_convert(layer: &Layer) -> bool {
     ops::kind(layer) == LayerKind::Convert
 }

@@ -1,4 +1,4 @@
-//! Scales and zero points: small constants that are spread over the codes.
+//! Scales and zero points: small constants that are broadcast to the codes.
 
 use half::f16;
 use smallvec::smallvec;
@@ -11,7 +11,7 @@ use crate::ops;
 use crate::ops::values::array::Array;
 use crate::ops::values::conversion::Stored;
 
-/// A small tensor that is computed from constants.
+/// Small tensor that depends only on constants.
 #[derive(Clone, Debug)]
 pub(crate) struct Operand {
     dims: Vec<usize>,
@@ -19,12 +19,13 @@ pub(crate) struct Operand {
 }
 
 impl Operand {
-    /// Returns the tensor that feeds an input; `None` if it is not computed from constants in a way that schemes use.
+    /// Returns the tensor that feeds an input; `None` if it is not a scale or zero point that depends only on
+    /// constants.
     pub(crate) fn of(graph: &Graph, weights: &Weights, id: LayerId, input: usize) -> Option<Self> {
         Self::at(graph, weights, source(graph, id, input)?.id())
     }
 
-    /// Returns the tensor that a layer makes: a constant, a Convert of one, a Reshape, or a product of two.
+    /// Returns the output of a layer: a constant, a Convert of one, a Reshape, or a product of two.
     pub(super) fn at(graph: &Graph, weights: &Weights, id: LayerId) -> Option<Self> {
         let layer = graph.layer(id)?;
         if ops::is_constant(layer) {
@@ -34,7 +35,7 @@ impl Operand {
             "Convert" => {
                 let from = source(graph, id, 0)?;
                 let mut operand = Self::at(graph, weights, from.id())?;
-                // CPU plugins compute chains of constants in f32. Only a computed value is rounded to f16.
+                // CPU plugins compute constant expressions in f32, and round only computed values to f16.
                 let is_computed = !ops::is_constant(from) && !is_convert(from);
                 if is_computed && layer.outputs().first()?.element_type() == ElementType::F16 {
                     operand.values.iter_mut().for_each(|value| *value = f16::from_f32(*value).to_f32());
@@ -78,7 +79,7 @@ impl Operand {
         self.values
     }
 
-    /// For each dimension of the codes the distance between values here, which is 0 where they are spread.
+    /// Returns the stride in this tensor for each dimension of the codes; 0 for a dimension to which it is broadcast.
     pub(crate) fn strides(&self, codes: &[usize]) -> Option<Vec<usize>> {
         let skipped = codes.len().checked_sub(self.dims.len())?;
         let (mut strides, mut stride) = (vec![0; codes.len()], 1);
@@ -92,12 +93,12 @@ impl Operand {
         Some(strides)
     }
 
-    /// True if the tensor can be spread over codes with these dimensions.
+    /// True if the tensor can be broadcast to codes with these dimensions.
     pub(crate) fn fits(&self, codes: &[usize]) -> bool {
         self.strides(codes).is_some()
     }
 
-    /// Returns the values of codes with these dimensions that share a scale.
+    /// Returns the set of codes that share a scale, for codes with these dimensions.
     pub(super) fn sharing(&self, codes: &[usize]) -> Sharing {
         let all: usize = codes.iter().product();
         if self.values.len() <= 1 {
@@ -109,7 +110,7 @@ impl Operand {
         let strides = self.strides(codes).unwrap_or_default();
         let is_spread = |axis: usize| codes[axis] != 1 && strides[axis] == 0;
         let spread: Vec<_> = (0..codes.len()).filter(|&axis| is_spread(axis)).collect();
-        // A group has an axis of its own, next to the axis that counts the groups. Weights of two dimensions have none.
+        // Groups have their own axis, after the axis that counts them. Two-dimensional weights have no groups.
         match spread[..] {
             [axis] if codes.len() >= 3 && axis > 0 && (strides[axis - 1] != 0 || codes[axis - 1] == 1) => {
                 Sharing::Group(codes[axis] as u64)

@@ -1,4 +1,4 @@
-//! The values of quantized constants, a part at a time.
+//! Values of quantized constants, computed in chunks.
 
 use std::io;
 use std::ops::Range;
@@ -15,10 +15,10 @@ use crate::model::weights::{Content, Weights, byte_size};
 use crate::ops::values::array::Array;
 use crate::ops::values::conversion::Stored;
 
-/// The number of values that are computed together.
+/// Number of values in a chunk.
 const PART: usize = 1 << 16;
 
-/// The computation that gives the values of a constant.
+/// Computation of the values of a quantized constant.
 pub(crate) struct Values {
     constant: QuantizedConstant,
     stored: Stored,
@@ -28,8 +28,7 @@ pub(crate) struct Values {
 }
 
 impl Values {
-    /// Returns the computation that gives the values of a constant; `None` if the layer does not state where its codes
-    /// are.
+    /// Creates the computation; `None` if the layer does not declare its codes correctly.
     pub(crate) fn of(constant: &QuantizedConstant, graph: &Graph, weights: &Weights) -> Option<Self> {
         let stored = Stored::of(graph.layer(constant.codes)?)?;
         let none = || Some(vec![0; constant.dims.len()]);
@@ -47,7 +46,7 @@ impl Values {
         self.constant.dims.iter().product()
     }
 
-    /// Returns all values, in the order of the tensor that the model uses.
+    /// Returns all values, in the order of the computed tensor.
     pub(crate) fn all(&self) -> Option<Vec<f32>> {
         let mut values = Vec::with_capacity(self.len());
         for start in (0..self.len()).step_by(PART) {
@@ -60,7 +59,7 @@ impl Values {
         })
     }
 
-    /// Returns the values from the first to the last one, in the order of the codes.
+    /// Returns a range of values, in the order of the codes.
     pub(crate) fn part(&self, range: Range<usize>) -> Option<Vec<f32>> {
         let QuantizedConstant { dims, zero, scale, book, .. } = &self.constant;
         let mut values = self.codes(range.clone())?;
@@ -91,10 +90,10 @@ impl Values {
         Some(values)
     }
 
-    /// Returns the codes as numbers.
+    /// Returns a range of codes as numbers.
     fn codes(&self, range: Range<usize>) -> Option<Vec<f32>> {
         let Stored { element_type, offset, .. } = self.stored;
-        // Types of less than a byte begin with a whole byte.
+        // Codes of less than a byte are read from a whole byte on.
         let start = range.start / 8 * 8;
         let at = offset.checked_add(byte_size(element_type, start as u64)?.try_into().ok()?)?;
         let count = range.end - start;
@@ -122,14 +121,14 @@ impl Values {
     }
 }
 
-/// Returns the number that a code stands for.
+/// Returns the numeric value of a code.
 fn number(element_type: ElementType, code: u64) -> Option<f32> {
     let bytes = code.to_le_bytes();
     let array = Array::decode_all(element_type, smallvec![1], &bytes)?;
     array.to_floats().first().map(|&value| value as f32)
 }
 
-/// Returns the place of the first value of a row, rows being counted along all dimensions but the last.
+/// Returns the offset of the first value of a row. Rows are counted along all dimensions except the last.
 fn offset(mut row: usize, dims: &[usize], strides: &[usize]) -> usize {
     let mut offset = 0;
     for (&dim, stride) in dims.iter().zip(strides).rev().skip(1) {
@@ -139,7 +138,7 @@ fn offset(mut row: usize, dims: &[usize], strides: &[usize]) -> usize {
     offset
 }
 
-/// Returns the values of a tensor with its axes in another order.
+/// Returns the values of a tensor after its axes were reordered.
 fn transposed(values: &[f32], dims: &[usize], order: &[usize]) -> Option<Vec<f32>> {
     let mut strides = vec![1; dims.len()];
     for axis in (1..dims.len()).rev() {
@@ -157,14 +156,14 @@ fn transposed(values: &[f32], dims: &[usize], order: &[usize]) -> Option<Vec<f32
     (0..values.len()).map(|at| values.get(place(at)).copied()).collect()
 }
 
-/// The values as bytes of another element type, computed when they are read.
+/// Values in the bytes of another element type, computed when they are read.
 pub(crate) struct Dequantized {
     pub(crate) values: Arc<Values>,
     pub(crate) to: ElementType,
 }
 
 impl Dequantized {
-    /// True for the types that values can be stored in.
+    /// True if values can be stored in this type.
     pub(crate) fn takes(to: ElementType) -> bool {
         [ElementType::F16, ElementType::Bf16, ElementType::F32, ElementType::F64].contains(&to)
     }
@@ -189,7 +188,7 @@ impl Content for Dequantized {
         let missing = || io::Error::from(io::ErrorKind::UnexpectedEof);
         let size = u64::from(self.to.bits()) / 8;
         let (first, last) = ((range.start / size) as usize, range.end.div_ceil(size) as usize);
-        // Values in another order than their codes are computed all at once.
+        // Reordered values are computed all at once.
         let whole = match self.values.constant.order {
             Some(_) => Some(self.values.all().ok_or_else(missing)?),
             None => None,

@@ -1,4 +1,4 @@
-//! Types that must agree across the boundary of a body: its inputs and Results.
+//! Types that must agree between a layer and its bodies: its inputs with Parameters, and Results of its branches.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -14,12 +14,12 @@ use crate::model::graph::{Body, Direction, Layer, LayerId, OutputPort, Place, Po
 use crate::ops::{Fault, Subject};
 
 impl Aligner {
-    /// Returns the type that a Parameter of a body got in place of its own.
+    /// Returns the type that was chosen for a Parameter of a body instead of its own.
     pub(super) fn retyped_as(&self, body: &Place, parameter: LayerId) -> Option<ElementType> {
         self.retyped.get(&(body.clone(), parameter)).map(|retyped| retyped.types[1])
     }
 
-    /// Returns two flags: whether the bodies of a layer were changed, and whether OpenVINO requires that.
+    /// Returns two flags: true if bodies of the layer were changed, and true if OpenVINO requires these changes.
     pub(super) fn repairs_inside(&self, layer: &Layer, bodies: &[Body]) -> (bool, bool) {
         let places = (0..bodies.len()).map(|at| self.scope.place.body(layer.id(), at));
         let alignments = places.flat_map(|place| [self.alone.get(&place), self.bodies.get(&place)]).flatten();
@@ -27,12 +27,12 @@ impl Aligner {
         (wanted.peek().is_some(), wanted.any(|alignment| !alignment.optional))
     }
 
-    /// Gives an input of a layer and the Parameters that it feeds one type, and returns true if any differed. OpenVINO
-    /// does not require that. But it reads a body first with the declared types of its Parameters, and usually again
-    /// with those from outside, and one change may not suit both.
+    /// Chooses one type for an input of a layer and the Parameters that it feeds. Returns true if they differed.
+    /// OpenVINO does not require equal types. But it infers a body with the declared types of its Parameters, and then
+    /// again with those of the inputs. A Convert in the body may be right for only one of these.
     ///
     /// # Errors
-    /// Types to which the rules give no common type.
+    /// The types, if the rules define no common type for them.
     pub(super) fn align_parameters(
         &mut self,
         subject: &Subject,
@@ -72,7 +72,7 @@ impl Aligner {
         Ok(differ)
     }
 
-    /// Gives a Parameter another type, possibly again.
+    /// Sets another type for a Parameter, possibly again.
     fn retype(&mut self, retyped: Retyped) {
         self.retypings += 1;
         match self.retyped.entry((retyped.body.clone(), retyped.parameter)) {
@@ -85,8 +85,7 @@ impl Aligner {
         }
     }
 
-    /// Gives the Results of two bodies of a layer the common type of their inputs, and returns it; `None` if there is
-    /// none.
+    /// Chooses the common type of two branches' Results, and converts their inputs to it. `None` if there is none.
     pub(super) fn align_results(
         &mut self,
         owner: &Layer,
@@ -114,7 +113,7 @@ impl Aligner {
     }
 }
 
-/// Input of a layer that enters its bodies.
+/// Input of a layer, and the Parameters of its bodies that it feeds.
 struct Entrance<'a> {
     layer: &'a Layer,
     input: usize,
@@ -122,11 +121,11 @@ struct Entrance<'a> {
 }
 
 impl Entrance<'_> {
-    /// Returns the common type of the tensor and the Parameters that declare these types, with the reason. `None` if
-    /// they agree, or if one is unknown.
+    /// Returns the common type of the tensor and of the Parameters, which declare these types, with the reason. `None`
+    /// if they agree, or if one is unknown.
     ///
     /// # Errors
-    /// Types to which the rules give no common type.
+    /// The types, if the rules define no common type for them.
     fn common_type(
         &self,
         rules: &RuleSet,
@@ -147,10 +146,14 @@ impl Entrance<'_> {
         }
         let declared: Vec<_> = operands[1..].iter().map(|operand| operand.element_type.to_string()).collect();
         let declared = declared.join(" and ");
-        let mut reason = format!("input {input} of {ty} {id} `{name}` is {given}, and its body takes {declared}: ");
+        let mut reason = format!(
+            "input {input} of {ty} {id} `{name}` has type {given}, but the Parameter in its body has {declared}: "
+        );
         let common = common_type(rules, PromotedAs::Ordinary, &operands, &mut reason);
         let common = common.map_err(|refusal| {
-            let message = format!("input {input} of `{ty}` is {given}, and its body takes {declared}: {refusal}");
+            let message = format!(
+                "input {input} of `{ty}` has type {given}, but the Parameter in its body has {declared}: {refusal}"
+            );
             let fault = Fault { inputs: SmallVec::from_iter([input]), ..Fault::other(Code::NoCommonType, message) };
             let common = |other: &_| common_type(other, PromotedAs::Ordinary, &operands, &mut String::new()).ok();
             match other_rules(rules, true, common) {
@@ -177,8 +180,7 @@ fn parameters(bodies: &[Body], input: usize) -> Vec<(usize, LayerId, ElementType
     found
 }
 
-/// Drops the planned types in the bodies of a layer of the graph at `place`, at any depth: they are adjacent in the
-/// map.
+/// Removes the chosen types in all bodies of a layer, at any depth. They are adjacent in the map.
 fn forget_inside(wanted: &mut BTreeMap<Place, Alignments>, place: &Place, layer: LayerId) {
     let from_first = wanted.range(place.body(layer, 0)..).map(|(body, _)| body);
     let inside: Vec<Place> = from_first.take_while(|body| body.is_inside(place, layer)).cloned().collect();

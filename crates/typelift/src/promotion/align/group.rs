@@ -1,4 +1,4 @@
-//! Inputs that must have one type, and the type that promotion rules give them.
+//! Groups of inputs that must have one type, and their common type by promotion rules.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -12,7 +12,8 @@ use crate::ops::{Accepts, Fault, Subject, is_constant};
 
 /// Returns the operands of the promotion rules for a layer's inputs.
 pub(super) fn operands(subject: &Subject, inputs: &[&OutputPort]) -> Vec<Operand> {
-    // The ranges of a FakeQuantize do not adapt to the tensor as numbers do: narrower ones would quantize differently.
+    // The ranges of a FakeQuantize are never converted like scalar numbers, because rounded ranges would quantize
+    // differently.
     let in_full = subject.operation.is_tied_when_run();
     let category =
         |category| if in_full && category != Category::UnknownRank { Category::Dimensioned } else { category };
@@ -22,7 +23,7 @@ pub(super) fn operands(subject: &Subject, inputs: &[&OutputPort]) -> Vec<Operand
     operands.map(|operand| Operand { category: category(operand.category), ..operand }).collect()
 }
 
-/// Returns the operand of the promotion rules for a tensor. A constant of rank 0 counts as a number.
+/// Returns the operand of the promotion rules for a tensor. A constant of rank 0 is treated as a scalar number.
 pub(super) fn operand(producer: Option<&Layer>, port: &OutputPort) -> Operand {
     let category = match port.shape.rank() {
         None => Category::UnknownRank,
@@ -33,7 +34,7 @@ pub(super) fn operand(producer: Option<&Layer>, port: &OutputPort) -> Operand {
     Operand { element_type: port.element_type, category }
 }
 
-/// Returns the other rules under which `common` gives one input, or `several`, a type.
+/// Returns other promotion rules under which `common` finds a type for one input, or for `several`.
 pub(super) fn other_rules(
     rules: &RuleSet,
     several: bool,
@@ -48,7 +49,7 @@ pub(super) fn other_rules(
     found.collect()
 }
 
-/// Returns the common type of tensors, and writes its derivation to `reason`.
+/// Returns the common type of tensors, and writes the reason to `reason`.
 pub(super) fn common_type(
     rules: &RuleSet,
     promoted_as: PromotedAs,
@@ -66,45 +67,45 @@ pub(super) fn common_type(
     Ok(found?.unwrap_or(ElementType::Dynamic))
 }
 
-/// Inputs of one operation that must have one type, or one input that is not tied.
+/// Inputs of one operation that must have one type, or a single input that is independent.
 pub(super) struct Group<'a> {
     pub(super) subject: &'a Subject<'a>,
-    /// Every input of the layer.
+    /// All inputs of the layer.
     pub(super) operands: &'a [Operand],
     /// The positions of the inputs in the group.
     pub(super) inputs: &'a [usize],
 }
 
-/// Reason why a group of inputs gets no common type.
+/// Reason why a group of inputs has no common type.
 pub(super) enum NoCommonType {
     /// The rules refuse.
     Refused(Refusal),
-    /// The rules give a type that the operation does not accept.
+    /// The common type is not accepted by the operation.
     NotTaken(ElementType),
-    /// The answer depends on an unknown type or rank.
+    /// The common type depends on an unknown type or rank.
     Unknown,
 }
 
 impl Group<'_> {
-    /// Returns the type that the operation requires under these rules, if it differs from that of the input: floating
-    /// point for integers, or booleans for numbers.
+    /// Returns the type that the operation requires under these rules, if the input has another one. It is floating
+    /// point instead of an integer type, or boolean instead of numbers.
     fn required(&self, rules: &RuleSet, ty: ElementType) -> Option<(ElementType, Cow<'static, str>)> {
         let input = *self.inputs.first()?;
         let operation = self.subject.operation;
         let is_logic = operation.accepted() == Accepts::Boolean || operation.promotion() == PromotedAs::Negation;
         if is_whole(ty) && operation.takes_only_floats(input) {
-            Some((rules.default_float(), "the operation takes floating-point numbers only".into()))
+            Some((rules.default_float(), "the operation accepts only floating-point numbers".into()))
         } else if rules.works_on_floats(operation.promotion(), ty) {
-            let because = format!("{} does the operation on floating-point numbers only", rules.name());
+            let because = format!("{} computes this operation only on floating-point numbers", rules.name());
             Some((rules.default_float(), because.into()))
         } else if is_number(ty) && is_logic && operation.is_main(input) && rules.takes_numbers_for_truth() {
-            Some((ElementType::Boolean, "the operation takes what is not zero for true".into()))
+            Some((ElementType::Boolean, "the operation treats every number except zero as true".into()))
         } else {
             None
         }
     }
 
-    /// Returns the target type and the rule that selected it; `None` if the inputs agree.
+    /// Returns the common type and the rule that gives it; `None` if the inputs already agree.
     pub(super) fn common_type(&self, rules: &RuleSet) -> Result<Option<(ElementType, String)>, NoCommonType> {
         let required = |ty| self.required(rules, ty);
         let types = self.inputs.iter().map(|&input| self.element_type(input));
@@ -144,8 +145,7 @@ impl Group<'_> {
         Ok(Some((common, rule)))
     }
 
-    /// Returns a type for inputs that the rules refuse but more permissive rules accept. It is used only if just
-    /// constants change, and all their actual values survive.
+    /// Returns a common type by more permissive rules, if only constants change and all their values are kept exactly.
     pub(super) fn type_by_values(
         &self,
         rules: &RuleSet,
@@ -154,14 +154,16 @@ impl Group<'_> {
         let (_, laxer) = rules.laxer().next()?;
         let (to, rule) = self.common_type(&laxer).ok()??;
         let mut others = self.inputs.iter().filter(|&&input| self.element_type(input) != to);
-        others.all(|&input| survives(input, to)).then(|| (to, format!("{rule}; every value of the constant survives")))
+        others
+            .all(|&input| survives(input, to))
+            .then(|| (to, format!("{rule}; all values of the constant stay the same")))
     }
 
     pub(super) fn element_type(&self, input: usize) -> ElementType {
         self.operands.get(input).map_or(ElementType::Dynamic, |operand| operand.element_type)
     }
 
-    /// Formats as ``Add 3 `sum` takes f16 from `a` and i64 from `w` ``.
+    /// Describes inputs: ``Add 3 `sum` takes f16 from `a` and i64 from `w` ``.
     pub(super) fn describe(&self, inputs: &[usize]) -> String {
         let Subject { layer, .. } = self.subject;
         let origin = |&input: &usize| {
@@ -188,7 +190,7 @@ impl Group<'_> {
         first
     }
 
-    /// Returns the other rules under which the operation accepts the inputs.
+    /// Returns other promotion rules under which the operation accepts the inputs.
     pub(super) fn other_rules(&self, rules: &RuleSet) -> Vec<Fix> {
         other_rules(rules, self.inputs.len() > 1, |other| Some(self.common_type(other).ok()??.0))
     }
@@ -199,13 +201,13 @@ impl Group<'_> {
         let message = match why {
             NoCommonType::Refused(refusal) => refusal.to_string(),
             NoCommonType::NotTaken(common) => format!(
-                "`{ty}` takes {}, and its inputs are {}, which make {common} under {} rules",
+                "`{ty}` takes {}, but its inputs {} have the common type {common} by the {} rules",
                 self.subject.operation.accepted().description(),
                 self.types(),
                 rules.name()
             ),
             NoCommonType::Unknown => {
-                format!("the common type of the inputs of `{ty}` depends on a type or a rank that is not known")
+                format!("the common type of the inputs of `{ty}` depends on an unknown type or rank")
             }
         };
         let other_rules = self.other_rules(rules);
@@ -218,9 +220,9 @@ impl Group<'_> {
         let fault = fault.rule("these inputs must have one element type");
         match why {
             _ if !is_stuck => fault,
-            NoCommonType::Unknown => fault.help("give the inputs of the model types and ranks"),
+            NoCommonType::Unknown => fault.help("declare the types and ranks of the model's inputs"),
             NoCommonType::Refused(_) | NoCommonType::NotTaken(_) => {
-                fault.help("put a Convert before the input whose type should change")
+                fault.help("insert a Convert before the input whose type should change")
             }
         }
     }
@@ -238,13 +240,14 @@ pub(super) fn types(inputs: &[&OutputPort]) -> Vec<ElementType> {
     inputs.iter().map(|port| port.element_type).collect()
 }
 
-/// True if a rule requires indices and gets another type. The common type with other inputs is then ignored.
+/// True if a rule requires an index type and got another one. The type is then not derived from other inputs.
 pub(super) fn asks_for_indices(fault: &Fault, inputs: &[&OutputPort]) -> bool {
     let given = fault.inputs.first().and_then(|&input| inputs.get(input));
     fault.wants.is_some_and(ElementType::is_integer) && given.is_some_and(|port| !port.element_type.is_integer())
 }
 
-/// True if rules permit converting a tensor to a type that only the operation requires. Numbers never become indices.
+/// True if the rules permit a conversion that only the operation requires. Floating-point numbers never become
+/// indices.
 pub(super) fn permits(rules: &RuleSet, from: ElementType, to: ElementType) -> bool {
     let becomes_index = to.is_integer() && !from.is_integer();
     !becomes_index && rules.may_convert(from, to)

@@ -1,6 +1,6 @@
-//! Alignment: decides which inputs must get another type so that the types of a model agree. The decision is made by
-//! promotion rules during inference, or by the types that ports declare. The model is not changed; decisions are stored
-//! by layer.
+//! Alignment: chooses other types for inputs so that the types of a model agree. The choice follows promotion rules
+//! during inference, or the declared types of ports. It does not change the model; [`passes`](super::passes) inserts
+//! the Converts.
 
 mod bodies;
 pub(crate) mod declared;
@@ -18,19 +18,18 @@ use crate::model::weights::Weights;
 use crate::ops::values::conversion;
 use crate::ops::{Fault, Subject, is_constant};
 
-/// Changes that a model needs to match its inferred types.
+/// Changes that make the types of a model agree.
 #[derive(Default)]
 pub(crate) struct Wanted {
-    /// For the model and for each body.
+    /// Types of inputs that change, for the model and each body.
     pub(crate) alignments: BTreeMap<Place, Alignments>,
-    /// Parameters of bodies that get another type.
+    /// Parameters of bodies whose type changes.
     pub(crate) retyped: Vec<Retyped>,
-    /// True if a body was last inferred with other alignments or types than its final ones, so that its types are out
-    /// of date.
+    /// True if a body was last inferred with other types than the final ones, so that its types are outdated.
     pub(crate) is_outdated: bool,
 }
 
-/// A Parameter of a body that got another type.
+/// Parameter of a body whose type changes.
 pub(crate) struct Retyped {
     pub(crate) body: Place,
     pub(crate) parameter: LayerId,
@@ -38,30 +37,30 @@ pub(crate) struct Retyped {
     pub(crate) reason: String,
 }
 
-/// Infers a model as if Converts gave inputs that must agree the common type of these rules. Returns all errors and the
-/// changes that are needed.
+/// Infers a model as if Converts gave inputs that must agree their common type by these rules. Returns all errors and
+/// the changes.
 pub(crate) fn infer_by_rules(model: &mut Model, rules: RuleSet) -> (Vec<Diagnostic>, Wanted) {
     let mut aligner = Aligner::new(rules, model.weights.clone());
     let diagnostics = infer::infer_as_retyped(model, &mut aligner);
     (diagnostics, aligner.finish())
 }
 
-/// Provider of common input types during inference.
+/// Chooser of common input types during inference.
 struct Aligner {
     rules: RuleSet,
     weights: Weights,
-    /// The current graph of inference.
+    /// State of the current graph.
     scope: Scope,
-    /// The enclosing scopes, outermost first.
+    /// States of the surrounding graphs, outermost first.
     outer: Vec<Scope>,
-    /// The changes in each body by itself, as OpenVINO reads it before it knows anything around it.
+    /// Changes in each body when inferred with the declared types of its own Parameters.
     alone: BTreeMap<Place, Alignments>,
-    /// The changes in each body, from its last inference.
+    /// Changes in each body when inferred with the types of the layer's inputs.
     bodies: BTreeMap<Place, Alignments>,
-    /// The Parameters of bodies that got another type, and the number of such changes.
+    /// Parameters of bodies whose type changed, and the number of such changes.
     retyped: BTreeMap<(Place, LayerId), Retyped>,
     retypings: usize,
-    /// True if a body gets other types than it declares, and both must be valid.
+    /// True if a body must be valid both with its declared types and with those of the inputs.
     leaves_parameters: bool,
 }
 
@@ -95,8 +94,8 @@ impl Retyper for Aligner {
         self.bodies.get(&self.scope.place.body(owner, at))
     }
 
-    /// True if inputs may need other types although the rule accepts them. PyTorch has operations on floating point
-    /// only, the frameworks negate booleans, and OpenVINO reads some operations that it cannot run.
+    /// True if inputs may need other types although OpenVINO accepts them. PyTorch computes some operations only in
+    /// floating point, and OpenVINO cannot run some operations that it reads.
     fn prepares(&self, subject: &Subject, inputs: &[&OutputPort]) -> bool {
         let first = inputs.first().map_or(ElementType::Dynamic, |port| port.element_type);
         let promoted_as = subject.operation.promotion();
@@ -110,7 +109,7 @@ impl Retyper for Aligner {
 
     fn prepare(&mut self, subject: &Subject, inputs: &[&OutputPort]) {
         if !self.scope.alignments.contains_key(&subject.layer.id)
-            // The rule accepts the inputs too, so this refuses nothing.
+            // An error is ignored here, because OpenVINO accepts the inputs as they are.
             && let Ok(Some(alignment)) = self.align(subject, inputs)
         {
             self.scope.alignments.insert(subject.layer.id, Alignment { optional: true, ..alignment });
@@ -153,7 +152,7 @@ impl Retyper for Aligner {
             return Ok(false);
         }
         match self.align_parameters(subject, inputs, bodies) {
-            // Only plugins require the changes inside.
+            // OpenVINO's reader does not require these changes, only its plugins do.
             Err(_) if !is_wrong && !is_needed => {
                 self.leaves_parameters = true;
                 Ok(false)
@@ -205,11 +204,11 @@ impl Aligner {
             })
     }
 
-    /// Returns the alignment of a layer's inputs that must agree or are of the wrong kind; `None` if the error has
-    /// another cause.
+    /// Returns the new types of a layer's inputs that must agree or have the wrong kind of type; `None` if the error
+    /// has another cause.
     ///
     /// # Errors
-    /// Inputs for which the rules give no type that the operation accepts.
+    /// Inputs for which the rules define no type that the operation accepts.
     fn align(&self, subject: &Subject, inputs: &[&OutputPort]) -> Result<Option<Alignment>, Fault> {
         let operands = group::operands(subject, inputs);
         let mut alignment = Alignment::default();
@@ -232,8 +231,8 @@ impl Aligner {
         Ok((!alignment.inputs.is_empty()).then_some(alignment))
     }
 
-    /// Extends the alignment of a layer: an input, and those tied to it, get the only type that the layer accepts.
-    /// `None` if there is nothing to add.
+    /// Adds new types: an input, and those that must agree with it, get the only type that the layer accepts. `None`
+    /// if there is nothing to add.
     ///
     /// # Errors
     /// A conversion that could lose values, which the rules do not permit.

@@ -1,4 +1,4 @@
-//! Insertion of Converts that give inputs one element type.
+//! Insertion of Converts so that the inputs of each layer have types that it accepts.
 
 use typelift_promote::{ElementType, RuleSet, openvino};
 
@@ -13,12 +13,12 @@ use crate::ops::{self, LayerKind, kind};
 use crate::promotion::align::declared::{self, Correction, Overrides, Repair};
 use crate::promotion::align::{self, Retyped, Wanted};
 
-/// Target type of inputs that must agree in element type and do not.
+/// Choice of the type for inputs that must agree in element type but differ.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum Align {
-    /// The type that the file's ports declare, which shows what its author had. If nothing is declared, these rules of
-    /// OpenVINO decide.
+    /// The type that makes the outputs agree with the declared types of the file. If the file declares no types,
+    /// OpenVINO's rules with these options are used.
     Declared(openvino::Options),
     /// The common type of these rules.
     Rules(RuleSet),
@@ -31,7 +31,7 @@ impl Default for Align {
 }
 
 impl Align {
-    /// Parses `declared`, or rules by their name. OpenVINO's rules get these attributes.
+    /// Parses `declared` or the name of promotion rules. `options` apply to OpenVINO's rules.
     #[must_use]
     pub fn named(name: &str, attributes: openvino::Options) -> Option<Self> {
         match (name, RuleSet::from_name(name)) {
@@ -48,27 +48,25 @@ impl From<RuleSet> for Align {
     }
 }
 
-/// Infers the model as [`infer`](crate::infer()) does, and aligns the types of inputs that must agree, in the model and
-/// its bodies. Returns the findings and the changes. The model is inferred again afterwards, so that its types are
-/// those that are written.
+/// Infers the model as [`infer`](crate::infer()) does, and inserts Converts before inputs that must agree in type,
+/// also in bodies. Returns the findings and the changes. Afterwards all types and shapes are up to date.
 ///
-/// Nothing is changed if all operations accept their inputs, so that [`infer`](crate::infer()) reports no error of
-/// types.
+/// Nothing is changed if [`infer`](crate::infer()) reports no error about types.
 ///
-/// [`Align::Declared`] gives inputs the type for which the outputs of the layer match its declared ports. If the
-/// outputs do not depend on it, as in comparisons, the type with the fewest Converts is used, and constants follow the
-/// tensors that they meet. One Convert is inserted directly after the tensor with the wrong type. A Convert of the file
-/// with a wrong `destination_type` is corrected instead. A floating-point number never becomes an integer, an index or
-/// a boolean: that is an error.
+/// [`Align::Declared`] chooses the type for which the outputs of the layer match its declared ports. If the outputs do
+/// not depend on the type, as in comparisons, the one that needs the fewest Converts is chosen. One Convert is
+/// inserted directly after the tensor with the wrong type. If that tensor comes from a Convert with a wrong
+/// `destination_type`, the attribute is corrected instead. Floating-point numbers are never converted to integers,
+/// indices or booleans; that is reported as an error.
 ///
 /// [`Align::Rules`] inserts a Convert before each input whose type differs from [`RuleSet::promote_all`] of the tied
-/// inputs, in their order. A `Const` of rank 0 counts as a number. An operation on floating point gets
-/// [`RuleSet::default_float`] in place of integers. New types are propagated at once. As few Converts as possible are
-/// inserted: one for a tensor and a type, and none if a tensor already holds the values in that type. If the rules give
-/// no accepted type, the layer gets an error that lists the rules which would.
+/// inputs, in their order. A `Const` of rank 0 is treated as a scalar number. An operation that requires floating
+/// point gets [`RuleSet::default_float`] instead of integers. Layers after the change are inferred with the new types.
+/// Each tensor is converted only once to a type, and not at all if another tensor already has the values in that type.
+/// If the rules define no accepted type, an error lists other rules that do.
 ///
 /// # Errors
-/// [`PassError`]: what alignment left is damaged. That is a fault of this crate, whatever the model.
+/// [`PassError`]: the result is damaged, which is a bug in Typelift.
 ///
 /// # Examples
 /// ```
@@ -139,16 +137,15 @@ fn align_as_declared(
     align_by_rules(model, RuleSet::OpenVino(rules), changes)
 }
 
-/// Edits a model, and verifies the result if the model was valid.
+/// Edits a model. If the model was valid, checks that it still is.
 fn edit(model: &mut Model, edits: impl FnOnce(&mut Edit<'_>) -> Result<(), EditError>) -> Result<(), PassError> {
     let was_sound = model.graph().verify().is_ok();
     model.edit(edits)?;
     if was_sound { model.graph().verify().map_err(PassError::Invalid) } else { Ok(()) }
 }
 
-/// Turns operations of `type_relaxed_opset` into ordinary ones, and returns them. OpenVINO's plugins use that set
-/// internally, and no release reads it. Its operations accept inputs of any types and have the output types that their
-/// ports declare.
+/// Replaces operations of `type_relaxed_opset` by ordinary ones, and returns these layers. OpenVINO's plugins use this
+/// set internally; no release reads it. Its operations accept any input types, and have the declared output types.
 fn make_plain(model: &mut Model, changes: &mut Changes) -> Result<HashSet<(Place, LayerId)>, PassError> {
     let relaxed = model.walk().flat_map(|(place, graph)| {
         let relaxed = graph.layers().filter(|layer| layer.version() == "type_relaxed_opset");
@@ -165,7 +162,7 @@ fn make_plain(model: &mut Model, changes: &mut Changes) -> Result<HashSet<(Place
             graph.set_operation(*id, &ty, version)?;
             if let Some(layer) = graph.layer(*id) {
                 let ty = layer.outputs().first().map_or(ElementType::Dynamic, |port| port.element_type());
-                let reason = format!("type_relaxed_opset is for OpenVINO's plugins alone; {version} has the operation");
+                let reason = format!("only OpenVINO's plugins use type_relaxed_opset; {version} has the operation");
                 changes.add(Action::Corrected, layer, [ty, ty], reason);
             }
         }
@@ -195,8 +192,7 @@ fn retyped_inputs(model: &Model) -> Vec<LayerId> {
     model.inputs().filter(is_retyped).map(Layer::id).collect()
 }
 
-/// True if a layer in a graph, or in a body in it, has tied inputs of different types, which OpenVINO reads but cannot
-/// run.
+/// True if a graph or its bodies contain a layer with inputs of different types that OpenVINO reads but cannot run.
 fn differs_when_run(graph: &Graph) -> bool {
     let differs = |layer: &Layer| {
         let operation = layer.operation().filter(|operation| operation.is_tied_when_run());
@@ -236,7 +232,7 @@ fn align_by_rules(model: &mut Model, rules: RuleSet, changes: &mut Changes) -> R
     Ok(diagnostics)
 }
 
-/// Gives the inputs of the graph at a place the types in `alignments`.
+/// Converts inputs of the graph at a place to the types in `alignments`.
 fn apply(model: &mut Edit<'_>, place: &Place, alignments: &Alignments, changes: &mut Changes) -> Result<(), EditError> {
     if alignments.is_empty() {
         return Ok(());
@@ -256,15 +252,15 @@ fn apply(model: &mut Edit<'_>, place: &Place, alignments: &Alignments, changes: 
     converter.finish(&mut graph, changes)
 }
 
-/// Inserter of Converts for alignments. It inserts none if a tensor already holds the values in that type, and one for
-/// all inputs that need one tensor in one type.
+/// Inserter of Converts. It shares one Convert among all inputs that need a tensor in the same type, and reuses
+/// existing tensors.
 struct Converter {
     conversions: Conversions,
     names: HashSet<String>,
-    /// Existing tensors that are used as converted values.
+    /// Existing tensors that are used instead of a new Convert.
     used: HashSet<(Output, ElementType)>,
     wires: Vec<(Output, Input)>,
-    /// The layers that lost uses.
+    /// Layers that may be unused now.
     left: Vec<LayerId>,
 }
 
@@ -279,7 +275,7 @@ impl Converter {
         }
     }
 
-    /// Returns a tensor that holds another one in this type, for an input.
+    /// Returns a tensor with the values of another one in a given type, for an input.
     fn convert(
         &mut self,
         graph: &mut Edit<'_>,
@@ -308,7 +304,7 @@ impl Converter {
         Ok(made)
     }
 
-    /// Connects the inputs, and removes Converts that became unused.
+    /// Connects the inputs, and removes Converts that are unused now.
     fn finish(self, graph: &mut Edit<'_>, changes: &mut Changes) -> Result<(), EditError> {
         graph.connect_all(self.wires)?;
         let mut left = self.left;
@@ -317,7 +313,7 @@ impl Converter {
     }
 }
 
-/// Returns the name, or the first one with a number after it that no layer has.
+/// Returns the name, or the name with the first number that makes it unique. Adds it to `taken`.
 pub(crate) fn unique(name: String, taken: &mut HashSet<String>) -> String {
     let numbered = (2_u64..).map(|number| format!("{name}_{number}"));
     let free = std::iter::once(name.clone()).chain(numbered).find(|name| !taken.contains(name)).unwrap_or(name);

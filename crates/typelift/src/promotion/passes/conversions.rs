@@ -8,15 +8,15 @@ use crate::edit::precision_marks::Marks;
 use crate::model::graph::{EditError, Graph, LayerId, Output};
 use crate::ops::{LayerKind, kind};
 
-/// Shapes are usually computed from constants of at most this many elements.
+/// Constants with at most this many elements may be used to compute shapes.
 const SMALL: u64 = 8;
 
-/// Conversions in a graph, each by the tensor that the values come from.
+/// Conversions in a graph, by source tensor.
 #[derive(Default)]
 pub(super) struct Conversions {
-    /// For the output of a Convert, the first tensor of a chain of Converts without loss.
+    /// For the output of a Convert: the first tensor of a chain of Converts without loss.
     origins: HashMap<Output, Output>,
-    /// The tensor that holds another one's values in another type.
+    /// For a tensor and a type: the tensor with the same values in that type.
     known: HashMap<(Output, ElementType), Output>,
 }
 
@@ -32,8 +32,8 @@ impl Conversions {
         conversions
     }
 
-    /// Returns the tensor to convert to `to` in place of `tensor`: the first one of a chain of conversions without
-    /// loss, if the result is equal.
+    /// Returns the earliest tensor whose conversion to `to` has the same result as that of `tensor`. It is the first
+    /// of a chain of conversions without loss.
     ///
     /// The results differ if a float exceeds the range of an integer type: the converted value then depends on the type
     /// of the float.
@@ -67,9 +67,9 @@ impl Conversions {
     }
 }
 
-/// Marks a new Convert to a wide floating-point type as decompression if it starts at a constant of a narrow one, which
-/// plugins then keep narrow in memory. No shape is computed from values after such a Convert. A small one-dimensional
-/// constant may be part of a shape computation, so it is not marked.
+/// Adds the mark `decompression` to a new Convert from a narrow to a wide floating-point type, if it follows a
+/// constant. Plugins then keep the constant narrow in memory. A small one-dimensional constant is not marked, because
+/// it may be used to compute a shape, and OpenVINO does not compute values of marked Converts.
 pub(super) fn mark_decompression(graph: &mut Edit<'_>, convert: LayerId) -> Result<(), EditError> {
     use ElementType::{Bf16, F16, F32, F64};
     let source = graph.producer(convert.input(0));

@@ -1,4 +1,4 @@
-//! Removal of Converts whose values another tensor holds.
+//! Removal of Converts whose result another tensor already has.
 
 use typelift_promote::ElementType;
 
@@ -10,7 +10,7 @@ use crate::edit::precision_marks::Marks;
 use crate::model::graph::{EditError, Graph, Layer, LayerId, Output, OutputPort};
 use crate::ops::{LayerKind, kind};
 
-/// A pass that removes Converts whose output another tensor can replace.
+/// Pass that removes Converts whose output another tensor can replace.
 pub(super) struct Elimination {
     selection: Selection,
 }
@@ -20,10 +20,10 @@ pub(super) struct Elimination {
 enum Selection {
     /// Converts to the type that their input already has.
     Noops,
-    /// The same, except those after a layer of several outputs. The producer of a model's output then gets the name of
-    /// the Convert.
+    /// The same, except after layers with several outputs. If a Convert feeds an output of the model, its producer
+    /// gets its name.
     NoopsOfSingles,
-    /// Removes all Converts whose values another tensor holds, and moves the others to their earliest possible source.
+    /// All Converts whose result another tensor has. The others are connected to their earliest possible source.
     Chains,
 }
 
@@ -74,17 +74,16 @@ fn is_noop(graph: &Graph, layer: &Layer) -> bool {
 /// Planned changes of Converts.
 #[derive(Default)]
 struct Savings {
-    /// The outputs of removed Converts, each with its replacement.
+    /// For the output of a removed Convert, its replacement.
     replaced: HashMap<Output, Output>,
-    /// The outputs of Converts that get another source, each with that source.
+    /// For the output of a Convert, its new source.
     moved: HashMap<Output, Output>,
-    /// The outputs of Converts to remove, producers first.
+    /// Outputs of Converts to remove, producers first.
     gone: Vec<Output>,
 }
 
-/// Returns true if anything changed. Then a Convert that names a Result may become removable, because its tensor has no
-/// other uses any more. This takes a few rounds at most: Converts removed later were moved in the first round, and do
-/// not change the number of uses of their tensor.
+/// Rewrites the graph. Returns true if it changed, because the removal of a Convert can make another one removable. A
+/// few rounds are enough.
 fn rewrite(
     graph: &mut Edit<'_>,
     converts: Vec<LayerId>,
@@ -157,9 +156,9 @@ fn savings(graph: &Edit<'_>, converts: Vec<LayerId>, changes: &mut Changes, chai
                 savings.gone.push(made);
                 let holder = graph.layer(stand_in.layer).map(|layer| layer.name()).unwrap_or_default();
                 let reason = if from == to {
-                    format!("`{holder}` already is {to}")
+                    format!("`{holder}` already has type {to}")
                 } else {
-                    format!("`{holder}` holds the same values as {to}")
+                    format!("`{holder}` already has the same values in type {to}")
                 };
                 changes.add(Action::Removed, layer, [from, to], reason);
             }
@@ -180,14 +179,14 @@ pub(super) fn is_convert(graph: &Graph, id: LayerId) -> bool {
     graph.layer(id).is_some_and(|layer| kind(layer) == LayerKind::Convert)
 }
 
-/// True if a Result fed by this output would lose its name if the layer `origin` fed it.
+/// True if a Result would lose its name if `origin` fed it instead of this output.
 pub(super) fn names_a_result(graph: &Graph, output: Output, origin: LayerId) -> bool {
     let is_parameter = || graph.layer(origin).is_some_and(|layer| kind(layer) == LayerKind::Parameter);
     let has_other_uses = || graph.users(origin).any(|user| user != output.layer);
     feeds_a_result(graph, output) && (is_parameter() || has_other_uses())
 }
 
-/// True if a model output uses it, selection keeps its own tensor for its names.
+/// True if the tensor feeds an output of the model, which needs it for its names.
 pub(super) fn feeds_a_result(graph: &Graph, output: Output) -> bool {
     let mut users = graph.consumers(output).filter_map(|input| graph.layer(input.layer));
     users.any(|layer| kind(layer) == LayerKind::Result)

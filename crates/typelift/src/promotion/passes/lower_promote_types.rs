@@ -12,16 +12,16 @@ use crate::edit::Edit;
 use crate::model::graph::{AttributeList, EditError, Graph, Input, Layer, LayerId, NewLayer, Output, OutputPort};
 use crate::ops::{self, LayerKind, kind};
 
-/// A pass that replaces each ConvertPromoteTypes of known type by Converts.
+/// Pass that replaces each ConvertPromoteTypes by Converts, if its type is known.
 #[derive(Default)]
 pub(super) struct Lowering {
-    /// True if Converts without effect are inserted too, as OpenVINO's pass does. Without them, Converts of constants
-    /// in 16 bits are marked as decompression.
+    /// True if Converts without effect are also inserted, as in OpenVINO's pass. Otherwise Converts of 16-bit
+    /// constants are marked as decompression.
     with_noops: bool,
-    /// A Convert to each type.
+    /// Description of a Convert to each type, for reuse.
     converts: HashMap<ElementType, NewLayer>,
     rule: Rule,
-    /// A buffer for names.
+    /// Buffer for names.
     name: String,
 }
 
@@ -52,7 +52,7 @@ impl Lowering {
         Self { with_noops: true, ..Self::default() }
     }
 
-    /// Inserts only Converts with an effect.
+    /// Inserts only Converts that have an effect.
     pub(super) fn without_noops() -> Self {
         Self::default()
     }
@@ -93,8 +93,8 @@ impl Lowering {
         Ok(())
     }
 
-    /// Adds the Convert of `source` to `ty` that replaces the output `promoted` of a ConvertPromoteTypes, one of
-    /// `both`.
+    /// Inserts the Convert of `source` to `ty` that replaces the output `promoted` of a ConvertPromoteTypes. `both`
+    /// contains both of its outputs.
     fn add_convert(
         &mut self,
         graph: &mut Edit<'_>,
@@ -119,10 +119,10 @@ impl Lowering {
     }
 }
 
-/// Existing Converts, by the tensor and the type that they convert it to.
+/// Existing Converts, by source tensor and type.
 type Shared = HashMap<(Output, ElementType), Output>;
 
-/// Returns the results of existing Converts: one per tensor and type is sufficient.
+/// Returns the outputs of existing Converts, one for each source tensor and type.
 fn shared(graph: &Graph, converts: Vec<LayerId>) -> Shared {
     let made = converts.into_iter().filter_map(|id| {
         let made = id.output(0);
@@ -131,7 +131,7 @@ fn shared(graph: &Graph, converts: Vec<LayerId>) -> Shared {
     made.collect()
 }
 
-/// Merges Converts that promotions kept apart, and that now convert one tensor to one type.
+/// Merges Converts that have become equal after the promotions between them were removed.
 fn join(
     graph: &mut Edit<'_>,
     mut moved: Vec<LayerId>,
@@ -145,14 +145,19 @@ fn join(
         let types = [source, made].map(|tensor| graph.output(tensor).map(OutputPort::element_type));
         let [Some(from), Some(to)] = types else { continue };
         let held = *shared.entry((source, to)).or_insert(made);
-        // A Convert that feeds a model output is kept.
+        // Of two equal Converts, the one that feeds an output of the model is kept.
         let (old, new) = if feeds_a_result(graph, made) { (held, made) } else { (made, held) };
         let marks = graph.marks(old.layer).union(&graph.marks(new.layer));
         if held == made || marks.is_none() || feeds_a_result(graph, old) {
             continue;
         }
         let [Some(layer), Some(kept)] = [old, new].map(|made| graph.layer(made.layer)) else { continue };
-        changes.add(Action::Removed, layer, [from, to], format!("`{}` holds the same values as {to}", kept.name()));
+        changes.add(
+            Action::Removed,
+            layer,
+            [from, to],
+            format!("`{}` already has the same values in type {to}", kept.name()),
+        );
         moved.extend(graph.users(old.layer).filter(|&user| is_convert(graph, user)));
         graph.merge_marks(old.layer, new.layer)?;
         graph.replace_uses(old, new)?;
@@ -168,12 +173,12 @@ fn is_decided(layer: &Layer) -> bool {
         && !layer.outputs().iter().any(|port| port.element_type() == ElementType::Dynamic)
 }
 
-/// The ConvertPromoteTypes of a graph to replace, producers first.
+/// The ConvertPromoteTypes layers to replace in a graph, producers first.
 struct Promotions {
     list: Vec<Promotion>,
-    /// The position of each in the list.
+    /// Index of each layer in the list.
     places: HashMap<LayerId, usize>,
-    /// New Converts of a tensor to a type that another Convert gives already.
+    /// New Converts that equal another one.
     twins: Vec<LayerId>,
 }
 
@@ -190,16 +195,16 @@ struct Promoted {
     operand: Output,
     /// The element types of the tensor and of the output.
     types: [ElementType; 2],
-    /// True if something uses it other than a ConvertPromoteTypes whose own output is unused.
+    /// True if a layer uses the output. A ConvertPromoteTypes whose own output is unused does not count.
     is_used: bool,
-    /// If the operand replaces it, the layer that produces the operand, through all promotions of this kind.
+    /// If the operand can replace the output: the layer that produces the operand, before all promotions.
     origin: Option<LayerId>,
     /// The replacement, once it exists.
     stand_in: Option<Output>,
 }
 
 impl Promotion {
-    /// Returns `None` if an input is not connected, or an output is missing.
+    /// Returns `None` if an input is not connected or an output is missing.
     fn of(graph: &Graph, id: LayerId) -> Option<Self> {
         let made = graph.layer(id)?.outputs();
         let feeds = graph.feeds(id);
@@ -240,7 +245,7 @@ impl Promotions {
         }
     }
 
-    /// Finds the outputs that have the type of their operand, which can replace them.
+    /// Finds outputs with the type of their operand, which the operand can replace.
     fn find_noops(&mut self, graph: &Graph) {
         for at in 0..self.list.len() {
             for port in 0..2 {
@@ -255,8 +260,8 @@ impl Promotions {
         }
     }
 
-    /// Connects their consumers to the replacements of their outputs, and removes the promotions and layers that only
-    /// they used. Returns the Converts that may be duplicates: their consumers, and new ones.
+    /// Connects consumers to the replacements. Removes the promotions, and layers that only they used. Returns
+    /// Converts that may be duplicates: consumers of the promotions and new ones.
     fn replace(mut self, graph: &mut Edit<'_>, changes: &mut Changes) -> Result<Vec<LayerId>, EditError> {
         let unused = self.unused(graph);
         let mut wires = Vec::with_capacity(2 * self.list.len());
@@ -268,7 +273,7 @@ impl Promotions {
         wires.sort_unstable_by_key(|&(_, to)| to);
         let (mut moved, gone) = (self.twins, self.list.iter().map(|promotion| promotion.id).collect::<Vec<_>>());
         moved.extend(wires.iter().map(|(_, to)| to.layer).filter(|&id| is_convert(graph, id)));
-        // The memory is freed for the edges.
+        // Frees memory before the edges are changed.
         (self.list, self.places) = Default::default();
         graph.connect_all(wires)?;
         changes.remove(graph, &gone)?;
@@ -277,7 +282,7 @@ impl Promotions {
         Ok(moved)
     }
 
-    /// Returns the producers of operands whose promotion is unused, in the order of the edges.
+    /// Returns the producers of operands whose promoted output is unused.
     fn unused(&self, graph: &Graph) -> Vec<LayerId> {
         if self.list.iter().flat_map(|promotion| &promotion.ports).all(|promoted| promoted.stand_in.is_some()) {
             return Vec::new();
@@ -288,19 +293,18 @@ impl Promotions {
     }
 }
 
-/// Clause about the rule that gives a ConvertPromoteTypes its type. It is cached, because the next one is most likely
-/// equal.
+/// Reason for the type of a ConvertPromoteTypes, as a clause. Cached, because the next one is often equal.
 #[derive(Default)]
 struct Rule {
-    /// The key: the attributes, and the types and ranks of the inputs.
+    /// The key of the cache: attributes, input types and ranks.
     attributes: AttributeList,
     operands: Vec<(ElementType, Option<usize>)>,
     clause: String,
 }
 
 impl Rule {
-    /// Formats as ``ConvertPromoteTypes 2 `p` takes f16 from `a` and f32 from `b`: f16 with f32 gives f32: the wider
-    /// float``.
+    /// Describes a promotion: ``ConvertPromoteTypes 2 `p` takes f16 from `a` and f32 from `b`: f16 with f32 gives f32:
+    /// the wider float``.
     fn reason(&mut self, graph: &Graph, id: LayerId, promoted: &[Promoted; 2]) -> String {
         let Some(layer) = graph.layer(id) else { return String::new() };
         let mut reason = String::with_capacity(192);

@@ -1,4 +1,4 @@
-//! Rewrites of a typed model: each pass is a function with a row in [`PASSES`].
+//! Passes that rewrite a typed model. [`PASSES`] lists them.
 //!
 //! A pass expects inferred types and shapes, keeps them inferred, and includes bodies. [`run`] verifies the graph after
 //! every pass that edited it.
@@ -30,28 +30,27 @@ use crate::ops::{LayerKind, kind};
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct Pass {
-    /// The name, an imperative.
+    /// The name, such as `eliminate-converts`.
     pub name: &'static str,
-    /// The state after the pass, in one sentence.
+    /// The state of the model after the pass, in one sentence.
     pub description: &'static str,
     rewrite: Rewrite,
 }
 
-/// A function that edits one graph.
+/// Function that edits one graph.
 type EachGraph = dyn Fn(&mut Edit<'_>) -> Result<(), EditError> + Send + Sync;
 
 #[derive(Clone)]
 enum Rewrite {
-    /// Edits the model's own graph, and through it those of its bodies. It reports its changes, and leaves types
-    /// inferred.
+    /// Function that edits the model's own graph and its bodies. It must report its changes and keep types inferred.
     Whole(fn(&mut Edit<'_>, &mut Changes) -> Result<(), EditError>),
     /// Edits each graph.
     Each(Arc<EachGraph>),
 }
 
 impl Pass {
-    /// Creates your own pass for [`run`]: `rewrite` edits one graph, and is called for those of all bodies, innermost
-    /// ones first, and for the model's own.
+    /// Creates a pass from a function. [`run`] calls `rewrite` for the graphs of all bodies, innermost first, and then
+    /// for the model's own graph.
     ///
     /// # Examples
     /// ```
@@ -99,10 +98,10 @@ pub enum PassError {
     /// An edit was refused; the model is unchanged.
     #[error(transparent)]
     Edit(#[from] EditError),
-    /// Invariants of the graph are violated. That is a bug in the pass, and the model should not be used.
+    /// The graph is damaged. That is a bug in the pass, and the model must not be used.
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
     Invalid(Vec<Violation>),
-    /// The result has errors of types or shapes that the model did not have before.
+    /// The model has errors of types or shapes that it did not have before.
     #[error("{}", .0.iter().map(|error| error.message.as_str()).collect::<Vec<_>>().join("; "))]
     IllTyped(Vec<Diagnostic>),
 }
@@ -113,60 +112,60 @@ pub const PASSES: &[Pass] =
 
 /// Replaces each `ConvertPromoteTypes` by two Converts, needed or not, as OpenVINO's own pass
 /// `ConvertConvertPromoteTypes` does. They are named `{producer}/{name}.0` and `.1`, and get the tensor names of its
-/// outputs. A `ConvertPromoteTypes` of dynamic type is kept, and an unused output gets no Convert. Values are evaluated
-/// through a Convert and not through a ConvertPromoteTypes, so shapes computed after it can become better known.
+/// outputs. A `ConvertPromoteTypes` of dynamic type is kept, and an unused output gets no Convert. OpenVINO computes
+/// known values through a Convert but not through a ConvertPromoteTypes, so more shapes can become known.
 pub const LOWER_PROMOTE_TYPES: Pass = Pass {
     name: "lower-promote-types",
-    description: "no ConvertPromoteTypes of a known type is left",
+    description: "each ConvertPromoteTypes of known type is replaced by two Converts",
     rewrite: Rewrite::Whole(|graph, changes| changes.everywhere(graph, &mut Lowering::with_noops())),
 };
 
-/// Does the same without Converts to the type that a tensor already has. The tensor itself replaces the output and gets
-/// its names, by the rules of [`ELIMINATE_NOOP_CONVERTS`].
+/// Replaces each `ConvertPromoteTypes` as [`LOWER_PROMOTE_TYPES`] does, but without Converts to the type that a tensor
+/// already has. The tensor itself then replaces the output and gets its names, as in [`ELIMINATE_NOOP_CONVERTS`].
 pub const LOWER_WITHOUT_NOOPS: Pass = Pass {
     name: "lower-without-noops",
-    description: "no ConvertPromoteTypes of a known type is left, and no Convert stands for one that would do nothing",
+    description: "each ConvertPromoteTypes of known type is replaced by the Converts that have an effect",
     rewrite: Rewrite::Whole(|graph, changes| changes.everywhere(graph, &mut Lowering::without_noops())),
 };
 
-/// Removes each Convert to the type that its input already has. Its tensor names move to its producer. A Convert before
-/// a Result is kept if the Result would otherwise stand for a Parameter, or for a tensor with other uses and other
+/// Removes each Convert to the type that its input already has. Its tensor names move to its producer. A Convert
+/// before a Result is kept if the Result would otherwise follow a Parameter, or a tensor with other uses and other
 /// names. This is the rule of OpenVINO's `NopElimination`.
 pub const ELIMINATE_NOOP_CONVERTS: Pass = Pass {
     name: "eliminate-noop-converts",
-    description: "no Convert is left that does nothing, but those that give a Result its name",
+    description: "no Convert keeps the type of its input, except Converts that name an output of the model",
     rewrite: Rewrite::Whole(|graph, changes| changes.everywhere(graph, &mut Elimination::noops())),
 };
 
-/// Removes the Converts that OpenVINO's pass `ConvertPrecision` removes after it changed types: those of the model's
-/// own graph without effect, except after layers of several outputs.
+/// Removes Converts without effect as OpenVINO's pass `ConvertPrecision` does after it changed types: only in the
+/// model's own graph, and not after layers with several outputs.
 pub(crate) const TIDY_CHANGED_TYPES: Pass = Pass {
     name: "tidy-changed-types",
-    description: "no Convert that does nothing is left in the model's own graph",
+    description: "no Convert in the model's own graph keeps the type of its input",
     rewrite: Rewrite::Whole(|graph, changes| changes.here(graph, &mut Elimination::noops_of_singles())),
 };
 
-/// Removes each Convert whose values another tensor already holds in its type, and moves the others to their earliest
-/// source. `f16 → f32 → f16` is removed, `i8 → i32 → i64` becomes `i8 → i64`, and of two Converts of a tensor to one
-/// type one is kept. Results are equal for every value, by [`fidelity`](typelift_promote::fidelity()); a Convert that
-/// can lose something is never bypassed. Converts before a Result are kept as in [`ELIMINATE_NOOP_CONVERTS`], and
-/// unused ones are removed.
+/// Removes each Convert whose result another tensor already has, and connects the others to their earliest source.
+/// `f16 → f32 → f16` is removed, `i8 → i32 → i64` becomes `i8 → i64`, and two equal Converts of one tensor are merged.
+/// Results are equal for every value, by [`fidelity`](typelift_promote::fidelity()); a Convert that can change values
+/// is never bypassed. Converts before a Result are kept as in [`ELIMINATE_NOOP_CONVERTS`], and unused ones are
+/// removed.
 pub const ELIMINATE_CONVERTS: Pass = Pass {
     name: "eliminate-converts",
-    description: "no Convert is left whose values another tensor provably holds, but those that give a Result its name",
+    description: "no Convert has a result that another tensor already has, except Converts that name an output of the model",
     rewrite: Rewrite::Whole(|graph, changes| changes.everywhere(graph, &mut Elimination::chains())),
 };
 
-/// Gives each tensor unique names in the model and its bodies, with a number after the later of two equal ones, as
-/// OpenVINO's reader does. The outputs of operations with bodies keep theirs.
+/// Makes the tensor names of the model and its bodies unique, by a number after the later of two equal names, as
+/// OpenVINO's reader does. The outputs of operations with bodies keep their names.
 pub const UNIQUE_TENSOR_NAMES: Pass = Pass {
     name: "unique-tensor-names",
-    description: "no two tensors share a name",
+    description: "all tensor names are unique",
     rewrite: Rewrite::Whole(unique_tensor_names::rewrite),
 };
 
-/// Runs a pass over a model and its bodies and reports its changes of types, then verifies the graph if it was edited.
-/// Types and shapes are inferred when it returns.
+/// Runs a pass over a model and its bodies, and verifies the graph if it was edited. Returns the changes of types.
+/// Types and shapes are up to date afterwards.
 ///
 /// # Errors
 /// [`PassError`].
@@ -183,7 +182,7 @@ pub fn run(model: &mut Model, pass: Pass) -> Result<Vec<Change>, PassError> {
     run_with(model, pass, true)
 }
 
-/// Does the same as [`run`]. Without details, a new Convert that loses nothing is reported only as its id.
+/// Runs a pass as [`run`] does. Without details, a new Convert that loses nothing is reported by its id only.
 pub(crate) fn run_with(model: &mut Model, pass: Pass, with_details: bool) -> Result<Vec<Change>, PassError> {
     rewrite(model, with_details, |graph, changes| match &pass.rewrite {
         Rewrite::Whole(rewrite) => rewrite(graph, changes),
@@ -194,7 +193,7 @@ pub(crate) fn run_with(model: &mut Model, pass: Pass, with_details: bool) -> Res
     })
 }
 
-/// Does the same as [`LOWER_WITHOUT_NOOPS`] for these promotions of the graphs at these places.
+/// Replaces the given promotions as [`LOWER_WITHOUT_NOOPS`] does. They are grouped by the place of their graph.
 pub(crate) fn lower(
     model: &mut Model,
     promotions: &[(Place, Vec<LayerId>)],
@@ -214,7 +213,7 @@ pub(crate) fn lower(
     })
 }
 
-/// Rewrites a model, verifies it if it was edited, and leaves types and shapes inferred. Returns the changes.
+/// Rewrites a model, verifies it if it was edited, and infers types and shapes. Returns the changes.
 fn rewrite(
     model: &mut Model,
     with_details: bool,
@@ -225,7 +224,7 @@ fn rewrite(
         rewrite(graph, &mut changes)?;
         Ok(graph.is_edited())
     })?;
-    // A pass without edits violates no invariant.
+    // A pass that made no edits cannot have damaged the graph.
     if edited {
         model.graph().verify().map_err(PassError::Invalid)?;
     }
@@ -243,21 +242,21 @@ fn rewrite(
 
 /// Rewrite of one graph that reports its changes.
 trait OneGraph {
-    /// True if it applies to this layer. A graph without such layers is skipped.
+    /// True if the rewrite may change this layer. A graph without such layers is skipped.
     fn concerns(&self, graph: &Graph, layer: &Layer) -> bool;
 
-    /// Rewrites a graph that has these layers.
+    /// Rewrites a graph; `found` are the layers that the rewrite may change.
     fn rewrite(&mut self, graph: &mut Edit<'_>, found: Vec<LayerId>, changes: &mut Changes) -> Result<(), EditError>;
 }
 
-/// True if a rewrite applies to a layer of this graph or of a body in it.
+/// True if a rewrite may change a layer of this graph or of a body in it.
 fn concerns(rewrite: &impl OneGraph, graph: &Graph) -> bool {
     let mut bodies = graph.unordered().flat_map(Layer::bodies);
     graph.unordered().any(|layer| rewrite.concerns(graph, layer)) || bodies.any(|body| concerns(rewrite, body.graph()))
 }
 
 impl Changes {
-    /// Rewrites every graph in `graph`, innermost ones first, and then itself.
+    /// Rewrites all bodies in `graph`, innermost first, and then `graph` itself.
     fn everywhere(&mut self, graph: &mut Edit<'_>, rewrite: &mut impl OneGraph) -> Result<(), EditError> {
         let (mut bodies, mut found) = (Vec::new(), Vec::new());
         for layer in graph.unordered() {
@@ -286,8 +285,8 @@ impl Changes {
         rewrite.rewrite(graph, found, self)
     }
 
-    /// Gives the Parameters of a body the types of their inputs. OpenVINO reads a body before it knows them, and the
-    /// layer that made the declared types agree may have been removed.
+    /// Sets the types of a body's Parameters to those of the inputs that feed them. OpenVINO first infers a body with
+    /// the declared types, which may have been valid only because of a removed layer.
     fn retype_parameters(&mut self, graph: &mut Edit<'_>) -> Result<(), EditError> {
         let retyped = graph.unordered().filter(|layer| kind(layer) == LayerKind::Parameter).filter_map(|layer| {
             let declared = layer.attribute("element_type").and_then(ElementType::from_name)?;
@@ -298,7 +297,7 @@ impl Changes {
             self.retypes = true;
             graph.set_attribute(id, "element_type", types[1].name())?;
             if let Some(layer) = graph.layer(id) {
-                self.add(Action::Retyped, layer, types, "this type is what comes into the body");
+                self.add(Action::Retyped, layer, types, "the input of the body has this type");
             }
         }
         Ok(())
@@ -312,7 +311,7 @@ fn remove_unused(graph: &mut Edit<'_>, candidates: Vec<LayerId>, changes: &mut C
         let from = graph.producer(layer.id().input(0)).and_then(|output| graph.output(output));
         if let (LayerKind::Convert, Some(from), Some(port)) = (kind(layer), from, layer.outputs().first()) {
             let types = [from.element_type(), port.element_type()];
-            changes.add(Action::Removed, layer, types, "nothing uses it any more");
+            changes.add(Action::Removed, layer, types, "no layer uses it any more");
         }
         changes.removed += 1;
     })

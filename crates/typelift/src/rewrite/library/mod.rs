@@ -6,7 +6,7 @@ use crate::model::shape::Shape;
 use crate::precision::fake_quantize;
 use crate::rewrite::notation::NotationError;
 
-/// Set of rules under one name.
+/// Named set of rules.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Set {
@@ -14,7 +14,7 @@ pub struct Set {
     pub name: &'static str,
     /// The set that does the opposite.
     pub inverse: Option<&'static str>,
-    /// The text of the rules; its first comment describes the set. The rules may use [`COMMON`].
+    /// The text of the rules. Its first comment describes the set. Definitions of [`COMMON`] can be used.
     pub source: &'static str,
 }
 

@@ -7,7 +7,7 @@ use unicode_width::UnicodeWidthStr;
 
 /// Error of text in the notation: the message, the position, and the likely meaning.
 ///
-/// Printed, it shows the line with a caret under the error:
+/// `Display` shows the line with a caret under the error:
 /// ```
 /// let error = typelift::Model::from_text("x = Parameter : f32[3]\ny = Rleu(x)").unwrap_err();
 /// assert_eq!(error.to_string(), "\
@@ -26,7 +26,7 @@ pub struct NotationError {
     pub(crate) span: Range<usize>,
 }
 
-/// The number of characters of a line that are shown on each side of an error.
+/// Maximum number of characters of a line that are shown on each side of an error.
 const MOST: usize = 100;
 
 impl NotationError {
@@ -72,7 +72,7 @@ impl Display for NotationError {
 
 impl std::error::Error for NotationError {}
 
-/// Returns the line of a text in which `span` starts, with carets below the span and `label` after them.
+/// Returns the line of a text in which `span` starts, and below it carets under the span, followed by `label`.
 pub(crate) fn pointer(text: &str, span: Range<usize>, label: &str) -> String {
     let start = text.floor_char_boundary(span.start.min(text.len()));
     let line_start = text[..start].rfind('\n').map_or(0, |at| at + 1);

@@ -1,4 +1,4 @@
-//! Words and signs of the notation.
+//! Tokenizer of the notation.
 
 use std::fmt::{self, Display, Formatter, Write as _};
 use std::ops::Range;
@@ -10,7 +10,7 @@ use super::NotationError;
 pub(crate) struct Cursor<'a> {
     pub(crate) text: &'a str,
     pub(crate) at: usize,
-    /// The end of the readable text.
+    /// End of the text to parse.
     end: usize,
 }
 
@@ -81,7 +81,7 @@ impl<'a> Cursor<'a> {
         if self.eat(token) { Ok(()) } else { Err(self.expected(&format!("`{token}`"))) }
     }
 
-    /// Consumes the longest run of characters of this kind.
+    /// Reads the longest run of characters that satisfy `of`.
     pub(crate) fn run(&mut self, of: impl Fn(char) -> bool) -> &'a str {
         let rest = self.rest();
         let length = rest.find(|c| !of(c)).unwrap_or(rest.len());
@@ -163,27 +163,27 @@ impl<'a> Cursor<'a> {
         let word = found.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(found.len());
         let length = word.max(found.chars().next().map_or(0, char::len_utf8));
         if found.is_empty() {
-            // The error is placed at the last line with text.
+            // The error is placed at the end of the last line with text.
             let end = self.text[..self.at].trim_end().len();
-            return self.error(end..end, format!("expected {what}, and the text ends here"));
+            return self.error(end..end, format!("expected {what}, but the text ends here"));
         }
         self.error(self.at..self.at + length, format!("expected {what}, found `{}`", &found[..length]))
     }
 }
 
-/// A name as the notation writes it: in quotes if it is ambiguous without them.
+/// Name in the notation; quoted if it would be ambiguous.
 pub(crate) struct Quoted<'a> {
     text: &'a str,
     bare: fn(char) -> bool,
 }
 
 impl<'a> Quoted<'a> {
-    /// Quotes the name of a layer, which white space ends.
+    /// Creates a name that ends at white space.
     pub(crate) fn name(text: &'a str) -> Self {
         Self { text, bare: |c| !c.is_whitespace() && !c.is_control() && c != '"' && c != '#' }
     }
 
-    /// Quotes a word next to signs of the notation.
+    /// Creates a word that operators may follow.
     pub(crate) fn word(text: &'a str) -> Self {
         Self { text, bare: is_bare }
     }
@@ -194,7 +194,7 @@ impl<'a> Quoted<'a> {
     }
 }
 
-/// True if a value of an attribute may have the character without quotes.
+/// True if the character may occur in an attribute value without quotes.
 pub(crate) fn is_bare(c: char) -> bool {
     !c.is_whitespace() && !c.is_control() && !r#",{}[]()="$#'"#.contains(c)
 }

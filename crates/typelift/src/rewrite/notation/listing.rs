@@ -20,7 +20,7 @@ pub(super) struct Listing {
     pub(super) layers: Vec<LayerText>,
 }
 
-/// A line, and the bodies below it.
+/// Line of a layer, with its bodies.
 pub(super) struct LayerText {
     pub(super) span: Range<usize>,
     /// The id; if it is omitted, it is one more than the largest before it.
@@ -70,11 +70,11 @@ pub(super) enum Tie {
     },
 }
 
-/// A graph whose lines are being parsed.
+/// Graph whose lines are being parsed.
 struct Frame {
     /// The indentation of its lines, set by the first of them.
     indent: Option<usize>,
-    /// The graph ends before a line with at most this indentation.
+    /// A line with at most this indentation ends the graph.
     outer: Option<usize>,
     layers: Vec<LayerText>,
 }
@@ -121,7 +121,7 @@ impl Listing {
     }
 }
 
-/// Ends the graphs that are complete, and adds each to its body.
+/// Ends graphs that are complete, and adds each to its layer.
 fn close_frames(frames: &mut Vec<Frame>, is_over: impl Fn(&Frame) -> bool) {
     while frames.len() > 1
         && let Some(frame) = frames.pop_if(|frame| is_over(frame))
@@ -347,7 +347,7 @@ pub(crate) fn element_type(cursor: &mut Cursor) -> Result<ElementType, NotationE
         };
         match near {
             Some(near) => error.with_help(format!("did you mean `{near}`?")),
-            None => error.with_help("they are f32, f16, bf16, i64, i32, u8, boolean, …"),
+            None => error.with_help("element types are f32, f16, bf16, i64, i32, u8, boolean, …"),
         }
     })
 }
@@ -389,7 +389,7 @@ fn body_line(cursor: &mut Cursor) -> Result<BodyText, NotationError> {
         }
     }
     if name.is_empty() || !cursor.eat(":") {
-        let help = "a line that is farther in than a layer starts a body: `body (in 0 -> 0, out 2 -> 0):`";
+        let help = "a line with more indentation than its layer must start a body: `body (in 0 -> 0, out 2 -> 0):`";
         return Err(cursor.error(start..cursor.at.max(start + 1), "expected a body").with_help(help));
     }
     finish(cursor)?;
@@ -441,7 +441,7 @@ fn tie(cursor: &mut Cursor) -> Result<Tie, NotationError> {
     tie.ok_or_else(|| cursor.error(start..cursor.at, "expected `in PORT -> ID`, `out ID -> PORT` or `back ID -> ID`"))
 }
 
-/// Parses a number, or `-` for none.
+/// Parses a number, or `-` for an absent one.
 fn tie_end(cursor: &mut Cursor) -> Result<Option<u64>, NotationError> {
     if cursor.sees("-") && !cursor.sees("->") {
         cursor.eat("-");

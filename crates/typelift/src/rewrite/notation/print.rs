@@ -10,9 +10,9 @@ use crate::model::weights::{Weights, stored_size};
 use crate::ops::values::array::Array;
 use crate::ops::{self, LayerKind};
 
-/// The largest number of a constant's values that are printed, unless they are all equal.
+/// Maximum number of a constant's values that are printed, unless all are equal.
 const MOST_VALUES: usize = 32;
-/// The number of values that are read to find out whether they are all equal.
+/// Number of values that are read to check if all are equal.
 const MOST_READ: u64 = 1024;
 
 /// Formats the graph as `typelift show` does, with the values of small constants.
@@ -22,14 +22,15 @@ impl Display for Model {
     }
 }
 
-/// Formats the graph as `typelift show` does, without the values of constants, which the graph does not hold.
+/// Formats the graph as `typelift show` does. The values of constants are omitted, because they are not in the graph.
 impl Display for Graph {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         Printer { out: f, weights: &Weights::default(), with_names: false }.print_graph(self, 0)
     }
 }
 
-/// Formats the layer and its bodies as `typelift show` does. Its producers are not known here, so each input is a `_`.
+/// Formats the layer and its bodies as `typelift show` does. Its producers are not known here, so each input is
+/// printed as `_`.
 impl Display for Layer {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let inputs = vec!["_".to_owned(); self.inputs().len()];
@@ -74,7 +75,7 @@ impl<W: Write> Printer<'_, W> {
         Ok(())
     }
 
-    /// A line, and the bodies below it.
+    /// Prints the line of a layer and its bodies.
     fn print_layer(&mut self, layer: &Layer, inputs: &[String], indent: usize) -> fmt::Result {
         writeln!(self.out, "{:indent$}{}", "", Line::with(layer, inputs, self.weights, self.with_names))?;
         for body in layer.bodies() {
@@ -85,7 +86,7 @@ impl<W: Write> Printer<'_, W> {
     }
 }
 
-/// Line of a listing, as parts that `Display` joins: `3 sum = Add(0, 2) {auto_broadcast=none} : f32[2]`.
+/// Line of a listing, in sections: `3 sum = Add(0, 2) {auto_broadcast=none} : f32[2]`. `Display` joins them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Line {
@@ -97,7 +98,7 @@ pub struct Line {
     pub operation: String,
     /// The inputs, or the values of a constant, in parentheses; empty if there are none.
     pub arguments: String,
-    /// The attributes that differ from their defaults and do not follow from the types, in braces; empty if there are
+    /// The attributes in braces, except those that have their defaults or follow from the types; empty if there are
     /// none.
     pub attributes: String,
     /// The names of a model output.
@@ -107,8 +108,8 @@ pub struct Line {
 }
 
 impl Line {
-    /// Returns the line of a layer. `folds` shows constants inside their consumers, as patterns do: `Add(0, 1.5)`,
-    /// `MatMul(0, weight: const f16[64,64])`.
+    /// Returns the line of a layer. With `folds`, constants are shown inside their consumers, as in patterns: `Add(0,
+    /// 1.5)`, `MatMul(0, weight: const f16[64,64])`.
     ///
     /// # Examples
     /// ```
@@ -166,7 +167,7 @@ impl Display for Line {
     }
 }
 
-/// Formats a constant inside its consumer: its values if they are few, else its name and type.
+/// Formats a constant inside its consumer: its values if they are few, otherwise its name and type.
 fn folded(layer: &Layer, weights: &Weights) -> String {
     const FEW: u64 = 8;
     let outputs: Vec<_> = layer.outputs().iter().map(ToString::to_string).collect();
@@ -192,7 +193,7 @@ pub fn body_line(layer: &Layer, body: &Body) -> String {
     format!("{}{}", Quoted::word(body.name()), wiring(layer, body))
 }
 
-/// An operation with its operation set, unless that is the default.
+/// Operation with its operation set, which is omitted if it is the default.
 struct Operation<'a>(&'a Layer);
 
 impl Display for Operation<'_> {
@@ -233,7 +234,7 @@ fn constant(layer: &Layer, weights: &Weights) -> Option<Array> {
     let bytes = weights.read(layer.byte_count("offset")?, length)?;
     let array = Array::decode(output.element_type(), dims, &bytes)?;
     let printable = count as usize <= MOST_VALUES || value::is_filled(&array);
-    // Values that cannot be written back, such as the codes of `nf4`, are omitted.
+    // Values that would not have the same bytes after parsing are omitted, such as those of `nf4`.
     (printable && array.encode().is_some_and(|again| again == bytes)).then_some(array)
 }
 

@@ -19,18 +19,18 @@ use crate::model::weights::{Weights, stored_size};
 use crate::ops::{self, LayerKind};
 use crate::text::xml::{self, WriteOptions};
 
-/// Limit on the bytes of constants: a listing is for reading and testing.
+/// Maximum number of bytes of all constants, because listings are for reading and testing.
 const MOST_BYTES: usize = 1 << 28;
-/// Constants start at multiples of this in the weights.
+/// Alignment of constants in the weights.
 const ALIGNMENT: usize = 64;
 
 impl Model {
-    /// Parses a model in the notation: the output of [`to_text`](Self::to_text) and [`Display`](std::fmt::Display), and
-    /// shorter text.
+    /// Parses a model in the notation. It accepts the output of [`to_text`](Self::to_text) and
+    /// [`Display`](std::fmt::Display), and shorter text.
     ///
     /// Ids, types and shapes may be omitted, except those of Parameters: ids are counted, types and shapes are
     /// inferred. A layer is referred to by its id or its name. An operation without an operation set has its oldest
-    /// revision. A constant without values holds zeros; if no constant has values, the model has no weights.
+    /// revision. A constant without values is filled with zeros. If no constant has values, the model has no weights.
     ///
     /// # Errors
     /// [`NotationError`] with the position.
@@ -55,7 +55,7 @@ impl Model {
         let listing = Listing::read(text)?;
         let mut builder = Builder { text, bytes: Vec::new(), has_values: false };
         let graph = builder.read_graph(&listing.layers)?;
-        // The model is written and read again, so that it has a text like one from a file.
+        // The model is written as XML and read again, so that it has a source text.
         let mut model = listing.empty_model(text)?;
         model.graph = graph;
         let source =
@@ -99,7 +99,7 @@ struct Builder<'a> {
     text: &'a str,
     /// The constants so far.
     bytes: Vec<u8>,
-    /// True if one of them has values.
+    /// True if a constant has values.
     has_values: bool,
 }
 
@@ -115,10 +115,10 @@ impl Builder<'_> {
         for (line, id) in lines.iter().zip(ids(lines)) {
             let mut layer = self.read_layer(line, used.get(&id).copied().unwrap_or_default())?;
             layer.id = id;
-            // A layer with a position in a file keeps it relative to the others.
+            // A layer with any position in a file keeps its order.
             layer.span = Some(Span::default());
             if !taken.insert(id) || id.0 > LayerId::LARGEST {
-                return Err(self.error(&line.span, format!("the id {id} is taken, or larger than ids can be")));
+                return Err(self.error(&line.span, format!("the id {id} is used twice or too large")));
             }
             graph.append(layer);
         }
@@ -212,7 +212,7 @@ impl Builder<'_> {
         let size = size.and_then(|size| usize::try_from(size).ok());
         let size = size.filter(|size| self.bytes.len() + size <= MOST_BYTES).ok_or_else(|| {
             let help = "read the model from its file";
-            self.error(&line.span, format!("the constants take more than {} MiB", MOST_BYTES >> 20)).with_help(help)
+            self.error(&line.span, format!("the constants need more than {} MiB", MOST_BYTES >> 20)).with_help(help)
         })?;
         let offset = self.bytes.len().next_multiple_of(ALIGNMENT);
         self.bytes.resize(offset, 0);
@@ -220,7 +220,7 @@ impl Builder<'_> {
             Some(values) => {
                 let dims: Vec<_> = dims.iter().map(|&dim| dim as usize).collect();
                 let array = values.to_array(element_type, &dims).and_then(|array| array.encode());
-                let refused = || format!("{element_type}{shape} does not hold this");
+                let refused = || format!("{element_type}{shape} cannot have these values");
                 self.bytes.extend(array.ok_or_else(|| self.error(&values.span, refused()))?);
                 self.has_values = true;
             }
@@ -259,7 +259,7 @@ impl Builder<'_> {
             let external_port_id = match port {
                 None => -1,
                 Some(Some(id)) => id as i64,
-                Some(None) => return Err(self.error(&line.span, "its body names a port that it does not have")),
+                Some(None) => return Err(self.error(&line.span, "its body refers to a port that does not exist")),
             };
             let detail = |name: &str| details.iter().find(|(known, _)| known == name).map(|&(_, value)| value);
             port_map.push(PortMapEntry {
@@ -304,7 +304,7 @@ fn ids(lines: &[LayerText]) -> impl Iterator<Item = LayerId> {
 /// Index of the names of a graph's layers.
 struct Names<'a> {
     ids: HashSet<LayerId>,
-    /// The first of several layers with one name.
+    /// First layer of each name.
     named: HashMap<&'a str, LayerId>,
 }
 
@@ -354,8 +354,7 @@ fn is_incomplete(lines: &[LayerText]) -> bool {
     })
 }
 
-/// Sets the types and shapes that are written, which XML cannot express completely, and takes the others from
-/// `inferred`.
+/// Sets the types and shapes in the listing, which XML cannot express completely. Others are taken from `inferred`.
 fn declare(graph: &mut Graph, inferred: Option<&Graph>, lines: &[LayerText]) {
     for (line, id) in lines.iter().zip(ids(lines)) {
         let inferred = inferred.and_then(|graph| graph.layer(id));

@@ -1,10 +1,10 @@
 //! Suggestions for text in the notation that cannot be parsed.
 
-/// Returns the known word that is most similar to `word`, if it is similar enough. Among equals the first one is
-/// returned.
+/// Returns the known word that is most similar to `word`, if it is similar enough. Of equally similar words, the first
+/// is returned.
 pub(crate) fn closest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let wanted = word.to_lowercase();
-    // A third of the letters may differ, and no letter in a word of one letter.
+    // A third of the letters may differ, but none in a word of one letter.
     let limit = wanted.chars().count().div_ceil(3).min(wanted.chars().count().saturating_sub(1));
     let scored = known.into_iter().map(|known| (distance(&wanted, &known.to_lowercase(), limit), known));
     let near = scored.filter_map(|(distance, known)| Some((distance?, known)));

@@ -25,7 +25,7 @@ impl Number {
         }
     }
 
-    /// Returns its value in an integer type; `None` for a fraction, or if it is out of range.
+    /// Returns the number as a value of an integer type; `None` for a fraction, or if it is out of range.
     pub(crate) fn to_int(self, ty: ElementType) -> Option<i128> {
         let value = match self {
             Self::Int(value) => value,
@@ -38,7 +38,7 @@ impl Number {
     }
 }
 
-/// Constant as written: a number, or a list of numbers.
+/// Constant in the notation: a number, or nested lists of numbers.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Literal {
     pub(crate) numbers: Vec<Number>,
@@ -60,7 +60,7 @@ impl Literal {
             return Ok(Some(Self { numbers: vec![number], dims: Vec::new(), span: start..cursor.at }));
         }
         let (mut numbers, mut dims) = (Vec::new(), Vec::<Option<usize>>::new());
-        // The number of items in each open list, the innermost last, and the depth of the numbers.
+        // Number of items in each open list, the innermost last; and the depth at which numbers were found.
         let (mut open, mut deepest) = (Vec::<usize>::new(), None);
         loop {
             cursor.skip_space();
@@ -69,8 +69,8 @@ impl Literal {
                 open.push(0);
                 if open.len() > deepest.unwrap_or(DEEPEST) {
                     let message = match deepest {
-                        Some(_) => "a list holds numbers or lists, not both".to_owned(),
-                        None => format!("lists nest deeper than {DEEPEST}"),
+                        Some(_) => "a list must contain either numbers or lists".to_owned(),
+                        None => format!("lists are nested deeper than {DEEPEST}"),
                     };
                     return Err(cursor.error(at..at + 1, message));
                 }
@@ -81,14 +81,14 @@ impl Literal {
             } else {
                 numbers.push(read_number(cursor).ok_or_else(|| cursor.expected("a number"))?);
                 if *deepest.get_or_insert(open.len()) != open.len() {
-                    return Err(cursor.error(at..cursor.at, "a list holds numbers or lists, not both"));
+                    return Err(cursor.error(at..cursor.at, "a list must contain either numbers or lists"));
                 }
                 open.last_mut().into_iter().for_each(|count| *count += 1);
             }
             while cursor.eat("]") {
                 let length = open.pop().unwrap_or_default();
                 if dims[open.len()].replace(length).is_some_and(|other| other != length) {
-                    return Err(cursor.error(at..cursor.at, "lists side by side have different lengths"));
+                    return Err(cursor.error(at..cursor.at, "lists at the same level must have the same length"));
                 }
                 match open.last_mut() {
                     Some(count) => *count += 1,
@@ -104,8 +104,8 @@ impl Literal {
         }
     }
 
-    /// Returns the constant of this type; a number fills `dims`. `None` if the type cannot hold the numbers, or if the
-    /// dimensions have another number of elements.
+    /// Returns the constant in this type. A single number fills `dims`. `None` if the type cannot represent the
+    /// numbers, or if the number of elements differs.
     pub(crate) fn to_array(&self, ty: ElementType, dims: &[usize]) -> Option<Array> {
         let count = dims.iter().try_fold(1_usize, |count, &dim| count.checked_mul(dim))?;
         let fill = if self.dims.is_empty() { self.numbers.first() } else { None };
@@ -131,7 +131,7 @@ impl Literal {
         Self { numbers: vec![Number::Int(number)], dims: Vec::new(), span }
     }
 
-    /// True if it is this single number.
+    /// True if the constant is this single number.
     pub(crate) fn is_number(&self, number: f64) -> bool {
         let own = self.numbers.first().filter(|_| self.dims.is_empty()).map(|own| own.to_float());
         own.is_some_and(|own| own == number || own as f32 == number as f32)
@@ -142,7 +142,7 @@ impl Literal {
         self.numbers.iter().all(|number| matches!(number, Number::Int(_)))
     }
 
-    /// True if a constant has the same numbers in the same order, or the single number everywhere.
+    /// True if an array has the same numbers in the same order, or if all of its elements equal the single number.
     pub(crate) fn is_held_by(&self, array: &Array) -> bool {
         if array.len() == 0 {
             return self.numbers.is_empty();
@@ -233,7 +233,7 @@ pub(crate) fn number(ty: ElementType, value: f64) -> String {
     }
 }
 
-/// True if the notation writes one number for all values of a constant.
+/// True if the notation prints a constant as one number for all elements.
 pub(crate) fn is_filled(array: &Array) -> bool {
     let is_boolean = array.element_type == ElementType::Boolean;
     let alike = match &array.data {

@@ -10,7 +10,7 @@ use crate::rewrite::term::{
     Chain, ChainKind, DimPattern, DimsPart, FUNCTIONS, Factor, Function, LayerTerm, Number, Rest, TermKind, Times,
 };
 
-/// A part of a chain that is being parsed.
+/// Factor or summand that is being parsed.
 struct Part {
     factor: Factor,
     /// The position in the text.
@@ -83,7 +83,8 @@ impl Parser<'_> {
         self.put(span, TermKind::Chain(Chain { kind: ChainKind::Product, factors: Vec::new(), literal }))
     }
 
-    /// Joins parts into one chain: numbers are combined, chains of the same kind are flattened.
+    /// Combines factors or summands into one chain. Numbers are computed, and nested chains of the same kind are
+    /// flattened.
     fn join(&mut self, kind: ChainKind, parts: Vec<Part>, span: Range<usize>) -> Result<usize, NotationError> {
         let mut chain = Chain { kind, factors: Vec::new(), literal: None };
         for Part { factor, span } in parts {
@@ -129,16 +130,18 @@ impl Parser<'_> {
             _ => false,
         };
         if chain.factors.len() > MOST_FACTORS {
-            return Err(self.cursor.error(span, format!("a product or a sum has at most {MOST_FACTORS} parts")));
+            return Err(self
+                .cursor
+                .error(span, format!("a product or a sum may have at most {MOST_FACTORS} factors or summands")));
         }
         if chain.factors.iter().filter(is_constant).count() > 1 {
-            let error = self.cursor.error(span, "constants that are multiplied or added are one constant");
-            return Err(error.with_help("ask for one of them, or write the operation, `Multiply(x, c: const)`"));
+            let error = self.cursor.error(span, "several constants of a product or a sum are matched as one constant");
+            return Err(error.with_help("use one constant, or write the operation, `Multiply(x, c: const)`"));
         }
         Ok(())
     }
 
-    /// Parses a term of a pattern without operators around it. The flag is true if `?` follows.
+    /// Parses a term of a pattern without surrounding operators. The flag is true if `?` follows.
     fn pattern_operand(&mut self) -> Result<(usize, bool), NotationError> {
         self.cursor.skip_space();
         let start = self.cursor.at;
@@ -146,7 +149,7 @@ impl Parser<'_> {
             if self.cursor.eat_here("~") {
                 let number = literal.numbers.first().filter(|_| literal.dims.is_empty());
                 let Some(number) = number else {
-                    return Err(self.cursor.error(start..self.cursor.at, "only a number can be tolerant"));
+                    return Err(self.cursor.error(start..self.cursor.at, "`~` can only be before a number"));
                 };
                 let term = self.number(start..self.cursor.at, number.to_float())?;
                 if let TermKind::Chain(Chain { literal: Some(number), .. }) = &mut self.side.terms[term].kind {
@@ -169,7 +172,7 @@ impl Parser<'_> {
         self.named(start)
     }
 
-    /// Parses `(Add|Subtract)`, if it comes here, with an opening parenthesis after it.
+    /// Parses alternative operations with an opening parenthesis, `(Add|Subtract)(`, if they are next.
     pub(super) fn operations_ahead(&mut self) -> Option<Vec<(String, Range<usize>)>> {
         let mut ahead = self.cursor.clone();
         ahead.eat("(");
@@ -188,7 +191,7 @@ impl Parser<'_> {
         })
     }
 
-    /// Parses sums of constants, or one operand: the right side of a rule, or of a comparison.
+    /// Parses sums of constants, or one operand, in a replacement or a comparison.
     pub(super) fn sum(&mut self) -> Result<usize, NotationError> {
         self.deeper(|parser| parser.expression_chain(&[("+", Function::Add), ("-", Function::Subtract)], Self::product))
     }
@@ -264,7 +267,7 @@ impl Parser<'_> {
         Ok(left)
     }
 
-    /// Parses `[1?, C, 1...]`, with which a list is compared.
+    /// Parses a test of a list: `[1?, C, 1...]`.
     fn dims_like(&mut self, list: usize) -> Result<Vec<DimsPart>, NotationError> {
         self.cursor.expect("[")?;
         let certain = self.is_certain(list);
@@ -285,7 +288,7 @@ impl Parser<'_> {
                 match text.parse() {
                     Ok(number) => DimPattern::Number(number),
                     Err(_) if text.starts_with(char::is_alphabetic) => self.dim_named(start, text, certain)?,
-                    Err(_) => return Err(self.cursor.expected("a number, a name, `?` for any dim, or `...`")),
+                    Err(_) => return Err(self.cursor.expected("a number, a name, `?` for any dimension, or `...`")),
                 }
             };
             let times = match () {
@@ -294,12 +297,12 @@ impl Parser<'_> {
                 () => Times::Once,
             };
             if times != Times::Once && matches!(dim, DimPattern::Name(_)) {
-                return Err(self.cursor.error(start..self.cursor.at, "a name is one dim"));
+                return Err(self.cursor.error(start..self.cursor.at, "a name represents exactly one dimension"));
             }
             parts.push(DimsPart { dim, times });
         }
         if parts.iter().filter(|part| part.times != Times::Once).count() > MOST_OPEN {
-            let message = format!("at most {MOST_OPEN} parts can be there more or less than once");
+            let message = format!("at most {MOST_OPEN} items may be optional or repeated");
             return Err(self.cursor.error(self.cursor.at - 1..self.cursor.at, message));
         }
         Ok(parts)
@@ -308,15 +311,15 @@ impl Parser<'_> {
     fn dim_named(&mut self, start: usize, text: &str, certain: bool) -> Result<DimPattern, NotationError> {
         let known = self.parsed.names.iter().position(|name| name.text == text);
         if text == "root" || known.is_some_and(|name| !self.parsed.names[name].constant) {
-            let error = self.cursor.error(start..self.cursor.at, format!("`{text}` is not a dim"));
-            return Err(error.with_help("give the dim a name that the pattern does not have, or that of a constant"));
+            let error = self.cursor.error(start..self.cursor.at, format!("`{text}` is not a dimension"));
+            return Err(error.with_help("use a name that the pattern does not have, or that of a constant"));
         }
         let name = self.bind(text.to_owned(), true);
         self.parsed.names[name].certain |= certain && known.is_none();
         Ok(DimPattern::Name(name))
     }
 
-    /// True if every match has the names of a term.
+    /// True if every match has all names of a term.
     fn is_certain(&self, term: usize) -> bool {
         match &self.side.terms[term].kind {
             TermKind::Name { name, .. } | TermKind::List(name) => self.parsed.names[*name].certain,
@@ -358,9 +361,9 @@ impl Parser<'_> {
             Function::Power => "Power",
             Function::Negate => "Negative",
             _ => {
-                let error = self.cursor.error(self.span(tensor), "only constants can be computed with");
+                let error = self.cursor.error(self.span(tensor), "arithmetic needs constants");
                 return Err(
-                    error.with_help("ask for one in the pattern, `c: const`, or write the operation, `Sqrt(x)`")
+                    error.with_help("require one in the pattern, `c: const`, or write the operation, `Sqrt(x)`")
                 );
             }
         };
@@ -368,7 +371,7 @@ impl Parser<'_> {
         self.put(span, TermKind::Layer(layer))
     }
 
-    /// Parses a term of an expression without operators around it.
+    /// Parses a term of an expression without surrounding operators.
     fn operand(&mut self) -> Result<usize, NotationError> {
         self.cursor.skip_space();
         let start = self.cursor.at;
@@ -397,7 +400,7 @@ impl Parser<'_> {
         if self.cursor.rest().starts_with('[') { self.slice(start, term) } else { Ok(term) }
     }
 
-    /// Parses the operands of a function, from after its parenthesis.
+    /// Parses the operands of a function, after its parenthesis.
     pub(super) fn function(
         &mut self,
         start: usize,
@@ -438,7 +441,7 @@ impl Parser<'_> {
         self.compute(span, function, of)
     }
 
-    /// `axis=1`, if it comes here.
+    /// Parses `axis=1`, if it is next.
     fn axis_ahead(&mut self) -> Result<Option<i64>, NotationError> {
         let mut ahead = self.cursor.clone();
         if ahead.word() != "axis" || !ahead.eat("=") {
@@ -450,7 +453,7 @@ impl Parser<'_> {
         Ok(Some(axis.numbers[0].to_float() as i64))
     }
 
-    /// Parses a word of a condition as an element type.
+    /// Parses a word in a condition as an element type.
     pub(super) fn type_named(&mut self, start: usize, text: &str) -> Result<Option<usize>, NotationError> {
         match ElementType::from_name(text) {
             Some(ty) if self.mode == Mode::Condition => self.put(start..self.cursor.at, TermKind::Type(ty)).map(Some),
@@ -459,13 +462,13 @@ impl Parser<'_> {
     }
 }
 
-/// Limit on the parts of a dimension test that may be repeated or absent: each position of each is tried.
+/// Maximum number of repeated or optional items in a test of dimensions, because all positions of each are tried.
 const MOST_OPEN: usize = 4;
 
-/// Limit on the parts of a chain: each is tried in place of each other.
+/// Maximum number of factors or summands in a chain, because all assignments are tried.
 const MOST_FACTORS: usize = 8;
 
-/// Adds a number to those of a chain.
+/// Multiplies or adds a number to that of a chain.
 fn fold(chain: &mut Chain, value: f64, power: f64, tolerant: bool, span: Range<usize>) {
     let value = chain.kind.raise(value, power);
     chain.literal = Some(match chain.literal.take() {

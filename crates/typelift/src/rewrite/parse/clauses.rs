@@ -9,15 +9,15 @@ use crate::rewrite::notation::{Cursor, NotationError};
 use crate::rewrite::strict::Allowed;
 use crate::rewrite::term::{Definition, Name};
 
-/// Parts of a rule, as bytes of its text.
+/// Clauses of a rule, as byte ranges of its text.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Clauses {
     pub(super) pattern: Range<usize>,
     pub(super) replacement: Option<Range<usize>>,
-    /// The names after `where`, with their definitions.
+    /// Definitions after `where`.
     pub(super) definitions: Vec<Item>,
     pub(super) condition: Option<Range<usize>>,
-    /// Limits that the rule lifts.
+    /// Limits that the `allow` clause lifts.
     pub(super) allowed: Allowed,
 }
 
@@ -61,7 +61,11 @@ pub(super) fn split(text: &str, range: Range<usize>) -> Result<Clauses, Notation
         };
         if let Some(&(_, earlier, _)) = marks.iter().find(|(known, ..)| *known == clause) {
             let error = Cursor::new(text).error(place..place + length, format!("`{}` appears twice", &rest[..length]));
-            return Err(if earlier == place { error } else { error.with_help("a rule has one of each clause") });
+            return Err(if earlier == place {
+                error
+            } else {
+                error.with_help("a rule can have each clause only once")
+            });
         }
         marks.push((clause, place, place + length));
     }
@@ -87,7 +91,7 @@ fn allowed(mut cursor: Cursor) -> Result<Allowed, NotationError> {
         let start = cursor.at;
         let word = cursor.word().to_owned();
         if !allowed.lift(&word) {
-            let error = cursor.error(start..cursor.at.max(start + 1), "a rule does not have this limit");
+            let error = cursor.error(start..cursor.at.max(start + 1), "this is not a limit that `allow` can lift");
             return Err(error.with_help(format!("`allow` takes {}", Allowed::WORDS.join(", "))));
         }
         if !cursor.eat(",") {
@@ -97,7 +101,7 @@ fn allowed(mut cursor: Cursor) -> Result<Allowed, NotationError> {
     if cursor.is_done() { Ok(allowed) } else { Err(cursor.expected("`,` or the end of the rule")) }
 }
 
-/// The names of a definition, whether the only one is a list, and the position of its pattern.
+/// Definition: its names, a flag that is true if the only one is a list, and the position of its pattern.
 #[derive(Clone, Debug)]
 pub(super) struct Item {
     pub(super) names: Vec<String>,
@@ -105,7 +109,7 @@ pub(super) struct Item {
     pub(super) body: Range<usize>,
 }
 
-/// Parses `a = P, (b, c) = Q`: each item begins at the start, after a comma, or on its own line.
+/// Parses definitions: `a = P, (b, c) = Q`. Each begins at the start, after a comma, or on a new line.
 fn items(text: &str, range: Range<usize>) -> Result<Vec<Item>, NotationError> {
     let mut starts = vec![(range.start, range.start)];
     let mut at = Marks { cursor: Cursor::within(text, range.clone()), depth: 0 };
@@ -125,7 +129,7 @@ fn items(text: &str, range: Range<usize>) -> Result<Vec<Item>, NotationError> {
     Ok(found)
 }
 
-/// Parses `a =` or `(a, b) =` or `(a...) =`: the names, and whether the only one is a list.
+/// Parses the names of a definition: `a =`, `(a, b) =` or `(a...) =`. The flag is true if the only name is a list.
 pub(super) fn head(cursor: &mut Cursor) -> Option<(Vec<String>, bool)> {
     let (mut names, mut is_list) = (Vec::new(), false);
     if cursor.eat("(") {
@@ -146,14 +150,14 @@ pub(super) fn head(cursor: &mut Cursor) -> Option<(Vec<String>, bool)> {
     fits.then_some((names, is_list))
 }
 
-/// Iterator over a text outside of brackets, quotes and comments.
+/// Iterator over the characters of a text outside of brackets, quotes and comments.
 struct Marks<'a> {
     cursor: Cursor<'a>,
     depth: usize,
 }
 
 impl Marks<'_> {
-    /// Returns the next character outside of all of them.
+    /// Returns the position of the next such character.
     fn next_outside(&mut self) -> Option<usize> {
         loop {
             let at = self.cursor.at;
@@ -206,7 +210,7 @@ impl Definitions {
         self.tensors.contains(name)
     }
 
-    /// Parses `NAME(a, b) = PATTERN`, which may use earlier definitions.
+    /// Parses `NAME(a, b) = PATTERN`, which can use earlier definitions.
     pub(in crate::rewrite) fn read(&mut self, text: &str, range: Range<usize>) -> Result<(), NotationError> {
         let mut cursor = Cursor::within(text, range.clone());
         cursor.skip_space();
@@ -215,10 +219,10 @@ impl Definitions {
         if name.is_empty() {
             return Err(cursor.expected("the name of a pattern"));
         }
-        // Functions are of right sides and conditions, so a pattern may have the name of one.
+        // A pattern may have the name of a function, because functions occur only in replacements and conditions.
         let taken = ops::revisions(&name).iter().any(|row| row.name() == name);
         if taken || self.patterns.contains_key(&name) {
-            return Err(cursor.error(start..cursor.at, format!("`{name}` has a meaning already")));
+            return Err(cursor.error(start..cursor.at, format!("`{name}` is already defined")));
         }
         cursor.expect("(")?;
         let mut parameters = Vec::new();
@@ -233,8 +237,7 @@ impl Definitions {
         }
         cursor.expect(")")?;
         cursor.expect("=")?;
-        // The definition is parsed once with names in place of its operands, so that an error is reported where it is
-        // written.
+        // The definition is parsed once with names as operands, so that errors are reported at their position.
         let mut parser = Parser::new(Cursor::within(text, cursor.at..range.end), self);
         for parameter in &parameters {
             let name = parser.bind(parameter.clone(), false);

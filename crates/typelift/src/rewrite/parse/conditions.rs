@@ -1,4 +1,4 @@
-//! Conditions of a rule: comparisons, and what joins them.
+//! Parsing of conditions: comparisons with `&&`, `||` and `!`.
 
 use std::sync::Arc;
 
@@ -8,11 +8,11 @@ use crate::rewrite::notation::{Literal, NotationError};
 use crate::rewrite::term::{Function, Predicate, TermKind};
 
 impl Parser<'_> {
-    /// `rank(x) == 4 && (static(x) || !constant(y))`
+    /// Parses all conditions of a rule: `rank(x) == 4 && (static(x) || !constant(y))`.
     pub(super) fn conditions(&mut self) -> Result<(), NotationError> {
         self.mode = Mode::Condition;
         let term = self.either_holds()?;
-        // Each part of an outermost `&&` has a reason of its own.
+        // Operands of the outermost `&&` become separate conditions, each with its own reason.
         let parts = match &self.side.terms[term].kind {
             TermKind::Compute(Function::And, of) => of.clone(),
             _ => vec![term],
@@ -46,7 +46,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `!c`, `(c || d)` or a comparison.
+    /// Parses `!c`, `(c || d)` or a comparison.
     fn negation(&mut self) -> Result<usize, NotationError> {
         self.cursor.skip_space();
         let start = self.cursor.at;
@@ -60,7 +60,7 @@ impl Parser<'_> {
             Ok(term) => return Ok(term),
             Err(error) => error,
         };
-        // A parenthesis holds numbers or conditions.
+        // The parenthesis contains numbers, not conditions.
         self.cursor = cursor;
         if !self.cursor.eat("(") {
             return Err(error);
@@ -70,7 +70,7 @@ impl Parser<'_> {
         self.cursor.expect(")").map(|()| term)
     }
 
-    /// `name(x) like "*.layers.{i}.*"`, if it comes here.
+    /// Parses `name(x) like "*.layers.{i}.*"`, if it is next.
     pub(super) fn name_like(&mut self, start: usize) -> Result<Option<usize>, NotationError> {
         let mut ahead = self.cursor.clone();
         if ahead.word() != "name" || !ahead.eat_here("(") {
@@ -95,7 +95,7 @@ impl Parser<'_> {
         self.put(start..self.cursor.at, TermKind::NameLike(tensor, Arc::new(pattern))).map(Some)
     }
 
-    /// Returns the variable that a part of a name is, in a condition: `i` of `{i}`.
+    /// Returns the variable for a section of a name, such as `i` of `{i}`.
     pub(super) fn part_of_name(&mut self, start: usize, text: &str) -> Result<Option<usize>, NotationError> {
         let known = self.parsed.variables.iter().position(|known| known == text);
         match known.filter(|_| self.mode == Mode::Condition) {
@@ -104,7 +104,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `c[1:3]`, `c[2:]`, `c[0]`, and of several axes `c[:, 0:2]`.
+    /// Parses a slice: `c[1:3]`, `c[2:]`, `c[0]`, or with several axes `c[:, 0:2]`.
     pub(super) fn slice(&mut self, start: usize, of: usize) -> Result<usize, NotationError> {
         self.cursor.expect("[")?;
         let (mut term, mut axis) = (of, 0);
@@ -116,7 +116,7 @@ impl Parser<'_> {
             }
             let is_one = of.len() == 2;
             term = self.compute(start..self.cursor.at, Function::Slice(axis), of)?;
-            // The axis of one element is dropped.
+            // An index without `:` removes its axis.
             axis += usize::from(!is_one);
             if !self.cursor.eat(",") {
                 break;

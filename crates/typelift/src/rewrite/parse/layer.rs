@@ -7,7 +7,7 @@ use crate::ops::{self, AttrKind};
 use crate::rewrite::notation::{NotationError, attribute_value, closest, word};
 use crate::rewrite::term::{AttributeTerm, AttributeValue, Branch, FUNCTIONS, LayerTerm, Name, Rest, TermKind};
 
-/// An operation as written, with the signs after it.
+/// Operation as written in the rule, with the signs after it.
 struct Head {
     text: String,
     is_quoted: bool,
@@ -52,7 +52,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Parses the rest of an operation up to its closing parenthesis, if this is one.
+    /// Parses the rest of an operation up to its closing parenthesis. `None` if it is not an operation.
     fn operation_ahead(&mut self, start: usize, text: &str, is_quoted: bool) -> Result<Option<Head>, NotationError> {
         let mut ahead = self.cursor.clone();
         let version = if ahead.eat_here("-") {
@@ -78,7 +78,7 @@ impl Parser<'_> {
         }
         self.cursor = ahead;
         if let (true, Some(marker)) = (self.mode != Mode::Pattern, optional.clone().or(shared.clone())) {
-            return Err(self.cursor.error(marker, "`?` and `&` are for patterns"));
+            return Err(self.cursor.error(marker, "`?` and `&` are only permitted in patterns"));
         }
         let (optional, shared) = (optional.is_some(), shared.is_some());
         Ok(Some(Head { text: text.to_owned(), is_quoted, version, span, optional, shared }))
@@ -112,7 +112,7 @@ impl Parser<'_> {
         self.layer(start, LayerTerm { optional, shared, ..layer })
     }
 
-    /// Returns the pattern of a definition for these operands.
+    /// Returns the pattern of a definition with these operands.
     fn inline(&mut self, start: usize, name: &str) -> Result<usize, NotationError> {
         let mut operands = vec![self.alternatives()?];
         while self.cursor.eat(",") {
@@ -138,8 +138,7 @@ impl Parser<'_> {
         Ok(term)
     }
 
-    /// Parses `(Add|Subtract)(…)`, from after the second opening parenthesis: one of several operations with the same
-    /// operands.
+    /// Parses the operands of alternative operations, `(Add|Subtract)(…)`, after the second opening parenthesis.
     pub(super) fn layer_of_several(
         &mut self,
         start: usize,
@@ -163,7 +162,7 @@ impl Parser<'_> {
         self.put(start..self.cursor.at, TermKind::Either(branches))
     }
 
-    /// Returns the operation of a layer, which must be known unless it is in quotes or of an extension.
+    /// Returns the operation of a layer. It must exist, unless it is in quotes or has an extension's version.
     fn head(&mut self, head: Head) -> Result<LayerTerm, NotationError> {
         let Head { text, is_quoted, version, span, .. } = head;
         let number = version.as_deref().and_then(|version| version.trim_start_matches("opset").parse::<u8>().ok());
@@ -196,7 +195,7 @@ impl Parser<'_> {
         Ok(LayerTerm { version, ..LayerTerm::new(&operation, span) })
     }
 
-    /// Parses the inputs and attributes of a layer, from after the parenthesis.
+    /// Parses the inputs and attributes of a layer, after the opening parenthesis.
     fn layer(&mut self, start: usize, mut layer: LayerTerm) -> Result<usize, NotationError> {
         let measures = std::mem::take(&mut self.measures);
         let least = rows_of(&layer).iter().map(|row| *row.input_counts().start()).max().unwrap_or(usize::MAX);
@@ -225,7 +224,7 @@ impl Parser<'_> {
         self.check_inputs(&layer)?;
         if layer.optional && layer.inputs.is_empty() {
             let head = layer.head.clone();
-            return Err(self.cursor.error(head, "a layer that may be absent needs an input that takes its place then"));
+            return Err(self.cursor.error(head, "an optional layer needs an input that replaces it if it is absent"));
         }
         if self.cursor.eat_here(".") {
             let digits = self.cursor.run(|c| c.is_ascii_digit());
@@ -244,7 +243,7 @@ impl Parser<'_> {
         Ok(term)
     }
 
-    /// Parses `xs...`, if it comes here: any number of tensors.
+    /// Parses a list, `xs...`, if it is next.
     pub(super) fn list(&mut self) -> Result<Option<usize>, NotationError> {
         self.cursor.skip_space();
         let start = self.cursor.at;
@@ -255,14 +254,16 @@ impl Parser<'_> {
         }
         self.cursor = ahead;
         let span = start..self.cursor.at;
-        // Each unnamed part is separate.
+        // Each `_...` is a separate list.
         let known = self.parsed.names.iter().position(|known| known.text == text && text != "_");
         let name = match known {
             Some(name) if self.parsed.names[name].is_list => name,
-            Some(_) => return Err(self.cursor.error(span, format!("`{text}` is one tensor elsewhere in the rule"))),
+            Some(_) => {
+                return Err(self.cursor.error(span, format!("`{text}` is a single tensor elsewhere in the rule")));
+            }
             None if self.mode != Mode::Pattern && text == "_" => {
-                let error = self.cursor.error(span, "`_...` is any tensors");
-                return Err(error.with_help("give them a name in the pattern: `xs...`"));
+                let error = self.cursor.error(span, "`_...` means any tensors");
+                return Err(error.with_help("name the list in the pattern: `xs...`"));
             }
             None if self.mode == Mode::Pattern => {
                 self.parsed.names.push(Name { is_list: true, ..Name::new(text) });
@@ -291,15 +292,15 @@ impl Parser<'_> {
                 layer.inputs.push(term);
             }
             None if layer.optional_inputs > 0 => {
-                return Err(self.cursor.error(self.span(input), "only the last inputs can be missing"));
+                return Err(self.cursor.error(self.span(input), "only the last inputs can be optional"));
             }
             None => layer.inputs.push(input),
         }
         Ok(())
     }
 
-    /// Parses `...`. In a replacement it stands for the remaining inputs or attributes of the matched layer with the
-    /// same operation, or else of the root.
+    /// Parses `...`. In a replacement it means the remaining inputs or attributes of the matched layer with the same
+    /// operation. If there is none, it means those of the root.
     fn rest(&mut self, layer: &LayerTerm, has: fn(&LayerTerm) -> Rest) -> Result<Rest, NotationError> {
         self.cursor.skip_space();
         let start = self.cursor.at;
@@ -327,7 +328,7 @@ impl Parser<'_> {
         let lists = layer.inputs.iter().filter(is_list).count();
         let is_open = layer.optional_inputs > 0 || layer.more_inputs != Rest::None;
         if lists > 0 && is_open && self.mode == Mode::Pattern {
-            let message = "next to a list, no input can be missing, and `...` says no more";
+            let message = "a layer with a list cannot have optional inputs or `...`";
             return Err(self.cursor.error(layer.head.clone(), message));
         }
         let count = layer.inputs.len() - lists;
@@ -419,13 +420,13 @@ impl Parser<'_> {
         let error = self.cursor.error(span, format!("`{}` does not have an attribute `{name}`", layer.operation));
         Err(match closest(name, known.iter().copied()) {
             Some(near) => error.with_help(format!("did you mean `{near}`?")),
-            None if known.is_empty() => error.with_help("it has none"),
+            None if known.is_empty() => error.with_help("the operation has no attributes"),
             None => error.with_help(format!("it has {}", known.join(", "))),
         })
     }
 }
 
-/// Returns the rows that a layer term can stand for.
+/// Returns all rows of the operation table that a layer of the rule may match.
 pub(in crate::rewrite) fn rows_of(layer: &LayerTerm) -> Vec<&'static ops::Operation> {
     match &layer.version {
         Some(version) => ops::lookup(&layer.operation, version).into_iter().collect(),

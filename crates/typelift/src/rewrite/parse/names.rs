@@ -9,10 +9,10 @@ use crate::rewrite::apply::operations_of;
 use crate::rewrite::notation::{NotationError, closest, element_type, shape};
 use crate::rewrite::term::{Link, Name, Source, TermKind};
 
-/// The number of layers between a part of a chain and its end, including square roots and negations.
+/// Maximum number of layers between a factor of a chain and its result, including square roots and negations.
 const MOST_IN_CHAIN: usize = 16;
 
-/// A set of names, by their positions.
+/// Set of names, by position.
 type Names = std::collections::BTreeSet<usize>;
 
 impl Parser<'_> {
@@ -93,7 +93,7 @@ impl Parser<'_> {
         ["with", "where", "if"].contains(&self.cursor.clone().word())
     }
 
-    /// Parses a name in a replacement or a condition.
+    /// Parses a name in a replacement or a condition, which the pattern must have.
     pub(super) fn bound(&mut self, start: usize, text: &str) -> Result<usize, NotationError> {
         let span = start..self.cursor.at;
         if text == "root" && !self.parsed.names.iter().any(|name| name.text == text) {
@@ -101,7 +101,7 @@ impl Parser<'_> {
             self.parsed.names[at].certain = true;
         }
         let outputs = self.parsed.side.outputs.clone();
-        // The replaced tensor has a shape, but is no input of its replacement.
+        // The replaced tensor may be used for its shape, but not as an input of its replacement.
         let is_measured = self.measures && (self.cursor.sees(",") || self.cursor.sees(")"));
         let is_usable = |at: &usize| is_measured || !outputs.contains(at);
         let found = self.parsed.names.iter().position(|name| name.text == text).filter(is_usable);
@@ -125,16 +125,16 @@ impl Parser<'_> {
             return self.put(start..self.cursor.at, TermKind::Else { name, otherwise });
         }
         if !certain && !self.may_lack && self.mode == Mode::Replacement {
-            let message = format!("`{text}` is only there where a layer is that may be absent");
+            let message = format!("`{text}` exists only if an optional layer is present");
             return Err(self
                 .cursor
                 .error(span, message)
-                .with_help(format!("say what is there otherwise: `{text} else 0`")));
+                .with_help(format!("write its value if it is absent: `{text} else 0`")));
         }
         self.put(span, TermKind::Name { name, constant })
     }
 
-    /// Parses the list in `count`.
+    /// Parses the list that is the operand of `count`.
     pub(super) fn counted(&mut self) -> Result<usize, NotationError> {
         self.cursor.skip_space();
         let start = self.cursor.at;
@@ -143,7 +143,7 @@ impl Parser<'_> {
         let known = self.parsed.names.iter().position(|known| known.text == text);
         match known {
             Some(name) if self.parsed.names[name].is_list => self.put(span, TermKind::List(name)),
-            Some(_) => Err(self.cursor.error(span, format!("`{text}` is one tensor, not a list"))),
+            Some(_) => Err(self.cursor.error(span, format!("`{text}` is a single tensor, not a list"))),
             None => Err(self.unknown_name(span, &text)),
         }
     }
@@ -172,7 +172,7 @@ impl Parser<'_> {
         self.put(start..self.cursor.at, TermKind::Name { name, constant })
     }
 
-    /// `npy("w.npy")` or `safetensors("w.safetensors", "name")`, after the word.
+    /// Parses `("w.npy")` or `("w.safetensors", "name")`, after the word `npy` or `safetensors`.
     pub(super) fn file(&mut self, word: &str) -> Result<Option<ArrayFile>, NotationError> {
         let has_entries = match word {
             "npy" => false,
@@ -237,7 +237,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Finds the names that every match has.
+    /// Marks the names that every match has.
     pub(super) fn find_certain(&mut self) -> Result<(), NotationError> {
         let mut all: Names = self.side.outputs.iter().copied().collect();
         for root in self.side.roots.clone() {
@@ -249,7 +249,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// Finds the links from each root to earlier ones.
+    /// Finds the names that connect each root to earlier ones.
     pub(super) fn find_links(&mut self) -> Result<(), NotationError> {
         let roots = self.side.roots.clone();
         let mut known = Names::new();
@@ -260,9 +260,10 @@ impl Parser<'_> {
             if at > 0 {
                 if shared.is_empty() {
                     let name = &self.parsed.names[self.side.outputs[at]].text;
-                    let error =
-                        self.cursor.error(self.span(root), format!("nothing joins `{name}` to what is before it"));
-                    return Err(error.with_help("give a tensor that both are computed from the same name in both"));
+                    let error = self
+                        .cursor
+                        .error(self.span(root), format!("`{name}` shares no tensor with the roots before it"));
+                    return Err(error.with_help("use the same name for a tensor on which both depend"));
                 }
                 let depth = self.depth_of(root);
                 let operations = operations_of(&self.side, &self.parsed.names, root);
@@ -289,7 +290,8 @@ impl Parser<'_> {
         }
     }
 
-    /// Returns the names that each match of a term has. `open` are the names whose definitions contain the term.
+    /// Returns the names that every match of a term has. `open` contains the names whose definitions are being
+    /// visited.
     fn names_of(&self, term: usize, open: &mut Vec<usize>) -> Result<Names, NotationError> {
         let union = |terms: &[usize], open: &mut Vec<usize>| {
             terms.iter().try_fold(Names::new(), |mut names, &term| {
@@ -353,19 +355,19 @@ fn element_type_ahead(cursor: &mut crate::rewrite::notation::Cursor) -> Option<t
     typelift_promote::ElementType::from_name(cursor.word())
 }
 
-/// Returns the meaning of a reserved word of the notation, which is never a name.
+/// Returns the meaning of a word that the notation reserves.
 fn reserved(text: &str) -> Option<&'static str> {
     Some(match text {
         "const" => {
             "a constant is `c: const`; before the first pattern `NAME:` is the name of the rule, so write \
              `rule: c: const * Swish(g) => …`"
         }
-        "where" | "if" => "it begins a clause, after the pattern or the right side",
+        "where" | "if" => "it begins a clause after the pattern or the replacement",
         "with" => "it gives a branch values: `P with $m=erf | Q with $m=tanh`",
-        "else" => "it says what takes the place of a missing name, on the right side",
-        "like" | "in" => "it compares, in a condition",
+        "else" => "it gives the value of a missing name in a replacement",
+        "like" | "in" => "it is a comparison in a condition",
         "try" | "once" => "it begins a rule",
-        "as" => "it names a new layer, on the right side",
+        "as" => "it names a new layer in a replacement",
         _ => return None,
     })
 }

@@ -1,4 +1,4 @@
-//! Words that only a right side has: definitions, names of new layers, and `fold`.
+//! Parsing of syntax that occurs only in replacements: definitions, names of new layers, and `fold`.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -8,16 +8,16 @@ use super::{Mode, Parser};
 use crate::rewrite::notation::{Cursor, NotationError};
 use crate::rewrite::term::{Branch, LayerName, LayerTerm, TermKind};
 
-/// A definition of the right side.
+/// Definition of a replacement.
 pub(super) struct RightItem {
     pub(super) item: Item,
-    /// The term that it is, once it is read.
+    /// Its term, after it was parsed.
     term: Option<usize>,
-    /// True while it is read.
+    /// True while it is being parsed, to detect a definition by itself.
     is_open: bool,
 }
 
-/// Takes the definitions out of the clauses that the pattern does not need: they are of the right side.
+/// Removes the definitions that the pattern does not use, and returns them. They belong to the replacement.
 pub(super) fn take_right(text: &str, clauses: &mut Clauses) -> Vec<RightItem> {
     if clauses.replacement.is_none() {
         return Vec::new();
@@ -37,25 +37,25 @@ pub(super) fn take_right(text: &str, clauses: &mut Clauses) -> Vec<RightItem> {
     rest.into_iter().map(|item| RightItem { item, term: None, is_open: false }).collect()
 }
 
-/// Returns the words of a text outside of quotes.
+/// Returns all words of a text outside of quotes.
 fn words(text: &str) -> HashSet<&str> {
     let outside = text.split('"').step_by(2);
     outside.flat_map(|part| part.split(|c: char| !(c.is_alphanumeric() || c == '_'))).collect()
 }
 
 impl<'a> Parser<'a> {
-    /// Refuses a definition of the right side whose name means something else.
+    /// Returns an error if a definition of the replacement has a name that is already defined.
     pub(super) fn check_right(&self) -> Result<(), NotationError> {
         for RightItem { item, .. } in &self.right {
             let known = item.names.iter().find(|name| self.parsed.names.iter().any(|known| known.text == **name));
             if let Some(name) = known {
-                return Err(self.cursor.error(item.body.clone(), format!("`{name}` has a meaning already")));
+                return Err(self.cursor.error(item.body.clone(), format!("`{name}` is already defined")));
             }
         }
         Ok(())
     }
 
-    /// Returns the term of a name that the right side defines.
+    /// Returns the term of a name that the replacement defines.
     pub(super) fn right_name(&mut self, span: Range<usize>, name: &str) -> Result<Option<usize>, NotationError> {
         let Some(at) = self.right.iter().position(|right| right.item.names.iter().any(|known| known == name)) else {
             return Ok(None);
@@ -101,7 +101,7 @@ impl<'a> Parser<'a> {
         Ok(term)
     }
 
-    /// `as "{root}/scaled"`, after an operation: the name of the new layer.
+    /// Parses `as "{root}/scaled"` after an operation: the name of the new layer.
     pub(super) fn layer_name(&mut self) -> Result<Option<LayerName>, NotationError> {
         if self.mode != Mode::Replacement || !self.cursor.eat_word("as") {
             return Ok(None);
@@ -122,7 +122,7 @@ impl<'a> Parser<'a> {
         Ok(Some(LayerName::All(parts)))
     }
 
-    /// Text that stands in the braces of a name.
+    /// Parses the text in the braces of a name.
     fn part_of(&mut self, start: usize, inner: &str) -> Result<LayerName, NotationError> {
         let variable = inner.strip_prefix('$').unwrap_or(inner);
         if let Some(at) = self.parsed.variables.iter().position(|known| known == variable) {
@@ -137,7 +137,8 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// `(Add|Subtract)(…)`, if it comes here: the operation that the same words of the pattern matched.
+    /// Parses `(Add|Subtract)(…)`, if it is next. It means the operation that the same alternatives of the pattern
+    /// matched.
     pub(super) fn matched_operation(&mut self, start: usize) -> Result<Option<usize>, NotationError> {
         let Some(operations) = self.operations_ahead() else { return Ok(None) };
         let span = start..self.cursor.at;
@@ -159,8 +160,10 @@ impl<'a> Parser<'a> {
         let same: Vec<_> = same.map(|of| of.into_iter().map(|(_, term)| term).collect::<Vec<_>>()).collect();
         let [matched] = &same[..] else {
             let (words, count) = (wanted.join("|"), same.len());
-            let error = self.cursor.error(span, format!("the pattern has `({words})` {count} times, not once"));
-            return Err(error.with_help("on the right side it is the operation that the pattern matched"));
+            let error = self
+                .cursor
+                .error(span, format!("the pattern must have `({words})` exactly once, but has it {count} times"));
+            return Err(error.with_help("in a replacement it means the operation that the pattern matched"));
         };
         let matched = matched.clone();
         let either = self.layer_of_several(start, operations)?;
@@ -174,7 +177,7 @@ impl<'a> Parser<'a> {
         Ok(Some(either))
     }
 
-    /// `fold(EXPRESSION)`, from after its parenthesis.
+    /// Parses `fold(EXPRESSION)`, after its parenthesis.
     pub(super) fn fold(&mut self, start: usize) -> Result<usize, NotationError> {
         let inner = self.sum()?;
         self.cursor.expect(")")?;

@@ -28,7 +28,7 @@ use crate::rewrite::values;
 use crate::text::xml::ReadError;
 
 impl Statement {
-    /// Applies the statement to a typed model; `all` are the statements of the script.
+    /// Applies the statement to an inferred model. `all` are the statements of the script.
     pub(super) fn apply(&self, model: &mut Model, all: &[Self], lets: &mut Lets) -> Result<(), String> {
         match self {
             Self::Rename { old, new } => rename(model, old, new),
@@ -91,7 +91,7 @@ impl Statement {
     }
 }
 
-/// Renames everything with this name.
+/// Renames all layers and tensors that a name or pattern matches.
 fn rename(model: &mut Model, old: &str, new: &str) -> Result<(), String> {
     let error = match model.edit(|edit| edit.rename(old, new)) {
         Ok(()) => return Ok(()),
@@ -125,7 +125,7 @@ fn cut(model: &mut Model, names: &[String]) -> Result<(), String> {
     for name in names {
         for (tensor, found) in tensors(model, name)? {
             if model.graph().output(tensor).is_none() {
-                return Err(format!("`{found}` is computed from another tensor of the list, and was removed with it"));
+                return Err(format!("`{found}` depends on another tensor of the list and was removed with it"));
             }
             model.edit(|edit| edit.cut(tensor)).map_err(|error| error.describe(model.graph()))?;
         }
@@ -144,7 +144,7 @@ fn cut_blocks(model: &mut Model, numbers: &RangeInclusive<u64>) -> Result<(), St
     model.edit(|edit| edit.extract(&from, &to)).map_err(|error| error.describe(model.graph()))
 }
 
-/// Replaces each If of this name whose condition is known by the branch that runs, in bodies too.
+/// Replaces If layers of this name by their executed branch, if the condition is known; also in bodies.
 fn inline(model: &mut Model, name: &str) -> Result<(), String> {
     let fits = |known: &str| known == name || is_glob(name) && matches_glob(name, known);
     let (mut known, mut is_there) = (Vec::new(), false);
@@ -179,7 +179,7 @@ fn join(model: &mut Model, file: &Path, prefix: &str, joints: &[(String, String)
     model.join(&other, &joints, prefix).map(drop).map_err(|error| error.to_string())
 }
 
-/// Gives an expression a name for later statements.
+/// Names an expression for later statements.
 fn give_name(model: &mut Model, lets: &mut Lets, name: &str, value: &Formula) -> Result<(), String> {
     let value = value.resolve(model, lets, None)?;
     let edited = model.edit(|edit| {
@@ -205,7 +205,7 @@ fn set(model: &mut Model, name: &str, value: &Formula, lets: &Lets) -> Result<()
     for (tensor, constant, found) in found {
         let array = assigned(model, constant, Own { tensor, name: Some((name, found)) }, value, lets)?;
         let dims: Vec<_> = array.dims.iter().map(|&dim| dim as i64).collect();
-        let bytes = array.encode().ok_or_else(|| format!("{} does not hold numbers", array.element_type))?;
+        let bytes = array.encode().ok_or_else(|| format!("{} is not numeric", array.element_type))?;
         model
             .edit(|edit| edit.set_constant(constant, array.element_type, &dims, &bytes))
             .map_err(|error| error.describe(model.graph()))?;
@@ -213,7 +213,7 @@ fn set(model: &mut Model, name: &str, value: &Formula, lets: &Lets) -> Result<()
     Ok(())
 }
 
-/// Returns the constant of a tensor, or the one that it is converted from.
+/// Returns the constant that produces a tensor, directly or through a Convert.
 fn stored(model: &Model, tensor: Output) -> Option<LayerId> {
     let layer = model.graph().layer(tensor.layer)?;
     match ops::kind(layer) {
@@ -226,7 +226,7 @@ fn stored(model: &Model, tensor: Output) -> Option<LayerId> {
 /// Evaluates an expression for a constant, in its stored type.
 fn assigned(model: &Model, constant: LayerId, own: Own, value: &Formula, lets: &Lets) -> Result<Array, String> {
     let known = values::values(model.graph(), model.weights(), own.tensor);
-    let known = known.ok_or("the values of the constant are not known")?;
+    let known = known.ok_or("the values of the constant are unknown")?;
     let array = value.resolve(model, lets, Some(own))?.values(model, known.element_type, &known.dims)?;
     let narrow = model.graph().layer(constant).and_then(Layer::stored_as).map(|(ty, _)| ty);
     let narrow = narrow.filter(|&ty| ty != known.element_type && array.element_type == known.element_type);
@@ -276,7 +276,7 @@ fn info(model: &mut Model, owner: &Owner, path: &str, value: &str) -> Result<(),
     }
 }
 
-/// Returns the output of a layer that `NAME.1` is.
+/// Returns the output of a layer that a name such as `NAME.1` means.
 fn port_named(model: &Model, name: &str) -> Option<Output> {
     let (layer, port) = name.rsplit_once('.')?;
     let tensor = model.graph().find(layer).ok()?.output(port.parse().ok()?);
@@ -295,7 +295,7 @@ fn retype_input(model: &mut Model, name: &str, ty: ElementType, shape: Option<&S
     let port = model.graph().output(id.output(0)).map(|port| (port.element_type(), port.shape().clone()));
     if let Some(shape) = shape.filter(|shape| port.as_ref().is_none_or(|(_, old)| old != *shape)) {
         model.set_input(name, None, Some(shape)).map_err(|error| error.to_string())?;
-        // Errors caused by the shape are reported after all statements are applied.
+        // Errors that the new shape causes are reported after all statements.
         let _found_later = crate::infer(model);
     }
     if port.is_none_or(|(old, _)| old != ty) {
@@ -304,7 +304,7 @@ fn retype_input(model: &mut Model, name: &str, ty: ElementType, shape: Option<&S
     Ok(())
 }
 
-/// Computes the former input of the model from the new one.
+/// Replaces uses of an input by an expression of it. The input gets a new type or shape if one is given.
 fn before_input(
     model: &mut Model,
     name: &str,
@@ -315,7 +315,7 @@ fn before_input(
     let id = model.find_input(name).map_err(|error| unknown(model, name, &error))?;
     let made = id.output(0);
     let value = value.resolve(model, lets, Some(Own { tensor: made, name: None }))?;
-    let port = model.graph().output(made).ok_or("it does not have an output")?;
+    let port = model.graph().output(made).ok_or("the input has no output")?;
     let (old_type, old_shape) = (port.element_type(), port.shape().clone());
     let edited = model.edit(|edit| {
         if let Some((ty, shape)) = given {
@@ -328,7 +328,9 @@ fn before_input(
         let port = edit.output(new).ok_or(EditError::NoOutput(new))?;
         if port.element_type() != old_type || !port.shape().is_compatible(&old_shape) {
             let (is, shape) = (port.element_type(), port.shape());
-            let message = format!("it comes out as {is}{shape}, and the model computes with {old_type}{old_shape}");
+            let message = format!(
+                "the expression has type {is}{shape}, but the consumers of the input need {old_type}{old_shape}"
+            );
             return Err(EditError::Other(message));
         }
         edit.connect_all(uses.into_iter().map(|input| (new, input)))
@@ -336,7 +338,7 @@ fn before_input(
     edited.map_err(|error| error.describe(model.graph()))
 }
 
-/// Connects the consumers of a tensor to an expression of it.
+/// Connects the consumers of a tensor to an expression of that tensor.
 fn after(model: &mut Model, own: Own, value: &Formula, lets: &Lets) -> Result<(), String> {
     let (tensor, value) = (own.tensor, value.resolve(model, lets, Some(own))?);
     let edited = model.edit(|edit| {

@@ -1,4 +1,4 @@
-//! Statements that add, remove, order and replace what a model takes and gives, and rewire its tensors.
+//! Statements that add, remove, order and replace inputs and outputs of a model, and connect tensors differently.
 
 use typelift_promote::ElementType;
 
@@ -18,7 +18,7 @@ pub(super) fn add_input(
     shape: Option<&Shape>,
 ) -> Result<LayerId, String> {
     if model.graph().unordered().any(|layer| layer.name() == name) {
-        return Err(format!("a layer is called `{name}` already"));
+        return Err(format!("a layer named `{name}` already exists"));
     }
     let shape = shape.cloned().unwrap_or_else(Shape::dynamic);
     let input = NewLayer::new("Parameter", "opset1")
@@ -38,7 +38,7 @@ pub(super) fn add_output(model: &mut Model, lets: &Lets, name: &str, value: &For
     added.map(drop).map_err(|error| error.describe(model.graph()))
 }
 
-/// Removes outputs, and what only they needed.
+/// Removes outputs, and the layers that only they need.
 pub(super) fn remove_outputs(model: &mut Model, names: &[String]) -> Result<(), String> {
     let mut results = Vec::new();
     for name in names {
@@ -55,7 +55,7 @@ pub(super) fn remove_outputs(model: &mut Model, names: &[String]) -> Result<(), 
     model.edit(|edit| edit.remove_outputs(&results)).map(drop).map_err(|error| error.describe(model.graph()))
 }
 
-/// Removes inputs that nothing uses.
+/// Removes inputs that no layer uses.
 pub(super) fn remove_inputs(model: &mut Model, names: &[String]) -> Result<(), String> {
     for name in names {
         for name in ends(model, End::Input, name)? {
@@ -63,7 +63,7 @@ pub(super) fn remove_inputs(model: &mut Model, names: &[String]) -> Result<(), S
             if let Some(user) = model.graph().users(input).next().and_then(|user| model.graph().layer(user)) {
                 let user = user.name();
                 return Err(format!(
-                    "`{user}` uses the input `{name}`: say what it is to use, `redirect {name} -> …`, or `freeze {name} = …`"
+                    "`{user}` uses the input `{name}`: replace the input first with `redirect {name} -> …` or `freeze {name} = …`"
                 ));
             }
             model.edit(|edit| edit.remove(input)).map_err(|error| error.describe(model.graph()))?;
@@ -72,26 +72,27 @@ pub(super) fn remove_inputs(model: &mut Model, names: &[String]) -> Result<(), S
     Ok(())
 }
 
-/// Makes an input a constant.
+/// Replaces an input by a constant.
 pub(super) fn freeze(model: &mut Model, lets: &Lets, name: &str, value: &Formula) -> Result<(), String> {
     for found in ends(model, End::Input, name)? {
         let input = model.find_input(&found).map_err(|error| unknown(model, &found, &error))?;
         let own = Own { tensor: input.output(0), name: Some((name, &found)) };
         let value = value.resolve(model, lets, Some(own))?;
-        let port = model.graph().output(input.output(0)).ok_or("it has no output")?;
+        let port = model.graph().output(input.output(0)).ok_or("the input has no output")?;
         let (ty, shape) = (port.element_type(), port.shape().clone());
         let lengths = shape.to_static().unwrap_or_default();
         let lengths: Vec<_> = lengths.into_iter().map(|dim| dim as usize).collect();
         let array = value.values(model, ty, &lengths)?;
         if !array.shape().is_compatible(&shape) {
             let found = array.shape();
-            return Err(format!("the value is {ty}{found}, and the input `{name}` is {ty}{shape}"));
+            return Err(format!("the value has shape {found}, but the input `{name}` has {shape}"));
         }
         let given = array.element_type;
         let array = array.converted(ty).filter(|converted| converted.converted(given).as_ref() == Some(&array));
-        let array = array.ok_or_else(|| format!("the value is {given}, and {ty} does not hold all of its numbers"))?;
+        let array =
+            array.ok_or_else(|| format!("the value has type {given}, and {ty} cannot represent all of its numbers"))?;
         let dims: Vec<_> = array.dims.iter().map(|&dim| dim as i64).collect();
-        let bytes = array.encode().ok_or_else(|| format!("{ty} does not hold numbers"))?;
+        let bytes = array.encode().ok_or_else(|| format!("{ty} is not a numeric type"))?;
         model
             .edit(|edit| edit.set_constant(input, ty, &dims, &bytes))
             .map_err(|error| error.describe(model.graph()))?;
@@ -99,7 +100,7 @@ pub(super) fn freeze(model: &mut Model, lets: &Lets, name: &str, value: &Formula
     Ok(())
 }
 
-/// Puts inputs or outputs into this order, before all others.
+/// Moves inputs or outputs to the front, in this order.
 pub(super) fn order(model: &mut Model, end: End, names: &[String]) -> Result<(), String> {
     let mut found = Vec::new();
     for name in names {
@@ -114,7 +115,7 @@ pub(super) fn order(model: &mut Model, end: End, names: &[String]) -> Result<(),
     model.edit(|edit| edit.order(&found)).map_err(|error| error.describe(model.graph()))
 }
 
-/// Redirects the consumers of tensors to an expression.
+/// Connects the consumers of tensors to an expression.
 pub(super) fn redirect(model: &mut Model, lets: &Lets, name: &str, value: &Formula) -> Result<(), String> {
     for (tensor, found) in tensors(model, name)? {
         let Some(like) = model.graph().output(tensor).map(|port| port.tensor_type()) else {
@@ -124,7 +125,7 @@ pub(super) fn redirect(model: &mut Model, lets: &Lets, name: &str, value: &Formu
         let edited = model.edit(|edit| {
             let new = value.build(edit, Some(&like))?;
             if new == tensor {
-                return Err(EditError::Other(format!("`{found}` would be redirected to itself")));
+                return Err(EditError::Other(format!("`{found}` would be connected to itself")));
             }
             edit.redirect_but(tensor, new, &lets.added)
         });
@@ -133,7 +134,7 @@ pub(super) fn redirect(model: &mut Model, lets: &Lets, name: &str, value: &Formu
     Ok(())
 }
 
-/// Writes the layout of inputs and outputs where OpenVINO reads it.
+/// Sets the layout of inputs and outputs in the metadata that OpenVINO reads.
 pub(super) fn layout(model: &mut Model, name: &str, value: &str) -> Result<(), String> {
     let mut found = Vec::new();
     for end in [End::Input, End::Output] {
@@ -161,7 +162,7 @@ pub(super) fn end_tensor(model: &Model, end: End, name: &str) -> Option<Output> 
     }
 }
 
-/// Returns the layer of this name, if it is an input or output of the model.
+/// Returns the tensor of a layer, if it is an input or output of the model.
 pub(super) fn end_named(model: &Model, id: LayerId) -> Option<Output> {
     match ops::kind(model.graph().layer(id)?) {
         LayerKind::Parameter => Some(id.output(0)),
@@ -170,7 +171,7 @@ pub(super) fn end_named(model: &Model, id: LayerId) -> Option<Output> {
     }
 }
 
-/// Refuses a layout of another number of dims: OpenVINO would not accept it.
+/// Returns an error for a layout with another number of dimensions than the tensor, which OpenVINO would not accept.
 fn check_layout(model: &Model, tensor: Output, value: &str) -> Result<(), String> {
     let Some(rank) = model.graph().output(tensor).and_then(|port| port.shape().rank()) else { return Ok(()) };
     let inside = value.trim().strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
@@ -183,5 +184,5 @@ fn check_layout(model: &Model, tensor: Output, value: &str) -> Result<(), String
         return Ok(());
     }
     let port = model.graph().output(tensor).map(ToString::to_string).unwrap_or_default();
-    Err(format!("the layout {value} has {count} dims, and the tensor is {port}"))
+    Err(format!("the layout {value} has {count} dimensions, but the tensor is {port}"))
 }

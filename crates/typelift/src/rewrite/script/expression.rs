@@ -1,4 +1,4 @@
-//! Expressions of statements. Their names are tensors of the model that the statement is applied to.
+//! Expressions of statements. Their names are tensors of the model.
 
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
@@ -38,22 +38,22 @@ impl Lets {
         self.losses.set(losses);
     }
 
-    /// Removes what was added for names that nothing uses in the end.
+    /// Removes the added layers that are not used at the end.
     pub(super) fn sweep(self, model: &mut Model) {
         let added = self.added.into_iter().collect();
         let _nothing_is_refused = model.edit(|edit| edit.sweep(added, |_, _| {}));
     }
 }
 
-/// The tensor that a statement changes: `_` in its expression.
+/// Tensor that a statement changes, which is `_` in its expression.
 #[derive(Clone, Copy)]
 pub(super) struct Own<'a> {
     pub(super) tensor: Output,
-    /// The name in the statement, and the name that it means.
+    /// The name or pattern in the statement, and the name that it matched.
     pub(super) name: Option<(&'a str, &'a str)>,
 }
 
-/// An expression as text. It is read again when it is applied, because the model says which of its names are constants.
+/// Expression as text. It is parsed again when it is applied, because only the model shows which names are constants.
 #[derive(Clone, Debug)]
 pub(super) struct Formula {
     text: String,
@@ -61,7 +61,7 @@ pub(super) struct Formula {
 }
 
 impl Formula {
-    /// Reads the expression from here up to `end`.
+    /// Parses the expression up to `end`.
     pub(super) fn read(cursor: &mut Cursor, end: usize) -> Result<Self, NotationError> {
         let expression = parse::expression(cursor.text, cursor.at..end, &|_| true)?;
         let text = cursor.text[cursor.at..end].trim().to_owned();
@@ -73,11 +73,11 @@ impl Formula {
         self.files.iter().map(PathBuf::as_path)
     }
 
-    /// Finds what its names mean.
+    /// Finds the tensors of its names.
     pub(super) fn resolve<'a>(&self, model: &Model, lets: &'a Lets, own: Option<Own>) -> Result<Resolved<'a>, String> {
         let find = |source: &Source| match (source, own) {
             (Source::Own, Some(own)) => Ok(own.tensor),
-            (Source::Own, None) => Err("`_` means nothing in this statement".to_owned()),
+            (Source::Own, None) => Err("`_` cannot be used in this statement".to_owned()),
             (Source::Named(name), _) if lets.tensors.contains_key(name) => Ok(lets.tensors[name]),
             (Source::Named(name), Some(Own { name: Some((glob, found)), .. })) if is_glob(name) && is_glob(glob) => {
                 names::tensor(model, &renamed(glob, name, found)?)
@@ -105,20 +105,20 @@ impl Resolved<'_> {
         self.expression.side.roots.first().copied().unwrap_or_default()
     }
 
-    /// True if it is a number, which has no shape of its own.
+    /// True if the expression is a number, which has no shape.
     fn fills(&self) -> bool {
         let Expression { side, .. } = &self.expression;
         matches!(&side.terms[self.root()].kind, TermKind::Literal(literal) if literal.dims.is_empty())
     }
 
-    /// Puts the expression into a graph, and gives its tensor. A number fills the shape of `like`.
+    /// Adds the expression to a graph, and returns its tensor. A number gets the shape of `like`.
     pub(super) fn build(&self, edit: &mut Edit<'_>, like: Option<&TensorType>) -> Result<Output, EditError> {
         let expected = like.map(|like| like.element_type);
         if let (true, Some(dims)) = (self.fills(), like.and_then(|like| like.shape.to_static())) {
             let array = self.array(edit, expected).map_err(EditError::Other)?;
             let lengths: Vec<_> = dims.iter().map(|&dim| dim as usize).collect();
             let bytes = stretch(&array, &lengths).encode();
-            let bytes = bytes.ok_or_else(|| EditError::Other(format!("{} has no numbers", array.element_type)))?;
+            let bytes = bytes.ok_or_else(|| EditError::Other(format!("{} is not numeric", array.element_type)))?;
             return edit.constant(array.element_type, &dims, &bytes);
         }
         let Expression { side, names, .. } = &self.expression;
@@ -142,13 +142,13 @@ impl Resolved<'_> {
         Ok(tensor)
     }
 
-    /// Returns the values of an expression over constants; numbers are of the `expected` type where nothing else says
-    /// theirs.
+    /// Returns the values of an expression that uses only constants. Numbers get the `expected` type, unless their
+    /// operands determine another one.
     pub(super) fn array(&self, graph: &Edit<'_>, expected: Option<ElementType>) -> Result<Array, String> {
         self.evaluate(graph, graph.weights(), expected)
     }
 
-    /// Like [`array`](Self::array), for a model. A number fills `dims`.
+    /// Returns values as [`array`](Self::array) does, for a model. A number fills `dims`.
     pub(super) fn values(&self, model: &Model, expected: ElementType, dims: &[usize]) -> Result<Array, String> {
         let array = self.evaluate(model.graph(), model.weights(), Some(expected))?;
         Ok(if self.fills() { stretch(&array, dims) } else { array })
@@ -164,7 +164,7 @@ impl Resolved<'_> {
         for (name, bound) in names.iter().zip(&self.bound) {
             let tensor = bound.as_ref().and_then(Bound::tensor);
             if tensor.is_some_and(|tensor| values::values(graph, weights, tensor).is_none()) {
-                return Err(format!("`{}` is not a constant whose values are known", name.text));
+                return Err(format!("`{}` is not a constant with known values", name.text));
             }
         }
         let evaluator = Evaluator {
@@ -180,7 +180,7 @@ impl Resolved<'_> {
             blocks: None,
         };
         let array = evaluator.array(self.root(), expected).map_err(|lack| match lack {
-            Lack::Absent => "a name in it means nothing".to_owned(),
+            Lack::Absent => "a name in the expression is unknown".to_owned(),
             Lack::Reason(reason) | Lack::False(reason) => reason,
         })?;
         self.lets.lose(evaluator.losses.get());

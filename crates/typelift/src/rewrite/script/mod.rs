@@ -23,7 +23,7 @@ use crate::findings::{Diagnostic, Known};
 use crate::model::graph::Model;
 use crate::rewrite::notation::{Cursor, NotationError, closest};
 
-/// Script of statements to apply to a model, and again to its next export.
+/// Script: a list of statements that can be applied to a model, and again to later exports of it.
 ///
 /// ```
 /// use typelift::{Model, rewrite::Script};
@@ -68,7 +68,7 @@ pub enum ScriptError {
     #[error(transparent)]
     Rule(#[from] RewriteError),
     /// The number of applications of a rule differs from the expected one.
-    #[error("rule `{rule}` was applied {found} times, and must be {expected}")]
+    #[error("rule `{rule}` was applied {found} times, but {expected} were expected")]
     Unexpected {
         /// The rule.
         rule: String,
@@ -103,7 +103,8 @@ impl FromStr for Script {
     }
 }
 
-/// Returns the statements of a text: one per line, continued after an open bracket or a trailing `=>`.
+/// Returns the statements of a text. There is one per line; a line after an open bracket or a trailing `=>` continues
+/// the statement.
 fn lines(text: &str) -> Vec<Range<usize>> {
     let (mut found, mut start, mut depth, mut quoted) = (Vec::new(), 0, 0_usize, false);
     let mut comment = false;
@@ -136,7 +137,7 @@ fn lines(text: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// True if a statement continues after this, with the text that follows it.
+/// True if a statement continues on the next line.
 fn goes_on(line: &str, after: &str) -> bool {
     let mut next = after.lines().map(str::trim_start).filter(|line| !line.is_empty() && !line.starts_with('#'));
     let next = next.next().unwrap_or_default();
@@ -162,7 +163,7 @@ impl Script {
         &self.rules
     }
 
-    /// Returns the number of its statements that are edits, without rules and expectations.
+    /// Returns the number of statements that edit the model, without rules and expectations.
     pub fn edits(&self) -> usize {
         self.statements.iter().filter(|statement| !matches!(statement, Statement::Expect { .. })).count()
     }
@@ -180,7 +181,7 @@ impl Script {
     /// Applies the statements in their order, then the rules until none matches.
     ///
     /// # Errors
-    /// [`ScriptError`]. The model is consumed, so that it need not be kept twice.
+    /// [`ScriptError`]. The model is consumed, which saves a copy.
     pub fn run(&self, mut model: Model) -> Result<(Model, Report), ScriptError> {
         let mut lets = Lets::default();
         let (mut effects, mut lossy) = (Vec::new(), Vec::new());

@@ -1,4 +1,4 @@
-//! Resolves the names in statements.
+//! Search of the layers and tensors that statements name.
 
 use crate::base::name_pattern::NamePattern;
 use crate::base::names::{captures, is_glob, matches_glob, near};
@@ -30,18 +30,20 @@ pub(super) fn tensors(model: &Model, name: &str) -> Result<Vec<(Output, String)>
             found.extend(fitting.map(|known| (layer.id().output(at), known)));
         }
     }
-    // An output without a tensor name is known by its Result.
+    // An output without a tensor name is found by its Result.
     for name in model.ends_named(End::Output, name).ok().filter(|_| found.is_empty()).into_iter().flatten() {
         found.push((tensor(model, &name)?, name));
     }
     if found.is_empty() { Err(error) } else { Ok(found) }
 }
 
-/// Returns the new name: each `*` and `?` of `new` is replaced by the text that the one of `old` matched.
+/// Returns the new name: each wildcard of `new` is replaced by the text that the corresponding one of `old` matched.
 pub(super) fn renamed(old: &str, new: &str, name: &str) -> Result<String, String> {
     let parts = captures(old, name).unwrap_or_default();
     let filled = NamePattern::new(new).fill(&parts);
-    filled.ok_or_else(|| format!("write `*` and `?` as often in `{new}` as in `{old}`: they stand for the same text"))
+    filled.ok_or_else(|| {
+        format!("`{new}` must have as many `*` and `?` as `{old}`: each is replaced by the text that matched")
+    })
 }
 
 /// Returns a tensor of the model's own graph: by its name, by that of its layer, or as output of a layer, `NAME.1`.
@@ -58,7 +60,7 @@ pub(super) fn tensor(model: &Model, name: &str) -> Result<Output, String> {
         source.or_else(port).ok_or(error)
     });
     let found = result.map_err(|error| with_suggestion(model, name, error.to_string()))?;
-    // A Result is identified by the tensor that feeds it.
+    // For a Result, the tensor that feeds it is returned.
     let is_result = graph.layer(found.layer).is_some_and(|layer| ops::kind(layer) == LayerKind::Result);
     let source = graph.producer(found.layer.input(0)).filter(|_| is_result);
     Ok(source.unwrap_or(found))

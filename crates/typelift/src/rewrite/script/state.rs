@@ -12,7 +12,7 @@ use crate::model::shape::Shape;
 use crate::ops::{self, LayerKind};
 use crate::rewrite::notation::closest;
 
-/// Turns inputs and the outputs that give their next values into variables.
+/// Turns pairs of inputs and outputs into variables; each output provides the next value of its input.
 pub(super) fn stateful(model: &mut Model, past: &str, present: &str, beam: Option<&str>) -> Result<(), String> {
     let mut pairs = Vec::new();
     for input in ends(model, End::Input, past)? {
@@ -70,14 +70,14 @@ fn variables(model: &Model) -> Vec<String> {
     found
 }
 
-/// Returns a name as text and numbers, so that 2 comes before 10.
+/// Splits a name into text and numbers for sorting, so that 2 comes before 10.
 fn by_number(name: &str) -> Vec<(String, u64)> {
     let parts = name.split_inclusive(|c: char| !c.is_ascii_digit());
     let number = |part: &str| part.trim_end_matches(|c: char| !c.is_ascii_digit()).parse().unwrap_or_default();
     parts.map(|part| (part.trim_start_matches(|c: char| c.is_ascii_digit()).to_owned(), number(part))).collect()
 }
 
-/// Returns the input and the output whose names a variable joins, as OpenVINO's own transformation does.
+/// Returns the names of the input and output that OpenVINO's own transformation joined into the name of a variable.
 fn own_names(model: &Model, variable: &str) -> (String, String) {
     let of = |kind: LayerKind| {
         let is_it = |layer: &&Layer| layer.attribute("variable_id") == Some(variable) && ops::kind(layer) == kind;
@@ -95,7 +95,7 @@ fn own_names(model: &Model, variable: &str) -> (String, String) {
     (past, present)
 }
 
-/// Returns the parts of the name of a variable that fit two patterns whose wildcards stand for the same.
+/// Splits the name of a variable into two names that match the patterns. Their wildcards must match the same text.
 fn split(past: &str, present: &str, variable: &str) -> Option<(String, String)> {
     let mut places = variable.char_indices().map(|(at, _)| at).chain([variable.len()]);
     let at = places.find(|&at| {
@@ -107,7 +107,7 @@ fn split(past: &str, present: &str, variable: &str) -> Option<(String, String)> 
     Some((first.to_owned(), second.to_owned()))
 }
 
-/// Gives variables another type and shape.
+/// Changes the types and shapes of variables.
 pub(super) fn state(model: &mut Model, name: &str, ty: ElementType, shape: Option<&Shape>) -> Result<(), String> {
     let all = variables(model);
     let mut found: Vec<_> = all.iter().filter(|known| *known == name).cloned().collect();

@@ -13,7 +13,7 @@ use crate::precision::KeepPattern;
 use crate::rewrite::Rule;
 use crate::rewrite::notation::{Cursor, NotationError, closest, tensor_type};
 
-/// Statement other than a rule. In names, `*` is any text and `?` any character.
+/// Statement other than a rule. In names, `*` matches any text and `?` any character.
 #[derive(Clone, Debug)]
 pub(super) enum Statement {
     Rename { old: String, new: String },
@@ -44,19 +44,19 @@ pub(super) enum Statement {
     Expect { name: String, least: usize, most: usize },
 }
 
-/// The part of a model that a statement changes.
+/// Extent of a statement's changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Touches {
-    /// Nothing: it is only checked, or names an expression.
+    /// No changes: the statement is a check or names an expression.
     Nothing,
-    /// Names, values and metadata. Types and shapes are those that the file declares.
+    /// Names, values and metadata, so that the declared types and shapes remain valid.
     Layers,
-    /// Inputs and outputs, or the layers between them, so that types and shapes can change.
+    /// Inputs, outputs or edges, so that types and shapes can change.
     InputsAndOutputs,
 }
 
 impl Statement {
-    /// Returns the part of a model that the statement changes.
+    /// Returns the extent of the statement's changes.
     pub(super) fn touches(&self) -> Touches {
         match self {
             Self::Let { .. } | Self::Expect { .. } => Touches::Nothing,
@@ -79,9 +79,9 @@ impl Statement {
 #[derive(Clone, Debug)]
 pub(super) enum Owner {
     Model,
-    /// The layers of this name, or the output of a layer, `NAME.1`.
+    /// The layers with this name, or the output `NAME.1` of a layer.
     Layers(String),
-    /// The layers whose name the path begins with or, if no layer has that name, the model.
+    /// The layers with the name at the start of the path. If there is none, the model.
     Named,
 }
 
@@ -155,7 +155,7 @@ impl Script {
 }
 
 impl Statement {
-    /// Parses the statement that begins with this word and ends at `end`; `None` if there is none.
+    /// Parses the statement that begins with this word and ends at `end`; `None` if the word begins no statement.
     fn read(word: &str, cursor: &mut Cursor, end: usize) -> Result<Option<Self>, NotationError> {
         Ok(Some(match word {
             "rename" => Self::Rename { old: cursor.name("the old name")?, new: cursor.name("the new name")? },
@@ -216,7 +216,7 @@ impl Statement {
         }))
     }
 
-    /// Returns the statements about edges of the graph, state and layouts.
+    /// Parses statements about edges, state and layouts.
     fn rewiring(word: &str, cursor: &mut Cursor, end: usize) -> Result<Option<Self>, NotationError> {
         Ok(Some(match word {
             "let" => {
@@ -252,7 +252,7 @@ impl Statement {
             "stateful" => {
                 let past = cursor.name("an input")?;
                 cursor.expect("->")?;
-                let present = cursor.name("the output that gives its next value")?;
+                let present = cursor.name("the output with its next value")?;
                 let beam = cursor.eat_word("reorder").then(|| cursor.name("an input of indices")).transpose()?;
                 Self::Stateful { past, present, beam }
             }
@@ -295,7 +295,7 @@ impl Statement {
         } else {
             Owner::Named
         };
-        let path = cursor.name("where the value goes, such as `runtime_options/KV_CACHE_PRECISION`")?;
+        let path = cursor.name("the path of the value, such as `runtime_options/KV_CACHE_PRECISION`")?;
         cursor.expect("=")?;
         Ok(Self::Info { owner, path, value: cursor.name("a value")? })
     }
@@ -303,7 +303,7 @@ impl Statement {
     /// Parses `FILE [as PREFIX] [: OUTPUT -> INPUT, …]`.
     fn join(cursor: &mut Cursor) -> Result<Self, NotationError> {
         let file = cursor.name("the file of a model")?.into();
-        let prefix = if cursor.eat_word("as") { cursor.name("what its names begin with")? } else { String::new() };
+        let prefix = if cursor.eat_word("as") { cursor.name("the prefix of its names")? } else { String::new() };
         let mut joints = Vec::new();
         if cursor.eat(":") {
             loop {
@@ -319,7 +319,7 @@ impl Statement {
         Ok(Self::Join { file, prefix, joints })
     }
 
-    /// Returns the files that it reads when it is applied.
+    /// Returns the files that the statement reads when it is applied.
     pub(super) fn files(&self) -> Vec<&Path> {
         match self {
             Self::Join { file, .. } => vec![file],
@@ -334,7 +334,7 @@ impl Statement {
         }
     }
 
-    /// Returns the statement's text for errors.
+    /// Returns a short form of the statement for errors.
     pub(super) fn text(&self) -> String {
         match self {
             Self::Rename { old, new } => format!("rename {old} {new}"),
@@ -376,7 +376,7 @@ impl Statement {
     }
 }
 
-/// `input`, `inputs`, `output` or `outputs`.
+/// Parses `input`, `inputs`, `output` or `outputs`.
 fn which_end(cursor: &mut Cursor) -> Result<End, NotationError> {
     let mut ahead = cursor.clone();
     let end = match ahead.word() {
@@ -388,7 +388,7 @@ fn which_end(cursor: &mut Cursor) -> Result<End, NotationError> {
     Ok(end)
 }
 
-/// Names with commas between them, one at least.
+/// Parses a comma-separated list of at least one name.
 fn some_names(cursor: &mut Cursor) -> Result<Vec<String>, NotationError> {
     match names(cursor)? {
         names if names.is_empty() => Err(cursor.expected("a name")),
@@ -411,7 +411,7 @@ fn item(cursor: &mut Cursor) -> Result<Option<String>, NotationError> {
     Ok(Some(name.to_owned()))
 }
 
-/// Names with commas between them, none at all included; in brackets or not.
+/// Parses a comma-separated list of names, which may be empty, with or without brackets.
 fn names(cursor: &mut Cursor) -> Result<Vec<String>, NotationError> {
     if let Some(names) = names_in_brackets(cursor)? {
         return Ok(names);
@@ -426,7 +426,7 @@ fn names(cursor: &mut Cursor) -> Result<Vec<String>, NotationError> {
     Ok(names)
 }
 
-/// `[A, B]`, if that comes here, as the help of `cut` has it.
+/// Parses `[A, B]`, if it is next.
 fn names_in_brackets(cursor: &mut Cursor) -> Result<Option<Vec<String>>, NotationError> {
     if !cursor.eat("[") {
         return Ok(None);
@@ -511,5 +511,5 @@ fn bounds(cursor: &mut Cursor) -> Result<(usize, usize), NotationError> {
     };
     bounds
         .filter(|(least, most)| least <= most && !text.is_empty())
-        .ok_or_else(|| cursor.error(start..cursor.at, "expected how often: `1`, `1..` or `1..3`"))
+        .ok_or_else(|| cursor.error(start..cursor.at, "expected a number of applications: `1`, `1..` or `1..3`"))
 }

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use rustix::fs::{self, AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat};
 use rustix::process::geteuid;
 
-/// Returns the part of the name that distinguishes this user's directory.
+/// Returns the id of the user, which is part of the directory's name.
 pub(super) fn user() -> String {
     geteuid().as_raw().to_string()
 }
@@ -30,7 +30,7 @@ impl Folder {
                 Err(rustix::io::Errno::EXIST) => false,
                 made => made.map(|()| true)?,
             };
-            // Another process can remove an empty one.
+            // Another process may have removed the directory while it was empty.
             if let Some(folder) = Self::find(path, made)? {
                 return Ok((folder, made));
             }
@@ -62,7 +62,7 @@ impl Folder {
         }
     }
 
-    /// True if files that this user creates get the owner of the directory, as on file systems with only one user.
+    /// True if the file system gives files the owner of the directory, as those with only one user do.
     fn gives_its_owner(&self) -> io::Result<bool> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let name = format!("{}-{}.probe", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));

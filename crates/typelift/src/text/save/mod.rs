@@ -45,19 +45,19 @@ pub use crate::base::file::{FileId, Stamp, open_regular};
 use stage::{Pair, Single};
 pub use stage::{interrupt, on_wait};
 
-/// Way in which a model gets its `.bin`.
+/// Method by which a model gets its `.bin`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum WeightsMode {
-    /// A copy, which shares its blocks with the original where the file system can. If constants came or went, the others keep
-    /// their offsets, unless [`Compact`](Self::Compact) saves at least 64 KiB or 1 %.
+    /// A copy, which shares disk blocks with the original if the file system supports it. If constants were added or
+    /// removed, the others keep their offsets, unless [`Compact`](Self::Compact) saves at least 64 KiB or 1 %.
     #[default]
     Copy,
     /// A hard link, or a symbolic one across file systems. The model must have no added constants.
     Link,
-    /// Not at all: an existing `.bin` is kept.
+    /// No file is written; an existing `.bin` is kept.
     None,
-    /// A file that holds what the constants use and nothing else, equal bytes once.
+    /// A file with exactly the bytes that constants use, equal bytes once.
     Compact,
 }
 
@@ -67,12 +67,12 @@ pub enum WeightsMode {
 pub struct SaveOptions {
     /// The format of the graph.
     pub text: WriteOptions,
-    /// The way in which the model gets its `.bin`.
+    /// The method by which the model gets its `.bin`.
     pub weights: WeightsMode,
     /// True if the model replaces the file that it was read from: its `.bin` is then kept, unless constants were added.
     pub in_place: bool,
-    /// Largest size of the new weights, in sizes of those that the model was read with and of the values that were added to
-    /// it. Constants that overlap there need bytes of their own once their type is changed.
+    /// Maximum size of the new weights, as a multiple of the old weights and the added values. Constants that overlap
+    /// in the old file need separate bytes after a change of type.
     pub max_growth: u64,
 }
 
@@ -82,9 +82,9 @@ impl Default for SaveOptions {
     }
 }
 
-/// Default of [`SaveOptions::max_growth`]: what the change of a type of 4 bits to one of 64 takes.
+/// Default of [`SaveOptions::max_growth`]: enough for a change from a type of 4 bits to one of 64.
 const MAX_GROWTH: u64 = 16;
-/// Size of weights, in bytes, that is never too large.
+/// Size in bytes up to which weights are always permitted.
 const ALWAYS_ALLOWED: u64 = 1 << 20;
 
 /// Reason why a model was not saved. Nothing was replaced, with one exception: an [`Io`](Self::Io) error between the
@@ -117,9 +117,9 @@ pub enum SaveError {
         "the .bin would grow from {before} to {after} bytes, because constants that share bytes get bytes of their own"
     )]
     Grown {
-        /// Size of the weights that the model has, in bytes.
+        /// Size of the old weights in bytes.
         before: u64,
-        /// Size of the new ones.
+        /// Size of the new weights in bytes.
         after: u64,
     },
     /// The weights have changed since the model was read.
@@ -161,7 +161,7 @@ impl Model {
 
     /// Writes the model as [`save`](Self::save) does, with options.
     ///
-    /// If no constants came or went, the `.bin` stays byte for byte.
+    /// If no constants were added or removed, the `.bin` keeps its bytes.
     ///
     /// # Errors
     /// [`SaveError`]; the old pair still exists then.
@@ -185,8 +185,8 @@ impl Model {
         let destination = Destination::new(path)?;
         stage::recover(destination.xml).map_err(SaveError::io(path))?;
         let weights = self.weights_to_write(&destination, options)?;
-        // An unchanged file keeps its modification time. The model is printed for comparison only if the file has the
-        // length of the source.
+        // An unchanged file is not rewritten, so it keeps its modification time. The text is compared only if the
+        // lengths are equal.
         let source = self.source().as_bytes();
         let is_as_long = || fs::metadata(destination.xml).is_ok_and(|old| old.len() == source.len() as u64);
         let is_source = || fs::read(destination.xml).is_ok_and(|old| old == source);
@@ -250,19 +250,19 @@ impl Model {
     }
 }
 
-/// Completes a pair whose replacement was killed between its two files, and removes other remains of killed runs.
-/// Returns true if a pair was completed.
+/// Completes a pair if a process was killed after it replaced only one file. Also removes other files that killed
+/// processes left behind. Returns true if a pair was completed.
 ///
-/// If the weights are new, the new graph is put next to them; otherwise the old graph is restored. Saving to `path`
-/// does this first. Call it before writing; a reader calls [`is_half_written`].
+/// If the weights are new, the new graph is installed; otherwise the old one is restored. Saving to `path` does this
+/// first. Call it before writing; a reader calls [`is_half_written`].
 ///
 /// # Errors
-/// An error of the system, or remains that do not belong to a run of this user.
+/// An error of the system, or files of another user in the directory.
 pub fn recover(path: &Path) -> io::Result<bool> {
     stage::recover(path)
 }
 
-/// True if a killed run has left the pair without its `.xml`, so that [`recover`] completes it. Writes nothing.
+/// True if a killed process left the pair without its `.xml`, so that [`recover`] must complete it. Does not write.
 ///
 /// If another process is replacing the pair, waits until it has finished.
 ///
@@ -279,8 +279,8 @@ pub fn is_half_written(path: &Path) -> io::Result<bool> {
     stage::is_half_written(path)
 }
 
-/// Replaces one file as a whole: `write` gets a new file that takes the place, permissions and extended attributes of the
-/// old one. A symbolic link is replaced too, and the file it leads to stays as it is.
+/// Replaces one file atomically: `write` writes a new file, which is then renamed. It keeps the old permissions and
+/// extended attributes. A symbolic link is replaced too, and the file it leads to stays as it is.
 ///
 /// # Errors
 /// The error of `write`, or of the system; the old file still exists then.
@@ -325,8 +325,8 @@ impl<'a> Destination<'a> {
     }
 }
 
-/// Returns the refusal to save a model with a constant whose bytes are unknown, which names the first of them; `None`
-/// if there is none.
+/// Returns the error for a model that cannot be saved because the bytes of a constant are unknown; `None` if all are
+/// known.
 #[must_use]
 pub fn missing_weights(model: &Model) -> Option<Diagnostic> {
     if model.weights().len().is_some() {
@@ -346,7 +346,7 @@ pub fn missing_weights(model: &Model) -> Option<Diagnostic> {
     None
 }
 
-/// True for a constant with bytes in the weights.
+/// True for a constant that is stored in the weights.
 fn is_stored(layer: &Layer) -> bool {
     let is_constant = || {
         let operation = layer.operation();

@@ -1,9 +1,9 @@
 //! Replacements of files are prepared next to them, in the directory `.typelift-USER.tmp`, under names that begin with
 //! a hash of the file's name.
 //!
-//! `HASH.lock` is locked while its process runs, so that the next run recognizes remains. The existing files show how
-//! far a run came: `HASH.bin` is created before `HASH.xml`, and both are complete before the old graph becomes
-//! `HASH.old`.
+//! `HASH.lock` is locked while its process runs, so files without a locked `HASH.lock` belong to a killed process. The
+//! existing files show which step it had reached: `HASH.bin` is created before `HASH.xml`, and both are complete
+//! before the old graph becomes `HASH.old`.
 
 use std::collections::HashSet;
 use std::fs::{self, File, TryLockError};
@@ -24,19 +24,18 @@ const OLD: &str = "old";
 /// Replacement of one file.
 const NEW: &str = "new";
 const LOCK: &str = "lock";
-/// The files of a place, in the order of removal.
+/// Suffixes of all files of one replacement, in the order of removal.
 const ENDINGS: [&str; 4] = [GRAPH, WEIGHTS, OLD, NEW];
 
-/// True if saves must end. Every save holds it for reading while it begins, replaces files or cleans up, so that many
-/// can run at a time.
+/// True after an interrupt, when no save may continue. Each save holds a read lock in its critical sections.
 static INTERRUPTED: RwLock<bool> = RwLock::new(false);
 
-/// Files that this process is writing.
+/// Files that this process is writing now.
 #[derive(Default)]
 struct Running {
-    /// The directory and the hash of each place.
+    /// The directory of each replacement, and the hash of the file's name.
     places: HashSet<(PathBuf, String)>,
-    /// Directories that were searched for remains of killed runs.
+    /// Directories that were searched for files of killed processes.
     swept: HashSet<PathBuf>,
 }
 
@@ -71,19 +70,19 @@ fn uninterrupted() -> io::Result<RwLockReadGuard<'static, bool>> {
     if *interrupted { Err(io::ErrorKind::Interrupted.into()) } else { Ok(interrupted) }
 }
 
-/// Place where the replacement of one file is prepared; its lock excludes other processes.
+/// Preparation of the replacement of one file; its lock excludes other processes.
 struct Place {
     folder: Folder,
     hash: String,
-    /// The files that it may have, in the order of removal: the graph of a pair before its weights.
+    /// The suffixes of the files that may exist, in the order of removal: the graph of a pair before its weights.
     has: Vec<&'static str>,
-    /// True if it is kept after this process, because the next run needs it.
+    /// True if the files are kept at the end of this process, because the next one needs them.
     stays: bool,
     _lock: File,
 }
 
 impl Place {
-    /// Returns the place of a file; waits if another process has it.
+    /// Starts a replacement of a file; waits if another process is replacing it.
     fn new(file: &Path) -> io::Result<Self> {
         loop {
             if let Some(place) = Self::try_new(file)? {
@@ -92,7 +91,7 @@ impl Place {
         }
     }
 
-    /// Returns `None` if another process had the place, or removed the directory.
+    /// Returns `None` if another process is replacing the file, or removed the directory.
     fn try_new(file: &Path) -> io::Result<Option<Self>> {
         let uninterrupted = uninterrupted()?;
         step()?;
@@ -117,7 +116,7 @@ impl Place {
         Ok(None)
     }
 
-    /// Returns the place that a killed run has left for a file, once no process uses it; `None` if there is none.
+    /// Takes over the replacement that a killed process left behind; `None` if there is none. Waits for its lock.
     fn left(folder: Folder, file: &Path) -> io::Result<Option<Self>> {
         let hash = hash(file);
         let Some(lock) = absent(folder.lock(&name(&hash, LOCK), false))? else { return Ok(None) };
@@ -125,7 +124,7 @@ impl Place {
             wait(&lock, file)?;
         }
         let is_there = folder.is_at(&name(&hash, LOCK), &lock);
-        // Only an existing place is dropped: another thread may have the next one of this name.
+        // The result is created only if the files exist. Otherwise dropping it could remove files of another thread.
         Ok(is_there.then(|| Self { folder, hash, has: ENDINGS.to_vec(), stays: true, _lock: lock }))
     }
 
@@ -152,7 +151,7 @@ impl Place {
         Ok(())
     }
 
-    /// Moves a file out of the place, replacing the destination.
+    /// Moves a prepared file to its destination, replacing the old one.
     fn give(&mut self, ending: &str, to: &Path) -> io::Result<()> {
         step()?;
         self.folder.give(&self.name(ending), to)?;
@@ -160,20 +159,20 @@ impl Place {
         Ok(())
     }
 
-    /// Removes the remains of a killed run, except the lock.
+    /// Removes the files of a killed process, except the lock.
     fn clear(&mut self) -> io::Result<()> {
         remove(&self.folder, &self.hash, &self.has)?;
         self.has.clear();
         Ok(())
     }
 
-    /// Removes the files, and the directory if nothing else is in it.
+    /// Removes all its files, and the directory if it is empty then.
     fn vacate(&self) -> io::Result<()> {
         vacate(&self.folder, &self.hash, &self.has)
     }
 
-    /// Returns the graph that a killed run still had to put in place: the new one if the weights are new, else the old
-    /// one. `None` if the graph exists.
+    /// Returns the graph that a killed process did not rename yet: the new one if the weights are new, otherwise the
+    /// old one. `None` if the graph exists.
     fn left_to_do(&self, xml: &Path) -> Option<&'static str> {
         if fs::symlink_metadata(xml).is_ok() {
             return None;
@@ -182,7 +181,7 @@ impl Place {
         self.folder.has_file(&self.name(ending)).then_some(ending)
     }
 
-    /// Completes the work of a killed run. Returns true if there was any.
+    /// Completes the work of a killed process. Returns true if any was left.
     fn settle(&mut self, xml: &Path) -> io::Result<bool> {
         let Some(ending) = self.left_to_do(xml) else { return Ok(false) };
         self.give(ending, xml)?;
@@ -193,7 +192,7 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        // A signal must not end the process between the two.
+        // The lock prevents that a signal ends the process between the two steps.
         let _interrupted_or_not = INTERRUPTED.read();
         let is_own = running().places.remove(&(self.folder.path().to_owned(), self.hash.clone()));
         if is_own && !self.stays {
@@ -284,7 +283,7 @@ impl<'a> Pair<'a> {
         self.sync()
     }
 
-    /// Removes the old graph from its path and keeps it in the place. Returns true if there was one.
+    /// Moves the old graph to the directory of prepared files. Returns true if there was one.
     ///
     /// A link is kept as a copy of the file that it leads to: recovery moves regular files only.
     fn take_old(&mut self) -> io::Result<bool> {
@@ -328,8 +327,8 @@ impl<'a> Pair<'a> {
     }
 }
 
-/// Completes or removes what a killed run has left of a pair, once no process is at it any more. Returns true if it was
-/// completed.
+/// Completes the pair that a killed process left unfinished, or removes its files. Waits for other processes first.
+/// Returns true if the pair was completed.
 pub(super) fn recover(xml: &Path) -> io::Result<bool> {
     let Some(folder) = Folder::open(&folder_of(xml))? else { return Ok(false) };
     sweep(&folder);
@@ -340,13 +339,13 @@ pub(super) fn recover(xml: &Path) -> io::Result<bool> {
     Ok(completed)
 }
 
-/// True if a killed run has left a pair without its graph. Waits where a process is replacing it.
+/// True if a killed process left a pair without its graph. Waits while another process is replacing it.
 pub(super) fn is_half_written(xml: &Path) -> io::Result<bool> {
     let Some(folder) = Folder::open(&folder_of(xml))? else { return Ok(false) };
     Ok(Place::left(folder, xml)?.is_some_and(|place| place.left_to_do(xml).is_some()))
 }
 
-/// Removes files of a place.
+/// Removes files of one replacement.
 fn remove(folder: &Folder, hash: &str, endings: &[&str]) -> io::Result<()> {
     for ending in endings {
         step()?;
@@ -355,7 +354,7 @@ fn remove(folder: &Folder, hash: &str, endings: &[&str]) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes a place that has these files, and the directory if nothing else is in it.
+/// Removes all files of a replacement, and the directory if it is empty then.
 fn vacate(folder: &Folder, hash: &str, endings: &[&str]) -> io::Result<()> {
     remove(folder, hash, endings)?;
     remove(folder, hash, &[LOCK])?;
@@ -370,7 +369,7 @@ fn remove_empty(folder: &Folder) -> io::Result<()> {
     }
 }
 
-/// Returns `None` if nothing is there.
+/// Returns `None` if the file does not exist.
 fn absent<T>(result: io::Result<T>) -> io::Result<Option<T>> {
     match result {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -378,8 +377,8 @@ fn absent<T>(result: io::Result<T>) -> io::Result<Option<T>> {
     }
 }
 
-/// Removes remains of other files from killed runs, once per process, and the directory if it is empty then. Returns
-/// true if it did so now. Files that cannot be removed are harmless.
+/// Removes files of killed processes that wrote other models, once per process, and the directory if it is empty then.
+/// Returns true if this call did it. Files that cannot be removed do no harm.
 fn sweep(folder: &Folder) -> bool {
     if !running().swept.insert(folder.path().to_owned()) {
         return false;
@@ -393,13 +392,13 @@ fn sweep(folder: &Folder) -> bool {
     true
 }
 
-/// Forgets which directories were searched.
+/// Clears the list of searched directories.
 #[cfg(test)]
 pub(super) fn forget_sweeps() {
     running().swept.clear();
 }
 
-/// Removes a place whose process has ended, unless a pair waits for it.
+/// Removes the files of a process that has ended, unless a pair still needs them.
 fn remove_abandoned(folder: &Folder, hash: &str) -> io::Result<()> {
     let lock = folder.lock(&name(hash, LOCK), false)?;
     let is_abandoned = lock.try_lock().is_ok() && folder.is_at(&name(hash, LOCK), &lock);
@@ -408,8 +407,8 @@ fn remove_abandoned(folder: &Folder, hash: &str) -> io::Result<()> {
     if is_abandoned && !is_awaited { vacate(folder, hash, &ENDINGS) } else { Ok(()) }
 }
 
-/// True if another process holds a lock; otherwise takes the lock. On file systems without locks, two runs that write
-/// one model at a time are not separated.
+/// True if another process holds a lock; otherwise takes the lock. On file systems without locks, two processes can
+/// write the same model at the same time.
 fn is_locked(lock: &File) -> io::Result<bool> {
     match lock.try_lock() {
         Ok(()) => Ok(false),
@@ -457,7 +456,7 @@ fn sync(directory: &Path) -> io::Result<()> {
     if cfg!(unix) { File::open(directory)?.sync_all().or_else(unsupported) } else { Ok(()) }
 }
 
-/// A point at which tests let the process die or the disk fail; see `tests`.
+/// Hook at which tests simulate a kill or a disk error; see `tests`.
 fn step() -> io::Result<()> {
     #[cfg(test)]
     super::tests::step()?;

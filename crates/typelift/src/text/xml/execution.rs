@@ -1,17 +1,17 @@
-//! Execution graphs, which look like models: recognized so that they are refused with one finding.
+//! Detection of execution graphs, which look like models and are reported with one finding.
 
 use memchr::memmem;
 
 use crate::findings::{Code, Diagnostic};
 
-/// Limit on the bytes in which the first layers are searched.
+/// Number of bytes at the start of a file in which the first layers are searched.
 const HEAD: usize = 1 << 14;
 
-/// Returns the finding that a text is an execution graph where a model was expected; `None` if it is not one.
+/// Returns the finding for a text that is an execution graph; `None` if it is not one.
 pub(super) fn refusal(source: &str) -> Option<Diagnostic> {
     is_execution(source).then(|| {
-        let message = "this is an execution graph, which a device ran, not a model";
-        Diagnostic::new(Code::ExecutionGraph, message).help("give it together with its model")
+        let message = "this is an execution graph, which a device writes, not a model";
+        Diagnostic::new(Code::ExecutionGraph, message).help("open the .xml of the model instead")
     })
 }
 

@@ -1,4 +1,4 @@
-//! Text whose parts are printed by two threads.
+//! Printing of a text by two threads, chunk by chunk in order.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
@@ -6,12 +6,11 @@ use std::thread;
 
 use super::STACK;
 
-/// The largest number of finished parts that wait for an earlier one, so that a slow part does not let others
-/// accumulate.
+/// Maximum number of finished chunks that wait for an earlier one. It bounds memory if one chunk is slow.
 const WAITING: usize = 4;
 
-/// Passes the text that `print` prints for each part to `sink`, in order. With `two_threads`, each thread takes the
-/// next part when it has finished one.
+/// Prints each chunk with `print` and passes the texts to `sink`, in order. With `two_threads`, each thread takes the
+/// next chunk when it has finished one.
 pub(super) fn print_in_order<P: Sync, E>(
     parts: &[P],
     two_threads: bool,
@@ -37,7 +36,7 @@ pub(super) fn print_in_order<P: Sync, E>(
     };
     thread::scope(|scope| {
         if two_threads {
-            // If the thread cannot be started, this thread prints all parts.
+            // If the second thread cannot be started, this thread prints all chunks.
             let _started = thread::Builder::new().stack_size(STACK).spawn_scoped(scope, help);
         }
         let texts = texts;
@@ -48,7 +47,7 @@ pub(super) fn print_in_order<P: Sync, E>(
                 own.clear();
                 print(part, &mut own);
             }
-            // The other thread has taken all parts in between.
+            // The other thread took all chunks in between.
             let until = taken.map_or(parts.len(), |(at, _)| at);
             for _ in done..until {
                 sink(&texts.recv().unwrap_or_default())?;

@@ -20,8 +20,8 @@ pub(crate) fn declares(source: &str, declared: Option<ElementType>, content: Spa
             || matches_dims(&declared_dims(source, content), &output.shape))
 }
 
-/// Returns the position of `attribute` in the first `element` at or directly under the layer at `span`. If the
-/// attribute is not written, it is the element's tag. Without such an element it is the layer's tag.
+/// Returns the position of an attribute in the layer at `span`: in the first `element` that is the layer or a direct
+/// child. If the attribute is missing, returns the element's tag; if the element is missing too, the layer's tag.
 pub(crate) fn locate(source: &str, span: Span, element: &str, attribute: &str) -> Span {
     let mut tokens = Tokens::new(source, span);
     let Ok(Some(root)) = tokens.child(None) else { return span };
@@ -42,7 +42,7 @@ pub(crate) fn locate(source: &str, span: Span, element: &str, attribute: &str) -
     root.tag_span
 }
 
-/// A start tag in a part of the text.
+/// A start tag in the text.
 pub(crate) struct Tag {
     /// The name of the element.
     pub(crate) name: Span,
@@ -61,7 +61,7 @@ impl Tag {
     }
 }
 
-/// Returns the start tags in a part of the text, in order, as far as it is well-formed.
+/// Returns the start tags in a section of the text, in order, until it is no longer well-formed.
 pub(crate) fn tags(source: &str, span: Span) -> Vec<Tag> {
     let mut tokens = Tokens::new(source, span);
     let mut found = Vec::new();
@@ -84,8 +84,9 @@ pub(crate) fn tags(source: &str, span: Span) -> Vec<Tag> {
     }
 }
 
-/// Calls `find` for each element two levels below the root at `span`, in elements whose name satisfies `is_list`, with
-/// its position there. Returns the first result and the tag of the root. Stops where the text is not well-formed.
+/// Searches elements two levels below the root at `span`, in parents whose name satisfies `is_list`. Calls `find` with
+/// the element and its position in its parent. Returns its first result and the tag of the root. Stops where the text
+/// is not well-formed.
 fn find_below<T>(
     source: &str,
     span: Span,

@@ -22,8 +22,8 @@ pub(crate) fn entries(rt_info: &str) -> Vec<Entry<'_>> {
     children(rt_info, whole(rt_info)).into_iter().map(entry).collect()
 }
 
-/// Returns the value of a name in the `<rt_info>` of a layer: of an attribute that OpenVINO reads, empty if it has
-/// none, or of a `<user_data>`.
+/// Returns the value of an entry in a layer's `<rt_info>`: an attribute that OpenVINO reads, or a `<user_data>`. An
+/// entry without a value is empty.
 pub(crate) fn value_of(rt_info: &str, name: &str) -> Option<String> {
     let child = children(rt_info, whole(rt_info)).into_iter().find(|child| child.is_of(name))?;
     Some(child.written("value").or_else(|| child.written(name)).unwrap_or_default())
@@ -42,12 +42,12 @@ pub(crate) fn without_entry(rt_info: &str, name: &str) -> Option<String> {
     if children.len() == 1 {
         return None;
     }
-    // The white space before the entry is removed too.
+    // The white space before the entry is removed as well.
     let start = rt_info[..child.span.start as usize].trim_end().len();
     Some(spliced(rt_info, Span::new(start, child.span.end as usize), ""))
 }
 
-/// Returns the `<rt_info>` of a layer with this element, which replaces an entry of the same name.
+/// Returns the `<rt_info>` of a layer with this entry added, or replaced if the name exists.
 pub(crate) fn with_entry(rt_info: Option<&str>, name: &str, attributes: &[(&str, &str)], is_attribute: bool) -> String {
     let new = tag(if is_attribute { "attribute" } else { "user_data" }, attributes);
     let Some(rt_info) = rt_info else { return format!("<rt_info>{new}</rt_info>") };
@@ -57,7 +57,7 @@ pub(crate) fn with_entry(rt_info: Option<&str>, name: &str, attributes: &[(&str,
     }
 }
 
-/// Returns the value that these keys lead to in the `<rt_info>` of a model; `None` if there is none.
+/// Returns the value under these nested keys in the `<rt_info>` of a model; `None` if there is none.
 pub(crate) fn value_at(rt_info: &str, path: &[&str]) -> Option<String> {
     let (last, groups) = path.split_last()?;
     let group = groups.iter().try_fold(whole(rt_info), |group, key| Some(child(rt_info, group, key)?.span))?;
@@ -67,7 +67,7 @@ pub(crate) fn value_at(rt_info: &str, path: &[&str]) -> Option<String> {
 /// Returns the `<rt_info>` of a model with this value under these keys.
 ///
 /// # Errors
-/// A key before the last that has a value, or a last key that is a group.
+/// A key before the last one that has a value, or a last key that is a group.
 pub(crate) fn with_value(rt_info: &str, path: &[&str], value: &str) -> Result<String, String> {
     if path.len() > DEEPEST {
         return Err(format!("groups nest at most {DEEPEST} deep, and this path has {} names", path.len()));
@@ -95,7 +95,7 @@ pub(crate) fn with_value(rt_info: &str, path: &[&str], value: &str) -> Result<St
 /// Limit on the names of a path, because OpenVINO reads nested groups recursively.
 const DEEPEST: usize = 64;
 
-/// Returns the `<rt_info>` of a model, completed with entries of another model's. Groups are copied as a whole.
+/// Returns the `<rt_info>` of a model, with the entries of another model that it lacks. Groups are copied completely.
 pub(crate) fn with_missing(rt_info: &str, other: &str) -> String {
     let mut all = rt_info.to_owned();
     for missing in children(other, whole(other)) {
@@ -127,13 +127,14 @@ impl Child {
         (self.is_attribute() || self.name == "user_data") && self.written("name").as_deref() == Some(name)
     }
 
-    /// Returns the key in the metadata of a model. Keys that are not valid XML names have another form.
+    /// Returns the key that an element of a model's metadata stands for. A key that is no valid XML name is stored in
+    /// an attribute.
     fn key(&self) -> String {
         self.written("name").filter(|_| self.name == INFO).unwrap_or_else(|| self.name.clone())
     }
 }
 
-/// The element for keys that are not valid XML names.
+/// Element name for keys that are not valid XML names.
 const INFO: &str = "info";
 
 fn whole(text: &str) -> Span {
@@ -169,7 +170,7 @@ fn tag(name: &str, attributes: &[(&str, &str)]) -> String {
     tag + " />"
 }
 
-/// Returns nested groups with these keys, and the value under the last one.
+/// Returns nested elements for these keys, with the value in the innermost one.
 fn branch(path: &[&str], value: &str) -> String {
     let element = |key: &str, value: Option<&str>| {
         let named =
@@ -194,7 +195,7 @@ fn spliced(text: &str, place: Span, new: &str) -> String {
     format!("{before}{new}{after}")
 }
 
-/// Returns the text with one more element at the end of the element at a position, in the layout of its first child.
+/// Returns the text with one more child at the end of an element, indented like its first child.
 fn with_child(text: &str, place: Span, new: &str) -> String {
     let element = place.text(text);
     let gap = children(text, place).first().map_or("", |first| {

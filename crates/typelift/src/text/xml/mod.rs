@@ -47,7 +47,7 @@ pub enum ReadError {
     Io {
         /// The file.
         file: String,
-        /// Returns the error message.
+        /// The error of the file system.
         source: io::Error,
     },
     /// The file is not a model, or not one that OpenVINO accepts.
@@ -126,9 +126,9 @@ pub fn load(path: &Path) -> Result<String, ReadError> {
 /// The largest text that is read, because positions in it have 32 bits.
 const MAX_LENGTH: u64 = u32::MAX as u64 - 1;
 
-/// Reads the bytes of a text. Reading stops early if they do not begin as XML does, so that neither an endless device
-/// nor a large file of another kind is read completely. Such bytes are refused when they are parsed. `expected` is the
-/// number of bytes, as far as it is known.
+/// Reads the bytes of a text. Reading stops early if the bytes do not begin like XML, so that an endless device or a
+/// large file of another kind is not read completely. Parsing then reports an error. `expected` is the number of
+/// bytes, as far as it is known.
 ///
 /// # Errors
 /// The errors of `source`, and [`io::ErrorKind::FileTooLarge`] for 4 GiB and more.
@@ -147,17 +147,17 @@ pub fn read_bytes(mut source: impl Read, expected: u64) -> io::Result<Vec<u8>> {
     if expected.max(bytes.len() as u64) > MAX_LENGTH { Err(io::ErrorKind::FileTooLarge.into()) } else { Ok(bytes) }
 }
 
-/// The number of bytes at the start that identify a text.
+/// Number of bytes at the start that are checked before the rest is read.
 const START: usize = 4096;
 
 fn begins_as_xml(start: &[u8]) -> bool {
     let white = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, 0xef | 0xbb | 0xbf | 0xfe | 0xff);
     let first = start.iter().position(|byte| !white(byte)).unwrap_or(0);
-    // In UTF-16 a zero may come first.
+    // In big-endian UTF-16 the first byte is zero.
     matches!(start[first..], [] | [b'<', ..] | [0, b'<', ..]) || start.iter().all(white)
 }
 
-/// Returns the refusal of a file of another kind.
+/// Returns the finding for a file of another format.
 fn not_a_model(bytes: &[u8]) -> Option<Diagnostic> {
     let (name, help) = other_format(bytes).filter(|_| !bytes.trim_ascii_start().starts_with(b"<"))?;
     Some(Diagnostic::new(Code::NotAnIr, format!("the file is {name}, not the XML of a model")).help(help))
@@ -174,7 +174,7 @@ pub fn decode_utf8(bytes: Vec<u8>) -> Result<String, Box<Diagnostic>> {
     String::from_utf8(bytes).map_err(|error| not_utf8(&error).into())
 }
 
-/// Refuses bytes that are not UTF-8.
+/// Returns the finding for a text that is not UTF-8.
 fn not_utf8(error: &FromUtf8Error) -> Diagnostic {
     match error.as_bytes() {
         [0xFF, 0xFE, ..] | [0xFE, 0xFF, ..] | [b'<', 0, ..] | [0, b'<', ..] => {
@@ -265,7 +265,7 @@ pub fn write_to<E>(model: &Model, options: WriteOptions, mut sink: impl FnMut(&s
 /// thread.
 const STACK: usize = 8 << 20;
 
-/// True if a text of this length is worth a second thread.
+/// True if a text is long enough to be printed on two threads.
 fn is_worth_two_threads(length: usize) -> bool {
     const LONG: usize = 4 << 20;
     length >= LONG && thread::available_parallelism().is_ok_and(|cores| cores.get() > 1)

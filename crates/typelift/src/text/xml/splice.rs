@@ -1,4 +1,4 @@
-//! Writing of the source text with only changed parts printed anew.
+//! Writing of a model by copying its source text and printing only the changes.
 
 use std::mem::replace;
 use std::ops::Range;
@@ -49,12 +49,12 @@ struct Part<'g> {
     span: Span,
     layers: &'g [&'g Layer],
     edges: &'g [(Span, Edge<'g>)],
-    /// The edges to append after all existing ones, which only the last chunk has.
+    /// New edges for the end of `<edges>`; only the last chunk has any.
     added: &'g [Edge<'g>],
     removed: &'g [Span],
 }
 
-/// Division of the source into chunks, and the layers after them.
+/// Division of the source text into chunks with their layers and edges.
 struct Division<'g> {
     parts: Vec<Part<'g>>,
     /// The minimum length of a chunk, except the last.
@@ -64,11 +64,11 @@ struct Division<'g> {
 }
 
 impl<'g> Division<'g> {
-    /// Divides the source after layers and edges.
+    /// Divides the source text at the ends of layers and edges.
     fn divide(mut self, model: &'g Model, layers: &'g [&'g Layer], added: &'g [Edge<'g>]) -> Vec<Part<'g>> {
         let graph = &model.graph;
         let mut done = 0;
-        // Edges are edited after layers. If they come first in the file, all is one chunk.
+        // Edges are edited after layers. If the file has edges before layers, the text is one chunk.
         if graph.layers_span.zip(graph.edges_span).is_none_or(|(layers, edges)| layers < edges) {
             for (at, layer) in layers.iter().enumerate() {
                 if let Some(end) = self.place_to_cut(layer.span) {
@@ -94,7 +94,7 @@ impl<'g> Division<'g> {
         self.parts.last().map_or(0, |part| part.span.end)
     }
 
-    /// Returns the end of a span, if the chunk before it is long enough.
+    /// Returns the end of a span, if a chunk may end there.
     fn place_to_cut(&self, behind: Option<Span>) -> Option<u32> {
         behind.map(|span| span.end).filter(|end| end.saturating_sub(self.start()) >= self.length)
     }
@@ -108,15 +108,15 @@ impl<'g> Division<'g> {
     }
 }
 
-/// An edge to write: from a port of a layer to a port of another one, by positions.
+/// Edge to write: output of a layer to input of another one, by position.
 type Edge<'g> = (&'g Layer, usize, &'g Layer, usize);
 
 /// Edges of a graph that differ from the source.
 #[derive(Default)]
 struct Edges<'g> {
-    /// The edges that replace others, or that are inserted before the byte of an empty span, sorted.
+    /// Edges that replace others, or are inserted at the position of an empty span; sorted.
     placed: Vec<(Span, Edge<'g>)>,
-    /// The edges to append after all existing ones.
+    /// Edges for the end of `<edges>`.
     added: Vec<Edge<'g>>,
 }
 
@@ -137,7 +137,8 @@ impl<'g> Edges<'g> {
         edges
     }
 
-    /// Inserts an edge to a new layer before the first edge from that layer, and other edges at the end.
+    /// Chooses the positions of new edges: before the first edge from the same layer if that is new, otherwise at the
+    /// end.
     fn place_added(&mut self, graph: &Graph) {
         let mut anchors = HashMap::<LayerId, u32>::default();
         for (from, wire, _) in graph.joints() {
@@ -155,13 +156,13 @@ impl<'g> Edges<'g> {
     }
 }
 
-/// A function that prints something at the printer's current indentation.
+/// Function that prints an element at the current indentation.
 type Print<'p, 'a> = &'p dyn Fn(&mut Printer<'a>);
 
-/// A function that prints part of a body.
+/// Function that prints the port map or back edges of a body.
 type PrintBody<'a> = fn(&mut Printer<'a>, &Body);
 
-/// Elements found in the text of a layer so far.
+/// Elements that were found in the text of a layer.
 #[derive(Default)]
 struct LayerText<'l, 'a> {
     data: bool,
@@ -169,7 +170,7 @@ struct LayerText<'l, 'a> {
     /// The position of `<output>`.
     output: Option<Span>,
     metadata: bool,
-    /// The parts of bodies to print that were not found yet, by the element that contains them.
+    /// Port maps and back edges that must be printed and were not found yet, by element name.
     joints: Vec<(String, &'l Body, PrintBody<'a>)>,
 }
 
@@ -189,14 +190,14 @@ impl<'l, 'a> LayerText<'l, 'a> {
     }
 }
 
-/// The names and values of a tag's attributes; `None` for one that was handled.
+/// Attributes of a tag by name and value; `None` for one that was already compared.
 type Written<'e> = SmallVec<[Option<(&'e str, &'e str)>; 8]>;
 
 struct Splice<'a> {
     refresh_ports: bool,
     constraints: OutputConstraints,
     source: &'a str,
-    /// The replacements: a span of the source, and a range of the printed text. They are unordered and do not overlap.
+    /// Replacements: a span of the source, and the range of its new text. They are unordered and do not overlap.
     edits: Vec<(Span, Range<usize>)>,
     printer: Printer<'a>,
 }
@@ -246,7 +247,7 @@ impl<'a> Splice<'a> {
         self.edit(self.with_gap(span), Layout::INLINE, |_| {});
     }
 
-    /// Drops comments before the root if they would push its tag beyond the opening that older releases read.
+    /// Drops comments before the root if older releases would then not find its tag within the first bytes.
     fn bring_forward(&mut self, root: Span) {
         let tag = locate(self.source, root, "net", "");
         if tag.end as usize > OPENING {
@@ -255,7 +256,7 @@ impl<'a> Splice<'a> {
         }
     }
 
-    /// Writes the version of the format into the root. A version that cannot be parsed is kept.
+    /// Writes the version of the format into the root. An unreadable version is kept.
     fn version(&mut self, model: &Model) {
         let number = model.version.number();
         let mut tokens = Tokens::new(self.source, model.graph.span.unwrap_or_default());
@@ -275,7 +276,7 @@ impl<'a> Splice<'a> {
         self.part(graph, &Part { span, layers: &layers, edges: &placed, added: &added, removed });
     }
 
-    /// Edits a part of the text of `graph`.
+    /// Applies the changes of one chunk.
     fn part(&mut self, graph: &Graph, part: &Part) {
         part.removed.iter().for_each(|&span| self.delete(span));
         let layers = self.layers(graph, part.layers);
@@ -284,7 +285,7 @@ impl<'a> Splice<'a> {
         self.graph_metadata(graph, part.span);
     }
 
-    /// Replaces the `<rt_info>` of a graph, if this chunk contains it, or adds it at the end.
+    /// Replaces the `<rt_info>` of a graph if this chunk contains it; if it is missing, adds it at the end.
     fn graph_metadata(&mut self, graph: &Graph, part: Span) {
         let Some(wanted) = &graph.rt_info else { return };
         match (graph.rt_info_span, graph.span) {
@@ -299,7 +300,7 @@ impl<'a> Splice<'a> {
         }
     }
 
-    /// Appends layers and edges after all existing ones.
+    /// Appends new layers and edges after all existing ones.
     fn lists(&mut self, graph: &Graph, layers: &[&Layer], edges: &[Edge<'_>]) {
         let print_layers = |printer: &mut Printer<'a>| {
             for &layer in layers {
@@ -334,7 +335,7 @@ impl<'a> Splice<'a> {
         }
     }
 
-    /// Edits these layers of `graph`, and returns those to append after all existing ones.
+    /// Applies the changes of these layers. Returns the layers to append after all existing ones.
     fn layers<'g>(&mut self, graph: &Graph, layers: &[&'g Layer]) -> Vec<&'g Layer> {
         let mut added = Vec::new();
         for &layer in layers {
@@ -399,7 +400,7 @@ impl<'a> Splice<'a> {
             })
     }
 
-    /// Updates the text of one layer: compares it with the graph and edits the differences.
+    /// Compares the text of a layer with the graph, and applies the differences.
     fn layer(&mut self, graph: &Graph, layer: &Layer, span: Span) -> Result<(), Fatal> {
         let mut tokens = Tokens::new(self.source, span);
         let Some(root) = tokens.child(None)? else { return Ok(()) };
@@ -407,7 +408,7 @@ impl<'a> Splice<'a> {
         let head = [("name", Some(&*layer.name)), ("type", ty), ("version", version)];
         self.attributes(&tokens, &root, head.into_iter().chain([("output_names", layer.output_names())]))?;
         let mut text = LayerText::new(layer);
-        // As in the reader, the first of each kind counts.
+        // The first element of each kind is used, as in the reader.
         while let Some(child) = tokens.child(Some(&root))? {
             match child.name() {
                 "data" if !replace(&mut text.data, true) => {
@@ -441,7 +442,7 @@ impl<'a> Splice<'a> {
         Ok(())
     }
 
-    /// Adds the elements that the text of a layer lacks; the second span is its start tag.
+    /// Adds elements that the text of a layer lacks; the second span is the layer's start tag.
     fn missing(&mut self, graph: &Graph, layer: &Layer, (span, tag): (Span, Span), text: &LayerText<'_, 'a>) {
         let print_data = |printer: &mut Printer<'a>| {
             printer.line();
@@ -515,7 +516,7 @@ impl<'a> Splice<'a> {
             let feed = if is_port { feeds.next() } else { Some(None) };
             let own = if is_port { ports.next() } else { None };
             if let Some(new) = own.filter(|own| own.content == Span::default()) {
-                // The port replaces one that was removed.
+                // This port reuses the text of one that was removed.
                 self.attributes(tokens, &port, [("id", Some(itoa::Buffer::new().format(new.id)))])?;
             }
             match feed.map(|feed| feed.and_then(|(layer, port)| layer.outputs.get(port))) {
@@ -573,7 +574,7 @@ impl<'a> Splice<'a> {
         Ok(())
     }
 
-    /// True if the content of `port` can be kept: with its type, it declares the type and shape of `output`.
+    /// True if the content of `port` already declares the type and shape of `output`.
     fn stays(
         &self,
         tokens: &Tokens,
@@ -679,12 +680,12 @@ impl<'a> Splice<'a> {
         for (name, value) in wanted {
             let is_it = |it: &Option<(&str, &str)>| it.is_some_and(|(key, _)| key == name);
             let Some(value) = value else {
-                // A repeated attribute must not take effect when the first one is removed.
+                // A later duplicate must be removed too; otherwise it would take effect.
                 let gone = written.iter_mut().filter(|it| is_it(it)).filter_map(Option::take);
                 gone.filter(|(_, text)| !text.is_empty()).for_each(|(key, text)| self.delete(whole(tokens, key, text)));
                 continue;
             };
-            // Most often they are in the order of the file.
+            // Fast case: the attributes are in the order of the file.
             let in_order = written.get(next).is_some_and(is_it).then_some(next);
             let at = in_order.or_else(|| written.iter().position(is_it));
             next = at.map_or(next, |at| at + 1);
@@ -699,7 +700,7 @@ impl<'a> Splice<'a> {
         Ok(written)
     }
 
-    /// Returns the white space that ends at `at`.
+    /// Returns the white space that ends at byte `at`.
     fn gap_before(&self, at: u32) -> &'a str {
         let before = self.source.get(..at as usize).unwrap_or_default();
         &before[before.trim_end_matches([' ', '\t', '\r', '\n']).len()..]
@@ -724,7 +725,7 @@ impl<'a> Splice<'a> {
     }
 }
 
-/// Returns the span of an attribute with its closing quote.
+/// Returns the span of an attribute including its closing quote.
 fn whole(tokens: &Tokens<'_>, name: &str, value: &str) -> Span {
     Span { end: tokens.span_of(value).end + 1, ..tokens.span_of(name) }
 }

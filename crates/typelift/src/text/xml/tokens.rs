@@ -1,4 +1,4 @@
-//! Elements, attributes and texts of XML with their positions, read as OpenVINO's parser reads them.
+//! Tokenizer of XML: elements, attributes and texts with their positions, as OpenVINO's parser reads them.
 
 use std::borrow::Cow;
 use std::io::BufRead;
@@ -12,23 +12,23 @@ use quick_xml::events::{BytesStart, Event};
 use crate::base::span::Span;
 use crate::findings::{Code, Diagnostic};
 
-/// An error that ends reading: the text is no longer XML.
+/// Error that ends reading, because the text is not well-formed.
 pub(super) type Fatal = Box<Diagnostic>;
 
-/// Stream of elements. Nothing recurses, so deep nesting cannot exhaust the stack.
+/// Stream of elements. It does not recurse, so deep nesting cannot exhaust the stack.
 pub(super) struct Tokens<'a> {
     text: &'a str,
     reader: Reader<&'a [u8]>,
-    /// The offset of `text` in the source.
+    /// Offset of `text` in the source.
     base: usize,
-    /// The end of the last closed element's content, without white space before its end tag.
+    /// End of the content of the element that was closed last, without white space before the end tag.
     content_end: usize,
 }
 
 /// An element whose start tag was read.
 pub(super) struct Element<'a> {
     tag: BytesStart<'a>,
-    /// True for an element without content: `<dim />`.
+    /// True for an element that is a single tag: `<dim />`.
     empty: bool,
     /// The position of its start tag.
     pub(super) tag_span: Span,
@@ -39,31 +39,31 @@ impl Element<'_> {
         self.tag.name().0
     }
 
-    /// True if white space precedes the name of one of its attributes.
+    /// True if white space precedes the attribute `name`.
     fn separates(&self, name: &str) -> bool {
         let tag: &str = self.tag.as_ref();
         let at = Span::of(name, tag).start as usize;
         at.checked_sub(1).and_then(|before| tag.as_bytes().get(before)).is_none_or(u8::is_ascii_whitespace)
     }
 
-    /// Refuses an invalid XML name of this element, of its attributes or of its children. The event reader does not
-    /// check names.
+    /// Checks the XML names of this element, of its attributes and of its children. The event reader does not.
     pub(super) fn check_name(&self, name: &str) -> Result<(), Fatal> {
         if is_name(name) {
             return Ok(());
         }
         let error = |message: String| Diagnostic::new(Code::XmlSyntax, message).at(self.tag_span, "in this element");
         let refusal = if name.starts_with("<<<<<<") {
-            error("the file has the marks of a merge conflict".to_owned())
+            error("the file contains an unresolved merge conflict".to_owned())
                 .help("resolve the conflict: keep one side and remove the lines with <<<<<<<, ======= and >>>>>>>")
         } else {
-            error(format!("`{name}` is not a name")).help("correct the name, or remove what is not XML")
+            error(format!("`{name}` is not a valid XML name"))
+                .help("correct the name, or remove the text that is not XML")
         };
         Err(refusal.into())
     }
 }
 
-/// True if OpenVINO's parser accepts it as the name of an element or attribute.
+/// True if OpenVINO's parser accepts a text as the name of an element or attribute.
 pub(super) fn is_name(text: &str) -> bool {
     let starts = |b: u8| b.is_ascii_alphabetic() || matches!(b, b'_' | b':' | 128..);
     text.bytes().next().is_some_and(starts)
@@ -73,7 +73,7 @@ pub(super) fn is_name(text: &str) -> bool {
 impl<'a> Tokens<'a> {
     pub(super) fn new(source: &'a str, span: Span) -> Self {
         let whole = span.text(source);
-        // The event reader would skip one of several byte order marks, without counting its bytes in positions.
+        // The event reader would skip a byte order mark without counting its bytes, so all are removed before.
         let text = whole.trim_start_matches('\u{feff}');
         let base = span.start as usize + whole.len() - text.len();
         let mut reader = Reader::from_str(text);
@@ -152,7 +152,7 @@ impl<'a> Tokens<'a> {
         Ok(text)
     }
 
-    /// Skips the next child of `parent`, if this is its text.
+    /// Skips the next child of `parent`, if it has exactly this text.
     pub(super) fn pass_child(&mut self, parent: &Element, text: &str) -> bool {
         let ahead = self.ahead(parent);
         let found = ahead.trim_ascii_start().strip_prefix(text);
@@ -220,8 +220,8 @@ impl<'a> Tokens<'a> {
         let tag: &str = element.tag.as_ref();
         let mut at = element.name().len();
         let mut others = None;
-        // Almost all attributes have one form, for which this is much faster. The parser continues at the first one
-        // that differs.
+        // Fast path: almost all attributes have the same form. At the first one that differs, the XML parser
+        // continues.
         iter::from_fn(move || {
             if others.is_none()
                 && let Some((name, value, rest)) = plain_attribute(&tag[at..])
@@ -277,12 +277,12 @@ impl<'a> Tokens<'a> {
         let start = self.position();
         match self.event()? {
             Event::DocType(_) => {
-                let message = "a document type declaration stands inside of an element".to_owned();
+                let message = "a document type declaration (`<!DOCTYPE`) is inside an element".to_owned();
                 let refusal = Diagnostic::new(Code::XmlSyntax, message);
                 let place = Span::new(start, self.position());
                 Err(refusal
-                    .at(place, "it can only come before the root element")
-                    .help("move it there, or remove it")
+                    .at(place, "it must be before the root element")
+                    .help("move it before the root element, or remove it")
                     .into())
             }
             event => Ok(event),
@@ -299,9 +299,9 @@ impl<'a> Tokens<'a> {
             (quick_xml::Error::IllFormed(IllFormedError::MismatchedEndTag { expected, found }), Some(open))
                 if !self.is_open(at, found) =>
             {
-                let message = format!("`</{found}>` ends nothing: no <{found}> is open here, but <{expected}> is");
+                let message = format!("`</{found}>` has no start tag: <{expected}> is open here, not <{found}>");
                 let help = if expected.eq_ignore_ascii_case(found) {
-                    format!("write <{found}> and `</{found}>`: upper and lower case count")
+                    format!("write <{found}> and `</{found}>`: the names differ in case")
                 } else {
                     format!("remove `</{found}>`, or write `</{expected}>`")
                 };
@@ -313,14 +313,14 @@ impl<'a> Tokens<'a> {
             (quick_xml::Error::IllFormed(IllFormedError::MismatchedEndTag { expected, found }), Some(open)) => {
                 let message = format!("`</{found}>` comes before `</{expected}>`: <{expected}> is still open");
                 Diagnostic::new(Code::XmlSyntax, message)
-                    .at(self.end_tag(at), format!("`</{expected}>` must come first"))
+                    .at(self.end_tag(at), format!("`</{expected}>` must be before it"))
                     .at(open, "this element is not closed")
                     .help(format!("add `</{expected}>` where <{expected}> ends, or correct `</{found}>`"))
             }
             (quick_xml::Error::Syntax(_), _) if !self.text[at..].contains('>') => self.cut_off(Some(at)),
             (quick_xml::Error::Syntax(SyntaxError::UnclosedComment), _) => {
                 Diagnostic::new(Code::XmlSyntax, "a comment is never closed")
-                    .at(self.line_from(at), "it begins here, and the rest of the file belongs to it")
+                    .at(self.line_from(at), "it begins here and contains the rest of the file")
                     .help("write `-->` where the comment ends")
             }
             (
@@ -337,12 +337,13 @@ impl<'a> Tokens<'a> {
             (error, open) => {
                 let error = error.to_string();
                 let message = error.strip_prefix("ill-formed document: ").unwrap_or(&error);
-                let found = Diagnostic::new(Code::XmlSyntax, message).at(place, "from here on the text is not XML");
+                let found =
+                    Diagnostic::new(Code::XmlSyntax, message).at(place, "the text is not XML after this position");
                 let found = match open {
                     Some(open) => found.at(open, "in this element"),
                     None => found,
                 };
-                found.help("correct this place; if the file was damaged or cut off, download or copy it again")
+                found.help("correct the text here; if the file is damaged or incomplete, download or copy it again")
             }
         }
     }
@@ -363,7 +364,7 @@ impl<'a> Tokens<'a> {
             }
             (None, None) => "an element".to_owned(),
         };
-        let message = format!("the file is cut off: it ends after {} bytes, inside {inside}", text.len());
+        let message = format!("the file is incomplete: it ends after {} bytes, inside {inside}", text.len());
         let end = text.trim_end().len();
         let last = tag.unwrap_or_else(|| text.floor_char_boundary(end.saturating_sub(1)));
         let mut found = Diagnostic::new(Code::XmlSyntax, message)
@@ -409,10 +410,10 @@ impl<'a> Tokens<'a> {
         self.open_elements(at).iter().any(is_of)
     }
 
-    /// Returns the start tag of the innermost element that is open at a byte of the text.
+    /// Returns the start tag of the innermost open element.
     #[cold]
     fn innermost_open(&self, at: usize) -> Option<Span> {
-        // The wrong end tag closed the element that is needed here.
+        // The wrong end tag closed the element that the error is about.
         self.open_elements(at).pop()
     }
 
@@ -461,19 +462,19 @@ fn attribute_error(element: &Element, error: Option<&AttrError>) -> Diagnostic {
             "add the quote where the value ends".to_owned(),
         ),
         Some(AttrError::ExpectedEq(_)) => (
-            format!("an attribute of <{name}> has no value, or one before it has lost a quote"),
+            format!("an attribute of <{name}> has no value, or an attribute before it has no closing quote"),
             "write each attribute as name=\"value\", and a quote inside of a value as &quot;".to_owned(),
         ),
         Some(error) => (error.to_string(), "correct this tag".to_owned()),
         None => (
-            format!("two attributes of <{name}> are not separated"),
+            format!("there is no space between two attributes of <{name}>"),
             "write a space between a value and the next name".to_owned(),
         ),
     };
     Diagnostic::new(Code::XmlSyntax, message).at(element.tag_span, "in this tag").help(help)
 }
 
-/// Parses plain digits at the start of a text, if they certainly fit, and returns the rest of the text.
+/// Parses plain digits at the start of a text, if the number certainly fits. Returns the number and the rest.
 pub(super) fn plain_number(text: &str) -> Option<(u64, &str)> {
     let (digits, rest) = text.split_at(text.bytes().position(|b| !b.is_ascii_digit()).unwrap_or(text.len()));
     let number = || digits.bytes().fold(0, |number, digit| number * 10 + u64::from(digit - b'0'));
@@ -490,12 +491,12 @@ fn plain_attribute(text: &str) -> Option<(&str, &str, &str)> {
     Some((name, &text[..end], &text[end + 1..]))
 }
 
-/// Returns an attribute's value with its escapes resolved as in OpenVINO's parser. The five named entities and
-/// character references are resolved; similar text is kept. White space becomes blanks, as in every XML attribute. The
-/// value ends at a reference to NUL.
+/// Resolves the escapes of an attribute's value as OpenVINO's parser does. It knows the five named entities and
+/// character references, and keeps other text after `&`. Line ends and tabs become spaces. A reference to NUL ends the
+/// value.
 pub(super) fn decode(raw: &str) -> Cow<'_, str> {
     let special = |b: &u8| matches!(b, b'&' | b'\n' | b'\r' | b'\t');
-    // The loop has no early exit, which compiles to faster code.
+    // Without an early exit the loop compiles to faster code.
     if !raw.as_bytes().iter().fold(false, |found, b| found | special(b)) {
         return Cow::Borrowed(raw);
     }
@@ -519,8 +520,8 @@ pub(super) fn decode(raw: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Returns the character that the text after `&` stands for, and the length of the reference with its `;`. `None` if it
-/// is not a reference.
+/// Returns the character that the text after `&` refers to, and the length of the reference. `None` if it is not a
+/// reference.
 fn reference(text: &str) -> Option<(char, usize)> {
     let named = [("lt;", '<'), ("gt;", '>'), ("amp;", '&'), ("quot;", '"'), ("apos;", '\'')];
     if let Some((name, stands)) = named.into_iter().find(|(name, _)| text.starts_with(name)) {

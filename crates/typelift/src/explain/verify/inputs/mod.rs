@@ -1,4 +1,4 @@
-//! Inputs that make sense: shapes that both models accept, and values that fit their use.
+//! Generation of inputs: shapes that both models accept, and values that fit their use.
 
 mod roles;
 pub(crate) mod shapes;
@@ -16,7 +16,7 @@ use super::random::Random;
 use crate::edit::inputs_outputs::End;
 use crate::model::graph::Model;
 
-/// Input of a sample in a few words.
+/// Description of an input of a sample.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Fed {
@@ -29,12 +29,12 @@ pub struct Fed {
     pub element_type_in_b: Option<String>,
     /// The shape: `[1,16]`.
     pub shape: String,
-    /// The values: `indices 0 to 99`.
+    /// Description of the values: `indices 0 to 99`.
     pub values: String,
 }
 
 impl Fed {
-    /// Returns an input that the user gave.
+    /// Describes an input from the user.
     pub(super) fn given(name: &str, tensor: &Tensor) -> Self {
         Self {
             name: name.to_owned(),
@@ -46,32 +46,32 @@ impl Fed {
     }
 }
 
-/// Inputs for both models, for each step.
+/// Inputs of both models for all steps.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sample {
     pub(super) fed: Vec<Fed>,
-    /// By step, then by input, in the order of A.
+    /// Inputs of A, by step.
     pub(super) a: Vec<Vec<Tensor>>,
-    /// By step, then by input, in the order of B.
+    /// Inputs of B, by step.
     pub(super) b: Vec<Vec<Tensor>>,
 }
 
-/// Choices that a sample is made by.
+/// Parameters for generating a sample.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Choice {
     pub(super) seed: u64,
     pub(super) steps: usize,
-    /// True if masks get longer with each step, as with a cache that grows.
+    /// True if masks become longer with each step, as for a growing cache.
     pub(super) grows: bool,
-    /// The distribution of floating-point values, counted.
+    /// Number of the distribution of floating-point values.
     pub(super) floats: usize,
 }
 
-/// The distributions of floating-point values that are tried until the outputs are finite.
+/// Number of distributions that are tried until the outputs are finite.
 pub(super) const DISTRIBUTIONS: usize = FLOATS.len();
 const FLOATS: [Floats; 4] = [Floats::Normal, Floats::Unit, Floats::Positive, Floats::Small];
 
-/// Two models with the same fixed shapes, and the roles of their paired inputs.
+/// Two models with the same fixed shapes, and the use of their paired inputs.
 pub(super) struct Shaped {
     pub(super) shapes: Shapes,
     roles: Vec<Role>,
@@ -79,7 +79,7 @@ pub(super) struct Shaped {
 }
 
 impl Shaped {
-    /// Returns the choice with the models that have these shapes; `None` if inference refuses them.
+    /// Creates both models with these shapes; `None` if inference fails.
     pub(super) fn new(sizing: &Sizing<'_>, pairs: &[Pair], shapes: Shapes) -> Option<(Self, [Model; 2])> {
         let fixed = [sizing.with_shapes(0, &shapes)?, sizing.with_shapes(1, &shapes)?];
         let [in_a, in_b] = [roles(&fixed[0]), roles(&fixed[1])];
@@ -94,7 +94,7 @@ impl Shaped {
         Some((Self { shapes, roles, types }, fixed))
     }
 
-    /// Makes a sample; `None` if an input has a type without numbers.
+    /// Generates a sample; `None` if an input is not numeric.
     pub(super) fn sample(&self, pairs: &[Pair], choice: Choice) -> Option<Sample> {
         let mut sample = Sample::default();
         let empty = || vec![Tensor::new(ElementType::F32, Vec::new(), Vec::new()); pairs.len()];
@@ -127,7 +127,8 @@ impl Shaped {
     }
 }
 
-/// Returns the type whose values both types hold, or nearly: the one with fewer bits, and an integer before a float.
+/// Returns the type whose values both types can represent, or nearly: the one with fewer bits, and an integer rather
+/// than a float.
 fn narrower(a: ElementType, b: ElementType) -> ElementType {
     match (a.is_float(), b.is_float()) {
         (true, false) => b,

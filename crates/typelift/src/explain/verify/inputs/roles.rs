@@ -1,4 +1,4 @@
-//! The use that a model makes of the values of an input: indices, masks, positions, counts.
+//! Use of an input's values by a model: indices, masks, positions or counts.
 
 use crate::base::hash::HashSet;
 use crate::model::graph::{Direction, Graph, Layer, Model, Output};
@@ -6,23 +6,23 @@ use crate::model::shape::Dim;
 use crate::model::weights::Weights;
 use crate::ops::{self, LayerKind};
 
-/// The use of the values of an input.
+/// Use of an input's values.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Role {
-    /// The values are indices below this.
+    /// The values are indices below this number.
     pub(super) limit: Option<i64>,
-    /// The values say which elements count.
+    /// The values are a mask of elements.
     pub(super) is_mask: bool,
-    /// The values number the elements.
+    /// The values are consecutive positions.
     pub(super) is_position: bool,
     /// The values are lengths, sizes or numbers of steps.
     pub(super) is_count: bool,
-    /// The values are lengths of sequences, at most this.
+    /// The values are lengths of sequences, at most this number.
     pub(super) longest: Option<i64>,
 }
 
 impl Role {
-    /// Combines the uses in two models, or of two consumers.
+    /// Combines the uses of two models, or of two consumers.
     pub(super) fn and(self, other: Self) -> Self {
         let least = |a: Option<i64>, b: Option<i64>| a.into_iter().chain(b).min();
         Self {
@@ -35,7 +35,7 @@ impl Role {
     }
 }
 
-/// Returns the role of each input of an inferred model, in order. Its shapes should be as fixed as possible.
+/// Returns the use of each input of an inferred model, in order. Its shapes should be fixed as far as possible.
 pub(super) fn roles(model: &Model) -> Vec<Role> {
     let of = |layer: &Layer| {
         let name = layer.name().to_ascii_lowercase();
@@ -49,7 +49,7 @@ pub(super) fn roles(model: &Model) -> Vec<Role> {
     model.inputs().map(of).collect()
 }
 
-/// The operations whose first input leaves with its values, moved but not changed.
+/// Operations that move the values of their first input without changing them.
 const MOVES: [&str; 22] = [
     "Convert",
     "ConvertLike",
@@ -82,7 +82,7 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Follows a tensor to what uses its values. `offset` was added to them on the way.
+    /// Follows a tensor to the layers that use its values. `offset` is the number that was added to them before.
     fn uses(&mut self, graph: &Graph, tensor: Output, offset: i64) {
         if !self.seen.insert((std::ptr::from_ref(graph), tensor)) {
             return;
@@ -115,7 +115,7 @@ impl Search<'_> {
             .map(|most| most as i64)
     }
 
-    /// Follows an input of a layer with bodies into them.
+    /// Follows an input of a layer into its bodies.
     fn inside(&mut self, layer: &Layer, port: usize, offset: i64) {
         for body in layer.bodies() {
             let entry = |entry: &&crate::model::graph::PortMapEntry| {
@@ -177,7 +177,7 @@ fn is_open_state(graph: &Graph, layer: &Layer) -> bool {
     is_state && dims.and_then(<[Dim]>::first).is_some_and(|first| !first.is_fixed())
 }
 
-/// Returns the length of an axis of an input; 1 where it is open.
+/// Returns the length of an axis of an input; 1 if it is dynamic.
 fn length(graph: &Graph, layer: &Layer, input: usize, axis: i64) -> i64 {
     let shape =
         graph.producer(layer.id().input(input)).and_then(|source| graph.output(source)).map(|port| port.shape());
@@ -186,7 +186,7 @@ fn length(graph: &Graph, layer: &Layer, input: usize, axis: i64) -> i64 {
     usize::try_from(axis).ok().and_then(|axis| dims.get(axis)).map_or(1, |dim| dim.lower().max(1))
 }
 
-/// Returns the smallest length of the first input.
+/// Returns the smallest dimension of the first input.
 fn smallest(graph: &Graph, layer: &Layer) -> i64 {
     let shape = graph.producer(layer.id().input(0)).and_then(|source| graph.output(source)).map(|port| port.shape());
     shape.and_then(|shape| shape.dims()).unwrap_or_default().iter().map(|dim| dim.lower().max(1)).min().unwrap_or(1)

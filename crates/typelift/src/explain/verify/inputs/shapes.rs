@@ -1,4 +1,4 @@
-//! The search for sizes of open dimensions that inference accepts in two models.
+//! Search for lengths of dynamic dimensions that are valid in two models.
 
 use std::collections::BTreeMap;
 use std::iter;
@@ -16,16 +16,16 @@ use crate::model::shape::{Dim, Shape};
 /// The shapes of all paired inputs.
 pub(crate) type Shapes = Vec<Vec<usize>>;
 
-/// The lengths that are tried for axes of images and sequences of features.
+/// Lengths that are tried for axes of images and sequences of features.
 const SIZES: [i64; 20] = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 224, 256, 320, 512, 640];
-/// The shapes that are tried for an input of open rank.
+/// Shapes that are tried for an input of dynamic rank.
 const RANKS: [&[i64]; 6] = [&[2, 3], &[3], &[1, 3, 8, 8], &[], &[2, 3, 4], &[1]];
 /// The types that are tried for inputs of any type.
 const TYPES: [ElementType; 3] = [ElementType::F32, ElementType::F16, ElementType::I64];
-/// The most assignments that are inferred for one sample.
+/// Maximum number of combinations that are inferred for one sample.
 const MOST_TRIED: usize = 150;
 
-/// Dimensions that get one length: those of inputs whose names differ only in numbers, on one axis.
+/// Dynamic dimensions that get the same length: the same axis of inputs whose names differ only in numbers.
 #[derive(Debug)]
 struct Group {
     lower: i64,
@@ -43,13 +43,13 @@ pub(crate) struct Sizing<'m> {
     models: [&'m Model; 2],
     inputs: [Vec<LayerId>; 2],
     pairs: &'m [Pair],
-    /// The shapes that both models accept, as far as their inputs say.
+    /// The declared shapes, which both models accept.
     declared: Vec<Shape>,
     groups: Vec<Group>,
 }
 
 impl<'m> Sizing<'m> {
-    /// Collects the open dimensions of paired inputs. `asked` has the shapes that the user gave, by pair.
+    /// Collects the dynamic dimensions of paired inputs. `asked` contains the shapes from the user, by pair.
     pub(crate) fn new(a: &'m Model, b: &'m Model, pairs: &'m [Pair], asked: &BTreeMap<usize, Shape>) -> Self {
         let inputs = [ids(End::Input, a), ids(End::Input, b)];
         let shape = |model: &Model, id: LayerId| {
@@ -65,12 +65,12 @@ impl<'m> Sizing<'m> {
         Self { models: [a, b], inputs, pairs, declared, groups }
     }
 
-    /// True if a dimension or a rank is open.
+    /// True if a dimension or rank is dynamic.
     pub(crate) fn is_open(&self) -> bool {
         !self.groups.is_empty() || self.declared.iter().any(|shape| shape.dims().is_none())
     }
 
-    /// Returns assignments that inference accepts in both models, the smallest first.
+    /// Returns valid shapes for both models, the smallest first.
     pub(crate) fn smallest(&self) -> impl Iterator<Item = Shapes> {
         let uniform = |size: i64| self.groups.iter().map(move |_| size).collect::<Vec<_>>();
         let spatial = |size: i64| {
@@ -92,7 +92,7 @@ impl<'m> Sizing<'m> {
         self.accepted(attempts)
     }
 
-    /// Returns assignments that are larger than `smallest`, so that no axis has length 1 if possible.
+    /// Returns valid shapes that are larger than `smallest`; if possible, no axis has length 1.
     pub(crate) fn larger(&self, smallest: &Shapes) -> impl Iterator<Item = Shapes> {
         let least: Vec<i64> = self
             .groups
@@ -123,7 +123,7 @@ impl<'m> Sizing<'m> {
         self.accepted(attempts).filter(move |shapes| *shapes != smallest)
     }
 
-    /// Returns an assignment with one group changed, for each group: lengths that are sums of others, and batches of one.
+    /// Returns combinations with one group of dimensions changed: to the sum of others, or to a batch of 1.
     fn repaired(&self, lengths: &[i64], size: i64) -> Vec<Vec<i64>> {
         let changed = |at: usize, length: i64| {
             let mut lengths = lengths.to_vec();
@@ -134,7 +134,7 @@ impl<'m> Sizing<'m> {
         all.map(|(at, length)| changed(at, length)).collect()
     }
 
-    /// Filters assignments: those that inference accepts, first without and then with tensors that are empty.
+    /// Filters combinations by inference: first those without empty tensors, then those with.
     fn accepted(&self, attempts: impl Iterator<Item = Vec<i64>>) -> impl Iterator<Item = Shapes> {
         let ranks = if self.declared.iter().any(|shape| shape.dims().is_none()) { &RANKS[..] } else { &RANKS[..1] };
         let mut seen = HashSet::default();
@@ -171,7 +171,8 @@ impl<'m> Sizing<'m> {
         shapes.into_iter().map(|dims| dims.into_iter().map(|dim| usize::try_from(dim).unwrap_or(0)).collect()).collect()
     }
 
-    /// True if both models accept the shapes, false if an output is empty then, `None` if one of them refuses.
+    /// Returns true if both models accept the shapes, false if an output is then empty, and `None` if a model does not
+    /// accept them.
     fn verdict(&self, shapes: &Shapes) -> Option<bool> {
         let mut has_values = true;
         for side in 0..2 {
@@ -211,7 +212,7 @@ impl<'m> Sizing<'m> {
     }
 }
 
-/// Groups the open dimensions of inputs by name and axis.
+/// Groups the dynamic dimensions of inputs by name and axis.
 fn groups(declared: &[Shape], pairs: &[Pair]) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     let mut known: BTreeMap<(String, usize), usize> = BTreeMap::new();
@@ -238,7 +239,7 @@ fn groups(declared: &[Shape], pairs: &[Pair]) -> Vec<Group> {
     groups
 }
 
-/// Returns a name with each number replaced: `past.#.key`.
+/// Replaces each number in a name by `#`: `past.#.key`.
 fn without_numbers(name: &str) -> String {
     let mut text = String::with_capacity(name.len());
     for c in name.chars() {

@@ -1,4 +1,4 @@
-//! The values of inputs, by their roles.
+//! Values of inputs, chosen by their use.
 
 use typelift_promote::{ElementType, Kind};
 
@@ -19,7 +19,7 @@ pub(super) enum Floats {
     Small,
 }
 
-/// The values of an input in a few words, and as numbers.
+/// Values of an input, with a description.
 pub(super) struct Values {
     pub(super) words: String,
     numbers: Numbers,
@@ -34,7 +34,7 @@ enum Numbers {
 /// Texts for inputs of strings.
 const TEXTS: [&str; 4] = ["hello world", "The quick brown fox", "a", "x = 1 + 2"];
 
-/// Chooses values for an input of a type and shape. `step` counts runs of a model with state.
+/// Chooses values for an input with this type and shape. `step` is the step of a model with state.
 pub(super) fn values(
     ty: ElementType,
     dims: &[usize],
@@ -57,7 +57,7 @@ pub(super) fn values(
         numbers: Numbers::Ints(ints.into_iter().map(i128::from).collect()),
     };
     if role.is_mask && role.limit.is_none_or(|limit| limit > 1) {
-        // The first element always counts: a softmax over nothing is NaN.
+        // The first element is never masked, because a softmax over nothing is NaN.
         let mask = |at: usize| i64::from(at.is_multiple_of(last) || random.unit() < 0.8);
         return as_type(ty, ints("mask of 0 and 1".to_owned(), (0..count).map(mask).collect()));
     }
@@ -104,7 +104,7 @@ fn max_of(ty: ElementType) -> i64 {
     (1 << bits) - 1
 }
 
-/// Turns integers into floating-point numbers where the type is one of these.
+/// Converts integers to floating-point numbers if the type requires it.
 fn as_type(ty: ElementType, values: Values) -> Values {
     match values.numbers {
         Numbers::Ints(ints) if ty.is_float() => {
@@ -116,7 +116,7 @@ fn as_type(ty: ElementType, values: Values) -> Values {
 }
 
 impl Values {
-    /// Returns the values as a tensor of a type; `None` if the type has no numbers.
+    /// Returns the values as a tensor of a type; `None` if the type is not numeric.
     pub(super) fn tensor(&self, ty: ElementType, dims: &[usize]) -> Option<Tensor> {
         let shape: Few<usize> = dims.iter().copied().collect();
         let own = match &self.numbers {

@@ -29,9 +29,9 @@ impl Array {
     }
 }
 
-/// Packs codes of this width as a weights file does.
+/// Packs values of this many bits, as in a weights file.
 fn pack(bits: u32, codes: &[u64]) -> Option<Vec<u8>> {
-    /// Returns the lowest bits of a code, shifted.
+    /// Returns the lowest bits of a value, shifted.
     fn part(code: u64, bits: u32, shift: usize) -> u8 {
         (code as u8 & ((1 << bits) - 1)) << shift
     }
@@ -41,13 +41,14 @@ fn pack(bits: u32, codes: &[u64]) -> Option<Vec<u8>> {
         1 | 2 | 4 => {
             let pack = |chunk: &[u64]| {
                 chunk.iter().enumerate().fold(0, |byte, (at, &code)| {
-                    // Single bits fill a byte from the top, pairs and nibbles from the bottom.
+                    // Values of 1 bit fill a byte from the highest bit, those of 2 and 4 bits from the lowest.
                     byte | part(code, bits, if bits == 1 { 7 - at } else { at * bits as usize })
                 })
             };
             codes.chunks(8 / bits as usize).map(pack).collect()
         }
-        // Two bytes hold the low bits, first value in the highest place, and one byte the high bits.
+        // Three bytes contain the values: two contain their low bits, with the first value in the highest bits, and
+        // one contains the high bits.
         3 | 6 => {
             let (low, high) = if bits == 3 { (2, 1) } else { (4, 2) };
             let (in_byte, in_group) = (8 / low as usize, 8 / high as usize);
@@ -64,18 +65,18 @@ fn pack(bits: u32, codes: &[u64]) -> Option<Vec<u8>> {
     })
 }
 
-/// Finite numbers of a floating-point type of up to 8 bits, with their codes.
+/// Finite values of a floating-point type of up to 8 bits, each with its code.
 pub(super) struct Codes {
-    /// Sorted by number; zero without its sign.
+    /// Values in ascending order; zero occurs once, without sign.
     numbers: Vec<(f64, u8)>,
-    /// The code of -0.
+    /// Code of -0.
     negative_zero: Option<u8>,
-    /// The code of NaN; the largest number for a type without NaN.
+    /// Code of NaN; the code of the largest number for a type without NaN.
     nan: u8,
 }
 
 impl Codes {
-    /// Returns the numbers of a type; `None` if it has more bits or is not a float.
+    /// Returns the values of a type; `None` if it has more than 8 bits or is not floating point.
     pub(super) fn of(ty: ElementType) -> Option<&'static Self> {
         static CODES: LazyLock<Vec<(ElementType, Codes)>> = LazyLock::new(|| {
             let small = ElementType::all().filter(|ty| ty.is_float() && ty.bits() <= 8 && float(*ty, 0).is_some());

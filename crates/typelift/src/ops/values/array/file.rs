@@ -1,4 +1,4 @@
-//! Arrays in files of other programs: `.npy` of NumPy, and `.safetensors`.
+//! Arrays in files of other programs: `.npy` and `.safetensors`.
 
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use super::{Array, npy};
 use crate::base::file::open_regular;
 use crate::findings::reason;
 
-/// An array in a file. It is read once, when its values are needed.
+/// Array in a file. The file is read once, when the values are first needed.
 #[derive(Debug)]
 pub(crate) struct ArrayFile {
     path: PathBuf,
@@ -46,14 +46,14 @@ impl ArrayFile {
     }
 }
 
-/// Limit on the size of a file of arrays, which is read whole.
+/// Maximum size of a file of arrays, which is read completely.
 const LARGEST: u64 = 4 << 30;
 
 fn read_whole(path: &Path) -> io::Result<Vec<u8>> {
     let file = open_regular(path)?;
     let length = file.metadata()?.len();
     if length > LARGEST {
-        return Err(io::Error::other(format!("it has more than {} GiB", LARGEST >> 30)));
+        return Err(io::Error::other(format!("it is larger than {} GiB", LARGEST >> 30)));
     }
     let mut bytes = Vec::with_capacity(length as usize);
     file.take(LARGEST).read_to_end(&mut bytes)?;
@@ -85,11 +85,11 @@ fn safetensors(bytes: &[u8], name: &str) -> Result<Array, String> {
         }
     })?;
     let Entry { dtype, shape, data_offsets: [start, end] } =
-        Entry::deserialize(entry).map_err(|_| format!("what it says of `{name}` is incomplete"))?;
+        Entry::deserialize(entry).map_err(|_| format!("its header describes `{name}` incompletely"))?;
     let element_type = element_type(&dtype).ok_or_else(|| format!("`{name}` is {dtype}, which is not supported"))?;
     let array =
         values.get(start..end).and_then(|values| Array::decode_all(element_type, shape.as_slice().into(), values));
-    array.ok_or_else(|| format!("the bytes of `{name}` are not there"))
+    array.ok_or_else(|| format!("the bytes of `{name}` are missing"))
 }
 
 fn element_type(dtype: &str) -> Option<ElementType> {

@@ -12,10 +12,10 @@ pub(crate) use self::file::ArrayFile;
 use crate::model::shape::Shape;
 use crate::model::weights::stored_size;
 
-/// The largest number of elements of a tensor with known values. No shape is computed from more numbers.
+/// Maximum number of elements of a tensor whose values are computed. No shape depends on more numbers.
 pub(crate) const MAX_ELEMENTS: usize = 1 << 18;
 
-/// A list that is short for most tensors from which shapes are computed.
+/// List that is usually short. Most tensors from which shapes are computed have few elements.
 pub(crate) type Few<T> = SmallVec<[T; 4]>;
 
 /// Tensor with its values.
@@ -39,7 +39,7 @@ pub(crate) enum Data {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Integers {
     bits: Few<i64>,
-    /// True if the numbers are unsigned, so that some exceed `i64`.
+    /// True if the type is unsigned, so that values may exceed `i64`.
     unsigned: bool,
 }
 
@@ -56,7 +56,7 @@ impl Integers {
         self.bits.get(at).map(|&bits| self.number(bits))
     }
 
-    /// Replaces one of them, if it exists.
+    /// Replaces the value at a position, if it exists.
     pub(crate) fn set(&mut self, at: usize, number: i128) -> Option<()> {
         *self.bits.get_mut(at)? = number as i64;
         self.unsigned |= number > i64::MAX.into();
@@ -95,13 +95,13 @@ impl FromIterator<i128> for Integers {
     }
 }
 
-/// A value as an integer and as a floating-point number, for either kind of data.
+/// Fill value, as an integer and as a floating-point number.
 pub(crate) type Fill = (i128, f64);
 /// Zero, or false.
 pub(crate) const ZERO: Fill = (0, 0.0);
 
 impl Data {
-    /// Replaces a value by one of other data of the same kind; `None` if either does not exist.
+    /// Replaces a value by one of `other`, which has the same kind of data; `None` if either does not exist.
     pub(crate) fn put(&mut self, place: usize, other: &Self, from: usize) -> Option<()> {
         match (self, other) {
             (Self::Ints(values), Self::Ints(other)) => values.set(place, other.get(from)?)?,
@@ -127,10 +127,10 @@ impl Data {
     }
 }
 
-/// Returns the number of elements of a tensor with these dimensions, if they are not too many.
+/// Returns the number of elements of a tensor with these dimensions; `None` if it exceeds the limit.
 pub(crate) fn count(dims: &[usize]) -> Option<usize> {
     let fits = |count: &usize| *count <= MAX_ELEMENTS;
-    // A dimension of 0 does not make another, huge one acceptable.
+    // A dimension of 0 must not make a huge one acceptable.
     dims.iter().try_fold(1_usize, |count, dim| count.checked_mul(*dim.max(&1)).filter(fits))?;
     Some(dims.iter().product())
 }
@@ -144,7 +144,8 @@ pub(crate) fn strides(dims: &[usize]) -> Vec<usize> {
     strides
 }
 
-/// Returns the sums of one number of each list, the last list changing fastest; `None` if one of them is `None`.
+/// Returns all sums of one number from each list, the last list changing fastest. A sum is `None` if one of its
+/// numbers is.
 fn sums(lists: &[Vec<Option<usize>>]) -> impl Iterator<Item = Option<usize>> {
     let total: usize = lists.iter().map(Vec::len).product();
     let mut at = vec![0; lists.len()];
@@ -170,7 +171,7 @@ impl Array {
         Self { element_type, dims, data: Data::Floats(values) }
     }
 
-    /// Creates a single value.
+    /// Creates a tensor of rank 0.
     pub(crate) fn scalar(element_type: ElementType, value: f64) -> Self {
         let data = if element_type.is_float() {
             Data::Floats(smallvec![round(element_type, value)])
@@ -188,7 +189,7 @@ impl Array {
         }
     }
 
-    /// Returns the values as `i64`, as C++ casts them: fractions are cut off, and integers keep their low bits.
+    /// Returns the values as `i64`, as a cast in C++ does: fractions are truncated, and integers keep their low bits.
     pub(crate) fn to_integers(&self) -> Few<i64> {
         match &self.data {
             Data::Ints(values) => Few::from_slice(&values.bits),
@@ -218,7 +219,7 @@ impl Array {
         (count(&dims)? == self.len()).then(|| Self { dims, ..self.clone() })
     }
 
-    /// Returns the first value, as either kind.
+    /// Returns the first value, as integer and as floating-point number.
     pub(crate) fn first(&self) -> Option<Fill> {
         match &self.data {
             Data::Ints(values) => values.get(0).map(|v| (v, v as f64)),
@@ -232,15 +233,15 @@ impl Array {
         Some(Self { element_type: self.element_type, dims, data })
     }
 
-    /// Returns a tensor whose dimensions are the lengths of the lists. The value at a position is the one at the sum of
-    /// the lists' entries, or `fill` if one of them is `None`.
+    /// Returns a tensor with one axis for each list. The value at a position is the one at the sum of the lists'
+    /// numbers, or `fill` if one of them is `None`.
     pub(crate) fn pick(&self, lists: &[Vec<Option<usize>>], fill: Fill) -> Option<Self> {
         let dims: Few<usize> = lists.iter().map(Vec::len).collect();
         count(&dims)?;
         self.at(dims, sums(lists), fill)
     }
 
-    /// Returns the tensor stretched to `dims`; `places` gives the position of each of its axes among those.
+    /// Returns the tensor broadcast to `dims`. `places` are the positions of its axes among these.
     pub(crate) fn stretched(&self, dims: &[usize], places: impl IntoIterator<Item = usize>) -> Option<Self> {
         if self.dims[..] == *dims {
             return Some(self.clone());
@@ -258,7 +259,7 @@ impl Array {
         self.pick(&lists, ZERO)
     }
 
-    /// Returns the slices at these indices of one axis; `None` if one of them is beyond its end.
+    /// Returns the slices of one axis at these indices; `None` if an index is out of range.
     pub(crate) fn take(&self, axis: usize, indices: impl Iterator<Item = usize>) -> Option<Self> {
         let strides = strides(&self.dims);
         let mut lists: Vec<_> = self.dims.iter().zip(&strides).map(|(&dim, &stride)| steps(dim, stride)).collect();
@@ -267,7 +268,7 @@ impl Array {
         self.pick(&lists, ZERO)
     }
 
-    /// Replaces each value. Integers wrap and floating-point numbers round as their type does.
+    /// Replaces each value. Integers wrap and floating-point numbers round, as in their type.
     pub(crate) fn map(&self, ints: impl Fn(i128) -> i128, floats: impl Fn(f64) -> f64) -> Self {
         let ty = self.element_type;
         let data = match &self.data {
@@ -277,7 +278,7 @@ impl Array {
         Self { element_type: ty, dims: self.dims.clone(), data }
     }
 
-    /// Combines two tensors of one type and one shape; `None` if two of their values cannot be combined.
+    /// Combines two tensors of the same type and shape; `None` if two values cannot be combined.
     pub(crate) fn zip(
         &self,
         other: &Self,
@@ -316,7 +317,7 @@ impl Array {
         Self::ints(ElementType::Boolean, dims, values.into_iter().map(i128::from))
     }
 
-    /// Returns which values are not 0.
+    /// Returns, for each value, true if it is not 0.
     pub(crate) fn truths(&self) -> Vec<bool> {
         match &self.data {
             Data::Ints(values) => values.bits.iter().map(|&v| v != 0).collect(),
@@ -334,7 +335,7 @@ impl Array {
         self
     }
 
-    /// Returns which values are the largest number of their type, which OpenVINO reads as "no upper end".
+    /// Returns, for each value, true if it is the largest number of its type, which OpenVINO reads as unlimited.
     pub(crate) fn is_open(&self) -> Vec<bool> {
         let largest = largest(self.element_type);
         match (&self.data, largest.as_ref().map(|largest| &largest.data)) {
@@ -376,7 +377,7 @@ impl Array {
             (Data::Ints(values), Kind::Signed | Kind::Unsigned) => {
                 Data::Ints(values.iter().map(|value| clamp(to, value)).collect())
             }
-            // The cast saturates, and turns NaN into 0.
+            // A Rust cast saturates, and turns NaN into 0.
             (Data::Floats(values), Kind::Signed | Kind::Unsigned) => {
                 Data::Ints(values.iter().map(|&value| clamp(to, value as i128)).collect())
             }
@@ -413,17 +414,17 @@ impl Array {
     }
 }
 
-/// Returns the bytes of one of many consecutive values.
+/// Returns the bytes of the value at an index.
 fn little_endian<const N: usize>(bytes: &[u8], index: usize) -> Option<[u8; N]> {
     bytes.get(index * N..)?.first_chunk().copied()
 }
 
-/// Returns `dim` numbers from 0, each `stride` after the one before.
+/// Returns `dim` multiples of `stride`, beginning with 0.
 pub(crate) fn steps(dim: usize, stride: usize) -> Vec<Option<usize>> {
     (0..dim).map(|index| Some(index * stride)).collect()
 }
 
-/// Returns the bits of one of many consecutive values of this width.
+/// Returns the bits of the value at an index, for values of this many bits.
 fn code(bits: u32, bytes: &[u8], index: usize) -> Option<u64> {
     match bits {
         8 => bytes.get(index).copied().map(u64::from),
@@ -434,14 +435,15 @@ fn code(bits: u32, bytes: &[u8], index: usize) -> Option<u64> {
     }
 }
 
-/// Returns one of several values packed into one byte or three.
+/// Returns the bits of a value that shares one or three bytes with others.
 fn packed(bits: u32, bytes: &[u8], index: usize) -> Option<u64> {
     let byte = |at: usize| bytes.get(at).map(|&byte| u64::from(byte));
     Some(match bits {
         1 => byte(index / 8)? >> (7 - index % 8) & 1,
         2 => byte(index / 4)? >> (index % 4 * 2) & 3,
         4 => byte(index / 2)? >> (index % 2 * 4) & 15,
-        // Two bytes hold the low bits, first value in the highest place, and one byte the high bits.
+        // Three bytes contain the values: two contain their low bits, with the first value in the highest bits, and
+        // one contains the high bits.
         3 => {
             let (group, at) = (index / 8 * 3, index % 8);
             let low = byte(group + at / 4)? >> (6 - at % 4 * 2) & 3;
@@ -455,9 +457,9 @@ fn packed(bits: u32, bytes: &[u8], index: usize) -> Option<u64> {
     })
 }
 
-/// Returns the number that these bits stand for in a floating-point type.
+/// Returns the value of a floating-point type that has these bits.
 pub(crate) fn float(element_type: ElementType, bits: u64) -> Option<f64> {
-    /// The quantiles of the normal distribution, indexed by the codes of `nf4`.
+    /// Values of `nf4` by code: quantiles of the normal distribution.
     const NF4: [f64; 16] = [
         -1.0,
         -0.696_192_800_998_687_7,
@@ -488,7 +490,7 @@ pub(crate) fn float(element_type: ElementType, bits: u64) -> Option<f64> {
     })
 }
 
-/// Returns the number that sign, exponent and mantissa stand for.
+/// Returns the value for these bits of a floating-point format.
 fn decode(format: FloatFormat, bits: u64) -> f64 {
     let (ones, top) = ((1 << format.mantissa) - 1, (1 << format.exponent) - 1);
     let (exponent, mantissa) = (bits >> format.mantissa & top, bits & ones);
@@ -513,7 +515,7 @@ pub(crate) fn wrap(element_type: ElementType, value: i128) -> i128 {
     }
 }
 
-/// Returns the nearest number of an integer type.
+/// Returns the value of an integer type that is nearest to `value`.
 pub(crate) fn clamp(element_type: ElementType, value: i128) -> i128 {
     let bits = element_type.bits().clamp(1, 64);
     match element_type.kind() {
@@ -536,15 +538,15 @@ pub(crate) fn largest_finite(element_type: ElementType) -> f64 {
     }
 }
 
-/// Returns the number of a floating-point type nearest to a finite `value`, or the largest one if that is infinite.
+/// Returns the finite value of a floating-point type that is nearest to `value`.
 fn saturate(element_type: ElementType, value: f64) -> f64 {
     let largest = largest_finite(element_type);
     round(element_type, value.clamp(-largest, largest))
 }
 
-/// Does the same as [`saturate`] for a number of another floating-point type, as OpenVINO compresses constants.
-/// Infinities are kept in a type that holds all numbers of the other one. An f64 below the smallest number of f16
-/// becomes zero, and NaN of f32 becomes the largest number.
+/// Converts a value to another floating-point type as OpenVINO does when it compresses constants. Like [`saturate`],
+/// it returns the nearest finite value. Infinities are kept in a type that holds all numbers of the other one. An f64
+/// below the smallest number of f16 becomes zero, and NaN of f32 becomes the largest number.
 fn saturate_from(from: ElementType, to: ElementType, value: f64) -> f64 {
     match (from, to) {
         (ElementType::F32, ElementType::F16) if value.is_nan() => largest_finite(to),
@@ -566,8 +568,8 @@ pub(crate) fn round(element_type: ElementType, value: f64) -> f64 {
     }
 }
 
-/// Returns the nearest number with this many bits after the first one, ties to even. Returns `beyond` if it exceeds the
-/// largest number of the type, whose smallest exponent is `lowest`.
+/// Rounds to this many bits after the first one, ties to even. If the result exceeds the largest number of the type,
+/// returns `beyond`. `lowest` is the smallest exponent of the type.
 fn round_to_bits(value: f64, bits: i32, lowest: i32, largest: f64, beyond: f64) -> f64 {
     if value == 0.0 || !value.is_finite() {
         return if value.is_infinite() { beyond.copysign(value) } else { value };
@@ -578,8 +580,8 @@ fn round_to_bits(value: f64, bits: i32, lowest: i32, largest: f64, beyond: f64) 
     if nearest.abs() > largest { beyond.copysign(value) } else { nearest }
 }
 
-/// Converts a number without its fraction to an integer type. Numbers out of range give the results of x86-64. A narrow
-/// type is cut from 32 bits, which then hold their lowest number, and a wide type has its own lowest number.
+/// Converts a number without its fraction to an integer type. Numbers out of range give the results of x86-64. For a
+/// narrow type they are the low bits of the smallest 32-bit integer, and for a wide type its own smallest integer.
 pub(crate) fn truncate(element_type: ElementType, value: f64) -> i128 {
     let within = |lowest: f64| value >= lowest && value < -lowest;
     let whole = value.trunc() as i128;
@@ -599,7 +601,7 @@ pub(crate) fn truncate(element_type: ElementType, value: f64) -> i128 {
     }
 }
 
-/// Returns the largest number of a type as a single value; `None` if OpenVINO has none.
+/// Returns the largest number of a type as a tensor of rank 0; `None` for types without one in OpenVINO.
 pub(crate) fn largest(element_type: ElementType) -> Option<Array> {
     let value = match element_type {
         ElementType::F64 | ElementType::F32 | ElementType::F16 | ElementType::Bf16 => largest_finite(element_type),

@@ -12,8 +12,8 @@ use super::{Array, Data, Few};
 /// A description of the invalid part.
 pub(crate) fn read(bytes: &[u8]) -> Result<Array, String> {
     let (header, values) = split(bytes).ok_or("it is not a .npy file")?;
-    let (element_type, is_big) = element_type(value_of(header, "descr").ok_or("it does not say its type")?)?;
-    let dims = value_of(header, "shape").and_then(dims_of).ok_or("it does not say its shape")?;
+    let (element_type, is_big) = element_type(value_of(header, "descr").ok_or("its header has no type")?)?;
+    let dims = value_of(header, "shape").and_then(dims_of).ok_or("its header has no shape")?;
     let is_fortran = value_of(header, "fortran_order").is_some_and(|value| value.starts_with("True"));
     let width = element_type.bits() as usize / 8;
     let swapped = |value: &[u8]| value.iter().rev().copied().collect::<Vec<_>>();
@@ -21,7 +21,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Array, String> {
     let values = swapped.as_deref().unwrap_or(values);
     let stored: Few<usize> = if is_fortran { dims.iter().rev().copied().collect() } else { dims.clone() };
     let array = Array::decode_all(element_type, stored, values);
-    let array = array.ok_or_else(|| format!("it has fewer values than {dims:?} holds"))?;
+    let array = array.ok_or_else(|| format!("it has fewer values than its shape {dims:?}"))?;
     Ok(if is_fortran { array.with_axes_reversed() } else { array })
 }
 
@@ -46,7 +46,7 @@ fn value_of<'a>(header: &'a str, key: &str) -> Option<&'a str> {
     Some(rest.trim_start().strip_prefix(':')?.trim_start())
 }
 
-/// Parses `'<f4', …`: the type, and true if the highest byte comes first.
+/// Parses the element type in `'<f4', …`. The flag is true for big-endian values.
 fn element_type(descr: &str) -> Result<(ElementType, bool), String> {
     let text = descr.strip_prefix('\'').and_then(|rest| rest.split('\'').next()).unwrap_or_default();
     let ty = match text.trim_start_matches(['<', '>', '|', '=']) {
@@ -62,12 +62,12 @@ fn element_type(descr: &str) -> Result<(ElementType, bool), String> {
         "f2" => ElementType::F16,
         "f4" => ElementType::F32,
         "f8" => ElementType::F64,
-        _ => return Err(format!("its type `{text}` is not one of NumPy's numbers; save it as float32, say")),
+        _ => return Err(format!("its type `{text}` is not numeric; save it with a type such as float32")),
     };
     Ok((ty, text.starts_with('>')))
 }
 
-/// Parses `(3, 4), …`.
+/// Parses the shape in `(3, 4), …`.
 fn dims_of(text: &str) -> Option<Few<usize>> {
     let inside = text.strip_prefix('(')?.split(')').next()?;
     inside.split(',').map(str::trim).filter(|dim| !dim.is_empty()).map(|dim| dim.parse().ok()).collect()

@@ -1,4 +1,4 @@
-//! Losses of actual values in conversions of constants.
+//! Counts of the losses in conversions of constants.
 
 use std::fmt;
 
@@ -11,58 +11,59 @@ use crate::model::weights::Weights;
 use crate::ops::Operation;
 use crate::ops::values::array::{self, Array, Data};
 
-/// True if every value of a constant is the same number in another type.
+/// True if a constant keeps all its values in another type.
 pub(crate) fn survives(constant: &Layer, weights: &Weights, to: ElementType) -> bool {
     let from = constant.attribute("element_type").and_then(ElementType::from_name);
     let is_exact = from.and_then(|from| fidelity(from, to)).is_some_and(|fidelity| fidelity.is_exact());
     is_exact || Audit::of(constant, weights, to).is_some_and(|audit| audit.changed() == 0)
 }
 
-/// Counts of a constant's values by what a conversion does to them.
+/// Counts of a constant's values, by the effect of a conversion.
 ///
 /// A changed value is counted once, by the first of these that applies: it overflows, wraps, saturates, collapses, loses its
 /// fraction, vanishes, is rounded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Audit {
-    /// Returns the number of values.
+    /// The total number of values.
     pub values: u64,
-    /// The number that are rounded to the nearest number of the type.
+    /// The number of values that are rounded to the nearest number of the type.
     pub rounded: u64,
-    /// The number beyond the largest number of a float type, which become infinite, NaN, or that number.
+    /// The number of values that exceed the largest number of a floating-point type. They become infinite, NaN, or
+    /// that number.
     pub overflowed: u64,
-    /// The number beyond the range of an integer type, which keep their low bits or become undefined.
+    /// The number of values outside the range of an integer type. They keep their low bits or become undefined.
     pub wrapped: u64,
     /// The number beyond the range of an integer type, which become the nearest limit of the type.
     pub saturated: u64,
-    /// The number that lose their fraction.
+    /// The number of values that lose their fraction.
     pub truncated: u64,
-    /// The number that become true, and are not 1.
+    /// The number of values other than 1 that become true.
     pub collapsed: u64,
-    /// The number that are so small that they become zero.
+    /// The number of values that become zero because they are too small.
     pub vanished: u64,
     /// The largest absolute error, except for values that become infinite or NaN.
     pub worst_absolute_error: f64,
     /// The largest relative error of a value that is not zero.
     pub worst_relative_error: f64,
-    /// The number that become subnormal, and so lose precision.
+    /// The number of values that become subnormal, and so lose precision.
     #[serde(skip)]
     pub subnormal: u64,
-    /// The number that are NaN.
+    /// The number of values that are NaN.
     #[serde(skip)]
     pub nan: u64,
-    /// True for integers, for which rounding gives another number.
+    /// True for integer types, where each rounding is a loss.
     #[serde(skip)]
     pub(super) are_integers: bool,
-    /// The number beyond the largest number of the type.
+    /// The number of values beyond the largest number of the type.
     #[serde(skip)]
     pub(crate) beyond: u64,
-    /// The number between zero and the smallest number of the type.
+    /// The number of values between zero and the smallest positive number of the type.
     #[serde(skip)]
     pub(crate) tiny: u64,
-    /// The number of other values whose error exceeds rounding at full precision.
+    /// The number of other values with a larger error than rounding at full precision causes.
     #[serde(skip)]
     pub(crate) inexact: u64,
-    /// The largest error of values up to the largest number.
+    /// The largest error of the values that do not overflow.
     #[serde(skip)]
     pub(crate) worst_within: f64,
 }
@@ -96,13 +97,13 @@ impl Audit {
         Some(if stays_out_of_range { Self::new(stored.element_type, audit.values) } else { audit })
     }
 
-    /// Creates empty counts for this many values of a type.
+    /// Creates counts of zero, for this many values of a type.
     pub(super) fn new(from: ElementType, values: u64) -> Self {
         Self { values, are_integers: !from.is_float(), ..Self::default() }
     }
 
-    /// Counts the values of a constant that a `Convert` layer to `to` changes; `None` if they cannot be read, or if the
-    /// conversion never loses values.
+    /// Counts the values of a constant that a `Convert` to `to` changes; `None` if they cannot be read, or if the
+    /// conversion never changes values.
     pub(crate) fn of(constant: &Layer, weights: &Weights, to: ElementType) -> Option<Self> {
         let stored = Stored::of(constant)?;
         if fidelity(stored.element_type, to)?.is_exact() {
@@ -134,7 +135,7 @@ impl Audit {
         self.worst_within = self.worst_within.max(other.worst_within);
     }
 
-    /// Counts values and their converted values.
+    /// Adds the counts for values and their converted values.
     pub(super) fn add(&mut self, values: &Array, become_of: &Array) {
         let to = become_of.element_type;
         match (&values.data, &become_of.data) {
@@ -241,22 +242,22 @@ fn is_slice_bound(graph: &Graph, constant: &Layer) -> bool {
     uses.peek().is_some() && uses.all(is_bound)
 }
 
-/// A function that selects a count.
+/// Function that selects one count.
 type Counter = fn(&mut Audit) -> &mut u64;
 
 /// Limits of a floating-point type.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Range {
     pub(super) largest: f64,
-    /// From here on, the nearest number would exceed the largest.
+    /// Smallest value that would be rounded beyond the largest number.
     pub(super) overflow: f64,
-    /// The smallest number with the full precision of the type.
+    /// Smallest positive number with the full precision of the type.
     pub(super) normal: f64,
-    /// The smallest number above zero.
+    /// Smallest positive number.
     pub(super) least: f64,
-    /// The limit on relative errors of rounding at full precision.
+    /// Maximum relative error of rounding at full precision.
     pub(super) inexact: f64,
-    /// True if NaN counts as beyond the largest number.
+    /// True if NaN is counted as overflow.
     counts_nan: bool,
 }
 
@@ -282,7 +283,7 @@ impl Range {
     }
 }
 
-/// Formats as `3 of 8 values change: 1 overflows, 2 are rounded; off by up to 0.5 (10 %)`.
+/// Writes a summary: `3 of 8 values change: 1 overflows, 2 are rounded; off by up to 0.5 (10 %)`.
 impl fmt::Display for Audit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let changed = self.changed();
@@ -310,7 +311,7 @@ impl fmt::Display for Audit {
     }
 }
 
-/// A number that prints with three significant digits.
+/// Number that is formatted with three significant digits.
 struct Significant(f64);
 
 impl fmt::Display for Significant {

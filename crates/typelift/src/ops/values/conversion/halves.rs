@@ -1,36 +1,36 @@
-//! Conversions between f32 and 16-bit floats, many values at a time. Almost all weights of a model are converted here.
+//! Fast conversions between f32 and 16-bit floats, which are used for almost all weights.
 
 use typelift_promote::ElementType;
 
 use super::Audit;
 use super::audit::Range;
 
-/// The number of values that are counted at a time, in small integers.
+/// Number of values whose counts fit into small integers.
 const BLOCK: usize = 1 << 10;
 /// The number of values that are processed together, so that the compiler can use vector instructions.
 const LANES: usize = 8;
 
-/// The bits of f32 other than its sign.
+/// Bits of an f32 without its sign.
 const SIZE: u32 = 0x7fff_ffff;
 const SIGN: u32 = 1 << 31;
-/// The exponent of f32.
+/// Bits of the exponent of an f32.
 const EXPONENT: u32 = 0xff << 23;
 
-/// A 16-bit float type. Its conversions are a few operations on integers and sums of floats without a branch, which the
-/// compiler can vectorize for any processor.
+/// 16-bit floating-point type. Its conversions use integer operations and sums without branches, which compilers can
+/// vectorize.
 trait Half {
     /// The type itself.
     const TYPE: ElementType;
-    /// The code of infinity; larger codes are NaN.
+    /// Code of infinity; larger codes are NaN.
     const INFINITE: u16;
-    /// Smaller codes, except zero, are numbers that are subnormal in f32 too.
+    /// Smallest code that is not subnormal in f32.
     const NORMAL: u16;
 
     /// Returns the nearest number of the type, ties to even, with its code. A value beyond the largest number becomes
     /// that number.
     fn nearest(value: f32) -> (f32, u32);
 
-    /// Returns the number of a code.
+    /// Returns the value of a code.
     fn value(code: u16) -> f32;
 }
 
@@ -50,8 +50,7 @@ impl Half for F16 {
         let sign = if bits & SIZE > EXPONENT { 0 } else { bits & SIGN };
         let size = least(bits & SIZE, LARGEST);
         let exponent = greatest(size & EXPONENT, LEAST_EXPONENT);
-        // The last digit of this power of two has the value of the last digit of f16 near the value, so adding it
-        // rounds the value.
+        // Adding this power of two rounds the value, because its last digit has the weight of the last digit of f16.
         let power = f32::from_bits(exponent + (13 << 23));
         let sum = f32::from_bits(size) + power;
         let code = (sum.to_bits() & !(SIGN | EXPONENT)) + ((exponent - LEAST_EXPONENT) >> 13);
@@ -60,7 +59,8 @@ impl Half for F16 {
 
     fn value(code: u16) -> f32 {
         let size = u32::from(code) << 13 & (SIZE >> 3);
-        // The exponents of f32 begin 112 lower; that of infinities and NaN is the largest of both.
+        // An f32 exponent is 112 larger than that of f16. Multiplying adjusts it; infinities and NaN need the largest
+        // exponent.
         let scaled = (f32::from_bits(size) * f32::from_bits((127 + 112) << 23)).to_bits();
         let bits = if size < u32::from(Self::INFINITE) << 13 { scaled } else { scaled | EXPONENT };
         f32::from_bits(bits | u32::from(code) << 16 & SIGN)
@@ -76,7 +76,7 @@ impl Half for Bf16 {
         const LARGEST: u32 = 0x7f7f_0000;
         let bits = value.to_bits();
         let size = bits & SIZE;
-        // The low half is rounded away; for NaN the high half is kept.
+        // The low half is rounded away. For NaN the high half is kept.
         let rounded = least(size + 0x7fff + (size >> 16 & 1), LARGEST);
         let code = if size > EXPONENT { size | 1 << 22 } else { rounded } | bits & SIGN;
         (f32::from_bits(code & 0xffff_0000), code >> 16)
@@ -119,7 +119,7 @@ pub(super) fn audit(from: ElementType, to: ElementType, bytes: &[u8], audit: &mu
     Some(())
 }
 
-/// Returns the bytes of values of a half in f32; `None` for other types.
+/// Converts the bytes of values of a 16-bit float to f32; `None` for other types.
 pub(crate) fn widened(from: ElementType, bytes: &[u8]) -> Option<Vec<u8>> {
     convert(from, ElementType::F32, bytes)
 }
@@ -145,7 +145,7 @@ fn count_narrowed<H: Half>(bytes: &[u8], audit: &mut Audit) {
     for block in bytes.chunks(4 * BLOCK) {
         let mut tally = Tally::default();
         let (lanes, rest) = block.as_chunks();
-        // Zeros after the last values do not change the counts.
+        // The last block is filled with zeros, which do not change the counts.
         let mut last = [0; 4 * LANES];
         last[..rest.len()].copy_from_slice(rest);
         for values in lanes.iter().chain([&last]) {
@@ -155,7 +155,7 @@ fn count_narrowed<H: Half>(bytes: &[u8], audit: &mut Audit) {
     }
 }
 
-/// Counts widened values: nothing is lost, but some values may be NaN.
+/// Counts values that are converted to f32: nothing is lost, but some may be NaN.
 fn count_widened<H: Half>(bytes: &[u8], audit: &mut Audit) {
     for block in bytes.chunks(2 * BLOCK) {
         let (mut beyond, mut nan, mut subnormal) = (0_u16, 0_u16, 0_u16);
@@ -186,12 +186,12 @@ impl Limits {
         let Range { largest, overflow, normal, least, inexact, .. } = Range::of(ElementType::F32, to);
         let [largest, overflow, normal, least, inexact] =
             [largest, overflow, normal, least, inexact].map(|number| number as f32);
-        // NaN becomes a number of f16.
+        // OpenVINO converts NaN to a number in f16.
         Self { largest, overflow, normal, least, inexact, counts_nan: to == ElementType::F16 }
     }
 }
 
-/// Counts of each lane.
+/// Counts for each vector lane.
 #[derive(Default)]
 struct Tally {
     rounded: [u32; LANES],
@@ -208,8 +208,8 @@ struct Tally {
 }
 
 impl Tally {
-    /// The number of values is part of the type. With profile-guided optimization the compiler would not vectorize a
-    /// loop that ran only a few times in the profile.
+    /// The array length is constant, because with profile-guided optimization the compiler would not vectorize a
+    /// variable loop.
     fn add<H: Half>(&mut self, to: &Limits, values: &[u8; 4 * LANES]) {
         for (lane, bytes) in values.as_chunks().0.iter().enumerate() {
             let value = f32::from_le_bytes(*bytes);
@@ -217,7 +217,7 @@ impl Tally {
             let (size, error) = (value.abs(), (becomes - value).abs());
             let (is_finite, is_nan) = (size <= f32::MAX, size.is_nan());
             let is_within = size <= to.largest;
-            // The quotient is NaN for zero and for infinities, and no comparison with NaN holds.
+            // The quotient is NaN for zero and infinities, so the comparisons below are false.
             let relative = error / size;
             let is_tiny = (size < to.least) & (value != 0.0);
             let overflows = (size >= to.overflow) | (is_nan & to.counts_nan);

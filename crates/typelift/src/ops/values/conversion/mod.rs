@@ -1,8 +1,8 @@
-//! Conversion of constants between element types, for constants of any size, and its losses.
+//! Conversion of constants of any size between element types, and its losses.
 //!
-//! Every value becomes the nearest number of the other type, the even one of two; what lies beyond the largest or the least
-//! becomes that number. Fractions of integers are cut off. A `Convert` layer does the same within the range of its type and
-//! something else beyond it, which `Audit::of` counts.
+//! Every value becomes the nearest number of the other type, ties to even. Values out of range become the largest or
+//! smallest number. Conversion to an integer truncates. A `Convert` layer gives other results for values out of range;
+//! `Audit::of` counts these.
 
 mod audit;
 mod halves;
@@ -25,13 +25,13 @@ use crate::model::shape::Shape;
 use crate::model::weights::{Content, Weights, byte_size, stored_size};
 use crate::ops::values::array::Array;
 
-/// The number of values in a chunk: a multiple of the number that any type packs into whole bytes.
+/// Number of values in a chunk. For every type it fills whole bytes.
 pub(crate) const CHUNK: u64 = 1 << 16;
 
-/// A number of values that every type packs into whole bytes.
+/// Number of values that fill whole bytes for every type.
 const GROUP: u64 = 64;
 
-/// Location of a constant's values in the weights.
+/// Location of a constant's values in the weights: element type, offset and count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stored {
     pub(crate) element_type: ElementType,
@@ -53,8 +53,8 @@ impl Stored {
         u64::try_from(byte_size(self.element_type, self.count)?).ok()
     }
 
-    /// Sums the counts of `look` over chunks of the bytes; `look` gets each chunk with the number of its values. `None`
-    /// if bytes are missing or `look` returns `None`.
+    /// Adds up the counts of all chunks. `look` gets a chunk and its number of values. `None` if bytes are missing or
+    /// `look` returns `None`.
     fn count(&self, weights: &Weights, look: impl Fn(&mut Audit, &[u8], usize) -> Option<()> + Sync) -> Option<Audit> {
         let count_chunk = |audit: &mut Audit, chunk: u64| {
             let (at, length, count) = self.chunk(chunk * CHUNK)?;
@@ -68,7 +68,7 @@ impl Stored {
         Some(audit)
     }
 
-    /// Returns the first value for which `is` holds; `None` also if bytes before it are missing.
+    /// Returns the first value that satisfies `is`; `None` if there is none, or if bytes before it are missing.
     pub(crate) fn find(&self, weights: &Weights, is: impl Fn(f64) -> bool) -> Option<f64> {
         (0..self.count).step_by(CHUNK as usize).find_map(|start| {
             let (at, length, count) = self.chunk(start)?;
@@ -77,15 +77,15 @@ impl Stored {
         })
     }
 
-    /// Returns offset, length in bytes and number of values of the chunk that begins with this value.
+    /// Returns the chunk that begins with this value: its offset, length in bytes and number of values.
     fn chunk(&self, start: u64) -> Option<(u64, usize, usize)> {
         let count = CHUNK.min(self.count.checked_sub(start)?);
         let at = self.offset.checked_add(u64::try_from(byte_size(self.element_type, start)?).ok()?)?;
         Some((at, stored_size(self.element_type, count)?.try_into().ok()?, count.try_into().ok()?))
     }
 
-    /// Returns the values in another type, converted when they are read. `None` if one of the types has no numbers, or
-    /// if bytes are missing.
+    /// Returns the values in another type; they are converted when they are read. `None` if one of the types is not
+    /// numeric, or if bytes are missing.
     pub(crate) fn converted(self, to: ElementType, weights: &Arc<Weights>) -> Option<Converted> {
         let has_numbers =
             |ty: ElementType| matches!(ty.kind(), Kind::Signed | Kind::Unsigned | Kind::Boolean | Kind::Float);
@@ -95,7 +95,7 @@ impl Stored {
         fits.then(|| Converted { from: self, to, weights: weights.clone() })
     }
 
-    /// Counts the losses of values in another type; `None` if they cannot be read.
+    /// Counts the losses of a conversion to another type; `None` if the values cannot be read.
     pub(crate) fn audit(&self, to: ElementType, weights: &Weights) -> Option<Audit> {
         let from = self.element_type;
         self.count(weights, |audit, bytes, count| {
@@ -107,8 +107,8 @@ impl Stored {
         })
     }
 
-    /// Counts the losses of a `Convert` layer, which differ beyond the range of the type; `None` if the values cannot
-    /// be read.
+    /// Counts the losses of a `Convert` layer, which differ for values out of range; `None` if the values cannot be
+    /// read.
     fn audit_converted(&self, to: ElementType, weights: &Weights) -> Option<Audit> {
         let from = self.element_type;
         let fast = self.count(weights, |audit, bytes, _| halves::audit(from, to, bytes, audit));
@@ -122,12 +122,12 @@ impl Stored {
     }
 }
 
-/// Stored values in another type. They are converted when they are read, a chunk at a time.
+/// Stored values in another type. They are converted when they are read, chunk by chunk.
 pub(crate) struct Converted {
     from: Stored,
     to: ElementType,
-    /// Shared by all values that are converted together: separate clones would each keep an older state of the added
-    /// bytes.
+    /// Shared by all values that are converted together. A separate clone for each would keep an older state of the
+    /// added bytes.
     weights: Arc<Weights>,
 }
 
@@ -177,9 +177,9 @@ impl Content for Converted {
 }
 
 impl Layer {
-    /// Converts the values of a constant, of any number, to another element type, as bytes of a weights file. Rounds to
-    /// nearest even and saturates. `None` if the layer is not a constant, one of the types has no numbers, or bytes are
-    /// missing.
+    /// Converts the values of a constant of any size to another element type. Returns them as bytes of a weights file.
+    /// Rounds to nearest even and saturates. `None` if the layer is not a constant, one of the types has no numbers,
+    /// or bytes are missing.
     ///
     /// # Examples
     /// ```
@@ -222,7 +222,7 @@ mod tests {
 
     use super::*;
 
-    /// Converts values one at a time by the general rule, and counts the losses.
+    /// Converts values one by one, for any types, and counts the losses.
     fn generally(bytes: &[u8], from: ElementType, to: ElementType) -> (Vec<u8>, Audit) {
         let count = bytes.len() * 8 / from.bits() as usize;
         let values = Array::decode_all(from, smallvec![count], bytes).unwrap();
@@ -236,7 +236,7 @@ mod tests {
         values.iter().flat_map(|value| value.to_le_bytes()).collect()
     }
 
-    /// Returns the numbers of a constant that is f16 now.
+    /// Returns the values of an f16 constant.
     fn halves(values: &[f32]) -> Vec<f32> {
         let bytes = convert(&f32s(values), values.len(), F32, F16).unwrap();
         bytes.chunks_exact(2).map(|b| half::f16::from_le_bytes([b[0], b[1]]).to_f32()).collect()
@@ -340,7 +340,7 @@ mod tests {
         #[test]
         fn the_fast_way_gives_what_the_general_one_gives(bits in prop::collection::vec(any::<u32>(), 0..3000), to_f16: bool) {
             let to = if to_f16 { F16 } else { Bf16 };
-            // Exponents near the limits of f16 exercise every count.
+            // Exponents near the limits of f16 test every count.
             let values: Vec<f32> = bits.iter().map(|&bits| f32::from_bits(match bits % 3 {
                 0 => bits,
                 _ => bits & 0x83ff_ffff | (((bits >> 8) % 48 + 100) << 23),

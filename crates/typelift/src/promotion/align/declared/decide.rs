@@ -1,4 +1,4 @@
-//! Decision about the input types of one layer.
+//! Choice of the input types of one layer.
 
 use std::rc::Rc;
 
@@ -14,7 +14,7 @@ use crate::model::graph::{Input, Layer, Output, OutputPort};
 use crate::ops::values::conversion;
 use crate::ops::{AttributeValues, Fault, LayerKind, Operation, Outputs, Subject, kind};
 
-/// A layer under consideration, with the input types decided so far.
+/// A layer, and the input types that were chosen so far.
 pub(super) struct Case<'a> {
     pub(super) scope: usize,
     pub(super) layer: &'a Layer,
@@ -35,13 +35,13 @@ impl Case<'_> {
         self.operation.input_groups(&self.types())
     }
 
-    /// True if outputs have the declared types, as far as they are declared.
+    /// True if the outputs have the declared types; outputs without a declaration are ignored.
     pub(super) fn matches(&self, outputs: &Outputs) -> bool {
         let declared = self.declared.iter().zip(outputs);
         declared.into_iter().all(|(declared, output)| declared.is_none_or(|declared| declared == output.element_type))
     }
 
-    /// Returns the types that its outputs declare, each once.
+    /// Returns the declared types of its outputs, without duplicates.
     fn declared_types(&self) -> Vec<ElementType> {
         let mut types: Vec<_> = self.declared.iter().copied().flatten().collect();
         types.dedup();
@@ -54,7 +54,7 @@ impl Case<'_> {
         known.next().is_some_and(|first| known.any(|other| other != first))
     }
 
-    /// Formats as ``Add 2 `sum` takes f32 from `x` and f64 from `c` ``.
+    /// Describes a layer and its inputs: ``Add 2 `sum` takes f32 from `x` and f64 from `c` ``.
     pub(super) fn takes(&self, scope: &Scope, group: &[usize]) -> String {
         format!("{} takes {}", describe(self.layer), scope.origins(self.sources(group)))
     }
@@ -64,28 +64,28 @@ impl Case<'_> {
     }
 }
 
-/// Inputs of a layer, and the type that all of them get.
+/// Group of inputs, and the type that was chosen for all of them.
 pub(super) struct Choice {
     pub(super) group: Vec<usize>,
     pub(super) to: ElementType,
     pub(super) ground: String,
 }
 
-/// Decision about a layer.
+/// Result of the choice.
 pub(super) enum Verdict {
     Give(Choice),
-    /// The inputs get one of these types, the cheapest.
+    /// Any of these types is possible for the inputs; the one with the fewest Converts is chosen later.
     Tied(Vec<usize>, Vec<ElementType>),
-    /// The only possible type would convert floating-point numbers to integers.
+    /// The only possible type would convert floating-point numbers to integers, which is an error.
     Refuse(Choice),
     Leave,
 }
 
-/// Result of running a layer's rule with a group of inputs of one type.
+/// Result of inferring a layer after a group of its inputs got one type.
 #[derive(Clone, Debug)]
 struct Trial {
     pub(super) to: ElementType,
-    /// True if all of them may be converted to it.
+    /// True if all inputs of the group may be converted to it.
     permitted: bool,
     fit: Fit,
     pub(super) makes: Vec<ElementType>,
@@ -95,9 +95,9 @@ struct Trial {
 enum Fit {
     /// The outputs have the declared types.
     AsDeclared,
-    /// The outputs have other types.
+    /// The layer accepts the type, but its outputs have other types than declared.
     Taken,
-    /// The rule refuses other inputs.
+    /// The layer accepts the type, but not the types of other inputs.
     Further,
     Refused,
 }
@@ -118,7 +118,7 @@ impl<'a> Search<'a> {
         Some(Case { scope, layer, operation, ports, tensors, declared })
     }
 
-    /// Runs the rule of the layer with inputs of these types.
+    /// Infers the layer with inputs of these types.
     pub(super) fn ask(&mut self, case: &Case, ports: &[OutputPort]) -> Result<Outputs, Fault> {
         let Scope { graph, probe, .. } = &mut self.scopes[case.scope];
         let &Case { layer, operation, .. } = case;
@@ -127,7 +127,7 @@ impl<'a> Search<'a> {
         probe.ask(&subject, &ports.iter().collect::<Vec<_>>())
     }
 
-    /// Does the same as [`ask`](Self::ask), with another type for a group of inputs.
+    /// Infers the layer as [`ask`](Self::ask) does, after one group of inputs got another type.
     pub(super) fn ask_with(&mut self, case: &Case, group: &[usize], to: ElementType) -> Result<Outputs, Fault> {
         let mut ports = case.ports.clone();
         for &input in group {
@@ -136,7 +136,7 @@ impl<'a> Search<'a> {
         self.ask(case, &ports)
     }
 
-    /// Decides about a layer whose rule accepts its inputs.
+    /// Checks a layer that accepts its inputs: another input type may give it the declared outputs.
     pub(super) fn reconsider(&mut self, case: &Case, outputs: &Outputs, follows: bool) -> Verdict {
         if case.operation.is_tied_when_run()
             && let Some(group) = case.groups().into_iter().find(|group| case.disagree(group))
@@ -156,7 +156,8 @@ impl<'a> Search<'a> {
         let is_relaxed = self.known.relaxed.contains(&(self.scopes[case.scope].place.clone(), case.layer.id()));
         for group in case.groups() {
             let tensors: HashSet<_> = case.sources(&group).collect();
-            // Constants and Converts that agree with another tensor are evidence against the port.
+            // A constant or Convert with the same type as another input shows that the declaration of the port is
+            // outdated.
             let scope = &self.scopes[case.scope];
             let says_type =
                 |&tensor: &Output| scope.is_of(tensor, LayerKind::Constant) || scope.is_of(tensor, LayerKind::Convert);
@@ -185,10 +186,10 @@ impl<'a> Search<'a> {
         fits.then_some(to)
     }
 
-    /// Decides about a layer whose rule refuses its inputs.
+    /// Chooses types for a layer that does not accept its inputs.
     pub(super) fn decide(&mut self, case: &Case, fault: &Fault) -> Verdict {
         if kind(case.layer) == LayerKind::ConvertPromoteTypes {
-            // The attributes of the layer say which promotions its author wants refused.
+            // An attribute of the layer forbids the promotion, as its author wants.
             return Verdict::Leave;
         }
         let groups = case.groups();
@@ -224,7 +225,7 @@ impl<'a> Search<'a> {
             let ground = match case.declared_types().contains(&to) {
                 true => format!("the file declares {to} for its output"),
                 false if fault.wants == Some(to) => fault.message.to_string(),
-                false => format!("it accepts only {to}"),
+                false => format!("the layer accepts only {to}"),
             };
             return Verdict::Give(Choice { group, to, ground });
         }
@@ -234,14 +235,14 @@ impl<'a> Search<'a> {
         match (forbidden.first(), fitting(Fit::Further, true).first()) {
             (Some(trial), _) => Verdict::Refuse(Choice { group, to: trial.to, ground: String::new() }),
             (None, Some(trial)) => {
-                let ground = format!("it accepts only {}", trial.to);
+                let ground = format!("the layer accepts only {}", trial.to);
                 Verdict::Give(Choice { group, to: trial.to, ground })
             }
             (None, None) => Verdict::Leave,
         }
     }
 
-    /// Runs the rule of a layer with another type for a group of inputs.
+    /// Infers a layer after a group of its inputs got another type.
     fn try_type(&mut self, case: &Case, group: &[usize], to: ElementType) -> Trial {
         let scope = &self.scopes[case.scope];
         let survives = |tensor| group.len() > 1 && self.survives(case.scope, tensor, to);
@@ -257,14 +258,15 @@ impl<'a> Search<'a> {
         Trial { to, permitted, fit, makes }
     }
 
-    /// True if every value of a constant is the same number in another type.
+    /// True if a constant keeps all its values in another type.
     fn survives(&self, scope: usize, tensor: Output, to: ElementType) -> bool {
         let constant = self.scopes[scope].graph.layer(tensor.layer).filter(|layer| kind(layer) == LayerKind::Constant);
         constant.is_some_and(|constant| conversion::survives(constant, &self.model.weights, to))
     }
 
-    /// Selects one of several accepted types. If the outputs do not depend on it, the selection is deferred. Otherwise
-    /// the most frequent type of the tensors wins, constants follow, and OpenVINO's rules break ties.
+    /// Chooses one of several possible types. If the outputs do not depend on the choice, it is deferred. Otherwise
+    /// the most frequent type of the inputs is chosen, where constants count less. OpenVINO's rules decide between
+    /// equally frequent ones.
     fn weigh(&mut self, case: &Case, group: Vec<usize>, options: &[Trial]) -> Verdict {
         if options.iter().all(|option| option.makes == options[0].makes) {
             return Verdict::Tied(group, options.iter().map(|option| option.to).collect());
@@ -277,17 +279,19 @@ impl<'a> Search<'a> {
         let most = options.iter().map(|option| votes(option.to)).max().unwrap_or(0);
         let leading: Vec<_> = options.iter().map(|option| option.to).filter(|&to| votes(to) == most).collect();
         let (to, ground) = match leading[..] {
-            [to] => (to, format!("{to} is what most of them are, and constants follow the tensors that they meet")),
+            [to] => {
+                (to, format!("most of these inputs have type {to}, and constants get the type of the other inputs"))
+            }
             _ => {
                 let common = leading.iter().copied().try_fold(leading[0], wider).filter(|to| leading.contains(to));
                 let to = common.unwrap_or(leading[0]);
-                (to, format!("the file declares nothing else, and {to} is what OpenVINO's rules give"))
+                (to, format!("the declared types permit several types, and OpenVINO's rules give {to}"))
             }
         };
         Verdict::Give(Choice { group, to, ground })
     }
 
-    /// Gives a group of inputs their type, and records those that change.
+    /// Sets the type of a group of inputs, and records the inputs that change.
     pub(super) fn give(&mut self, case: &mut Case, choice: &Choice) {
         let scope = &mut self.scopes[case.scope];
         let reason: Rc<str> = format!("{}: {}", case.takes(scope, &choice.group), choice.ground).into();
@@ -300,21 +304,21 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Refuses to convert floating-point numbers to integers.
+    /// Reports that floating-point numbers would have to become integers.
     pub(super) fn refuse(&mut self, case: &Case, choice: &Choice) {
         let scope = &self.scopes[case.scope];
         let to = choice.to;
         let is_float = |input: &&usize| case.ports[**input].element_type().is_float();
         let floats: Vec<usize> = choice.group.iter().filter(is_float).copied().collect();
         let message = format!(
-            "`{}` would need {} as {to}, and a floating-point number never becomes an integer or a truth value by itself",
+            "`{}` would need {} as {to}, but floating-point numbers are not converted to integers or booleans automatically",
             case.layer.ty(),
             scope.origins(case.sources(&floats)),
         );
         let fault = Fault { inputs: floats.into(), ..Fault::types(&[], message) };
-        let fault = Fault { code: Code::NoCommonType, ..fault }.rule("what the file declares asks for this").help(
-            format!("put a Convert to {to} there where rounding is meant, or change the type of the other input"),
-        );
+        let fault = Fault { code: Code::NoCommonType, ..fault }
+            .rule("the declared types of the file require this")
+            .help(format!("insert a Convert to {to} if rounding is intended, or change the type of the other input"));
         self.refusals.push(infer::diagnose(self.model.source(), &scope.place, scope.graph, case.layer.id(), &fault));
     }
 }

@@ -1,9 +1,9 @@
-//! Alignment by the types that the file's ports declare, which show what the author of the model had.
+//! Choice of types by the declared types of the file's ports, which show the types that the author used.
 //!
-//! The walk computes the type of every tensor as if all earlier changes had been made. A layer that refuses its inputs,
-//! or whose outputs differ from its declared ports, demands other input types. The demand is met at the tensor with the
-//! wrong type. The change is an attribute that names the wrong type, a Parameter of a body, or a Convert directly after
-//! the tensor.
+//! Each layer is visited after its producers, with the types that earlier changes give. If a layer does not accept its
+//! inputs, or its outputs differ from the declaration, other input types are chosen. The change is then made at the
+//! tensor with the wrong type. The change is an attribute that names the wrong type, a Parameter of a body, or a
+//! Convert directly after the tensor.
 
 mod decide;
 mod scope;
@@ -25,19 +25,19 @@ use crate::ops::{self, LayerKind, Operation, kind};
 /// Changes that make the types agree.
 #[derive(Default)]
 pub(crate) struct Repair {
-    /// The inputs that get another type, for the model and each body.
+    /// The types of inputs that change, for the model and each body.
     pub(crate) alignments: BTreeMap<Place, Alignments>,
-    /// The attributes that name the wrong type.
+    /// Attributes that name the wrong type, and the right one.
     pub(crate) corrections: Vec<Correction>,
-    /// The inputs left unchanged, because a number would become an index or an integer.
+    /// Errors about inputs that were not changed, because numbers would become integers or indices.
     pub(crate) refusals: Vec<Diagnostic>,
-    /// The number of edits: Converts, which are shared, and attributes.
+    /// Number of changes: Converts, each counted once, and attributes.
     cost: usize,
-    /// The number of edits that change constants and Converts of the file.
+    /// Number of changes that contradict a constant or Convert of the file.
     contradictions: usize,
 }
 
-/// An attribute of a layer that must name another type.
+/// Attribute of a layer that names the wrong type.
 pub(crate) struct Correction {
     pub(crate) place: Place,
     pub(crate) layer: LayerId,
@@ -46,17 +46,17 @@ pub(crate) struct Correction {
     pub(crate) reason: String,
 }
 
-/// Facts that override declared ports.
+/// Facts that are stronger than the declared types.
 #[derive(Default)]
 pub(crate) struct Overrides {
-    /// Inputs of the model whose type was changed, so that the declared types after them are out of date.
+    /// Inputs of the model whose type was changed, so that the declared types of the layers after them are outdated.
     pub(crate) changed: Vec<LayerId>,
-    /// Layers that accepted inputs of any types and have the output types that they declare.
+    /// Layers that accept any input types and always have their declared output types.
     pub(crate) relaxed: HashSet<(Place, LayerId)>,
 }
 
-/// Finds the changes that an inferred model needs. Ports that are out of date are ignored: those of layers for which
-/// following the inputs needs fewer edits, and contradicts fewer constants and Converts.
+/// Finds the changes that an inferred model needs. Declared types are ignored where that leads to fewer changes, and
+/// to fewer contradictions with constants and Converts.
 pub(crate) fn find(model: &Model, known: &Overrides) -> Repair {
     let (mut best, _) = Search::new(model, known, Stale::default()).run();
     if best.contradictions < 2 || !known.changed.is_empty() || !known.relaxed.is_empty() {
@@ -78,13 +78,13 @@ pub(crate) fn find(model: &Model, known: &Overrides) -> Repair {
     if is_better(&by_inputs, &best) { by_inputs } else { best }
 }
 
-/// The number of regions with possibly outdated ports that are tried, large ones first.
+/// Maximum number of regions with possibly outdated declarations that are tried, large ones first.
 const MOST_REGIONS: usize = 8;
 
-/// A layer, by its scope.
+/// A layer: the number of its graph, and its id.
 type Member = (usize, LayerId);
 
-/// Layers whose declared ports are ignored.
+/// Layers whose declared types are ignored.
 enum Stale {
     Of(HashSet<Member>),
     All,
@@ -116,9 +116,9 @@ struct Search<'a> {
     model: &'a Model,
     known: &'a Overrides,
     stale: Stale,
-    /// Layers whose outputs differ from their ports, although nothing was decided about their inputs.
+    /// Layers whose outputs differ from the declaration although their inputs were not changed.
     differing: Vec<Member>,
-    /// Tensors whose types follow from a decision.
+    /// Tensors whose type depends on a choice.
     decided: HashSet<(usize, Output)>,
     refusals: Vec<Diagnostic>,
 }
@@ -141,9 +141,9 @@ impl<'a> Search<'a> {
         Self { scopes, model, known, stale, differing: Vec::new(), decided: HashSet::default(), refusals: Vec::new() }
     }
 
-    /// Returns the changes, and the regions whose ports may be out of date, large ones first.
+    /// Returns the changes, and the regions whose declared types may be outdated, large ones first.
     fn run(mut self) -> (Repair, Vec<Vec<Member>>) {
-        // Bodies are listed after the layers around them.
+        // Reverse order: bodies are listed after the layers around them, and must be visited before.
         for scope in (0..self.scopes.len()).rev() {
             self.walk_scope(scope);
         }
@@ -156,7 +156,7 @@ impl<'a> Search<'a> {
         (repair, regions)
     }
 
-    /// Explains which ports are ignored, as a clause; `None` if none are.
+    /// Explains which declared types are ignored, as a clause; `None` if none are.
     fn out_of_date(&self) -> Option<String> {
         let whose = match &self.stale {
             Stale::All => "the ports of the file".to_owned(),
@@ -169,10 +169,10 @@ impl<'a> Search<'a> {
                 }
             }
         };
-        Some(format!("{whose} are out of date: constants and Converts contradict them"))
+        Some(format!("{whose} are outdated: constants and Converts contradict them"))
     }
 
-    /// Groups the layers with differing ports into connected regions.
+    /// Groups layers with wrong declarations into connected regions.
     fn regions(&self) -> Vec<Vec<Member>> {
         let places: HashMap<Member, usize> = self.differing.iter().copied().zip(0..).collect();
         let mut regions = petgraph::unionfind::UnionFind::new(self.differing.len());
@@ -210,7 +210,7 @@ impl<'a> Search<'a> {
         self.retype_parameters(scope);
     }
 
-    /// Sets the types of Parameters, constants and similar layers.
+    /// Sets the types of Parameters, constants and other layers without inputs.
     fn settle_source(&mut self, scope: usize, layer: &Layer) {
         let scope = &mut self.scopes[scope];
         let written = layer.attribute("element_type").and_then(ElementType::from_name);
@@ -231,7 +231,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Demands the declared type of a Result of the model.
+    /// Requires that the input of a model's Result has the declared type.
     fn settle_result(&mut self, scope: usize, layer: &Layer) {
         let trusts = !self.stale.has((scope, layer.id()));
         let scope = &mut self.scopes[scope];
@@ -241,7 +241,8 @@ impl<'a> Search<'a> {
             return;
         };
         let is_other = ![declared, ElementType::Dynamic].contains(&scope.element_type(tensor));
-        // An operation's result for valid inputs is right, so the port of the Result is out of date.
+        // The output type of an operation is certain if its inputs are, so then the declaration of the Result is
+        // outdated.
         let can_be_odd = [LayerKind::Parameter, LayerKind::Constant, LayerKind::Convert];
         let can_be_odd = can_be_odd.into_iter().any(|kind| scope.is_of(tensor, kind));
         if trusts
@@ -256,7 +257,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Demands for an Assign the type of its variable's ReadValue.
+    /// Requires that the input of an Assign has the type of the ReadValue of its variable.
     fn settle_assign(&mut self, scope: usize, layer: &Layer) {
         let scope = &mut self.scopes[scope];
         let Some(tensor) = scope.source(layer.id(), 0) else { return };
@@ -264,14 +265,16 @@ impl<'a> Search<'a> {
         let variable = layer.attribute("variable_id").unwrap_or_default();
         let wanted = scope.variables.get(variable).copied().unwrap_or(given);
         if wanted != given && scope.permits(tensor, wanted) {
-            let reason = format!("{} takes {given}, and variable `{variable}` is {wanted}", describe(layer));
+            let reason = format!(
+                "{} has an input of type {given}, but the variable `{variable}` has type {wanted}",
+                describe(layer)
+            );
             scope.demand(Input { layer: layer.id(), port: 0 }, tensor, wanted, reason.into());
         }
         scope.types.insert(Output { layer: layer.id(), port: 0 }, wanted);
     }
 
-    /// Sets the types of a layer with bodies: its inputs have the types of their Parameters, its outputs those of their
-    /// Results.
+    /// Sets the types of a layer with bodies: inputs have the types of Parameters, and outputs those of Results.
     fn settle_owner(&mut self, scope: usize, layer: &Layer) {
         for (at, body) in layer.bodies().iter().enumerate() {
             let Some(&inner) = self.scopes[scope].bodies.get(&(layer.id(), at)) else { continue };
@@ -284,7 +287,7 @@ impl<'a> Search<'a> {
             for edge in &body.back_edges {
                 let wanted = self.scopes[inner].element_type(Output { layer: edge.to, port: 0 });
                 let given = self.scopes[inner].result_type(edge.from);
-                let reason = format!("it is {wanted} in the next iteration of {}", describe(layer));
+                let reason = format!("its type is {wanted} in the next iteration of {}", describe(layer));
                 self.merge(inner, edge.from, given, wanted, reason);
             }
         }
@@ -293,7 +296,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Gives an input of a layer with bodies the type of the Parameter that it feeds.
+    /// Requires that an input of a layer with bodies has the type of the Parameter that it feeds.
     fn enter(&mut self, scope: usize, layer: &Layer, port: usize, wanted: ElementType) {
         let scope = &mut self.scopes[scope];
         let Some(tensor) = scope.source(layer.id(), port) else { return };
@@ -301,12 +304,15 @@ impl<'a> Search<'a> {
         let input = Input { layer: layer.id(), port };
         let known = ![given, wanted].contains(&ElementType::Dynamic);
         if known && given != wanted && !scope.asked.contains_key(&input) && scope.permits(tensor, wanted) {
-            let reason = format!("input {port} of {} is {given}, and its body takes {wanted}", describe(layer));
+            let reason = format!(
+                "input {port} of {} has type {given}, but the Parameter in its body has {wanted}",
+                describe(layer)
+            );
             scope.demand(input, tensor, wanted, reason.into());
         }
     }
 
-    /// Gives the input of a body's Result the type on the other side.
+    /// Requires that the input of a body's Result has the type that the layer needs.
     fn merge(&mut self, inner: usize, result: LayerId, given: ElementType, wanted: ElementType, reason: String) {
         let scope = &mut self.scopes[inner];
         let Some(tensor) = scope.source(result, 0) else { return };
@@ -316,7 +322,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Computes the type of an output of a layer with bodies, on which its branches must agree.
+    /// Sets the type of an output of a layer with bodies, on which its branches must agree.
     fn leave(&mut self, scope: usize, layer: &Layer, port: usize) {
         let results: Vec<(usize, LayerId)> = layer
             .bodies()
@@ -346,14 +352,13 @@ impl<'a> Search<'a> {
         };
         for (&(inner, result), &ty) in results.iter().zip(&types) {
             let given = list(types.iter().map(ToString::to_string).collect(), "and");
-            let reason = format!("{} gives {given}, and its output is {common}", describe(layer));
+            let reason = format!("the branches of {} give {given}, and its output has type {common}", describe(layer));
             self.merge(inner, result, ty, common, reason);
         }
         self.scopes[scope].types.insert(Output { layer: layer.id(), port }, common);
     }
 
-    /// Changes input types of a layer, one group at a time, until its rule accepts them and its outputs have the
-    /// declared types.
+    /// Changes input types of a layer group by group, until it accepts them and its outputs have the declared types.
     fn settle(&mut self, scope: usize, layer: &'a Layer, operation: &'static Operation) {
         let Some(mut case) = self.case(scope, layer, operation) else { return };
         let follows = case.tensors.iter().any(|tensor| self.scopes[scope].follow.contains(tensor));
@@ -405,7 +410,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Gives Parameters of a body the type that all their uses demand.
+    /// Changes the types of a body's Parameters, if all their uses require the same other type.
     fn retype_parameters(&mut self, scope: usize) {
         let scope = &mut self.scopes[scope];
         if scope.place.is_model() {
@@ -423,7 +428,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Adds the changes in a scope.
+    /// Collects the changes in one graph.
     fn collect(&mut self, scope: usize, repair: &mut Repair) {
         let demands = std::mem::take(&mut self.scopes[scope].demands);
         let ground = self.out_of_date();
@@ -467,8 +472,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Returns the attribute that names the wrong type of a tensor, if all consumers of the tensor accept the right
-    /// one.
+    /// Returns the attribute that names the wrong type of a tensor, if all consumers accept the right one.
     fn culprit(&mut self, scope: usize, tensor: Output, demands: &[Demand]) -> Option<&'static str> {
         let graph = self.scopes[scope].graph;
         let to = demands.first()?.to;
@@ -496,7 +500,7 @@ impl<'a> Search<'a> {
         others.into_iter().all(|input| self.takes(scope, input, to)).then_some(attribute.name)
     }
 
-    /// True if the outputs of a layer have their declared types when one of its inputs has another type.
+    /// True if a layer has its declared output types after an input got another type.
     fn takes(&mut self, scope: usize, input: Input, to: ElementType) -> bool {
         let graph = self.scopes[scope].graph;
         let Some(layer) = graph.layer(input.layer) else { return false };
@@ -505,7 +509,7 @@ impl<'a> Search<'a> {
         }
         let operation = layer.operation().filter(|_| layer.bodies().is_empty());
         let case = operation.and_then(|operation| self.case(scope, layer, operation));
-        // An operation has as many inputs as precede the first unconnected one.
+        // A layer has as many inputs as precede its first unconnected one.
         let Some(case) = case.filter(|case| input.port < case.ports.len()) else { return false };
         let makes = self.ask_with(&case, &[input.port], to);
         makes.is_ok_and(|outputs| case.matches(&outputs))

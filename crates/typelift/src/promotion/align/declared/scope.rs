@@ -1,4 +1,4 @@
-//! A graph of the model, with the types of its tensors after all changes before them.
+//! State of one graph: the types of its tensors after all earlier changes.
 
 use std::rc::Rc;
 
@@ -11,36 +11,36 @@ use crate::infer::Probe;
 use crate::model::graph::{Graph, Input, Layer, LayerId, Model, Output, Place};
 use crate::ops::{self, LayerKind, kind};
 
-/// Type that a layer demands for one of its inputs.
+/// Type that a layer requires for one of its inputs.
 pub(super) struct Demand {
     pub(super) input: Input,
     pub(super) tensor: Output,
     pub(super) from: ElementType,
     pub(super) to: ElementType,
-    /// The reason, as a clause.
+    /// Reason for the requirement, as a clause.
     pub(super) reason: Rc<str>,
 }
 
-/// Inputs of a layer that must agree, on whose type the outputs do not depend.
+/// Inputs of a layer that must agree, if the outputs do not depend on their type.
 pub(super) struct Tie {
     pub(super) layer: LayerId,
     pub(super) inputs: Vec<(usize, Output)>,
-    /// The types that the layer accepts.
+    /// The types that the layer accepts for them.
     pub(super) takes: Vec<ElementType>,
 }
 
-/// A graph of the model.
+/// State of one graph.
 pub(super) struct Scope<'a> {
     pub(super) graph: &'a Graph,
     pub(super) place: Place,
-    /// The scope of each body in it.
+    /// Number of the state of each body.
     pub(super) bodies: HashMap<(LayerId, usize), usize>,
-    /// The type of each tensor after all changes before it.
+    /// Type of each tensor after all earlier changes.
     pub(super) types: HashMap<Output, ElementType>,
-    /// Tensors that depend on a changed input.
+    /// Tensors that depend on an input whose type was changed.
     pub(super) follow: HashSet<Output>,
     pub(super) demands: Vec<Demand>,
-    /// The latest demand of each input.
+    /// Position of the latest requirement for each input.
     pub(super) asked: HashMap<Input, usize>,
     pub(super) ties: Vec<Tie>,
     pub(super) variables: HashMap<String, ElementType>,
@@ -56,7 +56,7 @@ impl Scope<'_> {
         self.graph.producer(layer.input(input))
     }
 
-    /// Returns the type of a Result's input, as the Result demands it.
+    /// Returns the type that a Result requires for its input.
     pub(super) fn result_type(&self, result: LayerId) -> ElementType {
         let asked = self.asked.get(&Input { layer: result, port: 0 }).map(|&at| self.demands[at].to);
         asked.or_else(|| Some(self.element_type(self.source(result, 0)?))).unwrap_or(ElementType::Dynamic)
@@ -79,7 +79,7 @@ impl Scope<'_> {
         self.graph.layer(tensor.layer).is_some_and(|layer| kind(layer) == wanted)
     }
 
-    /// True if a tensor can get another type. No floating-point number becomes an integer, an index or a boolean,
+    /// True if a tensor may get another type. Floating-point numbers must not become integers, indices or booleans,
     /// unless an attribute names the type of the tensor.
     pub(super) fn permits(&self, tensor: Output, to: ElementType) -> bool {
         let from = self.element_type(tensor);
@@ -87,7 +87,7 @@ impl Scope<'_> {
         from == to || fidelity(from, to).is_some() && (!from.is_float() || to.is_float() || has_type())
     }
 
-    /// Formats as ``f32 from `x` and f64 from `c` ``, each type once.
+    /// Describes tensors: ``f32 from `x` and f64 from `c` ``, each type once.
     pub(super) fn origins(&self, tensors: impl Iterator<Item = Output>) -> String {
         let mut seen = Vec::new();
         let origin = |tensor: Output| {
@@ -116,7 +116,7 @@ impl<'a> Scope<'a> {
     }
 }
 
-/// Formats as ``Add 2 `sum` ``.
+/// Describes a layer: ``Add 2 `sum` ``.
 pub(super) fn describe(layer: &Layer) -> String {
     format!("{} {} `{}`", layer.ty(), layer.id(), layer.name())
 }

@@ -1,4 +1,4 @@
-//! A common type for inputs that must agree, if the outputs of their layers do not depend on it.
+//! Choice of a common type for inputs that must agree, if the outputs do not depend on it.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -11,8 +11,8 @@ use crate::base::hash::{HashMap, HashSet};
 use crate::model::graph::{Input, Layer, Output};
 
 impl Search<'_> {
-    /// Selects the types of inputs that must agree and on which nothing depends: the type with the fewest Converts,
-    /// over all layers that share a tensor.
+    /// Chooses the types of inputs that must agree and on which no output depends: those that need the fewest
+    /// Converts. Layers that share a tensor are considered together.
     pub(super) fn untie(&mut self, scope: usize) {
         let scope = &mut self.scopes[scope];
         let ties = std::mem::take(&mut scope.ties);
@@ -45,7 +45,7 @@ impl Search<'_> {
     }
 }
 
-/// Returns the type for ties with common tensors, and the reason.
+/// Returns the type for groups of inputs with common tensors, and the reason.
 fn cheapest(scope: &Scope, ties: &[&Tie], asked: &HashMap<Output, ElementType>) -> Option<(ElementType, String)> {
     let tensors: HashSet<Output> = ties.iter().flat_map(|tie| tie.inputs.iter().map(|(_, tensor)| *tensor)).collect();
     let type_of = |tensor: &Output| asked.get(tensor).copied().unwrap_or(scope.element_type(*tensor));
@@ -77,11 +77,13 @@ fn cheapest(scope: &Scope, ties: &[&Tie], asked: &HashMap<Output, ElementType>) 
     }
     let (_, first) = best?;
     let common = equal.iter().copied().try_fold(first, wider).filter(|to| equal.contains(to)).unwrap_or(first);
-    let ground = format!("{common} takes the fewest Converts, and most of what is tied to them is {common}");
+    let ground = format!(
+        "with {common} the fewest Converts are needed, and most of the inputs that must agree have type {common}"
+    );
     Some((common, ground))
 }
 
-/// Returns the type that OpenVINO's rules give two types.
+/// Returns the common type of two types by OpenVINO's rules.
 pub(super) fn wider(left: ElementType, right: ElementType) -> Option<ElementType> {
     let [left, right] = [left, right].map(Operand::dimensioned);
     openvino::promote(left, right, &openvino::Options::default()).ok()

@@ -1,4 +1,4 @@
-//! Saving, interrupted at each of its steps: by a kill, and by a disk that fails once or permanently.
+//! Tests that interrupt saving at each step, by a kill or by a disk error that occurs once or permanently.
 #![allow(clippy::panic, clippy::unwrap_used, reason = "tests fail by panicking")]
 
 use std::cell::Cell;
@@ -19,7 +19,7 @@ enum Fault {
     FailFromThen,
 }
 
-/// The number of steps after which another process does something in a folder.
+/// An action of another process in a folder, after this number of steps.
 type Other = (usize, fn(PathBuf), PathBuf);
 
 thread_local! {
@@ -84,13 +84,13 @@ fn entries(folder: &Path) -> BTreeSet<PathBuf> {
     fs::read_dir(folder).unwrap().map(|entry| PathBuf::from(entry.unwrap().file_name())).collect()
 }
 
-/// Checks that no old half is next to a new one.
+/// Checks that an old file is not combined with a new one.
 fn assert_not_mixed(before: &[Option<String>; 2], after: &[Option<String>; 2]) {
     let whole = after == before || *after == new_pair();
     assert!(whole || after[0].is_none(), "{after:?}");
 }
 
-/// Checks that a pair without a graph is completed to match its weights.
+/// Checks that a pair without a graph is completed with the graph that matches its weights.
 fn assert_completed(folder: &Path, before: &[Option<String>; 2], left: &[Option<String>; 2]) {
     let path = folder.join("out.xml");
     assert!(is_half_written(&path).unwrap());
@@ -145,7 +145,7 @@ fn dies(action: &str, steps: usize, folder: &Path) -> bool {
     !finished
 }
 
-/// The action of [`dies`]; nothing in an ordinary run.
+/// Runs the action of [`dies`] in the child process; does nothing in an ordinary run.
 #[test]
 fn child() {
     let Ok(task) = env::var("TYPELIFT_SAVE_TEST") else { return };
@@ -169,7 +169,7 @@ fn a_kill_at_any_step_mixes_nothing_and_the_next_run_completes_the_pair() {
             assert_not_mixed(&before, &after);
             let was_missing = after[0].is_none() && before[0].is_some();
             assert_eq!(was_missing, before[0].is_some() && is_half_written(&folder.path().join("out.xml")).unwrap());
-            // The completion may be killed too.
+            // A kill may also interrupt the completion.
             for steps in 0..if was_missing { usize::MAX } else { 3 } {
                 let died = dies("recover", steps, folder.path());
                 assert_not_mixed(&before, &pair(folder.path()));
@@ -261,7 +261,7 @@ fn what_a_killed_run_left_goes_and_what_a_running_one_has_stays() {
     assert_eq!(entries(path).len(), 4, "{:?}", entries(path));
 }
 
-/// Another pair that a kill left without its graph is kept.
+/// Files that are needed to complete another pair are kept.
 #[test]
 fn what_another_pair_needs_stays() {
     let mut found = 0;
@@ -287,7 +287,7 @@ fn what_another_pair_needs_stays() {
     assert!(found > 2);
 }
 
-/// At each step of a run, another one saves another model in the same folder.
+/// At each step of a save, another process saves another model in the same folder.
 #[test]
 fn runs_that_write_other_models_into_one_folder_leave_each_other_alone() {
     for old in BEFORE {
@@ -342,7 +342,7 @@ fn weights_in_a_file_are_copied_left_or_linked_and_never_of_another_file() {
     let link = SaveOptions { weights: WeightsMode::Link, ..SaveOptions::default() };
     model.save_with(path.join("link.xml"), link).unwrap();
     assert_eq!(FileId::of(&path.join("link.bin")), FileId::of(&path.join("in.bin")));
-    // Somebody replaced the file while the model was open: the open file is copied, not the new one.
+    // The file was replaced while the model was open: the open file is copied, not the new one.
     fs::write(path.join("else"), "else").unwrap();
     fs::rename(path.join("else"), path.join("in.bin")).unwrap();
     model.save(path.join("out.xml")).unwrap();
@@ -352,7 +352,7 @@ fn weights_in_a_file_are_copied_left_or_linked_and_never_of_another_file() {
         let refused = model.save_with(path.join("in.xml"), options);
         assert!(matches!(refused, Err(SaveError::WeightsChanged(_))), "{refused:?}");
     }
-    // Somebody wrote to the file, so the values read before may be out of date.
+    // The file was changed, so values that were read before may be out of date.
     let model = Model::open(path.join("in.xml")).unwrap();
     fs::write(path.join("in.bin"), "longer").unwrap();
     assert!(matches!(model.save(path.join("out.xml")), Err(SaveError::WeightsChanged(_))));
@@ -372,7 +372,7 @@ fn constants_without_bytes_are_refused_unless_the_weights_are_left_out() {
     assert_eq!(pair(folder.path()), [CONSTANT, OLD].map(|text| Some(text.to_owned())));
 }
 
-/// A kill at any step loses neither the files of a linked pair nor what the links lead to.
+/// A kill at any step preserves the linked pair and the files that the links lead to.
 #[cfg(unix)]
 #[test]
 fn links_are_replaced_and_what_they_lead_to_stays() {
@@ -406,7 +406,7 @@ fn links_are_replaced_and_what_they_lead_to_stays() {
     }
 }
 
-/// A link that leads nowhere is no directory to write into.
+/// A dangling link must not be used as a directory.
 #[cfg(unix)]
 #[test]
 fn a_link_to_nothing_is_replaced() {

@@ -1,4 +1,5 @@
-//! Files planted where a run prepares its own: nothing outside of the pair changes.
+//! Tests with files that an attacker planted in the directory of prepared files: nothing outside of the pair may
+//! change.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::{MetadataExt, chown, symlink};
@@ -63,7 +64,7 @@ impl Planted {
         self.stage().join(self.name(ending))
     }
 
-    /// Creates the place of a killed run, with files of these endings.
+    /// Creates the files of a killed process with these suffixes.
     fn stage_with(&self, endings: &[&str]) {
         fs::create_dir(self.stage()).unwrap();
         for ending in endings {
@@ -71,7 +72,7 @@ impl Planted {
         }
     }
 
-    /// Reads and writes next to the planted files.
+    /// Saves and recovers models next to the planted files.
     fn attack(&self, what: &str) {
         let home = tree(&self.root.path().join("home"));
         let models = tree(&self.root.path().join("models"));

@@ -9,7 +9,7 @@ use super::super::tokens::Element;
 use super::{Fatal, Read, SHOWN};
 use crate::base::hash::{HashMap, HashSet};
 use crate::findings::{About, Code, Diagnostic, LayerRef, Severity};
-// The reader decides by the type text alone which layers are dropped, as OpenVINO does.
+// Dropped layers are found by the text of `type` alone, as in OpenVINO, before operations are known.
 use crate::base::span::Span;
 use crate::model::graph::{Direction, Graph, Input, Layer, LayerId, Output, Start};
 
@@ -40,7 +40,8 @@ impl<'a> Read<'a> {
             None => open.push(edge),
         };
         loop {
-            // Almost every edge has one form, in which four numbers are read much faster than four attributes.
+            // Fast path: almost every edge has the same form, from which four numbers are read without parsing
+            // attributes.
             while let Some(([from, from_port, to, to_port], span)) = self.tokens.plain_edge(parent) {
                 wire(Edge { from: (from, from_port), to: (to, to_port), span });
             }
@@ -80,7 +81,7 @@ impl<'a> Read<'a> {
         }
     }
 
-    /// Reports ids that several layers share, and drops the errors that follow from them.
+    /// Reports ids that several layers share, and removes errors that are consequences.
     #[cold]
     fn blame_repeated_ids(&mut self, reported: usize) {
         let errors: Vec<_> = self.diagnostics.drain(reported..).collect();
@@ -95,14 +96,14 @@ impl<'a> Read<'a> {
                 _ => self.diagnostics.push(error),
             }
         }
-        // An id that edges use and no layer has is most likely meant for one of the layers.
+        // If edges use an id that no layer has, it most likely belongs to one of these layers.
         let source = |error: &Diagnostic| if let About::Edge { from, .. } = *error.about { Some(from.0) } else { None };
         let ids: Vec<_> = missing.iter().filter_map(source).collect();
         for &(_, at) in &self.repeated {
             let Some(found) = self.diagnostics.get_mut(at) else { continue };
             found.severity = Severity::Error;
             if let Some(id) = ids.first() {
-                found.fixes = vec![format!("give one of them the id {id}, which edges name and no layer has").into()];
+                found.fixes = vec![format!("give one of them the id {id}, which edges use and no layer has").into()];
             }
         }
     }
@@ -146,7 +147,7 @@ impl<'a> Read<'a> {
         self.check_names(graph);
         self.check_inputs(graph);
         if !self.dropped.is_empty() {
-            // Layers with wrong inputs are not part of a valid graph.
+            // Layers with invalid inputs are disconnected, because they cannot be part of a valid graph.
             graph.disconnect(&take(&mut self.dropped));
         }
         self.check_cycles(graph);
@@ -163,7 +164,7 @@ impl<'a> Read<'a> {
         if created.is_empty() || cycle.iter().any(|&id| graph.layer(id).is_some_and(is_created)) {
             return self.report(refusal);
         }
-        // There can be more cycles. All dropped layers are disconnected, which finds the others at once.
+        // More cycles may exist. All dropped layers are disconnected at once, which leaves only errors.
         let dropped: HashSet<_> = graph.layers().filter(|layer| !is_created(layer)).map(|layer| layer.id).collect();
         if let Some(&first) = cycle.first() {
             self.report_unless_dropped(graph, first, refusal);
@@ -187,18 +188,21 @@ impl<'a> Read<'a> {
         }
         let mut refusal = Diagnostic::new(Code::Cycle, format!("layers form a cycle: {}", list.join(" -> ")));
         for (at, layer) in layers.iter().enumerate() {
-            refusal =
-                refusal.at(self.tag_of(layer), if at == 0 { "its output comes back to it" } else { "through here" });
+            refusal = refusal.at(
+                self.tag_of(layer),
+                if at == 0 { "one of its inputs depends on its own output" } else { "through here" },
+            );
         }
-        let refusal = refusal.help("remove the edge that leads back; loops are written as Loop bodies");
+        let refusal =
+            refusal.help("remove the edge that closes the cycle; iteration needs a Loop or TensorIterator with a body");
         match layers.first() {
             Some(first) => self.of(first, refusal),
             None => refusal,
         }
     }
 
-    /// Reports an edge with a missing end. It is an error if OpenVINO creates the target layer, and so follows the
-    /// edge.
+    /// Reports an edge that names a missing layer or port. It is an error if OpenVINO creates the layer where the edge
+    /// ends.
     fn bad_edge(&mut self, graph: &Graph, ports: &mut PortIndex, edge: &Edge) {
         let (from, to) = (LayerId(edge.from.0), LayerId(edge.to.0));
         let (Some(producer), Some(consumer)) = (graph.layer(from), graph.layer(to)) else { return };
@@ -221,7 +225,7 @@ impl<'a> Read<'a> {
         }
     }
 
-    /// Reports an edge whose ends are swapped, and returns the corrected edge.
+    /// Reports an edge whose ends are swapped, with the corrected edge as fix.
     fn turned(&mut self, graph: &Graph, ports: &mut PortIndex, edge: &Edge) -> Option<Edge> {
         let (from, to) = (graph.layer(LayerId(edge.from.0))?, graph.layer(LayerId(edge.to.0))?);
         let meant = Edge { from: edge.to, to: edge.from, span: edge.span };
@@ -233,7 +237,7 @@ impl<'a> Read<'a> {
             return None;
         }
         let message = format!(
-            "the edge from layer {} `{}` to layer {} `{}` leads the wrong way",
+            "the edge from layer {} `{}` to layer {} `{}` has its ends swapped",
             from.id, from.name, to.id, to.name
         );
         let refusal = Diagnostic::new(Code::UnknownPort, message).about(edge.about());
@@ -249,7 +253,7 @@ impl<'a> Read<'a> {
         Some(meant)
     }
 
-    /// Reports the layers that edges name and the graph lacks, with one finding for each.
+    /// Reports missing layers that edges name, with one finding per layer.
     fn report_absent_layers(&mut self, graph: &Graph, absent: &BTreeMap<LayerId, Vec<Edge>>) {
         if self.damaged {
             self.complete_ids(absent);
@@ -266,22 +270,22 @@ impl<'a> Read<'a> {
                 ([], []) => continue,
             };
             let message = match (edges.len(), code) {
-                (1, Code::UnknownLayer) => format!("an edge starts at layer {id}, which is not there"),
-                (1, _) => format!("an edge ends at layer {id}, which is not there"),
-                (count, _) => format!("{count} edges name layer {id}, which is not there"),
+                (1, Code::UnknownLayer) => format!("an edge starts at layer {id}, which does not exist"),
+                (1, _) => format!("an edge ends at layer {id}, which does not exist"),
+                (count, _) => format!("{count} edges name layer {id}, which does not exist"),
             };
             let mut found = Diagnostic::new(code, message).about(first.about());
             found = match code {
                 Code::UnknownLayer => found
                     .at(first.span, "`from-layer` names no layer of this graph")
-                    .help("point `from-layer` at the layer that makes the tensor, or put the missing layer back"),
+                    .help("set `from-layer` to the layer that produces the tensor, or restore the missing layer"),
                 _ => found
                     .at(first.span, "OpenVINO ignores this edge")
-                    .help("point `to-layer` at the layer that takes the tensor, or remove the edge"),
+                    .help("set `to-layer` to the layer that uses the tensor, or remove the edge"),
             };
             for edge in rest.take(SHOWN) {
                 let end = if edge.from.0 == id.0 { "starts" } else { "ends" };
-                found = found.at(edge.span, format!("{end} there, too"));
+                found = found.at(edge.span, format!("{end} at the same layer"));
             }
             match graph.layer(LayerId(first.to.0)) {
                 Some(consumer) => {
@@ -296,31 +300,31 @@ impl<'a> Read<'a> {
         }
     }
 
-    /// Completes the finding about a layer without an id: names the id that edges use and no layer has.
+    /// Adds to the finding of a layer without an id: the id that edges use and no layer has.
     fn complete_ids(&mut self, absent: &BTreeMap<LayerId, Vec<Edge>>) {
         let (Some(id), 1) = (absent.keys().next(), absent.len()) else { return };
         if let Some(found) = self.diagnostics.iter_mut().rev().find(|found| match &*found.about {
             About::Missing { element, .. } => element == "layer" && found.about.is_about("id"),
             about => about.is_about("id"),
         }) {
-            // The help on `id` names it already.
+            // The fix for a misspelled `id` names it already.
             if matches!(*found.about, About::Missing { written: Some(_), .. }) {
                 return;
             }
-            found.fixes = vec![format!("write id=\"{id}\", which edges name and no layer has").into()];
+            found.fixes = vec![format!("write id=\"{id}\", which edges use and no layer has").into()];
         }
     }
 
-    /// Reports a problem of a layer's inputs, as a warning if OpenVINO drops the layer.
+    /// Reports a problem with a layer's inputs; a warning if OpenVINO drops the layer.
     pub(super) fn report_unless_dropped(&mut self, graph: &Graph, id: LayerId, mut report: Diagnostic) {
         if report.is_error() && self.drops(graph, id) {
             report.severity = Severity::Warning;
-            report = report.note(format!("OpenVINO drops layer {id}, which no Result needs"));
+            report = report.note(format!("OpenVINO drops layer {id}, because no Result depends on it"));
         }
         self.report(report);
     }
 
-    /// True if OpenVINO drops a layer, so that errors in its inputs do not matter.
+    /// True if OpenVINO drops a layer, so that errors in its inputs do no harm.
     fn drops(&mut self, graph: &Graph, id: LayerId) -> bool {
         let created = self.created.get_or_insert_with(|| created_layers(graph));
         let dropped = !created.contains(&id);
@@ -345,14 +349,13 @@ impl<'a> Read<'a> {
             }
             for (port, second, first) in twice {
                 let message = format!("input {port} of layer {} `{}` is fed by two edges", layer.id, layer.name);
-                let refusal = Diagnostic::new(Code::InputFedTwice, message).at(second, "this edge comes second");
-                let refusal = refusal.at(first, "the first one").at(self.tag_of(layer), "both end here");
+                let refusal = Diagnostic::new(Code::InputFedTwice, message).at(second, "the second edge");
+                let refusal = refusal.at(first, "the first edge").at(self.tag_of(layer), "both end here");
                 let free: Vec<_> = fed.iter().zip(layer.inputs()).filter(|(fed, _)| fed.is_none()).collect();
                 let refusal = match free.first() {
                     Some((_, port)) => refusal
                         .help(format!("write to-port=\"{}\" in one edge: nothing is connected to that port", port.id)),
-                    None => refusal
-                        .help("remove the edge that is not meant, or join the tensors, for example with a Concat"),
+                    None => refusal.help("remove the wrong edge, or combine the two tensors, for example by a Concat"),
                 };
                 self.report_unless_dropped(graph, layer.id, self.of(layer, refusal));
             }
@@ -379,7 +382,7 @@ struct PortIndex {
 }
 
 impl PortIndex {
-    /// Returns the ends of an edge, if both exist.
+    /// Returns the output and the input that an edge connects, if both exist.
     fn ends(&mut self, graph: &Graph, edge: &Edge) -> Option<(Output, Input)> {
         let (source, target) = (graph.layer(LayerId(edge.from.0))?, graph.layer(LayerId(edge.to.0))?);
         let from = self.position(source, Direction::Output, edge.from.1)?;
@@ -403,7 +406,7 @@ impl PortIndex {
         id: u64,
     ) -> Option<usize> {
         let guess = usize::try_from(id.wrapping_sub(id_of(ports.first()?))).unwrap_or(usize::MAX);
-        // The ids of a layer's ports are usually consecutive. Among equal ids, edges refer to the first.
+        // Port ids are usually consecutive, so the position is guessed first. Edges refer to the first of equal ids.
         if guess == 0 || (ports.len() <= 32 && ports.get(guess).is_some_and(|port| id_of(port) == id)) {
             return ports.iter().position(|port| id_of(port) == id);
         }
@@ -434,17 +437,18 @@ fn help_with_port(layer: &Layer, kind: &str, id: u64) -> String {
     };
     match only {
         Some(only) => format!("write {end}-port=\"{only}\", or declare an {kind} port {id}"),
-        None => format!("point {end}-port at one of its {}", port_list(layer, kind)),
+        None => format!("set {end}-port to one of its {}", port_list(layer, kind)),
     }
 }
 
-/// Returns the layers that OpenVINO's reader creates: Parameters, and everything that leads to a Result or an Assign.
+/// Returns the layers that OpenVINO's reader creates: Parameters, and every layer that a Result or an Assign depends
+/// on.
 fn created_layers(graph: &Graph) -> HashSet<LayerId> {
     let starts = graph.unordered().filter(|layer| layer.start().is_some());
     let mut pending: Vec<_> = starts.map(Layer::id).collect();
     let mut created: HashSet<_> = pending.iter().copied().collect();
     while let Some(id) = pending.pop() {
-        // A Parameter has no inputs, even if edges lead to it.
+        // A Parameter has no inputs, so edges to it are not followed.
         if graph.layer(id).and_then(Layer::start) == Some(Start::Parameter) {
             continue;
         }

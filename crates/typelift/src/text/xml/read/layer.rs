@@ -22,16 +22,16 @@ use crate::model::shape::{Dim, Shape};
 /// The largest number of bodies of a layer; known operations have at most two.
 const MAX_BODIES: usize = 64;
 
-/// Limit on the attributes of a layer that are kept for comparison with the next layer of its operation.
+/// Maximum number of a layer's attributes that are cached for the next layer of the same operation.
 const MOST_KEPT: usize = 64;
 
-/// Limit on the operations whose last layer is kept.
+/// Maximum number of operations whose last layer is cached.
 const MOST_OPERATIONS: usize = 1 << 10;
 
-/// Limit on the tags of `<data>` that are kept.
+/// Maximum number of cached `<data>` tags.
 const MOST_DATA: usize = 1 << 10;
 
-/// The id of a layer whose id cannot be read; no layer of a file can have it.
+/// Id of a layer whose id cannot be parsed; no valid layer has it.
 const NO_ID: LayerId = LayerId(u64::MAX);
 
 impl<'a> Read<'a> {
@@ -53,7 +53,7 @@ impl<'a> Read<'a> {
         Ok(())
     }
 
-    /// Reads the start tag of a layer. Returns the layer, and the index of its operation in `last`.
+    /// Reads the start tag of a layer. Returns the layer, and the index of its operation in the cache `last`.
     fn layer_tag(&mut self, element: &Element<'a>) -> Result<(Layer, usize), Fatal> {
         let mut unknown = SmallVec::<[(&str, &str); 1]>::new();
         let known = ["id", "name", "type", "version", "output_names"];
@@ -69,7 +69,7 @@ impl<'a> Read<'a> {
         layer.output_names = output_names.map(|names| self.text(names).into());
         let id = self.required(element, "id", id);
         layer.id = id.map_or(NO_ID, LayerId);
-        // The finding about a missing attribute suggests a misspelling.
+        // A missing attribute is reported together with a similar attribute that the tag has.
         let missing = |name: &str| {
             let named = [
                 ("id", id.is_none()),
@@ -81,14 +81,15 @@ impl<'a> Read<'a> {
         };
         for &(name, value) in unknown.iter().filter(|(name, _)| !missing(name)).take(SHOWN) {
             let message = format!("attribute `{name}` of <layer> is ignored");
-            let lint =
-                Diagnostic::new(Code::UnknownAttribute, message).at(self.tokens.span_of(value), "not in the format");
+            let lint = Diagnostic::new(Code::UnknownAttribute, message)
+                .at(self.tokens.span_of(value), "this attribute does not exist");
             let lint = lint.about(About::Unknown { attribute: name.to_owned(), meant: None });
             self.report_of(&layer, lint);
         }
         if unknown.len() > SHOWN {
             let message = format!("{} more attributes of this <layer> are ignored", unknown.len() - SHOWN);
-            let lint = Diagnostic::new(Code::UnknownAttribute, message).at(element.tag_span, "not in the format");
+            let lint =
+                Diagnostic::new(Code::UnknownAttribute, message).at(element.tag_span, "this attribute does not exist");
             self.report_of(&layer, lint);
         }
         if [ty, version].contains(&Some("")) {
@@ -97,7 +98,7 @@ impl<'a> Read<'a> {
         Ok((layer, last))
     }
 
-    /// Returns the index in `last` of the operation with this type and version.
+    /// Returns the index of an operation in the cache `last`.
     fn last_of(&mut self, ty: &str, version: &str) -> usize {
         if let Some(&known) = self.operations.get(&(ty, version)) {
             return known;
@@ -114,7 +115,7 @@ impl<'a> Read<'a> {
         at
     }
 
-    /// Reads the content of a layer after the `<data>` at its start, if it `has_data` there.
+    /// Reads the content of a layer after its leading `<data>`. `has_data` is true if there was one.
     fn layer_children(
         &mut self,
         element: &Element<'a>,
@@ -154,7 +155,7 @@ impl<'a> Read<'a> {
             }
         }
         let has_more = data != has_data || layer.rt_info.is_some() || back_edges.is_some();
-        // A port with names or metadata is never repeated.
+        // The text of a port with names or metadata is never cached, because it does not repeat.
         let can_repeat = |port: &OutputPort| port.names.is_none() && port.rt_info.is_none();
         if !has_more
             && (port_maps.is_empty() && bodies.is_empty())
@@ -190,8 +191,8 @@ impl<'a> Read<'a> {
         Ok(())
     }
 
-    /// Reads the `<data>` at the start of a layer, if there is one. Usually it equals that of the last layer of the
-    /// operation, whose attributes are then shared.
+    /// Reads the `<data>` at the start of a layer, if it is there. It often equals that of the previous layer of the
+    /// same operation, whose attributes are then shared.
     fn leading_data(&mut self, element: &Element<'a>, layer: &mut Layer, last: usize) -> Result<bool, Fatal> {
         let Last { data, attributes, .. } = &self.last[last];
         if !data.is_empty() && self.tokens.pass_child(element, data) {
@@ -276,7 +277,10 @@ impl<'a> Read<'a> {
         let declared = precision.and_then(ElementType::from_port_name);
         if let Some(text) = precision.filter(|_| declared.is_none()) {
             let lint = Diagnostic::new(Code::UnknownPortType, format!("`{text}` is not an element type"));
-            let lint = lint.at(self.tokens.span_of(text), "ignored: the type is that of the tensor that comes in");
+            let lint = lint.at(
+                self.tokens.span_of(text),
+                "OpenVINO ignores it: the type is that of the tensor that feeds the port",
+            );
             self.report_of(layer, lint);
         }
         self.port_content(element)?;
@@ -343,7 +347,7 @@ impl<'a> Read<'a> {
         }
         // Without dimensions a port is a scalar or has dynamic rank; the text does not say which.
         let shape: Shape = if dims.is_empty() { Shape::dynamic() } else { dims.into_iter().collect() };
-        // A text with a lint is not cached, so that the lint is reported each time.
+        // A text with a lint is not cached, so that every occurrence is reported.
         if self.diagnostics.len() == reported && rt_info.is_none() {
             self.parsed_ports.add(self.tokens.content_of(port), self.source, shape.clone());
         }
@@ -363,15 +367,15 @@ impl<'a> Read<'a> {
                 let what = if text.is_empty() { "nothing".to_owned() } else { format!("`{text}`") };
                 let refusal = Diagnostic::new(Code::InvalidValue, format!("{what} is not a dimension"));
                 let span = self.tokens.span_since(element);
-                let refusal = refusal.at(span, "a dimension is a length, or -1 where it is not fixed");
-                self.report(refusal.help("write the length, or -1 in a port (`?` in an attribute) for any length"));
+                let refusal = refusal.at(span, "a dimension is a length, or -1 for any length");
+                self.report(refusal.help("write a length, or -1 for any length (`?` in a shape attribute)"));
                 Ok(Dim::ANY)
             }
         }
     }
 
-    /// Returns the id of a port, with a lint if it equals that of the port before. Gaps between ids are checked with
-    /// the edges.
+    /// Returns the id of a port. Reports an id that equals that of the previous port; other errors are found with the
+    /// edges.
     fn port_id(&mut self, element: &Element<'a>, text: Option<&str>, previous: Option<u64>) -> u64 {
         let id = self.required(element, "id", text).unwrap_or(u64::MAX);
         if previous == Some(id) && id != u64::MAX {

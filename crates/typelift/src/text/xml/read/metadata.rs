@@ -1,4 +1,4 @@
-//! The parts of `<rt_info>` that OpenVINO reads in layers and ports.
+//! Validation of the `<rt_info>` that OpenVINO reads in layers and ports.
 
 use std::collections::BTreeSet;
 use std::iter;
@@ -13,20 +13,20 @@ use crate::base::span::Span;
 use crate::findings::{Code, Diagnostic};
 use crate::model::graph::{IrVersion, Layer};
 
-/// Reason why a value cannot be read, and the text to write.
+/// Reason why a value is invalid, and the fix.
 type Refused = (String, &'static str);
 
-/// Condition under which OpenVINO can read the value of an attribute.
+/// Values of an attribute that OpenVINO can read.
 enum Reads {
-    /// The attribute has no value, or accepts any.
+    /// The attribute has no value, or any value is valid.
     Anything,
-    /// The attribute is for use inside OpenVINO only.
+    /// No value is valid: only OpenVINO itself uses the attribute.
     Nothing,
-    /// The value of this attribute is valid, if it exists.
+    /// The value is in this attribute and must pass this check, unless it is absent.
     If(&'static str, fn(&str) -> Result<(), Refused>),
 }
 
-/// The attributes that OpenVINO 2026.4.1 reads, each in version 0.
+/// The `rt_info` attributes of version 0 that OpenVINO 2026.4.1 reads.
 const RT_INFO: &[(&str, Reads)] = &[
     ("DisableConstantFolding", Reads::Nothing),
     ("DisablePrecisionConversion", Reads::If("value", conversions)),
@@ -44,7 +44,7 @@ const RT_INFO: &[(&str, Reads)] = &[
 ];
 
 impl<'a> Read<'a> {
-    /// Checks the metadata of a layer or of one of its ports. OpenVINO reads none in files of version 10.
+    /// Checks the metadata of a layer or of one of its ports. OpenVINO ignores it in files of version 10.
     pub(super) fn check_rt_info(&mut self, span: Span, layer: &Layer) {
         if self.version != IrVersion::V11 {
             return;
@@ -74,13 +74,13 @@ impl<'a> Read<'a> {
     }
 }
 
-/// Returns the problem of an `<attribute>`; `seen` holds the earlier ones.
+/// Returns the finding for an invalid `<attribute>`; `seen` contains the names of earlier ones.
 fn rt_attribute(tokens: &Tokens<'_>, element: &Element<'_>, seen: &mut SmallVec<[&str; 4]>) -> Option<Diagnostic> {
     let written = |name| Tokens::attribute(element, name);
     let name = written("name").unwrap_or_default();
     let Some((known, reads)) = RT_INFO.iter().find(|(known, _)| *known == name) else {
         let lint = Diagnostic::new(Code::UnknownAttribute, format!("rt_info has an unknown attribute `{name}`"));
-        return Some(lint.at(element.tag_span, "OpenVINO ignores it, and a file that it writes will not have it"));
+        return Some(lint.at(element.tag_span, "OpenVINO ignores it, and does not write it to new files"));
     };
     if written("version") != Some("0") {
         let message = match written("version") {
@@ -99,7 +99,7 @@ fn rt_attribute(tokens: &Tokens<'_>, element: &Element<'_>, seen: &mut SmallVec<
         Reads::Nothing => {
             let message = format!("rt_info has `{name}`, which OpenVINO cannot read");
             let refusal = Diagnostic::new(Code::InvalidValue, message);
-            return Some(refusal.at(element.tag_span, "meant for use inside OpenVINO only").help("remove it"));
+            return Some(refusal.at(element.tag_span, "only OpenVINO itself uses this attribute").help("remove it"));
         }
         Reads::If(attribute, check) => {
             seen.push(known);
@@ -122,7 +122,7 @@ fn rt_attribute(tokens: &Tokens<'_>, element: &Element<'_>, seen: &mut SmallVec<
 pub(crate) fn metadata_attribute(name: &str, value: &str) -> Result<Option<&'static str>, String> {
     match RT_INFO.iter().find(|(known, _)| *known == name) {
         None => Ok(None),
-        Some((_, Reads::Nothing)) => Err("meant for use inside OpenVINO only".to_owned()),
+        Some((_, Reads::Nothing)) => Err("only OpenVINO itself uses this attribute".to_owned()),
         Some((_, Reads::Anything)) => Ok(Some("value")),
         Some((_, Reads::If(attribute, check))) => match check(value) {
             Ok(()) => Ok(Some(attribute)),
@@ -131,8 +131,8 @@ pub(crate) fn metadata_attribute(name: &str, value: &str) -> Result<Option<&'sta
     }
 }
 
-/// Checks types with those that they are not converted to: `from:to,to;from:to`. A part without a colon, or with
-/// nothing after it, is ignored.
+/// Checks a list of conversions that must not happen: `from:to,to;from:to`. An entry without a colon, or with nothing
+/// after it, is ignored.
 fn conversions(value: &str) -> Result<(), Refused> {
     let help = "write pairs of element types, value=\"dynamic:f16\"";
     let pairs = value.split(';').filter_map(|pair| pair.split_once(':'));
@@ -148,34 +148,35 @@ fn conversions(value: &str) -> Result<(), Refused> {
 }
 
 fn element_type(value: &str) -> Result<(), Refused> {
-    let refused = || ("not an element type".to_owned(), "write its name as attributes have it: f32, i64, boolean");
+    let refused = || ("not an element type".to_owned(), "write a type as in attributes: f32, i64, boolean");
     ElementType::from_name(value).map(drop).ok_or_else(refused)
 }
 
-/// Checks non-negative numbers with commas between them.
+/// Checks a comma-separated list of non-negative numbers.
 fn order(value: &str) -> Result<(), Refused> {
     let is_number = |item: &str| integer_prefix(item).is_some_and(|(number, _)| number >= 0);
     let odd = value.split(',').find(|item| !is_number(item)).filter(|_| !value.is_empty());
-    odd.map_or(Ok(()), |item| Err((format!("`{item}` is not an axis"), "write the axes in their order: 0,2,3,1")))
+    odd.map_or(Ok(()), |item| {
+        Err((format!("`{item}` is not an axis"), "write the numbers of the axes with commas: 0,2,3,1"))
+    })
 }
 
-/// Checks the names of dimensions, single letters or in brackets: `NCHW`, `[N,...,C]`, `N...C`. OpenVINO converts them
-/// to capitals.
+/// Checks a layout: names of dimensions as single letters or in brackets, `NCHW`, `[N,...,C]`, `N...C`. OpenVINO
+/// converts them to capitals.
 fn layout(value: &str) -> Result<(), Refused> {
-    let help = "write one letter a dim, `NCHW`, or names in brackets, `[N,C,H,W]`, with `?` for any dim and `...` for \
-                any number of them";
+    let help = "write one letter per dimension, `NCHW`, or names in brackets, `[N,C,H,W]`, with `?` for any dimension and `...` for any number of dimensions";
     let text = value.trim().to_ascii_uppercase();
     if text == "**SCALAR**" {
         return Ok(());
     }
     let names: Vec<&str> = match text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
-        Some("") => return Err(("a layout names at least one dim".to_owned(), help)),
+        Some("") => return Err(("a layout needs at least one dimension".to_owned(), help)),
         // A comma at the end is ignored, except after dots.
         Some(inside) => {
             let without = inside.strip_suffix(',').filter(|names| !names.ends_with("..."));
             without.unwrap_or(inside).split(',').map(str::trim).collect()
         }
-        None => letters(&text).ok_or_else(|| ("`...` is three dots".to_owned(), help))?,
+        None => letters(&text).ok_or_else(|| ("write exactly three dots: `...`".to_owned(), help))?,
     };
     let mut seen = BTreeSet::new();
     for name in names {
@@ -185,16 +186,16 @@ fn layout(value: &str) -> Result<(), Refused> {
             continue;
         }
         if !is_word {
-            return Err((format!("`{name}` is not the name of a dim"), help));
+            return Err((format!("`{name}` is not the name of a dimension"), help));
         }
         if !seen.insert(name) {
-            return Err((format!("`{name}` names two dims"), help));
+            return Err((format!("two dimensions have the name `{name}`"), help));
         }
     }
     Ok(())
 }
 
-/// Splits a layout without brackets into dimensions; `None` if it has dots that are not three.
+/// Splits a layout without brackets into its dimensions; `None` if it has dots other than one `...`.
 fn letters(text: &str) -> Option<Vec<&str>> {
     let (mut names, mut rest) = (Vec::new(), text);
     while let Some(first) = rest.chars().next() {

@@ -31,10 +31,10 @@ use crate::model::weights::Weights;
 /// Limit on the nesting of bodies: several times deeper than in any real model, and safe for the stack.
 const MAX_DEPTH: usize = 64;
 
-/// The number of layers, ports or attributes that a message lists.
+/// Maximum number of layers, ports or attributes that a message lists.
 const SHOWN: usize = 8;
 
-/// Limit on the diagnostics of one code: each takes far more memory than the bytes that cause it.
+/// Maximum number of findings of one code, because a finding needs much more memory than the text that causes it.
 const MAX_OF_A_KIND: usize = 1000;
 
 /// Result of reading a text.
@@ -52,7 +52,8 @@ pub struct Reading {
 pub fn parse(source: Arc<String>) -> Reading {
     let whole = Span::new(0, source.len());
     if whole.end == u32::MAX {
-        let refusal = Diagnostic::new(Code::NotAnIr, "the text is 4 GiB or longer, which no IR reaches");
+        let refusal =
+            Diagnostic::new(Code::NotAnIr, "the file is 4 GiB or larger, which is too large for an OpenVINO IR");
         return Reading { model: None, diagnostics: vec![refusal] };
     }
     if let Some(refusal) = execution::refusal(&source) {
@@ -64,7 +65,7 @@ pub fn parse(source: Arc<String>) -> Reading {
     match model {
         Ok(model) => Reading { model: model.map(|model| Model { source, ..model }), diagnostics },
         Err(fatal) => {
-            // If the text ends being XML, the lints before are most likely part of the same mistake.
+            // If the text stops being XML, earlier lints are most likely part of the same mistake.
             diagnostics.retain(Diagnostic::is_error);
             diagnostics.push(*fatal);
             Reading { model: None, diagnostics }
@@ -77,47 +78,47 @@ struct Read<'a> {
     stage: Stage,
     tokens: Tokens<'a>,
     diagnostics: Vec<Diagnostic>,
-    /// The number of reports of each code.
+    /// Number of findings of each code.
     counts: HashMap<Code, usize>,
     /// The graph being read.
     place: Place,
     version: IrVersion,
     /// True if a layer of the current graph could not be read, which suppresses errors about edges to it.
     damaged: bool,
-    /// The layers of the current graph at which an unusable edge ends.
+    /// The layers of the current graph where an invalid edge ends.
     lost: Vec<LayerId>,
-    /// The ids that several layers of the current graph share, each with the position of its diagnostic.
+    /// Ids that several layers of the current graph share, with the index of the finding.
     repeated: Vec<(LayerId, usize)>,
     /// The layers of the current graph with an empty type or version.
     unnamed: Vec<LayerId>,
-    /// The layers of the last graph that OpenVINO drops and that have an edge which could not be followed.
+    /// Layers that OpenVINO drops and that have an invalid edge.
     dropped: HashSet<LayerId>,
-    /// The layers of that graph that OpenVINO creates, computed on demand.
+    /// Layers that OpenVINO creates, computed when first needed.
     created: Option<HashSet<LayerId>>,
     parsed_ports: Parsed<'a, Shape>,
     parsed_inputs: Parsed<'a, Arc<[InputPort]>>,
-    /// The text after the `<data>` of layers, if it contains nothing but ports.
+    /// Cache of the text after `<data>` of a layer, if it contains only ports.
     parsed_rests: Parsed<'a, Ports>,
-    /// The index in `last` of each operation, by type and version.
+    /// Index in `last` of each operation, by type and version.
     operations: HashMap<(&'a str, &'a str), usize>,
     last: Vec<Last<'a>>,
-    /// The values of `<data>` tags.
+    /// Cache of attributes by the text of `<data>` tags.
     parsed_data: HashMap<&'a str, AttributeList>,
 }
 
 /// The inputs and outputs of a layer.
 type Ports = (Arc<[InputPort]>, SmallVec<[OutputPort; 1]>);
 
-/// The last layer of an operation. The next one shares its data if the text is equal.
+/// The last layer of an operation. The next layer with equal text shares its data.
 struct Last<'a> {
     operation_name: Arc<OperationName>,
-    /// The text of its `<data>`, and the parsed values.
+    /// The text of its `<data>`, and the parsed attributes.
     data: &'a str,
     attributes: AttributeList,
 }
 
-/// Cache of parsed elements of one kind, by their text. Almost every port repeats another one, and comparing text is
-/// much faster than parsing it.
+/// Cache of parsed elements of one kind, by their text. Almost every port repeats an earlier one, and comparing text
+/// is much faster than parsing.
 struct Parsed<'a, T> {
     end_tag: Finder<'static>,
     entries: HashMap<&'a str, T>,
@@ -131,7 +132,7 @@ impl<'a, T: Clone> Parsed<'a, T> {
         Self { end_tag: Finder::new(end_tag), entries: HashMap::default() }
     }
 
-    /// Skips the content of `element` if it is cached, and returns its value.
+    /// Returns the cached value of `element` and skips its content, if it is in the cache.
     fn pass(&self, tokens: &mut Tokens<'a>, element: &Element<'a>) -> Result<Option<T>, Fatal> {
         let ahead = tokens.ahead(element);
         let end = self.end_tag.find(&ahead.as_bytes()[..ahead.len().min(Self::MAX_BYTES)]);
@@ -150,7 +151,7 @@ impl<'a, T: Clone> Parsed<'a, T> {
     }
 }
 
-/// The elements of the format.
+/// Names of the elements that the format defines.
 const ELEMENTS: &[&str] = &[
     "layers",
     "layer",
@@ -206,8 +207,7 @@ impl<'a> Read<'a> {
         };
         self.version = version;
         let mut model = Model {
-            // A layer and its edges usually take at least 450 bytes of text; the estimate leaves space for added
-            // layers.
+            // A layer and its edges usually need at least 450 bytes of text; 400 leaves space for added layers.
             graph: Graph::with_capacity(self.source.len() / 400),
             weights: Weights::none(),
             name: name.map(|name| decode(name).into()),
@@ -224,13 +224,13 @@ impl<'a> Read<'a> {
         Ok(Some(model))
     }
 
-    /// Returns the root element, if it is that of an IR.
+    /// Returns the root element, if it is that of an OpenVINO IR.
     fn root(&mut self) -> Result<Option<Element<'a>>, Fatal> {
         let Some(root) = self.tokens.child(None)? else {
             let (message, help) = without_elements(self.source.trim_start());
             let start = Span::new(0, self.source.chars().next().map_or(0, char::len_utf8));
             let refusal = Diagnostic::new(Code::NotAnIr, message);
-            self.report(refusal.at(start, "no element from here on").help(help));
+            self.report(refusal.at(start, "no element follows this text").help(help));
             return Ok(None);
         };
         if root.name().eq_ignore_ascii_case("net") {
@@ -242,7 +242,7 @@ impl<'a> Read<'a> {
                 "this is a web page, such as an error page: download the .xml of the model again"
             }
             "error" => "this is a server's error message: download the .xml of the model again",
-            "opencv_storage" => "this is a file of OpenCV; give the .xml of an OpenVINO model",
+            "opencv_storage" => "this file belongs to OpenCV; give the .xml of an OpenVINO model",
             "layers" | "edges" | "layer" => "put <net name=\"model\" version=\"11\"> around <layers> and <edges>",
             _ => "give the .xml of an OpenVINO model",
         };
@@ -251,7 +251,7 @@ impl<'a> Read<'a> {
         Ok(None)
     }
 
-    /// Checks the text after the root, from which nothing is read.
+    /// Checks the text after the root, which must contain nothing else.
     fn read_rest(&mut self) -> Result<(), Fatal> {
         if let Some(at) = memchr::memchr(0, &self.source.as_bytes()[..self.tokens.position()]) {
             let refusal = Diagnostic::new(Code::XmlSyntax, "the text has a NUL byte");
@@ -266,7 +266,7 @@ impl<'a> Read<'a> {
                 "if two models were joined in one file, move one of them to a file of its own",
             )
         } else {
-            ("what follows the root element is ignored", "move it into <net>, or remove it")
+            ("text after the root element is ignored", "move it into <net>, or remove it")
         };
         let lint = Diagnostic::new(Code::ContentOutsideRoot, message);
         self.report(lint.at(span, "not part of the model").help(help));
@@ -281,7 +281,9 @@ impl<'a> Read<'a> {
                 let refusal = Diagnostic::new(Code::UnsupportedVersion, format!("IR version `{text}` cannot be read"));
                 let span = self.tokens.span_of(text);
                 let help = match other {
-                    Some(..10) => "it is another format: convert the original model again with a current OpenVINO",
+                    Some(..10) => {
+                        "this version is not supported: convert the original model again with a current OpenVINO"
+                    }
                     Some(12..) => "write version=\"11\", the newest version that OpenVINO 2026.4.1 reads",
                     _ => "write version=\"11\"",
                 };
@@ -303,8 +305,7 @@ impl<'a> Read<'a> {
         }
     }
 
-    /// Reads the layers and edges in `parent` into `graph`, connected. Other children are collected in `extras`, or
-    /// skipped.
+    /// Reads the layers and edges in `parent` into `graph`. Other children are collected in `extras`, or skipped.
     fn graph(
         &mut self,
         parent: &Element<'a>,
@@ -351,7 +352,7 @@ impl<'a> Read<'a> {
         Ok(())
     }
 
-    /// Drops layers whose id another layer has.
+    /// Indexes the layers, and drops earlier layers with the same id.
     fn index_layers(&mut self, graph: &mut Graph) {
         for (earlier, next) in graph.index_layers() {
             let lint = Diagnostic::new(
@@ -361,7 +362,7 @@ impl<'a> Read<'a> {
             let lint = lint
                 .at(self.tag_at(next), "this layer is kept")
                 .at(earlier.span.unwrap_or_default(), "OpenVINO silently drops this one")
-                .help("give one of them an id that no other layer has, and point its edges there");
+                .help("give one of them an unused id, and change its edges to that id");
             let at = self.diagnostics.len();
             self.report_of(&earlier, lint);
             if self.diagnostics.len() > at {
@@ -370,7 +371,7 @@ impl<'a> Read<'a> {
         }
     }
 
-    /// Reports an empty type or version; no operation and no operation set has such a name.
+    /// Reports an empty type or version, which can never be valid.
     fn check_names(&mut self, graph: &Graph) {
         for layer in take(&mut self.unnamed).into_iter().filter_map(|id| graph.layer(id)) {
             for (attribute, value) in [("type", layer.ty()), ("version", layer.version())] {
@@ -407,7 +408,7 @@ impl<'a> Read<'a> {
         Ok(values)
     }
 
-    /// Returns the value of an attribute written as `raw`.
+    /// Returns an attribute value, with XML escapes resolved if there are any.
     fn text(&self, raw: &str) -> Text {
         match decode(raw) {
             Cow::Borrowed(part) => Text::of(part, self.source),
@@ -458,7 +459,7 @@ impl<'a> Read<'a> {
     fn unknown_element(&mut self, element: &Element<'a>, owner: Option<&Layer>) -> Result<(), Fatal> {
         let name = element.name();
         let lint = Diagnostic::new(Code::UnknownElement, format!("element <{}> is ignored", name.escape_debug()));
-        let lint = lint.at(element.tag_span, "not part of the format here");
+        let lint = lint.at(element.tag_span, "the format has no such element here");
         let has_no_break_space = name.contains('\u{a0}');
         let meant = nearest(name, ELEMENTS.iter().copied()).filter(|meant| *meant != name && !has_no_break_space);
         let lint = lint.about(About::Element { element: name.to_owned(), meant });
@@ -466,8 +467,8 @@ impl<'a> Read<'a> {
             lint.help("replace the no-break space (U+00A0) by a space: in XML it is part of the name")
         } else {
             match meant {
-                Some(meant) => lint.help(format!("write <{meant}> if that is meant")),
-                None => lint.help("remove it, or put it where the format has it"),
+                Some(meant) => lint.help(format!("write <{meant}> if you mean that element")),
+                None => lint.help("remove it, or move it to the element that it belongs to"),
             }
         };
         match owner {
@@ -495,7 +496,7 @@ impl<'a> Read<'a> {
         };
         let about = About::missing(element.name(), vec![name.to_owned().into()], near.map(str::to_owned));
         let refusal = refusal.about(about);
-        let refusal = refusal.at(element.tag_span, format!("`{name}` must be here")).help(help);
+        let refusal = refusal.at(element.tag_span, format!("`{name}` is required here")).help(help);
         let value = |name| Tokens::attribute(element, name);
         match (element.name(), value("id").and_then(|id| id.parse().ok()), value("name")) {
             ("layer", Some(id), Some(layer)) => {
@@ -507,7 +508,7 @@ impl<'a> Read<'a> {
         }
     }
 
-    /// Reports a problem of an edge, or increases the count of an equal report.
+    /// Reports a problem of an edge. An equal finding is counted instead of repeated.
     fn report_or_join(&mut self, found: Diagnostic) {
         let is_same = |it: &&mut Diagnostic| it.about.lacks_as(&found.about);
         let Some(first) = self.diagnostics.iter_mut().find(is_same) else { return self.report(found) };
@@ -517,19 +518,22 @@ impl<'a> Read<'a> {
         let About::Missing { more, .. } = &mut *first.about else { return };
         *more += 1;
         let more = *more;
-        first.notes = vec![format!("{more} more {} like it", if more == 1 { "edge is" } else { "edges are" })];
+        first.notes =
+            vec![format!("{more} more {} with the same mistake", if more == 1 { "edge is" } else { "edges are" })];
     }
 
     #[cold]
     fn duplicate_attribute(&mut self, element: &Element, name: &str) {
         let message = format!("attribute `{name}` appears twice in <{}>", element.name());
-        self.report(Diagnostic::new(Code::DuplicateAttribute, message).at(element.tag_span, "the first one counts"));
+        self.report(
+            Diagnostic::new(Code::DuplicateAttribute, message).at(element.tag_span, "OpenVINO uses the first one"),
+        );
     }
 
     #[cold]
     fn trailing_junk(&mut self, what: &str, text: &str, span: Span) {
-        let message = format!("only the number at the start of {what} `{text}` counts");
-        self.report(Diagnostic::new(Code::TrailingJunk, message).at(span, "what follows the number is ignored"));
+        let message = format!("OpenVINO reads only the number at the start of {what} `{text}`");
+        self.report(Diagnostic::new(Code::TrailingJunk, message).at(span, "the text after the number is ignored"));
     }
 
     #[cold]
@@ -546,19 +550,20 @@ impl<'a> Read<'a> {
         self.report(self.of(layer, diagnostic));
     }
 
-    /// Attributes the diagnostic to this layer.
+    /// Sets the layer of a finding.
     fn of(&self, layer: &Layer, diagnostic: Diagnostic) -> Diagnostic {
         Diagnostic { layer: Some(LayerRef::of(&self.place, layer)), ..diagnostic }
     }
 
-    /// Returns all reports, and the number of further ones for a kind that exceeds its limit.
+    /// Returns all findings. For each code over its limit, adds the number of those that are not listed.
     fn finish(self) -> Vec<Diagnostic> {
         let mut diagnostics = self.diagnostics;
         let unlisted =
             |code: &Code| Some(self.counts.get(code)?.saturating_sub(MAX_OF_A_KIND)).filter(|&more| more > 0);
         let more = Code::ALL.iter().filter_map(|code| Some((*code, unlisted(code)?)));
-        diagnostics
-            .extend(more.map(|(code, more)| Diagnostic::new(code, format!("{more} more like it are not listed"))));
+        diagnostics.extend(
+            more.map(|(code, more)| Diagnostic::new(code, format!("{more} more findings of this kind are not listed"))),
+        );
         diagnostics
     }
 
@@ -576,7 +581,7 @@ impl<'a> Read<'a> {
     }
 }
 
-/// Identifies a text without elements, and suggests what to do.
+/// Recognizes a text without XML elements. Returns a description and a fix.
 fn without_elements(text: &str) -> (&'static str, &'static str) {
     if text.is_empty() {
         ("the file is empty", "get a fresh copy of the .xml")
