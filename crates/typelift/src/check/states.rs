@@ -1,5 +1,5 @@
-//! Finds models that OpenVINO reads but its plugins cannot run: back edges without a target, variables that nothing
-//! assigns, and fewer than two levels.
+//! Checks for models that OpenVINO reads but its plugins cannot run: back edges without a target, variables without an
+//! Assign, and a FakeQuantize with fewer than two levels.
 
 use std::collections::BTreeSet;
 

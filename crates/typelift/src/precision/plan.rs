@@ -108,13 +108,13 @@ impl Action {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Reason {
-    /// A shape or an index depends on it.
+    /// A shape or an index depends on the constant.
     ShapePath,
     /// The model is already optimized for low precision: it contains FakeQuantize, or its weights are compressed.
     OptimizedModel,
     /// The constant is a single number that the other type cannot represent accurately enough.
     ScalarRelative,
-    /// A value would change by too much.
+    /// A value of the constant would change by too much.
     Absolute,
     /// Too many values are out of range in the other type.
     ShareOutOfRange,

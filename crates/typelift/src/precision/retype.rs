@@ -21,8 +21,8 @@ impl RetypingPlan {
     /// before an output of the model takes over the tensor's names.
     ///
     /// # Errors
-    /// [`PassError`]: an edit was refused, and the model is as it was; or what is left has errors, which is a fault of this
-    /// crate, and the model should not be used.
+    /// [`PassError`]: an edit was not possible, and the model is unchanged. If the result has errors, that is a bug in
+    /// Typelift, and the model must not be used.
     pub fn apply(&self, model: &mut Model) -> Result<Vec<Change>, PassError> {
         let mut changes = Changes::of(model.weights());
         let (version, weights) = (model.version(), Arc::new(model.weights().clone()));

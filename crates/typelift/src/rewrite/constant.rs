@@ -40,7 +40,7 @@ fn computed(function: Function, of: &[Array], losses: &mut Losses) -> Result<Arr
         (Function::Sqrt, [x]) => floats(x, "sqrt").map(|x| x.map(|v| v, f64::sqrt)),
         (Function::Exp, [x]) => floats(x, "exp").map(|x| x.map(|v| v, f64::exp)),
         (Function::Convert(Some(to)), [x]) => {
-            rounded(x, to).ok_or_else(|| format!("{} does not convert to {to}", x.element_type))
+            rounded(x, to).ok_or_else(|| format!("{} cannot be converted to {to}", x.element_type))
         }
         (Function::Convert(None), [x]) => Ok(x.clone()),
         (Function::Transpose, [x]) => transpose(x, &(0..x.dims.len()).rev().collect::<Vec<_>>()),

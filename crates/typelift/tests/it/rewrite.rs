@@ -326,7 +326,7 @@ b = Result(t.1)
     // Attributes that the older revision lacks must have their defaults, or be named in the pattern.
     let stable = text.replace("sort=value", "sort=value, stable=true");
     let error = model(&stable).rewrite(&[rule(older)]).unwrap_err().to_string();
-    assert!(error.contains("has stable=true, which the new TopK cannot have"), "{error}");
+    assert!(error.contains("has stable=true, which the new TopK does not support"), "{error}");
     let asked = older.replace("TopK-11(...)", "TopK-11(x, ...) {stable=true}").replace("TopK-3(...)", "TopK-3(x, ...)");
     assert!(rewritten(&stable, &[&asked]).contains("t = TopK-3(0, 1)"));
 

@@ -317,7 +317,7 @@ fn outputs_that_change_by_themselves_are_named_and_not_compared() {
     let mut unsteady = Interpreter { is_unsteady: true, ..Interpreter::default() };
     let report = Verification::default().run(&model, &model, &mut unsteady).unwrap();
     assert!(report.same, "{report:?}");
-    assert!(report.notes.iter().any(|note| note.contains("each time it is run")), "{:?}", report.notes);
+    assert!(report.notes.iter().any(|note| note.contains("different values in each run")), "{:?}", report.notes);
 }
 
 #[test]

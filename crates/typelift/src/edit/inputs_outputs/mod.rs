@@ -356,7 +356,7 @@ impl Model {
         })?;
         let mut changes = Changes::default();
         if let Some(layer) = self.graph.layer(id) {
-            let reason = format!("the input gets the type {to}");
+            let reason = format!("the type of the input is changed to {to}");
             changes.add(Action::Retyped, layer, [from, to], reason);
         }
         if let Some(layer) = self.graph.layer(convert) {
@@ -405,7 +405,7 @@ impl Model {
         let mut changes = Changes::default();
         for (action, id) in [(Action::Inserted, convert), (Action::Retyped, id)] {
             if let Some(layer) = self.graph.layer(id) {
-                changes.add(action, layer, [from, to], format!("the output gets the type {to}"));
+                changes.add(action, layer, [from, to], format!("the type of the output is changed to {to}"));
             }
         }
         Ok(self.with_sources(changes))
