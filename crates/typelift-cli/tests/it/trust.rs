@@ -211,7 +211,10 @@ fn a_small_file_cannot_ask_for_much_memory() {
     }
     let run = run(path, &["rewrite", "--use", "affine", "affine.xml", "model.xml", "-o", "out", "--dry-run"]);
     assert_eq!(run.status, 0, "{run:?}");
-    assert!(run.stdout.contains("`Multiply_6`: it needs 91.6 MiB, and the memory limit for values is 64.1 MiB"), "{run:?}");
+    assert!(
+        run.stdout.contains("`Multiply_6`: it needs 91.6 MiB, and the memory limit for values is 64.1 MiB"),
+        "{run:?}"
+    );
     assert!(run.stdout.contains("model.xml: no rule applied"), "{run:?}");
     for (limit, skipped) in [("64MB", 2), ("1K", 2)] {
         let arguments = ["rewrite", "--use", "affine", "affine.xml", "--dry-run", "--max-memory", limit];

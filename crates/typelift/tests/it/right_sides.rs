@@ -79,7 +79,8 @@ t = Transpose(x, p)\nn = Const([[1], [2], [3], [4]]) : f32[4,1]\ny = Subtract(t,
     let made = text(listing, rule);
     assert!(made.contains("Subtract(0, ") && made.contains("y = Transpose("), "{made}");
     assert!(
-        refusal("Add(x, 0) => (Add|Subtract)(x, x)").contains("the pattern must have `(Add|Subtract)` exactly once, but has it 0 times")
+        refusal("Add(x, 0) => (Add|Subtract)(x, x)")
+            .contains("the pattern must have `(Add|Subtract)` exactly once, but has it 0 times")
     );
 }
 

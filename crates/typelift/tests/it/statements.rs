@@ -79,7 +79,10 @@ fn outputs_are_added_removed_and_ordered() {
         SUM,
         &[
             ("remove output d, e", "the model would have no outputs"),
-            ("remove input a", "`c` uses the input `a`: replace the input first with `redirect a -> …` or `freeze a = …`"),
+            (
+                "remove input a",
+                "`c` uses the input `a`: replace the input first with `redirect a -> …` or `freeze a = …`",
+            ),
             ("remove output f", "the model has no output `f`"),
             ("order inputs a, a", "layer 0 `a` is given twice"),
             ("order inputs", "expected a name"),

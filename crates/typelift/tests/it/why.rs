@@ -79,10 +79,7 @@ fn what_is_ambiguous_is_listed_and_each_can_be_asked_for() {
     let asked = tensors.iter().map(|name| why(&model, name).unwrap().steps[0].operation.clone());
     assert_eq!(asked.collect::<Vec<_>>(), ["Abs", "ReLU"]);
     let error = why(&model, "If_36.1").unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "`If_36.1` does not exist: outputs are counted from 0, and layer 36 has 1"
-    );
+    assert_eq!(error.to_string(), "`If_36.1` does not exist: outputs are counted from 0, and layer 36 has 1");
 }
 
 #[test]
