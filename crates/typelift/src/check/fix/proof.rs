@@ -67,6 +67,8 @@ pub(super) enum Change {
     Joint { is_only: bool },
     /// Applies a hypothesis about the whole file.
     Whole(&'static str),
+    /// Ids of the layers of a body in a port map, all off by the same number.
+    Renumbered,
     /// Element types of several layers, to what their ports declare and the bytes of constants agree with.
     Retyped,
     /// Any other change, which is never safe.
@@ -135,6 +137,9 @@ impl Case<'_> {
             }
             Change::Joint { is_only } => is_only.then(|| Proof::new("the only two ends without an entry")),
             Change::Whole(hypothesis) => Some(Proof::new(hypothesis)),
+            Change::Renumbered => {
+                (!after.has_errors()).then(|| Proof::new("one shift of the ids of the body explains all"))
+            }
             Change::Retyped => {
                 let is_all = !after.has_errors() && after.has_no_deviations();
                 is_all.then(|| Proof::new("one replaced type explains all: the bytes of constants and all ports agree"))

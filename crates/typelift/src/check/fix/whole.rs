@@ -211,8 +211,7 @@ pub(super) fn renumbered_bodies(site: &Site<'_>) -> Vec<Candidate> {
         let mut shifts = shifts.filter(|&by| fits(by));
         let by = shifts.next().filter(|&by| by != 0 && shifts.next().is_none() && ids.len() > 1)?;
         let edit = |&(span, id, _): &(Span, u64, LayerKind)| TextEdit::new(span, (i128::from(id) + by).to_string());
-        let hypothesis = Change::Whole("one shift of the ids of the body explains all");
-        Some(Candidate::new(Evidence::Near, hypothesis, named.iter().map(edit).collect()))
+        Some(Candidate::new(Evidence::Near, Change::Renumbered, named.iter().map(edit).collect()))
     });
     shifted.collect()
 }
