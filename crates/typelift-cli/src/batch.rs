@@ -22,6 +22,7 @@ use crate::output::{OutputArgs, same_file};
 use crate::panics;
 use crate::status::Status;
 use crate::terminal::{Page, Terminal};
+use crate::waiting;
 
 /// The usual stack of the main thread, so that a model in a batch has as much as a single one.
 pub(crate) const STACK: usize = 8 << 20;
@@ -132,6 +133,23 @@ impl Inputs {
 }
 
 impl Inputs {
+    /// Finds the models among changed files, as a hook names them. A `.bin` stands for the `.xml` next to it, and XML
+    /// of another kind is skipped.
+    pub(crate) fn find_changed(&self) -> Batch {
+        let is_weights = |path: &Path| path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("bin"));
+        let model = |path: &PathBuf| if is_weights(path) { path.with_extension("xml") } else { path.clone() };
+        let mut files: Vec<_> = self.paths.iter().map(model).filter(|file| file.is_file()).collect();
+        files.sort_unstable();
+        files.dedup();
+        let models = files.into_iter().map(|file| {
+            let member = Some(Member { place: file.clone(), found: true });
+            Input { file, bin: None, member, on_one_thread: true }
+        });
+        let models: Vec<_> = models.collect();
+        let jobs = self.jobs.or_else(|| thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
+        Batch { jobs: jobs.min(models.len()), models }
+    }
+
     /// Fails if the last of several models does not exist and looks like another argument: the output, or a statement.
     pub(crate) fn check_for_other_arguments(&self) -> Result<(), Failure> {
         let [before, last] = &self.paths[..] else { return Ok(()) };
@@ -172,7 +190,7 @@ impl Batch {
         };
         let mut outcomes = Outcomes { done: Vec::new(), skipped: 0, failed: 0, worst: Status::Done };
         if let Some(model) = self.single() {
-            let (page, result) = work(model);
+            let (page, result) = waiting::shown(|| work(model))?;
             terminal.print(if result.is_ok() { &frame.open } else { "" })?;
             terminal.show(&page)?;
             outcomes.done.push(result?);

@@ -49,6 +49,10 @@ use crate::verify::{BeforeWriting, Verdict};
 pub(crate) struct Args {
     #[command(flatten)]
     inputs: Inputs,
+    /// Take the files that changed, as a hook names them. A .bin stands for the .xml next to it, and XML of another kind
+    /// is skipped
+    #[arg(long, conflicts_with_all = ["fix", "bin"])]
+    changed: bool,
     /// Output format
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
@@ -216,7 +220,10 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
             .help("give -o OUT.xml, or --in-place to write over the model, or --diff to see what would be changed"));
     }
     let writes = args.fix && !args.diff;
-    let batch = args.inputs.find(writes.then_some(&args.output), None, &[])?;
+    let batch = match args.changed {
+        true => args.inputs.find_changed(),
+        false => args.inputs.find(writes.then_some(&args.output), None, &[])?,
+    };
     args.ran.check(batch.single().is_some())?;
     let frame = if args.keeps_stdout() { LINES } else { args.format.frame(batch.single().is_some())? };
     let outcomes = batch.each(&frame, terminal, |input, page| args.check(input, page))?;
@@ -329,9 +336,11 @@ impl Args {
     }
 
     fn text(&self, diagnostics: &mut Diagnostics, voice: Voice<'_>, denied: usize) -> String {
-        diagnostics
-            .list
-            .retain(|diagnostic| self.all || self.target.is_some() || diagnostic.code != Code::RequiredRelease);
+        diagnostics.list.retain(|diagnostic| match diagnostic.code {
+            Code::RequiredRelease => self.all || self.target.is_some(),
+            Code::IntegerResult => self.all,
+            _ => true,
+        });
         let show = if self.all { Show::All } else { Show::Folded };
         let denied = if denied > 0 { format!(", {denied} of them denied") } else { String::new() };
         let summary = format!("{}{denied} in {}", Count::of(diagnostics), diagnostics.file);

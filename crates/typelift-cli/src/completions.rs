@@ -3,7 +3,11 @@
 use std::path::PathBuf;
 
 use clap::Command;
+use clap::builder::PossibleValuesParser;
 use clap_complete::Shell;
+use typelift::findings::Code;
+use typelift::ops::Release;
+use typelift::promote::ElementType;
 
 use crate::failure::Failure;
 use crate::gate::Form;
@@ -22,11 +26,32 @@ pub(crate) struct Args {
     shell: Shell,
 }
 
-pub(crate) fn run(args: &Args, mut program: Command, terminal: &mut Terminal) -> Result<Status, Failure> {
+pub(crate) fn run(args: &Args, program: Command, terminal: &mut Terminal) -> Result<Status, Failure> {
     let mut script = Vec::new();
+    let mut program = program.mut_subcommands(with_values);
     clap_complete::generate(args.shell, &mut program, "typelift", &mut script);
     terminal.print_as(&String::from_utf8_lossy(&script), Form::Product)?;
     Ok(Status::Done)
+}
+
+/// Adds the values that a shell can complete: codes of findings, releases, element types.
+fn with_values(command: Command) -> Command {
+    let codes = || Code::ALL.iter().map(|code| code.name());
+    // The program ends after it has printed the completions.
+    let releases = || Release::all().map(|release| &*release.to_string().leak());
+    let (is_explain, is_promote) = (command.get_name() == "explain", command.get_name() == "promote");
+    command.mut_args(|arg| match arg.get_long() {
+        Some("deny") if arg.get_possible_values().is_empty() => {
+            arg.value_parser(PossibleValuesParser::new(codes().chain(["warnings"])))
+        }
+        Some("allow") => arg.value_parser(PossibleValuesParser::new(codes())),
+        Some("target") => arg.value_parser(PossibleValuesParser::new(releases())),
+        None if is_explain && arg.is_positional() => arg.value_parser(PossibleValuesParser::new(codes())),
+        None if is_promote && arg.is_positional() => {
+            arg.value_parser(PossibleValuesParser::new(ElementType::all().map(ElementType::name)))
+        }
+        _ => arg,
+    })
 }
 
 /// Write the man pages of the program and its commands into a directory

@@ -257,8 +257,8 @@ impl Args {
         let remarks = remarks.map(|remark| format!("; {remark}"));
         let summary = format!("{}: {totals}{}\n", diagnostics.file, remarks.collect::<String>());
         if target.is_none() && !self.reports_on_stdout() {
-            page.styled = !table.is_empty();
-            page.printed = format!("{plan}{table}{dangers}{summary}");
+            page.styled = true;
+            page.printed = format!("{}{table}{dangers}{summary}", plan.text(true));
         }
         // A plan that no report needs is freed before writing.
         let plan = self.report.is_some().then_some(plan);

@@ -79,12 +79,19 @@ fn parse_type(text: &str) -> Result<(String, ElementType), String> {
     Ok((name.to_owned(), element_type(value)?))
 }
 
+/// Names of element types in other programs, which a misspelling may resemble.
+const LONG_NAMES: [&str; 13] = [
+    "bfloat16", "bool", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint16", "uint32",
+    "uint64", "uint8",
+];
+
 /// Reads an element type in the spelling of any program.
 pub(crate) fn element_type(text: &str) -> Result<ElementType, String> {
     let known = typelift::named_element_type(text).filter(|ty| ty.port_name().is_some());
     known.ok_or_else(|| {
         let names = ElementType::all().filter(|ty| ty.port_name().is_some()).map(ElementType::name);
-        let near = nearest(text, names, 0.5).map_or(String::new(), |near| format!("; did you mean {near}?"));
+        let near = nearest(text, names.chain(LONG_NAMES), 0.5).and_then(typelift::named_element_type);
+        let near = near.map_or(String::new(), |near| format!("; did you mean {near}?"));
         format!("`{text}` is not an element type such as f32, f16, bf16, i64, i32, u8 or boolean{near}")
     })
 }

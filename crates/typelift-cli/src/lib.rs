@@ -18,6 +18,7 @@ mod files;
 mod findings;
 mod fit;
 mod gate;
+mod help;
 mod infer;
 mod input;
 mod interrupt;
@@ -47,6 +48,7 @@ mod texts;
 mod usage;
 mod verify;
 mod view;
+mod waiting;
 mod why;
 
 use std::ffi::OsString;
@@ -57,14 +59,14 @@ use clap::{ArgMatches, Args, ColorChoice, Command, CommandFactory, FromArgMatche
 use crate::failure::Failure;
 use crate::terminal::Terminal;
 
-/// Reads OpenVINO IR models, infers every element type and shape, makes type promotion explicit, and writes them back.
-/// No OpenVINO needed.
+/// Checks, repairs, converts and rewrites OpenVINO IR models (.xml with .bin) without OpenVINO
 #[derive(Parser)]
 #[command(
     name = "typelift",
     version,
     max_term_width = 100,
-    after_help = "Exit status: 0 done, 1 the model has errors, 2 usage or files"
+    after_help = "`typelift MODEL.xml` prints an overview of a model, with the commands that make sense for it.\n\n\
+                  Exit status: 0 done, 1 the model has errors, 2 usage or files"
 )]
 struct Cli<const WHOLE: bool> {
     #[command(subcommand)]
@@ -89,19 +91,19 @@ struct Cli<const WHOLE: bool> {
 
 #[derive(Subcommand)]
 enum Verb<const WHOLE: bool> {
+    Check(Deferred<check::Args, WHOLE>),
     Convert(Deferred<convert::Args, WHOLE>),
     Rewrite(Deferred<rewrite::Args, WHOLE>),
-    Infer(Deferred<infer::Args, WHOLE>),
-    Check(Deferred<check::Args, WHOLE>),
-    Explain(Deferred<explain::Args, WHOLE>),
+    View(Deferred<view::Args, WHOLE>),
+    Why(Deferred<why::Args, WHOLE>),
     Diff(Deferred<diff::Args, WHOLE>),
+    Stats(Deferred<stats::Args, WHOLE>),
     Verify(Deferred<verify::Args, WHOLE>),
     Reduce(Deferred<reduce::Args, WHOLE>),
     Show(Deferred<show::Args, WHOLE>),
-    Stats(Deferred<stats::Args, WHOLE>),
+    Infer(Deferred<infer::Args, WHOLE>),
+    Explain(Deferred<explain::Args, WHOLE>),
     Promote(Deferred<promote::Args, WHOLE>),
-    View(Deferred<view::Args, WHOLE>),
-    Why(Deferred<why::Args, WHOLE>),
     Schema(Deferred<schema::Args, WHOLE>),
     Completions(Deferred<completions::Args, WHOLE>),
     #[command(hide = true, name = usage::OVERVIEW)]
@@ -134,8 +136,9 @@ impl<A: FromArgMatches, const WHOLE: bool> FromArgMatches for Deferred<A, WHOLE>
     }
 }
 
+/// Returns the program with all commands and their help.
 fn whole_command() -> Command {
-    Cli::<true>::command()
+    help::arranged(Cli::<true>::command())
 }
 
 /// Runs the program with these arguments, the program's name first, and returns its exit status: 0 success, 1 the model
@@ -153,19 +156,19 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     typelift::save::on_wait(terminal::say_waiting);
     panics::expect(&arguments);
     let result = panics::catch(None, || match cli.verb {
+        Verb::Check(Deferred(args)) => check::run(&args, &mut terminal),
         Verb::Convert(Deferred(args)) => convert::run(&args, &mut terminal),
         Verb::Rewrite(Deferred(args)) => rewrite::run(&args, &mut terminal),
-        Verb::Infer(Deferred(args)) => infer::run(&args, &mut terminal),
-        Verb::Check(Deferred(args)) => check::run(&args, &mut terminal),
-        Verb::Explain(Deferred(args)) => explain::run(&args, &mut terminal),
+        Verb::View(Deferred(args)) => view::run(&args, &mut terminal),
+        Verb::Why(Deferred(args)) => why::run(&args, &mut terminal),
         Verb::Diff(Deferred(args)) => diff::run(&args, &mut terminal),
+        Verb::Stats(Deferred(args)) => stats::run(&args, &mut terminal),
         Verb::Verify(Deferred(args)) => verify::run(&args, &mut terminal),
         Verb::Reduce(Deferred(args)) => reduce::run(&args, &mut terminal),
         Verb::Show(Deferred(args)) => show::run(&args, &mut terminal),
-        Verb::Stats(Deferred(args)) => stats::run(&args, &mut terminal),
+        Verb::Infer(Deferred(args)) => infer::run(&args, &mut terminal),
+        Verb::Explain(Deferred(args)) => explain::run(&args, &mut terminal),
         Verb::Promote(Deferred(args)) => promote::run(&args, &mut terminal),
-        Verb::View(Deferred(args)) => view::run(&args, &mut terminal),
-        Verb::Why(Deferred(args)) => why::run(&args, &mut terminal),
         Verb::Schema(Deferred(args)) => schema::run(&args, &mut terminal),
         Verb::Completions(Deferred(args)) => completions::run(&args, whole_command(), &mut terminal),
         Verb::Overview(Deferred(args)) => overview::run(&args, &mut terminal),
@@ -192,7 +195,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
 
 /// Prints a usage error or the requested help, and returns the exit status.
 fn explain_usage(error: clap::Error, arguments: Vec<OsString>) -> u8 {
-    let error = Cli::<true>::try_parse_from(arguments).err().unwrap_or(error);
+    let error = whole_command().try_get_matches_from(arguments).err().unwrap_or(error);
     let error = usage::with_tip(error, &mut whole_command());
     // A failure to print help is ignored.
     let _ = error.print();

@@ -1,18 +1,21 @@
 //! Changes that a conversion makes to a graph: added and removed Converts.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt::{self, Display, Formatter, Write as _};
 
+use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 use typelift::findings::LayerRef;
 use typelift::graph::{Layer, Place};
 use typelift::passes::{Action, Change};
 use typelift::precision;
+use typelift::promote::ElementType;
 use typelift::retarget::Retargeted;
 use typelift::rewrite::Site;
-use typelift::{Diagnostic, IrVersion, LayerId, Model, Reshaped};
+use typelift::{Diagnostic, IrVersion, LayerId, Model, Reshaped, without_numbers};
 use unicode_width::UnicodeWidthStr;
 
+use crate::fit;
 use crate::gate::Clean;
 
 /// Every Convert that was added or removed.
@@ -163,15 +166,27 @@ impl Plan {
         Some(format!("{constants} rounded to the precision of the new type, by {:.1e} of the value at most", worst))
     }
 
-    /// Returns the outputs of the model whose type differs from the file.
+    /// Returns a line for each change of type of the model's outputs, with their names.
     pub(crate) fn outputs(&self, model: &Model) -> Vec<String> {
         let outputs: HashSet<_> = model.outputs().map(Layer::id).collect();
         let is_output = |entry: &&Entry| {
             entry.action == Action::Retyped && entry.layer.place.is_model() && outputs.contains(&entry.layer.id)
         };
-        let named =
-            |entry: &Entry| format!("output `{}` is {}, was {}", Clean(&entry.layer.name), entry.to, entry.from);
-        self.converts.iter().filter(is_output).map(named).collect()
+        let mut groups = BTreeMap::<_, Vec<String>>::new();
+        for entry in self.converts.iter().filter(is_output) {
+            let layer = model.graph().layer(entry.layer.id);
+            let name = layer.map_or_else(String::new, |layer| format!("`{}`", Clean(&model.end_name(layer))));
+            groups.entry((entry.from, entry.to)).or_default().push(name);
+        }
+        let line = |((from, to), names): (_, Vec<String>)| match &names[..] {
+            [name] => format!("output {name} is {to}, was {from}"),
+            [first, second] => format!("outputs {first} and {second} are {to}, were {from}"),
+            [first, second, others @ ..] => {
+                format!("outputs {first}, {second} and {} more are {to}, were {from}", others.len())
+            }
+            [] => String::new(),
+        };
+        groups.into_iter().map(line).collect()
     }
 
     /// Counts the changes. `replaced` and `unknown` are the numbers of ConvertPromoteTypes that are replaced, and that
@@ -293,54 +308,140 @@ impl Display for Totals {
     }
 }
 
-/// Formats one line for each change, grouped by body; a repeated reason is printed once.
-impl Display for Plan {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let mut groups = BTreeMap::<&str, Vec<[String; 4]>>::new();
+/// Row of the plan: changes that differ only in the numbers of their names.
+struct Row {
+    sign: char,
+    /// The id and name of the layer, or the names of several as a pattern.
+    name: String,
+    types: String,
+    loss: String,
+    reason: String,
+    count: usize,
+}
+
+impl Row {
+    fn of(entry: &Entry) -> Self {
+        let sign = match entry.action {
+            Action::Inserted => '+',
+            Action::Removed => '-',
+            Action::Used => '=',
+            _ => '~',
+        };
+        let loss = match (entry.audit(), entry.can_lose()) {
+            _ if ![Action::Inserted, Action::Converted].contains(&entry.action) => String::new(),
+            (Some(audit), _) if audit.changed() == 0 => "exact for these values".to_owned(),
+            (Some(audit), _) => audit.to_string(),
+            (None, Some(fidelity)) => fidelity.to_string(),
+            (None, None) => String::new(),
+        };
+        Self {
+            sign,
+            name: format!("{} {}", entry.layer.id, Clean(&entry.layer.name)),
+            types: format!("{} -> {}", entry.from, entry.to),
+            loss,
+            reason: Clean(&entry.reason).to_string(),
+            count: 1,
+        }
+    }
+
+    /// Returns the text that rows of sibling blocks share.
+    fn pattern(&self) -> [String; 4] {
+        let name = self.name.split_once(' ').map_or("", |(_, name)| name);
+        let key = [&format!("{}{}", self.sign, without_numbers(name)), &self.types, &self.loss].map(String::clone);
+        let [name, types, loss] = key;
+        [name, types, loss, reason_pattern(&self.reason)]
+    }
+
+    /// Adds a row with the same pattern.
+    fn absorb(&mut self, pattern: &[String; 4]) {
+        self.count += 1;
+        self.name = format!("{} x {}", self.count, &pattern[0][1..]);
+        self.reason.clone_from(&pattern[3]);
+    }
+
+    /// Formats the row in columns of these widths.
+    fn line(&self, widths: [usize; 3], above: &str, with_colors: bool) -> String {
+        let style = match self.sign {
+            _ if !with_colors => Style::new(),
+            '+' => AnsiColor::Green.on_default(),
+            '-' => AnsiColor::Red.on_default(),
+            _ => AnsiColor::Yellow.on_default(),
+        };
+        let reason = if !self.reason.is_empty() && self.reason == above { "as above" } else { &self.reason };
+        let in_columns = |widths: [usize; 3]| {
+            let mut line = format!("  {style}{}{style:#} ", self.sign);
+            for (text, width) in [&self.name, &self.types, &self.loss].into_iter().zip(widths) {
+                let gap = if width == 0 && text.is_empty() { 0 } else { 2 };
+                line += &format!("{text}{:1$}", "", width.saturating_sub(text.width()) + gap);
+            }
+            (line + reason).trim_end().to_owned()
+        };
+        let line = in_columns(widths);
+        if fit::columns().is_none_or(|columns| fit::shown_width(&line) <= columns) {
+            return line;
+        }
+        let wrapped = fit::hanging(&in_columns([0; 3]), 4);
+        wrapped.lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
+    }
+}
+
+/// Replaces the numbers in a reason by `*`, but for those of element types.
+fn reason_pattern(reason: &str) -> String {
+    let mut pattern = String::new();
+    for word in reason.split_inclusive(|c: char| !c.is_ascii_alphanumeric()) {
+        let name = word.trim_end_matches(|c: char| !c.is_ascii_alphanumeric());
+        let is_type = ElementType::from_name(name).is_some();
+        pattern += &if is_type { word.to_owned() } else { without_numbers(word) };
+    }
+    pattern
+}
+
+impl Plan {
+    /// Formats one line for each change, grouped by body. Changes of sibling blocks share a line, and a repeated reason
+    /// is printed once.
+    pub(crate) fn text(&self, with_colors: bool) -> String {
+        let mut groups = BTreeMap::<&str, (Vec<Row>, HashMap<[String; 4], usize>)>::new();
         for entry in &self.converts {
-            let sign = match entry.action {
-                Action::Inserted => '+',
-                Action::Removed => '-',
-                Action::Used => '=',
-                _ => '~',
-            };
-            let loss = match (entry.audit(), entry.can_lose()) {
-                _ if ![Action::Inserted, Action::Converted].contains(&entry.action) => String::new(),
-                (Some(audit), _) if audit.changed() == 0 => "exact for these values".to_owned(),
-                (Some(audit), _) => audit.to_string(),
-                (None, Some(fidelity)) => fidelity.to_string(),
-                (None, None) => String::new(),
-            };
-            groups.entry(entry.layer.path()).or_default().push([
-                format!("{sign} {} {}", entry.layer.id, Clean(&entry.layer.name)),
-                format!("{} -> {}", entry.from, entry.to),
-                loss,
-                Clean(&entry.reason).to_string(),
-            ]);
+            let (rows, known) = groups.entry(entry.layer.path()).or_default();
+            let row = Row::of(entry);
+            let pattern = row.pattern();
+            match known.get(&pattern) {
+                Some(&at) => rows[at].absorb(&pattern),
+                None => {
+                    known.insert(pattern, rows.len());
+                    rows.push(row);
+                }
+            }
         }
         for Reshaped { layer, from, to, .. } in &self.shapes {
-            let name = format!("~ {} {}", layer.id, Clean(&layer.name));
-            groups.entry("").or_default().push([name, format!("{from} -> {to}"), String::new(), String::new()]);
+            let (name, types) = (format!("{} {}", layer.id, Clean(&layer.name)), format!("{from} -> {to}"));
+            let row = Row { sign: '~', name, types, loss: String::new(), reason: String::new(), count: 1 };
+            groups.entry("").or_default().0.push(row);
         }
-        for (path, rows) in groups {
+        let mut text = String::new();
+        for (path, (rows, _)) in groups {
             if !path.is_empty() {
-                writeln!(f, "in {}:", Clean(path))?;
+                let _ = writeln!(text, "in {}:", Clean(path));
             }
-            let width = |column: usize| rows.iter().map(|row| row[column].width()).max().unwrap_or(0);
-            let widths = [width(0), width(1), width(2)];
+            let width = |of: fn(&Row) -> &str| rows.iter().map(|row| of(row).width().min(WIDEST)).max().unwrap_or(0);
+            let widths = [width(|row| &row.name), width(|row| &row.types), width(|row| &row.loss)];
             let mut above = "";
             for row in &rows {
-                let mut line = String::new();
-                for (text, width) in row.iter().zip(widths).filter(|(_, width)| *width > 0) {
-                    write!(line, "{text}{:1$}  ", "", width - text.width())?;
-                }
-                let reason = row[3].as_str();
-                line += if !reason.is_empty() && reason == above { "as above" } else { reason };
-                writeln!(f, "  {}", line.trim_end())?;
-                above = reason;
+                let _ = writeln!(text, "{}", row.line(widths, above, with_colors));
+                above = &row.reason;
             }
         }
         let sites = self.target.iter().flat_map(|target| &target.applied);
-        sites.into_iter().try_for_each(|site| writeln!(f, "  * {}", Clean(&site.to_string())))
+        sites.for_each(|site| text += &format!("  * {}\n", Clean(&site.to_string())));
+        text
+    }
+}
+
+/// The largest width of a column; longer text shifts the rest of its line.
+const WIDEST: usize = 48;
+
+impl Display for Plan {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text(false))
     }
 }

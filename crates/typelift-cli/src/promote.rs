@@ -5,7 +5,9 @@ use std::fmt::Write as _;
 
 use clap::{Arg, ArgAction, ArgMatches, Command, FromArgMatches};
 use serde::Serialize;
-use typelift::promote::{Category, Dim, ElementType, Operand, Operation, Promotion, Refusal, RuleSet, openvino};
+use typelift::promote::{
+    Category, Dim, ElementType, FlagSpelling, Operand, Operation, Promotion, Refusal, RuleSet, openvino,
+};
 use typelift::shape::Shape;
 
 use crate::columns::count;
@@ -59,6 +61,9 @@ pub(crate) struct Args {
     format: Format,
     #[command(flatten)]
     settings: Settings,
+    /// The spelling of settings in suggestions.
+    #[arg(skip)]
+    flags: FlagSpelling,
 }
 
 fn rule_set_names() -> clap::builder::PossibleValuesParser {
@@ -200,13 +205,14 @@ impl NoAnswer {
         }
     }
 
-    fn help(&self, rules: &RuleSet, operation: &str, question: &Question) -> Option<String> {
+    fn help(&self, rules: &RuleSet, args: &Args, question: &Question) -> Option<String> {
+        let (operation, flags) = (args.op.as_str(), args.flags);
         match self {
             Self::Shapes(_) => Some("give shapes whose dims are equal or 1, axis by axis from the last".to_owned()),
             Self::Refused(refusal) if refusal.code() == "arity" => rules.operation(operation).map(arity),
             Self::Refused(_) => {
                 let suggestion = rules.suggestion(operation, &question.operands)?;
-                Some(rules.describe_suggestion(suggestion).to_string())
+                Some(rules.describe_suggestion(suggestion, flags).to_string())
             }
         }
     }
@@ -334,6 +340,7 @@ impl Args {
             compare: false,
             format: Format::Json,
             settings: Settings(named.collect::<Result<_, _>>()?),
+            flags: FlagSpelling::Argument,
         })
     }
 
@@ -382,7 +389,7 @@ impl Args {
             weak: answer.as_ref().is_ok_and(|answer| answer.promotion.is_weak),
             code: no_answer.map(NoAnswer::code),
             message: no_answer.map(NoAnswer::message),
-            help: no_answer.and_then(|no_answer| no_answer.help(rules, &self.op, question)),
+            help: no_answer.and_then(|no_answer| no_answer.help(rules, self, question)),
             shape: answer.ok().and_then(|answer| answer.shape),
             steps: if self.explain { steps } else { Vec::new() },
         }
@@ -426,7 +433,7 @@ fn one(args: &Args, rules: &RuleSet, texts: &[&str], terminal: &mut Terminal) ->
         }
         Err(no_answer) => {
             let notes = steps.into_iter().map(Remark::Note);
-            let help = no_answer.help(rules, &args.op, &question).map(Remark::Help);
+            let help = no_answer.help(rules, args, &question).map(Remark::Help);
             terminal.say(&render::error(Some(no_answer.code()), &no_answer.message(), notes.chain(help)));
             Ok(Status::Faulty)
         }
@@ -435,6 +442,10 @@ fn one(args: &Args, rules: &RuleSet, texts: &[&str], terminal: &mut Terminal) ->
 
 fn operand(rules: &RuleSet, text: &str) -> Result<Operand, Failure> {
     let unknown = |error: String| {
+        if text == "+" || !text.contains('[') && text.contains(',') {
+            let help = "operands are separated by spaces, as in `typelift promote f32 f16`";
+            return Failure::new(format!("`{text}`: {error}")).help(help);
+        }
         let name = text.split('[').next().unwrap_or_default();
         let failure = Failure::new(format!("`{text}`: {error}"));
         // The name may belong to another rule set, or be similar to one of this.
@@ -503,7 +514,7 @@ fn operands_of(rules: &RuleSet, category: Category) -> Vec<Operand> {
         Category::Number => {
             ["True", "int", "float", "complex"].iter().filter_map(|word| rules.operand(word).ok()).collect()
         }
-        _ => rules.types().map(|element_type| Operand { element_type, category }).collect(),
+        _ => rules.types().map(|element_type| Operand::new(element_type, category)).collect(),
     }
 }
 
@@ -646,11 +657,15 @@ fn compare(args: &Args, texts: &[&str], terminal: &mut Terminal) -> Result<Statu
     Ok(Status::Done)
 }
 
-/// Returns every pair of types on which rule sets that have both disagree; `-` means refused.
+/// Returns every pair of types on which rule sets disagree; `-` means refused. The modes of JAX are left out: strict
+/// promotion refuses every pair, and without 64-bit types every pair of them differs. NumPy 1 may lack a type.
 fn disagreements(args: &Args) -> Result<Vec<Matrix>, Failure> {
-    let all = args.all()?;
+    let mut all = args.all()?;
+    all.retain(|(_, rules)| !matches!(rules, RuleSet::Jax(options) if options.strict || options.no_x64));
     let takes = |rules: &RuleSet, ty| rules.promote(&args.op, &[Operand::dimensioned(ty); 2]).is_ok();
-    let types: Vec<_> = ElementType::all().filter(|&ty| all.iter().all(|(_, rules)| takes(rules, ty))).collect();
+    let is_common =
+        |&ty: &ElementType| all.iter().all(|(_, rules)| takes(rules, ty) || matches!(rules, RuleSet::NumPy1(_)));
+    let types: Vec<_> = ElementType::all().filter(is_common).collect();
     let mut out = Vec::new();
     for right in [Category::Dimensioned, Category::ZeroDim] {
         let header = ["", ""].into_iter().chain(all.iter().map(|(name, _)| *name)).map(str::to_owned).collect();
@@ -659,11 +674,13 @@ fn disagreements(args: &Args) -> Result<Vec<Matrix>, Failure> {
             // Tensors of one category give the same result in either order.
             let first = if right == Category::Dimensioned { at } else { 0 };
             for &b in types.get(first..).unwrap_or_default() {
-                let operands = [Operand::dimensioned(a), Operand { element_type: b, category: right }];
+                let operands = [Operand::dimensioned(a), Operand::new(b, right)];
                 let answer =
                     |rules: &RuleSet| rules.promote(&args.op, &operands).map_or("-", |found| found.result.name());
                 let cells: Vec<_> = all.iter().map(|(_, rules)| answer(rules)).collect();
-                if cells.iter().any(|cell| *cell != cells[0]) {
+                let has = |rules: &RuleSet, ty| ty == ElementType::Dynamic || rules.types().any(|known| known == ty);
+                let mut asked = all.iter().zip(&cells).filter(|((_, rules), _)| has(rules, a) && has(rules, b));
+                if asked.any(|(_, cell)| *cell != cells[0]) {
                     grid.push([a.name(), b.name()].into_iter().chain(cells).map(str::to_owned).collect());
                 }
             }

@@ -7,6 +7,7 @@ use std::ops::Range;
 use annotate_snippets::{AnnotationKind, Element, Group, Level, Origin, Renderer, Snippet, normalize_untrusted_str};
 use typelift::findings::{Code, Count, Diagnostic, Diagnostics, Label, LayerRef, Severity, Voice};
 use typelift::span::Lines;
+use typelift::without_numbers;
 
 use unicode_width::UnicodeWidthStr;
 
@@ -96,14 +97,25 @@ fn room_for(diagnostic: &Diagnostic, count: usize) -> usize {
     }
 }
 
-/// Returns a note on diagnostics that are not shown.
+/// Returns a note on diagnostics that are not shown. Layers whose names differ in numbers are named together.
 fn fold(hidden: &[&Diagnostic], file: &str) -> Option<String> {
     let code = hidden.first()?.code;
-    let layers = hidden.iter().filter_map(|diagnostic| diagnostic.layer.as_ref());
-    let mut names: Vec<_> = layers.map(|layer| format!("{} `{}`", layer.id, layer.name)).collect();
-    names.dedup();
-    let more = if names.len() > LISTED { ", …" } else { "" };
-    names.truncate(LISTED);
+    let mut alike = Vec::<(String, Vec<String>)>::new();
+    for layer in hidden.iter().filter_map(|diagnostic| diagnostic.layer.as_ref()) {
+        let pattern = without_numbers(&layer.name);
+        let name = format!("{} `{}`", layer.id, layer.name);
+        match alike.iter_mut().find(|(known, _)| *known == pattern) {
+            Some((_, names)) if !names.contains(&name) => names.push(name),
+            Some(_) => {}
+            None => alike.push((pattern, vec![name])),
+        }
+    }
+    let said = |(pattern, names): &(String, Vec<String>)| match &names[..] {
+        [only] => only.clone(),
+        names => format!("`{pattern}` ({} layers)", names.len()),
+    };
+    let more = if alike.len() > LISTED { ", …" } else { "" };
+    let names: Vec<_> = alike.iter().take(LISTED).map(said).collect();
     let at = if names.is_empty() { String::new() } else { format!(": layers {}{more}", names.join(", ")) };
     Some(format!("{} more of {code}{at}; `typelift check --all {file}` shows them", hidden.len()))
 }

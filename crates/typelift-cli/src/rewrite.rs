@@ -248,10 +248,21 @@ impl Args {
             page.said += &render::text(diagnostics, Voice::Shell(None), Show::Briefly);
         }
         page.said += &losses;
+        page.said += &refused_by_openvino(model, &file);
         let document = Document { file: &file, report: &report };
         let report = self.report.as_ref().map(|_| terminal::json(&document)).transpose()?;
         Ok(Rewriting { is_refused: false, report })
     }
+}
+
+/// Returns a note if OpenVINO refuses the result. Rules may be a step of a repair, so that it is written all the same.
+fn refused_by_openvino(model: &Model, file: &str) -> String {
+    let errors = typelift::infer(&mut model.clone()).into_iter().filter(typelift::Diagnostic::is_error).count();
+    if errors == 0 {
+        return String::new();
+    }
+    let errors = crate::columns::count(errors, "error");
+    format!("note: {file}: OpenVINO refuses the result, which has {errors}; `typelift check` shows what is wrong\n")
 }
 
 /// What to do about each kind of loss, in the order of [`Losses::counts`].

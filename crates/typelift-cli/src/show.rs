@@ -33,7 +33,7 @@ const LEAST: usize = 20;
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   typelift show model.xml
-  typelift show --only Convert model.xml
+  typelift show --only Convert --losses model.xml
   typelift show --around logits --depth 3 --fold-constants model.xml
   typelift show --format dot model.xml | dot -Tsvg > model.svg")]
 pub(crate) struct Args {
@@ -41,6 +41,9 @@ pub(crate) struct Args {
     input: Input,
     #[command(flatten)]
     selection: SelectionArgs,
+    /// Show what each Convert can lose, such as `# rounds`; the text is still notation
+    #[arg(long)]
+    losses: bool,
     /// Output format
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
@@ -66,17 +69,20 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
         None => None,
     };
     match (&selection, args.format) {
-        (None, Format::Json) => terminal.print(&findings::refused(diagnostics)?)?,
-        (None, _) => {}
+        (None, Format::Json) => {
+            terminal.print(&findings::refused(diagnostics)?)?;
+            return Ok(Status::Faulty);
+        }
+        (None, _) => return Ok(Status::Faulty),
         (Some((model, selection)), Format::Json) => {
             terminal.print_document(&listing::model(&diagnostics.file, model, selection))?;
         }
         (Some((model, selection)), Format::Dot) => terminal.print(&dot::print(model, selection))?,
-        (Some((model, selection)), Format::Text) if selection.is_all() && !terminal.is_for_people() => {
+        (Some((model, selection)), Format::Text) if selection.is_all() && !terminal.is_for_people() && !args.losses => {
             terminal.print(&model.to_string())?;
         }
         (Some((model, selection)), Format::Text) => {
-            let mut rows = Rows::new(model, selection);
+            let mut rows = Rows::new(model, selection, args.losses);
             if rows.rows.is_empty() && !selection.is_all() {
                 terminal.say("note: no layer of the model is shown by these options\n");
             }
@@ -84,7 +90,8 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
             terminal.show(&Page { said: String::new(), printed, styled: true, ..Page::default() })?;
         }
     }
-    Ok(Status::of(diagnostics.has_errors()))
+    // A model with errors is shown all the same, so that `git diff` can compare it.
+    Ok(Status::Done)
 }
 
 /// The lines of a listing.
@@ -92,6 +99,8 @@ struct Rows<'a> {
     model: &'a Model,
     selection: &'a Selection<'a>,
     rows: Vec<Row>,
+    /// True if Converts say what they can lose.
+    with_losses: bool,
 }
 
 /// One line with its indentation.
@@ -103,19 +112,22 @@ enum Row {
 
 /// Returns the listing of the selected layers, for scripts.
 pub(crate) fn text(model: &Model, selection: &Selection<'_>) -> String {
-    Rows::new(model, selection).lines()
+    Rows::new(model, selection, false).lines()
 }
 
 impl<'a> Rows<'a> {
-    fn new(model: &'a Model, selection: &'a Selection<'a>) -> Self {
-        let mut rows = Self { model, selection, rows: Vec::new() };
+    fn new(model: &'a Model, selection: &'a Selection<'a>, with_losses: bool) -> Self {
+        let mut rows = Self { model, selection, rows: Vec::new(), with_losses };
         rows.add(selection.graph, 0);
         rows
     }
 
     fn add(&mut self, graph: &Graph, indent: usize) {
         for layer in self.selection.layers(graph) {
-            let line = Line::new(graph, layer, self.model.weights(), self.selection.folds);
+            let mut line = Line::new(graph, layer, self.model.weights(), self.selection.folds);
+            if let Some(conversion) = listing::conversion(graph, layer).filter(|_| self.with_losses) {
+                line.outputs += &format!("  # {}", if conversion.lost.is_empty() { "exact" } else { &conversion.lost });
+            }
             let ty = layer.outputs().first().map(|port| port.element_type());
             self.rows.push(Row::Layer(indent, line, emphasis(graph, layer), ty.map_or(Style::new(), color)));
             for body in layer.bodies() {
@@ -172,8 +184,16 @@ impl<'a> Rows<'a> {
                 Row::Body(indent, line) => writeln!(text, "{:indent$}{FAINT}{line}{FAINT:#}", ""),
                 Row::Layer(indent, line, emphasis, color) => {
                     let id = format!("{:indent$}{}", "", line.id);
-                    let after_name = " ".repeat(names.saturating_sub(line.name.width()));
-                    let after_call = " ".repeat(calls.saturating_sub(call_width(line)));
+                    // Columns give way before a line is broken.
+                    let taken = ids.max(id.len()) + line_width(line) - line.id.to_string().len();
+                    let mut room = fit::width().saturating_sub(taken);
+                    let mut padding = |column: usize, width: usize| {
+                        let padding = column.saturating_sub(width).min(room);
+                        room -= padding;
+                        " ".repeat(padding)
+                    };
+                    let after_name = padding(names, line.name.width());
+                    let after_call = padding(calls, call_width(line));
                     let attributes = match line.attributes.as_str() {
                         "" => String::new(),
                         attributes => format!(" {FAINT}{attributes}{FAINT:#}"),

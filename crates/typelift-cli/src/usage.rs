@@ -13,36 +13,52 @@ use crate::nearest::nearest;
 const VERBS: &[(&str, &str)] = &[
     ("align", "convert"),
     ("analyze", "stats"),
+    ("cast", "convert --types FROM=TO"),
     ("cat", "show"),
     ("compare", "diff"),
+    ("compress", "convert --compress f16"),
     ("count", "stats"),
+    ("cut", "rewrite -e 'cut [A] .. [B]'"),
+    ("decompress", "convert --decompress"),
+    ("dequantize", "convert --dequantize"),
     ("describe", "MODEL.xml"),
     ("display", "show"),
+    ("downgrade", "convert --target RELEASE"),
     ("draw", "view"),
     ("dump", "show"),
-    ("compress", "convert --compress f16"),
-    ("decompress", "convert --decompress"),
-    ("downgrade", "convert --target RELEASE"),
+    ("errors", "check"),
+    ("export", "convert"),
     ("fix", "check --fix"),
-    ("minimize", "reduce"),
-    ("quantize", "convert --quantize int8_sym"),
-    ("reshape", "convert --set-shape NAME=SHAPE"),
-    ("test", "verify"),
+    ("fp16", "convert --compress f16"),
+    ("fuse", "rewrite --use all"),
     ("graph", "view"),
+    ("grep", "show --only TYPE"),
     ("info", "MODEL.xml"),
     ("inspect", "MODEL.xml"),
     ("lint", "check"),
     ("list", "show"),
-    ("optimize", "rewrite"),
+    ("ls", "show"),
+    ("merge", "rewrite -e 'join OTHER.xml'"),
+    ("minimize", "reduce"),
+    ("optimize", "rewrite --use all"),
     ("plot", "view"),
     ("print", "show"),
+    ("quantize", "convert --quantize int8_sym"),
+    ("rename", "rewrite -e 'rename OLD NEW'"),
     ("repair", "check --fix"),
     ("replace", "rewrite"),
+    ("reshape", "convert --set-shape NAME=SHAPE"),
+    ("run", "verify"),
+    ("save", "convert"),
     ("shapes", "infer"),
+    ("simplify", "rewrite --use all"),
+    ("strip", "convert --strip-weights zero"),
     ("summary", "MODEL.xml"),
+    ("test", "verify"),
     ("trace", "why"),
     ("transform", "rewrite"),
     ("types", "infer"),
+    ("upgrade", "convert"),
     ("validate", "check"),
     ("version", "--version"),
     ("visualize", "view"),
@@ -50,29 +66,82 @@ const VERBS: &[(&str, &str)] = &[
 
 /// Options of other programs, each with the option here.
 const OPTIONS: &[(&str, &str)] = &[
+    ("--batch", "--set-shape NAME=SHAPE"),
+    ("--bf16", "--compress bf16"),
     ("--compress_to_fp16", "--compress f16"),
     ("--data_type", "--compress f16"),
+    ("--disable", "--allow"),
+    ("--dtype", "--types FROM=TO"),
+    ("--exclude", "--allow"),
+    ("--filter", "--only"),
     ("--fmt", "--format"),
+    ("--force", "--in-place"),
     ("--fp16", "--compress f16"),
+    ("--framework", "--rules"),
     ("--github", "--format github"),
     ("--half", "--compress f16"),
     ("--ignore", "--allow"),
+    ("--inplace", "--in-place"),
     ("--input-shape", "--set-shape NAME=SHAPE"),
     ("--input_shape", "--set-shape NAME=SHAPE"),
     ("--int4", "--quantize int4_sym"),
     ("--int8", "--quantize int8_sym"),
+    ("--ir_version", "--target RELEASE"),
     ("--json", "--format json"),
+    ("--layer", "--around"),
+    ("--layout", "--statement 'layout NAME = [N,C,H,W]'"),
+    ("--opset", "--target RELEASE"),
     ("--out", "--output"),
+    ("--output-format", "--format"),
+    ("--output_dir", "--output"),
     ("--output_model", "--output"),
+    ("--overwrite", "--in-place"),
+    ("--pass", "--use"),
+    ("--pattern", "--statement"),
     ("--precision", "--for"),
-    ("--shape", "--set-shape NAME=SHAPE"),
+    ("--release", "--target"),
+    ("--rule", "--statement"),
     ("--sarif", "--format sarif"),
+    ("--shape", "--set-shape NAME=SHAPE"),
     ("--strict", "--deny warnings"),
     ("--threads", "--jobs"),
+    ("--to", "--types FROM=TO"),
+    ("--type", "--only"),
     ("--verbose", "--all"),
     ("--weights", "--bin"),
     ("--werror", "--deny warnings"),
+    ("-W", "--deny warnings"),
     ("-f", "--format"),
+    ("-i", "--in-place"),
+];
+
+/// Values that are meant for another option: the option, the beginning of the value, and the option to write or the
+/// advice.
+const VALUES: &[(&str, &str, &str)] = &[
+    ("--compress", "int8", "--quantize int8_sym"),
+    ("--compress", "int4", "--quantize int4_sym"),
+    ("--compress", "i8", "--quantize int8_sym"),
+    ("--compress", "u8", "--quantize int8_asym"),
+    ("--quantize", "int8", "--quantize int8_sym"),
+    ("--quantize", "int4", "--quantize int4_sym"),
+    ("--quantize", "f16", "--compress f16"),
+    ("--quantize", "fp16", "--compress f16"),
+    ("--deny", "error", "errors end with status 1 without --deny"),
+    ("--for", "int8", "`typelift convert --quantize int8_sym` quantizes, and `typelift verify` compares the results"),
+    ("[CODE]", "E", "`typelift explain` lists the codes"),
+    ("--for", "CPU", "--for cpu"),
+    ("--for", "GPU", "--for gpu"),
+    ("--for", "NPU", "--for npu"),
+];
+
+/// Files that are given in place of a model: their ending, and the advice.
+const FILES: &[(&str, &str)] = &[
+    (".bin", "`FILE` holds weights: give the .xml next to it"),
+    (".onnx", "`ovc FILE` converts it to OpenVINO IR, which typelift reads"),
+    (".pt", "export the model to OpenVINO IR first: typelift reads .xml with .bin"),
+    (".pb", "`ovc FILE` converts it to OpenVINO IR, which typelift reads"),
+    (".tflite", "`ovc FILE` converts it to OpenVINO IR, which typelift reads"),
+    (".pdmodel", "`ovc FILE` converts it to OpenVINO IR, which typelift reads"),
 ];
 
 /// The hidden command that a model without a command runs.
@@ -100,11 +169,23 @@ pub(crate) fn with_tip(mut error: Error, program: &mut Command) -> Error {
                 option_tip(&option, &usage, program, is_guessed)
             })
         }
+        ErrorKind::InvalidValue | ErrorKind::ValueValidation => text(&error, ContextKind::InvalidArg)
+            .zip(text(&error, ContextKind::InvalidValue))
+            .and_then(|(option, value)| {
+                let is_meant = |(name, start, _): &&(&str, &str, &str)| {
+                    option.split(' ').next() == Some(*name) && value.starts_with(start)
+                };
+                VALUES.iter().find(is_meant).map(|(.., meant)| match meant.starts_with("--") {
+                    true => format!("write `{meant}`"),
+                    false => (*meant).to_owned(),
+                })
+            }),
         _ => None,
     };
     if let Some(tip) = tip {
         error.remove(ContextKind::SuggestedSubcommand);
         error.remove(ContextKind::SuggestedArg);
+        error.remove(ContextKind::SuggestedValue);
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![StyledStr::from(tip)]));
     }
     error
@@ -122,6 +203,13 @@ fn verb_tip(word: &str, program: &Command) -> Option<String> {
     if let Some((_, verb)) = VERBS.iter().find(|(name, _)| name.eq_ignore_ascii_case(word)) {
         return Some(format!("`typelift {verb}` does that"));
     }
+    if let Some((_, help)) = FILES.iter().find(|(ending, _)| word.to_ascii_lowercase().ends_with(ending)) {
+        return Some(help.replace("FILE", word));
+    }
+    let with_ending = format!("{word}.xml");
+    if Path::new(&with_ending).is_file() {
+        return Some(format!("did you mean `typelift {with_ending}`?"));
+    }
     let names = program.get_subcommands().filter(|command| !command.is_hide_set()).map(Command::get_name);
     nearest(word, names, 0.7).map(|name| format!("did you mean `{name}`?"))
 }
@@ -135,6 +223,11 @@ fn option_tip(option: &str, usage: &str, program: &Command, is_guessed: bool) ->
     if let Some((_, meant)) = OPTIONS.iter().find(|(other, meant)| *other == name && has(verb, meant)) {
         return Some(format!("write `{meant}`"));
     }
+    let elsewhere = || {
+        let (_, meant) = OPTIONS.iter().find(|(other, _)| *other == name)?;
+        let other = program.get_subcommands().find(|other| !other.is_hide_set() && has(other, meant))?;
+        Some(format!("`typelift {} {meant}` does that", other.get_name()))
+    };
     if is_guessed {
         return None;
     }
@@ -142,6 +235,9 @@ fn option_tip(option: &str, usage: &str, program: &Command, is_guessed: bool) ->
     if !others.is_empty() {
         let names: Vec<_> = others.iter().map(|other| other.get_name()).collect();
         return Some(format!("`{name}` is an option of {}", names.join(", ")));
+    }
+    if let Some(tip) = elsewhere() {
+        return Some(tip);
     }
     let known: Vec<_> = spellings(verb).filter(|known| known.starts_with("--") && known != "--help").collect();
     Some(format!("the options of `typelift {}` are {}", verb.get_name(), known.join(", ")))

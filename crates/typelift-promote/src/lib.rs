@@ -46,14 +46,14 @@ pub use derivation::Step;
 pub use dim::Dim;
 pub use element_type::{ElementType, FloatFormat, Kind, Specials};
 pub use fidelity::{Fidelity, Loss, fidelity};
-pub use operand::{Category, Operand, Operands, Promotion};
+pub use operand::{Category, Literal, Operand, Operands, Promotion};
 pub use operation::{Operation, ShapeRule};
 pub use refusal::{Reason, Refusal, System};
 pub use rule_set::OperandError;
 pub use rules::{PromotedAs, Rules, Setting};
 pub use sets::*;
 pub use spelling::Spelling;
-pub use suggestion::Suggestion;
+pub use suggestion::{FlagSpelling, Suggestion};
 
 /// Examples of the README, which run as tests.
 #[cfg(doctest)]

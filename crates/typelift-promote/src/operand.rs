@@ -28,49 +28,78 @@ pub struct Operand {
     pub element_type: ElementType,
     /// The category.
     pub category: Category,
+    /// The value of a Python number, if it is known.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
+    pub literal: Option<Literal>,
+}
+
+/// Value of a Python number, as far as rules look at it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
+#[non_exhaustive]
+pub enum Literal {
+    /// An integer. Values beyond 128 bits are clamped.
+    Integer(i128),
+    /// The narrowest of f16, f32 and f64 in whose range a number lies.
+    Float(ElementType),
+    /// The narrowest of c64 and c128 in whose range both parts lie.
+    Complex(ElementType),
 }
 
 impl Operand {
+    /// Returns an operand of a category.
+    pub const fn new(element_type: ElementType, category: Category) -> Self {
+        Self { element_type, category, literal: None }
+    }
+
     /// Returns a tensor of rank 1 or more.
     pub const fn dimensioned(element_type: ElementType) -> Self {
-        Self { element_type, category: Category::Dimensioned }
+        Self::new(element_type, Category::Dimensioned)
     }
 
     /// Returns a tensor of rank 0.
     pub const fn zero_dim(element_type: ElementType) -> Self {
-        Self { element_type, category: Category::ZeroDim }
+        Self::new(element_type, Category::ZeroDim)
     }
 
     /// Returns a number of the kind of `element_type`.
     pub const fn number(element_type: ElementType) -> Self {
-        Self { element_type, category: Category::Number }
+        Self::new(element_type, Category::Number)
     }
 
     /// Parses a Python number: a word (`int`, `float`, `complex`) or a literal (`True`, `-1`, `0x10`, `1e-3`, `2j`).
     /// The word `bool` is not a number but the tensor type.
     ///
     /// ```
-    /// use typelift_promote::{ElementType, Operand};
+    /// use typelift_promote::{ElementType, Literal, Operand};
     /// assert_eq!(Operand::from_number("int"), Some(Operand::number(ElementType::I64)));
-    /// assert_eq!(Operand::from_number("-2.5e3"), Some(Operand::number(ElementType::F64)));
+    /// let number = Operand::from_number("-2.5e3").unwrap();
+    /// assert_eq!((number.element_type, number.literal), (ElementType::F64, Some(Literal::Float(ElementType::F16))));
+    /// assert_eq!(Operand::from_number("0x100").unwrap().literal, Some(Literal::Integer(256)));
     /// assert_eq!(Operand::from_number("bool"), None);
     /// ```
     pub fn from_number(text: &str) -> Option<Self> {
         let real = |text: &str| match text.strip_prefix(['-', '+']).unwrap_or(text) {
-            text if is_integer(text) => Some(ElementType::I64),
-            text if is_float(text) => Some(ElementType::F64),
+            digits if is_integer(digits) => Some((ElementType::I64, Some(Literal::Integer(integer(text))))),
+            digits if is_float(digits) => Some((ElementType::F64, Some(Literal::Float(least_float(text))))),
             _ => None,
         };
-        Some(Self::number(match text {
-            "True" | "False" => ElementType::Boolean,
-            "int" => ElementType::I64,
-            "float" | "inf" | "-inf" | "nan" => ElementType::F64,
-            "complex" => ElementType::C128,
+        let (element_type, literal) = match text {
+            "True" | "False" => (ElementType::Boolean, None),
+            "int" => (ElementType::I64, None),
+            "float" | "inf" | "-inf" | "nan" => (ElementType::F64, None),
+            "complex" => (ElementType::C128, None),
             _ => match text.strip_suffix(['j', 'J']) {
                 None => real(text)?,
-                Some(part) => real(part).map(|_| ElementType::C128)?,
+                Some(part) => {
+                    real(part)?;
+                    let least =
+                        if least_float(part) == ElementType::F64 { ElementType::C128 } else { ElementType::C64 };
+                    (ElementType::C128, Some(Literal::Complex(least)))
+                }
             },
-        }))
+        };
+        Some(Self { literal, ..Self::number(element_type) })
     }
 
     /// Returns the word for a Python number: `True`, `int`, `float`, `complex`; `None` for a tensor.
@@ -87,6 +116,42 @@ impl Operand {
     pub fn is_number(self) -> bool {
         self.category == Category::Number
     }
+}
+
+/// Parses an integer literal, which is clamped to 128 bits.
+fn integer(text: &str) -> i128 {
+    let digits = text.trim_start_matches(['-', '+']);
+    let (radix, digits) = match digits.get(..2) {
+        Some("0x" | "0X") => (16, &digits[2..]),
+        Some("0o" | "0O") => (8, &digits[2..]),
+        Some("0b" | "0B") => (2, &digits[2..]),
+        _ => (10, digits),
+    };
+    let value = digits
+        .chars()
+        .filter_map(|digit| digit.to_digit(radix))
+        .fold(0_i128, |value, digit| value.saturating_mul(i128::from(radix)).saturating_add(i128::from(digit)));
+    if text.starts_with('-') { -value } else { value }
+}
+
+/// Returns the narrowest float type in whose range a literal lies, by the bounds that NumPy 1 uses.
+fn least_float(text: &str) -> ElementType {
+    match parse_float(text).map(f64::abs) {
+        Some(value) if value < 65000.0 => ElementType::F16,
+        Some(value) if value < 3.4e38 => ElementType::F32,
+        _ => ElementType::F64,
+    }
+}
+
+/// Parses a number that may have underscores between its digits; `None` if it is very long.
+fn parse_float(text: &str) -> Option<f64> {
+    let mut buffer = [0; 64];
+    let mut length = 0;
+    for byte in text.bytes().filter(|byte| *byte != b'_') {
+        *buffer.get_mut(length)? = byte;
+        length += 1;
+    }
+    core::str::from_utf8(buffer.get(..length)?).ok()?.parse().ok()
 }
 
 /// True if `text` consists of digits with single underscores between them.

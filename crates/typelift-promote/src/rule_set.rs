@@ -45,7 +45,8 @@ impl RuleSet {
         Self::all().find(|rules| rules.name() == name)
     }
 
-    /// Returns the name: `openvino`, `pytorch`, `paddle`, `paddle-2.6` for Paddle's published rules, `numpy`, `jax`.
+    /// Returns the name: `openvino`, `pytorch`, `paddle`, `paddle-2.6` for Paddle's published rules, `numpy`, `numpy-1`, `jax`,
+    /// `jax-strict`.
     pub fn name(&self) -> &'static str {
         self.rules().name()
     }
@@ -124,7 +125,7 @@ impl RuleSet {
             None => (name.trim(), category),
         };
         let element_type = self.type_from_name(name).ok_or(OperandError::UnknownType)?;
-        Ok(Operand { element_type, category })
+        Ok(Operand::new(element_type, category))
     }
 
     /// Returns the operations of the rule set.

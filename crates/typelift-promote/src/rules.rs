@@ -185,7 +185,7 @@ pub(crate) fn in_turn(
             pair if pair.contains(&Category::UnknownRank) => Category::UnknownRank,
             _ => Category::ZeroDim,
         };
-        Ok(Operand { element_type: meet(found, next)?, category })
+        Ok(Operand::new(meet(found, next)?, category))
     })?;
     Ok(all.element_type)
 }

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use crate::{Category, ElementType, Operand, Reason, RuleSet, Spelling, fidelity};
+use crate::{Category, ElementType, Kind, Operand, Reason, RuleSet, Spelling, fidelity};
 
 /// Change after which the rule set has an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,7 +73,8 @@ impl RuleSet {
     /// let rules = RuleSet::from_name("paddle").unwrap();
     /// let operands = ["i32[2]", "1.5"].map(|text| rules.operand(text).unwrap());
     /// let suggestion = rules.suggestion("add", &operands).unwrap();
-    /// assert_eq!(rules.describe_suggestion(suggestion).to_string(), "`operator +` accepts these operands");
+    /// let words = rules.describe_suggestion(suggestion, Default::default()).to_string();
+    /// assert_eq!(words, "`operator +` accepts these operands");
     /// ```
     pub fn suggestion(&self, operation: &str, operands: &[Operand]) -> Option<Suggestion> {
         self.operation(operation).filter(|row| row.takes(operands.len()))?;
@@ -127,7 +128,11 @@ impl RuleSet {
             Some(Suggestion::Rank { operand: at, is_zero })
         };
         let convert = |exactly: bool| {
+            // Nobody means a complex number where all others are real.
+            let is_complex = |ty: ElementType| ty.kind() == Kind::Complex;
+            let has_complex = operands.iter().any(|operand| is_complex(operand.element_type));
             let others = || operands.iter().map(|other| other.element_type).chain(self.types());
+            let others = || others().filter(|&ty| has_complex || !is_complex(ty));
             operands.iter().enumerate().filter(|(_, operand)| !operand.is_number()).find_map(|(at, operand)| {
                 let holds = |&to: &ElementType| {
                     to != operand.element_type
@@ -141,16 +146,16 @@ impl RuleSet {
         each().find_map(number).or_else(|| each().find_map(rank)).or_else(|| convert(true)).or_else(|| convert(false))
     }
 
-    /// Describes a change as a clause.
-    pub fn describe_suggestion(&self, suggestion: Suggestion) -> impl fmt::Display {
-        Described { suggestion, spelling: self.spelling() }
+    /// Describes a change as a clause, with flags spelled for their users.
+    pub fn describe_suggestion(&self, suggestion: Suggestion, flags: FlagSpelling) -> impl fmt::Display {
+        Described { suggestion, spelling: self.spelling(), flags }
     }
 }
 
 /// Returns the operand as a tensor of that type. Only a zero-dimensional tensor stays without dimensions.
 fn as_tensor(operand: Operand, element_type: ElementType) -> Operand {
     let category = if operand.is_number() { Category::Dimensioned } else { operand.category };
-    Operand { element_type, category }
+    Operand::new(element_type, category)
 }
 
 /// Calls `accepts` with changed operands.
@@ -177,9 +182,35 @@ fn number_type(operand: Operand) -> Option<ElementType> {
     })
 }
 
+/// Spelling of a flag in words.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum FlagSpelling {
+    /// An option of a program: `--promote-unsafe`.
+    #[default]
+    Option,
+    /// An argument in Python: `promote_unsafe=True`.
+    Argument,
+}
+
+impl FlagSpelling {
+    fn write(self, flag: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Option => write!(f, "--{flag}"),
+            Self::Argument => {
+                for (at, word) in flag.split('-').enumerate() {
+                    f.write_str(if at == 0 { "" } else { "_" })?;
+                    f.write_str(word)?;
+                }
+                f.write_str("=True")
+            }
+        }
+    }
+}
+
 struct Described {
     suggestion: Suggestion,
     spelling: Spelling,
+    flags: FlagSpelling,
 }
 
 impl fmt::Display for Described {
@@ -187,7 +218,8 @@ impl fmt::Display for Described {
         let name = |ty| self.spelling.name(ty);
         match self.suggestion {
             Suggestion::Flag { name: flag, result } => {
-                write!(f, "--{flag} allows it; the result would be {}", name(result))
+                self.flags.write(flag, f)?;
+                write!(f, " allows it; the result would be {}", name(result))
             }
             Suggestion::Operation(other) => write!(f, "`{other}` accepts these operands"),
             Suggestion::Tensor { operand, to } => {

@@ -113,7 +113,8 @@ def test_columns_stay_columns_in_exported_notebooks() -> None:
 def test_messages_name_arguments_and_not_options() -> None:
     with pytest.raises(typelift.RuleError) as caught:
         typelift.promote("u64", "i32")
-    assert "promote-unsafe allows it" in caught.value.diagnostics[0].help
+    help_text = caught.value.diagnostics[0].help
+    assert help_text.startswith("promote_unsafe=True allows it") and "--" not in help_text
     model = typelift.from_text("x = Parameter : f16[2]\nc = Const([1, 2]) : f32[2]\ny = Add(x, c)\nr = Result(y)")
     with pytest.raises(ValueError, match="`head` matches no layer"):
         model.convert("pytorch", compress="f16", keep=["head"])

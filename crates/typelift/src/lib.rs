@@ -135,7 +135,7 @@ pub mod rewrite;
 pub mod text;
 
 pub use base::foreign::named_element_type;
-pub use base::names::near;
+pub use base::names::{near, without_numbers};
 pub use base::span::Span;
 pub use base::{progress, span};
 pub use check::fix::{Checked, Checking, NeedForWeights};

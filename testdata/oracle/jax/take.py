@@ -1,8 +1,9 @@
 """Takes the tables of this folder from the installed jax (0.10.2 with ml_dtypes 0.6.0 for those committed).
 
     python take.py            writes operations.csv and many.csv next to it
+    python take.py MODES      writes MODES.csv; MODES is strict, x32 or strict-x32
 
-With 64-bit types (jax_enable_x64) and standard promotion. Operands: a:T an array, k:T a weakly typed one, w:KIND a Python
+With 64-bit types (jax_enable_x64) and standard promotion, unless MODES says `strict` promotion or only 32 bits. Operands: a:T an array, k:T a weakly typed one, w:KIND a Python
 number. A star marks a weakly typed result. Evaluation is abstract, so no kernel is needed. `many` has seeded random operands.
 """
 import os
@@ -26,8 +27,10 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(HERE))
 from tables import write_table  # noqa: E402
 
-jax.config.update("jax_enable_x64", True)
-LEGEND = f"jax {jax.__version__}, jax_enable_x64"
+MODES = sys.argv[1] if sys.argv[1:] else ""
+jax.config.update("jax_enable_x64", "x32" not in MODES)
+jax.config.update("jax_numpy_dtype_promotion", "strict" if "strict" in MODES else "standard")
+LEGEND = f"jax {jax.__version__}, {MODES or 'jax_enable_x64'}"
 LONG = dict(zip(
     "bool u8 u16 u32 u64 i8 i16 i32 i64 f16 f32 f64 c64 c128 bf16 f8e4m3fn f8e5m2 f8e4m3fnuz f8e5m2fnuz f8e4m3b11fnuz "
     "f8e3m4 f8e4m3 f8e8m0fnu f4e2m1fn f6e2m3fn f6e3m2fn i2 i4 u2 u4".split(),
@@ -73,9 +76,11 @@ if __name__ == "__main__":
         kinds = {"concatenate": "ak", "promote_types": "a"}.get(name, "akw")
         asked = [o for o in OPERANDS if o[0] in kinds]
         table[name] = {a: [ask(call, a, b) if b in asked else "-" for b in OPERANDS] for a in asked}
-    write_table(f"{HERE}/operations.csv", OPERANDS, table, [
+    write_table(f"{HERE}/{MODES or 'operations'}.csv", OPERANDS, table, [
         LEGEND, "keys: functions, lhs and columns: operands (a: array, k: weak array, w: Python number); - not asked",
         "cell: the type of the result (* weak), or !nopath, !kind as it is refused"])
+    if MODES:
+        sys.exit()
     source, rows = random.Random(1), {}
     while len(rows) < 3000:
         operands = [source.choice(OPERANDS) for _ in range(source.randint(3, 6))]

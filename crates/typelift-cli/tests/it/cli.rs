@@ -552,6 +552,11 @@ fn promote_answers_as_its_contract_says() {
         (&["--rules", "numpy", "--op", "result_type", "i8", "u8", "f16"], "f16\n"),
         (&["--rules", "numpy", "i32[2,1]", "f16[3]"], "f64[2,3]\n"),
         (&["--rules", "jax", "i32[2]", "1.0"], "f64*[2]\n"),
+        (&["--rules", "jax", "--no-x64", "i32[2]", "1.0"], "f32*[2]\n"),
+        (&["--rules", "jax-strict", "f16[2]", "1.0"], "f16[2]\n"),
+        (&["--rules", "numpy", "i8[10]", "127"], "i8[10]\n"),
+        (&["--rules", "numpy-1", "i8[10]", "256"], "i16[10]\n"),
+        (&["--rules", "numpy-1", "i8[10]", "i64[]"], "i8[10]\n"),
         (&["--rules", "jax", "f16", "f64*"], "f16\n"),
         (&["--rules", "pytorch", "bool", "bool[2]"], "bool\n"),
         (&["--rules", "pytorch", "--op", "div", "i32", "i32"], "f32\n"),
@@ -566,6 +571,8 @@ fn promote_answers_as_its_contract_says() {
     let refused = promote(&["f16", "i64"], "");
     assert_eq!((refused.status, refused.stdout.as_str()), (1, ""));
     assert!(refused.stderr.starts_with("error[integer-to-float]: f16 and i64 have no common type"), "{refused:?}");
+    let bounds = promote(&["--rules", "numpy", "i8[10]", "256"], "");
+    assert!(bounds.status == 1 && bounds.stderr.starts_with("error[out-of-bounds]"), "{bounds:?}");
     let lines = promote(&["-"], "i16 u8\nu64 i8\n\n# f32\nf32 nonsense\nf32[2] f64[]\nf32[2] f32[3]\n");
     assert_eq!(lines.stdout, "i16\nerror: unsigned-to-signed\n\n# f32\nerror: not-an-operand\nf64[2]\nerror: shapes\n");
     let table = promote(&["--table", "--format", "json"], "").stdout;
@@ -618,7 +625,7 @@ fn a_command_that_cannot_be_understood_gets_a_tip() {
     for (arguments, tip) in [
         (&["stats", "--json", "x.xml"][..], "write `--format json`"),
         (&["check", "--werror", "x.xml"], "write `--deny warnings`"),
-        (&["diff", "-o", "y.xml", "x.xml"], "`-o` is an option of convert, rewrite, infer, check, reduce, view"),
+        (&["diff", "-o", "y.xml", "x.xml"], "`-o` is an option of check, convert, rewrite, view, reduce, infer"),
         (
             &["diff", "--xyz", "a.xml", "b.xml"],
             "the options of `typelift diff` are --format, --ignore, --all, --quiet, --verbose, --color, --full-names, --max-memory",

@@ -80,3 +80,80 @@ fn a_commit_that_changes_only_weights_is_in_the_summary() {
     assert!(summary.contains("### models/m.xml"), "{summary}");
     assert!(summary.contains("shape"), "{summary}");
 }
+
+/// Copies the model of the tutorial, which has an error, to `model.xml` of a folder.
+fn tutorial(folder: &Path) {
+    let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/tutorial");
+    fs::copy(from.join("classifier.xml"), folder.join("model.xml")).unwrap();
+    fs::copy(from.join("classifier.bin"), folder.join("model.bin")).unwrap();
+}
+
+#[test]
+fn git_shows_models_with_errors_and_other_xml() {
+    let folder = tempfile::tempdir().unwrap();
+    let commit = "git add -A && git -c user.name=n -c user.email=e commit -qm one";
+    script(folder.path(), "git init -q .");
+    tutorial(folder.path());
+    fs::write(folder.path().join("pom.xml"), "<project><a/></project>\n").unwrap();
+    script(folder.path(), &format!("{}\n{commit}", recipe("echo '*.xml diff=typelift'")));
+    script(folder.path(), "typelift convert model.xml --in-place 2> said");
+    fs::write(folder.path().join("pom.xml"), "<project><b/></project>\n").unwrap();
+    script(folder.path(), commit);
+    let log = script(folder.path(), "git log -p 2> said");
+    assert_eq!(log.lines().filter(|line| line.starts_with("commit ")).count(), 2, "{log}");
+    assert!(log.contains("+29 norm/offset/norm/shifted.1 = Convert"), "{log}");
+    assert!(log.contains("-<project><a/></project>\n+<project><b/></project>"), "{log}");
+}
+
+#[test]
+fn the_hook_skips_other_xml_and_checks_models_of_changed_weights() {
+    let hooks = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.pre-commit-hooks.yaml")).unwrap();
+    let value = |key: &str| hooks.lines().find_map(|line| line.trim().strip_prefix(key)).unwrap().to_owned();
+    let (entry, files) = (value("entry: "), value("files: "));
+    assert_eq!(files, r"\.(xml|bin)$");
+    let folder = tempfile::tempdir().unwrap();
+    tutorial(folder.path());
+    script(folder.path(), "typelift convert model.xml --in-place 2> said");
+    fs::write(folder.path().join("pom.xml"), "<project><a/></project>\n").unwrap();
+    fs::write(folder.path().join("other.bin"), "not weights").unwrap();
+    script(folder.path(), &format!("{entry} pom.xml other.bin 2> said"));
+    script(folder.path(), &format!("{entry} pom.xml model.xml model.bin 2> said"));
+    let said = fs::read_to_string(folder.path().join("said")).unwrap();
+    assert!(said.contains("2 files: 1 without errors, 1 skipped"), "{said}");
+    fs::write(folder.path().join("model.bin"), "").unwrap();
+    let found = script(folder.path(), &format!("{entry} model.bin 2> said || true"));
+    assert!(found.contains("wrong-weights"), "{found}");
+}
+
+#[test]
+fn check_for_f16_is_satisfied_by_the_command_that_it_prints() {
+    let folder = tempfile::tempdir().unwrap();
+    tutorial(folder.path());
+    let gate = "COLUMNS=400 typelift check --for f16 --deny risky";
+    script(folder.path(), "typelift convert model.xml -o repaired.xml 2> said");
+    let gate = gate.replace("risky", "square-overflow,epsilon-lost,exponent-overflow,mask-overflow");
+    let found = script(folder.path(), &format!("{gate} repaired.xml || echo refused"));
+    assert!(found.contains("refused"), "{found}");
+    let (_, rest) = found.split_once("= help: `").unwrap();
+    let (command, _) = rest.split_once('`').unwrap();
+    assert!(command.contains("--mark-keeps") && command.ends_with("-o fixed.xml"), "{command}");
+    script(folder.path(), &format!("{command} 2> said\n{gate} fixed.xml"));
+}
+
+#[test]
+fn rewriting_a_model_that_openvino_refuses_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    tutorial(folder.path());
+    script(folder.path(), "typelift rewrite model.xml -e 'rename image img' -o renamed.xml 2> said");
+    let said = fs::read_to_string(folder.path().join("said")).unwrap();
+    assert!(said.contains("OpenVINO refuses the result, which has 1 error"), "{said}");
+}
+
+#[test]
+fn show_says_which_converts_lose_what() {
+    let folder = tempfile::tempdir().unwrap();
+    tutorial(folder.path());
+    script(folder.path(), "typelift convert model.xml -o repaired.xml 2> said");
+    let shown = script(folder.path(), "typelift show --only Convert --losses repaired.xml");
+    assert!(shown.lines().count() == 2 && shown.contains("f32[]  # rounds") && shown.contains("  # exact"), "{shown}");
+}

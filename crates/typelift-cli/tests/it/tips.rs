@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Command lines with one mistake each. `M` is a model.
+/// Command lines with one mistake each. `M` is a model with an error, and `R` is repaired.
 const LINES: &[&str] = &[
     "compress M",
     "quantize M",
@@ -54,10 +54,10 @@ const LINES: &[&str] = &[
     "check M --for float",
     "check misssing.xml",
     "check modl.xml",
-    "why M probabilites",
+    "why R probabilites",
     "diff M",
     "view M",
-    "show M --only Convrt",
+    "show R --only Convrt",
     "promote f32",
     "promote f32 i46",
     "promote f32 f32 f32",
@@ -66,8 +66,86 @@ const LINES: &[&str] = &[
     "schema chek",
 ];
 
+/// More command lines, by people with other habits.
+const MORE: &[&str] = &[
+    "model",
+    "model.bin",
+    "model.onnx",
+    "stat M",
+    "shwo M",
+    "veiw M",
+    "simplify M",
+    "fuse M",
+    "rename M a b",
+    "merge M M",
+    "run M",
+    "fp16 M",
+    "upgrade M",
+    "help convrt",
+    "convert M --inplace",
+    "convert M --force",
+    "convert M -i",
+    "convert M --bf16 -o o.xml",
+    "convert M --compress int8 -o o.xml",
+    "convert M --compress FP16 --dry-run",
+    "convert M --quantize int8 -o o.xml",
+    "convert M --quantize fp16 -o o.xml",
+    "convert M --batch 4 -o o.xml",
+    "convert M --layout nchw -o o.xml",
+    "convert M --opset 8 -o o.xml",
+    "convert M --type f32=f16 -o o.xml",
+    "convert M --to f16 -o o.xml",
+    "convert M --strict -o o.xml",
+    "convert M --json -o o.xml",
+    "convert M -o o.onnx",
+    "convert M -o model.xml",
+    "convert M --keep norm/varianc --types f32=f16 -o o.xml",
+    "convert M --set-type image=float -o o.xml",
+    "convert M --set-type image=uint9 -o o.xml",
+    "convert M --set-shape 'image=[1;3]' -o o.xml",
+    "check M --exclude stale-port",
+    "check M --release 2023.3",
+    "check M --target 2099.1",
+    "check M --for int8",
+    "check M --for CPU",
+    "check M --allow type-mismatch",
+    "check M --fix",
+    "check model.bin",
+    "check .",
+    "diff M nosuch.xml",
+    "view M -o v.png",
+    "show M --filter Convert",
+    "show M --layer image",
+    "show R --around imag",
+    "why M",
+    "why R imag",
+    "rewrite M --rule 'Relu(x) => Abs(x)' -o o.xml",
+    "rewrite M --pass fuse-gelu -o o.xml",
+    "rewrite M -e 'Relu(x) -> Abs(x)' -o o.xml",
+    "rewrite M -e 'Relu(x)' -o o.xml",
+    "reduce M -o o.xml",
+    "verify M",
+    "promote f32,f16",
+    "promote f32 + f16",
+    "promote f32 f16 --framework pytorch",
+    "promote float32 int64",
+    "promote --rules numpy 'i8[10]' 256",
+    "explain E001",
+    "stats M --top 10",
+];
+
+#[test]
+fn more_mistyped_commands_get_the_tip_that_a_person_would_give() {
+    insta::assert_snapshot!("more_tips", answers(MORE));
+}
+
 #[test]
 fn mistyped_commands_get_the_tip_that_a_person_would_give() {
+    insta::assert_snapshot!("tips", answers(LINES));
+}
+
+/// Returns each command line with its status and the first lines of its answer.
+fn answers(lines: &[&str]) -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
     let folder = tempfile::tempdir().unwrap();
     std::fs::copy(root.join("testdata/tutorial/classifier.xml"), folder.path().join("model.xml")).unwrap();
@@ -75,9 +153,15 @@ fn mistyped_commands_get_the_tip_that_a_person_would_give() {
     let program = Path::new(env!("CARGO_BIN_EXE_typelift")).parent().unwrap();
     let path = format!("{}:{}", program.display(), std::env::var("PATH").unwrap());
     let mut answers = String::new();
-    for line in LINES {
-        let line =
-            line.split(' ').map(|word| if word == "M" { "model.xml" } else { word }).collect::<Vec<_>>().join(" ");
+    let repair = ["convert", "model.xml", "-o", "repaired.xml"];
+    assert!(Command::new(env!("CARGO_BIN_EXE_typelift")).args(repair).current_dir(&folder).status().unwrap().success());
+    let word = |word| match word {
+        "M" => "model.xml",
+        "R" => "repaired.xml",
+        word => word,
+    };
+    for line in lines {
+        let line = line.split(' ').map(word).collect::<Vec<_>>().join(" ");
         let mut shell = Command::new("sh");
         shell.args(["-c", &format!("typelift {line} 2>&1")]).current_dir(&folder).env("PATH", &path);
         let output = shell.env("COLUMNS", "100").stdin(Stdio::null()).output().unwrap();
@@ -91,7 +175,17 @@ fn mistyped_commands_get_the_tip_that_a_person_would_give() {
         }
         answers.push('\n');
     }
-    insta::assert_snapshot!("tips", answers);
+    answers
+}
+
+#[test]
+fn shells_complete_codes_releases_and_types() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_typelift"));
+    let output = command.args(["completions", "bash"]).output().unwrap();
+    let script = String::from_utf8(output.stdout).unwrap();
+    for value in ["stale-port", "warnings", "2023.3", "bf16", "fuse-gelu", "jax-strict"] {
+        assert!(script.contains(value), "{value}");
+    }
 }
 
 #[test]

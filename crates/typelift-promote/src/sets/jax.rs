@@ -1,4 +1,4 @@
-//! JAX's rules, as jax 0.10 applies them with 64-bit types on (`jax_enable_x64`) and standard promotion.
+//! JAX's rules, as jax 0.10 applies them: standard or strict promotion, with 64-bit types (`jax_enable_x64`) or without.
 //!
 //! Types form a lattice, and the result is the least upper bound of all operands. Weakly typed values are computed from
 //! Python numbers alone; in the lattice they are below every type of their kind. Rank does not matter.
@@ -8,17 +8,27 @@ use crate::operand::Operands;
 use crate::operation::MANY;
 use crate::{
     Category, ElementType, ElementType::*, Kind, Operand, Operation, PromotedAs, Promotion, Reason, Refusal, Rules,
-    ShapeRule, Spelling, System,
+    Setting, ShapeRule, Spelling, System,
 };
 
-/// JAX with its default settings and 64-bit types.
+/// JAX with standard promotion and 64-bit types by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Options;
+#[non_exhaustive]
+pub struct Options {
+    /// True for `jax.numpy_dtype_promotion("strict")`: only Python numbers and weakly typed values promote.
+    pub strict: bool,
+    /// True without `jax_enable_x64`, which is JAX's own default: types of 64 bits become those of 32.
+    pub no_x64: bool,
+}
 
 const SYSTEM: System = System { title: "JAX", spelling: Spelling::MlDtypes };
 
 const NO_PATH: Reason =
     Reason::new("no-promotion-path", "{a} and {b} have no common type: JAX has no implicit promotion between them");
+const STRICTLY: Reason = Reason::new(
+    "no-promotion-path",
+    "{a} and {b} have no common type: strict promotion converts nothing but Python numbers; convert one explicitly",
+);
 const KIND: Reason = Reason::new("wrong-kind", "{a} and {b}: the function does not take {a}, their common type");
 
 type Result<T> = core::result::Result<T, Refusal>;
@@ -89,18 +99,30 @@ const fn place(node: Node) -> usize {
     }
 }
 
+/// The nodes with the nodes above them under strict promotion, lower ones first.
+const STRICT: &[(Node, &[Node])] = &[
+    (Integer, &[Float, Type(U8), Type(U16), Type(U32), Type(U64), Type(I8), Type(I16), Type(I32), Type(I64)]),
+    (Integer, &[Type(U2), Type(U4), Type(I2), Type(I4)]),
+    (Float, &FLOATS),
+    (Float, &[Complex, Type(F32), Type(F64)]),
+    (Complex, &[Type(C64), Type(C128)]),
+];
+
 /// For each node, the node itself and all nodes above it.
-const ABOVE: [Nodes; 128] = {
+const ABOVE: [Nodes; 128] = above(LATTICE);
+const ABOVE_STRICT: [Nodes; 128] = above(STRICT);
+
+const fn above(lattice: &[(Node, &[Node])]) -> [Nodes; 128] {
     let mut above = [0; 128];
     let mut at = 0;
     while at < above.len() {
         above[at] = 1 << at;
         at += 1;
     }
-    let mut row = LATTICE.len();
+    let mut row = lattice.len();
     while row > 0 {
         row -= 1;
-        let (node, ups) = LATTICE[row];
+        let (node, ups) = lattice[row];
         let mut up = 0;
         while up < ups.len() {
             above[place(node)] |= above[place(ups[up])];
@@ -108,7 +130,7 @@ const ABOVE: [Nodes; 128] = {
         }
     }
     above
-};
+}
 
 /// The types that JAX supports.
 const TYPES: [ElementType; 30] = [
@@ -144,62 +166,78 @@ const TYPES: [ElementType; 30] = [
     U4,
 ];
 
-/// Returns the smallest node above all given nodes.
-fn least_upper_bound(nodes: impl Iterator<Item = Node>) -> Option<Node> {
-    let bounds = nodes.map(|node| ABOVE[place(node)]).fold(Nodes::MAX, |all, above| all & above);
-    TYPES.into_iter().map(Type).chain([Integer, Float, Complex]).find(|&node| ABOVE[place(node)] == bounds)
-}
-
-/// Returns the default type of weakly typed values of this kind.
-fn default_type(ty: ElementType) -> ElementType {
-    match ty.kind() {
-        Kind::Boolean => Boolean,
-        Kind::Float => F64,
-        Kind::Complex => C128,
-        _ => I64,
-    }
-}
-
 fn is_weak(operand: Operand) -> bool {
     matches!(operand.category, Category::Weak | Category::Number) && operand.element_type != Boolean
 }
 
-/// Returns the type of an operand's values.
-fn type_of(operand: Operand) -> ElementType {
-    if operand.is_number() { default_type(operand.element_type) } else { operand.element_type }
-}
+impl Options {
+    /// Returns the smallest node above all given nodes.
+    fn least_upper_bound(self, nodes: impl Iterator<Item = Node>) -> Option<Node> {
+        let above = if self.strict { &ABOVE_STRICT } else { &ABOVE };
+        let bounds = nodes.map(|node| above[place(node)]).fold(Nodes::MAX, |all, above| all & above);
+        TYPES.into_iter().map(Type).chain([Integer, Float, Complex]).find(|&node| above[place(node)] == bounds)
+    }
 
-fn node_of(operand: Operand) -> Node {
-    let ty = type_of(operand);
-    match ty.kind() {
-        Kind::Boolean => Type(ty),
-        _ if !is_weak(operand) => Type(ty),
-        Kind::Float => Float,
-        Kind::Complex => Complex,
-        _ => Integer,
+    /// Returns the type that stands for a type if there are no 64-bit types.
+    fn canonical(self, ty: ElementType) -> ElementType {
+        match ty {
+            I64 if self.no_x64 => I32,
+            U64 if self.no_x64 => U32,
+            F64 if self.no_x64 => F32,
+            C128 if self.no_x64 => C64,
+            ty => ty,
+        }
     }
-}
 
-/// Applies `jnp.result_type`. The flag is true if the result is weakly typed.
-fn result_type(operands: Operands, trace: Trace) -> Result<(ElementType, bool)> {
-    let (first, last) = (type_of(operands.first()), type_of(operands.last()));
-    let all_weak = !operands.any(|operand| !is_weak(operand));
-    if !operands.any(|operand| type_of(operand) != first) {
-        return Ok((first, all_weak && first != Boolean));
+    /// Returns the default type of weakly typed values of this kind.
+    fn default_type(self, ty: ElementType) -> ElementType {
+        self.canonical(match ty.kind() {
+            Kind::Boolean => Boolean,
+            Kind::Float => F64,
+            Kind::Complex => C128,
+            _ => I64,
+        })
     }
-    let node = |operand| if all_weak { Type(type_of(operand)) } else { node_of(operand) };
-    let (ty, is_weak) = match least_upper_bound(operands.iter().map(node)) {
-        None => return Err(SYSTEM.refuse(NO_PATH, first, last)),
-        Some(Type(ty)) => (ty, all_weak && ty != Boolean),
-        Some(Integer) => (I64, true),
-        Some(Float) => (F64, true),
-        Some(Complex) => (C128, true),
-    };
-    if operands.len() > 1 {
-        let rule = if is_weak { WEAK } else { "the least type of the lattice above all operands" };
-        trace(Step { from: first, with: Some(last), to: ty, rule });
+
+    /// Returns the type of an operand's values.
+    fn type_of(self, operand: Operand) -> ElementType {
+        if operand.is_number() { self.default_type(operand.element_type) } else { self.canonical(operand.element_type) }
     }
-    Ok((ty, is_weak))
+
+    fn node_of(self, operand: Operand) -> Node {
+        let ty = self.type_of(operand);
+        match ty.kind() {
+            Kind::Boolean => Type(ty),
+            _ if !is_weak(operand) => Type(ty),
+            Kind::Float => Float,
+            Kind::Complex => Complex,
+            _ => Integer,
+        }
+    }
+
+    /// Applies `jnp.result_type`. The flag is true if the result is weakly typed.
+    fn result_type(self, operands: Operands, trace: Trace) -> Result<(ElementType, bool)> {
+        let (first, last) = (self.type_of(operands.first()), self.type_of(operands.last()));
+        let all_weak = !operands.any(|operand| !is_weak(operand));
+        // Strict promotion gives the default type of their kind to several weak values.
+        let keeps_weak = all_weak && (!self.strict || operands.len() == 1);
+        if !operands.any(|operand| self.type_of(operand) != first) && (keeps_weak || !all_weak) {
+            return Ok((first, all_weak && first != Boolean));
+        }
+        let node = |operand| if keeps_weak { Type(self.type_of(operand)) } else { self.node_of(operand) };
+        let (ty, is_weak) = match self.least_upper_bound(operands.iter().map(node)) {
+            None => return Err(SYSTEM.refuse(if self.strict { STRICTLY } else { NO_PATH }, first, last)),
+            Some(Type(ty)) => (self.canonical(ty), all_weak && ty != Boolean),
+            Some(Integer) => (self.default_type(I64), true),
+            Some(Float) => (self.default_type(F64), true),
+            Some(Complex) => (self.default_type(C128), true),
+        };
+        if operands.len() > 1 {
+            let rule = if is_weak { WEAK } else { "the least type of the lattice above all operands" };
+            trace(Step { from: first, with: Some(last), to: ty, rule });
+        }
+        Ok((ty, is_weak))
+    }
 }
 
 const WEAK: &str = "the least type of the lattice above all operands, weak";
@@ -276,10 +314,10 @@ enum Weak {
 }
 
 impl Weak {
-    fn stays(self, operands: Operands, result: ElementType) -> bool {
+    fn stays(self, options: Options, operands: Operands, result: ElementType) -> bool {
         match self {
             Self::Always => true,
-            Self::FirstNumber => operands.first().is_number() && result == default_type(result),
+            Self::FirstNumber => operands.first().is_number() && result == options.default_type(result),
             Self::Numbers => !operands.any(|operand| !operand.is_number()),
         }
     }
@@ -349,8 +387,13 @@ fn refuse_kind<T>(ty: ElementType) -> Result<T> {
 }
 
 /// Applies the rule of most functions: the common type, adjusted to the types that the function accepts.
-fn promoted(operands: Operands, (takes, makes, weak): (Takes, Makes, Weak), trace: Trace) -> Result<Promotion> {
-    let (common, is_weak) = result_type(operands, trace)?;
+fn promoted(
+    options: Options,
+    operands: Operands,
+    (takes, makes, weak): (Takes, Makes, Weak),
+    trace: Trace,
+) -> Result<Promotion> {
+    let (common, is_weak) = options.result_type(operands, trace)?;
     let common = makes.apply(common, trace);
     if !takes.has(common) {
         return refuse_kind(common);
@@ -359,14 +402,14 @@ fn promoted(operands: Operands, (takes, makes, weak): (Takes, Makes, Weak), trac
         Makes::Booleans => change(common, Boolean, "the function gives booleans", trace),
         _ => common,
     };
-    Ok(Promotion { common, result, is_weak: is_weak && weak.stays(operands, common) })
+    Ok(Promotion { common, result, is_weak: is_weak && weak.stays(options, operands, common) })
 }
 
 /// Applies `jnp.result_type`: a weak type becomes the default type of its kind.
-fn weak_by_default(operands: Operands, trace: Trace) -> Result<Promotion> {
-    let (common, is_weak) = result_type(operands, trace)?;
+fn weak_by_default(options: Options, operands: Operands, trace: Trace) -> Result<Promotion> {
+    let (common, is_weak) = options.result_type(operands, trace)?;
     let common = if is_weak {
-        change(common, default_type(common), "a weak type is the default type of its kind", trace)
+        change(common, options.default_type(common), "a weak type is the default type of its kind", trace)
     } else {
         common
     };
@@ -375,14 +418,14 @@ fn weak_by_default(operands: Operands, trace: Trace) -> Result<Promotion> {
 
 /// Applies `jnp.power`: a Python integer as exponent is ignored by the promotion, and floats keep their type next to
 /// integers.
-fn power(operands: Operands, trace: Trace) -> Result<Promotion> {
+fn power(options: Options, operands: Operands, trace: Trace) -> Result<Promotion> {
     let (base, exponent) = (operands.first(), operands.last());
-    let [base_type, exponent_type] = [base, exponent].map(type_of);
+    let [base_type, exponent_type] = [base, exponent].map(|operand| options.type_of(operand));
     let promotion = |ty, is_weak| Ok(Promotion { common: ty, result: ty, is_weak });
     if exponent.is_number() && (exponent_type == Boolean || exponent_type.is_integer()) {
         return promotion(Makes::Numbers.apply(base_type, trace), is_weak(base));
     }
-    let (common, all_weak) = result_type(operands, trace)?;
+    let (common, all_weak) = options.result_type(operands, trace)?;
     let common = Makes::Numbers.apply(common, trace);
     match common {
         _ if common.is_integer() && common.bits() < 8 => refuse_kind(common),
@@ -396,9 +439,10 @@ fn power(operands: Operands, trace: Trace) -> Result<Promotion> {
 }
 
 /// Applies `jnp.floor_divide`, whose internal constants have 64 bits if operands are weakly typed.
-fn floor_divide(operands: Operands, trace: Trace) -> Result<Promotion> {
-    let found = promoted(operands, (Takes::Real, Makes::Numbers, Weak::Always), trace)?;
+fn floor_divide(options: Options, operands: Operands, trace: Trace) -> Result<Promotion> {
+    let found = promoted(options, operands, (Takes::Real, Makes::Numbers, Weak::Always), trace)?;
     match found.result {
+        _ if options.no_x64 => Ok(found),
         F32 if found.is_weak => refuse_kind(F32),
         I32 if found.is_weak => {
             let wide = change(I32, I64, "the function subtracts a weakly typed number", trace);
@@ -409,8 +453,8 @@ fn floor_divide(operands: Operands, trace: Trace) -> Result<Promotion> {
 }
 
 /// Applies `jnp.ldexp`: the result has the type of the first operand as a float; the second operand is an integer.
-fn ldexp(operands: Operands, trace: Trace) -> Result<Promotion> {
-    let [value, exponent] = [operands.first(), operands.last()].map(type_of);
+fn ldexp(options: Options, operands: Operands, trace: Trace) -> Result<Promotion> {
+    let [value, exponent] = [operands.first(), operands.last()].map(|operand| options.type_of(operand));
     if Takes::Inexact.has(exponent) {
         return refuse_kind(exponent);
     }
@@ -418,30 +462,52 @@ fn ldexp(operands: Operands, trace: Trace) -> Result<Promotion> {
     if Takes::WideFloats.has(float) { Ok(Promotion::new(float, float)) } else { refuse_kind(float) }
 }
 
-fn logaddexp(operands: Operands, trace: Trace) -> Result<Promotion> {
-    let found = promoted(operands, (Takes::Inexact, Makes::Floats, Weak::Always), trace)?;
-    let stays = found.result.kind() != Kind::Complex || Weak::Numbers.stays(operands, found.result);
+fn logaddexp(options: Options, operands: Operands, trace: Trace) -> Result<Promotion> {
+    let found = promoted(options, operands, (Takes::Inexact, Makes::Floats, Weak::Always), trace)?;
+    let stays = found.result.kind() != Kind::Complex || Weak::Numbers.stays(options, operands, found.result);
     Ok(Promotion { is_weak: found.is_weak && stays, ..found })
 }
 
 /// Applies `jnp.promote_types`, which accepts types only.
-fn promote_types(operands: Operands, trace: Trace) -> Result<Promotion> {
+fn promote_types(options: Options, operands: Operands, trace: Trace) -> Result<Promotion> {
     let is_typed = |operand: &Operand| !matches!(operand.category, Category::Weak | Category::Number);
     if let Some(other) = operands.iter().find(|operand| !is_typed(operand)) {
-        return refuse_kind(type_of(other));
+        return refuse_kind(options.type_of(other));
     }
-    let (common, _) = result_type(operands, trace)?;
+    // Given types keep their 64 bits. Without 64-bit types, u32 and signed integers meet at i32.
+    let (common, _) = Options { no_x64: false, ..options }.result_type(operands, trace)?;
+    let is_new = !operands.any(|operand| operand.element_type == common);
+    let common = if options.no_x64 && common == I64 && is_new { I32 } else { common };
     Ok(Promotion::new(common, common))
 }
 
 impl Options {
+    const WITH_X64: Self = Self { strict: false, no_x64: false };
+
     /// The settings that comparisons cover, each with a label.
-    pub(crate) const VARIANTS: &[(&str, Self)] = &[("jax", Self)];
+    pub(crate) const VARIANTS: &[(&str, Self)] = &[
+        ("jax", Self::WITH_X64),
+        ("jax --no-x64", Self { no_x64: true, ..Self::WITH_X64 }),
+        ("jax-strict", Self { strict: true, ..Self::WITH_X64 }),
+    ];
 }
+
+const NO_X64: Setting =
+    Setting { name: "no-x64", value: None, help: "jax: without 64-bit types, as JAX is by default", is_laxer: false };
 
 impl Rules for Options {
     fn name(&self) -> &'static str {
-        "jax"
+        if self.strict { "jax-strict" } else { "jax" }
+    }
+
+    fn settings(&self) -> &'static [Setting] {
+        &[NO_X64]
+    }
+
+    fn set(&mut self, name: &str, value: &str) -> bool {
+        let known = name == NO_X64.name && value.is_empty();
+        self.no_x64 |= known;
+        known
     }
 
     fn system(&self) -> System {
@@ -458,14 +524,15 @@ impl Rules for Options {
 
     fn decide(&self, at: usize, operands: Operands<'_>, trace: Trace<'_>) -> Result<Promotion> {
         let Some(row) = ROWS.get(at) else { return Err(SYSTEM.refuse(Reason::UNKNOWN_OPERATION, Dynamic, Dynamic)) };
+        let options = *self;
         match row.rule {
-            Promoted(takes, makes, weak) => promoted(operands, (takes, makes, weak), trace),
-            Rule::ResultType => weak_by_default(operands, trace),
-            Rule::PromoteTypes => promote_types(operands, trace),
-            Rule::Power => power(operands, trace),
-            Rule::FloorDivide => floor_divide(operands, trace),
-            Rule::Ldexp => ldexp(operands, trace),
-            Rule::LogAddExp => logaddexp(operands, trace),
+            Promoted(takes, makes, weak) => promoted(options, operands, (takes, makes, weak), trace),
+            Rule::ResultType => weak_by_default(options, operands, trace),
+            Rule::PromoteTypes => promote_types(options, operands, trace),
+            Rule::Power => power(options, operands, trace),
+            Rule::FloorDivide => floor_divide(options, operands, trace),
+            Rule::Ldexp => ldexp(options, operands, trace),
+            Rule::LogAddExp => logaddexp(options, operands, trace),
         }
     }
 

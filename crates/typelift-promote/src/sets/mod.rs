@@ -2,6 +2,7 @@
 
 pub mod jax;
 pub mod numpy;
+pub mod numpy_1;
 pub mod openvino;
 pub mod paddle;
 pub mod pytorch;
@@ -56,6 +57,8 @@ registry! {
     Paddle(paddle::Version);
     /// NumPy.
     NumPy(numpy::NumPy);
+    /// NumPy 1, where scalars count by their value.
+    NumPy1(numpy_1::NumPy1);
     /// JAX.
     Jax(jax::Options);
 }

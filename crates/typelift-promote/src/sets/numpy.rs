@@ -8,8 +8,8 @@ use crate::derivation::{Trace, change, meet};
 use crate::operand::Operands;
 use crate::operation::MANY;
 use crate::{
-    Category, ElementType, ElementType::*, Kind, Operand, Operation, PromotedAs, Promotion, Reason, Refusal, Rules,
-    ShapeRule, Spelling, System,
+    Category, ElementType, ElementType::*, Kind, Literal, Operand, Operation, PromotedAs, Promotion, Reason, Refusal,
+    Rules, ShapeRule, Spelling, System,
 };
 
 /// NumPy, which has no settings.
@@ -18,10 +18,15 @@ pub struct NumPy;
 
 const SYSTEM: System = System { title: "NumPy", spelling: Spelling::MlDtypes };
 
-const NO_COMMON: Reason = Reason::new("no-common-type", "{a} and {b} have no common type under NumPy's rules");
-const NO_LOOP: Reason =
+pub(super) const NO_COMMON: Reason =
+    Reason::new("no-common-type", "{a} and {b} have no common type under NumPy's rules");
+pub(super) const NO_LOOP: Reason =
     Reason::new("no-loop", "{a} and {b}: the function has no loop for types to which both can be cast safely");
-const BOOLEAN: Reason = Reason::new("no-boolean", "{a} and {b}: NumPy does not subtract booleans");
+pub(super) const BOOLEAN: Reason = Reason::new("no-boolean", "{a} and {b}: NumPy does not subtract booleans");
+const BOUNDS: Reason = Reason::new(
+    "out-of-bounds",
+    "the Python integer does not fit {b}: NumPy raises OverflowError; NumPy 1 widened the type",
+);
 const ARRAYS: Reason = Reason::new("no-numbers", "{a} and {b}: the function takes arrays, and no Python numbers");
 
 type Result<T> = core::result::Result<T, Refusal>;
@@ -67,7 +72,7 @@ fn number_of(ty: ElementType) -> usize {
     TYPES.iter().position(|&known| known == ty).unwrap_or(TYPES.len())
 }
 
-fn is_built_in(ty: ElementType) -> bool {
+pub(super) fn is_built_in(ty: ElementType) -> bool {
     number_of(ty) < BUILT_IN
 }
 
@@ -175,6 +180,11 @@ fn number_type(number: ElementType) -> ElementType {
     }
 }
 
+/// Returns the type of an operand, or of a Python number alone.
+pub(super) fn own_type(operand: Operand) -> ElementType {
+    if operand.is_number() { number_type(operand.element_type) } else { operand.element_type }
+}
+
 fn rank_of_kind(ty: ElementType) -> u8 {
     match ty.kind() {
         Kind::Boolean => 0,
@@ -209,13 +219,13 @@ fn result_type(operands: Operands, trace: Trace) -> Result<ElementType> {
     }
 }
 
-const COMMON: &str = "the smallest type to which both can be cast safely";
+pub(super) const COMMON: &str = "the smallest type to which both can be cast safely";
 const NUMBER: &str = "a Python number counts by its kind alone";
-const FIRST_LOOP: &str = "the first loop of the function that both can be cast to";
+pub(super) const FIRST_LOOP: &str = "the first loop of the function that both can be cast to";
 
 /// The types over which a function has loops.
 #[derive(Clone, Copy, PartialEq)]
-enum Loops {
+pub(super) enum Loops {
     /// Every type, including booleans.
     All,
     /// Integers, floats and complex numbers.
@@ -233,14 +243,14 @@ enum Loops {
 
 /// The types of ml_dtypes that a function has loops for.
 #[derive(Clone, Copy, PartialEq)]
-enum MlLoops {
+pub(super) enum MlLoops {
     All,
     Floats,
     None,
 }
 
 impl Loops {
-    fn has(self, ty: ElementType) -> bool {
+    pub(super) fn has(self, ty: ElementType) -> bool {
         let kind = ty.kind();
         let integer = ty.is_integer();
         let float = kind == Kind::Float;
@@ -258,11 +268,11 @@ impl Loops {
 }
 
 /// NumPy's own types in the order in which functions have their loops.
-const LOOPS: [ElementType; 16] =
+pub(super) const LOOPS: [ElementType; 16] =
     [Boolean, I8, U8, I16, U16, I32, U32, I64, U64, F16, F32, F64, LongDouble, C64, C128, CLongDouble];
 
 #[derive(Clone, Copy, PartialEq)]
-enum Common {
+pub(super) enum Common {
     /// [`result_type`].
     Promoted,
     /// The same, of arrays alone.
@@ -275,9 +285,9 @@ enum Common {
     Exponent,
 }
 
-struct Row {
-    operation: Operation,
-    common: Common,
+pub(super) struct Row {
+    pub(super) operation: Operation,
+    pub(super) common: Common,
 }
 
 const fn function(name: &'static str, loops: Loops, ml: MlLoops, is_test: bool) -> Row {
@@ -293,7 +303,7 @@ const fn special(name: &'static str, shape: ShapeRule, common: Common) -> Row {
     Row { operation: Operation { name, least: 2, most: 2, shape, is_test: false }, common }
 }
 
-const ROWS: &[Row] = &[
+pub(super) const ROWS: &[Row] = &[
     promoted("result_type", 1, MANY, ShapeRule::Other),
     special("promote_types", ShapeRule::Other, Common::Types),
     special("matmul", ShapeRule::Other, Common::Product(Loops::All, MlLoops::None)),
@@ -328,9 +338,7 @@ const ROWS: &[Row] = &[
 /// Returns the type of the loop that a function of two operands uses.
 fn loop_type(name: &str, (loops, ml): (Loops, MlLoops), operands: Operands, trace: Trace) -> Result<ElementType> {
     let (a, b) = (operands.first(), operands.last());
-    let own =
-        |operand: Operand| if operand.is_number() { number_type(operand.element_type) } else { operand.element_type };
-    let (x, y) = (own(a), own(b));
+    let (x, y) = (own_type(a), own_type(b));
     let refuse = |reason| Err(SYSTEM.refuse(reason, x, y));
     if x == Boolean && y == Boolean && name == "subtract" {
         return refuse(BOOLEAN);
@@ -374,8 +382,7 @@ fn loop_type(name: &str, (loops, ml): (Loops, MlLoops), operands: Operands, trac
 /// `i64`.
 fn exponent_type(operands: Operands, trace: Trace) -> Result<ElementType> {
     let (value, exponent) = (operands.first(), operands.last());
-    let types = [value, exponent]
-        .map(|operand| if operand.is_number() { number_type(operand.element_type) } else { operand.element_type });
+    let types = [value, exponent].map(own_type);
     // A Python number next to an array counts as the smallest type that holds 1.
     let meets_array = !exponent.is_number() && exponent.element_type != Boolean;
     let from = match types[0].kind() {
@@ -397,6 +404,26 @@ fn exponent_type(operands: Operands, trace: Trace) -> Result<ElementType> {
         }
         None => Err(SYSTEM.refuse(NO_LOOP, types[0], types[1])),
     }
+}
+
+/// Refuses a Python integer next to an array if the type `ty`, which the function converts it to, does not hold it.
+fn check_bounds(operands: Operands, ty: ElementType) -> Result<()> {
+    let range = |ty: ElementType| match ty.kind() {
+        Kind::Unsigned => Some(0..=(1 << ty.bits()) - 1),
+        Kind::Signed => Some(-(1 << (ty.bits() - 1))..=(1 << (ty.bits() - 1)) - 1),
+        _ => None,
+    };
+    let fits = |operand: Operand| match operand.literal {
+        Some(Literal::Integer(value)) => {
+            range(ty).is_none_or(|range: core::ops::RangeInclusive<i128>| range.contains(&value))
+        }
+        _ => true,
+    };
+    let is_array = |operand: Operand| !operand.is_number();
+    if operands.any(is_array) && operands.any(|operand| !fits(operand)) {
+        return Err(SYSTEM.refuse(BOUNDS, ty, ty));
+    }
+    Ok(())
 }
 
 /// Refuses Python numbers.
@@ -435,11 +462,26 @@ impl Rules for NumPy {
         let common = match row.common {
             Common::Promoted => result_type(operands, trace)?,
             Common::Types => arrays_only(operands).and_then(|()| result_type(operands, trace))?,
-            Common::Loop(loops, ml) => loop_type(row.operation.name, (loops, ml), operands, trace)?,
+            Common::Loop(loops, ml) => {
+                let common = loop_type(row.operation.name, (loops, ml), operands, trace)?;
+                // Comparisons accept any integer, and truth needs one of 64 bits.
+                match row.operation.name {
+                    "equal" | "less" => {}
+                    "logical_and" => check_bounds(operands, I64)?,
+                    _ => check_bounds(operands, common)?,
+                }
+                common
+            }
             Common::Product(loops, ml) => {
                 arrays_only(operands).and_then(|()| loop_type(row.operation.name, (loops, ml), operands, trace))?
             }
-            Common::Exponent => exponent_type(operands, trace)?,
+            Common::Exponent => {
+                let common = exponent_type(operands, trace)?;
+                if operands.last().is_number() {
+                    check_bounds(operands, I32)?;
+                }
+                common
+            }
         };
         let result =
             if row.operation.is_test { change(common, Boolean, "the function gives booleans", trace) } else { common };

@@ -22,7 +22,7 @@ fn operands(rules: &RuleSet) -> Vec<Operand> {
     let categories = [Category::Dimensioned, Category::ZeroDim, Category::UnknownRank];
     rules
         .types()
-        .flat_map(|element_type| categories.map(|category| Operand { element_type, category }))
+        .flat_map(|element_type| categories.map(|category| Operand::new(element_type, category)))
         .chain(["True", "int", "float", "complex"].map(|word| Operand::from_number(word).unwrap()))
         .collect()
 }
@@ -91,7 +91,7 @@ fn dynamic_absorbs_every_type_that_is_taken() {
 fn a_rank_that_is_not_known_never_changes_an_answer_given() {
     for rules in rule_sets().into_iter().filter(|rules| !matches!(rules, RuleSet::OpenVino(_))) {
         for operation in rules.operations() {
-            for a in rules.types().map(|element_type| Operand { element_type, category: Category::UnknownRank }) {
+            for a in rules.types().map(|element_type| Operand::new(element_type, Category::UnknownRank)) {
                 for b in operands(&rules) {
                     let Ok(promotion) = rules.promote(operation.name, &[a, b]) else { continue };
                     for category in [Category::Dimensioned, Category::ZeroDim] {
@@ -139,7 +139,7 @@ fn followed(
         Suggestion::ConvertAll(to) => {
             for operand in &mut operands {
                 let category = if operand.is_number() { Category::Dimensioned } else { operand.category };
-                *operand = Operand { element_type: to, category };
+                *operand = Operand::new(to, category);
             }
         }
     }
@@ -194,7 +194,7 @@ fn any_operand() -> impl Strategy<Value = Operand> {
     let categories =
         [Category::Dimensioned, Category::ZeroDim, Category::UnknownRank, Category::Number, Category::Weak];
     (prop::sample::select(ElementType::all().collect::<Vec<_>>()), prop::sample::select(categories.to_vec()))
-        .prop_map(|(element_type, category)| Operand { element_type, category })
+        .prop_map(|(element_type, category)| Operand::new(element_type, category))
 }
 
 proptest! {

@@ -8,7 +8,7 @@ fn matrix(rules: &RuleSet, operation: &str, row: Category, column: Category) -> 
     let operands = |category| -> Vec<Operand> {
         match category {
             Category::Number => ["True", "int", "float", "complex"].map(|word| rules.operand(word).unwrap()).to_vec(),
-            category => rules.types().map(|element_type| Operand { element_type, category }).collect(),
+            category => rules.types().map(|element_type| Operand::new(element_type, category)).collect(),
         }
     };
     let name = |operand: Operand| operand.number_name().unwrap_or_else(|| rules.type_name(operand.element_type));

@@ -20,7 +20,10 @@ fn questions_and_answers_are_data() {
     let rules = RuleSet::from_name("pytorch").unwrap();
     let operands = ["u8[2]", "1.5"].map(|text| rules.operand(text).unwrap());
     let text = serde_json::to_string(&operands).unwrap();
-    assert_eq!(text, r#"[{"element_type":"u8","category":"dimensioned"},{"element_type":"f64","category":"number"}]"#);
+    assert_eq!(
+        text,
+        r#"[{"element_type":"u8","category":"dimensioned"},{"element_type":"f64","category":"number","literal":{"float":"f16"}}]"#
+    );
     assert_eq!(from_str::<[Operand; 2]>(&text).unwrap(), operands);
     let found = rules.promote("add", &operands).unwrap();
     let value = to_value(found).unwrap();

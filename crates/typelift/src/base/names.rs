@@ -180,6 +180,24 @@ pub(crate) fn on_one_line(name: &str) -> Cow<'_, str> {
     Cow::Owned(escaped.collect())
 }
 
+/// Replaces each number in a name by `*`, so that layers of sibling blocks have one pattern.
+///
+/// ```
+/// assert_eq!(typelift::without_numbers("layers.12.norm_3"), "layers.*.norm_*");
+/// ```
+#[must_use]
+pub fn without_numbers(name: &str) -> String {
+    let mut pattern = String::new();
+    for letter in name.chars() {
+        match letter.is_ascii_digit() {
+            false => pattern.push(letter),
+            true if pattern.ends_with('*') => {}
+            true => pattern.push('*'),
+        }
+    }
+    pattern
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -187,14 +187,14 @@ pub fn stats(model: &Model) -> Stats {
     }
     let outputs = model.outputs().map(|layer| {
         let feed = model.graph().producers(layer.id()).into_iter().flatten().next();
-        end(layer, feed.and_then(|feed| model.graph().output(feed)))
+        end(model, layer, feed.and_then(|feed| model.graph().output(feed)))
     });
     Stats {
         name: model.name().to_owned(),
         version: model.version().number(),
         layers: count.operations.values().map(|types| types.values().sum::<usize>()).sum(),
         bodies: count.bodies,
-        inputs: model.inputs().map(|layer| end(layer, layer.outputs().first())).collect(),
+        inputs: model.inputs().map(|layer| end(model, layer, layer.outputs().first())).collect(),
         outputs: outputs.collect(),
         weight_bytes: count.weights.values().map(|weight| weight.bytes).sum(),
         weights: by_size(count.weights.into_values(), |weight| weight.bytes),
@@ -234,11 +234,9 @@ fn least_bytes(port: &OutputPort) -> Option<u64> {
 }
 
 /// Describes an input or output. An output has the name in its Result, otherwise that of its tensor.
-fn end(layer: &Layer, port: Option<&OutputPort>) -> Tensor {
-    let own = layer.output_names().and_then(|names| crate::model::graph::split_names(names).into_iter().next());
-    let name = own.or_else(|| port?.names().into_iter().next());
+fn end(model: &Model, layer: &Layer, port: Option<&OutputPort>) -> Tensor {
     Tensor {
-        name: name.unwrap_or_else(|| layer.name().to_owned()),
+        name: model.end_name(layer),
         element_type: port.map_or(ElementType::Dynamic, OutputPort::element_type),
         shape: port.map_or_else(Shape::dynamic, |port| port.shape().clone()),
     }

@@ -248,10 +248,13 @@ pub fn why_all(model: &Model) -> Derivation {
 
 /// Returns the tensors of a graph with a name, and the outputs of layers with this name or id.
 fn named(graph: &Graph, name: &str) -> BTreeSet<Output> {
-    let id = name.parse().ok().map(LayerId);
+    // An id comes before names, because exporters name tensors by numbers.
+    if let Some(layer) = name.parse().ok().and_then(|id| graph.layer(LayerId(id))) {
+        return main_tensor(graph, layer).into_iter().collect();
+    }
     let mut found = BTreeSet::new();
     for layer in graph.layers() {
-        if layer.name() == name || Some(layer.id()) == id {
+        if layer.name() == name {
             found.extend(main_tensor(graph, layer));
         }
         let ports = layer.outputs().iter().enumerate();

@@ -107,9 +107,13 @@ pub enum FixAction {
     /// Inserts a Convert after a Parameter, so that the layers after it keep their types
     /// ([`convert_input`](crate::Model::convert_input)).
     ConvertInput,
-    /// Excludes layers from a change of precision. They are given by path, as
-    /// [`KeepPattern`](crate::precision::KeepPattern) reads them.
-    Keep(Vec<String>),
+    /// Excludes layers from a change of precision.
+    Keep {
+        /// The layers by path, as [`KeepPattern`](crate::precision::KeepPattern) reads them.
+        layers: Vec<String>,
+        /// The new type of the other layers.
+        to: ElementType,
+    },
     /// Applies the built-in rules of this name ([`library`](crate::rewrite::library)).
     Rewrite(&'static str),
     /// Reads the weights from another file.

@@ -261,6 +261,8 @@ codes! {
     LegacyTypes "legacy-types" Note;
     /// An integer constant needs more than 32 bits, and OpenVINO's CPU plugin computes i64 in 32 bits.
     BeyondI32 "beyond-i32" Note;
+    /// An operation keeps integers where PyTorch's rules give floats.
+    IntegerResult "integer-result" Note;
     /// Integers are computed as f32, which does not represent all of them.
     IntegerThroughFloat "integer-through-float" Note;
     /// A device stores keys and values of attention in 8 bits.

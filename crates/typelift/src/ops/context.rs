@@ -230,7 +230,14 @@ impl<'a> Context<'a> {
         let tied = self.operation.input_groups(&types).into_iter().find(|group| group.contains(&input));
         let tied = tied.unwrap_or_default();
         let them = if tied.len() > 1 { "them" } else { "it" };
-        Err(Fault::unsupported(input, message).about(&tied).help(format!("insert a Convert before {them}")))
+        let logical = match self.operation.name() {
+            "Multiply" | "Minimum" => Some("LogicalAnd"),
+            "Add" | "Maximum" => Some("LogicalOr"),
+            _ => None,
+        };
+        let logical = logical.filter(|_| types.iter().all(|&ty| ty == ElementType::Boolean));
+        let logical = logical.map_or(String::new(), |name| format!("write type=\"{name}\" for truth values, or "));
+        Err(Fault::unsupported(input, message).about(&tied).help(format!("{logical}insert a Convert before {them}")))
     }
 
     /// Returns the bounds of an input's values, if they are known. They are computed when first needed.

@@ -46,8 +46,8 @@ pub(crate) fn promotion(attributes: &Attributes, inputs: &[&OutputPort]) -> Resu
         u64_integer_promotion_target: attributes.type_attribute("u64_integer_promotion_target")?,
     };
     let operand = |input: usize| match inputs.get(input) {
-        Some(port) => Operand { element_type: port.element_type, category: category(&port.shape) },
-        None => Operand { element_type: ElementType::Dynamic, category: Category::UnknownRank },
+        Some(port) => Operand::new(port.element_type, category(&port.shape)),
+        None => Operand::new(ElementType::Dynamic, Category::UnknownRank),
     };
     Ok((options, [operand(0), operand(1)]))
 }

@@ -48,6 +48,18 @@ impl Release {
         Self { year, number }
     }
 
+    /// Returns the releases that were tested, in order.
+    ///
+    /// ```
+    /// use typelift::ops::Release;
+    /// assert_eq!(Release::all().next(), Some(Release::OLDEST));
+    /// assert_eq!(Release::all().last(), Some(Release::NEWEST));
+    /// ```
+    pub fn all() -> impl Iterator<Item = Self> {
+        let years = [(2021, 3..=4), (2022, 1..=3), (2023, 0..=3), (2024, 0..=6), (2025, 0..=4), (2026, 0..=4)];
+        years.into_iter().flat_map(|(year, numbers)| numbers.map(move |number| Self::new(year, number)))
+    }
+
     /// Returns the first release that reads files of a version of the format.
     #[must_use]
     pub fn of_format(version: IrVersion) -> Self {

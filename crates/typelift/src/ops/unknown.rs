@@ -37,14 +37,23 @@ pub(crate) fn describe_unknown(ty: &str, version: &str) -> UnknownOperation {
                 number_in(version).filter(|it| sets.contains(it)).unwrap_or(*first)
             ),
         },
-        (None, _, Some(last)) => UnknownOperation {
+        (None, _, Some(_)) => UnknownOperation {
             code: Code::UnknownOperation,
             attribute: "version",
             message: format!("`{ty}` of `{version}` is not one of OpenVINO's own operations"),
-            help: format!("write version=\"opset{last}\" if OpenVINO's own `{ty}` is meant; otherwise {EXTENSION}"),
+            help: format!(
+                "write version=\"opset{}\" if OpenVINO's own `{ty}` is meant; otherwise {EXTENSION}",
+                newest_revision(ty)
+            ),
         },
         _ => misnamed(ty, version, opset),
     }
+}
+
+/// Returns the first operation set with the newest revision of an operation, which the most releases read.
+fn newest_revision(ty: &str) -> u8 {
+    let newest = revisions(ty).iter().max_by_key(|row| row.revision());
+    newest.and_then(|row| row.opsets().min()).unwrap_or(LAST_OPSET)
 }
 
 /// True if the name of an operation set is a misspelling of one such as `opset1`. Otherwise it may belong to an

@@ -169,6 +169,7 @@ fn tied_inputs_of_two_types_get_one_that_openvino_takes_or_are_refused_where_it_
                         Some(0) => Category::ZeroDim,
                         Some(_) => Category::Dimensioned,
                     },
+                    literal: None,
                 });
                 let common =
                     rules.promote_all(promotion(rules, row.name()), &operands.collect::<Vec<_>>(), &mut |_| {});

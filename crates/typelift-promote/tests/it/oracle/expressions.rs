@@ -22,7 +22,7 @@ fn apply(rules: &RuleSet, operation: &str, values: &[Value]) -> Option<Value> {
     let shapes = values.iter().filter_map(|value| value.1.as_deref());
     let dims: Vec<Dim> = rules.broadcast(operation, &operands, shapes)?.ok()?;
     let category = if dims.is_empty() { Category::ZeroDim } else { Category::Dimensioned };
-    Some((Operand { element_type, category }, Some(dims)))
+    Some((Operand::new(element_type, category), Some(dims)))
 }
 
 /// Evaluates an expression in postfix notation; `!` means that an operation is refused.

@@ -12,13 +12,19 @@ fn ty(name: &str) -> ElementType {
 fn operand(text: &str) -> Operand {
     match text.split_once(':') {
         Some(("w", kind)) => number(kind),
+        Some(("v", text)) => Operand::from_number(text).unwrap(),
+        Some(("z", name)) => Operand::zero_dim(ty(name)),
         Some((_, name)) => Operand::dimensioned(ty(name)),
         None => Operand::dimensioned(ty(text)),
     }
 }
 
 fn answer(operation: &str, operands: &[Operand]) -> String {
-    let rules = RuleSet::from_name("numpy").unwrap();
+    answer_of("numpy", operation, operands)
+}
+
+fn answer_of(rules: &str, operation: &str, operands: &[Operand]) -> String {
+    let rules = RuleSet::from_name(rules).unwrap();
     match rules.promote(operation, operands) {
         Ok(promotion) => rules.type_name(promotion.result).to_owned(),
         Err(refusal) => match refusal.code() {
@@ -26,6 +32,7 @@ fn answer(operation: &str, operands: &[Operand]) -> String {
             "no-loop" => "!noloop",
             "no-boolean" => "!boolsub",
             "no-numbers" => "!nonumbers",
+            "out-of-bounds" => "!bounds",
             other => panic!("{other} is not a reason of numpy"),
         }
         .to_owned(),
@@ -55,4 +62,31 @@ fn result_type_of_many_operands() {
         (theirs != "-").then(|| answer("result_type", &operands))
     });
     assert!(compared > 2000);
+}
+
+#[test]
+fn numbers_that_do_not_fit_are_refused() {
+    let compared = compare("numpy/literals.csv", |key, a, b, theirs| {
+        // `where` refuses what no integer type holds, and has no loop.
+        let is_asked = theirs != "-" && (key, b) != ("where", "v:18446744073709551616");
+        is_asked.then(|| answer(key, &[operand(a), operand(b)]))
+    });
+    assert!(compared > 1900);
+}
+
+#[test]
+fn numpy_1_for_every_pair_of_operands() {
+    let compared = compare("numpy/numpy-1.csv", |key, a, b, theirs| {
+        (theirs != "-").then(|| answer_of("numpy-1", key, &[operand(a), operand(b)]))
+    });
+    assert!(compared > 20_000);
+}
+
+#[test]
+fn numpy_1_for_many_operands() {
+    let compared = compare("numpy/numpy-1-many.csv", |_, operands, _, theirs| {
+        let operands: Vec<_> = operands.split('+').map(operand).collect();
+        (theirs != "-").then(|| answer_of("numpy-1", "result_type", &operands))
+    });
+    assert_eq!(compared, 3000);
 }

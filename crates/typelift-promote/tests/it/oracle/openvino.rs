@@ -23,7 +23,7 @@ fn setting(key: &str) -> (Options, [Category; 2]) {
 }
 
 fn cell(attributes: &Options, ranks: [Category; 2], a: &str, b: &str) -> String {
-    let operand = |name, rank| Operand { element_type: ty(name), category: rank };
+    let operand = |name, rank| Operand::new(ty(name), rank);
     match promote(operand(a, ranks[0]), operand(b, ranks[1]), attributes) {
         Ok(result) => result.to_string(),
         Err(refusal) => match refusal.code() {
@@ -68,7 +68,7 @@ fn quirks_are_where_package_and_document_differ_and_where_a_scalar_rounds() {
         for (&x, &y) in types.iter().flat_map(|x| types.iter().map(move |y| (x, y))) {
             for flags in ["0-0", "0-1", "1-0", "1-1"] {
                 let (attributes, ranks) = setting(&format!("{flags}-{key}"));
-                let operand = |element_type, rank| Operand { element_type, category: rank };
+                let operand = |element_type, rank| Operand::new(element_type, rank);
                 let quirk = quirk(operand(x, ranks[0]), operand(y, ranks[1]), &attributes);
                 let differs = flags == "0-1"
                     && documented.iter().any(|row| {

@@ -10,6 +10,7 @@
 //! ```
 
 mod bare_bracket;
+mod clamp_of_integers;
 mod duplicate_layer_name;
 mod duplicate_tensor_name;
 mod padded_name;
@@ -46,6 +47,7 @@ pub(super) const OF_GRAPHS: &[Lint] = &[
     Lint { code: Code::UnreachableLayer, find: unreachable_layer::find },
     Lint { code: Code::BareAmpersand, find: bare_bracket::find },
     Lint { code: Code::PaddedName, find: padded_name::find },
+    Lint { code: Code::IntegerResult, find: clamp_of_integers::find },
 ];
 
 impl<'a> Check<'a> {

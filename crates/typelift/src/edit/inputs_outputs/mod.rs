@@ -235,6 +235,26 @@ impl Model {
         names
     }
 
+    /// Returns the name by which users know an input or output: that of its tensor, or else that of its layer.
+    ///
+    /// # Examples
+    /// ```
+    /// use typelift::Model;
+    /// let model = Model::from_text("x = Parameter : f32[2]\ny = Abs(x) : f32[2] \"scores\"\nResult_7 = Result(y)")?;
+    /// let output = model.outputs().next().unwrap();
+    /// assert_eq!((output.name(), model.end_name(output).as_str()), ("Result_7", "scores"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn end_name(&self, layer: &Layer) -> String {
+        let own = layer.output_names().and_then(|names| split_names(names).into_iter().next());
+        let tensor = match ops::kind(layer) {
+            LayerKind::Result => self.graph.producer(layer.id().input(0)).and_then(|tensor| self.graph.output(tensor)),
+            _ => layer.outputs().first(),
+        };
+        own.or_else(|| tensor?.names().into_iter().next()).unwrap_or_else(|| layer.name().to_owned())
+    }
+
     /// Formats `` `x` `` with the names of its tensor in parentheses, if they differ.
     fn describe(&self, end: End, layer: &Layer) -> String {
         let mut names = self.interface_names(end, layer);

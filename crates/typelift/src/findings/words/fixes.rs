@@ -85,9 +85,14 @@ impl Voice<'_> {
             (FixAction::ConvertInput, Self::Python(_)) => {
                 Some("`input_types` changes the type of the input with a Convert after it, so that the results stay the same".to_owned())
             }
-            (FixAction::Keep(layers), Self::Python(_)) => {
+            (FixAction::Keep { layers, to }, Self::Python(_)) => {
                 let layers: Vec<_> = layers.iter().map(|layer| python_string(layer)).collect();
-                Some(format!("`model.convert(types=…)` with `keep=[{}]` excludes these layers", layers.join(", ")))
+                let (types, marks) = match from(*to) {
+                    ElementType::I64 => ("i64=i32".to_owned(), ""),
+                    wide => (format!("{wide}={to}"), ", mark_keeps=True"),
+                };
+                let keep = layers.join(", ");
+                Some(format!("`model.convert(types='{types}', keep=[{keep}]{marks}, keep_io=True)` keeps their types"))
             }
             (FixAction::Retarget, Self::Shell(_)) => {
                 Some("`typelift convert --target` writes the model for that release".to_owned())
@@ -95,9 +100,17 @@ impl Voice<'_> {
             (FixAction::ConvertInput, Self::Shell(_)) => {
                 Some("`--input-type` changes the type of the input with a Convert after it, so that the results stay the same".to_owned())
             }
-            (FixAction::Keep(layers), Self::Shell(_)) => {
-                let options: Vec<_> = layers.iter().map(|layer| format!("--keep {}", shell_word(layer))).collect();
-                Some(format!("`typelift convert --types` with `{}` excludes these layers", options.join(" ")))
+            (FixAction::Keep { layers, to }, Self::Shell(file)) => {
+                let keep: String = layers.iter().map(|layer| format!(" --keep {}", shell_word(layer))).collect();
+                let wide = from(*to);
+                let marks = if wide == ElementType::I64 { "" } else { " --mark-keeps" };
+                let option = format!(" --types {wide}={to} --keep-io{keep}{marks}");
+                let command = match file {
+                    // The note about integers is also printed for models with errors, which no command converts.
+                    Some(file) if wide != ElementType::I64 => shell_command("convert", &option, file),
+                    _ => format!("typelift convert{option}"),
+                };
+                Some(format!("`{command}` keeps them in {wide}"))
             }
             (FixAction::Rewrite(rules), Self::Shell(Some(file))) => {
                 let command = shell_command("rewrite", &format!(" --use {rules}"), file);
@@ -120,6 +133,11 @@ impl Voice<'_> {
             (Self::Plain, setting) => setting.unwrap_or(rules.name).to_owned(),
         }
     }
+}
+
+/// Returns the wider type that a change of precision replaces by `to`.
+fn from(to: ElementType) -> ElementType {
+    if to == ElementType::I32 { ElementType::I64 } else { ElementType::F32 }
 }
 
 /// Returns a text as a Python string literal.
@@ -219,7 +237,7 @@ impl fmt::Display for Fix {
             FixAction::ConvertInput => {
                 f.write_str("insert a Convert after the Parameter, so that the results stay the same")
             }
-            FixAction::Keep(layers) => {
+            FixAction::Keep { layers, .. } => {
                 let layers = layers.iter().map(|layer| format!("`{layer}`")).collect();
                 write!(f, "keep the types of {}", list(layers, "and"))
             }

@@ -138,7 +138,7 @@ impl Entrance<'_> {
         let mut operands = vec![outside];
         for &element_type in declared {
             if operands.iter().all(|operand| operand.element_type != element_type) {
-                operands.push(Operand { element_type, category });
+                operands.push(Operand::new(element_type, category));
             }
         }
         if operands.len() == 1 || operands.iter().any(|operand| operand.element_type == ElementType::Dynamic) {

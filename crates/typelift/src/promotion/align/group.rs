@@ -31,7 +31,7 @@ pub(super) fn operand(producer: Option<&Layer>, port: &OutputPort) -> Operand {
         Some(0) => Category::ZeroDim,
         Some(_) => Category::Dimensioned,
     };
-    Operand { element_type: port.element_type, category }
+    Operand::new(port.element_type, category)
 }
 
 /// Returns other promotion rules under which `common` finds a type for one input, or for `several`.

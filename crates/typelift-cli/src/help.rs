@@ -1,0 +1,185 @@
+//! Help of the commands: options under headings, the most used first. `-h` fits one screen, and `--help` explains.
+
+use clap::{Arg, Command};
+
+/// Options by heading, the most used first. An option that is not listed fails a test.
+const HEADINGS: &[(&str, &[&str])] = &[
+    (
+        "Files",
+        &[
+            "output",
+            "in-place",
+            "bin",
+            "changed",
+            "weights",
+            "strip-weights",
+            "canonical",
+            "max-growth",
+            "jobs",
+            "ran",
+            "inputs",
+            "write-plan",
+        ],
+    ),
+    ("Statements", &["statement", "rules", "use", "op", "list-rules", "explain", "table", "compare"]),
+    (
+        "Types",
+        &[
+            "align",
+            "input-type",
+            "output-type",
+            "set-type",
+            "set-shape",
+            "keep-noop-converts",
+            "eliminate-converts",
+            "promote-unsafe",
+            "pytorch-scalar-promotion",
+            "u64-integer-promotion-target",
+            "default-dtype",
+            "no-x64",
+        ],
+    ),
+    (
+        "Precision",
+        &[
+            "compress",
+            "quantize",
+            "types",
+            "keep",
+            "keep-io",
+            "mark-keeps",
+            "decompress",
+            "audit",
+            "max-error",
+            "like",
+            "group-size",
+            "ratio",
+            "all-layers",
+            "backup",
+            "group-fallback",
+            "dequantize",
+        ],
+    ),
+    ("Release", &["target", "for"]),
+    ("Fixes", &["fix", "diff"]),
+    ("Failure", &["finding", "refused", "differs", "match", "max-runs", "timeout", "anonymize"]),
+    ("Selection", &["around", "depth", "only", "fold-constants", "losses", "path", "all"]),
+    (
+        "Runs",
+        &[
+            "verify", "device", "shape", "samples", "seed", "steps", "rtol", "atol", "hint-a", "hint-b", "layers",
+            "python",
+        ],
+    ),
+    ("Report", &["dry-run", "report", "format", "deny", "allow", "ignore"]),
+    ("General", &["quiet", "verbose", "color", "full-names", "max-memory", "help", "version"]),
+];
+
+/// Options that `-h` leaves to `--help` in commands with many options.
+const RARE: &[&str] = &[
+    "align",
+    "all-layers",
+    "audit",
+    "backup",
+    "canonical",
+    "changed",
+    "color",
+    "eliminate-converts",
+    "full-names",
+    "group-fallback",
+    "jobs",
+    "keep-noop-converts",
+    "like",
+    "max-error",
+    "max-growth",
+    "max-memory",
+    "promote-unsafe",
+    "python",
+    "pytorch-scalar-promotion",
+    "ratio",
+    "report",
+    "rtol",
+    "strip-weights",
+    "u64-integer-promotion-target",
+    "verbose",
+    "weights",
+    "write-plan",
+];
+
+/// The number of options from which `-h` leaves out the rare ones.
+const MANY: usize = 14;
+
+/// General options of commands that read no model, and so have no use for them.
+const WITHOUT_MODEL: &[(&str, &[&str])] = &[
+    ("explain", &["full-names", "max-memory"]),
+    ("promote", &["full-names", "max-memory"]),
+    ("schema", &["color", "full-names", "max-memory"]),
+    ("completions", &["color", "full-names", "max-memory"]),
+];
+
+/// Arranges the help of the program and its commands.
+pub(crate) fn arranged(mut program: Command) -> Command {
+    program.build();
+    arrange(program).mut_subcommands(arrange)
+}
+
+fn arrange(command: Command) -> Command {
+    let has_many = command.get_opts().filter(|option| !option.is_hide_set()).count() >= MANY;
+    let name = command.get_name().to_owned();
+    let unused = WITHOUT_MODEL.iter().find(|(verb, _)| *verb == name).map_or(&[][..], |row| row.1);
+    command.mut_args(|arg| {
+        let Some(long) = arg.get_long().map(str::to_owned) else { return shortened(arg) };
+        let is_rare = has_many && RARE.contains(&long.as_str());
+        let hidden = arg.is_hide_set() || unused.contains(&long.as_str());
+        let arg = shortened(arg).hide(hidden).hide_short_help(is_rare);
+        match place(&long) {
+            Some((heading, order)) => arg.help_heading(heading).display_order(order),
+            None => arg,
+        }
+    })
+}
+
+/// Returns the heading of an option, and its position under it.
+fn place(long: &str) -> Option<(&'static str, usize)> {
+    HEADINGS.iter().find_map(|(heading, options)| {
+        let order = options.iter().position(|option| *option == long)?;
+        Some((*heading, order))
+    })
+}
+
+/// Leaves the first sentence of an option's help to `-h`, and all of it to `--help`.
+fn shortened(arg: Arg) -> Arg {
+    let Some(text) = arg.get_help().map(ToString::to_string) else { return arg };
+    let end = ["; ", ". ", ": "].iter().filter_map(|mark| text.find(mark)).min();
+    let Some(short) = end.and_then(|end| text.get(..end)).map(str::to_owned) else { return arg };
+    let long = arg.get_long_help().map_or(text, ToString::to_string);
+    arg.help(short).long_help(long)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::place;
+
+    /// An option without a heading would stand apart from the others.
+    #[test]
+    fn every_option_has_a_heading() {
+        let program = crate::whole_command();
+        let commands =
+            program.get_subcommands().filter(|command| !command.is_hide_set() && command.get_name() != "help");
+        for command in commands {
+            let longs = command.get_arguments().filter_map(clap::Arg::get_long);
+            let missing: Vec<_> = longs.filter(|long| place(long).is_none()).collect();
+            assert!(missing.is_empty(), "{}: {missing:?}", command.get_name());
+        }
+    }
+
+    /// A screen has 50 lines of 100 columns.
+    #[test]
+    fn the_short_help_of_each_command_fits_one_screen() {
+        let mut program = crate::whole_command();
+        for command in program.get_subcommands_mut() {
+            let lines = command.render_help().to_string().lines().count();
+            assert!(lines <= 50, "{}: {lines} lines", command.get_name());
+        }
+    }
+}
