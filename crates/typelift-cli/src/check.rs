@@ -82,7 +82,7 @@ pub(crate) struct Args {
     before: BeforeWriting,
     #[command(flatten)]
     output: OutputArgs,
-    /// Show every finding instead of folding repeated ones, and the oldest OpenVINO release that reads the model
+    /// Show every finding, and the oldest OpenVINO release that reads the model
     #[arg(long)]
     all: bool,
 }

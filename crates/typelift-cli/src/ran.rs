@@ -23,8 +23,8 @@ const NAMES: usize = 4;
 
 #[derive(Clone, clap::Args)]
 pub(crate) struct RanArgs {
-    /// Execution graph that a plugin of OpenVINO wrote for the model, with get_runtime_model() or benchmark_app
-    /// -exec_graph_path. Says in which types layers were computed, what was fused, and which weights were unfolded
+    /// Execution graph that a plugin of OpenVINO wrote for the model. get_runtime_model() or benchmark_app
+    /// -exec_graph_path writes it. The answer has the computed types, the fused layers and the unfolded weights
     #[arg(long, value_name = "EXEC.xml")]
     pub(crate) ran: Vec<PathBuf>,
 }

@@ -203,8 +203,8 @@ fn verb_tip(word: &str, program: &Command) -> Option<String> {
     if let Some((_, verb)) = VERBS.iter().find(|(name, _)| name.eq_ignore_ascii_case(word)) {
         return Some(format!("`typelift {verb}` does that"));
     }
-    if let Some((_, help)) = FILES.iter().find(|(ending, _)| word.to_ascii_lowercase().ends_with(ending)) {
-        return Some(help.replace("FILE", word));
+    if let Some((_, tip)) = FILES.iter().find(|(ending, _)| word.to_ascii_lowercase().ends_with(ending)) {
+        return Some(tip.replace("FILE", word));
     }
     let with_ending = format!("{word}.xml");
     if Path::new(&with_ending).is_file() {

@@ -77,7 +77,8 @@ pub(crate) struct RunArgs {
     /// Seed of random inputs
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
-    /// Number of samples. The first has the smallest sizes, the others larger ones
+    /// Number of samples. The first has the smallest sizes, the others larger ones. A model with an If gets four times
+    /// as many
     #[arg(long, value_name = "N", default_value_t = 2)]
     samples: usize,
     /// Steps to run a model with state; 3 unless given
@@ -112,7 +113,7 @@ impl RunArgs {
 /// A comparison before a model is written
 #[derive(clap::Args, Clone, Debug)]
 pub(crate) struct BeforeWriting {
-    /// Write only if the result computes the same as IN on an installed OpenVINO, as `typelift verify` finds out
+    /// Write only if the result computes the same on an installed OpenVINO
     #[arg(long)]
     verify: bool,
     /// Tolerance of --verify, relative to the largest value of a tensor

@@ -82,7 +82,7 @@ impl Change {
         self.span
     }
 
-    /// Returns a warning if values of a constant are lost. Rounding to the precision of the type is no loss.
+    /// Returns a warning if values of a constant are lost. Rounding to the precision of the type does not count.
     #[must_use]
     pub fn warning(&self, model: &Model) -> Option<Diagnostic> {
         let Constant { layer, span, audit } = self.constant.as_deref().filter(|it| it.audit.lost() > 0)?;

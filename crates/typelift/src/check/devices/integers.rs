@@ -15,7 +15,7 @@ const THROUGH_FLOATS: [&str; 9] =
 /// f32 represents all integers up to this one.
 const LAST: f64 = 16_777_216.0;
 
-/// Values above this bound are not told apart.
+/// Values above this bound are treated alike.
 const ANY: f64 = f64::INFINITY;
 
 impl<'a> View<'a> {

@@ -5,6 +5,7 @@
 //! read, inferred and checked.
 
 mod actions;
+mod change;
 mod checking;
 mod fitting;
 mod proof;
@@ -22,8 +23,9 @@ use std::sync::Arc;
 use typelift_promote::ElementType;
 
 pub use self::actions::try_actions;
+use self::change::Change;
 pub use self::checking::{Checked, Checking, NeedForWeights};
-use self::proof::{Case, Change};
+use self::proof::Case;
 use self::site::{Candidate, Evidence, Site};
 use self::trial::Soundness;
 pub(crate) use self::trial::examine;

@@ -12,8 +12,9 @@
 
 use typelift_promote::ElementType;
 
+use super::change::Change;
 use super::fitting::Fitting;
-use super::reading::{self, Kind, Reading, Slip};
+use super::reading::{self, Kind, Reading};
 use super::site::{EdgeText, Site};
 use super::trial::Soundness;
 use super::{relation, words};
@@ -24,56 +25,6 @@ use crate::ops::{self, Attr, AttrKind, LayerKind};
 
 /// Maximum number of inputs whose orders are compared.
 const MOST_INPUTS: usize = 6;
-
-/// Kind of change that a candidate makes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Change {
-    /// Sets the value of an attribute of `<data>`.
-    Value { layer: LayerId, name: String, value: String },
-    /// Sets several attributes of a Parameter or constant to what its port declares. `fills` is true if only the
-    /// declared size ends where the next constant begins.
-    Declared { layer: LayerId, names: Vec<&'static str>, fills: bool },
-    /// Swaps the values of two attributes of a layer.
-    Exchange { layer: LayerId, names: [String; 2] },
-    /// Sets the offset of a constant in the weights. `is_only_one` is true if no other free range has its size.
-    Place { layer: LayerId, is_only_one: bool },
-    /// Name of an attribute of `<data>`, and whether it is the only one that the text can mean.
-    AttributeName { is_only: bool },
-    /// Changes the operation of a layer.
-    Operation { written: String, meant: String },
-    /// Changes the operation set of a layer.
-    Version { layer: LayerId, value: String },
-    /// Corrects the spelling of a number, anywhere in the file.
-    Number(Vec<Slip>),
-    /// Changes the producer of an input; `from` has the ids in the new edge.
-    Source { layer: LayerId, input: usize, from: (u64, u64) },
-    /// Changes the output where an edge starts, because the old one does not exist.
-    OutputPort { from: LayerId },
-    /// Changes the input where an edge ends, because the old one does not exist or has another edge.
-    Target { layer: LayerId },
-    /// Changes the order of a layer's inputs.
-    Order { layer: LayerId },
-    /// Swaps the ends of an edge.
-    Turned { from: (u64, u64), to: (u64, u64) },
-    /// Changes the id of a layer.
-    LayerId,
-    /// Changes the id of a port.
-    PortId { layer: LayerId },
-    /// Adds a port.
-    NewPort { layer: LayerId, direction: Direction },
-    /// Changes the type and dimensions that a port declares.
-    Port { written: Option<String>, ty: ElementType, is_type_alone: bool },
-    /// Changes an entry of a port map. `is_only` is true if it connects the only two ends without an entry.
-    Joint { is_only: bool },
-    /// Applies a hypothesis about the whole file.
-    Whole(&'static str),
-    /// Ids of the layers of a body in a port map, all off by the same number.
-    Renumbered,
-    /// Element types of several layers, to what their ports declare and the bytes of constants agree with.
-    Retyped,
-    /// Any other change, which is never safe.
-    Other,
-}
 
 /// Model and findings for which candidates are tried.
 pub(super) struct Case<'a> {
@@ -320,7 +271,8 @@ impl Case<'_> {
     fn is_shifted(&self, layer: &Layer) -> bool {
         let inputs = layer.inputs().iter().map(crate::model::graph::InputPort::id);
         let ids: Vec<u64> = inputs.chain(layer.outputs().iter().map(OutputPort::id)).collect();
-        ids.first().is_some_and(|&first| first > 0 && (first..).zip(&ids).all(|(at, &id)| at == id))
+        ids.first()
+            .is_some_and(|&first| first > 0 && (0..).zip(&ids).all(|(at, &id)| id.checked_sub(first) == Some(at)))
     }
 
     /// Proves the producer of an input: it is the only unused tensor, and the port contradicts the present one.

@@ -1,6 +1,6 @@
 //! Text of a layer: the positions of its attributes, ports and edges.
 
-use super::proof::Change;
+use super::change::Change;
 use crate::base::span::Span;
 use crate::findings::{LayerRef, TextEdit};
 use crate::model::graph::{Direction, Graph, Layer, Model, OutputPort};

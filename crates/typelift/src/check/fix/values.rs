@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use typelift_promote::ElementType;
 
+use super::change::Change;
 use super::fitting::{Fitting, candidates};
-use super::proof::{self, Change};
+use super::proof;
 use super::relation;
 use super::site::{Candidate, Evidence, Site, insert_attribute};
 use crate::base::{foreign, names};

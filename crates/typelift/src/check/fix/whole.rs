@@ -13,7 +13,7 @@ use std::ops::Range;
 
 use typelift_promote::ElementType;
 
-use super::proof::Change;
+use super::change::Change;
 use super::site::{Candidate, EdgeText, Evidence, Site};
 use crate::base::hash::{HashMap, HashSet};
 use crate::base::span::Span;

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use typelift_promote::ElementType;
 
 use super::TRIALS;
-use super::proof::Change;
+use super::change::Change;
 use super::reading::{self, Kind};
 use super::site::{Candidate, EdgeText, Evidence, Site};
 use super::whole;

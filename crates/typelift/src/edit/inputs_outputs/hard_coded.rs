@@ -31,7 +31,7 @@ impl Model {
     /// model.set_weights(Weights::from_bytes([1_i64, 4].map(i64::to_le_bytes).concat()));
     /// model.set_inputs(&[], &[("x".to_owned(), "?,4".parse()?)])?;
     /// assert!(infer(&mut model).is_empty());
-    /// assert_eq!(model.hard_coded_shapes()[0].message, "`y` has the hard-coded shape [1, 4], but its input is [?,4] now");
+    /// assert_eq!(model.hard_coded_shapes()[0].message, "`y` has the hard-coded target shape [1, 4], but its input now has the shape [?,4]");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]

@@ -46,7 +46,8 @@ pub struct Verification {
     pub inputs: Option<PathBuf>,
     /// The seed of random values.
     pub seed: u64,
-    /// The number of samples. The first has the smallest shapes, the others larger ones.
+    /// The number of samples. The first has the smallest shapes, the others larger ones. A model with an If gets four
+    /// times as many, so that both branches are likely to run.
     pub samples: usize,
     /// The number of steps. By default it is 3 for models with state, otherwise 1.
     pub steps: Option<usize>,
@@ -161,6 +162,13 @@ struct Done {
     ran: Arc<[Ranged; 2]>,
 }
 
+/// True if a graph or one of its bodies has an If.
+fn has_branches(graph: &Graph) -> bool {
+    graph
+        .layers()
+        .any(|layer| ops::kind(layer) == LayerKind::If || layer.bodies().iter().any(|body| has_branches(&body.graph)))
+}
+
 impl Work<'_> {
     fn samples(&mut self, runner: &mut dyn Runner) -> Result<Vec<Done>, VerifyError> {
         let ran = Arc::new(self.verification.ranged(self.models)?);
@@ -200,7 +208,8 @@ impl Work<'_> {
     ) -> Result<Vec<Done>, VerifyError> {
         let mut done: Vec<Done> = Vec::new();
         let mut smallest: Option<Shapes> = None;
-        for at in 0..self.verification.samples.max(1) {
+        let factor = if self.models.iter().any(|model| has_branches(model.graph())) { 4 } else { 1 };
+        for at in 0..self.verification.samples.max(1) * factor {
             let candidates: Box<dyn Iterator<Item = Shapes>> = match &smallest {
                 Some(smallest) if sizing.is_open() => Box::new(sizing.larger(smallest).chain([smallest.clone()])),
                 Some(smallest) => Box::new(iter::once(smallest.clone())),

@@ -12,9 +12,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::parts::LEAST;
 use crate::base::hash::HashMap;
 use crate::model::graph::{Graph, Layer, LayerId, LayerMap, numbered_prefix};
+
+/// Minimum number of layers of a block. A block that occurs only twice needs more.
+pub(super) const LEAST: usize = 4;
 
 /// Block that was found by name.
 pub(super) struct Block {

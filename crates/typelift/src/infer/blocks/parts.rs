@@ -1,13 +1,12 @@
 //! Division of a graph into repeated blocks, found by name and by structure, and the layers between them.
 
-use super::membership::Membership;
+use super::membership::{LEAST, Membership};
 use super::roles::{Role, in_order};
 use crate::base::hash::{HashMap, HashSet};
 use crate::model::graph::{Graph, Layer, LayerId, LayerMap};
 use crate::ops::{self, LayerKind};
 
-/// Minimum number of layers of a block. A block that occurs only twice needs more.
-pub(super) const LEAST: usize = 4;
+/// Minimum number of layers of a block that occurs only twice.
 const LEAST_OF_TWO: usize = 8;
 /// Maximum number of comparisons in the search for repetitions.
 const COMPARISONS: usize = 50_000_000;

@@ -101,7 +101,7 @@ mod tests {
         assert!(reason("\nint5 128 w").starts_with("line 2 of the plan: expected one of int8_asym"));
         assert!(reason("int4_sym w").contains("expected a mode, a group size and a name"));
         assert!(reason("int4_sym 0 w").contains("-1 for whole channels"));
-        assert!(reason("int8_sym 32 w").contains("has no groups"));
+        assert!(reason("int8_sym 32 w").contains("does not support groups"));
         assert!(reason("mxfp4 64 w").contains("groups of 32"));
         assert!(reason("keep - w\nkeep - w").contains("named twice"));
     }
