@@ -84,12 +84,17 @@ const RARE: &[&str] = &[
     "canonical",
     "changed",
     "color",
+    "decompress",
+    "dequantize",
     "eliminate-converts",
     "full-names",
     "group-fallback",
+    "group-size",
     "jobs",
+    "keep-io",
     "keep-noop-converts",
     "like",
+    "mark-keeps",
     "max-error",
     "max-growth",
     "max-memory",
@@ -105,6 +110,9 @@ const RARE: &[&str] = &[
     "weights",
     "write-plan",
 ];
+
+/// The number of examples that `-h` shows.
+const EXAMPLES: usize = 6;
 
 /// The number of options from which `-h` leaves out the rare ones.
 const MANY: usize = 14;
@@ -127,6 +135,7 @@ fn arrange(command: Command) -> Command {
     let has_many = command.get_opts().filter(|option| !option.is_hide_set()).count() >= MANY;
     let name = command.get_name().to_owned();
     let unused = WITHOUT_MODEL.iter().find(|(verb, _)| *verb == name).map_or(&[][..], |row| row.1);
+    let command = with_few_examples(command);
     command.mut_args(|arg| {
         let Some(long) = arg.get_long().map(str::to_owned) else { return shortened(arg) };
         let is_rare = has_many && RARE.contains(&long.as_str());
@@ -137,6 +146,17 @@ fn arrange(command: Command) -> Command {
             None => arg,
         }
     })
+}
+
+/// Shows the first examples in `-h`, and all of them in `--help`.
+fn with_few_examples(command: Command) -> Command {
+    let Some(all) = command.get_after_help().map(ToString::to_string) else { return command };
+    if !all.starts_with("Examples:") {
+        return command;
+    }
+    let few: Vec<&str> = all.lines().take(1 + EXAMPLES).collect();
+    let few = few.join("\n");
+    command.after_help(few).after_long_help(all)
 }
 
 /// Returns the heading of an option, and its position under it.

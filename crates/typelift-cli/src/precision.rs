@@ -17,7 +17,7 @@ const LIKE: [(&str, Like); 3] = [("2026.4", Like::OpenVino2026), ("2025.2", Like
 
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct StorageArgs {
-    /// Store constants of f32 and f64 in this type, each with a Convert back to its type, as OpenVINO's save_model does
+    /// Store constants of f32 and f64 in this type. Each gets a Convert back to its type, as OpenVINO's save_model does
     /// with compress_to_fp16
     #[arg(long, value_name = "TYPE", value_parser = half(), conflicts_with = "decompress")]
     compress: Option<ElementType>,

@@ -17,8 +17,8 @@ use crate::texts;
 
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct QuantizeArgs {
-    /// Store weights as codes of 4 or 8 bits with scales, as nncf's compress_weights does it without data: int8_asym, int8_sym,
-    /// int4_asym, int4_sym, nf4, fp4, mxfp4. @FILE reads a plan that --write-plan wrote
+    /// Store weights as codes of 4 or 8 bits with scales. nncf's compress_weights does the same without data. Modes:
+    /// int8_asym, int8_sym, int4_asym, int4_sym, nf4, fp4, mxfp4. @FILE reads a plan that --write-plan wrote
     #[arg(long, value_name = "MODE|@FILE", value_parser = parse_request, conflicts_with_all = ["compress", "decompress", "dequantize", "types"])]
     quantize: Option<Wanted>,
     /// Number of values of a channel that share a scale, or -1 for whole channels. The default is 128

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use typelift::Model;
 use typelift::xml::{WriteOptions, write};
-use typelift::{Conversion, IrVersion};
+use typelift::{Conversion, IrVersion, SaveOptions};
 
 fn testdata(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata").join(path)
@@ -22,7 +22,11 @@ fn converted(model: &mut Model, target: &str) -> (String, Vec<String>) {
     conversion.target = Some(target.parse().unwrap());
     let converted = conversion.run(model, Vec::new()).unwrap();
     let rules = converted.retargeted.unwrap().applied.into_iter().map(|site| site.rule).collect();
-    (write(model, WriteOptions { refresh_ports: converted.refresh_ports, ..WriteOptions::default() }), rules)
+    let (folder, mut options) = (tempfile::tempdir().unwrap(), SaveOptions::default());
+    options.text.refresh_ports = converted.refresh_ports;
+    let out = folder.path().join("out.xml");
+    model.save_with(&out, options).unwrap();
+    (fs::read_to_string(out).unwrap(), rules)
 }
 
 #[test]

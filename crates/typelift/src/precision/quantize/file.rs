@@ -102,8 +102,8 @@ mod tests {
         assert!(reason("int4_sym w").contains("expected a mode, a group size and a name"));
         assert!(reason("int4_sym 0 w").contains("-1 for whole channels"));
         assert!(reason("int8_sym 32 w").contains("does not support groups"));
-        assert!(reason("mxfp4 64 w").contains("groups of 32"));
-        assert!(reason("keep - w\nkeep - w").contains("named twice"));
+        assert!(reason("mxfp4 64 w").contains("must be 32"));
+        assert!(reason("keep - w\nkeep - w").contains("occurs twice"));
     }
 
     #[test]
