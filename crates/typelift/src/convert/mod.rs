@@ -116,7 +116,7 @@ pub struct Converted {
     pub stored: Option<Plan>,
     /// The effect on weights, if they are quantized.
     pub quantized: Option<QuantizationPlan>,
-    /// The number of constants whose values were replaced, if [`strip`](Self::strip) was set.
+    /// The number of constants whose values were replaced, if [`Conversion::strip`] was set.
     pub stripped: Option<strip::Stripped>,
     /// Risks of the new types, for layers that do not keep their types.
     pub risks: Vec<Risk>,

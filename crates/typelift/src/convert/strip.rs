@@ -106,11 +106,11 @@ pub fn strip_weights(model: &mut Model, values: Values) -> Result<Stripped, Edit
     Ok(stripped)
 }
 
+/// Bytes of constants, and the offset of each range of the old weights in them.
+type KeptValues = (Vec<u8>, HashMap<(u64, u64), u64>);
+
 /// Returns the bytes of ranges one after the other, aligned, and the place of each.
-fn kept_values(
-    weights: &Weights,
-    ranges: BTreeSet<(u64, u64)>,
-) -> Result<(Vec<u8>, HashMap<(u64, u64), u64>), EditError> {
+fn kept_values(weights: &Weights, ranges: BTreeSet<(u64, u64)>) -> Result<KeptValues, EditError> {
     let (mut bytes, mut known) = (Vec::new(), HashMap::default());
     for (offset, size) in ranges {
         known.insert((offset, size), bytes.len() as u64);

@@ -127,7 +127,7 @@ impl Modules {
         let mut found = BTreeMap::<_, BTreeSet<_>>::new();
         for folder in folders {
             let child =
-                |path: &'_ ItemPath| (path.starts_with(folder) && path.len() > folder.len()).then(|| folder.len());
+                |path: &'_ ItemPath| (path.starts_with(folder) && path.len() > folder.len()).then_some(folder.len());
             let (mut graph, mut nodes) = (DiGraph::<&str, ()>::new(), BTreeMap::new());
             for (path, used) in &uses {
                 if let (Some(at), Some(_)) = (child(path), child(used))

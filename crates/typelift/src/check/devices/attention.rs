@@ -23,7 +23,7 @@ impl<'a> View<'a> {
         let Some(target) = target.filter(|&target| target <= Release::WITHOUT_STATEFUL_MASKS) else { return };
         let is_refused = |layer: &&Layer| {
             let is_open = layer.outputs().first().is_some_and(|port| port.shape().to_static().is_none());
-            is_open && (target < Release::WITH_BOOLEAN_MASKS || self.is_stateful(layer, |from| is_state(from)))
+            is_open && (target < Release::WITH_BOOLEAN_MASKS || self.is_stateful(layer, is_state))
         };
         let mask = |layer: &'a Layer| self.source(layer.id(), 3).filter(|mask| is_boolean(mask));
         let mut refused = self.attentions().filter(is_refused).filter_map(|layer| Some((layer, mask(layer)?)));

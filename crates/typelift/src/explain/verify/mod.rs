@@ -5,7 +5,7 @@
 //!
 //! 1. Inputs and outputs are paired by name, then by position.
 //! 2. Dynamic dimensions get the smallest lengths that are valid in both models. Values fit their use: indices are in
-//! range, masks are 0 and 1, positions are consecutive.
+//!    range, masks are 0 and 1, positions are consecutive.
 //! 3. Both models run, several steps if they have state, and their outputs are compared.
 //! 4. If they differ, inner tensors that both models have are exposed and compared, to find the first layer whose inputs agree
 //!    and whose output does not.

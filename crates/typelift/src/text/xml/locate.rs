@@ -143,8 +143,7 @@ pub(crate) fn locate_entry(source: &str, span: Span, name: &str, direction: Dire
     let list = format!("{}port_map", name.strip_suffix("body").unwrap_or_default());
     let element = if direction == Direction::Input { "input" } else { "output" };
     let names_it = |(name, value): (&str, &str)| name == "internal_layer_id" && value.trim().parse() == Ok(id.0);
-    let is_it =
-        |entry: &Element| entry.name() == element && Tokens::attributes(entry).flatten().any(|pair| names_it(pair));
+    let is_it = |entry: &Element| entry.name() == element && Tokens::attributes(entry).flatten().any(&names_it);
     find_below(source, span, |name| name == list, |entry, _| is_it(entry).then_some(entry.tag_span)).1
 }
 
