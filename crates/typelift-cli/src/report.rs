@@ -168,7 +168,7 @@ pub fn dot(model: &Model, shown: &SelectionArgs) -> Result<String, ReportError> 
     Ok(dot::print(model, &shown.find(model)?))
 }
 
-/// Formats the statistics and the precision map of a model, as `stats` does.
+/// Formats the statistics and the precision map of a model, as `stats --all` does.
 #[must_use]
 pub fn stats_text(file: &str, stats: &Stats, map: &PrecisionMap) -> String {
     strip_str(&stats::text(file, stats, &map.rows)).to_string()

@@ -313,7 +313,7 @@ def test_the_package_has_what_the_program_prints(name: str) -> None:
     ).stdout
     near = model.layers[len(model) // 2].name
     assert model.to_dot(near, depth=1) == run("show", "--around", near, "--depth", "1", "--format", "dot", path).stdout
-    assert str(model.stats()) == run("stats", path).stdout
+    assert str(model.stats()) == run("stats", "--all", path).stdout
     assert model.to_html() == run("view", path, "-o", "-").stdout
     reference = path.with_suffix(".ref.xml")
     if reference.exists():
