@@ -510,8 +510,7 @@ fn what_the_documents_show_can_be_read() {
     for listing in blocks(&notation, "listing") {
         assert_eq!(model(listing).to_string(), listing);
     }
-    let path = folder.join("rewriting.md");
-    let mut rewriting = std::fs::read_to_string(&path).unwrap();
+    let rewriting = std::fs::read_to_string(folder.join("rewriting.md")).unwrap();
     let statements = blocks(&rewriting, "typelift");
     assert!(statements.len() >= 9);
     for statements in statements {
@@ -522,11 +521,12 @@ fn what_the_documents_show_can_be_read() {
         let inverse = set.inverse.map_or_else(String::new, |inverse| format!("`{inverse}`"));
         table += &format!("| `{}` | {} | {inverse} |\n", set.name, set.description());
     }
-    let (before, rest) = rewriting.split_once("<!-- library -->\n").unwrap();
+    let path = folder.join("rule-sets.md");
+    let page = std::fs::read_to_string(&path).unwrap();
+    let (before, rest) = page.split_once("<!-- library -->\n").unwrap();
     let (shown, after) = rest.split_once("<!-- end -->").unwrap();
     if std::env::var_os("UPDATE_DOCS").is_some() {
-        rewriting = format!("{before}<!-- library -->\n{table}<!-- end -->{after}");
-        std::fs::write(&path, rewriting).unwrap();
+        std::fs::write(&path, format!("{before}<!-- library -->\n{table}<!-- end -->{after}")).unwrap();
     } else {
         assert_eq!(shown, table, "UPDATE_DOCS=1 writes the table anew");
     }
