@@ -110,7 +110,7 @@ impl Operand {
         let strides = self.strides(codes).unwrap_or_default();
         let is_spread = |axis: usize| codes[axis] != 1 && strides[axis] == 0;
         let spread: Vec<_> = (0..codes.len()).filter(|&axis| is_spread(axis)).collect();
-        // Groups have their own axis, after the axis that counts them. Two-dimensional weights have no groups.
+        // Weights in groups have three dimensions: rows, groups and the values of a group. Weights with two have no groups.
         match spread[..] {
             [axis] if codes.len() >= 3 && axis > 0 && (strides[axis - 1] != 0 || codes[axis - 1] == 1) => {
                 Sharing::Group(codes[axis] as u64)
