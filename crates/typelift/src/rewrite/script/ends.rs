@@ -119,7 +119,9 @@ pub(super) fn order(model: &mut Model, end: End, names: &[String]) -> Result<(),
 pub(super) fn redirect(model: &mut Model, lets: &Lets, name: &str, value: &Formula) -> Result<(), String> {
     for (tensor, found) in tensors(model, name)? {
         let Some(like) = model.graph().output(tensor).map(|port| port.tensor_type()) else {
-            return Err(format!("`{found}` does not exist any more: redirecting another tensor of `{name}` removed it"));
+            return Err(format!(
+                "`{found}` does not exist any more: redirecting another tensor of `{name}` removed it"
+            ));
         };
         let value = value.resolve(model, lets, Some(Own { tensor, name: Some((name, &found)) }))?;
         let edited = model.edit(|edit| {
