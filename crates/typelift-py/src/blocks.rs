@@ -46,8 +46,7 @@ impl Blocks {
         let chosen: Vec<&Block> = paths.iter().filter_map(|path| self.at(path)).collect();
         let (enter, leave) = blocks::border(&self.state.model, chosen.iter().copied());
         let place = chosen.first().map(|block| block.place.clone()).unwrap_or_default();
-        [enter, leave].map(|tensors| {
-            tensors.into_iter().map(|it| (Layer::new(&self.state, &place, it.layer), it.port)).collect()
-        })
+        [enter, leave]
+            .map(|tensors| tensors.into_iter().map(|it| (Layer::new(&self.state, &place, it.layer), it.port)).collect())
     }
 }

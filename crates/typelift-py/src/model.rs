@@ -295,12 +295,7 @@ impl Model {
     /// Reads a model. The weights are those given, or the `.bin` next to the file. Values that are computed take at most
     /// `max_memory` bytes.
     #[staticmethod]
-    fn open(
-        py: Python<'_>,
-        path: PathBuf,
-        weights: Option<PathBuf>,
-        max_memory: Option<u64>,
-    ) -> PyResult<Self> {
+    fn open(py: Python<'_>, path: PathBuf, weights: Option<PathBuf>, max_memory: Option<u64>) -> PyResult<Self> {
         let read = move |_: &Caller| {
             let text = xml::load(&path)?;
             let bin = weights.clone().unwrap_or_else(|| path.with_extension("bin"));
@@ -659,10 +654,7 @@ pub(crate) fn fix(py: Python<'_>, text: Vec<u8>, weights: Option<PyBackedBytes>)
 }
 
 /// Returns findings as JSON, and as text with the source.
-fn printed(
-    diagnostics: &Diagnostics,
-    file: Option<&std::path::Path>,
-) -> Result<(String, String), Failure> {
+fn printed(diagnostics: &Diagnostics, file: Option<&std::path::Path>) -> Result<(String, String), Failure> {
     let json = report::findings_json(diagnostics, file).map_err(|refusal| Failure::Fault(refusal.message))?;
     Ok((json, report::findings_text(diagnostics)))
 }

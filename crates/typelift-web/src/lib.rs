@@ -118,7 +118,14 @@ impl Session {
 
 impl Session {
     fn empty() -> Self {
-        Self { model: None, source: Arc::default(), read: Vec::new(), inferred: Vec::new(), refresh_ports: false, is_edited: false }
+        Self {
+            model: None,
+            source: Arc::default(),
+            read: Vec::new(),
+            inferred: Vec::new(),
+            refresh_ports: false,
+            is_edited: false,
+        }
     }
 
     fn without_model(refusal: Diagnostic) -> Self {
