@@ -313,13 +313,19 @@ def prepare(program):
     RULES.update({rule.key: rule for rule in rules} | {name: name for name in [*names, "mixed"]})
 
 
-def main():
+def options():
+    """Returns the options that this script and `passes.py` share."""
     parser = argparse.ArgumentParser()
     parser.add_argument("program")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--each", type=int, default=40)
     parser.add_argument("--only", default="")
     parser.add_argument("--keep")
+    return parser
+
+
+def main():
+    parser = options()
     parser.add_argument("--jobs", type=int, default=2)
     args = parser.parse_args()
     prepare(args.program)

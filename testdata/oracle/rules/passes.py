@@ -8,7 +8,6 @@ its first output, and only that output is compared. The exit status is 1 if a va
 refuses a model afterwards.
 """
 
-import argparse
 import collections
 import shutil
 import subprocess
@@ -82,13 +81,7 @@ def drawn(name, seed):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("program")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--each", type=int, default=40)
-    parser.add_argument("--only", default="")
-    parser.add_argument("--keep")
-    args = parser.parse_args()
+    args = fuzz.options().parse_args()
     fuzz.prepare(args.program)
     folder = Path(args.keep or tempfile.mkdtemp(prefix="passes"))
     shutil.rmtree(folder, ignore_errors=True)

@@ -82,14 +82,14 @@ pub struct Conversion {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Unneeded {
-    /// None are removed, and each ConvertPromoteTypes becomes two Converts, as in OpenVINO's own pass.
+    /// No Convert is removed. Each ConvertPromoteTypes becomes two Converts, as in OpenVINO's own pass.
     Kept,
     /// Converts to the type that a tensor already has. If only the [precision](Conversion::changes_precision) of the
     /// model changes, fewer are removed. Promotions are then kept unless a layer would get inputs of two types, and
     /// Converts are removed only where types changed.
     #[default]
     Noops,
-    /// All Converts whose result another tensor provably contains.
+    /// Every Convert whose result another tensor provably contains.
     Redundant,
 }
 

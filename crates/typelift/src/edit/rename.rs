@@ -35,7 +35,7 @@ impl Edit<'_> {
     /// renames take place at the same time: `a` to `b` and `b` to `a` exchanges two names.
     ///
     /// # Errors
-    /// As for [`rename`](Self::rename).
+    /// The errors of [`rename`](Self::rename).
     ///
     /// # Examples
     /// ```

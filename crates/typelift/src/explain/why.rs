@@ -474,7 +474,7 @@ impl<'a> Search<'a> {
             return (Rule::Promotion { steps, attributes }, vec![0, 1]);
         }
         let known = layer.outputs().get(port).map_or(ElementType::Dynamic, OutputPort::element_type);
-        // One application of a rule gives the types of all outputs of a layer.
+        // The rule of an operation is applied once for all outputs of a layer.
         if self.answers.as_ref().is_none_or(|(of, _)| *of != (scope, layer.id())) {
             let answers = Trial { graph, probe, operation, layer, ports: &ports }.answers();
             self.answers = Some(((scope, layer.id()), answers));
@@ -483,7 +483,7 @@ impl<'a> Search<'a> {
         let of_port = |types: &Types| types.get(port).copied().unwrap_or(ElementType::Dynamic);
         let found = match &answers.as_it_is {
             Ok(types) => of_port(types),
-            // Some rules need more than their layer, such as that of Assign, and cannot be tested alone.
+            // The rules of Assign and similar operations need more than their layer, so they cannot be tested alone.
             Err(_) if known != ElementType::Dynamic => match ports.first() {
                 Some(first) if first.element_type() == known => return (Rule::Input { input: 0 }, vec![0]),
                 _ => return (Rule::Fixed, Vec::new()),

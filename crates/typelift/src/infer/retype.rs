@@ -97,7 +97,7 @@ impl Walk<'_> {
         {
             retyper.prepare(subject, inputs);
         }
-        // One round for the inputs that share a type with Parameters, and one for each input.
+        // The inputs that share a type with Parameters take a round, and so does each input.
         let mut rounds = inputs.len() + 1;
         let mut found_before = Vec::new();
         loop {

@@ -17,15 +17,15 @@ pub(super) struct Candidate {
 /// Evidence for a candidate, strongest first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Evidence {
-    /// Its text is similar, or it is the only one of its kind.
+    /// Similarity: the old and the new text differ little, or the candidate is the only one of its kind.
     Near,
-    /// It refers to a layer or tensor that is otherwise unused.
+    /// A layer or tensor that is unused without the candidate.
     Unused,
     /// Other text of the file supports it.
     File,
     /// The operation permits the value.
     Table,
-    /// It can be only one of several necessary changes.
+    /// No evidence that the candidate is sufficient. Other changes may be necessary too.
     Part,
 }
 

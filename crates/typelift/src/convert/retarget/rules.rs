@@ -74,7 +74,7 @@ pub(super) fn rules_for(target: Release) -> Vec<Rule> {
     RULES.iter().filter(|(row, rule)| row.serves(rule, target)).map(|(_, rule)| rule.clone()).collect()
 }
 
-/// All downgrade rules. The first one that matches is applied.
+/// Downgrade rules, in the order in which they are tried. The first rule that matches is applied.
 pub(super) const DOWNGRADES: &[Downgrade] = &[
     // Later revisions, replaced by earlier ones.
     rule("avg-pool-16-to-14", "AvgPool-16(x) {dilations=[1]} => AvgPool-14(x) {...}"),

@@ -46,7 +46,7 @@ struct Matching<'s, 'a> {
 enum Among {
     /// Layers are matched only if each graph has exactly one.
     One,
-    /// All are matched, first by name and then in the order of the graph.
+    /// Every layer is matched, first by name and then in the order of the graph.
     All,
 }
 

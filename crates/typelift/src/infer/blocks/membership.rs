@@ -20,7 +20,7 @@ pub(super) const LEAST: usize = 4;
 
 /// Block that was found by name.
 pub(super) struct Block {
-    /// Its name: that of its layers up to the number, `model.layers.17`.
+    /// Name of the block: the names of its layers up to the number, `model.layers.17`.
     pub(super) name: String,
     /// Number of its family, which siblings have in common.
     pub(super) family: usize,
