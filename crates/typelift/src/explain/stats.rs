@@ -154,7 +154,7 @@ pub struct OperationCount {
     pub element_types: Vec<TypeCount>,
 }
 
-fn name_of<S: Serializer>(ty: &ElementType, serializer: S) -> Result<S::Ok, S::Error> {
+pub(super) fn name_of<S: Serializer>(ty: &ElementType, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(ty.name())
 }
 

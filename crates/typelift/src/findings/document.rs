@@ -1,5 +1,7 @@
 //! Findings as a JSON document.
 
+use std::fmt;
+
 use serde::{Serialize, Serializer};
 
 use super::{Code, Diagnostic, Diagnostics, LayerRef, Proof, Related, Severity, Voice};
@@ -70,6 +72,19 @@ impl Count {
     pub fn of(diagnostics: &Diagnostics) -> Self {
         let of = |severity| diagnostics.list.iter().filter(|diagnostic| diagnostic.severity == severity).count();
         Self { errors: of(Severity::Error), warnings: of(Severity::Warning), notes: of(Severity::Note) }
+    }
+}
+
+/// Formats `1 error, 2 warnings`; notes are not counted.
+impl fmt::Display for Count {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let plural = |count: usize, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
+        match (self.errors, self.warnings) {
+            (0, 0) => f.write_str("no errors, no warnings"),
+            (errors, 0) => f.write_str(&plural(errors, "error")),
+            (0, warnings) => f.write_str(&plural(warnings, "warning")),
+            (errors, warnings) => write!(f, "{}, {}", plural(errors, "error"), plural(warnings, "warning")),
+        }
     }
 }
 

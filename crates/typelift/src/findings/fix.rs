@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use serde::Serialize;
 use typelift_promote::ElementType;
 
-use super::words::{describe_edits, said};
+use super::edit::describe_edits;
+use super::said::said;
 use super::{Diagnostic, TextEdit};
 use crate::base::span::Span;
 use crate::model::graph::LayerId;

@@ -6,6 +6,7 @@ mod edit;
 mod fix;
 mod formats;
 mod key;
+mod said;
 #[cfg(test)]
 mod tests;
 mod words;
@@ -384,7 +385,7 @@ impl Diagnostic {
             severity: code.severity(),
             code,
             about: Box::default(),
-            message: words::said(message.into()),
+            message: said::said(message.into()),
             layer: None,
             labels: Vec::new(),
             related: Vec::new(),
@@ -399,7 +400,7 @@ impl Diagnostic {
     pub fn at(mut self, span: Span, message: impl Into<String>) -> Self {
         // Most findings have one position, and a damaged file has many findings.
         self.labels.reserve_exact(1);
-        self.labels.push(Label { span, message: words::said(message.into()) });
+        self.labels.push(Label { span, message: said::said(message.into()) });
         self
     }
 
@@ -407,7 +408,7 @@ impl Diagnostic {
     #[must_use]
     pub fn note(mut self, note: impl Into<String>) -> Self {
         self.notes.reserve_exact(1);
-        self.notes.push(words::said(note.into()));
+        self.notes.push(said::said(note.into()));
         self
     }
 

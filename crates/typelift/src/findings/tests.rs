@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::{Diagnostic, FixAction, words};
+use super::{Diagnostic, FixAction, said};
 use crate::{Checking, Weights};
 
 #[test]
@@ -22,7 +22,7 @@ fn compare_garbled() {
         let text = Arc::new(text);
         let bin = fs::read(file.with_extension("bin")).ok();
         let plain = findings(&text, bin.as_deref());
-        let garbled = words::garbled(|| findings(&text, bin.as_deref()));
+        let garbled = said::garbled(|| findings(&text, bin.as_deref()));
         let data = |found: &[Diagnostic]| found.iter().map(data).collect::<Vec<_>>();
         assert_eq!(data(&plain), data(&garbled), "{}", file.display());
         count += plain.iter().zip(&garbled).filter(|(it, other)| it.message != other.message).count();

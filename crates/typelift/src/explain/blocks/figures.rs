@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use typelift_promote::{ElementType, Kind};
 
-use super::{Block, StoredWeights, scopes};
+use super::{Block, StoredWeights};
 use crate::base::hash::{HashMap, HashSet};
 use crate::explain::stats::{Census, by_size, counted};
 use crate::infer::blocks::Role;
@@ -37,18 +37,8 @@ impl<'a> Figures<'a> {
         Self { graph, roles, schemes, operands }
     }
 
-    /// Returns a block with its scopes.
-    pub(super) fn block(&self, place: &Place, name: &str, number: Option<u64>, layers: Vec<LayerId>) -> Block {
-        let mut block = self.rest(place, name, layers);
-        block.number = number;
-        if number.is_some() {
-            block.blocks = scopes::scopes(self, &block);
-        }
-        block
-    }
-
-    /// Returns layers as a block without scopes.
-    pub(super) fn rest(&self, place: &Place, name: &str, layers: Vec<LayerId>) -> Block {
+    /// Returns layers as a block without number and scopes.
+    pub(super) fn block(&self, place: &Place, name: &str, layers: Vec<LayerId>) -> Block {
         let (mut census, mut computed, mut macs) = (Census::default(), BTreeMap::new(), Macs::default());
         let mut weights = BTreeMap::<(ElementType, Option<Scheme>), StoredWeights>::new();
         let mut parameters = 0;

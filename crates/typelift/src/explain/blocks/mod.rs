@@ -73,7 +73,7 @@ pub struct Block {
 #[non_exhaustive]
 pub struct StoredWeights {
     /// The element type in which they are stored.
-    #[serde(serialize_with = "super::map::name_of")]
+    #[serde(serialize_with = "super::stats::name_of")]
     pub element_type: ElementType,
     /// The way in which they are quantized: `int4 asymmetric, groups of 128`; `None` for plain constants.
     #[serde(serialize_with = "text_of")]
@@ -124,14 +124,19 @@ impl Blocks {
             let figures = Figures::new(graph, &roles, model.weights());
             let mut families = Vec::new();
             for part in &found.parts {
-                list.push(figures.block(&place, &part.name, part.number, part.layers.clone()));
+                let mut block = figures.block(&place, &part.name, part.layers.clone());
+                block.number = part.number;
+                if block.number.is_some() {
+                    block.blocks = scopes::scopes(&figures, &block);
+                }
+                list.push(block);
                 families.push(part.family);
             }
             let first = list.len() - families.len();
             differences::describe(graph, &roles, &mut list[first..], &families);
             for (name, layers) in [("shared by several", found.shared), ("not used", found.unused)] {
                 if !layers.is_empty() {
-                    list.push(figures.rest(&place, name, layers));
+                    list.push(figures.block(&place, name, layers));
                 }
             }
         }

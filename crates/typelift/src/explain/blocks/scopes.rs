@@ -48,7 +48,7 @@ fn inside(figures: &Figures, block: &Block, scopes: &HashMap<LayerId, &str>, aro
             return inside(figures, block, scopes, &scope);
         }
         let is_number = name[around.name.len()..].trim_start_matches(SEPARATORS).bytes().all(|b| b.is_ascii_digit());
-        let mut inner = figures.rest(&block.place, &format!("{}{name}", scope.module), layers);
+        let mut inner = figures.block(&block.place, &format!("{}{name}", scope.module), layers);
         inner.number = number_of(name).filter(|_| is_number);
         inner.blocks = inside(figures, &inner, scopes, &scope);
         found.push(inner);

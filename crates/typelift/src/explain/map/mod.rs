@@ -12,7 +12,7 @@ use typelift_promote::{ElementType, Fidelity};
 use crate::base::hash::HashMap;
 use crate::edit::precision_marks::Marks;
 use crate::explain::blocks::{Form, compare};
-use crate::explain::stats::{Census, TypeCount, Weight, by_size, counted, map_of};
+use crate::explain::stats::{Census, TypeCount, Weight, by_size, counted, map_of, name_of};
 use crate::findings::{Diagnostic, Severity};
 use crate::infer::blocks;
 use crate::model::graph::{Graph, LayerId, LayerMap, Model, Place};
@@ -86,10 +86,6 @@ pub struct Lossy {
     /// The possible loss.
     #[serde(serialize_with = "losses")]
     pub loses: Fidelity,
-}
-
-pub(super) fn name_of<S: Serializer>(ty: &ElementType, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(ty.name())
 }
 
 pub(crate) fn losses<S: Serializer>(fidelity: &Fidelity, serializer: S) -> Result<S::Ok, S::Error> {

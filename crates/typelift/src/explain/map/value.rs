@@ -6,9 +6,10 @@ use serde::{Serialize, Serializer};
 use typelift_promote::{ElementType, Fidelity, Loss, fidelity};
 
 use super::paths::{Main, is_weight, values};
-use super::{losses, name_of};
+use super::losses;
 use crate::base::hash::{HashMap, HashSet};
 use crate::base::span::Lines;
+use crate::explain::stats::name_of;
 use crate::explain::why::{self, NameError};
 use crate::findings::LayerRef;
 use crate::infer::blocks::{Role, in_order, roles};

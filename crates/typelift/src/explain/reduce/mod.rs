@@ -43,7 +43,7 @@ use serde::Serialize;
 
 use crate::infer::infer;
 use crate::model::graph::Model;
-use search::Search;
+use search::{Halt, Search};
 
 pub use keep::part_like;
 pub use share::{anonymized, without_metadata};
@@ -141,7 +141,7 @@ impl Reduction {
         let mut own = model.clone();
         let known = infer(&mut own).iter().filter(|found| found.is_error()).map(|found| found.code).collect();
         let mut search = Search::new(self, judge, own, known);
-        let stopped = search.everything().err();
+        let stopped = everything(&mut search).err();
         Ok(search.finish(model, stopped))
     }
 
@@ -163,6 +163,16 @@ impl Reduction {
         };
         self.run(model, &told)
     }
+}
+
+/// Makes the model as small as possible by all kinds of steps, the largest first.
+fn everything<J: Judge>(search: &mut Search<'_, J>) -> Result<(), Halt<J>> {
+    search.fewer_layers()?;
+    while bodies::lifted(search)? {
+        search.fewer_layers()?;
+    }
+    bodies::emptied(search)?;
+    simplify::all(search)
 }
 
 /// Returns the number of layers of a model, including bodies.

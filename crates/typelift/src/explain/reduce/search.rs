@@ -3,8 +3,7 @@
 use std::collections::HashMap;
 use std::thread;
 
-use super::{Judge, Reduced, Reduction, Step, Stopped, layers};
-use super::{bodies, keep, simplify};
+use super::{Judge, Reduced, Reduction, Step, Stopped, keep, layers};
 use crate::base::hash::HashSet;
 use crate::findings::Code;
 use crate::infer::infer;
@@ -42,15 +41,6 @@ impl<'a, J: Judge> Search<'a, J> {
             steps: self.steps,
             stopped,
         }
-    }
-
-    pub(super) fn everything(&mut self) -> Result<(), Halt<J>> {
-        self.fewer_layers()?;
-        while bodies::lifted(self)? {
-            self.fewer_layers()?;
-        }
-        bodies::emptied(self)?;
-        simplify::all(self)
     }
 
     /// Infers candidates, and judges those without new errors, several at the same time.

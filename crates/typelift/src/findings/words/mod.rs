@@ -1,16 +1,14 @@
 //! Text of findings that is derived from their data.
 
 mod commands;
-mod edits;
 mod fixes;
 
 use std::fmt;
 
-use super::{Code, Count, Diagnostic, Diagnostics, LayerRef, Related, Severity};
+use super::{Code, Diagnostic, Diagnostics, LayerRef, Related, Severity};
 use crate::base::span::Lines;
 
 pub use commands::{reason, shell_word};
-pub(super) use edits::describe_edits;
 pub use fixes::{Voice, shell_command};
 
 impl Severity {
@@ -46,19 +44,6 @@ impl fmt::Display for Related {
             write!(f, ", {role},")?;
         }
         write!(f, " is {element_type}{shape} from {operation} {} `{}`", layer.id, layer.name)
-    }
-}
-
-/// Formats `1 error, 2 warnings`; notes are not counted.
-impl fmt::Display for Count {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let plural = |count: usize, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
-        match (self.errors, self.warnings) {
-            (0, 0) => f.write_str("no errors, no warnings"),
-            (errors, 0) => f.write_str(&plural(errors, "error")),
-            (0, warnings) => f.write_str(&plural(warnings, "warning")),
-            (errors, warnings) => write!(f, "{}, {}", plural(errors, "error"), plural(warnings, "warning")),
-        }
     }
 }
 
@@ -140,28 +125,4 @@ impl fmt::Display for Code {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
     }
-}
-
-#[cfg(test)]
-std::thread_local! {
-    /// True if messages of this thread are garbled.
-    static GARBLED: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
-}
-
-/// Returns a message unchanged. Every message passes through here, so that a test can garble all of them.
-pub(super) fn said(words: String) -> String {
-    #[cfg(test)]
-    if GARBLED.get() {
-        return words.chars().rev().collect::<String>().to_uppercase();
-    }
-    words
-}
-
-/// Runs `work` with garbled messages, to prove that no code depends on their text.
-#[cfg(test)]
-pub(super) fn garbled<T>(work: impl FnOnce() -> T) -> T {
-    GARBLED.set(true);
-    let result = work();
-    GARBLED.set(false);
-    result
 }

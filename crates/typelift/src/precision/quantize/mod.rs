@@ -5,17 +5,18 @@
 //! the edits. Codes are computed block by block when the model is saved, so memory does not grow with the model.
 
 mod apply;
+mod document;
 mod file;
 mod grid;
+mod loss;
 mod mode;
 mod numbers;
 mod order;
 mod plan;
-mod report;
 mod select;
 mod source;
 
 pub use self::file::PlanError;
+pub use self::loss::QuantizationLoss;
 pub use self::mode::{Backup, Fallback, Group, Mode};
 pub use self::plan::{Choice, Quantization, QuantizationPlan, QuantizedConstant, Request, Rule};
-pub use self::report::QuantizationLoss;

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use typelift_promote::ElementType;
 
+use super::loss::QuantizationLoss;
 use super::mode::{Backup, Fallback, Group, Mode};
 use super::order;
-use super::report::QuantizationLoss;
 use super::select::{self, Role, Weight};
 use super::source::{KnownScales, Source};
 use crate::findings::{Code, Diagnostic, LayerRef};

@@ -1,7 +1,7 @@
 //! Descriptions of text edits.
 
+use super::TextEdit;
 use crate::base::span::Span;
-use crate::findings::TextEdit;
 
 /// Maximum number of edits that are described one by one.
 const MOST_EDITS: usize = 4;

@@ -1,6 +1,10 @@
 //! Edits of a file's text.
 
+mod describe;
+
 use crate::base::span::Span;
+
+pub(super) use self::describe::describe_edits;
 
 /// Replacement of some bytes of a file's text.
 #[derive(Clone, Debug, PartialEq, Eq)]
