@@ -5,19 +5,23 @@ use std::collections::VecDeque;
 
 use typelift_promote::ElementType;
 
+use super::bound::{Bindings, Bound, same_value};
 use super::build::{Added, Build, Key, Matched};
 use super::losses::Losses;
-use super::matching::{self, Bindings, Bound, Depth, Subject};
+use super::matching::{self, Depth};
+use super::operations::{operation_of, operations, root_of, root_operations};
 use super::roots::Limits;
-use super::term::{LayerTerm, Name, Side, TermKind};
-use super::{Match, New, Pattern, Replacement, Report, RewriteError, Right, Rule, Site, known, normal, pieces, values};
+use super::subject::Subject;
+use super::swap::{Found, OnRefusal, Placed, is_random, swap, swap_all};
+use super::term::{LayerTerm, Side, TermKind};
+use super::{Match, New, Pattern, Replacement, Report, RewriteError, Right, Rule, Site, known, pieces, values};
 use crate::base::hash::{HashMap, HashSet};
 use crate::base::progress::each;
 use crate::edit::precision_marks::Marks;
 use crate::edit::{Edit, TakenNames};
 use crate::findings::{Known, LayerRef};
 use crate::model::graph::{Attribute, EditError, Graph, Layer, LayerId, Model, Output, OutputPort, Place};
-use crate::model::shape::{Shape, TensorType};
+use crate::model::shape::TensorType;
 use crate::model::weights::Weights;
 use crate::ops::{self, LayerKind};
 
@@ -124,78 +128,6 @@ impl<'r> Index<'r> {
     }
 }
 
-/// Returns the operation of a layer in the spelling of patterns.
-pub(super) fn operation_of(layer: &Layer) -> &str {
-    let row = layer.operation().or_else(|| ops::revisions(layer.ty()).first().copied());
-    row.map_or(layer.ty(), |row| row.name())
-}
-
-/// Returns the operations of layers at which a pattern can match.
-pub(super) fn root_operations(pattern: &Pattern) -> Vec<&str> {
-    let Pattern { side, names, .. } = pattern;
-    side.roots.first().map(|&root| operations_of(side, names, root)).unwrap_or_default()
-}
-
-/// Returns the operations of layers whose output a term can match.
-pub(super) fn operations_of<'s>(side: &'s Side, names: &'s [Name], term: usize) -> Vec<&'s str> {
-    let mut found = Vec::new();
-    let mut pending = vec![term];
-    while let Some(at) = pending.pop() {
-        match &side.terms[at].kind {
-            TermKind::Layer(term) => {
-                found.push(term.operation.as_str());
-                pending.extend(term.inputs.first().filter(|_| term.optional));
-            }
-            TermKind::Chain(chain) => {
-                found.extend(normal::operations(chain.kind));
-                let required = chain.factors.iter().filter(|factor| !factor.optional);
-                if chain.literal.is_none() && required.clone().count() <= 1 {
-                    pending.extend(required.map(|factor| factor.term));
-                }
-            }
-            TermKind::Either(branches) => pending.extend(branches.iter().map(|branch| branch.term)),
-            TermKind::Name { name, .. } => {
-                pending.extend(names[*name].definition.as_ref().map(|definition| definition.term));
-            }
-            _ => {}
-        }
-    }
-    found
-}
-
-/// Returns lists of operations. Every match contains at least one operation of each list.
-fn operations(pattern: &Pattern, term: usize) -> Vec<Vec<&str>> {
-    let all = |terms: &mut dyn Iterator<Item = usize>| terms.flat_map(|term| operations(pattern, term)).collect();
-    match &pattern.side.terms[term].kind {
-        TermKind::Layer(layer) if layer.optional => all(&mut layer.inputs.first().copied().into_iter()),
-        TermKind::Layer(layer) => {
-            let certain = layer.inputs.len() - layer.optional_inputs.min(layer.inputs.len());
-            let mut found: Vec<_> = all(&mut layer.inputs[..certain].iter().copied());
-            found.push(vec![layer.operation.as_str()]);
-            found
-        }
-        TermKind::Chain(chain) => {
-            all(&mut chain.factors.iter().filter(|factor| !factor.optional).map(|factor| factor.term))
-        }
-        TermKind::Either(branches) => {
-            let firsts = branches.iter().map(|branch| operations(pattern, branch.term).into_iter().next());
-            firsts.collect::<Option<Vec<_>>>().map(|lists| vec![lists.concat()]).unwrap_or_default()
-        }
-        TermKind::Name { name, .. } | TermKind::List(name) => match &pattern.names[*name].definition {
-            Some(definition) => operations(pattern, definition.term),
-            None => Vec::new(),
-        },
-        _ => Vec::new(),
-    }
-}
-
-pub(super) fn root_of(pattern: &Pattern) -> Option<&LayerTerm> {
-    match pattern.side.roots.first().map(|&root| &pattern.side.terms[root].kind) {
-        Some(TermKind::Layer(layer)) => Some(layer),
-        _ => None,
-    }
-}
-
 /// True if a pattern can match in a model with these operations.
 fn is_possible(pattern: &Pattern, present: &HashSet<&str>) -> bool {
     let is_present = |any: &Vec<&str>| any.iter().any(|name| present.contains(name));
@@ -226,40 +158,6 @@ fn may_match(model: &Model, rules: &[Rule]) -> bool {
             };
             !index.by_operation.is_empty() && graph.unordered().any(fits)
         })
-}
-
-/// A match to apply.
-pub(super) struct Found {
-    pub(super) rule: usize,
-    pub(super) bound: Bindings,
-    /// Among layers that compute the same, the one that is kept.
-    pub(super) same: Option<LayerId>,
-}
-
-impl Found {
-    /// Returns the tensors of the pattern's named outputs; empty if the pattern names none.
-    fn named_outputs(&self, pattern: &Pattern) -> Vec<Output> {
-        let named = pattern.side.outputs.iter().filter_map(|&name| self.bound.names[name].as_ref());
-        named.flat_map(Bound::tensors).copied().collect()
-    }
-}
-
-/// Effect of an impossible replacement on the rest of the rewrite: an error, or a skipped match. If matches are
-/// skipped, replacements with fewer known dimensions are accepted too.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum OnRefusal {
-    Fails,
-    Skips,
-}
-
-impl OnRefusal {
-    /// True if a tensor of one shape may be replaced by one of another.
-    fn allows(self, was: &Shape, is: &Shape) -> bool {
-        match self {
-            Self::Fails => is.refines(was),
-            Self::Skips => is.rank() == was.rank() && is.is_compatible(was),
-        }
-    }
 }
 
 fn rewrite(model: &mut Model, rules: &[Rule]) -> Result<Report, RewriteError> {
@@ -497,12 +395,6 @@ fn contents(graph: &Graph, weights: &Weights) -> HashMap<LayerId, usize> {
     let constants = graph.layers().filter(|layer| ops::is_constant(layer));
     let (ids, ranges): (Vec<_>, Vec<_>) = constants.filter_map(place).unzip();
     weights.first_equal(&ranges).map(|first| ids.into_iter().zip(first).collect()).unwrap_or_default()
-}
-
-/// True if a layer generates different random numbers in each run.
-pub(super) fn is_random(layer: &Layer) -> bool {
-    let seed = |name: &str| layer.attribute(name).is_none_or(|seed| seed.trim() == "0");
-    layer.operation().is_some_and(|row| !row.is_repeatable()) && seed("global_seed") && seed("op_seed")
 }
 
 /// Returns producers of random layers, if there are several. OpenVINO generates the same numbers for two layers with
@@ -777,7 +669,7 @@ fn is_copy(edit: &Edit<'_>, old: &Layer, new: &Layer) -> bool {
             let known = row.and_then(|row| row.attribute(name));
             let default = known.and_then(|known| known.default);
             match [old, new].map(|layer| layer.attribute(name).or(default)) {
-                [Some(was), Some(is)] => matching::same_value(was, is, known.map(|known| known.kind)),
+                [Some(was), Some(is)] => same_value(was, is, known.map(|known| known.kind)),
                 [was, is] => was == is,
             }
         });
@@ -792,17 +684,6 @@ fn is_copy(edit: &Edit<'_>, old: &Layer, new: &Layer) -> bool {
 /// Returns the type and shape of a Result's input.
 fn given(graph: &Graph, result: LayerId) -> Option<TensorType> {
     graph.output(graph.producers(result).first().copied().flatten()?).map(OutputPort::tensor_type)
-}
-
-/// Result of a replacement.
-pub(super) struct Placed {
-    pub(super) added: Vec<LayerId>,
-    /// True if the layer at the root was replaced in place; false if other tensors replace its outputs.
-    pub(super) root_stays: bool,
-    /// True if user code edited the graph and kept the root.
-    pub(super) edited: bool,
-    /// Like [`Site::losses`].
-    pub(super) losses: Losses,
 }
 
 /// Replaces a match by the rule's replacement.
@@ -928,26 +809,4 @@ fn build(
 fn all_outputs(graph: &Graph, id: LayerId) -> Vec<Output> {
     let count = graph.layer(id).map_or(0, |layer| layer.outputs().len());
     (0..count).map(|port| id.output(port)).collect()
-}
-
-/// Connects the consumers of several tensors to others, as [`swap`] does for one.
-fn swap_all(edit: &mut Edit<'_>, old: Vec<Output>, new: Vec<Output>, refusal: OnRefusal) -> Result<(), EditError> {
-    if old.len() != new.len() {
-        let (old, new) = (old.len(), new.len());
-        return Err(EditError::Other(format!("{old} outputs cannot be replaced by {new} tensors")));
-    }
-    old.into_iter().zip(new).try_for_each(|(old, new)| swap(edit, old, new, refusal))
-}
-
-/// Connects the consumers of `old` to `new`. The type must be equal, and the shape at least as well known.
-pub(super) fn swap(edit: &mut Edit<'_>, old: Output, new: Output, refusal: OnRefusal) -> Result<(), EditError> {
-    let known = |edit: &Edit<'_>, output| edit.output(output).map(|port| (port.element_type(), port.shape().clone()));
-    if let (Some((was, shape)), Some((is, new_shape))) = (known(edit, old), known(edit, new))
-        && (was != is && was != ElementType::Dynamic || !refusal.allows(&shape, &new_shape))
-        && edit.consumers(old).next().is_some()
-    {
-        let (from_type, to_type) = (format!("{is}{new_shape}"), format!("{was}{shape}"));
-        return Err(EditError::Incompatible { from: new, from_type, to: old, to_type });
-    }
-    edit.replace_uses(old, new)
 }

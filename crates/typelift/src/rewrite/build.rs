@@ -4,12 +4,11 @@ use std::cell::Cell;
 
 use typelift_promote::ElementType;
 
+use super::bound::{Bound, same_value, self_describe};
 use super::constant::default_type;
 use super::evaluate::{Evaluator, Lack};
 use super::losses::Losses;
-use super::matching::{Bound, same_value, self_describe};
-use super::parse::rows_of;
-use super::term::{AttributeTerm, AttributeValue, Function, LayerName, LayerTerm, Name, Rest, Side, TermKind};
+use super::term::{AttributeTerm, AttributeValue, Function, LayerName, LayerTerm, Name, Rest, Side, TermKind, rows_of};
 use super::values;
 use crate::base::hash::HashMap;
 use crate::edit::Edit;

@@ -5,10 +5,13 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 use typelift_promote::ElementType;
 
+use super::bound::{Bound, self_describe};
 use super::constant::compute;
 use super::losses::Losses;
-use super::matching::{Bound, Search, Subject, self_describe};
-use super::normal::{self, Form, Leaf, What};
+use super::matching::Search;
+use super::normal::{Form, Leaf, What};
+use super::operations::operation_of;
+use super::subject::Subject;
 use super::term::{Chain, ChainKind, Factor, Function, TermKind};
 use super::values;
 use crate::base::names::on_one_line;
@@ -216,7 +219,7 @@ impl Search<'_> {
     pub(super) fn may_fit(&self, term: usize, tensor: Output) -> bool {
         let Some(layer) = self.subject.graph.layer(tensor.layer) else { return false };
         match &self.side().terms[term].kind {
-            TermKind::Layer(term) if !term.optional => super::apply::operation_of(layer) == term.operation,
+            TermKind::Layer(term) if !term.optional => operation_of(layer) == term.operation,
             TermKind::Name { name, .. } => match (&self.bound.names[*name], &self.name(*name).definition) {
                 (Some(Bound::Tensor(bound)), _) => *bound == tensor || self.subject.is_constant(tensor),
                 (None, Some(definition)) => self.may_fit(definition.term, tensor),
@@ -352,7 +355,7 @@ impl Search<'_> {
 
 /// True if a layer is part of a chain.
 fn is_of(kind: ChainKind, layer: &Layer) -> bool {
-    normal::operations(kind).contains(&super::apply::operation_of(layer))
+    kind.operations().contains(&operation_of(layer))
 }
 
 /// Returns the only constant of a form, if it is an unchanged tensor.
@@ -432,14 +435,14 @@ impl Subject<'_> {
         match self.chain_kind(tensor).filter(|_| depth > 0).and_then(form) {
             Some((kind, form)) => self.describe_form(kind, &form, depth),
             None if layer.inputs().is_empty() || depth == 0 => on_one_line(layer.name()).into_owned(),
-            None => self.describe_call(layer, super::apply::operation_of(layer), depth),
+            None => self.describe_call(layer, operation_of(layer), depth),
         }
     }
 
     /// Returns the kind of chain to which a layer belongs: a product or a sum.
     fn chain_kind(&self, tensor: Output) -> Option<ChainKind> {
-        let operation = super::apply::operation_of(self.graph.layer(tensor.layer)?);
-        [ChainKind::Product, ChainKind::Sum].into_iter().find(|&kind| normal::operations(kind).contains(&operation))
+        let operation = operation_of(self.graph.layer(tensor.layer)?);
+        [ChainKind::Product, ChainKind::Sum].into_iter().find(|&kind| kind.operations().contains(&operation))
     }
 
     fn describe_call(&self, layer: &Layer, operation: &str, depth: usize) -> String {

@@ -5,9 +5,9 @@ use std::cell::{Cell, OnceCell};
 use smallvec::{SmallVec, smallvec};
 use typelift_promote::ElementType;
 
+use super::bound::{Bound, self_describe};
 use super::constant::{compute, default_type, is_same};
 use super::losses::Losses;
-use super::matching::{Bound, self_describe};
 use super::shapes::{self, Part};
 use super::term::{DimPattern, DimsPart, Function, Name, Side, TermKind, Times};
 use super::values;

@@ -3,8 +3,9 @@
 use std::fmt::{self, Display, Formatter};
 
 use super::Rule;
-use super::apply::{operation_of, root_of, root_operations};
-use super::matching::{self, Miss, Subject};
+use super::matching::{self, Miss};
+use super::operations::{operation_of, root_of, root_operations};
+use super::subject::Subject;
 use crate::findings::LayerRef;
 use crate::model::graph::{FindError, Graph, Layer, Model, Place};
 use crate::rewrite::notation::pointer;

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use typelift_promote::ElementType;
 
-use super::apply::{Found, OnRefusal, Placed, is_random, swap};
+use super::bound::{Bindings, Bound};
 use super::build::Added;
 use super::exact::Exact;
 use super::losses::Losses;
-use super::matching::{Bindings, Bound};
+use super::swap::{Found, OnRefusal, Placed, is_random, swap};
 use super::values;
 use crate::base::hash::HashSet;
 use crate::edit::precision_marks::Marks;

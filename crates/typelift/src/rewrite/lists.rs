@@ -1,34 +1,11 @@
 //! Lists in patterns, which match any number of tensors.
 
-use std::ops::{Deref, Range};
 use std::sync::Arc;
 
-use super::matching::{Bound, MOST_STEPS, Search};
+use super::bound::{Bound, List};
+use super::matching::{MOST_STEPS, Search};
 use super::term::TermKind;
 use crate::model::graph::Output;
-
-/// Consecutive inputs or outputs of a layer.
-#[derive(Clone, Debug)]
-pub(super) struct List {
-    /// All inputs or outputs of the layer, shared by all attempts.
-    all: Arc<[Output]>,
-    own: Range<usize>,
-}
-
-impl Deref for List {
-    type Target = [Output];
-
-    fn deref(&self) -> &[Output] {
-        &self.all[self.own.clone()]
-    }
-}
-
-impl FromIterator<Output> for List {
-    fn from_iter<T: IntoIterator<Item = Output>>(tensors: T) -> Self {
-        let all: Arc<[Output]> = tensors.into_iter().collect();
-        Self { own: 0..all.len(), all }
-    }
-}
 
 impl Search<'_> {
     /// Returns the name of a list of inputs.
@@ -59,7 +36,7 @@ impl Search<'_> {
             self.steps += 1;
             self.steps < MOST_STEPS
                 && self.attempt(|search| {
-                    let list = List { all: feeds.clone(), own: at..end };
+                    let list = List::part(feeds.clone(), at..end);
                     search.match_list(first, name, list) && search.match_lists(terms, feeds, end)
                 })
         });

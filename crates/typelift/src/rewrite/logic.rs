@@ -1,7 +1,7 @@
 //! Combination of conditions with `&&`, `||` and `!`, and the sections of names that they capture.
 
+use super::bound::Bound;
 use super::evaluate::{Evaluator, Lack};
-use super::matching::Bound;
 use super::term::{Function, TermKind};
 use crate::base::name_pattern::NamePattern;
 

@@ -1,72 +1,27 @@
 //! Matching of patterns.
 
-use std::cell::{Cell, OnceCell, RefCell};
-use std::collections::BTreeMap;
+use std::cell::Cell;
 use std::ops::Range;
 use std::sync::Arc;
 
-use compact_str::CompactString;
-use smallvec::{SmallVec, smallvec};
+use smallvec::SmallVec;
 
+use super::bound::{Bindings, Bound, same_value, self_describe};
 use super::evaluate::{Evaluator, Lack};
-use super::lists::List;
-use super::parse::rows_of;
 use super::pattern::Pattern;
 use super::strict;
-use super::term::{AttributeTerm, AttributeValue, Branch, LayerTerm, Link, Name, Rest, Setting, Side, Term, TermKind};
-use super::values::{self, MOST_COMPUTED};
-use crate::base::hash::{HashMap, HashSet};
-use crate::base::names::on_one_line;
-use crate::infer::blocks::BlockNumbers;
+use super::subject::Subject;
+use super::term::{
+    AttributeTerm, AttributeValue, Branch, LayerTerm, Name, Rest, Setting, Side, Term, TermKind, rows_of,
+};
 use crate::model::graph::{Graph, Layer, LayerId, Output};
 use crate::model::weights::Weights;
 use crate::ops::values::array::{self, Array};
-use crate::ops::{self, AttrKind, LayerKind, Operation};
+use crate::ops::{self, AttrKind, Operation};
 use crate::rewrite::notation::Literal;
 
 /// Maximum number of steps of one attempt to match a pattern.
 pub(super) const MOST_STEPS: usize = 1 << 14;
-
-/// Value of a name in a match.
-#[derive(Clone, Debug)]
-pub(super) enum Bound {
-    Tensor(Output),
-    /// The values of folded constants.
-    Values(Arc<Array>),
-    /// A number without a type.
-    Number(f64),
-    /// Any number of tensors.
-    List(List),
-}
-
-impl Bound {
-    pub(super) fn tensor(&self) -> Option<Output> {
-        match self {
-            Self::Tensor(tensor) => Some(*tensor),
-            _ => None,
-        }
-    }
-
-    /// Returns the bound tensors, if there are any.
-    pub(super) fn tensors(&self) -> &[Output] {
-        match self {
-            Self::Tensor(tensor) => std::slice::from_ref(tensor),
-            Self::List(tensors) => tensors,
-            Self::Values(_) | Self::Number(_) => &[],
-        }
-    }
-}
-
-/// Bindings of a match.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Bindings {
-    /// Bindings by name.
-    pub(super) names: SmallVec<[Option<Bound>; 4]>,
-    /// Values by variable.
-    pub(super) variables: SmallVec<[Option<CompactString>; 2]>,
-    /// The matched layers with their terms; the layer at the root is first.
-    pub(super) layers: SmallVec<[(LayerId, usize); 4]>,
-}
 
 /// Reason why a pattern does not match, with the failing section.
 #[derive(Clone, Debug)]
@@ -76,184 +31,19 @@ pub(super) struct Miss {
     pub(super) reason: String,
 }
 
-/// Graph with facts that are computed when matching needs them.
-pub(super) struct Subject<'a> {
-    pub(super) graph: &'a Graph,
-    pub(super) weights: &'a Weights,
-    /// True for the graph of a body.
-    in_body: bool,
-    /// True if types and shapes are known.
-    pub(super) is_inferred: bool,
-    /// Returns the layers, each after its producers.
-    order: OnceCell<Vec<LayerId>>,
-    /// The position of each layer in that order.
-    positions: OnceCell<HashMap<LayerId, usize>>,
-    /// Layers that are computed from constants alone.
-    derived: OnceCell<HashSet<LayerId>>,
-    /// The numbers of the blocks of the layers.
-    blocks: OnceCell<BlockNumbers>,
-    /// The values of small constants.
-    constants: RefCell<HashMap<Output, Option<Arc<Array>>>>,
-    /// The layers of earlier matches.
-    pub(super) taken: RefCell<HashSet<LayerId>>,
-    /// Layers that can be reached from a tensor through a link, by their position in the order.
-    pub(super) downstream: RefCell<HashMap<(Link, Output), BTreeMap<usize, LayerId>>>,
-    /// The limit that stopped the last search, if any.
-    pub(super) limit: RefCell<Option<String>>,
-}
-
-impl<'a> Subject<'a> {
-    pub(super) fn new(graph: &'a Graph, weights: &'a Weights) -> Self {
-        Self {
-            graph,
-            weights,
-            in_body: false,
-            is_inferred: true,
-            order: OnceCell::new(),
-            positions: OnceCell::new(),
-            derived: OnceCell::new(),
-            blocks: OnceCell::new(),
-            constants: RefCell::default(),
-            taken: RefCell::default(),
-            downstream: RefCell::default(),
-            limit: RefCell::default(),
-        }
-    }
-
-    /// Sets if the graph is that of a body.
-    pub(super) fn in_body(self, in_body: bool) -> Self {
-        Self { in_body, ..self }
-    }
-
-    /// Marks types and shapes as unknown.
-    pub(super) fn before_inference(self) -> Self {
-        Self { is_inferred: false, ..self }
-    }
-
-    /// Returns the reason why a pattern does not continue beyond the border of a body.
-    fn border(&self, layer: &Layer) -> &'static str {
-        match ops::kind(layer) {
-            LayerKind::Parameter if self.in_body => "; a pattern cannot extend beyond a body",
-            _ if !layer.bodies().is_empty() => "; a pattern cannot extend into its bodies",
-            _ => "",
-        }
-    }
-
-    /// True if a tensor is a constant, or computed from constants alone.
-    pub(super) fn is_constant(&self, tensor: Output) -> bool {
-        let Some(layer) = self.graph.layer(tensor.layer) else { return false };
-        ops::kind(layer) == LayerKind::Constant || self.derived().contains(&layer.id())
-    }
-
-    /// Returns the layers, each after its producers.
-    pub(super) fn order(&self) -> &[LayerId] {
-        self.order.get_or_init(|| self.graph.topological_order().unwrap_or_default())
-    }
-
-    pub(super) fn positions(&self) -> &HashMap<LayerId, usize> {
-        self.positions.get_or_init(|| self.order().iter().enumerate().map(|(at, &layer)| (layer, at)).collect())
-    }
-
-    /// Returns layers, other than constants, that depend only on constants. They are conversions of any size, and
-    /// other small operations.
-    fn derived(&self) -> &HashSet<LayerId> {
-        self.derived.get_or_init(|| {
-            let mut found = HashSet::default();
-            for &id in self.order() {
-                let Some(layer) = self.graph.layer(id) else { continue };
-                if layer.inputs().is_empty() || ops::kind(layer) == LayerKind::Constant || !values::computes(layer) {
-                    continue;
-                }
-                let is_small = |layer: &Layer| {
-                    let counts = layer.outputs().iter().filter_map(|port| port.shape().element_count());
-                    counts.max().is_none_or(|count| count <= MOST_COMPUTED as u64)
-                };
-                let is_known = |from: &Layer| ops::kind(from) == LayerKind::Constant || found.contains(&from.id());
-                let feeds = self.graph.feeds(id);
-                let needed = if values::is_conversion(layer) { 1 } else { feeds.len() };
-                let known = feeds.iter().take(needed).all(|feed| feed.is_some_and(|(from, _)| is_known(from)));
-                if known && (values::is_conversion(layer) || is_small(layer)) {
-                    found.insert(id);
-                }
-            }
-            found
-        })
-    }
-
-    /// True if an earlier match contains a layer.
-    pub(super) fn is_taken(&self, layer: LayerId) -> bool {
-        self.taken.borrow().contains(&layer)
-    }
-
-    /// Returns the values of a small constant.
-    pub(super) fn small(&self, tensor: Output) -> Option<Arc<Array>> {
-        let count = match self.graph.layer(tensor.layer)?.stored_as() {
-            Some((_, dims)) => dims.iter().try_fold(1_u64, |count, &dim| count.checked_mul(dim as u64)),
-            None => self.graph.output(tensor)?.shape().element_count(),
-        };
-        if count.is_none_or(|count| count > MOST_COMPUTED as u64) {
-            return None;
-        }
-        let mut constants = self.constants.borrow_mut();
-        let values = || values::values(self.graph, self.weights, tensor).map(Arc::new);
-        constants.entry(tensor).or_insert_with(values).clone()
-    }
-
-    /// Returns the number that all elements of a small constant have in common.
-    pub(super) fn number(&self, tensor: Output) -> Option<f64> {
-        let values = self.small(tensor)?;
-        let values = values.to_floats();
-        let first = *values.first()?;
-        values.iter().all(|&value| value == first || value.is_nan() && first.is_nan()).then_some(first)
-    }
-
-    fn holds(&self, tensor: Output, literal: &Literal) -> bool {
-        let Some(layer) = self.graph.layer(tensor.layer) else { return false };
-        let Some((ty, dims)) = layer.stored_as() else {
-            return self.small(tensor).is_some_and(|array| literal.is_held_by(&array));
-        };
-        let Some(count) = dims.iter().try_fold(1_usize, |count, &dim| count.checked_mul(dim)) else { return false };
-        if count <= MOST_COMPUTED {
-            return self.small(tensor).is_some_and(|array| literal.is_held_by(&array));
-        }
-        // For a large constant, the first value usually decides.
-        let holds = |dims| layer.values(self.weights, ty, dims).is_some_and(|array| literal.is_held_by(&array));
-        if literal.dims.is_empty() {
-            holds(smallvec![1]) && holds(dims)
-        } else {
-            literal.numbers.len() == count && holds(dims)
-        }
-    }
-
-    /// True if two names with the same text have the same value.
-    fn is_same(&self, a: &Bound, b: &Bound) -> bool {
-        let values = |bound: &Bound| match bound {
-            Bound::Tensor(tensor) if self.is_constant(*tensor) => {
-                self.small(*tensor).or_else(|| values::values(self.graph, self.weights, *tensor).map(Arc::new))
-            }
-            Bound::Tensor(_) | Bound::Number(_) | Bound::List(_) => None,
-            Bound::Values(values) => Some(values.clone()),
-        };
-        match (a, b) {
-            (Bound::Tensor(a), Bound::Tensor(b)) if a == b => true,
-            (Bound::Number(a), Bound::Number(b)) => a == b,
-            (Bound::List(a), Bound::List(b)) => {
-                let is_same = |(&a, &b)| self.is_same(&Bound::Tensor(a), &Bound::Tensor(b));
-                a.len() == b.len() && a.iter().zip(b.iter()).all(is_same)
-            }
-            (Bound::Number(number), other) | (other, Bound::Number(number)) => {
-                values(other).is_some_and(|values| values.len() == 1 && values.to_floats()[0] as f32 == *number as f32)
-            }
-            _ => matches!((values(a), values(b)), (Some(a), Some(b)) if a == b),
-        }
-    }
-}
-
 /// Returns the values of a constant that is small enough to read.
 pub(super) fn small_constant(layer: &Layer, weights: &Weights) -> Option<Array> {
     let (element_type, dims) = layer.stored_as()?;
     array::count(&dims)?;
     layer.values(weights, element_type, dims)
+}
+
+impl Pattern {
+    /// Returns the number of terms that match at a layer, and the reason why the others do not; `None` if all match.
+    pub(crate) fn miss(&self, graph: &Graph, weights: &Weights, layer: &Layer) -> Option<(usize, String)> {
+        let miss = miss(&Subject::new(graph, weights), self, layer)?;
+        Some((miss.progress, miss.reason))
+    }
 }
 
 /// Extent of a match.
@@ -774,37 +564,6 @@ fn is_operation(term: &LayerTerm, layer: &Layer, row: Option<&'static Operation>
                 && (version.is_some() || rows_of(term).is_empty())
         }
     }
-}
-
-/// True if two texts are the same attribute value.
-pub(super) fn same_value(wanted: &str, value: &str, kind: Option<AttrKind>) -> bool {
-    if wanted == value {
-        return true;
-    }
-    let truth = |text: &str| match text.to_ascii_lowercase().as_str() {
-        "true" | "1" => Some(true),
-        "false" | "0" => Some(false),
-        _ => None,
-    };
-    match kind {
-        Some(AttrKind::Bool) => truth(wanted).is_some() && truth(wanted) == truth(value),
-        Some(AttrKind::Text) => false,
-        Some(AttrKind::Enum(_) | AttrKind::Type) => wanted.eq_ignore_ascii_case(value),
-        _ => {
-            let items = |text: &str| text.split(',').map(|item| item.trim().to_owned()).collect::<Vec<_>>();
-            let (wanted, value) = (items(wanted), items(value));
-            let same = |(a, b): (&String, &String)| {
-                a == b
-                    || matches!((a.parse::<f64>(), b.parse::<f64>()), (Ok(a), Ok(b)) if a == b || a as f32 == b as f32)
-            };
-            wanted.len() == value.len() && wanted.iter().zip(&value).all(same)
-        }
-    }
-}
-
-/// Describes a layer: ``Clamp 27 `Clamp_37` ``.
-pub(super) fn self_describe(layer: &Layer) -> String {
-    format!("{} {} `{}`", on_one_line(layer.ty()), layer.id(), on_one_line(layer.name()))
 }
 
 fn value_of(values: Option<&Array>) -> String {

@@ -27,9 +27,11 @@
 //! consumers. Only its operation, attributes and inputs change. Layers inside the match that become unused are removed.
 
 mod apply;
+mod bound;
 mod build;
 mod chain;
 mod constant;
+mod cut;
 mod evaluate;
 mod exact;
 mod explain;
@@ -41,6 +43,7 @@ mod losses;
 mod matching;
 mod normal;
 pub mod notation;
+mod operations;
 mod parse;
 mod pattern;
 mod pieces;
@@ -48,6 +51,8 @@ mod roots;
 mod script;
 mod shapes;
 mod strict;
+mod subject;
+mod swap;
 mod term;
 mod values;
 
@@ -227,7 +232,7 @@ impl Rule {
 
     /// Returns the operation and, if the pattern names it, the operation set of the root.
     pub(crate) fn root(&self) -> Option<(&str, Option<&str>)> {
-        let root = apply::root_of(&self.pattern)?;
+        let root = operations::root_of(&self.pattern)?;
         Some((&root.operation, root.version.as_deref()))
     }
 

@@ -3,7 +3,7 @@
 use smallvec::{SmallVec, smallvec};
 use typelift_promote::ElementType;
 
-use super::matching::Subject;
+use super::subject::Subject;
 use super::term::ChainKind;
 use crate::model::graph::{Layer, LayerId, Output};
 
@@ -106,7 +106,7 @@ impl Subject<'_> {
     fn open(&self, kind: ChainKind, leaf: Leaf, is_root: bool) -> Option<(LayerId, SmallVec<[Leaf; 2]>)> {
         let What::Tensor(tensor) = leaf.what else { return None };
         let layer = self.graph.layer(tensor.layer)?;
-        let row = layer.operation().filter(|row| operations(kind).contains(&row.name()))?;
+        let row = layer.operation().filter(|row| kind.operations().contains(&row.name()))?;
         if !is_root && self.graph.consumers(tensor).nth(1).is_some() {
             return None;
         }
@@ -190,14 +190,6 @@ impl Subject<'_> {
             _ => false,
         };
         fits || constant.rank() == Some(0) || result.rank().is_none()
-    }
-}
-
-/// Returns the operations of a chain.
-pub(super) fn operations(kind: ChainKind) -> &'static [&'static str] {
-    match kind {
-        ChainKind::Product => &["Multiply", "Divide", "Power", "Sqrt", "Negative"],
-        ChainKind::Sum => &["Add", "Subtract", "Negative", "Multiply"],
     }
 }
 

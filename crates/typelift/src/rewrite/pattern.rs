@@ -1,22 +1,45 @@
 //! Patterns and matches.
 
 use std::fmt::{self, Debug, Display, Formatter};
-use std::str::FromStr;
 use std::sync::Arc;
 
 use thiserror::Error;
 use typelift_promote::ElementType;
 
-use super::lists::List;
-use super::matching::{self, Bindings, Bound};
-use super::parse::{self, Definitions};
-use super::strict::Allowed;
+use super::bound::{Bindings, Bound, List};
 use super::term::{Link, Name, Predicate, Side};
 use super::{Code, Replacement, Right, Rule, values};
 use crate::model::graph::{EditError, Graph, Layer, Output};
 use crate::model::shape::Shape;
 use crate::model::weights::Weights;
-use crate::rewrite::notation::NotationError;
+
+/// Limits that the `allow` clause of a rule lifts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Allowed {
+    /// The rule may change arithmetic on integers.
+    pub(super) integers: bool,
+    /// The rule may combine a constant with axes and a tensor of unknown rank.
+    pub(super) ranks: bool,
+    /// New constants may be infinite, zero or subnormal although their operands are not.
+    pub(super) overflow: bool,
+}
+
+impl Allowed {
+    /// Words in an `allow` clause.
+    pub(super) const WORDS: [&str; 3] = ["integers", "ranks", "overflow"];
+
+    /// Lifts the limit with this name; returns false if there is none.
+    pub(super) fn lift(&mut self, word: &str) -> bool {
+        let limit = match word {
+            "integers" => &mut self.integers,
+            "ranks" => &mut self.ranks,
+            "overflow" => &mut self.overflow,
+            _ => return false,
+        };
+        *limit = true;
+        true
+    }
+}
 
 type Condition = Arc<dyn Fn(&Match) -> Result<(), String> + Send + Sync>;
 
@@ -44,23 +67,6 @@ pub struct Pattern {
     pub(super) allowed: Allowed,
     /// True if the rule is valid only for floating-point tensors.
     pub(super) needs_floats: bool,
-}
-
-impl FromStr for Pattern {
-    type Err = NotationError;
-
-    fn from_str(text: &str) -> Result<Self, NotationError> {
-        let (pattern, right) = parse::rule(text, 0..text.len(), &Definitions::default())?;
-        match right {
-            None => Ok(pattern),
-            Some(_) => {
-                let at = text.find("=>").unwrap_or_default();
-                let cursor = crate::rewrite::notation::Cursor::new(text);
-                let error = cursor.error(at..at + 2, "a pattern alone has no replacement");
-                Err(error.with_help("parse the text as a `Rule`"))
-            }
-        }
-    }
 }
 
 impl Display for Pattern {
@@ -152,12 +158,6 @@ impl Pattern {
         let text: super::Writer = Arc::new(text);
         let written = text.clone();
         Rule::new(self.when(move |m| written(m).map(drop)), Right::Written(text))
-    }
-
-    /// Returns the number of terms that match at a layer, and the reason why the others do not; `None` if all match.
-    pub(crate) fn miss(&self, graph: &Graph, weights: &Weights, layer: &Layer) -> Option<(usize, String)> {
-        let miss = matching::miss(&matching::Subject::new(graph, weights), self, layer)?;
-        Some((miss.progress, miss.reason))
     }
 }
 

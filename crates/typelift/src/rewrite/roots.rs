@@ -3,8 +3,10 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-use super::apply::operation_of;
-use super::matching::{Bindings, Bound, MOST_STEPS, Search, Subject, self_describe};
+use super::bound::{Bindings, Bound, self_describe};
+use super::matching::{MOST_STEPS, Search};
+use super::operations::operation_of;
+use super::subject::Subject;
 use super::term::Link;
 use super::{Rule, Skipped};
 use crate::base::hash::HashSet;

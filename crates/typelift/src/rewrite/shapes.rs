@@ -42,7 +42,7 @@ impl Parts<'_> {
     }
 
     fn computed(&self, layer: &Layer, depth: usize) -> Option<Vec<Part>> {
-        let name = super::apply::operation_of(layer);
+        let name = super::operations::operation_of(layer);
         let sources = self.graph.producers(layer.id());
         let source = |at: usize| sources.get(at).copied().flatten();
         match name {
@@ -70,7 +70,7 @@ impl Parts<'_> {
             }
             "Slice" | "StridedSlice" => {
                 let list = self.list(source(0)?, depth)?;
-                let cut = super::pieces::cut(self.graph, self.weights, layer, &[list.len()])?;
+                let cut = super::cut::cut(self.graph, self.weights, layer, &[list.len()])?;
                 list.get(cut.first()?.clone()).map(<[Part]>::to_vec)
             }
             _ => None,

@@ -7,40 +7,13 @@ use std::collections::BTreeSet;
 
 use typelift_promote::ElementType;
 
-use super::matching::{Bindings, Subject, self_describe};
+use super::bound::{Bindings, self_describe};
 use super::pattern::Pattern;
+use super::subject::Subject;
 use super::term::{Side, TermKind};
 use crate::model::graph::Layer;
 use crate::ops::Operation;
 use crate::ops::evaluate::moves_values;
-
-/// Limits that the `allow` clause of a rule lifts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Allowed {
-    /// The rule may change arithmetic on integers.
-    pub(super) integers: bool,
-    /// The rule may combine a constant with axes and a tensor of unknown rank.
-    pub(super) ranks: bool,
-    /// New constants may be infinite, zero or subnormal although their operands are not.
-    pub(super) overflow: bool,
-}
-
-impl Allowed {
-    /// Words in an `allow` clause.
-    pub(super) const WORDS: [&str; 3] = ["integers", "ranks", "overflow"];
-
-    /// Lifts the limit with this name; returns false if there is none.
-    pub(super) fn lift(&mut self, word: &str) -> bool {
-        let limit = match word {
-            "integers" => &mut self.integers,
-            "ranks" => &mut self.ranks,
-            "overflow" => &mut self.overflow,
-            _ => return false,
-        };
-        *limit = true;
-        true
-    }
-}
 
 /// True if the rule adds or removes arithmetic, and its text names no integer type.
 pub(super) fn needs_floats(pattern: &Pattern, right: &Side) -> bool {

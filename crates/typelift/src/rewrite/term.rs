@@ -9,6 +9,7 @@ use typelift_promote::ElementType;
 
 use crate::base::name_pattern::NamePattern;
 use crate::model::shape::Shape;
+use crate::ops;
 use crate::ops::values::array::ArrayFile;
 use crate::rewrite::notation::Literal;
 
@@ -125,6 +126,14 @@ impl LayerTerm {
     }
 }
 
+/// Returns all rows of the operation table that a layer of the rule may match.
+pub(super) fn rows_of(layer: &LayerTerm) -> Vec<&'static ops::Operation> {
+    match &layer.version {
+        Some(version) => ops::lookup(&layer.operation, version).into_iter().collect(),
+        None => ops::revisions(&layer.operation).to_vec(),
+    }
+}
+
 /// Name of a new layer, in sections.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum LayerName {
@@ -179,6 +188,14 @@ pub(crate) enum ChainKind {
 }
 
 impl ChainKind {
+    /// Returns the operations of a chain.
+    pub(crate) fn operations(self) -> &'static [&'static str] {
+        match self {
+            Self::Product => &["Multiply", "Divide", "Power", "Sqrt", "Negative"],
+            Self::Sum => &["Add", "Subtract", "Negative", "Multiply"],
+        }
+    }
+
     /// Returns the neutral element: 1 for a product, 0 for a sum.
     pub(crate) fn neutral(self) -> f64 {
         match self {
@@ -229,7 +246,7 @@ const TOLERANCE: f64 = 1.0 / 4096.0;
 impl Number {
     /// True if a value of a constant with this type equals the number.
     pub(crate) fn is(&self, value: f64, ty: ElementType) -> bool {
-        let round = |value| if ty.is_float() { crate::ops::values::array::round(ty, value) } else { value };
+        let round = |value| if ty.is_float() { ops::values::array::round(ty, value) } else { value };
         value == self.value
             || round(value) == round(self.value)
             || value.is_nan() && self.value.is_nan()
@@ -241,14 +258,13 @@ impl Number {
     fn is_near(&self, value: f64) -> bool {
         let half = ElementType::F16;
         (value - self.value).abs() <= TOLERANCE * self.value.abs()
-            || crate::ops::values::array::round(half, self.value) == crate::ops::values::array::round(half, value)
-                && is_half(value)
+            || ops::values::array::round(half, self.value) == ops::values::array::round(half, value) && is_half(value)
     }
 }
 
 /// True if f16 represents a number exactly.
 fn is_half(value: f64) -> bool {
-    crate::ops::values::array::round(ElementType::F16, value) == value
+    ops::values::array::round(ElementType::F16, value) == value
 }
 
 /// Alternative of a pattern, with the values of names if it matches.

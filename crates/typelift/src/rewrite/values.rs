@@ -1,6 +1,6 @@
 //! Values of tensors that depend only on constants.
 
-use super::matching::self_describe;
+use super::bound::self_describe;
 use crate::base::hash::HashMap;
 use crate::model::graph::{Graph, Layer, Output};
 use crate::model::weights::Weights;

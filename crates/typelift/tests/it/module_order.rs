@@ -53,7 +53,7 @@ const CHANGES: &[(&str, &[&str])] = &[
 ];
 
 /// Folders with modules that use each other in a circle. Matches, conditions and values in a pattern depend on each other.
-const CIRCLES: &[&str] = &["rewrite"];
+const CIRCLES: &[&str] = &[];
 
 /// Path of a module or an item from the root of its crate.
 type ItemPath = Vec<String>;

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use serde::{Serialize, Serializer};
 use typelift_promote::{ElementType, Fidelity, Loss, fidelity};
 
-use super::paths::{Main, is_weight, values};
 use super::losses;
+use super::paths::{Main, is_weight, values};
 use crate::base::hash::{HashMap, HashSet};
 use crate::base::span::Lines;
 use crate::explain::stats::name_of;

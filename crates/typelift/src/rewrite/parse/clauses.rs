@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::{Mode, Parser};
 use crate::ops;
 use crate::rewrite::notation::{Cursor, NotationError};
-use crate::rewrite::strict::Allowed;
+use crate::rewrite::pattern::Allowed;
 use crate::rewrite::term::{Definition, Name};
 
 /// Clauses of a rule, as byte ranges of its text.

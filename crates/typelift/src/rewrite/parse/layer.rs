@@ -5,7 +5,9 @@ use std::ops::Range;
 use super::{Mode, Parser};
 use crate::ops::{self, AttrKind};
 use crate::rewrite::notation::{NotationError, attribute_value, closest, word};
-use crate::rewrite::term::{AttributeTerm, AttributeValue, Branch, FUNCTIONS, LayerTerm, Name, Rest, TermKind};
+use crate::rewrite::term::{
+    AttributeTerm, AttributeValue, Branch, FUNCTIONS, LayerTerm, Name, Rest, TermKind, rows_of,
+};
 
 /// Operation as written in the rule, with the signs after it.
 struct Head {
@@ -423,13 +425,5 @@ impl Parser<'_> {
             None if known.is_empty() => error.with_help("the operation has no attributes"),
             None => error.with_help(format!("it has {}", known.join(", "))),
         })
-    }
-}
-
-/// Returns all rows of the operation table that a layer of the rule may match.
-pub(in crate::rewrite) fn rows_of(layer: &LayerTerm) -> Vec<&'static ops::Operation> {
-    match &layer.version {
-        Some(version) => ops::lookup(&layer.operation, version).into_iter().collect(),
-        None => ops::revisions(&layer.operation).to_vec(),
     }
 }

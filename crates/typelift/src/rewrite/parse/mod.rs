@@ -8,6 +8,7 @@ mod names;
 mod right;
 
 use std::ops::Range;
+use std::str::FromStr;
 
 use smallvec::SmallVec;
 
@@ -15,13 +16,29 @@ use super::pattern::Pattern;
 use super::term::{Branch, Expression, Name, Setting, Side, Source, Term, TermKind};
 use crate::rewrite::notation::{Cursor, Literal, NotationError};
 pub(super) use clauses::{Definitions, starts_clause};
-pub(super) use layer::rows_of;
 use right::RightItem;
 
 /// Limit on the nesting of terms.
 const DEEPEST: usize = 64;
 /// Maximum number of terms on one side of a rule, because matching and building are recursive.
 const MOST_TERMS: usize = 256;
+
+impl FromStr for Pattern {
+    type Err = NotationError;
+
+    fn from_str(text: &str) -> Result<Self, NotationError> {
+        let (pattern, right) = rule(text, 0..text.len(), &Definitions::default())?;
+        match right {
+            None => Ok(pattern),
+            Some(_) => {
+                let at = text.find("=>").unwrap_or_default();
+                let cursor = Cursor::new(text);
+                let error = cursor.error(at..at + 2, "a pattern alone has no replacement");
+                Err(error.with_help("parse the text as a `Rule`"))
+            }
+        }
+    }
+}
 
 /// Parses a rule, or a pattern alone.
 pub(super) fn rule(

@@ -5,8 +5,8 @@ use std::ops::Range;
 use super::{Mode, Parser};
 use crate::ops;
 use crate::ops::values::array::ArrayFile;
-use crate::rewrite::apply::operations_of;
 use crate::rewrite::notation::{NotationError, closest, element_type, shape};
+use crate::rewrite::operations::operations_of;
 use crate::rewrite::term::{Link, Name, Source, TermKind};
 
 /// Maximum number of layers between a factor of a chain and its result, including square roots and negations.

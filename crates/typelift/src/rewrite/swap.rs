@@ -1,0 +1,88 @@
+//! Replacement of tensors, and what a replacement has done.
+
+use typelift_promote::ElementType;
+
+use super::bound::{Bindings, Bound};
+use super::losses::Losses;
+use super::pattern::Pattern;
+use crate::edit::Edit;
+use crate::model::graph::{EditError, Layer, LayerId, Output};
+use crate::model::shape::Shape;
+
+/// A match to apply.
+pub(super) struct Found {
+    pub(super) rule: usize,
+    pub(super) bound: Bindings,
+    /// Among layers that compute the same, the one that is kept.
+    pub(super) same: Option<LayerId>,
+}
+
+impl Found {
+    /// Returns the tensors of the pattern's named outputs; empty if the pattern names none.
+    pub(super) fn named_outputs(&self, pattern: &Pattern) -> Vec<Output> {
+        let named = pattern.side.outputs.iter().filter_map(|&name| self.bound.names[name].as_ref());
+        named.flat_map(Bound::tensors).copied().collect()
+    }
+}
+
+/// Effect of an impossible replacement on the rest of the rewrite: an error, or a skipped match. If matches are
+/// skipped, replacements with fewer known dimensions are accepted too.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum OnRefusal {
+    Fails,
+    Skips,
+}
+
+impl OnRefusal {
+    /// True if a tensor of one shape may be replaced by one of another.
+    pub(super) fn allows(self, was: &Shape, is: &Shape) -> bool {
+        match self {
+            Self::Fails => is.refines(was),
+            Self::Skips => is.rank() == was.rank() && is.is_compatible(was),
+        }
+    }
+}
+
+/// True if a layer generates different random numbers in each run.
+pub(super) fn is_random(layer: &Layer) -> bool {
+    let seed = |name: &str| layer.attribute(name).is_none_or(|seed| seed.trim() == "0");
+    layer.operation().is_some_and(|row| !row.is_repeatable()) && seed("global_seed") && seed("op_seed")
+}
+
+/// Result of a replacement.
+pub(super) struct Placed {
+    pub(super) added: Vec<LayerId>,
+    /// True if the layer at the root was replaced in place; false if other tensors replace its outputs.
+    pub(super) root_stays: bool,
+    /// True if user code edited the graph and kept the root.
+    pub(super) edited: bool,
+    /// Like [`Site::losses`].
+    pub(super) losses: Losses,
+}
+
+/// Connects the consumers of several tensors to others, as [`swap`] does for one.
+pub(super) fn swap_all(
+    edit: &mut Edit<'_>,
+    old: Vec<Output>,
+    new: Vec<Output>,
+    refusal: OnRefusal,
+) -> Result<(), EditError> {
+    if old.len() != new.len() {
+        let (old, new) = (old.len(), new.len());
+        return Err(EditError::Other(format!("{old} outputs cannot be replaced by {new} tensors")));
+    }
+    old.into_iter().zip(new).try_for_each(|(old, new)| swap(edit, old, new, refusal))
+}
+
+/// Connects the consumers of `old` to `new`. The type must be equal, and the shape at least as well known.
+pub(super) fn swap(edit: &mut Edit<'_>, old: Output, new: Output, refusal: OnRefusal) -> Result<(), EditError> {
+    let known = |edit: &Edit<'_>, output| edit.output(output).map(|port| (port.element_type(), port.shape().clone()));
+    if let (Some((was, shape)), Some((is, new_shape))) = (known(edit, old), known(edit, new))
+        && (was != is && was != ElementType::Dynamic || !refusal.allows(&shape, &new_shape))
+        && edit.consumers(old).next().is_some()
+    {
+        let (from_type, to_type) = (format!("{is}{new_shape}"), format!("{was}{shape}"));
+        return Err(EditError::Incompatible { from: new, from_type, to: old, to_type });
+    }
+    edit.replace_uses(old, new)
+}
