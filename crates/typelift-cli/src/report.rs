@@ -97,6 +97,7 @@ pub fn conversion(file: &str, converted: &Converted, model: &Model) -> Result<(S
     let plan = Plan::new(file, converted.changes.clone()).with_lines(model).with_shapes(converted.reshaped.clone());
     let plan = plan.for_target(converted.retargeted.clone());
     let plan = plan.with_stored(converted.stored.clone(), converted.risks.clone(), converted.marked.clone());
+    let plan = plan.with_quantized(converted.quantized.clone());
     let totals = plan.totals(converted.promotions_replaced, converted.promotions_left);
     Ok((format!("{plan}{totals}\n"), json(&plan)?))
 }

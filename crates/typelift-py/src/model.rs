@@ -6,11 +6,12 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
-use typelift::convert::{Conversion, Unneeded};
+use typelift::convert::{Conversion, Unneeded, strip::Values};
 use typelift::graph::Place;
 use typelift::map::PrecisionMap;
 use typelift::ops::{LayerKind, kind};
 use typelift::passes::Align;
+use typelift::precision::quantize::{Choice, Quantization, Request};
 use typelift::precision::{Like, Storage, TypeMapError};
 use typelift::promote::{ElementType, RuleSet, openvino};
 use typelift::save::FileId;
@@ -42,6 +43,9 @@ struct Settings {
     types: Option<String>,
     compress: Option<String>,
     decompress: Option<Vec<String>>,
+    dequantize: Option<String>,
+    quantize: Option<Quantize>,
+    strip_weights: Option<String>,
     like: String,
     max_error: Option<f64>,
     keep: Vec<String>,
@@ -51,6 +55,39 @@ struct Settings {
     pytorch_scalar_promotion: bool,
     u64_integer_promotion_target: String,
     target: Option<String>,
+}
+
+/// Settings of a quantization: a mode with its options, or the text of a plan.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct Quantize {
+    mode: Option<String>,
+    plan: Option<String>,
+    group_size: Option<i64>,
+    ratio: Option<f64>,
+    all_layers: bool,
+    backup: Option<String>,
+    group_fallback: String,
+}
+
+impl Quantize {
+    fn request(self) -> Result<Request, Failure> {
+        let named = |option: &str, reason: String| Failure::Value(format!("{option}: {reason}"));
+        if let Some(plan) = self.plan {
+            return Choice::parse(&plan).map(Request::Plan).map_err(|error| Failure::Value(error.to_string()));
+        }
+        let mode = self.mode.unwrap_or_default().parse().map_err(|reason| named("mode", reason))?;
+        let mut settings = Quantization::to(mode);
+        let group = self.group_size.map(|size| size.to_string().parse()).transpose();
+        settings.group = group.map_err(|reason| named("group_size", reason))?;
+        settings.ratio = self.ratio;
+        settings.all_layers = self.all_layers;
+        let backup = self.backup.map(|name| name.parse()).transpose();
+        settings.backup = backup.map_err(|reason| named("backup", reason))?;
+        settings.fallback = self.group_fallback.parse().map_err(|reason| named("group_fallback", reason))?;
+        settings.check().map_err(Failure::Value)?;
+        Ok(Request::Settings(settings))
+    }
 }
 
 /// Names with element types.
@@ -68,14 +105,16 @@ impl Settings {
             u64_integer_promotion_target: element_type(&self.u64_integer_promotion_target)?,
         };
         let set_shapes = self.set_shapes.into_iter().map(|(name, text)| Ok((name, shape(&text)?)));
-        let storage = match (self.compress, self.decompress) {
-            (Some(to), _) => {
+        let storage = match (self.compress, self.decompress, self.dequantize) {
+            (Some(to), ..) => {
                 Some(Storage::Compress { to: element_type(&to)?, like: one_of("like", &self.like, &LIKE)? })
             }
-            (None, Some(from)) => {
+            (None, Some(from), _) => {
                 Some(Storage::Decompress(from.iter().map(|ty| element_type(ty)).collect::<Result<_, _>>()?))
             }
-            (None, None) => None,
+            (None, None, Some(to)) if to.is_empty() => Some(Storage::Dequantize(None)),
+            (None, None, Some(to)) => Some(Storage::Dequantize(Some(element_type(&to)?))),
+            (None, None, None) => None,
         };
         let mut conversion = Conversion::default();
         conversion.align = align(&self.align, attributes)?;
@@ -89,6 +128,8 @@ impl Settings {
             None => conversion.types,
         };
         conversion.storage = storage;
+        conversion.quantize = self.quantize.map(Quantize::request).transpose()?;
+        conversion.strip = self.strip_weights.map(|name| one_of("strip_weights", &name, &VALUES)).transpose()?;
         conversion.max_error = self.max_error;
         conversion.keep = self.keep.iter().map(|pattern| pattern.as_str().into()).collect();
         conversion.keep_io = self.keep_io;
@@ -102,6 +143,8 @@ const UNNEEDED: [(&str, Unneeded); 3] =
     [("kept", Unneeded::Kept), ("noops", Unneeded::Noops), ("redundant", Unneeded::Redundant)];
 
 const LIKE: [(&str, Like); 3] = [("2026.4", Like::OpenVino2026), ("2025.2", Like::OpenVino2025), ("all", Like::All)];
+
+const VALUES: [(&str, Values); 2] = [("zero", Values::Zero), ("random", Values::Random)];
 
 const WEIGHTS: [(&str, WeightsMode); 4] = [
     ("copy", WeightsMode::Copy),

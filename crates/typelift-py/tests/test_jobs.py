@@ -5,6 +5,7 @@ computes the expected values.
 from __future__ import annotations
 
 import inspect
+from pathlib import Path
 from typing import Any, Callable, NamedTuple
 
 import pytest
@@ -256,6 +257,42 @@ def test_weights_are_f16_on_the_way() -> None:
         typelift.from_text(TWO_WEIGHTS.replace("[1, 2, 3, 4]", "[0.1, 2, 3, 4]")).convert(compress="f16", max_error=1e-9)
     with pytest.raises(ValueError, match="exclude each other"):
         model.convert(compress="f16", decompress=True)
+
+
+def test_weights_are_quantized_by_mode_by_options_and_by_plan(tmp_path: Path) -> None:
+    text = """
+        x = Parameter : f32[1,64]
+        w = Const("weight") : f32[32,64]
+        y = MatMul(x, w) {transpose_a=false, transpose_b=true}
+        r = Result(y)
+    """.replace('"weight"', str([[(row - column) / 64 for column in range(64)] for row in range(32)]))
+    model = typelift.from_text(text)
+    report = model.convert(quantize="int8_asym")
+    (quantized,) = report.quantized
+    assert report and quantized["mode"] == "int8_asym" and quantized["bytes_after"] < quantized["bytes_before"]
+    assert "u8" in {layer.outputs[0].element_type for layer in model if layer.type == "Const"}
+    model.convert(dequantize=True)
+    assert {layer.outputs[0].element_type for layer in model if layer.type == "Const"} == {"f32"}
+
+    options = {"mode": "int4_sym", "group_size": 32, "all_layers": True}
+    (quantized,) = typelift.from_text(text).convert(quantize=options).quantized
+    assert (quantized["mode"], quantized["group"]) == ("int4_sym", 32)
+    plan = tmp_path / "plan.txt"
+    plan.write_text("int4_sym 16 w\n")
+    (quantized,) = typelift.from_text(text).convert(quantize=plan).quantized
+    assert (quantized["mode"], quantized["group"]) == ("int4_sym", 16)
+
+    for wrong, reason in [("int5", "expected one of"), ({"mode": "nf4", "groups": 3}, "has no option 'groups'")]:
+        with pytest.raises(ValueError, match=reason):
+            model.convert(quantize=wrong)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="quantize and dequantize exclude each other"):
+        model.convert(quantize="nf4", dequantize=True)
+
+
+def test_weights_are_stripped() -> None:
+    model = typelift.from_text(TWO_WEIGHTS)
+    model.convert(strip_weights="zero")
+    assert {number for layer in model if layer.type == "Const" for number in layer.numbers() or []} == {0}
 
 
 def test_each_job_takes_one_line_and_few_take_more() -> None:

@@ -477,6 +477,12 @@ class Conversions(_List[Conversion]):
         it: ``from``, ``to``, ``action``, the reason for keeping it, and the loss of its values."""
         return tuple(self.document.get("precision", {}).get("constants", ()))
 
+    @property
+    def quantized(self) -> tuple[dict[str, Any], ...]:
+        """The weights that ``quantize`` concerns, each as ``convert --report`` writes it: ``name``, ``mode``, ``group``,
+        ``bytes_before``, ``bytes_after`` and, where it was computed, the ``loss`` of its values."""
+        return tuple((self.document.get("quantized") or {}).get("constants", ()))
+
     def _all(self) -> tuple[Conversion, ...]:
         self._read()
         return self._items
@@ -491,7 +497,8 @@ class Conversions(_List[Conversion]):
 
     def __bool__(self) -> bool:
         stored = self.document.get("precision", {}).get("totals", {}).get("changed", 0)
-        return bool(self._all() or self.target or stored)
+        quantized = any(constant["mode"] for constant in self.quantized)
+        return bool(self._all() or self.target or stored or quantized)
 
     @staticmethod
     def _entry(entry: dict[str, Any]) -> Conversion:

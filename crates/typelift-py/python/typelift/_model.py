@@ -30,6 +30,22 @@ ShapeLike = Union[str, Iterable[Union[int, str, None, tuple[int, Optional[int]]]
 """A shape as text, ``"[1,3,?,1..224]"``, or its dimensions. ``None`` and ``-1`` are unknown lengths, ``(1, 8)`` is a
 range."""
 
+_QUANTIZATION = {"mode": None, "group_size": None, "ratio": None, "all_layers": False, "backup": None, "group_fallback": "refuse"}
+"""The options of a quantization with their defaults."""
+
+
+def _quantization(quantize: Union[str, Mapping[str, Any], "os.PathLike[str]"]) -> dict[str, Any]:
+    """Returns the options of a quantization, and the text of its plan."""
+    if isinstance(quantize, os.PathLike):
+        return {**_QUANTIZATION, "plan": Path(quantize).read_text(encoding="utf-8")}
+    if isinstance(quantize, str):
+        quantize = {"mode": quantize}
+    unknown = [key for key in quantize if key not in _QUANTIZATION]
+    if unknown:
+        raise ValueError(f"quantize has no option {unknown[0]!r}; it has {', '.join(_QUANTIZATION)}")
+    return {**_QUANTIZATION, **quantize, "plan": None}
+
+
 _PAGE_LIMIT = 1_000_000
 """The largest page that a notebook shows as a picture."""
 
@@ -499,6 +515,9 @@ class Model:
         types: Optional[Mapping[str, TypeLike]] = None,
         compress: Optional[TypeLike] = None,
         decompress: Union[bool, str, Iterable[str]] = False,
+        quantize: Union[str, Mapping[str, Any], "os.PathLike[str]", None] = None,
+        dequantize: Union[bool, TypeLike] = False,
+        strip_weights: Optional[str] = None,
         like: str = "2026.4",
         max_error: Optional[float] = None,
         keep: Iterable[str] = (),
@@ -532,6 +551,14 @@ class Model:
             compress: Store constants in ``"f16"`` or ``"bf16"``, as OpenVINO's ``save_model`` does.
             decompress: Undo compression: store constants in the type in which they are used. ``True`` selects all, a
                 list only those of these types.
+            quantize: Store weights as codes of 4 or 8 bits with scales, as nncf's ``compress_weights`` does without data: a
+                mode such as ``"int8_asym"`` or ``"int4_sym"``. A mapping adds options: ``{"mode": "int4_sym",
+                "group_size": 64, "ratio": 0.8, "all_layers": True, "backup": "none", "group_fallback": "adjust"}``. A
+                path is a plan that ``typelift convert --write-plan`` wrote. ``quantized`` of the result lists the loss
+                of each constant.
+            dequantize: Store the values of quantized constants: ``True`` in the type in which they are used, or in
+                ``"f16"``.
+            strip_weights: Replace the values of constants by ``"zero"`` or ``"random"`` ones.
             like: The release whose rules say which constants ``compress`` skips: OpenVINO ``"2026.4"`` or ``"2025.2"``.
                 ``"all"`` compresses every constant whose values fit the type.
             max_error: Fail if the relative error of a constant's value would exceed this number, such as ``1e-3``.
@@ -568,8 +595,11 @@ class Model:
             decompressed = ["f16", "bf16"] if decompress else None
         else:
             decompressed = [_type_name(ty) for ty in ([decompress] if isinstance(decompress, str) else decompress)]
-        if compress is not None and decompressed is not None:
-            raise ValueError("compress and decompress exclude each other")
+        dequantized = None if dequantize is False else "" if dequantize is True else _type_name(dequantize)
+        storages = {"compress": compress, "decompress": decompressed, "quantize": quantize, "dequantize": dequantized}
+        given_storages = [name for name, value in storages.items() if value is not None]
+        if len(given_storages) > 1:
+            raise ValueError(f"{given_storages[0]} and {given_storages[1]} exclude each other")
         settings: dict[str, object] = {
             "align": align,
             "unneeded": unneeded,
@@ -580,6 +610,9 @@ class Model:
             "types": ",".join(f"{_type_name(old)}={_type_name(new)}" for old, new in types.items()) if types else None,
             "compress": None if compress is None else _type_name(compress),
             "decompress": decompressed,
+            "quantize": None if quantize is None else _quantization(quantize),
+            "dequantize": dequantized,
+            "strip_weights": strip_weights,
             "like": like,
             "max_error": max_error,
             "keep": [keep] if isinstance(keep, str) else list(keep),

@@ -212,3 +212,16 @@ pub enum Fallback {
     /// none, the weights get the backup mode.
     Adjust,
 }
+
+impl FromStr for Fallback {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "refuse" => Ok(Self::Refuse),
+            "ignore" => Ok(Self::Ignore),
+            "adjust" => Ok(Self::Adjust),
+            _ => Err("expected refuse, ignore or adjust".to_owned()),
+        }
+    }
+}
