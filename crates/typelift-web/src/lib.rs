@@ -148,3 +148,43 @@ impl Session {
             .unwrap_or_default()
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    /// Returns the findings of the library for the bytes of a model.
+    fn of_library(graph: Vec<u8>, weights: Weights) -> Value {
+        let text = match xml::decode_utf8(graph) {
+            Ok(text) => Arc::new(text),
+            Err(refusal) => return Session::empty().findings(&[*refusal]),
+        };
+        let list = Checking::default().run(&text, &weights).findings;
+        let found = Diagnostics { list, ..Diagnostics::new("model.xml", text) };
+        serde_json::to_value(Document::new(&found)).unwrap()["diagnostics"].take()
+    }
+
+    #[test]
+    fn a_session_and_the_library_report_the_same() {
+        let testdata = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata");
+        let fixtures = std::fs::read_dir(testdata.join("fixtures")).unwrap().map(|entry| entry.unwrap().path());
+        let folders = fixtures.filter(|path| path.is_dir()).chain([testdata.join("models")]);
+        let files = folders.flat_map(|folder| std::fs::read_dir(folder).unwrap()).map(|entry| entry.unwrap().path());
+        let (mut count, mut faults) = (0, Vec::new());
+        for file in files.filter(|path| path.extension().is_some_and(|it| it == "xml")) {
+            let graph = std::fs::read(&file).unwrap();
+            let bin = std::fs::read(file.with_extension("bin")).ok();
+            let weights = bin.clone().map_or_else(Weights::none, Weights::from_bytes);
+            let shown: Value = serde_json::from_str(&Session::open(graph.clone(), bin).check()).unwrap();
+            count += 1;
+            if shown != of_library(graph, weights) {
+                faults.push(file);
+            }
+        }
+        assert!(count > 100, "{count} models");
+        assert!(faults.is_empty(), "{faults:#?}");
+    }
+}
