@@ -11,6 +11,8 @@ NUMPY = {
     "f64": np.float64, "f32": np.float32, "f16": np.float16, "i64": np.int64, "i32": np.int32, "i16": np.int16,
     "i8": np.int8, "u64": np.uint64, "u32": np.uint32, "u16": np.uint16, "u8": np.uint8, "boolean": np.bool_,
 }
+# Types of less than a byte, with their bits.
+SMALL = {"u4": 4, "i4": 4, "u2": 2, "nf4": 4, "f4e2m1": 4}
 FLOATS = ("f64", "f32", "f16", "bf16")
 ELEMENTWISE = {
     "Add", "Subtract", "Multiply", "Divide", "Power", "Maximum", "Minimum", "SquaredDifference", "Greater",
@@ -95,6 +97,10 @@ class Builder:
         raise Lack(f"{operation}: {str(error)[:300]}")
 
     def array(self, values, type):
+        if type in SMALL:
+            size = -(-int(np.prod(np.shape(values))) * SMALL[type] // 8)
+            codes = self.random.integers(0, 256, size, np.uint8)
+            return ov.op.Constant(ov.Tensor(codes, ov.Shape(np.shape(values)), getattr(ov.Type, type))).output(0)
         if type == "bf16":
             values = np.asarray(values, np.float32)
             node = ov.op.Constant(ov.Type.bf16, ov.Shape(values.shape), values.reshape(-1).tolist())
@@ -199,7 +205,7 @@ class Builder:
         if name in self.rule.where and name not in self.bound:
             outputs, _, body = self.rule.where[name]
             self.bound[name] = self.build(body, {**hint, "as": None})
-        known = [it for it in types if not it.startswith("$") and it in (*NUMPY, "bf16")]
+        known = [it for it in types if not it.startswith("$") and it in (*NUMPY, *SMALL, "bf16")]
         if name in self.bound and name != "_":
             found = self.bound[name]
             if isinstance(found, np.ndarray):
@@ -213,6 +219,10 @@ class Builder:
             found = self.computed(hint) if not constant and self.chance(0.6) else self.integers(hint["plan"])
         elif constant and name == "n":
             found = self.constant(np.full(self.scalar_shape(hint), self.any([-np.inf, -np.inf, -np.inf, -1e4, -65504])), hint["type"])
+        elif constant and "u4" in known:
+            # Codes of weights.
+            shape = hint.get("shape") or (self.base if len(self.base) > 1 else [3, 4])
+            found = self.array(np.abs(self.values(shape)) * 20, hint["type"])
         elif constant:
             found = self.some_constant(hint)
         elif self.chance(0.04):
@@ -252,7 +262,7 @@ class Builder:
         if hint.get("integer"):
             return self.integers(np.full(self.any([(), (1,)]), int(value)))
         if self.near and self.chance(0.06) and not isinstance(value, bool) and np.isfinite(value):
-            value = self.any([value * 1.01, value + 1, -value, -10000.0])
+            value = self.any([value * 1.01, value * 1.0002, value + 1, -value, -10000.0])
         if np.isinf(value) and self.chance(0.3):
             value = self.any([-10000.0, -65504.0, -3.4e38])
         return self.constant(np.full(self.scalar_shape(hint), value), "boolean" if isinstance(value, bool) else hint["type"])
@@ -942,6 +952,10 @@ def model(rule, random):
     builder = Builder(rule, random)
     kind = "boolean" if rule.roots[0][0] == "call" and rule.roots[0][1][0] in BOOLEAN else builder.type
     root = builder.build(rule.roots[0], {"type": kind, "sibling": None, "opset": None})
+    if root.get_node().get_type_name() not in ("Parameter", "Constant") and not builder.parameters:
+        # A pattern of constants, which something must use.
+        inputs = [builder.parameter(builder.shape(root), builder.type_of(root)), root]
+        root = builder.node(builder.any(["Add", "Multiply"]), inputs).output(0)
     if root.get_node().get_type_name() in ("Parameter", "Constant") or not builder.parameters:
         raise Lack("nothing to rewrite")
     outputs = [root]

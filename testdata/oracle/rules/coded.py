@@ -18,6 +18,7 @@ class Simple:
 def model(name, rules, random):
     return {
         "common-subexpressions": twice, "constant-folding": constants, "constant-ifs": decided, "slices": slices, "mixed": mixed,
+        "fake-quantize-weights": fake_quantized, "keep-compressed": half_weights,
     }[name](rules, random)
 
 
@@ -136,6 +137,50 @@ def decided(rules, random):
         node.set_input(outer.output(0), inner, None)
     node.set_output(body.results[0], other.results[0])
     return ov.Model([node.output(0)], fed, "fuzz"), shapes, builder
+
+
+def fake_quantized(rules, random):
+    """Weights behind FakeQuantize, and a product with them."""
+    builder = build.Builder(Simple([]), random)
+    builder.type = builder.pick({"f32": 9, "f16": 1})
+    shape = builder.any([[3, 4], [4, 6], [2, 3, 4], [4, 2, 1, 3], [6]])
+    channel = [shape[0]] + [1] * (len(shape) - 1)
+    ranges = builder.any([[], [1], channel, channel, [1] * len(shape), shape])
+    low = -np.abs(builder.random.normal(size=ranges)) * builder.any([0, 1, 1, 1])
+    high = np.abs(builder.random.normal(size=ranges)) + 0.1
+    if builder.chance(0.15):
+        low, high = -high, low * 0
+    same = builder.chance(0.7)
+    results = (low, high) if same else (low * 2, high * 3)
+    weights = builder.random.normal(size=shape)
+    if builder.chance(0.05):
+        weights.flat[0] = builder.any([np.nan, np.inf, -np.inf, 1e30])
+    inputs = [builder.constant(it, builder.type) for it in (weights, low, high, *results)]
+    levels = int(builder.any([2, 3, 5, 15, 16, 17, 129, 255, 256, 256, 257]))
+    quantized = builder.node("FakeQuantize", inputs, {"levels": levels}).output(0)
+    return finish(builder, [used(builder, quantized)])
+
+
+def used(builder, weights):
+    """A product or a sum of a tensor and weights."""
+    shape = builder.shape(weights)
+    if len(shape) == 2 and builder.chance(0.7):
+        x = builder.parameter([2, shape[1]], builder.type)
+        return builder.node("MatMul", [x, weights], {"transpose_b": True}).output(0)
+    x = builder.parameter(shape, builder.type)
+    return builder.node(builder.any(["Add", "Multiply"]), [x, weights]).output(0)
+
+
+def half_weights(rules, random):
+    """Weights of 16 bits and a Convert, with marks or without."""
+    builder = build.Builder(Simple([]), random)
+    builder.type = "f32"
+    shape = builder.any([[3, 4], [4, 6], [2, 3, 4], [6]])
+    stored = builder.array(builder.values(shape), builder.any(["f16", "f16", "bf16"]))
+    weights = builder.node("Convert", [stored], {"destination_type": "f32"})
+    if builder.chance(0.2):
+        weights.get_rt_info()["decompression_0"] = ""
+    return finish(builder, [used(builder, weights.output(0))])
 
 
 def slices(rules, random):

@@ -7,7 +7,7 @@ occurs, or nearly occurs, with random shapes, constants, spellings and operand o
 import dataclasses
 import re
 
-TYPES = {"f64", "f32", "f16", "bf16", "i64", "i32", "i16", "i8", "u64", "u32", "u16", "u8", "boolean"}
+TYPES = {"f64", "f32", "f16", "bf16", "i64", "i32", "i16", "i8", "u64", "u32", "u16", "u8", "boolean", "u4", "i4", "u2", "nf4", "f4e2m1"}
 TOKEN = re.compile(
     r'\s*(=>|==|!=|<=|>=|&&|\|\||\.\.\.|-inf\b|inf\b|\d+\.?\d*(?:e-?\d+)?~?|"[^"]*"|\$?[A-Za-z_][A-Za-z0-9_]*(?:-\d+(?![\d.]))?|.)', re.S
 )

@@ -118,22 +118,12 @@ struct Storage {
 }
 
 impl Storage {
-    /// Returns a constant in its narrower stored type, the Convert to widen it, and its losses. `None` if it is not
-    /// stored in a narrower type.
-    fn narrowed(&self, array: &Array) -> Option<(LayerId, Array, Losses)> {
-        let bits = |ty: &&ElementType| ty.bits();
-        let stored = |ty: ElementType| {
-            let stored = array.converted(ty).filter(|_| ty.bits() < array.element_type.bits())?;
-            let lost = Losses::of_conversion(array, &stored);
-            Some((self.widening?, stored, lost))
-        };
-        let narrowest = self.types.iter().min_by_key(bits).and_then(|&ty| stored(ty));
-        if let Some(found) = narrowest.filter(|(.., lost)| lost.is_empty()) {
-            return Some(found);
-        }
-        let widest = *self.types.iter().max_by_key(bits)?;
-        let is_one = self.types.iter().all(|ty| *ty == widest || ty.bits() < widest.bits());
-        stored(widest).filter(|(.., lost)| is_one && lost.saturated + lost.vanished == 0)
+    /// Returns a constant in the narrowest stored type of its parts, and the Convert to widen it. `None` if that type
+    /// cannot represent every value exactly: the layers that use the constant compute in the wider type.
+    fn narrowed(&self, array: &Array) -> Option<(LayerId, Array)> {
+        let narrowest = *self.types.iter().min_by_key(|ty| ty.bits())?;
+        let stored = array.converted(narrowest).filter(|_| narrowest.bits() < array.element_type.bits())?;
+        Losses::of_conversion(array, &stored).is_empty().then_some((self.widening?, stored))
     }
 }
 
@@ -343,8 +333,7 @@ impl Build<'_, '_> {
         }
     }
 
-    /// Adds a constant. It gets the narrowest type of its source constants if that keeps all values, otherwise the
-    /// widest.
+    /// Adds a constant. It is stored in the narrowest type of its source constants if that keeps all values.
     fn put_like(&mut self, term: usize, array: &Array, share: bool) -> Result<Output, EditError> {
         let is_written = self.evaluator().is_free(term);
         if !is_written && !self.may_overflow && array.to_floats().iter().any(|value| !value.is_finite()) {
@@ -355,8 +344,7 @@ impl Build<'_, '_> {
         if array.len() > 1 {
             self.find_storage(term, &mut storage);
         }
-        let Some((convert, stored, lost)) = storage.narrowed(array) else { return self.put(array, share) };
-        self.lose(lost)?;
+        let Some((convert, stored)) = storage.narrowed(array) else { return self.put(array, share) };
         let stored = self.put(&stored, share)?;
         let id = self.edit.add(NewLayer::convert(array.element_type), &[stored])?;
         self.edit.copy_metadata(convert, id)?;

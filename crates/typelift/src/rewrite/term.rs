@@ -240,8 +240,10 @@ pub(crate) struct Number {
     pub(crate) span: Range<usize>,
 }
 
-/// Relative difference that `~` permits in addition to rounding to f16; it corresponds to four printed digits.
-const TOLERANCE: f64 = 1.0 / 4096.0;
+/// Relative difference that `~` permits; it corresponds to five printed digits.
+const TOLERANCE: f64 = 1.0 / 32768.0;
+/// Relative difference that rounding to f16 makes.
+const HALF_ROUNDING: f64 = 1.0 / 4096.0;
 
 impl Number {
     /// True if a value of a constant with this type equals the number.
@@ -255,16 +257,17 @@ impl Number {
 }
 
 impl Number {
+    /// True if a value is as good as equal. A divisor in f16 makes a factor that is the reciprocal of an f16 number.
     fn is_near(&self, value: f64) -> bool {
-        let half = ElementType::F16;
-        (value - self.value).abs() <= TOLERANCE * self.value.abs()
-            || ops::values::array::round(half, self.value) == ops::values::array::round(half, value) && is_half(value)
+        let difference = (value - self.value).abs() / self.value.abs();
+        difference <= TOLERANCE || difference <= HALF_ROUNDING && (is_half(value) || is_half(1.0 / value))
     }
 }
 
-/// True if f16 represents a number exactly.
+/// True if f16 represents a number, up to the rounding of a reciprocal.
 fn is_half(value: f64) -> bool {
-    ops::values::array::round(ElementType::F16, value) == value
+    let rounded = ops::values::array::round(ElementType::F16, value);
+    (rounded - value).abs() <= f64::from(f32::EPSILON) * value.abs()
 }
 
 /// Alternative of a pattern, with the values of names if it matches.
