@@ -1,96 +1,244 @@
 // Tests a page of `typelift view` from within the page, for `.ci/view`. It operates the page like a user, and writes
-// the faults to `data-checked` of the body.
+// the faults to `data-checked` of the body, and the figures of the layout to `data-figures`.
 (async () => {
-  const faults = [];
+  const faults = [], figures = { arrows: 0, through: 0, single: 0, straight: 0, boxes: 0, overlaps: 0 };
   const expect = (what, holds) => { if (!holds) faults.push(what); };
   const settled = (time) => new Promise((done) => setTimeout(done, time));
   const shownTo = (element) => element.getClientRects().length > 0 && getComputedStyle(element).display !== "none";
+  const key = (key) => document.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+  const isPhone = innerWidth <= 720;
 
   expect("the page is as wide as the window", document.documentElement.scrollWidth <= innerWidth);
-  const small = [...document.querySelectorAll("svg text, aside *, header *, #foot *")].filter((element) => [...element.childNodes].some((child) => child.nodeType === Node.TEXT_NODE && child.textContent.trim()) && shownTo(element));
-  const scaleOf = (element) => element.closest("#world") ? view.scale : 1;
-  expect("text is at least 10 pixels high", small.every((element) => parseFloat(getComputedStyle(element).fontSize) * scaleOf(element) >= 9.99));
-  const boxes = [...document.querySelectorAll(".node .body")].map((box) => box.getBoundingClientRect());
-  expect("a box is drawn", boxes.length > 0);
-  const meet = (a, b) => a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 1 && b.top < a.bottom - 1;
-  expect("no box is over another", boxes.every((a, at) => boxes.slice(at + 1).every((b) => !meet(a, b))));
-  expect("each stored type is on the first screen", data.before || data.map.flatMap((row) => row.weights).every(({ element_type }) => by("side").textContent.includes(element_type)));
+  expect("with an error the findings are first", !errors || data.before || tab === "findings" && by("side").querySelector(".error") && by("tabs").querySelector(".count.error"));
+  readable();
+  expect("a box is drawn", document.querySelectorAll(".node .body").length > 0);
+  turn("map");
+  expect("each stored type is on the map", data.before || data.map.flatMap((row) => row.weights).every(({ element_type }) => by("side").textContent.includes(element_type)));
 
-  const wanted = data.scenes[0].nodes.find((node) => node.outputs.length) || data.scenes[0].nodes[0];
+  function readable() {
+    const texts = [...document.querySelectorAll("svg text, aside *, header *, #foot *")].filter((element) => [...element.childNodes].some((child) => child.nodeType === Node.TEXT_NODE && child.textContent.trim()) && shownTo(element));
+    const scaleOf = (element) => element.closest(".world") ? view.scale : 1;
+    expect("text is at least 10 pixels high", texts.every((element) => parseFloat(getComputedStyle(element).fontSize) * scaleOf(element) >= 9.99));
+  }
+
+  // The points of an arrow as it is drawn.
+  function pointsOf({ points }) {
+    const list = [];
+    for (let at = 1; at < points.length; at++) {
+      const [x, y] = points[at], [a, b] = points[at - 1], middle = (b + y) / 2;
+      for (let step = 0; step <= 12; step++) {
+        const t = step / 12, s = 1 - t;
+        list.push(at % 2 ? [a + (x - a) * t, b + (y - b) * t] : [s ** 3 * a + 3 * s * s * t * a + 3 * s * t * t * x + t ** 3 * x, s ** 3 * b + 3 * s * s * t * middle + 3 * s * t * t * middle + t ** 3 * y]);
+      }
+    }
+    return list;
+  }
+  // Counts arrows through boxes that are not theirs, straight links, and boxes over others.
+  function measure() {
+    const isAround = (outer, inner) => { for (let up = inner; up; up = up.up) if (up === outer) return true; return false; };
+    const ends = new Map(), count = (end, side) => { const known = ends.get(end) ?? { in: 0, out: 0 }; known[side]++; ends.set(end, known); };
+    for (const { arrows: [{ from, to }] } of shownRoutes) { count(from, "out"); count(to, "in"); }
+    const sorted = shownBoxes.slice().sort((a, b) => a.y - b.y);
+    for (const route of shownRoutes) {
+      const [{ from, to }] = route.arrows, points = pointsOf(route), [left, right, top, bottom] = route.extent;
+      const near = sorted.filter(({ item, x, y, w, h }) => y < bottom && y + h > top && x < right + 1 && x + w > left - 1 && !isAround(item, from.kind === "port" ? from.group : from) && !isAround(item, to.kind === "port" ? to.group : to) && !isAround(from, item) && !isAround(to, item));
+      figures.arrows++;
+      if (near.some(({ x, y, w, h }) => points.some(([a, b]) => a > x + 1 && a < x + w - 1 && b > y + 1 && b < y + h - 1))) figures.through++;
+      if (from.kind !== "port" && to.kind !== "port" && ends.get(from).out === 1 && ends.get(to).in === 1) {
+        figures.single++;
+        if (Math.abs(points[0][0] - points.at(-1)[0]) <= 3) figures.straight++;
+      }
+    }
+    const closed = sorted.filter(({ item }) => !item.open);
+    figures.boxes += closed.length;
+    closed.forEach((box, at) => {
+      for (let next = at + 1; next < closed.length && closed[next].y < box.y + box.h - 1; next++) {
+        const other = closed[next];
+        if (box.x < other.x + other.w - 1 && other.x < box.x + box.w - 1) figures.overlaps++;
+      }
+    });
+  }
+  measure();
+  const opened = groups.filter((group) => group.up.kind === "graph").slice(0, 8);
+  for (const group of opened) setOpen(group, true);
+  for (const node of layers.filter((node) => node.bodies.length).slice(0, 4)) { expose(node); setOpen(node, true); }
+  redraw();
+  measure();
+  expect("no box is over another", !figures.overlaps);
+  const repeats = [...document.querySelectorAll(".node:not(.open)")].filter((element) => element.querySelector("text.op")?.textContent === element.querySelector("text.name")?.textContent);
+  expect("no second line repeats the first", !repeats.length);
+
+  // Words in the boxes at every zoom.
+  for (const scale of [0.5, 0.7, 0.84, 1]) {
+    view = { ...view, scale };
+    const [spot] = shownBoxes.filter(({ item }) => !item.open);
+    view = { scale, x: canvas.clientWidth / 2 - (spot.x + spot.w / 2) * scale, y: canvas.clientHeight / 2 - (spot.y + spot.h / 2) * scale };
+    refresh();
+    const visible = [...canvas.querySelectorAll(".node:not(.open)")], said = visible.filter((element) => [...element.querySelectorAll("text")].some((text) => shownTo(text) && text.textContent.trim()));
+    expect(`words are on screen at ${scale}`, visible.length && said.length === visible.length);
+    readable();
+  }
+  for (const group of opened) setOpen(group, false);
+  redraw();
+  fit(false);
+
+  // The wheel pans, and zooms with Ctrl.
+  const wheel = (options) => canvas.dispatchEvent(new WheelEvent("wheel", { bubbles: true, cancelable: true, clientX: innerWidth / 2, clientY: innerHeight / 2, ...options }));
+  const start = { ...view };
+  wheel({ deltaY: 100 });
+  expect("the wheel pans", view.y === start.y - 100 && view.scale === start.scale);
+  wheel({ deltaY: 100, ctrlKey: true });
+  expect("Ctrl and the wheel zoom", view.scale < start.scale);
+  fit(false);
+
+  const wanted = data.graphs[0].nodes.find((node) => node.outputs.length && places.get(node.path) === node) || data.graphs[0].nodes[0];
   const seek = (text) => { by("search").value = text; by("search").dispatchEvent(new Event("input")); };
   seek(wanted.path);
   expect("the search finds", hits.some((hit) => hit.path === wanted.path));
   jump(hits.findIndex((hit) => hit.path === wanted.path));
-  const element = document.querySelector(".node.selected");
-  expect("what was found is selected", element);
+  await settled(30);
+  const element = canvas.querySelector(".node.selected");
+  expect("what was found is selected", element && selected === wanted);
   const box = element?.querySelector(".body").getBoundingClientRect();
-  const corners = [[0.5, 0.5], [0.1, 0.2], [0.9, 0.2], [0.1, 0.8], [0.9, 0.8]];
+  const corners = [[0.5, 0.5], [0.1, 0.2], [0.8, 0.2], [0.1, 0.8], [0.9, 0.8]];
   expect("nothing covers the selected box", box && corners.every(([x, y]) => document.elementFromPoint(box.x + box.width * x, box.y + box.height * y)?.closest(".node") === element));
   element?.dispatchEvent(new MouseEvent("click", { bubbles: true }));
   expect("a click shows details", !by("details").hidden && by("details").textContent.includes(wanted.name));
   expect("a click shows why", data.outline || !wanted.outputs.length || by("why").textContent.includes("Why"));
   expect("the address names the layer", decoded(location.hash.slice(1)) === wanted.path);
+  if (isPhone) expect("a phone shows one sheet", by("panel").hidden && canvas.getBoundingClientRect().height >= innerHeight * 0.25);
+  key("d");
+  expect("downstream is counted", /^[\d,]+ layers? downstream, [\d,]+ outputs?/.test(by("reach")?.textContent));
+  key("u");
+  expect("upstream is counted", /^[\d,]+ layers? upstream, [\d,]+ inputs?/.test(by("reach")?.textContent));
+  follow(null);
   const went = new Promise((done) => addEventListener("popstate", done, { once: true }));
   history.back();
   await Promise.race([went, settled(5000)]);
-  expect("Back goes back", selected === null && location.hash === "");
+  expect("Back goes back", location.hash === "" ? selected === null : decoded(location.hash.slice(1)) === selected?.path);
+
+  // All layers that lead to the results are as many as a plain search finds.
+  const ends = data.graphs[0].nodes.filter((node) => node.op === "Result" && !node.only);
+  if (ends.length && data.graphs.length === 1 && !data.outline) {
+    const seen = new Set([ends[0]]), pending = [ends[0]];
+    for (let node; (node = pending.pop());) for (const { from } of node.before) if (!seen.has(from)) { seen.add(from); pending.push(from); }
+    const { boxes } = reachOf(ends[0], true);
+    expect("upstream has all producers", [...seen].filter((node) => !node.only).every((node) => boxes.has(node)));
+  }
+
+  // Groups open and close in place, and are found.
+  const blocks = groups.filter((group) => group.number !== undefined && group.up.kind === "graph" && group.up === data.graphs[0]);
+  for (const group of [...new Set([blocks[0], blocks[blocks.length >> 1], blocks.at(-1)])].filter(Boolean)) {
+    const name = group.name.split(/[./]/).slice(-2).join(group.name.includes(".") ? "." : "/");
+    seek(name);
+    expect(`the search finds the block ${name}`, hits.slice(0, 5).some((hit) => hit.item.kind === "group" && (hit.item === group || hit.item.name.endsWith(name))));
+    jump(hits.findIndex((hit) => hit.item.kind === "group" && hit.item.name.endsWith(name)));
+    expect(`the block ${name} is selected`, selected?.kind === "group" && by("details").textContent.includes("layer"));
+    go(group);
+    const was = spots.get(group), before = [was.x * view.scale + view.x, was.y * view.scale + view.y], count = shownBoxes.length, open = group.open;
+    flip(group);
+    expect(`the block ${name} opens or closes`, open ? shownBoxes.length < count : shownBoxes.length > count);
+    const now = spots.get(group);
+    expect(`the block ${name} stays in its place`, Math.abs(now.y * view.scale + view.y - Math.max(20, before[1])) < 2);
+    const inner = group.items.find((item) => item.kind === "layer");
+    if (inner) { go(inner); expect("a layer in a group is shown", spots.has(inner) && document.querySelector("#graphs .node.selected")); }
+    setOpen(group, open);
+    redraw();
+  }
+  seek("/^.*$/");
+  expect("the search takes expressions", hits.length);
+  seek("<1000GB");
+  expect("the search takes sizes", hits.length || ![...entries].some((entry) => entry.bytes));
+  const stored = data.map.flatMap((row) => row.weights)[0]?.element_type;
+  if (stored && !data.outline) { seek(stored); expect(`the search finds ${stored}`, hits.length); }
+  seek("");
 
   // Each tenth of the constants, by name, with the path of its value.
-  for (const held of [...holders.keys()].filter((_, at, all) => at % Math.ceil(all.length / 10) === 0)) {
+  for (const held of [...holders.keys()].filter((path, at, all) => at % Math.ceil(all.length / 10) === 0 && stepsAt.has(path))) {
     seek(held);
     expect(`the search finds the weight ${held}`, hits.some((hit) => hit.path === held));
     jump(hits.findIndex((hit) => hit.path === held));
     const links = [...by("path").querySelectorAll("a")];
     expect(`the path of ${held} is shown`, !by("path").hidden && links.length && path.steps.some((step) => step.path === held));
-    expect("the rest is dimmed", [...document.querySelectorAll(".node:not(.off)")].every((box) => path.boxes.has(places.get(box.dataset.path))));
+    const lit = new Set([...path.boxes].map(standIn));
+    expect("the rest is dimmed", [...canvas.querySelectorAll(".node:not(.off):not(.open)")].every((box) => lit.has(itemAt(box))));
+    if (values.has(held)) expect(`the values of ${held} are shown`, by("details").querySelector(`.values[open]`)?.textContent.includes("minimum"));
     links.at(-1)?.click();
     expect("a step of the path is a link", selected !== null);
   }
   follow(null);
   // A consumer of a tensor lists it among its inputs, and the tensor lists its consumers.
-  const linked = [...places.values()].filter((node) => !node.layers).every((node) => node.inputs.every((input) => !input.from || !places.has(input.from) || users.get(input.from)?.has(node.path)));
-  expect("wires can be followed both ways", linked);
+  expect("wires can be followed both ways", layers.every((node) => node.inputs.every((input) => !input.from || !places.has(input.from) || node.only === "before" || users.get(input.from)?.has(node.path))));
 
-  turn("changes");
-  for (const change of data.changes.filter((change) => change.kind === "added")) {
-    const [entry] = [...by("side").querySelectorAll("a")].filter((link) => link.title === change.path);
-    expect(`the added ${change.path} is linked`, entry);
-    entry?.click();
-    expect(`the added ${change.path} is shown`, selected && (selected.path !== change.path || kept.get(selected)?.classList.contains("added")));
-  }
-  if (data.beside) {
-    beside(true);
-    const there = () => frame.contentDocument?.querySelector(".node.selected")?.dataset.path;
-    const until = async (holds) => { for (let tries = 0; tries < 100 && !holds(); tries++) await settled(20); };
-    const twin = data.beside.scenes[0].nodes.find((node) => places.get(node.path)?.id !== null && places.has(node.path) && !node.layers).path;
-    await until(() => frame.contentDocument?.querySelector(".node"));
-    go(places.get(twin));
-    await until(() => there() === twin);
-    expect("what is selected is so in the graph before", there() === twin);
-    const removed = data.changes.find((change) => change.kind === "removed" && places.get(change.path)?.gone)?.path;
-    if (removed) {
-      go(places.get(removed));
-      await until(() => there() === removed);
-      expect("what was removed is marked in the graph before", there() === removed && frame.contentDocument.querySelector(".node.selected.removed:not(.gone)"));
+  if (data.before) await comparison();
+  async function comparison() {
+    turn("changes");
+    tell(null);
+    const entries = [...by("changes").querySelectorAll("li")].filter((item) => !item.querySelector("ul"));
+    const dead = entries.filter((item) => item.querySelector(".sign") && !item.querySelector("a"));
+    expect(`every change is a link, but ${dead.length} are not`, !data.both || !dead.length);
+    for (const entry of entries.filter((_, at) => at % Math.ceil(entries.length / 25) === 0)) {
+      select(null);
+      entry.querySelector("a")?.click();
+      expect(`the change ${entry.textContent.slice(0, 40)} is shown`, !data.both || selected && spots.has(standIn(selected)));
     }
-    beside(false);
+    expect("the story has at most five lines", data.story.length > 0 && data.story.length <= 5);
+    for (let at = 0; at < data.story.length; at++) {
+      tell(null);
+      by("story").querySelectorAll("a")[at].click();
+      expect(`the line ${data.story[at].text} is shown`, !data.both || selected && told === at && by("changes").children.length);
+    }
+    tell(null);
+    if (!data.both) return;
+    split(true);
+    const common = layers.find((node) => !node.only && spots.get(standIn(node))?.item === node) ?? layers.find((node) => !node.only);
+    const offsets = () => panes.map(({ svg, shown }) => {
+      const [, element] = [...shown].find(([{ item }]) => item === standIn(common)) ?? [], outer = svg.getBoundingClientRect(), inner = element?.querySelector(".body").getBoundingClientRect();
+      return inner && [inner.x - outer.x, inner.y - outer.y, inner.width];
+    });
+    const level = (after) => {
+      refresh();
+      const [one, other] = offsets();
+      expect(`both graphs are at the same place after ${after}`, one && other && one.every((number, at) => Math.abs(number - other[at]) < 1));
+    };
+    const pointer = (type, x, y) => canvas.dispatchEvent(new PointerEvent(type, { pointerId: 7, clientX: x, clientY: y, bubbles: true }));
+    go(common);
+    level("the start");
+    pointer("pointerdown", 500, 400); pointer("pointermove", 540, 430); pointer("pointerup", 540, 430);
+    level("a drag");
+    wheel({ deltaY: -40, ctrlKey: true });
+    level("a zoom");
+    fit();
+    level("Fit");
+    expect("Fit fits both", isSplit && world.right * view.scale + view.x <= canvas.clientWidth + 1 || view.scale <= 0.02);
+    split(false);
+    const gone = layers.find((node) => node.only === "before");
+    if (gone) { go(gone); expect("a removed layer is marked", canvas.querySelector(".node.selected.removed")); }
+    turn("map");
   }
+
   select(null);
   panel(false);
   panel(true);
   expect("a closed panel opens again", shownTo(by("panel")));
-  for (const key of Object.keys(TABS).filter((key) => by("tab-" + key))) {
+  for (const { key } of tabs()) {
     turn(key);
     expect(`${TABS[key][0]} says something`, by("side").textContent.trim());
   }
+  if (data.findings.some(({ help }) => help.some((text) => text.includes("`typelift ")))) {
+    turn("findings");
+    expect("a fix can be copied", by("side").querySelector(".copy"));
+  }
+  expect("producers are links", data.findings.every(({ producers = [] }) => producers.every(([, path]) => find(path))) || errors);
   turn("outline");
-  expect("the list has the boxes", document.querySelectorAll("#outline li").length >= Math.min(scene.nodes.length, SHOWN_BOXES));
+  expect("the list has the boxes", document.querySelectorAll("#outline li").length >= Math.min(shownBoxes.length, SHOWN_BOXES));
   turn("map");
   fit();
-  expect("Fit fits", scene.nodes.every((node) => node.x * view.scale + view.x > -1 && node.x * view.scale + view.x < canvas.clientWidth + 1) || view.scale <= 0.02);
-  data.scenes.forEach((_, at) => open(at));
-  enter(0);
+  expect("Fit fits", shownBoxes.every(({ x, w }) => x * view.scale + view.x > -1 && (x + w) * view.scale + view.x < canvas.clientWidth + 1) || view.scale <= 0.02);
   fit(false);
+  const pictured = new DOMParser().parseFromString(decodeURIComponent((await save("svg")).split(",").slice(1).join(",")), "image/svg+xml");
+  expect("the picture is SVG", !pictured.querySelector("parsererror") && pictured.querySelectorAll(".node").length > 0);
+  expect("the picture is PNG", (await Promise.race([save("png"), settled(4000)]))?.startsWith("data:image/png"));
 
   // Without axe-core nothing is known of how a screen reader takes it.
   for (const dark of globalThis.axe ? [false, true] : []) {
@@ -101,5 +249,6 @@
       for (const { id, impact, nodes } of violations.filter(({ impact }) => ["serious", "critical"].includes(impact))) faults.push(`${dark ? "dark" : "light"} ${impact} ${id}: ${nodes[0].html.slice(0, 80)}`);
     }
   }
+  document.body.dataset.figures = Object.entries(figures).map(([name, number]) => `${name}=${number}`).join(" ");
   document.body.dataset.checked = faults.join("; ") || "ok";
-})();
+})().catch((error) => { document.body.dataset.checked = `${error.stack ?? error}`.replaceAll("\"", "'"); });

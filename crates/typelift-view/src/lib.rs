@@ -8,22 +8,40 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod constants;
 mod folded;
-mod layout;
+mod graphs;
 mod outline;
 mod ran;
-mod scene;
+mod steps;
+mod union;
+
+use std::collections::HashMap;
 
 use serde::Serialize;
+use typelift::blocks::Blocks;
 use typelift::diff::{ChangeKind, Diff};
 use typelift::execution::Ran;
 use typelift::findings::{LayerRef, Voice};
 use typelift::map::{PrecisionMap, Row};
 use typelift::{Diagnostic, Model, Severity};
 
-const PAGE: &str = include_str!("page.html");
-const STYLE: &str = include_str!("page.css");
-const SCRIPT: &str = include_str!("page.js");
+use crate::graphs::brief;
+
+const PAGE: &str = include_str!("page/page.html");
+const STYLE: &str = include_str!("page/page.css");
+const SCRIPT: &str = concat!(
+    "\"use strict\";\n",
+    include_str!("page/data.js"),
+    include_str!("page/layout.js"),
+    include_str!("page/groups.js"),
+    include_str!("page/graph.js"),
+    include_str!("page/path.js"),
+    include_str!("page/details.js"),
+    include_str!("page/panel.js"),
+    include_str!("page/search.js"),
+    include_str!("page/main.js"),
+);
 
 /// Content of a page.
 #[derive(Clone, Copy)]
@@ -44,8 +62,8 @@ pub struct Page<'a> {
     pub runs: &'a [Ran],
     /// The audience of the fixes of findings.
     pub voice: Voice<'a>,
-    /// The approximate limit on the data of a page that shows every layer. A larger model is shown as runs of layers. 5
-    /// MB by default.
+    /// The limit on the data of a page that shows every layer. A larger model is shown as runs of layers. 4.8 MB by
+    /// default.
     pub most_bytes: usize,
 }
 
@@ -63,30 +81,53 @@ pub struct Before<'a> {
 /// The data of a page.
 #[derive(Serialize)]
 struct Document<'a> {
-    title: String,
-    file: String,
+    title: &'a str,
+    file: &'a str,
+    /// The name that the model gives itself.
+    name: &'a str,
     /// The file that it is compared with.
-    before: Option<String>,
-    /// The data of the earlier model's own page, unless both would be too large.
-    beside: Option<Box<Document<'a>>>,
+    before: Option<&'a str>,
+    /// True if the graphs contain those of the earlier model.
+    both: bool,
     layers: usize,
-    /// The layers as a plugin ran them.
-    ran: Option<ran::Run<'a>>,
+    /// The layers as a plugin ran them, in one or two runs.
+    runs: Vec<ran::Run<'a>>,
     /// The reason why the page shows an outline; `None` if it shows every layer.
     outline: Option<String>,
-    scenes: Vec<scene::Scene<'a>>,
+    graphs: Vec<graphs::Drawn<'a>>,
     /// The precision map: which part of the model is stored and computed in which type.
     map: Vec<MapRow>,
     /// The precision map of the earlier model.
-    map_before: Vec<Row>,
+    map_before: Vec<MapRow>,
     /// Every tensor.
-    steps: Vec<scene::Step<'a>>,
+    steps: Vec<steps::Step<'a>>,
+    /// The values of constants.
+    constants: Vec<constants::Values<'a>>,
     findings: Vec<Finding>,
     /// The number of findings that are not on the page.
     more_findings: usize,
+    /// The summary of the changes.
+    story: Vec<Told>,
     changes: Vec<Change>,
     groups: Vec<Group>,
     more_changes: usize,
+}
+
+/// The blocks of both models.
+struct Parts {
+    after: Blocks,
+    before: Option<Blocks>,
+}
+
+/// The part of a model that a page contains.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Extent {
+    /// Every layer of both models.
+    Both,
+    /// Every layer of the model.
+    Own,
+    /// Runs of layers.
+    Runs,
 }
 
 /// A row of the precision map.
@@ -96,6 +137,8 @@ struct MapRow {
     row: Row,
     /// The path of a layer in its first block.
     at: Option<String>,
+    /// The paths of its blocks.
+    parts: Vec<String>,
 }
 
 fn map_row(model: &Model, row: Row) -> MapRow {
@@ -105,9 +148,12 @@ fn map_row(model: &Model, row: Row) -> MapRow {
         "" => layer.name().to_owned(),
         path => format!("{path}/{}", layer.name()),
     });
-    MapRow { row, at }
+    let parts = row.parts.iter().map(|part| row.place.path_to(&part.name)).collect();
+    MapRow { row, at, parts }
 }
 
+/// A page is not attempted if its estimate exceeds the limit this many times.
+const HOPELESS: usize = 2;
 /// Limit on the findings, and on the changes, of a page.
 const MOST: usize = 2000;
 
@@ -118,8 +164,21 @@ struct Finding {
     severity: Severity,
     message: String,
     help: Vec<String>,
-    /// The path of its layer, as scenes spell it.
+    /// The path of its layer, as graphs spell it.
     path: Option<String>,
+    /// The tensors that explain it, each with the path of its producer.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    producers: Vec<(String, String)>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    notes: Vec<String>,
+}
+
+/// Line of the summary of changes.
+#[derive(Serialize)]
+struct Told {
+    text: String,
+    /// The numbers of its changes.
+    changes: Vec<usize>,
 }
 
 #[derive(Serialize)]
@@ -163,67 +222,109 @@ impl<'a> Page<'a> {
     /// # Errors
     /// A page that cannot be written as JSON.
     pub fn html(&self) -> Result<String, serde_json::Error> {
-        // The document takes more memory than the page, and is dropped before the page is put together.
-        let data = folded::folded(&self.document())?;
+        let parts =
+            Parts { after: Blocks::new(self.model), before: self.before.map(|before| Blocks::new(before.model)) };
+        let data = match self.data(&parts, Extent::Both)? {
+            Some(data) => data,
+            None => match self.data(&parts, Extent::Own)? {
+                Some(data) => data,
+                None => folded::folded(&self.document(&parts, Extent::Runs))?,
+            },
+        };
         Ok(page(self.title, &data))
     }
 
-    fn document(&self) -> Document<'a> {
+    /// Returns the data of a page; `None` if they would be too large.
+    fn data(&self, parts: &Parts, extent: Extent) -> serde_json::Result<Option<String>> {
+        let before = self.before.filter(|_| extent == Extent::Both);
+        if extent == Extent::Own && self.before.is_none() {
+            return Ok(None);
+        }
+        // An estimate that is much too large saves the attempt.
+        let estimate = |model| outline::size(model, HOPELESS * self.most_bytes);
+        let sum = estimate(self.model) + before.map_or(0, |before| estimate(before.model));
+        if sum > HOPELESS * self.most_bytes {
+            return Ok(None);
+        }
+        // The document takes more memory than the page, and is dropped before the page is put together.
+        let data = folded::folded(&self.document(parts, extent))?;
+        Ok(Some(data).filter(|data| data.len() <= self.most_bytes))
+    }
+
+    fn document<'d>(&'d self, parts: &'d Parts, extent: Extent) -> Document<'d> {
         let (model, found) = (self.model, self.found);
-        let changes = self.before.map_or(&[][..], |before| &before.diff.changes);
-        let outline = outline::instead_of_drawing(model, self.most_bytes);
-        let alike = typelift::diff::alike(changes.iter().take(MOST));
-        let shown = alike.iter().enumerate();
-        let shown: Vec<Change> =
-            shown.flat_map(|(group, alike)| alike.changes.iter().map(move |it| change(it, group))).collect();
-        let groups = alike.iter().map(|alike| Group { what: alike.what.clone(), places: alike.places() }).collect();
-        let removed: Vec<_> = shown.iter().filter(|change| change.kind == ChangeKind::Removed).map(removed).collect();
-        let name = if model.name().is_empty() { "model" } else { model.name() }.to_owned();
         let map = PrecisionMap::new(model, found);
-        let (scenes, steps) = match outline {
-            Some(_) => (vec![outline::scene(model.graph(), name)], Vec::new()),
-            None => {
-                let graphs = scene::graphs(model);
-                (scene::scenes(model, &graphs, &map, name, &removed), scene::steps(model, &graphs))
-            }
+        let map_before = self.before.map(|before| (before.model, PrecisionMap::new(before.model, &[])));
+        let rows = |(model, map): (&Model, PrecisionMap)| -> Vec<MapRow> {
+            map.rows.into_iter().map(|row| map_row(model, row)).collect()
         };
-        let before_map = self.before.map(|before| PrecisionMap::new(before.model, &[]).rows);
+        let is_whole = extent != Extent::Runs;
+        let graphs = if is_whole { graphs::graphs(model) } else { graphs::Graphs::default() };
+        let changes = Changes::of(self.before.as_ref().map(|before| before.diff));
         Document {
-            title: self.title.to_owned(),
-            file: self.file.to_owned(),
+            title: self.title,
+            file: self.file,
+            name: model.name(),
+            before: self.before.map(|before| before.file),
+            both: extent == Extent::Both && self.before.is_some(),
             layers: model.graph().len(),
-            ran: self.runs.first().map(|run| ran::Run::of(model.graph(), run)),
-            scenes,
-            map: map.rows.into_iter().map(|row| map_row(model, row)).collect(),
-            map_before: before_map.unwrap_or_default(),
-            steps,
-            outline,
+            runs: self.runs.iter().take(2).map(|run| ran::Run::of(model.graph(), run)).collect(),
+            outline: (!is_whole).then(|| outline::message(model)),
+            graphs: self.graphs(parts, &graphs, extent),
+            map: rows((model, map)),
+            map_before: map_before.map(rows).unwrap_or_default(),
+            steps: if is_whole { steps::steps(model, &graphs) } else { Vec::new() },
+            constants: if is_whole { constants::constants(model, &graphs) } else { Vec::new() },
             findings: found.iter().take(MOST).map(|diagnostic| finding(diagnostic, self.voice)).collect(),
             more_findings: found.len().saturating_sub(MOST),
-            changes: shown,
-            groups,
-            more_changes: changes.len().saturating_sub(MOST),
-            before: self.before.map(|before| before.file.to_owned()),
-            beside: self.before.and_then(|before| self.beside(&before)).or_else(|| self.second_run()).map(Box::new),
+            story: changes.story,
+            changes: changes.list,
+            groups: changes.groups,
+            more_changes: changes.more,
         }
     }
 
-    /// Returns the data of the same model with the second run.
-    fn second_run(&self) -> Option<Document<'a>> {
-        let runs = self.runs.get(1..2).filter(|_| 2 * outline::size(self.model, self.most_bytes) <= self.most_bytes)?;
-        Some(Page { runs, title: "second run", ..*self }.document())
-    }
-
-    /// Returns the data of the earlier model, with removed or changed layers marked.
-    fn beside(&self, before: &Before<'a>) -> Option<Document<'a>> {
-        let both = [self.model, before.model].map(|model| outline::size(model, self.most_bytes));
-        if both.iter().sum::<usize>() > self.most_bytes {
-            return None;
+    fn graphs<'d>(&'d self, parts: &'d Parts, graphs: &graphs::Graphs<'d>, extent: Extent) -> Vec<graphs::Drawn<'d>> {
+        if extent == Extent::Runs {
+            return vec![outline::drawn(self.model)];
         }
-        let page = Page { title: before.file, file: before.file, ..Page::new(before.model, &[]) };
-        let kept = before.diff.changes.iter().filter(|it| it.kind != ChangeKind::Added).take(MOST);
-        let changes = kept.map(|it| Change { at: it.path.clone(), ..change(it, 0) }).collect();
-        Some(Document { changes, ..page.document() })
+        let drawn = graphs::drawn(self.model, graphs, &parts.after);
+        let Some((before, blocks)) = self.before.zip(parts.before.as_ref()).filter(|_| extent == Extent::Both) else {
+            return drawn;
+        };
+        let twins = typelift::diff::matched_layers(before.model, self.model).into_iter().collect();
+        union::union(drawn, graphs::drawn(before.model, &graphs::graphs(before.model), blocks), &twins)
+    }
+}
+
+/// The changes of a page, and their summary.
+#[derive(Default)]
+struct Changes {
+    story: Vec<Told>,
+    list: Vec<Change>,
+    groups: Vec<Group>,
+    /// The number of changes that the page lacks.
+    more: usize,
+}
+
+impl Changes {
+    fn of(diff: Option<&Diff>) -> Self {
+        let Some(diff) = diff else { return Self::default() };
+        let alike = typelift::diff::alike(diff.changes.iter().take(MOST));
+        let shown: Vec<_> =
+            alike.iter().enumerate().flat_map(|(at, it)| it.changes.iter().map(move |&it| (it, at))).collect();
+        let numbers: HashMap<_, usize> =
+            shown.iter().enumerate().map(|(number, &(change, _))| (std::ptr::from_ref(change), number)).collect();
+        let told = |line: typelift::diff::StoryLine| {
+            let changes = line.changes.iter().filter_map(|&change| numbers.get(&std::ptr::from_ref(change)).copied());
+            Told { changes: changes.collect(), text: line.text }
+        };
+        Self {
+            story: diff.story_lines().into_iter().map(told).collect(),
+            list: shown.iter().map(|&(it, group)| change(it, group)).collect(),
+            groups: alike.iter().map(|it| Group { what: it.what.clone(), places: it.places() }).collect(),
+            more: diff.changes.len().saturating_sub(MOST),
+        }
     }
 }
 
@@ -244,31 +345,20 @@ fn change(change: &typelift::diff::Change, group: usize) -> Change {
     Change { kind: change.kind, path: change.path.clone(), at, text, follows: change.follows.len(), group }
 }
 
-/// Parses a removed layer from its text: `Add(x, y.1) : f32[2]`.
-fn removed(change: &Change) -> scene::Removed {
-    let (operation, rest) = change.text.split_once('(').unwrap_or((&change.text, ""));
-    let operands = rest.split_once(')').map_or("", |(operands, _)| operands).split(", ");
-    let is_port = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit());
-    let without_port = |name: &str| match name.rsplit_once('.') {
-        Some((layer, port)) if is_port(port) => vec![name.to_owned(), layer.to_owned()],
-        _ => vec![name.to_owned()],
-    };
-    scene::Removed {
-        path: change.path.clone(),
-        operation: operation.split(' ').next().unwrap_or_default().to_owned(),
-        operands: operands.flat_map(without_port).collect(),
-        user: change.at.clone(),
-    }
-}
-
 fn finding(diagnostic: &Diagnostic, voice: Voice<'_>) -> Finding {
     let path = diagnostic.layer.as_ref().map(LayerRef::full_name);
     Finding {
         code: diagnostic.code.name(),
         severity: diagnostic.severity,
-        message: scene::brief(&diagnostic.message).into_owned(),
-        help: voice.help(diagnostic).iter().map(|help| scene::brief(help).into_owned()).collect(),
+        message: brief(&diagnostic.message).into_owned(),
+        help: voice.help(diagnostic).iter().map(|help| brief(help).into_owned()).collect(),
         path,
+        producers: diagnostic
+            .related
+            .iter()
+            .map(|it| (brief(&it.to_string()).into_owned(), it.layer.full_name()))
+            .collect(),
+        notes: diagnostic.notes.iter().map(|note| brief(note).into_owned()).collect(),
     }
 }
 

@@ -6,9 +6,9 @@ use typelift::graph::LayerMap;
 use typelift::ops::{self, LayerKind};
 use typelift::{Graph, LayerId, Model};
 
-use crate::scene::{self, Edge, Node, Scene};
+use crate::graphs::{Drawn, Edge, Node, brief};
 
-/// Limit on the data of a page that draws every layer, in bytes.
+/// Limit on the data of a page, in bytes.
 pub(crate) const MOST_BYTES: usize = 4_800_000;
 /// The number of runs of layers that an outline shows.
 const RUNS: usize = 120;
@@ -17,16 +17,13 @@ const SHOWN: usize = 12;
 /// The number of characters of a layer's name in the name of a run.
 const NAME: usize = 24;
 
-/// Returns the message of a page that is too large to draw all layers. The size is estimated before anything is drawn.
-pub(crate) fn instead_of_drawing(model: &Model, most_bytes: usize) -> Option<String> {
-    (size(model, most_bytes) > most_bytes).then(|| {
-        let layers = model.graph().len();
-        let run = layers.div_ceil(RUNS);
-        format!(
-            "The page would be too large with every layer on it. Each box stands for {run} layers, in the order of the data. \
-             `typelift show --around NAME` prints what is around a layer, and `typelift check` all findings."
-        )
-    })
+/// Returns the message of a page that is too large to draw all layers.
+pub(crate) fn message(model: &Model) -> String {
+    let run = model.graph().len().div_ceil(RUNS);
+    format!(
+        "The page would be too large with every layer on it. Each box stands for {run} layers, in the order of the data. \
+         `typelift show --around NAME` prints what is around a layer, and `typelift check` all findings."
+    )
 }
 
 /// Estimates the data in bytes of a page that draws every layer. Counting stops a little above the limit.
@@ -39,7 +36,7 @@ pub(crate) fn size(model: &Model, most_bytes: usize) -> usize {
             // A constant is one line of its consumer. A name is stored once.
             bytes += layer.name().len() + if is_constant { 45 } else { 135 };
             let attributes = layer.attributes().iter().filter(|_| !is_constant);
-            bytes += attributes.map(|a| a.name().len() + scene::brief(a.value()).len() + 6).sum::<usize>();
+            bytes += attributes.map(|a| a.name().len() + brief(a.value()).len() + 6).sum::<usize>();
             bytes += layer.inputs().len() * 80;
             // Each output has an explanation of its type.
             bytes += layer.outputs().len() * 120;
@@ -52,8 +49,9 @@ pub(crate) fn size(model: &Model, most_bytes: usize) -> usize {
     bytes
 }
 
-/// Returns the picture of a graph as runs of layers.
-pub(crate) fn scene(graph: &Graph, title: String) -> Scene<'_> {
+/// Returns the graph of a model as runs of layers.
+pub(crate) fn drawn(model: &Model) -> Drawn<'_> {
+    let graph = model.graph();
     // Layers in a cycle are shown in the order of the file.
     let order = graph.topological_order().unwrap_or_else(|_| graph.layers().map(|layer| layer.id()).collect());
     let length = order.len().div_ceil(RUNS).max(1);
@@ -66,9 +64,9 @@ pub(crate) fn scene(graph: &Graph, title: String) -> Scene<'_> {
     let edges = graph.wires().filter_map(|(from, to)| {
         let (start, end) = (*run_of.get(from.layer)?, *run_of.get(to.layer)?);
         let port = graph.output(from).filter(|_| start != end && seen.insert((start, end)))?;
-        Some(Edge { from: start, to: end, element_type: port.element_type().name(), shape: String::new(), input: 0 })
+        Some(Edge { from: start, to: end, element_type: port.element_type().name(), shape: String::new(), only: None })
     });
-    scene::placed(title, None, nodes, edges.collect(), &mut scene::Placements::default())
+    Drawn { path: String::new(), holder: None, nodes, edges: edges.collect(), groups: Vec::new() }
 }
 
 /// Returns the box of a run of layers; `start` is the position of its first layer in the order.
@@ -87,10 +85,12 @@ fn node<'a>(graph: &'a Graph, start: usize, run: &[LayerId]) -> Node<'a> {
     };
     Node {
         outputs: most_first(types).collect(),
-        attributes: attributes.map(|(operation, count)| (scene::brief(operation), count.to_string().into())).collect(),
-        opens: Vec::new(),
+        attributes: attributes.map(|(operation, count)| (brief(operation), count.to_string().into())).collect(),
+        op: "layers".into(),
+        name: format!("{} … {}", name(run.first()), name(run.last())).into(),
         path: format!("layers {start} to {}", start + run.len() - 1).into(),
-        ..scene::of_block(&format!("{} … {}", name(run.first()), name(run.last())), run.len(), 0)
+        layers: Some(run.len()),
+        ..Node::default()
     }
 }
 

@@ -16,10 +16,10 @@ fn a_page_shows_the_types_of_a_run() {
     let folder = folder();
     let page = run(&folder, &["view", "types_ways.xml", "--ran", "types_ways.exec.xml", "-o", "-"]);
     let data = data(&page.stdout);
-    let layers = data["ran"]["layers"].as_array().unwrap();
+    let layers = data["runs"][0]["layers"].as_array().unwrap();
     let layer = layers.iter().find(|layer| layer["path"] == "i64_add").unwrap();
     assert_eq!((&layer["type"], &layer["exec"]), (&"i32".into(), &"i64_add.0".into()));
-    assert_eq!(data["beside"], serde_json::Value::Null);
+    assert_eq!(data["runs"].as_array().unwrap().len(), 1);
 }
 
 /// A second run is shown next to the first one.
@@ -29,8 +29,9 @@ fn a_page_shows_two_runs_side_by_side() {
     let run_of = ["--ran", "weights_ways.exec.xml"];
     let arguments = [&["view", "weights_ways.xml", "-o", "-"], &run_of[..], &run_of[..]].concat();
     let data = data(&run(&folder, &arguments).stdout);
-    assert_eq!(data["beside"]["ran"], data["ran"]);
-    let weights = data["ran"]["layers"].as_array().unwrap().iter().filter_map(|layer| layer["weights"][0].as_array());
+    assert_eq!(data["runs"][1], data["runs"][0]);
+    let weights =
+        data["runs"][0]["layers"].as_array().unwrap().iter().filter_map(|layer| layer["weights"][0].as_array());
     let unfolded = weights.filter(|pair| pair[0] == "u8" && pair[1] == "f32").count();
     assert_eq!(unfolded, 4);
 }

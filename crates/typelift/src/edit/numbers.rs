@@ -8,6 +8,9 @@ use crate::model::weights::{Weights, stored_size};
 use crate::ops;
 use crate::ops::values::array::{Array, Few};
 
+/// Values in a run of a sample. Those of every element type fill whole bytes.
+const RUN: usize = 64;
+
 impl Edit<'_> {
     /// Returns the values of a constant's tensor, as [`Layer::numbers`] does.
     #[must_use]
@@ -32,6 +35,37 @@ impl Layer {
     pub fn numbers(&self, weights: &Weights) -> Option<Vec<f64>> {
         let (element_type, dims) = self.stored_as()?;
         Some(self.values(weights, element_type, dims)?.to_floats().into_vec())
+    }
+
+    /// Returns about `most` values of a constant in runs that are spread evenly over it, or all values if they are no
+    /// more; `None` for other layers, for strings, and for missing weights.
+    ///
+    /// # Examples
+    /// ```
+    /// # use typelift::Model;
+    /// # let model = Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
+    /// let scale = model.graph().layer(model.graph().find("scale")?).unwrap();
+    /// assert_eq!(scale.sample(model.weights(), 1000), Some(vec![2.0]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn sample(&self, weights: &Weights, most: usize) -> Option<Vec<f64>> {
+        let (element_type, dims) = self.stored_as()?;
+        let count = dims.iter().try_fold(1_u64, |count, &dim| count.checked_mul(dim as u64))?;
+        let (runs, every) = (most.div_ceil(RUN).max(1) as u64, count.div_ceil(RUN as u64));
+        if runs >= every {
+            return self.numbers(weights);
+        }
+        let (offset, run) = (self.byte_count("offset")?, stored_size(element_type, RUN as u64)? as u64);
+        let mut values = Vec::new();
+        for at in 0..runs {
+            // The last run ends before the end, so that it is whole.
+            let start = at * (every - 1) / runs;
+            let bytes = weights.read(offset.checked_add(start.checked_mul(run)?)?, usize::try_from(run).ok()?)?;
+            let dims = std::iter::once(RUN).collect();
+            values.extend_from_slice(&Array::decode_all(element_type, dims, &bytes)?.to_floats());
+        }
+        Some(values)
     }
 
     /// Returns the stored bytes of a constant of any element type; `None` for other layers and for missing weights.

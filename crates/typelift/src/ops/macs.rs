@@ -6,11 +6,12 @@ use crate::model::shape::{Dim, Shape};
 
 /// Number of multiply-accumulate operations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Macs {
+#[non_exhaustive]
+pub struct Macs {
     /// The number. Each open dimension counts as its lower bound, and as 1 at least.
-    pub(crate) count: u64,
+    pub count: u64,
     /// True if a dimension is open, so that the layer may need more.
-    pub(crate) is_least: bool,
+    pub is_least: bool,
 }
 
 impl Macs {
@@ -22,7 +23,18 @@ impl Macs {
 
 /// Returns the multiply-accumulate operations of a layer with inferred shapes: those of matrix products, convolutions,
 /// recurrent cells and attention. Other operations and bodies count as 0.
-pub(crate) fn macs(graph: &Graph, layer: &Layer) -> Macs {
+///
+/// # Examples
+/// ```
+/// let text = "x = Parameter : f32[2,3]\ny = Const([1, 2, 3]) : f32[3,1]\nz = MatMul(x, y)\nr = Result(z)\n";
+/// let mut model = typelift::Model::from_text(text)?;
+/// typelift::infer(&mut model);
+/// let product = model.graph().layer(model.graph().find("z")?).unwrap();
+/// assert_eq!(typelift::ops::macs(model.graph(), product).count, 6);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use]
+pub fn macs(graph: &Graph, layer: &Layer) -> Macs {
     let shape = |feed: Option<(&Layer, usize)>| {
         feed.and_then(|(producer, port)| producer.outputs().get(port))
             .map_or_else(Shape::dynamic, |it| it.shape().clone())

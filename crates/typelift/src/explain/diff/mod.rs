@@ -22,6 +22,7 @@ use crate::text::xml::{self, WriteOptions};
 
 use alike::ranges;
 pub use alike::{Alike, alike};
+pub use story::StoryLine;
 pub use values::{ValueChange, ValueError};
 
 /// Differences in meaning between two models.
@@ -227,11 +228,13 @@ pub fn diff(before: &Model, after: &Model) -> Diff {
         (false, true) => without_weights(before),
         _ => None,
     };
-    match forgetful {
+    let mut diff = match forgetful {
         Some(after) if lacks_weights(before) => compare(before, &after),
         Some(before) => compare(&before, after),
         None => compare(before, after),
-    }
+    };
+    diff.measure_blocks(before, after);
+    diff
 }
 
 /// Returns the pairs of layers in the models' own graphs that [`diff()`] matches.

@@ -4,14 +4,24 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::{BlockChange, Change, ChangeKind, Diff, alike, ranges};
-use crate::base::hash::HashSet;
+use crate::base::hash::{HashMap, HashSet};
+use crate::explain::blocks::{Block, Blocks};
 use crate::explain::map::{parts, roles};
-use crate::explain::stats::Census;
 use crate::findings::grouped;
-use crate::model::graph::{Graph, LayerId, Model};
+use crate::model::graph::{LayerId, Model};
 
 /// Maximum number of lines in the summary.
 const MOST: usize = 5;
+
+/// Line of the summary.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct StoryLine<'a> {
+    /// The text: `removed: layers.5, 72 layers, 197 KB`.
+    pub text: String,
+    /// The changes that it describes, in the order of the models.
+    pub changes: Vec<&'a Change>,
+}
 
 /// Returns the repeated blocks whose layers are all in `gone`, which contains the layers that only one model has.
 pub(super) fn whole_blocks(kind: ChangeKind, model: &Model, gone: &HashSet<LayerId>) -> Vec<BlockChange> {
@@ -21,23 +31,7 @@ pub(super) fn whole_blocks(kind: ChangeKind, model: &Model, gone: &HashSet<Layer
     let graph = model.graph();
     let blocks = parts(graph, &roles(graph)).into_iter().filter(|part| part.family.is_some());
     let whole = blocks.filter(|part| part.layers.iter().all(|id| gone.contains(id)));
-    let change = |part: crate::explain::map::Part| BlockChange {
-        kind,
-        bytes: stored_bytes(graph, &part.layers),
-        name: part.name,
-        layers: part.layers,
-    };
-    whole.map(change).collect()
-}
-
-/// Returns the number of bytes of the constants among these layers.
-fn stored_bytes(graph: &Graph, layers: &[LayerId]) -> u64 {
-    layers
-        .iter()
-        .filter_map(|&id| graph.layer(id))
-        .filter(|layer| crate::ops::is_constant(layer))
-        .map(Census::size)
-        .sum()
+    whole.map(|part| BlockChange { kind, bytes: 0, name: part.name, layers: part.layers }).collect()
 }
 
 impl Diff {
@@ -55,6 +49,12 @@ impl Diff {
     /// ```
     #[must_use]
     pub fn story(&self) -> Vec<String> {
+        self.story_lines().into_iter().map(|line| line.text).collect()
+    }
+
+    /// Returns the lines of the [story](Self::story), each with its changes.
+    #[must_use]
+    pub fn story_lines(&self) -> Vec<StoryLine<'_>> {
         let is_stored = |change: &&&Change| change.error.is_some();
         let is_named = |change: &&&Change| change.kind == ChangeKind::Names;
         let apart: Vec<&Change> = self.changes.iter().filter(|change| !self.is_of_whole_block(change)).collect();
@@ -63,8 +63,8 @@ impl Diff {
         let rest = apart.iter().filter(|change| !is_stored(change) && !is_named(change)).copied();
         let mut groups = alike(rest);
         groups.sort_by_key(|group| std::cmp::Reverse(group.changes.len()));
-        let renamed = apart.iter().filter(is_named).count();
-        let room = MOST.saturating_sub(lines.len() + usize::from(renamed > 0));
+        let renamed: Vec<&Change> = apart.iter().filter(is_named).copied().collect();
+        let room = MOST.saturating_sub(lines.len() + usize::from(!renamed.is_empty()));
         let shown = if groups.len() > room { room.saturating_sub(1) } else { groups.len() };
         for group in &groups[..shown] {
             let word = match group.changes.first().map(|change| change.kind) {
@@ -73,14 +73,14 @@ impl Diff {
                 _ => "changed",
             };
             let places = if group.changes.len() > 1 { format!(", {}", group.places()) } else { String::new() };
-            lines.push(format!("{word}: {}{places}", group.what));
+            lines.push(StoryLine { text: format!("{word}: {}{places}", group.what), changes: group.changes.clone() });
         }
-        let left: usize = groups[shown..].iter().map(|group| group.changes.len()).sum();
-        if left > 0 {
-            lines.push(format!("and {} more changes", grouped(left as u64)));
+        let left: Vec<&Change> = groups[shown..].iter().flat_map(|group| group.changes.iter().copied()).collect();
+        if !left.is_empty() {
+            lines.push(StoryLine { text: format!("and {} more changes", grouped(left.len() as u64)), changes: left });
         }
-        if renamed > 0 {
-            lines.push(format!("renamed: {}", counted(renamed, "layer")));
+        if !renamed.is_empty() {
+            lines.push(StoryLine { text: format!("renamed: {}", counted(renamed.len(), "layer")), changes: renamed });
         }
         lines.truncate(MOST);
         lines
@@ -92,8 +92,31 @@ impl Diff {
         change.layer.place.is_model() && self.whole.contains(&(change.kind == ChangeKind::Added, change.layer.id))
     }
 
+    /// Sets the layers and bytes of the blocks to those of the models as they are stored. The comparison has replaced
+    /// quantized constants by their values.
+    pub(super) fn measure_blocks(&mut self, before: &Model, after: &Model) {
+        for (kind, model) in [(ChangeKind::Removed, before), (ChangeKind::Added, after)] {
+            let mut changes = self.blocks.iter_mut().filter(|block| block.kind == kind).peekable();
+            if changes.peek().is_none() {
+                continue;
+            }
+            let blocks = Blocks::new(model);
+            let of_name: HashMap<&str, &Block> = blocks
+                .list
+                .iter()
+                .filter(|block| block.place.is_model())
+                .map(|block| (block.name.as_str(), block))
+                .collect();
+            for change in changes {
+                let Some(block) = of_name.get(change.name.as_str()) else { continue };
+                change.layers.clone_from(&block.layers);
+                change.bytes = block.bytes();
+            }
+        }
+    }
+
     /// Describes blocks that were added or removed completely; sibling blocks in one line.
-    fn blocks(&self) -> Vec<String> {
+    fn blocks(&self) -> Vec<StoryLine<'_>> {
         let mut families = BTreeMap::<(bool, &str), Vec<Numbered>>::new();
         for block in &self.blocks {
             let stem = block.name.trim_end_matches(|c: char| c.is_ascii_digit());
@@ -111,7 +134,10 @@ impl Diff {
             let layers = blocks.iter().map(|(block, _)| block.layers.len()).sum();
             let bytes = blocks.iter().map(|(block, _)| block.bytes).sum();
             let _ = write!(line, ", {}, {}", counted(layers, "layer"), size(bytes));
-            line
+            let ids: HashSet<LayerId> = blocks.iter().flat_map(|(block, _)| block.layers.iter().copied()).collect();
+            let whole = self.changes.iter().filter(|change| self.is_of_whole_block(change));
+            let of_side = whole.filter(|change| is_added == (change.kind == ChangeKind::Added));
+            StoryLine { text: line, changes: of_side.filter(|change| ids.contains(&change.layer.id)).collect() }
         };
         families.into_iter().map(line).collect()
     }
@@ -121,24 +147,25 @@ impl Diff {
 type Numbered<'a> = (&'a BlockChange, Option<u64>);
 
 /// Describes constants that are stored in another type.
-fn stored(changes: &[&Change]) -> Vec<String> {
+fn stored<'a>(changes: &[&'a Change]) -> Vec<StoryLine<'a>> {
     let ty = |text: &Option<String>| {
         text.as_deref().and_then(|text| text.split('[').next()).unwrap_or("").trim_end().to_owned()
     };
-    let mut types = BTreeMap::<_, (usize, f64, f64)>::new();
-    for change in changes {
-        let (count, worst, of_range) = types.entry((ty(&change.before), ty(&change.after))).or_default();
-        *count += 1;
+    let mut types = BTreeMap::<_, (Vec<&'a Change>, f64, f64)>::new();
+    for &change in changes {
+        let (same, worst, of_range) = types.entry((ty(&change.before), ty(&change.after))).or_default();
+        same.push(change);
         *worst = change.error.map_or(*worst, |error| error.max_relative.max(*worst));
         *of_range = change.error.and_then(|error| error.max_of_range).map_or(*of_range, |error| error.max(*of_range));
     }
-    let line = |((before, after), (count, worst, of_range)): ((String, String), (usize, f64, f64))| {
+    let line = |((before, after), (changes, worst, of_range)): ((String, String), (Vec<&'a Change>, f64, f64))| {
         let error = match (worst > 0.0, of_range > 0.0) {
             (true, true) => format!("worst error {:.2} % of a row's range", of_range * 100.0),
             (true, false) => format!("worst relative error {worst:.1e}"),
             _ => "exact".to_owned(),
         };
-        format!("{before} to {after}: {}, {error}", counted(count, "constant"))
+        let text = format!("{before} to {after}: {}, {error}", counted(changes.len(), "constant"));
+        StoryLine { text, changes }
     };
     types.into_iter().map(line).collect()
 }

@@ -1,0 +1,147 @@
+//! Values of constants: range, histogram, share of zeros, and losses in narrower types.
+
+use std::borrow::Cow;
+
+use serde::Serialize;
+use typelift::ops::{self, LayerKind};
+use typelift::{Bf16, F16, Layer, Model};
+
+use crate::graphs::{Graphs, path};
+
+/// Limit on the values that are read from one constant. A larger one is sampled.
+const SAMPLE: usize = 4096;
+/// Number of bars of a histogram.
+const BARS: usize = 24;
+/// Number of values that are shown.
+const FIRST: usize = 8;
+
+/// Values of a constant.
+#[derive(Serialize)]
+pub(crate) struct Values<'a> {
+    path: Cow<'a, str>,
+    /// The type and shape, `f16[64,64]`.
+    text: String,
+    /// The number of bytes.
+    bytes: u64,
+    /// The number of values.
+    count: u64,
+    /// The number of values that were read, if it is smaller.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sample: Option<usize>,
+    first: Vec<f32>,
+    min: f32,
+    max: f32,
+    /// The number of zeros among the values that were read.
+    zeros: usize,
+    /// The number of values that are infinite or not a number.
+    #[serde(skip_serializing_if = "is_none")]
+    not_finite: usize,
+    /// The number of values in each of equal parts of the range.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    bars: Vec<usize>,
+    /// The losses in narrower types.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    narrowed: Vec<Narrowed>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over references")]
+fn is_none(number: &usize) -> bool {
+    *number == 0
+}
+
+/// Loss of the values of a constant in a narrower type.
+#[derive(Serialize)]
+struct Narrowed {
+    #[serde(rename = "type")]
+    element_type: &'static str,
+    /// The number of values that become infinite.
+    infinite: usize,
+    /// The number of values that become zero.
+    zero: usize,
+    /// The largest error of another value in relation to it.
+    worst: f32,
+}
+
+impl Narrowed {
+    fn new(element_type: &'static str, values: &[f64], round: impl Fn(f32) -> f32) -> Self {
+        let mut lost = Self { element_type, infinite: 0, zero: 0, worst: 0.0 };
+        for &value in values.iter().filter(|&&value| value != 0.0) {
+            let rounded = f64::from(round(value as f32));
+            match (rounded.is_infinite(), rounded == 0.0) {
+                (true, _) => lost.infinite += 1,
+                (_, true) => lost.zero += 1,
+                _ => lost.worst = lost.worst.max(((rounded - value) / value).abs() as f32),
+            }
+        }
+        lost
+    }
+}
+
+/// Returns the values of all constants of a model that can be read and have more than one value.
+pub(crate) fn constants<'a>(model: &'a Model, graphs: &Graphs<'a>) -> Vec<Values<'a>> {
+    let mut found = Vec::new();
+    for (place, graph) in model.walk() {
+        let Some((place, _)) = graphs.get_key_value(&place) else { continue };
+        for layer in graph.layers().filter(|layer| ops::kind(layer) == LayerKind::Constant) {
+            found.extend(values(model, layer, path(place, layer)));
+        }
+    }
+    found
+}
+
+fn values<'a>(model: &Model, layer: &'a Layer, path: Cow<'a, str>) -> Option<Values<'a>> {
+    let port = layer.outputs().first()?;
+    let count = port.shape().element_count().filter(|&count| count > 1)?;
+    let read = layer.sample(model.weights(), SAMPLE)?;
+    let finite: Vec<f64> = read.iter().copied().filter(|value| value.is_finite()).collect();
+    let (min, max) = (
+        finite.iter().copied().fold(f64::INFINITY, f64::min),
+        finite.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+    );
+    let bf16 = || Narrowed::new("bf16", &finite, |value| Bf16::from(value).into());
+    let f16 = || Narrowed::new("f16", &finite, |value| F16::from(value).into());
+    let narrowed = match port.element_type().name() {
+        "f32" | "f64" => vec![f16(), bf16()],
+        "f16" => vec![bf16()],
+        "bf16" => vec![f16()],
+        _ => Vec::new(),
+    };
+    Some(Values {
+        path,
+        text: port.to_string(),
+        bytes: layer.attribute("size").and_then(|size| size.parse().ok()).unwrap_or(0),
+        count,
+        sample: Some(read.len()).filter(|&read| (read as u64) < count),
+        first: read.iter().take(FIRST).map(|&value| value as f32).collect(),
+        min: min as f32,
+        max: max as f32,
+        zeros: read.iter().filter(|&&value| value == 0.0).count(),
+        not_finite: read.len() - finite.len(),
+        bars: if min < max { bars(&finite, min, max) } else { Vec::new() },
+        narrowed,
+    })
+}
+
+/// Returns the number of values in each part of the range.
+fn bars(values: &[f64], min: f64, max: f64) -> Vec<usize> {
+    let mut bars = vec![0; BARS];
+    for value in values {
+        let at = (value - min) / (max - min) * BARS as f64;
+        bars[(at as usize).min(BARS - 1)] += 1;
+    }
+    bars
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn losses_in_narrower_types_are_those_of_rounding() {
+        let half = |value| f32::from(F16::from(value));
+        let lost = Narrowed::new("f16", &[0.0, 1.0, 1e6, 1e-9, 1.0 + 1.0 / 4096.0], half);
+        assert_eq!((lost.infinite, lost.zero), (1, 1));
+        assert!(lost.worst > 2e-4 && lost.worst < 3e-4, "{}", lost.worst);
+        assert_eq!(bars(&[0.0, 0.0, 1.0], 0.0, 1.0).iter().sum::<usize>(), 3);
+    }
+}

@@ -1,0 +1,447 @@
+//! Graphs of a model as boxes, arrows and groups: one of its own graph, and one of each body.
+
+use std::borrow::Cow;
+
+use foldhash::{HashMap, HashSet};
+use serde::{Serialize, Serializer};
+use typelift::blocks::{Block, Blocks};
+use typelift::graph::Place;
+use typelift::map::{Role, Ways};
+use typelift::ops::{self, LayerKind};
+use typelift::span::Lines;
+use typelift::{Graph, Layer, LayerId, Model, Output};
+
+/// In a graph with more boxes than this, shape computations are part of their consumer.
+const MANY_BOXES: usize = 60;
+/// A constant with at most this many values shows them in the line of its consumer.
+const FEW_VALUES: u64 = 6;
+
+/// A graph.
+#[derive(Serialize)]
+pub(crate) struct Drawn<'a> {
+    /// The names of the surrounding bodies, `loop/body`; empty for the model's own graph.
+    pub(crate) path: String,
+    /// The graph and the box that contain it.
+    pub(crate) holder: Option<(usize, usize)>,
+    pub(crate) nodes: Vec<Node<'a>>,
+    pub(crate) edges: Vec<Edge>,
+    /// The blocks and scopes; an outer one comes before those inside.
+    pub(crate) groups: Vec<Group<'a>>,
+}
+
+/// A side of a comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Side {
+    Before,
+    After,
+}
+
+/// A box.
+#[derive(Clone, Default, PartialEq, Serialize)]
+pub(crate) struct Node<'a> {
+    /// The id of the layer; `None` for a run of layers.
+    pub(crate) id: Option<LayerId>,
+    pub(crate) name: Cow<'a, str>,
+    pub(crate) path: Cow<'a, str>,
+    pub(crate) op: Cow<'a, str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) line: Option<usize>,
+    /// The innermost group.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) group: Option<usize>,
+    /// Element types and shapes of its outputs.
+    pub(crate) outputs: Vec<(&'static str, String)>,
+    pub(crate) inputs: Vec<Entry<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) attributes: Vec<(Cow<'a, str>, Cow<'a, str>)>,
+    /// For a Convert: source type, destination type, and the possible loss, which is empty if nothing is lost.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) convert: Option<(String, &'static str, String)>,
+    /// The number of layers of a run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) layers: Option<usize>,
+    /// The names of its tensors that differ from its own name.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) tensors: Vec<String>,
+    /// The data path of its largest weight: `u4→f16→f32 · 30 KB`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) weights: Option<String>,
+    /// The multiply-accumulate operations; 0 for operations without any.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub(crate) macs: u64,
+    /// The side that has this layer, if the other side does not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) only: Option<Side>,
+    /// The layer of the earlier model, if its box differs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) was: Option<Box<Node<'a>>>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over references")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+/// An input of a layer.
+#[derive(Clone, PartialEq, Serialize)]
+pub(crate) struct Entry<'a> {
+    /// The path of the producer; `None` for a constant.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    from: Option<Cow<'a, str>>,
+    /// The type and shape, `f32[2]`; for a constant also its name and other facts.
+    text: String,
+    /// The paths of the layers that compute a constant, which have no boxes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    held: Vec<Cow<'a, str>>,
+    /// The paths of the layers whose shapes determine the values of a constant.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    of: Vec<Cow<'a, str>>,
+}
+
+/// A numbered block, a scope in it, or the layers before, between or after blocks.
+#[derive(Clone, PartialEq, Serialize)]
+pub(crate) struct Group<'a> {
+    pub(crate) name: Cow<'a, str>,
+    pub(crate) path: Cow<'a, str>,
+    /// The group that contains it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) parent: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) number: Option<u64>,
+    /// The number of layers, those without boxes included.
+    pub(crate) layers: usize,
+    /// The stored bytes by element type.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) weights: Vec<(&'static str, u64)>,
+    /// The number of computed tensors by element type.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) computed: Vec<(&'static str, usize)>,
+    #[serde(skip_serializing_if = "is_zero")]
+    pub(crate) parameters: u64,
+    #[serde(skip_serializing_if = "is_zero")]
+    pub(crate) macs: u64,
+    /// True if `macs` is a lower bound.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) least: bool,
+    /// The differences from its siblings, in words.
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    pub(crate) differs: &'a [String],
+    /// The side that has this group, if the other side does not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) only: Option<Side>,
+    /// The group of the earlier model, if it differs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) was: Option<Box<Group<'a>>>,
+}
+
+impl<'a> Group<'a> {
+    fn of(block: &'a Block, parent: Option<usize>) -> Self {
+        let mut weights: Vec<(&str, u64)> = Vec::new();
+        for stored in &block.weights {
+            let name = stored.element_type.name();
+            match weights.iter_mut().find(|(known, _)| *known == name) {
+                Some((_, bytes)) => *bytes += stored.bytes,
+                None => weights.push((name, stored.bytes)),
+            }
+        }
+        Self {
+            name: block.name.as_str().into(),
+            path: block.path.as_str().into(),
+            parent,
+            number: block.number,
+            layers: block.layers.len(),
+            weights,
+            computed: block.computed.iter().map(|count| (count.element_type.name(), count.count)).collect(),
+            parameters: block.parameters,
+            macs: block.macs,
+            least: block.macs_is_least && block.macs > 0,
+            differs: &block.differs,
+            only: None,
+            was: None,
+        }
+    }
+}
+
+/// An arrow.
+#[derive(Clone)]
+pub(crate) struct Edge {
+    pub(crate) from: usize,
+    pub(crate) to: usize,
+    pub(crate) element_type: &'static str,
+    pub(crate) shape: String,
+    pub(crate) only: Option<Side>,
+}
+
+/// Written as a row; `data.js` names the columns.
+impl Serialize for Edge {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self { from, to, element_type, shape, only } = self;
+        match only {
+            Some(only) => (from, to, element_type, shape, only).serialize(serializer),
+            None => (from, to, element_type, shape).serialize(serializer),
+        }
+    }
+}
+
+/// The facts about layers that boxes show.
+struct Source<'a> {
+    model: &'a Model,
+    lines: Lines,
+}
+
+/// The graphs of a model with the data paths of their values. A place includes the names of the surrounding bodies.
+pub(crate) type Graphs<'a> = HashMap<Place, (&'a Graph, Ways<'a>)>;
+
+pub(crate) fn graphs(model: &Model) -> Graphs<'_> {
+    model.walk().map(|(place, graph)| (place, (graph, Ways::new(graph)))).collect()
+}
+
+/// A graph that is not drawn yet.
+struct Pending {
+    place: Place,
+    /// The graph and the box that contain it.
+    holder: Option<(usize, usize)>,
+}
+
+/// Returns the graphs of a model, its own graph first.
+pub(crate) fn drawn<'a>(model: &'a Model, graphs: &Graphs<'a>, blocks: &'a Blocks) -> Vec<Drawn<'a>> {
+    let mut list: Vec<Drawn> = Vec::new();
+    let source = Source { model, lines: Lines::new(model.source().clone()) };
+    let mut pending = vec![Pending { place: Place::default(), holder: None }];
+    while let Some(Pending { place, holder }) = pending.pop() {
+        let Some((place, (graph, ways))) = graphs.get_key_value(&place) else { continue };
+        let at = list.len();
+        let (groups, group_of) = groups(blocks, place);
+        let mut boxes = Boxes { nodes: Vec::new(), edges: Vec::new(), folded: folded(graph, ways) };
+        boxes.add_layers(&source, graph, ways, place);
+        for node in &mut boxes.nodes {
+            node.group = node.id.and_then(|id| group_of.get(&id)).copied();
+        }
+        let of_layer: HashMap<LayerId, usize> =
+            boxes.nodes.iter().enumerate().filter_map(|(number, node)| Some((node.id?, number))).collect();
+        for layer in graph.layers() {
+            for number in 0..layer.bodies().len() {
+                let holder = of_layer.get(&layer.id()).map(|&node| (at, node));
+                pending.push(Pending { place: place.body(layer.id(), number), holder });
+            }
+        }
+        let path = place.path().to_owned();
+        list.push(Drawn { path, holder, nodes: boxes.nodes, edges: boxes.edges, groups });
+    }
+    list
+}
+
+/// Returns the groups of a graph, and the innermost group of each layer.
+fn groups<'a>(blocks: &'a Blocks, place: &Place) -> (Vec<Group<'a>>, HashMap<LayerId, usize>) {
+    let (mut groups, mut group_of) = (Vec::new(), HashMap::default());
+    let top = blocks.list.iter().filter(|block| block.place == *place);
+    let mut pending: Vec<(&Block, Option<usize>)> = top.map(|block| (block, None)).rev().collect();
+    while let Some((block, parent)) = pending.pop() {
+        let number = groups.len();
+        groups.push(Group::of(block, parent));
+        group_of.extend(block.layers.iter().map(|&id| (id, number)));
+        pending.extend(block.blocks.iter().map(|inner| (inner, Some(number))).rev());
+    }
+    (groups, group_of)
+}
+
+/// Returns the layers without a box: constants, layers that compute from constants alone, and in a large graph shape
+/// computations.
+fn folded(graph: &Graph, ways: &Ways<'_>) -> HashSet<LayerId> {
+    let mut folded = constants(graph);
+    if graph.len() - folded.len() > MANY_BOXES {
+        let ids = graph.layers().map(Layer::id);
+        folded.extend(ids.filter(|&id| ways.role(id) == Some(Role::Shape)));
+    }
+    folded
+}
+
+/// Returns the path of a layer in a graph.
+pub(crate) fn path<'a>(place: &Place, layer: &'a Layer) -> Cow<'a, str> {
+    if place.is_model() { layer.name().into() } else { place.path_to(layer.name()).into() }
+}
+
+/// The layers of a graph that get a box, and the arrows between them.
+struct Boxes<'a> {
+    nodes: Vec<Node<'a>>,
+    edges: Vec<Edge>,
+    folded: HashSet<LayerId>,
+}
+
+impl<'a> Boxes<'a> {
+    fn add_layers(&mut self, source: &Source<'a>, graph: &'a Graph, ways: &Ways<'a>, place: &Place) {
+        let shown: Vec<&Layer> = graph.layers().filter(|layer| !self.folded.contains(&layer.id())).collect();
+        let numbers: HashMap<LayerId, usize> = shown.iter().enumerate().map(|(at, layer)| (layer.id(), at)).collect();
+        for layer in shown {
+            let to = self.nodes.len();
+            let (mut inputs, mut weights) = (Vec::new(), Vec::new());
+            for feed in graph.producers(layer.id()).iter().flatten() {
+                let (Some(producer), Some(port)) = (graph.layer(feed.layer), graph.output(*feed)) else { continue };
+                if let Some(&from) = numbers.get(&feed.layer) {
+                    let (element_type, shape) = (port.element_type().name(), port.shape().to_string());
+                    let text = [element_type, &shape].concat();
+                    self.edges.push(Edge { from, to, element_type, shape, only: None });
+                    let from = Some(path(place, producer));
+                    inputs.push(Entry { from, text, held: Vec::new(), of: Vec::new() });
+                    continue;
+                }
+                let stored = Stored::new(ways, graph, *feed, &self.folded);
+                let text = constant(source.model, producer, port, &stored);
+                let paths = |layers: &[&'a Layer]| layers.iter().map(|layer| path(place, layer)).collect();
+                let (held, of) = (paths(&stored.layers), paths(&stored.shaped));
+                weights.push(stored.weights());
+                inputs.push(Entry { from: None, text, held, of });
+            }
+            let largest = weights.into_iter().flatten().max_by_key(|(bytes, _)| *bytes);
+            self.nodes.push(node(source, graph, layer, place, inputs, largest.map(|(_, text)| text)));
+        }
+    }
+}
+
+/// Returns the layers that compute from constants alone. They are drawn as part of their consumers.
+fn constants(graph: &Graph) -> HashSet<LayerId> {
+    let mut folded = HashSet::default();
+    // The number of inputs of a layer that are not constant.
+    let mut open = HashMap::<LayerId, usize>::default();
+    let mut waiting: Vec<LayerId> =
+        graph.layers().filter(|layer| ops::kind(layer) == LayerKind::Constant).map(Layer::id).collect();
+    while let Some(id) = waiting.pop() {
+        let Some(layer) = graph.layer(id) else { continue };
+        let outputs = (0..layer.outputs().len()).map(|port| id.output(port));
+        let uses: Vec<LayerId> = outputs.flat_map(|output| graph.consumers(output)).map(|input| input.layer).collect();
+        // A constant without consumers keeps its box.
+        if uses.is_empty() || !folded.insert(id) {
+            continue;
+        }
+        for user in uses.into_iter().filter_map(|user| graph.layer(user)) {
+            let is_end = user.start().is_some() || !user.bodies().is_empty();
+            let left = open.entry(user.id()).or_insert_with(|| user.inputs().len());
+            *left = left.saturating_sub(1);
+            if *left == 0 && !is_end {
+                waiting.push(user.id());
+            }
+        }
+    }
+    folded
+}
+
+/// The layers that compute a constant or a shape, and the data path of the largest value that they store.
+struct Stored<'a> {
+    layers: Vec<&'a Layer>,
+    way: Vec<&'a Layer>,
+    /// The layers whose shapes are used.
+    shaped: Vec<&'a Layer>,
+}
+
+impl<'a> Stored<'a> {
+    fn new(ways: &Ways<'_>, graph: &'a Graph, end: Output, folded: &HashSet<LayerId>) -> Self {
+        let way = std::iter::successors(Some(end), |&tensor| ways.before(tensor));
+        let mut way: Vec<&Layer> = way.filter_map(|tensor| graph.layer(tensor.layer)).collect();
+        way.reverse();
+        let (mut layers, mut shaped) = (Vec::from_iter(graph.layer(end.layer)), Vec::<&Layer>::new());
+        let mut seen = HashSet::from_iter([end.layer]);
+        let mut next = 0;
+        while let Some(&layer) = layers.get(next).filter(|_| next < MOST_STORED) {
+            next += 1;
+            for feed in graph.producers(layer.id()).into_iter().flatten().filter_map(|feed| graph.layer(feed.layer)) {
+                if seen.insert(feed.id()) {
+                    let list = if folded.contains(&feed.id()) { &mut layers } else { &mut shaped };
+                    list.push(feed);
+                }
+            }
+        }
+        Self { layers, way, shaped }
+    }
+
+    /// Returns the values of a constant with few values, if only Converts are between it and its consumer.
+    fn numbers(&self, model: &Model) -> Option<Vec<f64>> {
+        let (first, rest) = self.way.split_first()?;
+        let is_plain = self.shaped.is_empty() && rest.iter().all(|layer| ops::kind(layer) == LayerKind::Convert);
+        if is_plain && values(first) <= FEW_VALUES { first.numbers(model.weights()) } else { None }
+    }
+
+    /// Returns the size of a weight in bytes and its data path; `None` for a single number.
+    fn weights(&self) -> Option<(u64, String)> {
+        let first = self.way.first().filter(|layer| values(layer) > 1 && self.shaped.is_empty())?;
+        let bytes = first.attribute("size").and_then(|size| size.parse().ok()).unwrap_or(0);
+        let mut types: Vec<_> =
+            self.way.iter().filter_map(|layer| Some(layer.outputs().first()?.element_type().name())).collect();
+        types.dedup();
+        Some((bytes, format!("{} · {}", types.join("→"), size(bytes))))
+    }
+}
+
+/// Limit on the layers that are listed for one constant.
+const MOST_STORED: usize = 64;
+
+fn values(layer: &Layer) -> u64 {
+    layer.outputs().first().and_then(|port| port.shape().element_count()).unwrap_or(0)
+}
+
+/// Formats a size as `30 KB`.
+fn size(bytes: u64) -> String {
+    match bytes {
+        0..1000 => format!("{bytes} B"),
+        1000..1_000_000 => format!("{} KB", bytes.div_ceil(1000)),
+        1_000_000..1_000_000_000 => format!("{:.1} MB", bytes as f64 / 1e6),
+        _ => format!("{:.1} GB", bytes as f64 / 1e9),
+    }
+}
+
+/// Describes a constant, with its values if they are few.
+fn constant(model: &Model, layer: &Layer, port: &typelift::graph::OutputPort, stored: &Stored<'_>) -> String {
+    let values = stored.numbers(model).map(|values| {
+        let values: Vec<String> = values.iter().map(ToString::to_string).collect();
+        format!(" = {}", values.join(", "))
+    });
+    if !stored.shaped.is_empty() {
+        let count = stored.layers.len();
+        let layers = if count == 1 { "layer" } else { "layers" };
+        return format!("{} {port} (shape arithmetic, {count} {layers})", layer.name());
+    }
+    let way = stored.weights().filter(|_| stored.way.len() > 1).map(|(_, way)| format!(" ({way})"));
+    format!("{} {port}{}{}", layer.name(), values.unwrap_or_default(), way.unwrap_or_default())
+}
+
+fn node<'a>(
+    source: &Source<'_>,
+    graph: &Graph,
+    layer: &'a Layer,
+    place: &Place,
+    inputs: Vec<Entry<'a>>,
+    weights: Option<String>,
+) -> Node<'a> {
+    let outputs: Vec<_> =
+        layer.outputs().iter().map(|port| (port.element_type().name(), port.shape().to_string())).collect();
+    let convert = ops::conversion(graph, layer).map(|found| {
+        let lost = found.lossy().next().map_or(String::new(), |(_, lost)| lost.to_string());
+        let from: Vec<&str> = found.from.iter().map(|ty| ty.name()).collect();
+        (from.join(", "), found.to.name(), lost)
+    });
+    let names = layer.outputs().iter().flat_map(|port| port.names());
+    Node {
+        id: Some(layer.id()),
+        name: layer.name().into(),
+        path: path(place, layer),
+        op: layer.ty().into(),
+        line: layer.span().map(|span| source.lines.line_at(span.start)),
+        outputs,
+        inputs,
+        attributes: layer.attributes().iter().map(|a| (a.name().into(), brief(a.value()))).collect(),
+        convert,
+        tensors: names.filter(|name| name != layer.name()).collect(),
+        weights,
+        macs: ops::macs(graph, layer).count,
+        ..Node::default()
+    }
+}
+
+/// Shortens a text to a readable length.
+pub(crate) fn brief(text: &str) -> Cow<'_, str> {
+    const LONG: usize = 2000;
+    match text.char_indices().nth(LONG) {
+        Some((end, _)) => format!("{}… ({} bytes)", &text[..end], text.len()).into(),
+        None => text.into(),
+    }
+}

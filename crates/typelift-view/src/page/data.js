@@ -1,0 +1,249 @@
+// The data of the page: layers, groups and graphs, and what is known of each.
+
+/** @typedef {{kind: string, path: string, name: string, up: any, open: boolean}} Item A layer, a group or a body. */
+
+const data = unfolded(JSON.parse(document.getElementById("data").textContent));
+/** @param {string} id @returns {any} */
+const by = (id) => document.getElementById(id);
+const NS = "http://www.w3.org/2000/svg";
+
+// Restores the strings of the page: `~1` is the second of the list. Each string shares its start with the one before.
+function unfolded({ strings, page }) {
+  const list = [];
+  for (let at = 0; at < strings.length; at += 2) list.push((list.at(-1) ?? "").slice(0, strings[at]) + strings[at + 1]);
+  const whole = (value) => {
+    if (typeof value === "string") return value[0] === "~" ? list[value.slice(1)] : value;
+    if (value !== null && typeof value === "object") for (const key of Object.keys(value)) value[key] = whole(value[key]);
+    return value;
+  };
+  return whole(page);
+}
+
+function make(tag, attributes = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name === "onclick") element.addEventListener("click", value);
+    else if (value !== null && value !== undefined) element.setAttribute(name, value);
+  }
+  element.append(...children.filter((child) => child !== null && child !== undefined));
+  return element;
+}
+
+function draw(tag, attributes, text) {
+  const element = document.createElementNS(NS, tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  if (text !== undefined) element.textContent = text;
+  return element;
+}
+
+// A colour for each element type. Any two can be distinguished, also with deuteranopia.
+const COLORS = {
+  f64: "#0300a6", f32: "#201fff", f16: "#8464ff", bf16: "#63adff", f8e4m3: "#7613a3", f8e5m2: "#254b60", f8e8m0: "#06e0ff", f4e2m1: "#122052", nf4: "#7a62a2",
+  i64: "#d78907", i32: "#880c01", i16: "#0f9c1f", i8: "#31caa2", i4: "#0d2b00", u64: "#12593b", u32: "#eae5a1", u16: "#ffa462", u8: "#fde306", u6: "#012a26", u4: "#b84655", u3: "#f459bf", u2: "#ffdacf", u1: "#80b972",
+  boolean: "#038276", string: "#f5d8fa",
+};
+const color = (type) => COLORS[type] ?? "#08415e";
+const BITS = { boolean: 8, bf16: 16, nf4: 4, f8e4m3: 8, f8e5m2: 8, f8e8m0: 8, f4e2m1: 4 };
+const bitsOf = (type) => BITS[type] ?? (Number(type.replace(/\D/g, "")) || 0);
+
+const grouped = (number) => number.toLocaleString("en");
+const plural = (count, what) => `${grouped(count)} ${count === 1 ? what : what.endsWith("x") ? what + "es" : what + "s"}`;
+const cut = (text, room) => text.length > room ? text.slice(0, Math.max(1, room - 1)) + "…" : text;
+const last = (name) => name.split("/").pop() || name;
+// A number with a unit, `30 K`.
+function scaled(number, units) {
+  const at = number < 1000 ? 0 : number < 1e6 ? 1 : number < 1e9 ? 2 : number < 1e12 ? 3 : 4;
+  const part = number / 1000 ** at;
+  return `${at && part < 10 ? part.toFixed(1) : Math.round(part)} ${units[at]}`;
+}
+const size = (bytes) => scaled(bytes, ["B", "KB", "MB", "GB", "TB"]);
+const operations = (macs) => macs < 1000 ? `${macs} MACs` : scaled(macs, ["", "K", "M", "G", "T"]) + " MACs";
+// The bytes of a tensor, if its shape is known.
+function tensorBytes(type, shape) {
+  const dims = shape.slice(1, -1);
+  if (!/^[\d,]*$/.test(dims)) return null;
+  return Math.ceil(dims.split(",").filter(Boolean).reduce((all, dim) => all * Number(dim), 1) * bitsOf(type) / 8);
+}
+
+// Rows with these columns.
+const named = (rows, ...names) => rows.map((row) => Object.fromEntries(names.map((name, at) => [name, row[at] ?? undefined])));
+data.steps = named(data.steps, "id", "path", "op", "output", "rule", "type", "from", "before", "next", "stored", "loses");
+const SIDES = { before: "before", after: "after" };
+
+/** Boxes of a group below which it is not worth a frame of its own. */
+const LEAST = 3, LEAST_AROUND = 13, MANY = 60;
+/** All layers with a box, and all groups. */
+const layers = [], groups = [];
+for (const graph of data.graphs) {
+  graph.kind = "graph";
+  graph.up = null;
+  graph.name = graph.path;
+  graph.edges = named(graph.edges, "from", "to", "type", "shape", "only");
+  graph.nodes.forEach((node, number) => {
+    Object.assign(node, { kind: "layer", graph, number, up: graph, bodies: [], next: [], before: [], open: false });
+    layers.push(node);
+  });
+  for (const edge of graph.edges) {
+    [edge.from, edge.to] = [graph.nodes[edge.from], graph.nodes[edge.to]];
+    edge.from.next.push(edge);
+    edge.to.before.push(edge);
+  }
+}
+for (const graph of data.graphs) {
+  if (!graph.holder) continue;
+  graph.up = data.graphs[graph.holder[0]].nodes[graph.holder[1]];
+  graph.up.bodies.push(graph);
+  graph.name = last(graph.path);
+  graph.open = true;
+}
+
+// Returns the groups without a number, such as layers between blocks, that lead to blocks which lead back to them.
+function circles(graph, isKept) {
+  const outermost = (node) => { let at = node.group; while (at !== undefined && graph.groups[at].parent !== undefined) at = graph.groups[at].parent; return at !== undefined && isKept(graph.groups[at]) ? graph.groups[at] : node; };
+  const ends = new Map(graph.nodes.map((node) => [node, outermost(node)])), next = new Map(), before = new Map();
+  for (const end of ends.values()) { next.set(end, new Set()); before.set(end, new Set()); }
+  for (const { from, to } of graph.edges) {
+    const [a, b] = [ends.get(from), ends.get(to)];
+    if (a !== b) { next.get(a).add(b); before.get(b).add(a); }
+  }
+  const left = new Set(ends.values());
+  // What has no predecessor left, and then what has no successor left, is in no circle.
+  for (const [out, into] of [[next, before], [before, next]]) {
+    const waits = new Map([...left].map((end) => [end, [...into.get(end)].filter((other) => left.has(other)).length]));
+    const ready = [...left].filter((end) => !waits.get(end));
+    for (let end; (end = ready.pop());) {
+      left.delete(end);
+      for (const other of out.get(end)) if (left.has(other)) { waits.set(other, waits.get(other) - 1); if (!waits.get(other)) ready.push(other); }
+    }
+  }
+  return new Set([...left].filter((end) => end.kind === "group" && end.number === undefined));
+}
+
+// Puts each layer into its innermost group. Groups with few boxes are left out.
+function gather(graph) {
+  const has = graph.groups.some((group) => group.number !== undefined);
+  for (const group of graph.groups) Object.assign(group, { kind: "group", graph, items: [], boxes: 0, open: false, up: graph });
+  const isEnd = (node) => ["Parameter", "Result", "ReadValue", "Assign"].includes(node.op);
+  for (const node of graph.nodes) {
+    let at = node.group;
+    if (at !== undefined && graph.groups[at].number === undefined && graph.groups[at].parent === undefined && isEnd(node)) at = undefined;
+    node.group = at;
+    for (; at !== undefined; at = graph.groups[at].parent) graph.groups[at].boxes++;
+  }
+  const isKept = (group) => {
+    if (group.parent !== undefined) return group.boxes >= LEAST && group.boxes < (graph.groups[group.parent].boxes || 0);
+    if (group.number !== undefined) return group.boxes >= LEAST;
+    return has && group.boxes >= LEAST_AROUND && /^(before|between|after) /.test(group.name);
+  };
+  const kept = new Map(), circular = circles(graph, isKept);
+  const keeper = (at) => {
+    for (; at !== undefined && !kept.has(at); at = graph.groups[at].parent);
+    return at === undefined ? graph : graph.groups[at];
+  };
+  graph.items = [];
+  graph.groups.forEach((group, at) => {
+    if (!isKept(group) || circular.has(group)) return;
+    group.up = keeper(group.parent);
+    kept.set(at, group);
+    group.up.items.push(group);
+    groups.push(group);
+  });
+  for (const node of graph.nodes) {
+    node.up = keeper(node.group);
+    node.up.items.push(node);
+  }
+  graph.boxes = graph.nodes.length;
+}
+data.graphs.forEach(gather);
+for (const node of layers) if (node.bodies.length) node.items = node.bodies;
+
+// Layers by path. A layer of the earlier model only is found if the later one has none with its path.
+const places = new Map();
+for (const node of layers) if (!places.has(node.path) || places.get(node.path).only === SIDES.before) places.set(node.path, node);
+const groupAt = new Map(groups.map((group) => [group.path, group])), blockAt = new Map(data.graphs.flatMap((graph) => graph.groups).map((group) => [group.path, group]));
+// Layers without a box, mostly constants, by path: the box that uses them. Also the consumers of each layer.
+const holders = new Map(), users = new Map();
+for (const node of layers) {
+  for (const input of [...node.inputs, ...(node.was?.inputs ?? [])]) {
+    for (const path of input.held ?? []) if (!holders.has(path)) holders.set(path, node);
+  }
+  for (const input of node.inputs) {
+    for (const from of [input.from, ...(input.of ?? [])].filter(Boolean)) {
+      if (!users.has(from)) users.set(from, new Set());
+      users.get(from).add(node.path);
+    }
+  }
+}
+const removedAt = new Map(layers.filter((node) => node.only === SIDES.before).map((node) => [node.path, node]));
+const find = (path) => places.get(path) ?? holders.get(path) ?? groupAt.get(path);
+
+// Findings, changes, explanations and values by path.
+const marks = new Map(), reasons = new Map(), stepsAt = new Map();
+for (const finding of data.findings) {
+  if (!marks.has(finding.path)) marks.set(finding.path, []);
+  marks.get(finding.path).push(finding);
+}
+for (const step of data.steps) {
+  reasons.set(`${step.path}\n${step.id}\n${step.output}`, step);
+  if (!stepsAt.has(step.path)) stepsAt.set(step.path, step);
+}
+const values = new Map(data.constants.map((constant) => [constant.path, constant]));
+// The box of a change. That of a removed layer is a box of the earlier model.
+const boxOf = (change) => change.kind === "removed" && (removedAt.get(change.path) ?? (holders.get(change.path)?.only ? holders.get(change.path) : null)) || find(change.path) || find(change.at);
+const changed = new Map();
+for (const change of data.changes) {
+  if (change.kind === "names") continue;
+  const box = boxOf(change);
+  if (!box) continue;
+  const isOwn = box.path === change.path && box.kind === "layer";
+  const kind = isOwn && ["added", "removed"].includes(change.kind) ? change.kind : "changed";
+  if (!changed.has(box) || kind !== "changed") changed.set(box, kind);
+}
+for (const node of layers) if (node.only && data.both && !changed.has(node)) changed.set(node, node.only === SIDES.before ? "removed" : "added");
+
+// Errors, warnings and changes inside each group and body.
+const inside = new Map();
+function markInside(box, kind) {
+  for (let up = box?.up; up; up = up.up) {
+    const counts = inside.get(up) ?? {};
+    counts[kind] = (counts[kind] ?? 0) + 1;
+    inside.set(up, counts);
+  }
+}
+for (const finding of data.findings) if (finding.severity !== "note") markInside(find(finding.path), finding.severity);
+for (const change of data.changes) if (change.kind !== "names") markInside(boxOf(change), "changed");
+
+// The layers as a plugin ran them, by path; and the layers that it added, by the names at both ends.
+const runs = data.runs.map((run) => ({
+  layers: new Map(run.layers.map((layer) => [layer.path, layer])),
+  added: new Map(run.added.map((layer) => [`${layer.from}\n${layer.to}`, layer])),
+}));
+
+// The common start of all names of blocks, which titles leave out.
+const common = (() => {
+  const numbered = groups.filter((group) => group.number !== undefined && group.up.kind === "graph" && !group.up.path);
+  const names = numbered.map((group) => group.name.replace(/[^./]+[./][^./]*$/, ""));
+  const start = names.reduce((start, name) => { while (!name.startsWith(start)) start = start.slice(0, -1); return start; }, names[0] ?? "");
+  return start.replace(/[^./]*$/, "");
+})();
+const brief = (name) => common ? name.split(common).join("") : name;
+// The name of a group in the group around it.
+function groupName(group) {
+  const outer = group.up.kind === "group" && group.up.name;
+  return outer && group.name.startsWith(outer) ? group.name.slice(outer.length).replace(/^[./]/, "") : brief(group.name);
+}
+// The second line of a box: the part of its name that says more than the operation.
+function labelOf(node) {
+  const name = last(node.name), repeats = name.replace(/_\d+$/, "").toLowerCase() === node.op.toLowerCase();
+  if (!repeats) return brief(name);
+  const scope = node.name.split("/")[0].split(".").pop() ?? "", outer = node.up.kind === "group" ? node.up.name.split(/[./]/).pop() : "";
+  if (node.name.includes("/") && scope && scope !== outer && !/^\d+$/.test(scope)) return scope;
+  return name.toLowerCase() === node.op.toLowerCase() ? "" : name;
+}
+const types = (node) => node.outputs.map(([type, shape]) => type + shape).join(", ");
+// The type that gives a box its colour: that in which it was computed, or that of its output, or else of its input.
+const typeOf = (node, run = runs[0]) => run?.layers.get(node.path)?.type ?? node.outputs?.[0]?.[0] ?? node.inputs?.[0]?.text.match(/(?:^| )([a-z0-9]+)\[/)?.[1];
+
+function decoded(text) {
+  try { return decodeURIComponent(text); } catch { return text; }
+}

@@ -1,0 +1,156 @@
+// What is known of the selected layer or group.
+
+const link = ({ class: kind = "", ...attributes }, hash, action, text) => make("a", { class: ("link " + kind).trim(), href: "#" + encodeURIComponent(hash), ...attributes, onclick: (event) => { event.preventDefault(); action(); } }, text);
+
+function reach(path, at = path, text = path) {
+  const node = find(path) ?? find(at);
+  return node ? link({ title: path }, path, () => go(node, holders.has(path) && !places.has(path) ? path : null), text) : make("span", { title: path }, text);
+}
+function section(title, ...content) {
+  return content.length ? [make("h3", {}, title), ...content] : [];
+}
+const listed = (title, items) => section(title, ...(items.length ? [make("ul", {}, ...items)] : []));
+function closing(aside) {
+  return make("button", { class: "close", "aria-label": "Close", onclick: () => { aside.hidden = true; select(null); canvas.focus(); } }, "×");
+}
+// Integers and booleans index, count and select. Their Converts do not lose values of weights or activations.
+const isIndex = (types) => types.split(", ").every((type) => /^(?:[iu]\d+|boolean)$/.test(type));
+const lossClass = (from) => isIndex(from) ? "faint" : "warning";
+
+// Lines about the run of a layer: the executed layer, its weights, and the layers added before it.
+function ranLines(node) {
+  return runs.flatMap((run, at) => {
+    const layer = run.layers.get(node.path);
+    if (!layer) return [];
+    const weights = (layer.weights ?? []).map(([stored, used]) => `weights stored as ${stored}, ${stored === used ? "kept" : used === "?" ? "arrive in a type that no name shows" : `arrive as ${used}`}`);
+    const before = [...run.added.values()].filter((added) => added.to === node.path).map((added) => `${added.text} after ${last(added.from)}`);
+    const which = runs.length > 1 ? `run ${at + 1}: ` : "";
+    return [which + layer.text + (layer.exec ? `: ${layer.exec}` : ""), ...weights, ...before].map((text) => make("div", {}, text));
+  });
+}
+const where = (node) => [node.op, node.id !== null ? `id ${node.id}` : null, node.line ? `line ${node.line}` : null].filter(Boolean).join(" · ");
+
+// A number in at most four digits.
+const shortNumber = (number) => number === null ? "?" : Number.isInteger(number) && Math.abs(number) < 1e6 ? String(number) : Number(number).toPrecision(3).replace(/\.?0+(e|$)/, "$1");
+const percent = (part) => part === 0 ? "0 %" : part < 0.001 ? "< 0.1 %" : `${(100 * part).toFixed(part < 0.1 ? 1 : 0)} %`;
+
+/** The values of a constant: range, histogram, share of zeros, and losses in narrower types. */
+function valuesOf(path, opened) {
+  const known = values.get(path);
+  if (!known) return [];
+  const { text, bytes, count, sample, first, min, max, zeros, not_finite, bars, narrowed } = known, read = sample ?? count;
+  const most = Math.max(...(bars ?? []), 1);
+  const chart = bars && draw("svg", { class: "histogram", viewBox: `0 0 ${bars.length * 10} 50`, preserveAspectRatio: "none", role: "img", "aria-label": `Histogram from ${shortNumber(min)} to ${shortNumber(max)}` });
+  bars?.forEach((bar, at) => {
+    const column = draw("rect", { x: at * 10 + 1, y: 50 - 48 * bar / most, width: 8, height: 48 * bar / most });
+    column.append(draw("title", {}, `${grouped(bar)} from ${shortNumber(min + (max - min) * at / bars.length)}`));
+    chart.append(column);
+  });
+  const loss = ({ type, infinite, zero, worst }) => {
+    const parts = [infinite ? `${percent(infinite / read)} become infinite` : "", zero ? `${percent(zero / read)} become zero` : "", worst ? `worst relative error ${worst.toExponential(1)}` : ""].filter(Boolean);
+    return make("div", { class: infinite ? "warning" : "" }, `as ${type}: ${parts.join(", ") || "exact"}`);
+  };
+  const facts = [
+    make("div", { class: "mono" }, `${text} · ${plural(count, "value")} · ${size(bytes)}`),
+    make("div", {}, `minimum ${shortNumber(min)}, maximum ${shortNumber(max)}, zeros ${percent(zeros / read)}`),
+    ...(not_finite ? [make("div", { class: "warning" }, `${plural(not_finite, "value")} infinite or not a number`)] : []),
+    ...(chart ? [chart, make("div", { class: "ends mono" }, make("span", {}, shortNumber(min)), make("span", {}, shortNumber(max)))] : []),
+    make("div", { class: "mono faint" }, first.map(shortNumber).join(", ") + (count > first.length ? ", …" : "")),
+    ...(narrowed ?? []).map(loss),
+    ...(sample ? [make("div", { class: "faint" }, `of ${grouped(sample)} values, taken evenly`)] : []),
+  ];
+  return [make("details", { class: "values", "data-path": path, ...(opened ? { open: "" } : {}) }, make("summary", {}, "Values"), ...facts)];
+}
+
+function inputItem(input, constant) {
+  const held = input.held ?? [], [first] = held;
+  const subject = input.from ? reach(input.from, input.from, last(input.from)) : make("span", { class: "faint" }, input.of ? "computed of the shape of " : "constant");
+  const stored = held.find((path) => values.has(path));
+  return make("li", {}, subject, ...(first && !input.of ? [" ", ...pathLink(stepsAt.get(first), "path")] : []), ...(input.of ?? []).flatMap((path) => [reach(path, path, last(path)), " "]), " ", make("code", {}, input.text), ...(stored ? valuesOf(stored, constant ? held.includes(constant) : false) : []));
+}
+
+function outputItem(node, [type, shape], port) {
+  const bytes = tensorBytes(type, shape);
+  const facts = [bytes !== null ? size(bytes) : null].filter(Boolean).join(" · ");
+  return make("li", {}, make("button", { class: "link mono", title: "Why this type?", onclick: () => why(node, port) }, `${type}${shape}`), " ", make("span", { class: "faint" }, facts), " ", ...pathLink(reasons.get(`${node.path}\n${node.id}\n${port}`), "path"));
+}
+
+// The two keys that show what is upstream and downstream.
+const reachButtons = () => make("p", { class: "buttons" }, make("button", { onclick: () => showReach(true), title: "All layers that lead to it (u)" }, "Upstream"), make("button", { onclick: () => showReach(false), title: "All layers that it leads to (d)" }, "Downstream"));
+
+function details(item, constant = null) {
+  const panel = by("details");
+  panel.hidden = !item;
+  document.body.classList.toggle("detailed", Boolean(item));
+  if (!item) return;
+  panel.replaceChildren(closing(panel), make("h2", {}, item.name), ...trail(item), ...(item.kind === "layer" ? layerDetails(item, constant) : groupDetails(item)));
+  panel.scrollTop = 0;
+  if (item.kind === "layer" && item.outputs.length) why(item, 0);
+  if (constant) panel.querySelector("details.values[open]")?.scrollIntoView({ block: "nearest" });
+}
+// The groups around an item, as links.
+function trail(item) {
+  const around = [];
+  for (let up = item.up; up; up = up.up) if (up.kind !== "graph") around.unshift(up);
+  const links = around.flatMap((up, at) => [at ? " › " : "", link({ title: up.path }, up.path, () => go(up), titleOf(up))]);
+  return links.length ? [make("div", { class: "faint" }, "in ", ...links)] : [];
+}
+function layerDetails(node, constant) {
+  const findings = (marks.get(node.path) || []).map(findingItem);
+  const changes = data.changes.filter((change) => boxOf(change) === node).map(changeItem);
+  const used = [...(users.get(node.path) ?? [])].map((path) => make("li", {}, reach(path, path, last(path))));
+  const attributes = (node.attributes || []).flatMap(([name, value]) => [make("dt", {}, name), make("dd", { class: "mono" }, value)]);
+  const was = node.was && types(node.was) !== types(node) ? section("Before", make("div", { class: "mono" }, types(node.was))) : [];
+  return [
+    make("div", { class: "faint" }, where(node) + (node.macs ? " · " + operations(node.macs) : "") + (node.only === SIDES.before ? " · only in the model before" : "")),
+    ...(node.bodies.length ? [make("p", {}, make("button", { onclick: () => flip(node) }, node.open ? "Close" : `Open ${node.bodies.map((body) => body.name).join(" and ")}`))] : []),
+    reachButtons(),
+    ...(node.convert ? section("Converts", make("div", { class: node.convert[2] ? lossClass(node.convert[0]) : "" }, `${node.convert[0]} → ${node.convert[1]}: ${node.convert[2] || "keeps every value"}`)) : []),
+    ...section("As a plugin ran it", ...ranLines(node)),
+    ...listed("Findings", findings), ...listed("Changed", changes), ...was,
+    ...listed("Outputs", node.outputs.map((output, port) => outputItem(node, output, port))), ...listed("Inputs", node.inputs.map((input) => inputItem(input, constant))),
+    make("div", { id: "why" }), ...listed("Used by", used),
+    ...section("Tensor names", ...(node.tensors ?? []).map((name) => make("div", { class: "mono" }, name))),
+    ...(attributes.length ? section("Attributes", make("dl", {}, ...attributes)) : []),
+  ];
+}
+// The facts on a group, as lines.
+function groupFacts(group) {
+  const weights = (group.weights ?? []).map(([element_type, bytes]) => ({ element_type, bytes })), sum = weights.reduce((sum, { bytes }) => sum + bytes, 0);
+  const computed = (group.computed ?? []).map(([type, count]) => `${type} ${grouped(count)}`).join(", ");
+  return [
+    make("div", { class: "faint" }, [plural(group.layers, "layer"), group.parameters ? `${grouped(group.parameters)} parameters` : null, group.macs ? (group.least ? "at least " : "") + operations(group.macs) : null].filter(Boolean).join(" · ")),
+    ...(weights.length ? [precisions(weights), make("div", { class: "mono" }, `stored ${size(sum)}: ${weights.map((weight) => `${weight.element_type} ${size(weight.bytes)}`).join(", ")}`)] : []),
+    ...(computed ? [make("div", { class: "mono" }, "computed " + computed)] : []),
+    ...(group.differs ?? []).map((text) => make("div", { class: "warning" }, text)),
+  ];
+}
+function groupDetails(group) {
+  const stem = group.name.replace(/\d+$/, ""), around = group.up.items.filter((item) => item.kind === "group" && item.number !== undefined && item.name.startsWith(stem)).sort((a, b) => a.number - b.number), at = around.indexOf(group);
+  const beside = [[at - 1, "← "], [at + 1, "→ "]].filter(([at]) => around[at]).map(([at, sign]) => link({ title: around[at].path }, around[at].path, () => go(around[at]), sign + groupName(around[at])));
+  const changes = data.changes.filter((change) => { for (let up = boxOf(change); up; up = up.up) if (up === group) return true; return false; });
+  const inner = group.items.map((item) => make("li", {}, link({ title: item.path }, item.path, () => go(item), item.kind === "group" ? groupName(item) : `${item.op} ${labelOf(item)}`), " ", make("code", { class: "faint" }, item.kind === "group" ? plural(item.layers, "layer") : cut(types(item), 40))));
+  return [
+    ...groupFacts(group), make("p", { class: "buttons" }, make("button", { onclick: () => { flip(group); details(group); } }, group.open ? "Close" : "Open"), ...(at >= 0 ? beside : [])),
+    reachButtons(), ...listed("Changed", changes.slice(0, 40).map(changeItem)), ...listed("Inside", inner.slice(0, 400)),
+  ];
+}
+
+// The source of a tensor's type, and the steps from the source to the tensor.
+const MOST_STEPS = 12, MOST_SOURCES = 6;
+function why(node, port) {
+  const start = reasons.get(`${node.path}\n${node.id}\n${port}`), seen = new Set(), steps = [];
+  const pending = start ? [start] : [];
+  for (let step; (step = pending.shift());) {
+    if (seen.has(step)) continue;
+    seen.add(step);
+    steps.push(step);
+    pending.push(...step.from.map(([, from]) => data.steps[from]));
+  }
+  const item = (step) => make("li", {}, make("code", {}, step.type + " "), reach(step.path, step.path, last(step.path)), make("div", { class: "faint" }, step.rule));
+  const list = (steps, most) => make("ol", { class: "why" }, ...steps.slice(0, most).map(item), ...(steps.length > most ? [make("li", {}, make("details", {}, make("summary", { class: "faint" }, `and ${steps.length - most} more`), ...steps.slice(most, most + 300).map(item)))] : []));
+  const sources = steps.filter((step) => !step.from.length && step !== start);
+  by("why")?.replaceChildren(...(start ? section(`Why ${start.type}`, list([start], 1)) : []),
+    ...(sources.length ? section("Decided by", list(sources, MOST_SOURCES)) : []),
+    ...(steps.length > sources.length + 1 ? section("By way of", list(steps.filter((step) => step.from.length && step !== start), MOST_STEPS)) : []));
+}

@@ -1,0 +1,95 @@
+// Selection, the address, keys and buttons.
+
+// The address holds the current selection, so that links and the Back button work.
+let restoring = false;
+const hashOf = (item) => item ? item.path : "";
+function remember(hash) {
+  if (restoring || decoded(location.hash.slice(1)) === hash) return;
+  // A page embedded in another, such as a notebook, may have no address of its own.
+  try { history.pushState(null, "", hash ? "#" + encodeURIComponent(hash) : location.pathname + location.search); } catch { }
+}
+
+/** Selects an item and shows it in the middle. @param {Item} item @param {string | null} constant */
+function go(item, constant = null) {
+  select(item, constant);
+  center(item);
+}
+function select(item, constant = null) {
+  selected = item;
+  if (!item || path && !path.boxes.has(item)) { path = null; bright = null; by("path").hidden = true; }
+  // A phone shows one sheet at a time.
+  if (item && innerWidth <= 720) { by("panel").hidden = true; by("beside").setAttribute("aria-expanded", "false"); }
+  details(item, constant);
+  refresh();
+  remember(hashOf(item));
+}
+
+const restore = () => show(decoded(location.hash.slice(1)), true);
+function show(hash, fits) {
+  restoring = true;
+  const asked = hash.startsWith("path:") ? data.steps.find((step) => stepName(step) === hash.slice(5)) : null;
+  const name = asked ? asked.path : hash, item = find(name);
+  if (item) {
+    go(item, holders.has(name) && !places.has(name) ? name : null);
+    if (asked) follow(asked);
+  } else {
+    select(null);
+    if (fits) fit(false);
+  }
+  restoring = false;
+}
+window.addEventListener("popstate", () => show(decoded(location.hash.slice(1)), false));
+
+const isDark = () => document.documentElement.classList.contains("dark");
+function paint(dark) {
+  document.documentElement.classList.toggle("dark", dark);
+  later();
+}
+
+// The box that an arrow key leads to: along the arrows, or the next one in the row.
+function neighbour(key) {
+  const spot = spots.get(standIn(selected));
+  const nodes = selected.kind === "layer" ? [selected] : layersIn(selected), own = new Set(nodes);
+  if (key === "ArrowUp" || key === "ArrowDown") {
+    const [list, end] = key === "ArrowUp" ? ["before", "from"] : ["next", "to"];
+    const edge = nodes.flatMap((node) => node[list]).find((edge) => !own.has(edge[end]));
+    return edge && standIn(edge[end]);
+  }
+  const side = key === "ArrowRight" ? 1 : -1, middle = (it) => it.x + it.w / 2;
+  const row = shownBoxes.filter((it) => it.item.up === spot.item.up && it !== spot && Math.abs(it.y + it.h / 2 - spot.y - spot.h / 2) < 40 && (middle(it) - middle(spot)) * side > 0);
+  return row.length ? row.reduce((near, it) => Math.abs(middle(it) - middle(spot)) < Math.abs(middle(near) - middle(spot)) ? it : near).item : null;
+}
+function graphKey(event) {
+  if (event.key === "Escape") {
+    if (bright) follow(null); else if (selected) select(null); else fit();
+  } else if (event.key === "Enter" && selected?.items) flip(selected);
+  else if (event.key === "Backspace" && selected && selected.up && selected.up.kind === "group") { const up = selected.up; flip(up, false); go(up); }
+  else if (event.key.startsWith("Arrow")) {
+    const next = selected ? neighbour(event.key) : shownBoxes[0]?.item;
+    if (next) go(next);
+  } else return;
+  event.preventDefault();
+}
+for (const { svg } of panes) svg.addEventListener("keydown", graphKey);
+document.addEventListener("keydown", (/** @type {any} */ event) => {
+  if (event.target.tagName === "INPUT" || event.ctrlKey || event.metaKey || event.altKey) return;
+  const { clientWidth: width, clientHeight: height } = canvas;
+  const action = { "/": () => by("search").focus(), 0: () => fit(), o: () => by("beside").click(), b: () => by("both").click(), u: () => showReach(true), d: () => showReach(false), "+": () => zoom(1.25, width / 2, height / 2), "-": () => zoom(0.8, width / 2, height / 2) }[event.key];
+  if (action) { action(); event.preventDefault(); }
+});
+by("fit").addEventListener("click", () => fit());
+by("beside").addEventListener("click", () => panel(by("panel").hidden));
+by("theme").addEventListener("click", () => paint(!isDark()));
+by("both").hidden = !canSplit;
+by("both").addEventListener("click", () => split(!isSplit));
+by("svg").addEventListener("click", () => save("svg"));
+by("png").addEventListener("click", () => save("png"));
+by("title").append(data.title, make("small", {}, plural(data.layers, "layer")));
+by("names").replaceChildren(...(data.both ? [last(data.before), last(data.file)] : ["second run", "first run"]).map((name) => make("span", {}, name)));
+document.title = data.title + " · Typelift";
+document.documentElement.classList.toggle("dark", matchMedia("(prefers-color-scheme: dark)").matches);
+window.addEventListener("resize", later);
+side();
+if (canSplit && innerWidth > 1100) split(true); else redraw();
+if (tab === "outline") side();
+restore();

@@ -1,0 +1,231 @@
+// The panel: the precision map, findings, changes, Converts, and a list of boxes.
+
+const sign = (kind) => ({ added: "+", removed: "−" })[kind] ?? "~", signClass = (kind) => ({ added: "added", removed: "removed" })[kind] ?? "changed";
+function changeLink(change, text) {
+  const box = boxOf(change);
+  return box ? link({ title: change.path }, change.path, () => go(box, box.path === change.path ? null : change.path), text) : make("span", { title: change.path }, text);
+}
+function changeItem(change) {
+  const follows = change.follows ? ` (and ${change.follows} that follow)` : "";
+  return make("li", {}, make("span", { class: "sign " + signClass(change.kind) }, sign(change.kind)), changeLink(change, brief(last(change.path))), make("div", { class: "faint mono clamp", title: change.text }, change.kind + " " + change.text + follows));
+}
+const more = (count) => count > 0 ? [make("div", { class: "faint" }, `and ${grouped(count)} more, which typelift prints`)] : [];
+
+// Items with the same key, in the order of the first of each.
+function together(items, key) {
+  const same = new Map();
+  for (const item of items) {
+    if (!same.has(key(item))) same.set(key(item), []);
+    same.get(key(item)).push(item);
+  }
+  return [...same.values()];
+}
+
+const allChanges = () => data.changes.length + data.more_changes;
+// The story first: each line selects its changes. Then every change, equal ones together.
+let told = null;
+function changeList() {
+  const line = (it, at) => make("li", {}, link({ class: "told", "aria-current": String(told === at) }, "story:" + at, () => tell(at), it.text));
+  const story = data.story.length ? [make("ol", { id: "story" }, ...data.story.map(line))] : [];
+  const wanted = told === null ? data.changes : data.story[told].changes.map((at) => data.changes[at]);
+  const items = together(wanted, (change) => change.group).flatMap((same) => {
+    if (same.length < 3) return same.map(changeItem);
+    const { what, places } = data.groups[same[0].group], kind = same[0].kind;
+    return [make("li", {}, make("span", { class: "sign " + signClass(kind) }, sign(kind)), changeLink(same[0], what), make("span", { class: "faint" }, ` ${places}`), make("details", {}, make("summary", {}, plural(same.length, "layer")), make("ul", {}, ...same.map(changeItem))))];
+  });
+  const head = told === null ? `${plural(allChanges(), "change")} since ${last(data.before)}` : `${plural(wanted.length, "change")} of this line`;
+  return [...story, make("p", {}, head, ...(told === null ? [] : [" ", link({}, "", () => tell(null), "show all")])), make("ul", { id: "changes" }, ...items), ...(told === null ? more(data.more_changes) : [])];
+}
+// Shows the changes of a line of the story, and the first of them in the graph.
+function tell(at) {
+  told = at;
+  const boxes = at === null ? [] : data.story[at].changes.map((number) => boxOf(data.changes[number])).filter(Boolean);
+  side();
+  if (!boxes.length) return select(null);
+  const whole = boxes[0].up.kind === "group" && boxes[0].up.only ? outermost(boxes[0]) : boxes[0];
+  go(whole);
+  bright = new Set(boxes);
+  refresh();
+}
+const outermost = (item) => { let found = item; for (let up = item.up; up && up.kind !== "graph"; up = up.up) found = up; return found; };
+
+// The text of a fix. A command in it can be copied.
+function helpItem(text) {
+  const parts = text.split(/(`typelift [^`]*`)/).map((part) => {
+    const command = part.match(/^`(typelift .*)`$/)?.[1];
+    if (!command) return part;
+    const button = make("button", { class: "copy", title: "Copy the command", onclick: () => copied(button, command) }, "Copy");
+    return make("span", { class: "command" }, make("code", {}, command), button);
+  });
+  return make("div", { class: "help" }, "help: ", ...parts);
+}
+function copied(button, command) {
+  const done = () => { button.textContent = "Copied"; setTimeout(() => { button.textContent = "Copy"; }, 1500); };
+  const select = () => { const range = document.createRange(); range.selectNodeContents(button.previousSibling); getSelection().removeAllRanges(); getSelection().addRange(range); document.execCommand("copy"); done(); };
+  if (navigator.clipboard) navigator.clipboard.writeText(command).then(done, select); else select();
+}
+function findingItem(finding) {
+  const { severity, code, message, help, producers = [], notes = [] } = finding;
+  return make("li", { class: "finding" }, make("b", { class: severity }, `${severity}[${code}] `), message,
+    ...producers.map(([text, path]) => make("div", { class: "producer" }, text.replace(/ from .*/, " from "), reach(path, path, text.replace(/.* from /, "")))),
+    ...notes.map((text) => make("div", { class: "faint" }, text)), ...help.map(helpItem));
+}
+function findingList() {
+  const order = ["error", "warning", "note"];
+  const findings = [...data.findings].sort((a, b) => order.indexOf(a.severity) - order.indexOf(b.severity));
+  const items = together(findings, (finding) => JSON.stringify([finding.severity, finding.code, finding.message, finding.producers, finding.notes, finding.help])).map((same) => {
+    const item = findingItem(same[0]), where = same.filter((finding) => finding.path).map((finding) => make("div", {}, "in ", reach(finding.path, finding.path, brief(finding.path)))), rest = where.splice(3);
+    item.firstChild.after(...(same.length > 1 ? [`${same.length} × `] : []));
+    item.append(...where, ...(rest.length ? [make("details", {}, make("summary", {}, plural(rest.length, "more layer")), ...rest)] : []));
+    return item;
+  });
+  return [make("ul", {}, ...items), ...more(data.more_findings)];
+}
+
+function precisions(weights) {
+  const parts = weights.map((weight) => make("i", { style: `flex:${Math.max(weight.bytes, 1)};background:${color(weight.element_type)}`, title: `${weight.element_type} ${size(weight.bytes)}` }));
+  return make("div", { class: "bar", role: "img", "aria-label": weights.map((weight) => `${weight.element_type} ${size(weight.bytes)}`).join(", ") }, ...parts);
+}
+
+const SHOWN_PATHS = 3;
+const computes = (row) => Object.entries(row.computed).map(([type, count]) => `${type} ${grouped(count)}`).join(", ");
+const stores = (row) => row.weights.map((weight) => `${weight.element_type} ${size(weight.bytes)}`).join(", ");
+// The types in which a block stores and computes.
+const facts = (row) => [...(row.weights.length ? [precisions(row.weights), make("div", { class: "mono" }, "stored " + stores(row))] : []), ...(computes(row) ? [make("div", { class: "mono" }, "computed " + computes(row))] : [])];
+const rowName = (row) => (row.path ? row.path + "/" : "") + row.name;
+// Shows the block, or the first layer of a row without one.
+function mapTitle(row) {
+  const block = row.parts.map((path) => groupAt.get(path)).find(Boolean) ?? (row.at && find(row.at)), text = brief(rowName(row));
+  return block ? link({ title: rowName(row), class: "row-title" }, block.path, () => go(block), text) : make("b", { title: rowName(row) }, text);
+}
+// The layers of the blocks of a row, as their boxes count them. The last rows have constants that several blocks use.
+function layersOf(row) {
+  const blocks = row.parts.map((path) => blockAt.get(path));
+  return blocks.length && blocks.every(Boolean) ? plural(blocks.reduce((sum, block) => sum + block.layers, 0), "layer") : row.name.startsWith("shared") ? "constants" : plural(row.layers, "layer");
+}
+const details3 = (lines, kind, what) => [...lines.slice(0, SHOWN_PATHS).map((text) => make("div", { class: kind }, text)), ...(lines.length > SHOWN_PATHS ? [make("details", {}, make("summary", { class: kind }, `and ${lines.length - SHOWN_PATHS} more ${what}`), ...lines.slice(SHOWN_PATHS).map((text) => make("div", { class: kind }, text)))] : [])];
+
+function mapRow(row) {
+  const lossy = (wanted) => row.lossy.filter(({ from }) => isIndex(from) === wanted);
+  const index = lossy(true), ways = row.paths.filter((path) => path.types.length > 1).map((path) => `${grouped(path.constants)} × ${path.types.join(" → ")} → ${path.operation}`);
+  const notes = [
+    ...details3(ways, "mono", "paths of weights"),
+    ...lossy(false).map(({ count, from, to, loses }) => make("div", { class: "warning" }, `${plural(count, "Convert")} ${from} → ${to}: ${loses.join(", ")}`)),
+    ...(index.length ? [make("div", { class: "faint" }, `${plural(index.reduce((sum, { count }) => sum + count, 0), "Convert")} of indices: ${index.map(({ from, to, loses }) => `${from} → ${to} ${loses.join(", ")}`).join("; ")}`)] : []),
+    ...(row.marks ? [make("div", {}, `${plural(row.marks, "layer")} marked to keep precision`)] : []),
+    ...(row.errors ? [make("div", { class: "error" }, plural(row.errors, "error"))] : []),
+    ...(row.warnings ? [make("div", { class: "warning" }, plural(row.warnings, "warning"))] : []),
+    ...(row.differs.length ? [make("div", { class: "differs" }, "differs from its siblings:"), ...details3(row.differs, "differs", "differences")] : []),
+  ];
+  return make("li", { class: "row" + (row.differs.length ? " differing" : "") }, mapTitle(row), make("span", { class: "faint" }, ` ${row.blocks > 1 ? `${row.blocks} blocks, ` : ""}${layersOf(row)}`), ...facts(row), ...notes);
+}
+
+// The blocks of two models, side by side. Runs of equal blocks are compared block by block.
+function mapPairs() {
+  const single = (row) => row.parts.length > 1 ? row.parts.map((path) => [path, row]) : [[rowName(row), row]];
+  const before = new Map(data.map_before.flatMap(single)), after = new Map(data.map.flatMap(single));
+  const facts1 = (row) => `${Math.round(row.layers / row.blocks)} ${row.weights.map((weight) => `${weight.element_type} ${Math.round(weight.bytes / row.blocks)}`)} ${Object.entries(row.computed).map(([type, count]) => `${type} ${Math.round(count / row.blocks)}`)}`;
+  const names = [...new Set([...before.keys(), ...after.keys()])];
+  const pairs = names.map((name) => ({ name, old: before.get(name), row: after.get(name) })).map((pair) => ({ ...pair, same: Boolean(pair.old && pair.row && facts1(pair.old) === facts1(pair.row)) }));
+  const part = (row, name, label) => make("div", { role: "group", "aria-label": label }, ...(row ? [make("div", { class: "faint" }, plural(Math.round(row.layers / row.blocks), "layer")), ...facts(row.blocks > 1 ? each(row) : row)] : [make("div", { class: "faint" }, "not there")]));
+  const item = ({ name, old, row, same }) => make("li", { class: "row" + (same ? "" : " differing") }, mapTitle({ ...(row ?? old), parts: [name], name, path: "" }), make("div", { class: "pair" }, part(old, name, "before"), part(row, name, "after")));
+  const changed = pairs.filter(({ same }) => !same), equal = pairs.filter(({ same }) => same);
+  return [
+    make("div", { class: "pair" }, make("b", {}, last(data.before)), make("b", {}, last(data.file))),
+    make("ul", {}, ...changed.map(item)),
+    make("details", changed.length ? {} : { open: "" }, make("summary", {}, `${plural(equal.length, "part")} stored and computed alike`), make("ul", {}, ...equal.map(item))),
+  ];
+}
+// One block of a run of equal ones.
+const each = (row) => ({ ...row, weights: row.weights.map((weight) => ({ ...weight, bytes: Math.round(weight.bytes / row.blocks) })), computed: Object.fromEntries(Object.entries(row.computed).map(([type, count]) => [type, Math.round(count / row.blocks)])) });
+
+function mapList() {
+  if (data.before) return mapPairs();
+  const stored = new Map();
+  for (const weight of data.map.flatMap((row) => row.weights)) stored.set(weight.element_type, (stored.get(weight.element_type) ?? 0) + weight.bytes);
+  const all = [...stored].map(([element_type, bytes]) => ({ element_type, bytes })).sort((a, b) => b.bytes - a.bytes);
+  const sum = all.reduce((sum, weight) => sum + weight.bytes, 0);
+  const head = all.length ? [make("div", {}, `${size(sum)} of weights: ${all.map((weight) => `${weight.element_type} ${size(weight.bytes)}`).join(", ")}`), precisions(all)] : [make("p", { class: "faint" }, "No weights.")];
+  return [...(data.outline ? [make("p", {}, data.outline)] : []), ...head, ...(common ? [make("div", { class: "faint" }, `names without ${common}`)] : []), make("ul", {}, ...data.map.map(mapRow))];
+}
+
+let sorted = "loses";
+// All Converts: those with a box, and those of weights, which are part of their consumer.
+function allConverts() {
+  const own = layers.filter((node) => node.convert && node.only !== SIDES.before).map(({ path, name, convert: [from, to, loses] }) => ({ path, name, from, to, loses, of: "" }));
+  const held = data.steps.filter((step) => step.loses !== undefined && !places.has(step.path) && holders.has(step.path)).map((step) => ({ path: step.path, name: step.path, from: data.steps[step.before]?.type ?? "?", to: step.type, loses: step.loses === "exact" ? "" : step.loses, of: " of constants" }));
+  return [...own, ...held];
+}
+function convertList() {
+  const converts = allConverts();
+  const entries = together(converts, ({ from, to, loses, of }) => [from, to, loses, of].join("\n")).map((same) => ({ ...same[0], types: `${same[0].from} → ${same[0].to}${same[0].of}`, count: same.length, same }));
+  // Losses of weights and activations come first, then those of indices.
+  const weight = ({ loses, from }) => loses ? isIndex(from) ? 1 : 2 : 0;
+  entries.sort((a, b) => sorted === "count" ? b.count - a.count : sorted === "loses" ? weight(b) - weight(a) || b.count - a.count : a.types.localeCompare(b.types));
+  const heads = [["types", "From → to"], ["count", "Layers"], ["loses", "Can lose"]].map(([key, text]) => make("th", { scope: "col", "aria-sort": sorted === key ? "descending" : "none" }, make("button", { onclick: () => { sorted = key; side(); } }, text)));
+  const named = (name) => brief(name.split("/").slice(-2).join("/"));
+  const links = (same) => make("details", same.length < 4 ? { open: "" } : {}, make("summary", {}, grouped(same.length)), ...same.slice(0, 200).map(({ path, name }) => make("div", {}, reach(path, path, named(name)))), ...(same.length > 200 ? [make("div", { class: "faint" }, `200 of ${grouped(same.length)}`)] : []));
+  const rows = entries.map((entry) => make("tr", {}, make("td", { class: "mono" }, entry.types), make("td", {}, links(entry.same)), make("td", { class: entry.loses ? lossClass(entry.from) : "faint" }, entry.loses || "nothing")));
+  return converts.length ? [make("table", {}, make("thead", {}, make("tr", {}, ...heads)), make("tbody", {}, ...rows))] : [make("p", { class: "faint" }, "No Converts.")];
+}
+
+const SHOWN_BOXES = 3000;
+function boxList() {
+  const row = ({ item }) => make("li", {}, link({ title: item.path }, item.path, () => go(item), item.kind === "layer" ? `${item.op} ${brief(item.name)}` : `▸ ${titleOf(item)}`), " ", make("code", { class: "faint" }, item.kind === "group" ? plural(item.layers, "layer") : item.outputs ? cut(types(item), 60) : ""));
+  const count = shownBoxes.length;
+  return [make("div", { class: "faint" }, count > SHOWN_BOXES ? `${grouped(SHOWN_BOXES)} of ${plural(count, "box")}` : plural(count, "box")), make("ol", { id: "outline" }, ...shownBoxes.slice(0, SHOWN_BOXES).map(row))];
+}
+
+// The tabs.
+const errors = data.findings.filter((finding) => finding.severity === "error").length;
+const TABS = { findings: ["Findings", findingList], changes: ["Changes", changeList], map: [data.before ? "Blocks" : "Map", mapList], converts: ["Converts", convertList], outline: ["List", boxList] };
+let tab = errors && !data.before ? "findings" : data.before && data.changes.length ? "changes" : "map";
+function tabs() {
+  const counts = { findings: data.findings.length + data.more_findings, changes: allChanges() };
+  const first = errors ? ["findings"] : [];
+  const order = [...new Set([...(data.before ? ["changes"] : []), ...first, "map", "findings", "converts", "outline"])];
+  return order.filter((key) => counts[key] !== 0 && (key !== "changes" || data.before)).map((key) => ({ key, count: counts[key] }));
+}
+function side() {
+  const there = tabs();
+  if (!there.some(({ key }) => key === tab)) tab = "map";
+  const button = ({ key, count }) => make("button", { role: "tab", id: "tab-" + key, "aria-controls": "side", "aria-selected": String(key === tab), tabindex: key === tab ? 0 : -1, onclick: () => turn(key) }, TABS[key][0], ...(count ? [" ", make("span", { class: key === "findings" && errors ? "count error" : "count" }, grouped(count))] : []));
+  by("tabs").replaceChildren(...there.map(button));
+  by("side").setAttribute("aria-label", TABS[tab][0]);
+  by("side").replaceChildren(...TABS[tab][1]());
+}
+function turn(to) {
+  tab = to;
+  side();
+  by("tab-" + tab)?.focus();
+}
+by("tabs").addEventListener("keydown", (event) => {
+  const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+  if (!step) return;
+  const all = [...by("tabs").children], at = all.findIndex((button) => button.id === "tab-" + tab);
+  turn(all[(at + step + all.length) % all.length].id.slice(4));
+});
+function panel(shown) {
+  by("panel").hidden = !shown;
+  by("beside").setAttribute("aria-expanded", String(shown));
+  // A phone shows one sheet at a time.
+  if (shown && innerWidth <= 720) select(null);
+  later();
+}
+
+function legend() {
+  const weights = data.map.flatMap((row) => [...row.weights.map((weight) => weight.element_type), ...Object.keys(row.computed)]), visible = shownBoxes.map(({ item }) => item).filter((item) => item.kind === "layer");
+  const found = new Set([...visible.flatMap((node) => node.outputs.map(([type]) => type)), ...weights, ...runs.flatMap((run) => visible.map((node) => run.layers.get(node.path)?.type).filter(Boolean))]);
+  const items = [...found].sort().map((type) => make("span", {}, make("i", { style: `background:${color(type)}` }), type));
+  const key = (kind, text) => items.push(make("span", {}, make("i", { class: kind }), text));
+  if (visible.some((node) => node.op === "Parameter")) key("input", "input");
+  if (visible.some((node) => node.op === "Result")) key("output", "output");
+  if (visible.some((node) => node.convert && !node.convert[2])) key("dash", "Convert");
+  if (visible.some((node) => node.convert?.[2] && isIndex(node.convert[0]))) key("dash narrows", "Convert of indices");
+  if (visible.some((node) => node.convert?.[2] && !isIndex(node.convert[0]))) key("dash loses", "Convert that can lose values");
+  if (runs.length) { items.push(make("span", {}, "as computed")); key("pale", "no layer of its own"); }
+  if (runs[0]?.added.size) key("dash extra", "Reorder or Convert that was added");
+  if (data.before) items.push(make("span", {}, make("span", { class: "sign added" }, "+"), "added"), make("span", {}, make("span", { class: "sign changed" }, "~"), "changed"), make("span", {}, make("i", { class: "gone" }), "removed"));
+  by("legend").replaceChildren(...items);
+  by("legend").hidden = !items.length;
+}

@@ -1,0 +1,90 @@
+// What leads to a layer and away from it, and the data path of a value.
+
+let path = null;
+const stepName = (step) => step.output ? `${step.path}.${step.output}` : step.path;
+// The path begins where the value is stored, leads to the first layer that computes with it, and continues through the
+// Converts after that layer.
+function pathOf(asked) {
+  const steps = [], seen = new Set([asked]);
+  const add = (step) => step && !seen.has(step) && seen.add(step);
+  for (let step = asked; (step = data.steps[step.before]) && add(step);) steps.unshift(step);
+  steps.push(asked);
+  for (let step = asked, used = false; (step = data.steps[step.next]) && add(step);) {
+    const passes = step.loses !== undefined || step.stored !== undefined;
+    if (used && step.loses === undefined) break;
+    used ||= !passes;
+    steps.push(step);
+  }
+  return { asked, steps, boxes: new Set(steps.map((step) => find(step.path)).filter(Boolean)) };
+}
+
+function follow(asked) {
+  path = asked ? pathOf(asked) : null;
+  bright = path?.boxes ?? null;
+  by("path").hidden = !path;
+  if (path) {
+    const lost = new Set(path.steps.flatMap((step) => (step.loses ?? "exact").split(", ")).filter((loss) => loss !== "exact"));
+    const items = path.steps.map((step, at) => {
+      const before = path.steps[at - 1], type = step.type + (step.stored !== undefined ? step.stored : "");
+      const label = step.loses !== undefined ? `Convert ${step.type}` : before?.type === step.type && step.stored === undefined ? step.op : at ? `${step.op} ${type}` : type;
+      const item = make("li", step === asked ? { "aria-current": "true" } : {}, link({ class: "mono", title: step.path }, step.path, () => { const node = find(step.path); if (node) go(node); }, label));
+      if (step.loses !== undefined) item.append(make("span", { class: step.loses === "exact" ? "faint" : "warning" }, ` (${step.loses})`));
+      return item;
+    });
+    bar("Path", make("ol", {}, ...items), make("span", { class: lost.size ? "warning" : "faint" }, lost.size ? `loses: ${[...lost].join(", ")}` : "loses nothing"));
+    for (const box of path.boxes) expose(box);
+    redraw();
+    remember("path:" + stepName(asked));
+  }
+  refresh();
+}
+// Shows a line below the graph.
+function bar(title, ...content) {
+  by("path").hidden = false;
+  by("path").replaceChildren(make("b", {}, title), ...content, make("button", { class: "close", "aria-label": "Close", onclick: () => { follow(null); canvas.focus(); } }, "×"));
+}
+const pathLink = (step, text) => step ? [link({ title: "From where it is stored to where it is used" }, "path:" + stepName(step), () => follow(step), text)] : [];
+
+// The layers that use the shape of a layer, through layers without a box.
+const shaped = new Map();
+for (const node of layers) for (const { of = [] } of node.inputs) for (const path of of) shaped.set(path, [...(shaped.get(path) ?? []), node]);
+
+/** Returns the layers that lead to a layer, or that it leads to: those with a box, and the paths of those without. */
+function reachOf(start, up) {
+  const boxes = new Set(), held = new Set(), own = start.kind === "layer" ? [start] : layersIn(start), pending = [...own];
+  const visit = (node) => { if (node && !boxes.has(node)) { boxes.add(node); pending.push(node); } };
+  const side = start.only ?? SIDES.after, isThere = (edge) => !edge.only || edge.only === side;
+  own.forEach((node) => boxes.add(node));
+  for (let node; (node = pending.pop());) {
+    if (up) {
+      for (const edge of node.before) if (isThere(edge)) visit(edge.from);
+      for (const input of node.inputs) {
+        for (const path of input.held ?? []) held.add(path);
+        for (const path of input.of ?? []) visit(places.get(path));
+      }
+    } else {
+      for (const edge of node.next) if (isThere(edge)) visit(edge.to);
+      for (const user of shaped.get(node.path) ?? []) visit(user);
+    }
+    // What enters a body comes from the layer around it, and what leaves it leads there.
+    if (node.op === (up ? "Parameter" : "Result") && node.graph.up) visit(node.graph.up);
+    for (const body of node.bodies) body.nodes.forEach(visit);
+  }
+  return { boxes, held, count: boxes.size - own.length + held.size };
+}
+function layersIn(item) {
+  const found = [], pending = [...item.items];
+  for (let next; (next = pending.pop());) next.kind === "layer" ? found.push(next) : pending.push(...next.items);
+  return found;
+}
+// Dims all but the layers upstream or downstream of the selected one, and counts them.
+function showReach(up) {
+  if (!selected) return;
+  const { boxes, count } = reachOf(selected, up), ends = [...boxes].filter((node) => node.op === (up ? "Parameter" : "Result") && node.graph === data.graphs[0] && node !== selected);
+  path = null;
+  bright = boxes;
+  const text = `${plural(count, "layer")} ${up ? "upstream" : "downstream"}, ${plural(ends.length, up ? "input" : "output")}`;
+  const links = ends.slice(0, 12).map((node) => make("li", {}, link({ class: "mono" }, node.path, () => go(node), node.name)));
+  bar(up ? "Upstream" : "Downstream", make("span", { id: "reach" }, `${text} of ${selected.kind === "group" ? groupName(selected) : last(selected.name)}`), make("ol", {}, ...links), ...(ends.length > 12 ? [make("span", { class: "faint" }, `and ${ends.length - 12} more`)] : []));
+  refresh();
+}

@@ -1,0 +1,79 @@
+// The search: words, regular expressions and sizes, for layers, constants, groups, tensors and types.
+
+const SHOWN_HITS = 60;
+const entries = [];
+for (const group of groups) {
+  const bytes = group.weights?.reduce((sum, [, bytes]) => sum + bytes, 0) ?? 0, kinds = [...(group.weights ?? []), ...(group.computed ?? [])].map(([type]) => type);
+  entries.push({ item: group, path: group.path, bytes, note: `${plural(group.layers, "layer")}${bytes ? ", " + size(bytes) : ""}`, text: `${group.path} block ${kinds.join(" ")}` });
+}
+for (const node of layers) {
+  const bytes = node.outputs.reduce((sum, [type, shape]) => sum + (tensorBytes(type, shape) ?? 0), 0);
+  entries.push({ item: node, path: node.path, bytes, note: `${node.op} ${types(node)}`, text: `${node.path} ${node.op} ${types(node)} ${node.id ?? ""} ${(node.tensors ?? []).join(" ")} ${node.weights ?? ""} ${node.only === SIDES.before ? "removed" : ""}` });
+}
+for (const [path, node] of holders) {
+  const input = node.inputs.find((input) => input.held?.includes(path)) ?? node.was?.inputs.find((input) => input.held?.includes(path));
+  const known = values.get(path), step = stepsAt.get(path), own = known?.text ?? (step ? step.type + (step.stored ?? "") : input?.text ?? "");
+  const bytes = known?.bytes ?? (step?.stored ? tensorBytes(step.type, step.stored) ?? 0 : 0);
+  entries.push({ item: node, path, bytes, step, constant: path, note: `${step?.op ?? "Const"} ${own}${bytes ? " · " + size(bytes) : ""} in ${node.op} ${labelOf(node)}`, text: `${path} constant ${own} ${input?.text ?? ""}` });
+}
+for (const entry of entries) entry.lower = entry.text.toLowerCase();
+
+const UNITS = { "": 1, b: 1, kb: 1e3, mb: 1e6, gb: 1e9, k: 1e3, m: 1e6, g: 1e9 };
+/** Returns the test of one word: `>10MB`, `/^model.*Add$/`, `layers\.1\d`, or plain text. */
+function testOf(word) {
+  const limit = word.match(/^([<>])=?(\d+(?:\.\d+)?)\s*([kmg]?b?)$/i);
+  if (limit) {
+    const bytes = Number(limit[2]) * UNITS[limit[3].toLowerCase()];
+    return limit[1] === ">" ? (entry) => entry.bytes >= bytes : (entry) => entry.bytes > 0 && entry.bytes <= bytes;
+  }
+  const inner = word.match(/^\/(.+?)\/?$/)?.[1] ?? (/[\\^$*+?|[\](){}]/.test(word) ? word : null), lower = word.toLowerCase();
+  const contains = (entry) => entry.lower.includes(lower);
+  if (!inner) return contains;
+  try {
+    const expression = new RegExp(inner, "i");
+    return (entry) => expression.test(entry.path) || expression.test(entry.text) || contains(entry);
+  } catch { return contains; }
+}
+let hits = [], chosen = 0;
+function search() {
+  const asked = by("search").value.trim(), words = asked.split(/\s+/).filter(Boolean), tests = words.map(testOf);
+  const all = words.length ? entries.filter((entry) => tests.every((test) => test(entry))) : [];
+  // Exact names come first, then names that end or begin a word there, then other matches. Large ones come first if a size was asked for.
+  const wanted = words.join(" ").toLowerCase(), bySize = words.some((word) => /^[<>]/.test(word));
+  const rank = ({ path, item }) => {
+    const name = path.toLowerCase(), at = name.indexOf(wanted);
+    if (name === wanted || last(name) === wanted || item.kind === "group" && item.path === path && (name.endsWith("." + wanted) || name.endsWith("/" + wanted))) return 0;
+    return at < 0 ? 3 : /[\d]/.test(name[at + wanted.length] ?? "") && /\d$/.test(wanted) ? 2 : 1;
+  };
+  const ranks = new Map(all.map((entry) => [entry, rank(entry)]));
+  all.sort((a, b) => bySize ? b.bytes - a.bytes : ranks.get(a) - ranks.get(b));
+  hits = all.slice(0, SHOWN_HITS);
+  chosen = 0;
+  by("hits").hidden = !words.length;
+  by("search").setAttribute("aria-expanded", String(words.length > 0));
+  const rows = hits.map((hit, at) => make("li", { role: "option", "aria-selected": String(at === 0), onclick: () => jump(at) }, brief(hit.path), " ", make("small", {}, cut(hit.note, 80))));
+  const idle = (text) => make("li", { role: "option", "aria-selected": "false", "aria-disabled": "true", class: "faint" }, text);
+  if (all.length > hits.length) rows.push(idle(`${hits.length} of ${grouped(all.length)}: add a word`));
+  by("hits").replaceChildren(...(rows.length ? rows : [idle("nothing found; try a part of a name, a type, .*, >1MB")]));
+}
+function jump(at) {
+  const hit = hits[at];
+  by("hits").hidden = true;
+  by("search").setAttribute("aria-expanded", "false");
+  if (!hit) return;
+  go(hit.item, hit.constant);
+  if (hit.step) follow(hit.step);
+}
+function choose(step) {
+  const rows = by("hits").children;
+  rows[chosen]?.setAttribute("aria-selected", "false");
+  chosen = Math.max(0, Math.min(hits.length - 1, chosen + step));
+  rows[chosen]?.setAttribute("aria-selected", "true");
+  rows[chosen]?.scrollIntoView({ block: "nearest" });
+}
+by("search").addEventListener("input", search);
+by("search").addEventListener("keydown", (event) => {
+  if (event.key === "ArrowDown" || event.key === "ArrowUp") { choose(event.key === "ArrowDown" ? 1 : -1); event.preventDefault(); }
+  else if (event.key === "Enter") { jump(chosen); canvas.focus(); }
+  else if (event.key === "Escape") { by("hits").hidden = true; canvas.focus(); }
+});
