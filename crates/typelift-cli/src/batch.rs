@@ -44,7 +44,7 @@ pub(crate) struct Inputs {
     /// The model's .xml, or - for standard input; several models, or directories with .xml files below them
     #[arg(value_name = "IN.xml", required = true)]
     paths: Vec<PathBuf>,
-    /// The model's weights, if they are not in the .bin next to it
+    /// The weights, if they are not in the .bin next to it
     #[arg(long, value_name = "FILE")]
     bin: Option<PathBuf>,
     /// Number of models to process in parallel; 1 uses one thread, even for a large model [default: the number of

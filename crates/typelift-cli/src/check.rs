@@ -11,7 +11,6 @@ use typelift::findings::{
     Code, Count, Diagnostic, Diagnostics, Document, Frame, Severity, TextEdit, Voice, shell_command,
 };
 use typelift::ops::Release;
-use typelift::promote::ElementType;
 use typelift::{Checked, Checking, Model, NeedForWeights};
 
 use crate::batch::{ARRAY, Inputs, LINES};
@@ -19,7 +18,7 @@ use crate::explain::find_code;
 use crate::failure::Failure;
 use crate::fit;
 use crate::gate::Form;
-use crate::input::{Input, Loaded};
+use crate::input::{Input, Loaded, names};
 use crate::output::{OutputArgs, Target};
 use crate::ran::RanArgs;
 use crate::render::{self, Show};
@@ -62,12 +61,13 @@ pub(crate) struct Args {
     /// Do not report these findings; errors cannot be allowed
     #[arg(long, value_name = "CODE", value_delimiter = ',', value_parser = parse_allowed)]
     allow: Vec<Kinds>,
-    /// Report as errors the parts that this OpenVINO release does not support, such as 2023.3
+    /// Report errors of this release, such as 2023.3. Parts that this OpenVINO release does not support are errors
     #[arg(long, value_name = "RELEASE")]
     target: Option<Release>,
-    /// Also report what would go wrong if the model computed in f16 or bf16, or in i32 in place of i64; or what a device refuses or
-    /// computes otherwise: cpu, gpu or npu
-    #[arg(long = "for", value_name = "TYPE|DEVICE", value_parser = ["f16", "bf16", "i32", "cpu", "gpu", "npu"])]
+    /// Also report what would go wrong in this type or on this device. With f16 or bf16 the model computes in that type,
+    /// with i32 in place of i64. A device refuses some layers, or computes them otherwise
+    #[arg(long = "for", value_name = "TYPE|DEVICE", ignore_case = true,
+        value_parser = names(&["f16", "bf16", "i32", "cpu", "gpu", "npu"]))]
     precision: Option<String>,
     /// Make the safe edits in the text of the model. Each was tried, fixes a finding, and has no rival. Writes the
     /// model to -o OUT.xml or --in-place, and reports the findings that remain
@@ -82,7 +82,7 @@ pub(crate) struct Args {
     before: BeforeWriting,
     #[command(flatten)]
     output: OutputArgs,
-    /// Show every finding, and the oldest OpenVINO release that reads the model
+    /// Show every finding, and the oldest release that reads the model
     #[arg(long)]
     all: bool,
 }
@@ -226,7 +226,8 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
     };
     args.ran.check(batch.single().is_some())?;
     let frame = if args.keeps_stdout() { LINES } else { args.format.frame(batch.single().is_some())? };
-    let outcomes = batch.each(&frame, terminal, |input, page| args.check(input, page))?;
+    let is_quiet = terminal.is_quiet;
+    let outcomes = batch.each(&frame, terminal, |input, page| args.check(input, page, is_quiet))?;
     if batch.single().is_none() {
         let with_errors = outcomes.done.iter().filter(|outcome| outcome.count.errors > 0).count();
         let files = [(outcomes.done.len() - with_errors, "without errors"), (with_errors, "with errors")];
@@ -242,8 +243,8 @@ impl Args {
         self.fix && (self.diff || self.output.is_stdout())
     }
 
-    /// Checks one model.
-    fn check(&self, input: &Input, page: &mut Page) -> Result<Outcome, Failure> {
+    /// Checks one model. A quiet run prints no findings but errors, and those that are denied.
+    fn check(&self, input: &Input, page: &mut Page, is_quiet: bool) -> Result<Outcome, Failure> {
         let target = if self.fix && !self.diff { Target::new(&self.output, input)? } else { None };
         let mut loaded = input.read()?;
         let before = loaded.diagnostics.source.clone();
@@ -259,8 +260,8 @@ impl Args {
         }
         diagnostics.list.retain(|diagnostic| !self.allow.iter().any(|kinds| kinds.include(diagnostic)));
         let voice = Voice::Shell(input.as_argument());
-        let denied = |diagnostic: &Diagnostic| self.deny.iter().any(|kinds| kinds.include(diagnostic));
-        let denied = diagnostics.list.iter().filter(|diagnostic| !diagnostic.is_error() && denied(diagnostic)).count();
+        let is_denied = |found: &&Diagnostic| !found.is_error() && self.deny.iter().any(|kinds| kinds.include(found));
+        let denied = diagnostics.list.iter().filter(is_denied).count();
         let count = Count::of(diagnostics);
         let mut outcome = Outcome { count, fails: count.errors > 0 || denied > 0 };
         page.form = self.format.form();
@@ -272,7 +273,13 @@ impl Args {
             Format::Other(format) => page.printed = format.page(diagnostics, voice).map_err(unwritten)?,
             Format::Text => {
                 page.styled = true;
+                if is_quiet {
+                    diagnostics.list.retain(|found| found.is_error() || is_denied(&found));
+                }
                 page.printed = self.text(diagnostics, voice, denied);
+                if is_quiet && diagnostics.list.is_empty() {
+                    page.printed.clear();
+                }
             }
         }
         if fixes {
@@ -288,9 +295,9 @@ impl Args {
 
     /// Returns the settings of the check of a file.
     fn checking(&self, input: &Input) -> Checking {
-        let precision = self.precision.as_deref().and_then(ElementType::from_name);
+        let precision = self.precision.as_deref().and_then(typelift::named_element_type);
         let weights = if input.is_stdin() { NeedForWeights::Optional } else { NeedForWeights::of(&input.file) };
-        let device = self.precision.as_deref().and_then(|device| device.parse().ok());
+        let device = self.precision.as_deref().and_then(|device| device.to_lowercase().parse().ok());
         Checking { target: self.target, precision, device, weights, fix: self.fix }
     }
 

@@ -77,7 +77,7 @@ pub(crate) struct Args {
     changes: InputChanges,
     #[command(flatten)]
     interface: InterfaceChanges,
-    /// Change element types in the whole model, including bodies and attributes, such as f64=f32,i64=i32. All pairs
+    /// Change element types in the whole model, such as f64=f32,i64=i32. Bodies and attributes change too. All pairs
     /// apply at once: a=b,b=c does not turn a into c. Operations that do not support the new type keep the old one,
     /// with Converts around them
     #[arg(long, value_name = "FROM=TO,…")]
@@ -85,8 +85,8 @@ pub(crate) struct Args {
     /// Keep the types of inputs and outputs when --types changes others, with a Convert at each
     #[arg(long, requires = "types")]
     keep_io: bool,
-    /// With --types, --compress or --mark-keeps: keep the types of these layers and their constants. Accepts names
-    /// (loop/body/add*), type:Softmax, type:MVN-6, @FILE with one pattern per line, or auto for the layers that
+    /// Keep the types of these layers and constants. Goes with --types, --compress, --quantize and others. Accepts
+    /// names (loop/body/add*), type:Softmax, type:MVN-6, @FILE with one pattern per line, or auto for the layers that
     /// OpenVINO keeps when it computes in f16; repeatable
     #[arg(long, value_name = "PATTERN", value_parser = parse_keep, requires = "keepable")]
     keep: Vec<Vec<KeepPattern>>,

@@ -283,8 +283,10 @@ fn precision(changes: &[&Change]) -> String {
             _ => format!(", {error} in {}", Clean(&change.path)),
         });
         let are = if changes.len() == 1 { "is" } else { "are" };
-        let line =
-            format!("{CHANGED}~ {}{CHANGED:#} {are} {after} of {before}{worst}\n", count(changes.len(), "constant"));
+        let line = format!(
+            "{CHANGED}~ {}{CHANGED:#} {are} {after} instead of {before}{worst}\n",
+            count(changes.len(), "constant")
+        );
         line + &with_them(&changes)
     };
     alike.into_iter().map(line).collect()

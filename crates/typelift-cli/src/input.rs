@@ -6,6 +6,7 @@ use std::mem;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
+use clap::builder::{PossibleValue, PossibleValuesParser};
 use typelift::findings::{Code, Diagnostic, Diagnostics, shell_word};
 use typelift::promote::ElementType;
 use typelift::save::{self, Stamp};
@@ -21,7 +22,7 @@ pub(crate) struct Input {
     /// The model's .xml, or - for standard input
     #[arg(value_name = "IN.xml")]
     pub(crate) file: PathBuf,
-    /// The model's weights, if they are not in the .bin next to it
+    /// The weights, if they are not in the .bin next to it
     #[arg(long, value_name = "FILE")]
     pub(crate) bin: Option<PathBuf>,
     /// Facts about a model in a batch.
@@ -44,7 +45,7 @@ pub(crate) struct Member {
 /// Changes to the model's inputs.
 #[derive(Clone, clap::Args)]
 pub(crate) struct InputChanges {
-    /// Change the element type of an input, such as x=f16, and of the computation after it; repeatable. In names of
+    /// Change the type of an input and of the computation after it. Such as x=f16; repeatable. In names of
     /// inputs and outputs, * is any text and ? any character. With convert, also the type of a constant, whose values
     /// are converted
     #[arg(long, value_name = "NAME=TYPE", value_parser = parse_type)]
@@ -57,26 +58,43 @@ pub(crate) struct InputChanges {
 /// Inputs and outputs that get other types with the computation unchanged.
 #[derive(Clone, clap::Args)]
 pub(crate) struct InterfaceChanges {
-    /// Change the element type of an input, such as image=u8, and keep the computation: one Convert is inserted after
+    /// Change the type of an input, such as image=u8, by a Convert. The computation stays: the Convert is inserted after
     /// the input, as OpenVINO's PrePostProcessor does; repeatable
     #[arg(long, value_name = "NAME=TYPE", value_parser = parse_type)]
     pub(crate) input_type: Vec<(String, ElementType)>,
-    /// Change the element type of an output, such as scores=f16, and keep the computation: one Convert is inserted
+    /// Change the type of an output, such as scores=f16, by a Convert. The computation stays: the Convert is inserted
     /// before the output, which keeps its name; repeatable
     #[arg(long, value_name = "NAME=TYPE", value_parser = parse_type)]
     pub(crate) output_type: Vec<(String, ElementType)>,
 }
 
-fn split(text: &str) -> Result<(&str, &str), String> {
+/// Splits `NAME=VALUE`. `example` is a correct value of the option.
+fn split<'t>(text: &'t str, example: &str) -> Result<(&'t str, &'t str), String> {
     match text.rsplit_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name, value)),
-        _ => Err("expected a name, `=`, and what it should be".to_owned()),
+        _ => Err(format!("expected a name, `=` and a value, such as {example}")),
     }
 }
 
 fn parse_type(text: &str) -> Result<(String, ElementType), String> {
-    let (name, value) = split(text)?;
-    Ok((name.to_owned(), element_type(value)?))
+    let (name, value) = split(text, "image=f16")?;
+    match name.rsplit_once('=') {
+        // A name may contain `=`, so only a type before a comma shows that a list is meant.
+        Some((_, first)) if first.split_once(',').is_some_and(|(ty, _)| element_type(ty).is_ok()) => {
+            Err("give the option once for each name, such as image=f16".to_owned())
+        }
+        _ => Ok((name.to_owned(), element_type(value)?)),
+    }
+}
+
+/// Returns a parser of these names. Those of element types are also understood in the spelling of other programs.
+pub(crate) fn names(known: &[&'static str]) -> PossibleValuesParser {
+    let value = |name: &&'static str| {
+        let others = ["float16", "fp16", "half", "bfloat16", "float32", "fp32", "float", "single", "int32"];
+        let is_same = |other: &&str| typelift::named_element_type(other).is_some_and(|ty| ty.name() == *name);
+        PossibleValue::new(*name).aliases(others.into_iter().filter(is_same))
+    };
+    known.iter().map(value).collect::<Vec<_>>().into()
 }
 
 /// Names of element types in other programs, which a misspelling may resemble.
@@ -97,8 +115,9 @@ pub(crate) fn element_type(text: &str) -> Result<ElementType, String> {
 }
 
 pub(crate) fn parse_shape(text: &str) -> Result<(String, Shape), String> {
-    let (name, value) = split(text)?;
-    let (shape, oddities) = Shape::parse_lenient(value).map_err(|error| error.to_string())?;
+    let (name, value) = split(text, "image=[1,3,224,224]")?;
+    let example = |error| format!("{error}; a shape is written as [1,3,224,224] or [?,3,?,1..224]");
+    let (shape, oddities) = Shape::parse_lenient(value).map_err(|error| example(error.to_string()))?;
     match oddities.first() {
         Some(oddity) => Err(oddity.kind.to_string()),
         None => Ok((name.to_owned(), shape)),

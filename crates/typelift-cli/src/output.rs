@@ -22,8 +22,8 @@ use crate::terminal::{Page, Terminal};
 /// Destination of the model.
 #[derive(clap::Args)]
 pub(crate) struct OutputArgs {
-    /// Write the model to this file, whose name ends in .xml, or - for standard output. A name without an ending or with
-    /// a slash after it is a directory, which is created if it does not exist; several models need one
+    /// Write the model to this file, or - for standard output. Its name ends in .xml. A name without an ending or with a
+    /// slash after it is a directory, which is created if it does not exist; several models need one
     #[arg(short, long, value_name = "OUT.xml")]
     pub(crate) output: Option<PathBuf>,
     /// Replace IN. Where IN or its .bin is a symbolic link, the link is replaced

@@ -1,13 +1,14 @@
 //! Options for the storage of constants, and their losses.
 
 use anstyle::{AnsiColor, Style};
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use typelift::findings::{grouped, shell_word};
 use typelift::precision::{Like, Plan, PlanTotals, Risk, Storage};
 use typelift::promote::ElementType;
 
 use crate::columns::{Columns, Side, count};
 use crate::gate::Clean;
+use crate::input::names;
 
 /// The number of constants that are listed.
 const LISTED: usize = 10;
@@ -19,14 +20,15 @@ const LIKE: [(&str, Like); 3] = [("2026.4", Like::OpenVino2026), ("2025.2", Like
 pub(crate) struct StorageArgs {
     /// Store constants of f32 and f64 in this type. Each gets a Convert back to its type, as OpenVINO's save_model does
     /// with compress_to_fp16
-    #[arg(long, value_name = "TYPE", value_parser = half(), conflicts_with = "decompress")]
+    #[arg(long, value_name = "TYPE", value_parser = half(), ignore_case = true, conflicts_with = "decompress")]
     compress: Option<ElementType>,
     /// Undo --compress: store constants in the type they are used in. =f16 or =bf16 limits it to constants of that type
-    #[arg(long, value_name = "TYPE", value_parser = half(), num_args = 0..=1, require_equals = true)]
+    #[arg(long, value_name = "TYPE", value_parser = half(), ignore_case = true, num_args = 0..=1,
+        require_equals = true)]
     decompress: Option<Option<ElementType>>,
     /// Store the values of quantized constants: in the type in which they are used, or with =f16 in f16 with a Convert. Undoes
     /// --quantize, but for what that lost
-    #[arg(long, value_name = "TYPE", value_parser = float(), num_args = 0..=1, require_equals = true,
+    #[arg(long, value_name = "TYPE", value_parser = float(), ignore_case = true, num_args = 0..=1, require_equals = true,
         conflicts_with_all = ["compress", "decompress"])]
     dequantize: Option<Option<ElementType>>,
     /// Rules that select constants for --compress: those of this OpenVINO release, or all for every constant whose
@@ -42,15 +44,11 @@ pub(crate) struct StorageArgs {
 }
 
 fn half() -> impl TypedValueParser<Value = ElementType> {
-    // Other spellings, such as float16, are understood and not listed.
-    let values = ["f16", "bf16"].map(PossibleValue::new).into_iter();
-    let others =
-        ["float16", "fp16", "FP16", "half", "bfloat16", "BF16"].map(|name| PossibleValue::new(name).hide(true));
-    PossibleValuesParser::new(values.chain(others)).try_map(|name| typelift::named_element_type(&name).ok_or("unknown"))
+    names(&["f16", "bf16"]).try_map(|name| typelift::named_element_type(&name).ok_or("unknown"))
 }
 
 fn float() -> impl TypedValueParser<Value = ElementType> {
-    PossibleValuesParser::new(["f16", "f32"]).try_map(|name| ElementType::from_name(&name).ok_or("unknown"))
+    names(&["f16", "f32"]).try_map(|name| typelift::named_element_type(&name).ok_or("unknown"))
 }
 
 fn like() -> impl TypedValueParser<Value = Like> {

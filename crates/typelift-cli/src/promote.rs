@@ -456,7 +456,12 @@ fn operand(rules: &RuleSet, text: &str) -> Result<Operand, Failure> {
             _ => failure,
         }
     };
-    rules.operand(text).map_err(|error| unknown(error.to_string()))
+    let respelled = || {
+        let (name, shape) = text.split_at(text.find(['[', '*']).unwrap_or(text.len()));
+        let name = rules.type_name(typelift::named_element_type(name)?);
+        rules.operand(&format!("{name}{shape}")).ok()
+    };
+    rules.operand(text).or_else(|error| respelled().ok_or_else(|| unknown(error.to_string())))
 }
 
 /// Limit in bytes on questions whose answers are one document.

@@ -23,7 +23,7 @@ const NAMES: usize = 4;
 
 #[derive(Clone, clap::Args)]
 pub(crate) struct RanArgs {
-    /// Execution graph that a plugin of OpenVINO wrote for the model. get_runtime_model() or benchmark_app
+    /// Execution graph that a plugin wrote for the model. get_runtime_model() or benchmark_app
     /// -exec_graph_path writes it. The answer has the computed types, the fused layers and the unfolded weights
     #[arg(long, value_name = "EXEC.xml")]
     pub(crate) ran: Vec<PathBuf>,

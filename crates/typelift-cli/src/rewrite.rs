@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use typelift::Model;
@@ -47,13 +47,14 @@ pub(crate) struct Args {
     /// A file of statements, one per line; repeatable
     #[arg(long, value_name = "FILE")]
     rules: Vec<PathBuf>,
-    /// Built-in rules; `all` is every set that does not expand operations; repeatable
-    #[arg(long = "use", value_name = "NAME", value_parser = set_names())]
+    /// Built-in rules, such as fuse-gelu or all. --list-rules prints them; `all` is every set that does not expand
+    /// operations; repeatable
+    #[arg(long = "use", value_name = "NAME", value_parser = set_names(), hide_possible_values = true)]
     library: Vec<String>,
-    /// Print the built-in sets of rules, with their descriptions and rules
+    /// Print the built-in sets of rules
     #[arg(long, exclusive = true)]
     list_rules: bool,
-    /// Explain why each rule matches at this layer or not, and write nothing
+    /// Explain why each rule matches at this layer or not
     #[arg(long, value_name = "LAYER", conflicts_with_all = ["output", "in_place", "report"])]
     explain: Option<String>,
     /// Refuse rules that lose values of constants: that round, saturate or overflow them
@@ -78,6 +79,14 @@ enum Denied {
 
 /// The name of all sets that do not expand operations.
 const ALL: &str = "all";
+
+/// Adds advice for the name of a built-in set that was given as a file.
+fn help_with_set(failure: Failure, file: &Path) -> Failure {
+    match set_names().into_iter().find(|name| file.as_os_str() == *name) {
+        Some(name) => failure.help(format!("for the built-in rules of this name, write --use {name}")),
+        None => failure,
+    }
+}
 
 fn set_names() -> Vec<&'static str> {
     library::SETS.iter().map(|set| set.name).chain([ALL]).collect()
@@ -140,7 +149,7 @@ impl Args {
     fn script(&self) -> Result<Script, Failure> {
         let mut text = String::new();
         for file in &self.rules {
-            text += &texts::read(file)?;
+            text += &texts::read(file).map_err(|failure| help_with_set(failure, file))?;
             text += "\n";
         }
         for statement in &self.statements {

@@ -59,6 +59,7 @@ const VERBS: &[(&str, &str)] = &[
     ("transform", "rewrite"),
     ("types", "infer"),
     ("upgrade", "convert"),
+    ("use", "rewrite --use NAME"),
     ("validate", "check"),
     ("version", "--version"),
     ("visualize", "view"),
@@ -66,22 +67,32 @@ const VERBS: &[(&str, &str)] = &[
 
 /// Options of other programs, each with the option here.
 const OPTIONS: &[(&str, &str)] = &[
+    ("--add-outputs", "--statement 'add output TENSOR'"),
     ("--batch", "--set-shape NAME=SHAPE"),
     ("--bf16", "--compress bf16"),
     ("--compress_to_fp16", "--compress f16"),
     ("--data_type", "--compress f16"),
+    ("--device", "--for cpu"),
     ("--disable", "--allow"),
+    ("--dot", "--format dot"),
     ("--dtype", "--types FROM=TO"),
+    ("--dynamic", "--set-shape NAME=SHAPE"),
+    ("--errors-only", "--quiet"),
     ("--exclude", "--allow"),
+    ("--exclude", "--keep"),
     ("--filter", "--only"),
     ("--fmt", "--format"),
     ("--force", "--in-place"),
     ("--fp16", "--compress f16"),
     ("--framework", "--rules"),
     ("--github", "--format github"),
+    ("--graph", "--format dot"),
     ("--half", "--compress f16"),
     ("--ignore", "--allow"),
+    ("--ignore", "--keep"),
+    ("--ignored_scope", "--keep"),
     ("--inplace", "--in-place"),
+    ("--input", "--set-shape NAME=SHAPE"),
     ("--input-shape", "--set-shape NAME=SHAPE"),
     ("--input_shape", "--set-shape NAME=SHAPE"),
     ("--int4", "--quantize int4_sym"),
@@ -90,8 +101,10 @@ const OPTIONS: &[(&str, &str)] = &[
     ("--json", "--format json"),
     ("--layer", "--around"),
     ("--layout", "--statement 'layout NAME = [N,C,H,W]'"),
+    ("--mean_values", "--statement 'before NAME : Subtract(_, MEAN)'"),
     ("--opset", "--target RELEASE"),
     ("--out", "--output"),
+    ("--no-color", "--color never"),
     ("--output-format", "--format"),
     ("--output_dir", "--output"),
     ("--output_model", "--output"),
@@ -99,24 +112,35 @@ const OPTIONS: &[(&str, &str)] = &[
     ("--pass", "--use"),
     ("--pattern", "--statement"),
     ("--precision", "--for"),
+    ("--precision", "--compress f16"),
     ("--release", "--target"),
+    ("--reshape", "--set-shape NAME=SHAPE"),
     ("--rule", "--statement"),
     ("--sarif", "--format sarif"),
+    ("--scale_values", "--statement 'before NAME : Divide(_, SCALE)'"),
     ("--shape", "--set-shape NAME=SHAPE"),
+    ("--skip", "--allow"),
+    ("--skip", "--keep"),
+    ("--static", "--set-shape NAME=SHAPE"),
     ("--strict", "--deny warnings"),
     ("--threads", "--jobs"),
     ("--to", "--types FROM=TO"),
+    ("--tolerance", "--rtol"),
+    ("--tol", "--rtol"),
+    ("--top", "--all"),
     ("--type", "--only"),
     ("--verbose", "--all"),
     ("--weights", "--bin"),
     ("--werror", "--deny warnings"),
     ("-W", "--deny warnings"),
-    ("-f", "--format"),
+    ("-O", "--output"),
+    ("-f", "--rules FILE"),
     ("-i", "--in-place"),
+    ("-p", "--write-plan FILE"),
 ];
 
-/// Values that are meant for another option: the option, the beginning of the value, and the option to write or the
-/// advice.
+/// Values that are meant for another option: the option, the beginning of the value or `*` and its end, and the option
+/// to write or the advice.
 const VALUES: &[(&str, &str, &str)] = &[
     ("--compress", "int8", "--quantize int8_sym"),
     ("--compress", "int4", "--quantize int4_sym"),
@@ -128,10 +152,35 @@ const VALUES: &[(&str, &str, &str)] = &[
     ("--quantize", "fp16", "--compress f16"),
     ("--deny", "error", "errors end with status 1 without --deny"),
     ("--for", "int8", "`typelift convert --quantize int8_sym` quantizes, and `typelift verify` compares the results"),
-    ("[CODE]", "E", "`typelift explain` lists the codes"),
-    ("--for", "CPU", "--for cpu"),
-    ("--for", "GPU", "--for gpu"),
-    ("--for", "NPU", "--for npu"),
+    ("[CODE]", "e0", "`typelift explain` lists the codes"),
+    ("--for", "f32", "the file says what is computed in f32: `typelift stats` counts it"),
+    ("--for", "float", "the file says what is computed in f32: `typelift stats` counts it"),
+    ("--quantize", "w4", "--quantize int4_sym"),
+    (
+        "--quantize",
+        "w8a8",
+        "activations are quantized with data, as by `nncf.quantize`; --quantize stores weights only",
+    ),
+    ("--quantize", "w8", "--quantize int8_sym"),
+    ("--target", "latest", "without --target, a model is written for the newest release"),
+    ("--weights", "*.bin", "--bin FILE"),
+];
+
+/// Further words after the options, which a command does not take: the command, and what to write instead.
+const WORDS: &[(&str, &str)] = &[
+    (OVERVIEW, "to compare two models, write `typelift diff A.xml B.xml`"),
+    ("show", "to select layers, write `--only TYPE` or `--around LAYER`"),
+    ("stats", "`typelift show --around LAYER` shows one layer"),
+];
+
+/// Commands whose arguments are often left out, each with a complete command line.
+const EXAMPLES: &[(&str, &str)] = &[
+    ("completions", "typelift completions bash"),
+    ("diff", "typelift diff BEFORE.xml AFTER.xml"),
+    ("reduce", "typelift reduce --finding type-mismatch MODEL.xml -o SMALL.xml"),
+    ("verify", "typelift verify BEFORE.xml AFTER.xml"),
+    ("view", "typelift view MODEL.xml -o MODEL.html"),
+    ("why", "typelift why MODEL.xml LAYER"),
 ];
 
 /// Files that are given in place of a model: their ending, and the advice.
@@ -143,6 +192,9 @@ const FILES: &[(&str, &str)] = &[
     (".tflite", "`ovc FILE` converts it to OpenVINO IR, which typelift reads"),
     (".pdmodel", "`ovc FILE` converts it to OpenVINO IR, which typelift reads"),
 ];
+
+/// The most options that a suggestion lists.
+const FEW: usize = 8;
 
 /// The hidden command that a model without a command runs.
 pub(crate) const OVERVIEW: &str = "_of-model";
@@ -172,14 +224,20 @@ pub(crate) fn with_tip(mut error: Error, program: &mut Command) -> Error {
         ErrorKind::InvalidValue | ErrorKind::ValueValidation => text(&error, ContextKind::InvalidArg)
             .zip(text(&error, ContextKind::InvalidValue))
             .and_then(|(option, value)| {
-                let is_meant = |(name, start, _): &&(&str, &str, &str)| {
-                    option.split(' ').next() == Some(*name) && value.starts_with(start)
+                let value = value.to_lowercase();
+                let is_like = |text: &str| match text.strip_prefix('*') {
+                    Some(end) => value.ends_with(end),
+                    None => value.starts_with(text),
                 };
+                let is_meant =
+                    |(name, text, _): &&(&str, &str, &str)| option.split(' ').next() == Some(*name) && is_like(text);
                 VALUES.iter().find(is_meant).map(|(.., meant)| match meant.starts_with("--") {
                     true => format!("write `{meant}`"),
                     false => (*meant).to_owned(),
                 })
             }),
+        ErrorKind::MissingRequiredArgument => text(&error, ContextKind::Usage)
+            .and_then(|usage| Some(format!("for example, `{}`", example(used(&usage)?)?))),
         _ => None,
     };
     if let Some(tip) = tip {
@@ -206,6 +264,9 @@ fn verb_tip(word: &str, program: &Command) -> Option<String> {
     if let Some((_, tip)) = FILES.iter().find(|(ending, _)| word.to_ascii_lowercase().ends_with(ending)) {
         return Some(tip.replace("FILE", word));
     }
+    if Path::new(word).is_dir() {
+        return Some(format!("`typelift check {word}` checks all models in it"));
+    }
     let with_ending = format!("{word}.xml");
     if Path::new(&with_ending).is_file() {
         return Some(format!("did you mean `typelift {with_ending}`?"));
@@ -216,15 +277,19 @@ fn verb_tip(word: &str, program: &Command) -> Option<String> {
 
 /// Returns a replacement for an option that the command of a usage line does not have.
 fn option_tip(option: &str, usage: &str, program: &Command, is_guessed: bool) -> Option<String> {
-    let after = usage.split_once("typelift ")?.1;
-    let verb = program.get_subcommands().find(|verb| after.split_whitespace().next() == Some(verb.get_name()))?;
+    let verb = program.get_subcommands().find(|verb| used(usage) == Some(verb.get_name()))?;
+    if !option.starts_with('-') {
+        let tip = WORDS.iter().find(|(name, _)| *name == verb.get_name()).map(|(_, tip)| (*tip).to_owned());
+        return Some(tip.unwrap_or_else(|| format!("`typelift help {}` explains the command", verb.get_name())));
+    }
     let name = option.split('=').next().unwrap_or(option);
     let has = |verb: &Command, option: &str| spellings(verb).any(|known| option.split(' ').next() == Some(&known));
     if let Some((_, meant)) = OPTIONS.iter().find(|(other, meant)| *other == name && has(verb, meant)) {
         return Some(format!("write `{meant}`"));
     }
     let elsewhere = || {
-        let (_, meant) = OPTIONS.iter().find(|(other, _)| *other == name)?;
+        // The same letter means other things elsewhere.
+        let (_, meant) = OPTIONS.iter().find(|(other, _)| *other == name && other.starts_with("--"))?;
         let other = program.get_subcommands().find(|other| !other.is_hide_set() && has(other, meant))?;
         Some(format!("`typelift {} {meant}` does that", other.get_name()))
     };
@@ -236,11 +301,31 @@ fn option_tip(option: &str, usage: &str, program: &Command, is_guessed: bool) ->
         let names: Vec<_> = others.iter().map(|other| other.get_name()).collect();
         return Some(format!("`{name}` is an option of {}", names.join(", ")));
     }
+    let takes = name.trim_start_matches('-').to_uppercase();
+    let values = verb.get_positionals().flat_map(|arg| arg.get_value_names().unwrap_or_default());
+    if values.filter(|value| !takes.is_empty() && value.split('_').any(|word| word == takes)).count() > 0 {
+        return Some(format!("give it without `{name}`: `{}`", example(verb.get_name())?));
+    }
     if let Some(tip) = elsewhere() {
         return Some(tip);
     }
-    let known: Vec<_> = spellings(verb).filter(|known| known.starts_with("--") && known != "--help").collect();
-    Some(format!("the options of `typelift {}` are {}", verb.get_name(), known.join(", ")))
+    let own = verb.get_arguments().filter(|arg| !arg.is_global_set() && !arg.is_hide_set());
+    let own = own.filter_map(Arg::get_long).filter(|name| *name != "help");
+    let own: Vec<_> = own.map(|name| format!("--{name}")).collect();
+    Some(match own.len() {
+        1..=FEW => format!("the options of `typelift {}` are {}", verb.get_name(), own.join(", ")),
+        _ => format!("`typelift {} -h` lists the options", verb.get_name()),
+    })
+}
+
+/// Returns a complete command line for a command whose arguments are often left out.
+fn example(verb: &str) -> Option<&'static str> {
+    EXAMPLES.iter().find(|(name, _)| *name == verb).map(|(_, line)| *line)
+}
+
+/// Returns the command of a usage line.
+fn used(usage: &str) -> Option<&str> {
+    usage.split_once("typelift ")?.1.split_whitespace().next()
 }
 
 /// Iterates over all spellings of a command's options.

@@ -113,7 +113,7 @@ impl RunArgs {
 /// A comparison before a model is written
 #[derive(clap::Args, Clone, Debug)]
 pub(crate) struct BeforeWriting {
-    /// Write only if the result computes the same on an installed OpenVINO
+    /// Write only if an installed OpenVINO computes the same
     #[arg(long)]
     verify: bool,
     /// Tolerance of --verify, relative to the largest value of a tensor

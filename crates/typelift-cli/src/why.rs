@@ -48,8 +48,8 @@ pub(crate) struct Args {
     /// `loop/body/x` is `x` in a body
     #[arg(value_name = "LAYER_OR_TENSOR")]
     name: String,
-    /// Show the data path of the value instead, from where it is stored to where it is used, with the loss of each
-    /// Convert. The path of a weight ends at the layer that uses it; any other path starts at the nearest matrix of
+    /// Show the data path of the value, with the loss of each Convert. It leads from where the value is stored to where
+    /// it is used. The path of a weight ends at the layer that uses it; any other path starts at the nearest matrix of
     /// weights
     #[arg(long)]
     path: bool,

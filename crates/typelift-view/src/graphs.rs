@@ -8,6 +8,7 @@ use typelift::blocks::{Block, Blocks};
 use typelift::graph::Place;
 use typelift::map::{Role, Ways};
 use typelift::ops::{self, LayerKind};
+use typelift::precision::schemes::{self, Scheme};
 use typelift::span::Lines;
 use typelift::{Graph, Layer, LayerId, Model, Output};
 
@@ -272,6 +273,8 @@ struct Boxes<'a> {
 impl<'a> Boxes<'a> {
     fn add_layers(&mut self, source: &Source<'a>, graph: &'a Graph, ways: &Ways<'a>, place: &Place) {
         let shown: Vec<&Layer> = graph.layers().filter(|layer| !self.folded.contains(&layer.id())).collect();
+        let quantized = schemes::find(graph, source.model.weights());
+        let schemes: HashMap<LayerId, Scheme> = quantized.iter().map(|it| (it.codes, it.scheme)).collect();
         let numbers: HashMap<LayerId, usize> = shown.iter().enumerate().map(|(at, layer)| (layer.id(), at)).collect();
         for layer in shown {
             let to = self.nodes.len();
@@ -287,7 +290,9 @@ impl<'a> Boxes<'a> {
                     continue;
                 }
                 let stored = Stored::new(ways, graph, *feed, &self.folded);
-                let text = constant(source.model, producer, port, &stored);
+                let mut text = constant(source.model, producer, port, &stored);
+                let scheme = stored.way.first().and_then(|codes| schemes.get(&codes.id()));
+                text.extend(scheme.map(|scheme| format!(", {scheme}")));
                 let paths = |layers: &[&'a Layer]| layers.iter().map(|layer| path(place, layer)).collect();
                 let (held, of) = (paths(&stored.layers), paths(&stored.shaped));
                 weights.push(stored.weights());

@@ -173,7 +173,10 @@ fn notes(row: &Row) -> Vec<String> {
     let changing: Vec<_> = row.paths.iter().filter(|path| path.types.len() > 1).collect();
     let paths = changing.iter().take(MOST_PATHS);
     let mut notes: Vec<_> = paths
-        .map(|path| format!("{} × {} → {}", grouped(path.constants as u64), types(path), path.operation))
+        .map(|path| {
+            let scheme = path.scheme.map_or_else(String::new, |scheme| format!(" ({scheme})"));
+            format!("{} × {} → {}{scheme}", grouped(path.constants as u64), types(path), path.operation)
+        })
         .collect();
     if changing.len() > MOST_PATHS {
         notes.push(format!("{} more data paths", changing.len() - MOST_PATHS));
@@ -265,12 +268,13 @@ fn decompressed(stats: &Stats) -> String {
 /// Returns the ways in which constants are quantized, and the number of quantized activations.
 fn schemes(stats: &Stats) -> String {
     let mut text = String::new();
-    if !stats.schemes.is_empty() {
+    if !stats.schemes.is_empty() || !stats.simulated.is_empty() {
         let mut columns = Columns::new([Side::Left, Side::Right, Side::Right, Side::Right]);
         columns.push(HEAD, ["quantized", "constants", "bytes", ""].map(str::to_owned));
-        for found in &stats.schemes {
-            let (constants, bytes) = (grouped(found.constants as u64), grouped(found.bytes));
-            columns.push(PLAIN, [found.scheme.to_string(), constants, bytes, share(found.bytes, stats)]);
+        let codes = stats.schemes.iter().map(|it| (it.scheme.to_string(), it.constants, it.bytes));
+        let floats = stats.simulated.iter().map(|it| (it.quantization.to_string(), it.constants, it.bytes));
+        for (scheme, constants, bytes) in codes.chain(floats) {
+            columns.push(PLAIN, [scheme, grouped(constants as u64), grouped(bytes), share(bytes, stats)]);
         }
         text += &format!("\n{}", columns.print());
     }

@@ -24,6 +24,7 @@ mod schemas;
 mod security;
 mod show;
 mod terminal;
+mod threads;
 mod tips;
 mod trust;
 mod verbs;

@@ -134,6 +134,53 @@ const MORE: &[&str] = &[
     "stats M --top 10",
 ];
 
+/// Command lines with options, values and arguments of other programs, or with an argument left out.
+const HABITS: &[&str] = &[
+    ".",
+    "nosuch.xml",
+    "R M",
+    "convert R --precision f16 -o o.xml",
+    "convert R --weights w.bin -o o.xml",
+    "convert R --static -o o.xml",
+    "convert R -f -o o.xml",
+    "convert R --quantize w8a8 -o o.xml",
+    "convert R --quantize W4A16 -o o.xml",
+    "convert R --quantize int8_asym --group-size 3 -o o.xml",
+    "convert R --ratio 0.5 -o o.xml",
+    "convert R --exclude head --compress f16 -o o.xml",
+    "convert R --mean_values [1,2,3] -o o.xml",
+    "convert R --set-type image=f16,mask=f32 -o o.xml",
+    "convert R --set-shape [1,3,32,32] -o o.xml",
+    "convert R --set-shape image=1x3x32x32 -o o.xml",
+    "convert R --compress HALF --dry-run",
+    "convert R --target latest -o o.xml",
+    "check R --device CPU",
+    "check R --for bfloat16",
+    "check R --no-color",
+    "check R --errors-only",
+    "check R -q --for f16",
+    "view R",
+    "view R r.html",
+    "show R --graph",
+    "show R Add",
+    "why R",
+    "why R --layer head",
+    "verify R M --tolerance 1e-3",
+    "reduce R",
+    "rewrite R -f own.rules -o o.xml",
+    "rewrite R --rules fuse-gelu -o o.xml",
+    "promote float32 int32",
+    "promote --rules numpy half double",
+    "promote half flot",
+    "completions",
+    "stats R --chart",
+];
+
+#[test]
+fn habits_of_other_programs_get_the_tip_that_a_person_would_give() {
+    insta::assert_snapshot!("habits", answers(HABITS));
+}
+
 #[test]
 fn more_mistyped_commands_get_the_tip_that_a_person_would_give() {
     insta::assert_snapshot!("more_tips", answers(MORE));

@@ -14,6 +14,9 @@ use crate::text::xml;
 /// element size.
 const PADDING: u64 = 8;
 
+/// Some writers, this program among them, begin a constant at a multiple of this.
+const ALIGNMENT: u64 = 64;
+
 /// Constant with the range of its bytes.
 pub(super) struct Constant<'a> {
     pub(super) place: Located<'a>,
@@ -32,6 +35,11 @@ struct Hole<'a> {
 impl Hole<'_> {
     fn len(&self) -> u64 {
         self.end.saturating_sub(self.start)
+    }
+
+    /// True if the next constant may begin here to be aligned.
+    fn is_padding(&self) -> bool {
+        self.len() < PADDING || self.len() < ALIGNMENT && self.end.is_multiple_of(ALIGNMENT)
     }
 }
 
@@ -118,7 +126,7 @@ impl<'a> Check<'a> {
     }
 
     fn find_unreferenced_weights(&mut self, model: &Model, holes: &[Hole], length: u64) {
-        let holes: Vec<_> = holes.iter().filter(|hole| hole.len() >= PADDING).collect();
+        let holes: Vec<_> = holes.iter().filter(|hole| !hole.is_padding()).collect();
         let Some(first) = holes.first() else { return };
         let unused: u64 = holes.iter().map(|hole| hole.len()).sum();
         let message = format!("{unused} of the {length} bytes of the weights belong to no constant");

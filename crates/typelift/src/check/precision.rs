@@ -102,6 +102,10 @@ fn finding(model: &Model, risk: &Risk, layers: Vec<String>, to: ElementType) -> 
     let span = xml::locate(model.source(), *span, "layer", "name");
     let finding = Diagnostic { layer: Some(layer.clone()), ..Diagnostic::new(code, message) }.at(span, detail.clone());
     let finding = Diagnostic { severity: Severity::Warning, ..finding };
+    let finding = match rule {
+        RiskRule::BeyondI32 => finding.note("a CPU does so whatever type the file declares; other devices may not"),
+        _ => finding,
+    };
     if keep.iter().all(|path| computes_in(model, path, to)) {
         let help = format!("the file itself computes it in {to}: compute it in f32, between Converts");
         return finding.help(help);

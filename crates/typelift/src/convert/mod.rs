@@ -13,7 +13,7 @@ use crate::base::hash::HashSet;
 use crate::convert::retarget::Retargeted;
 use crate::edit::inputs_outputs::{End, InterfaceError, Reshaped, trace_changes};
 use crate::edit::precision_marks::Spelling;
-use crate::findings::{Code, Diagnostic, LayerRef};
+use crate::findings::{Code, Diagnostic, Fix, FixAction, LayerRef};
 use crate::model::graph::{EditError, Graph, IrVersion, Layer, LayerId, Model};
 use crate::model::shape::Shape;
 use crate::ops::{self, LayerKind, Release};
@@ -263,6 +263,9 @@ impl Conversion {
             crate::check::forgive_removed(model, target, &mut inferred);
         }
         trace_changes(model.graph(), &changed, &mut inferred);
+        if !self.set_shapes.is_empty() {
+            help_to_adapt(model, &changed, &mut inferred);
+        }
         found.append(&mut inferred);
         changes.extend(aligned);
         refuse_errors(found)?;
@@ -468,6 +471,20 @@ impl Conversion {
 fn refusal(found: &mut Vec<Diagnostic>, mut errors: Vec<Diagnostic>) -> ConvertError {
     found.append(&mut errors);
     ConvertError::Refused(std::mem::take(found))
+}
+
+/// Adds to the first error the statements with which target shapes adapt to the new shapes of inputs, if there are any.
+fn help_to_adapt(model: &Model, changed: &[LayerId], inferred: &mut [Diagnostic]) {
+    let Some(first) = inferred.iter_mut().find(|finding| finding.is_error()) else { return };
+    let mut statements = model.adapting_statements();
+    if statements.is_empty() {
+        return;
+    }
+    let inputs = changed.iter().filter_map(|&id| model.graph().layer(id));
+    statements
+        .extend(inputs.filter_map(|layer| Some(format!("input {} : {}", layer.name(), layer.outputs().first()?))));
+    let statements = statements.iter().map(|statement| format!("`{statement}`")).collect::<Vec<_>>().join(", ");
+    first.fixes.push(Fix::untried(FixAction::Advise(format!("make it adapt with the statements {statements}"))));
 }
 
 /// Returns an error if there are findings that are errors.

@@ -1,6 +1,7 @@
 //! Statistics of a model: its weights, tensors and operations by element type.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Display;
 
 use serde::{Serialize, Serializer};
 use typelift_promote::{ElementType, Kind};
@@ -9,7 +10,7 @@ use crate::model::graph::{Graph, Layer, Model, OutputPort, Place};
 use crate::model::shape::Shape;
 use crate::model::weights::{Weights, stored_size};
 use crate::ops::{self, LayerKind, Macs};
-use crate::precision::schemes::{self, Scheme};
+use crate::precision::schemes::{self, Scheme, Simulated};
 
 /// Statistics of a model, including its bodies.
 #[derive(Clone, Debug, Serialize)]
@@ -36,6 +37,8 @@ pub struct Stats {
     pub decompressed: Vec<Decompressed>,
     /// The quantized constants, sorted by size.
     pub schemes: Vec<SchemeCount>,
+    /// The constants that FakeQuantize or FakeConvert quantizes, sorted by size.
+    pub simulated: Vec<SimulatedCount>,
     /// The number of tensors, except constants, after a FakeQuantize with 255 or 256 levels.
     pub quantized_activations: usize,
     /// The number of tensors by element type, except constants, the most frequent first.
@@ -126,8 +129,21 @@ pub struct SchemeCount {
     pub bytes: u64,
 }
 
-fn text_of<S: Serializer>(scheme: &Scheme, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_str(scheme)
+/// Constants of floats whose quantization is simulated in the same way.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct SimulatedCount {
+    /// The quantization: `FakeQuantize to 255 levels, per channel`.
+    #[serde(serialize_with = "text_of")]
+    pub quantization: Simulated,
+    /// The number of constants.
+    pub constants: usize,
+    /// The size of their floats in bytes.
+    pub bytes: u64,
+}
+
+fn text_of<S: Serializer>(text: &impl Display, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(text)
 }
 
 /// Number of tensors of an element type.
@@ -200,6 +216,7 @@ pub fn stats(model: &Model) -> Stats {
         weights: by_size(count.weights.into_values(), |weight| weight.bytes),
         decompressed: by_size(count.decompressed.into_values(), |weight| weight.bytes),
         schemes: by_size(count.schemes.into_values(), |scheme| scheme.bytes),
+        simulated: by_size(count.simulated.into_values(), |simulated| simulated.bytes),
         quantized_activations: count.quantized_activations,
         tensors: counted(count.tensors),
         operations: by_size(count.operations.into_iter().map(operation), |operation| operation.count),
@@ -271,6 +288,7 @@ struct Counting<'a> {
     weights: BTreeMap<ElementType, Weight>,
     decompressed: BTreeMap<(ElementType, ElementType), Decompressed>,
     schemes: BTreeMap<Scheme, SchemeCount>,
+    simulated: BTreeMap<Simulated, SimulatedCount>,
     quantized_activations: usize,
     tensors: BTreeMap<ElementType, usize>,
     operations: BTreeMap<String, BTreeMap<Option<ElementType>, usize>>,
@@ -301,6 +319,14 @@ impl<'a> Counting<'a> {
             let count = self.schemes.entry(scheme).or_insert_with(empty);
             count.constants += 1;
             count.bytes += Census::size(codes);
+        }
+        for simulated in schemes::find_simulated(graph, weights) {
+            let Some(floats) = graph.layer(simulated.constant) else { continue };
+            let quantization = simulated.quantization;
+            let empty = || SimulatedCount { quantization, constants: 0, bytes: 0 };
+            let count = self.simulated.entry(quantization).or_insert_with(empty);
+            count.constants += 1;
+            count.bytes += Census::size(floats);
         }
         let is_8_bit = |layer: &&Layer| {
             let levels = layer.attribute("levels").map(str::trim);

@@ -118,7 +118,11 @@ impl Pattern {
                 quotient.rest().filter(|rest| quotient.out_static == zero || !rest.is_empty()).ok_or_else(|| {
                     let message =
                         format!("the number of elements of {data} is not a multiple of the product of the target's other dimensions, so -1 has no value");
-                    Fault::shapes(&[0, 1], message)
+                    let fault = Fault::shapes(&[0, 1], message);
+                    match fitting(data, self) {
+                        Some(lengths) => fault.rule(lengths),
+                        None => fault,
+                    }
                 })?;
             if quotient.out_static == zero && quotient.in_static != zero {
                 let message = format!("the target shape contains 0 and -1, so it cannot hold the elements of {data}");
@@ -138,6 +142,26 @@ impl Pattern {
         }
         Ok(shape)
     }
+}
+
+/// Describes the lengths of each axis that fit a target shape with -1, if the other axes stay: `axis 2 must be a multiple
+/// of 4`.
+fn fitting(data: &Shape, target: &Pattern) -> Option<String> {
+    let lengths = data.to_static()?;
+    let others = target.dims.iter().enumerate().filter(|&(position, _)| target.rest != Some(position));
+    let unit = others.map(|(_, dim)| dim.value()).try_fold(1_i64, |unit, length| unit.checked_mul(length?))?;
+    if unit < 1 || lengths.iter().any(|&length| length < 1) {
+        return None;
+    }
+    let count = lengths.iter().try_fold(1_i64, |count, &length| count.checked_mul(length))?;
+    let multiple = |&length: &i64| unit / gcd(unit, count / length);
+    let axes = lengths.iter().map(multiple).enumerate().filter(|&(_, multiple)| multiple > 1);
+    let axes: Vec<_> = axes.map(|(axis, multiple)| format!("axis {axis} a multiple of {multiple}")).collect();
+    Some(format!("it fits if one axis has another length: {}", axes.join(", or ")))
+}
+
+fn gcd(a: i64, b: i64) -> i64 {
+    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 /// Dimensions of data and target shape of a Reshape, whose products must be equal.

@@ -299,7 +299,7 @@ fn fake_quantize_becomes_integers() {
     assert_eq!(model.rewrite(&rules).unwrap().applied.len(), 1);
     assert_eq!(infer(&mut model), []);
     let found = schemes::find(model.graph(), model.weights());
-    assert_eq!(found[0].scheme.to_string(), "int4 symmetric, per channel");
+    assert_eq!(found[0].scheme.to_string(), "int4 symmetric, per channel, f32 scales");
     let values = found[0].values(model.graph(), model.weights()).unwrap();
     assert_eq!(values, [-1.0, -1.0, 0.5, 1.0, -0.5, 0.0, 0.25, 0.5]);
     let codes = model.graph().layer(found[0].codes).unwrap().numbers(model.weights()).unwrap();

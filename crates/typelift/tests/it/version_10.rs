@@ -40,7 +40,7 @@ fn recorded(name: &str) -> Vec<String> {
 
 #[test]
 fn inputs_and_outputs_keep_the_types_and_names_that_openvino_gives_them() {
-    for name in ["split_keep_io", "types", "v10_io"] {
+    for name in ["argmax", "split_keep_io", "types", "v10_io"] {
         let mut model = open(name);
         let mut conversion = Conversion::default();
         conversion.keep = vec!["*".into()];
@@ -57,7 +57,7 @@ fn inputs_and_outputs_keep_the_types_and_names_that_openvino_gives_them() {
 
 #[test]
 fn a_compressed_model_keeps_them_too() {
-    for name in ["types", "v10_io"] {
+    for name in ["argmax", "types", "v10_io"] {
         let mut model = open(name);
         Plan::compress(&model, &Compression::to(F16)).apply(&mut model).unwrap();
         assert_eq!(ends(&model).len(), recorded(name).len());

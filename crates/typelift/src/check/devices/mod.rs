@@ -51,7 +51,7 @@ const MEASURED: &str = "measured with OpenVINO 2026.4.1 on x86-64";
 const SHOWN: usize = 8;
 
 /// Number of values below which a constant is a setting or a scale instead of weights.
-const FEW: u64 = 64;
+const FEW: u64 = 32;
 
 /// Returns the findings of an [inferred](crate::infer()) model that hold on a device. Some hold only on older releases than
 /// `target`.
@@ -85,7 +85,14 @@ pub(crate) fn check_device(model: &Model, device: Device, target: Option<Release
         ),
         Device::Npu => (ElementType::F16, "an NPU computes in f16; OpenVINO's documentation: NPU device"),
     };
-    found.extend(check_precision(model, precision).into_iter().map(|found| found.note(ground)));
+    found.extend(check_precision(model, precision).into_iter().map(|finding| {
+        let finding = finding.note(ground);
+        match device {
+            // Other types in the file change nothing, so the fix of the finding would not help.
+            Device::Cpu => Diagnostic { fixes: Vec::new(), ..finding }.help("use values that fit i32"),
+            _ => finding,
+        }
+    }));
     found
 }
 

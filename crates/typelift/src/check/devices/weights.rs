@@ -9,7 +9,7 @@ use crate::findings::{Code, Diagnostic, Fix, FixAction, grouped};
 use crate::model::graph::Layer;
 use crate::model::weights::byte_size;
 use crate::ops::{self, LayerKind};
-use crate::precision::schemes::{self, Sharing};
+use crate::precision::schemes::{self, Operand, Sharing};
 
 impl<'a> View<'a> {
     /// Looks at the weights of each layer.
@@ -42,7 +42,7 @@ impl<'a> View<'a> {
         );
         let finding = self.finding(Code::WeightsUnfold, path.constant, message, reason, MEASURED);
         Some(match broken_pattern(&path.steps) {
-            Some(broken) if name(layer) == "MatMul" && broken.has_rule() => finding.help(kept_by_rules()),
+            Some(broken) if matches!(name(layer), "MatMul" | "Gather") && broken.has_rule(layer, &path.steps) => finding.help(kept_by_rules()),
             _ => finding.help(
                 "weights of a MatMul are kept as input 1: Convert, then Subtract of a zero point, then Multiply by a scale",
             ),
@@ -54,9 +54,7 @@ impl<'a> View<'a> {
         let ty = path.stored;
         let is_byte = matches!(ty, ElementType::U8 | ElementType::I8);
         let first = path.steps.first().filter(|layer| ops::kind(layer) == LayerKind::Convert)?;
-        if first.outputs().first()?.element_type() == ElementType::Bf16 {
-            return None;
-        }
+        let is_bf16 = first.outputs().first()?.element_type() == ElementType::Bf16;
         match name(layer) {
             "MatMul" if port == 0 => Some("the weights are input 0 of a MatMul".to_owned()),
             "MatMul" => {
@@ -68,10 +66,16 @@ impl<'a> View<'a> {
                 if ![U8, I8, U4, I4, U2, Nf4, F4E2M1].contains(&ty) {
                     return Some(format!("no kernel supports weights of type {ty}"));
                 }
+                if is_bf16 {
+                    return Some("the codes are converted to bf16".to_owned());
+                }
                 broken_pattern(&path.steps).map(|broken| broken.words().to_owned())
             }
-            "Gather" if port == 0 && broken_pattern(&path.steps).is_none() => match ty {
-                ElementType::U4 | ElementType::I4 => None,
+            "Gather" if port == 0 => match (ty, broken_pattern(&path.steps)) {
+                (ElementType::U8 | ElementType::I8 | ElementType::U4 | ElementType::I4, Some(broken)) => {
+                    Some(broken.words().to_owned())
+                }
+                (ElementType::U4 | ElementType::I4, None) => None,
                 _ if is_byte => self.has_fake_quantize.then(|| "the model contains FakeQuantize layers".to_owned()),
                 _ => Some(format!("no kernel supports a Gather from {ty}")),
             },
@@ -88,17 +92,29 @@ impl<'a> View<'a> {
             }
             operation @ ("Einsum" | "LSTMSequence" | "LSTMCell" | "GRUSequence" | "GRUCell" | "RNNSequence"
             | "RNNCell") => Some(format!("{operation} needs weights in floats")),
+            operation if OF_FLOATS.contains(&operation) => Some(format!("{operation} needs floats")),
             _ => None,
         }
     }
 
     /// Reports scales along the axis that a MatMul sums over. Plugins then compute wrong results or crash.
     fn scale_along_columns(&self, layer: &'a Layer, port: usize, path: &Path<'a>) -> Option<Diagnostic> {
-        let is_transposed = layer.attribute("transpose_b").is_some_and(|value| ["true", "1"].contains(&value.trim()));
-        let is_grouped = path.steps.iter().any(|step| name(step) == "Reshape");
-        if name(layer) != "MatMul" || port != 1 || !is_transposed || is_grouped {
+        let mut is_transposed =
+            layer.attribute("transpose_b").is_some_and(|value| ["true", "1"].contains(&value.trim()));
+        if name(layer) != "MatMul" || port != 1 {
             return None;
         }
+        for step in &path.steps {
+            match name(step) {
+                "Reshape" => return None,
+                "Transpose" => {
+                    let order = Operand::of(self.graph, self.model.weights(), step.id(), 1)?;
+                    is_transposed ^= order.values() == [1.0, 0.0];
+                }
+                _ => {}
+            }
+        }
+        let sums_over_rows = !is_transposed;
         let multiply = path.steps.iter().find(|step| name(step) == "Multiply")?;
         let tensors = self.graph.tensors(multiply.id());
         let whole = multiply.outputs().first()?.shape().to_static()?;
@@ -106,17 +122,21 @@ impl<'a> View<'a> {
             .iter()
             .filter_map(|port| port.shape().to_static())
             .min_by_key(|dims| dims.iter().product::<i64>())?;
-        let columns = scale.last().copied().unwrap_or(1);
-        if columns == 1 || whole.len() != 2 || whole.last() != Some(&columns) {
+        let axis = if sums_over_rows { 2 } else { 1 };
+        let at = |dims: &[i64]| dims.len().checked_sub(axis).and_then(|axis| dims.get(axis)).copied().unwrap_or(1);
+        let summed = at(&scale);
+        if summed == 1 || whole.len() != 2 || at(&whole) != summed {
             return None;
         }
+        let what = if sums_over_rows { "rows" } else { "columns" };
         let message = format!(
-            "`{}` has a scale for each of {columns} columns, over which `{}` sums",
+            "`{}` has a scale for each of {summed} {what}, over which `{}` sums",
             path.constant.name(),
             layer.name()
         );
         let ground = "measured on x86-64 with OpenVINO 2025.2 to 2026.4.1: with 4 bits it computes wrong numbers or crashes, with 8 bits it crashes in bf16";
-        let finding = self.finding(Code::ScaleAlongColumns, multiply, message, "scale along columns", ground);
+        let label = format!("scale along {what}");
+        let finding = self.finding(Code::ScaleAlongColumns, multiply, message, label, ground);
         Some(
             finding
                 .help("add a dimension of 1 for groups to the codes and the scale, and a Reshape after the Multiply"),
@@ -185,26 +205,61 @@ impl<'a> View<'a> {
         let message =
             format!("`{}` is {reason}, and an NPU takes symmetric int4 in groups of 128 or whole rows", first.name());
         let finding = self.finding(Code::AsymmetricInt4, first, message, reason, GROUND);
+        let is_u4 = first.outputs().first().is_some_and(|port| port.element_type() == ElementType::U4);
         let finding = and_others(finding, odd.map(|(layer, _)| layer));
-        found.push(finding.help("quantize the float model to int4_sym with a group size of 128 or -1"));
+        let finding = finding.help("quantize the float model to int4_sym with a group size of 128 or -1");
+        // Codes of u4 around 8 are codes of i4 around 0.
+        let rule = "Subtract(c: const f16, 8) => Convert(convert(c - 8, i4)) {destination_type=f16}";
+        found.push(if is_u4 {
+            finding.help(format!("with a zero point of 8, the rule `{rule}` stores i4"))
+        } else {
+            finding
+        });
     }
 }
 
+/// Operations that take weights in floats only, among those that were measured.
+const OF_FLOATS: &[&str] = &[
+    "Add",
+    "Concat",
+    "EmbeddingBagOffsets",
+    "EmbeddingBagOffsetsSum",
+    "Greater",
+    "Maximum",
+    "Multiply",
+    "Power",
+    "ScatterUpdate",
+    "Select",
+    "SquaredDifference",
+];
+
 /// A deviation from the layers after codes that the CPU plugin keeps compressed: a Convert, a Subtract, a Multiply, and then a
-/// Reshape, a Transpose or a Convert.
+/// Reshape to two dimensions, a Convert and a Transpose.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Broken {
     ZeroPointAfterScale,
     AddedZeroPoint,
     Divided,
     ConvertBeforeReshape,
+    TransposedBefore,
+    Reshaped,
     NoScale,
 }
 
 impl Broken {
-    /// True if the rules `keep-compressed` write it in the form that is kept.
-    fn has_rule(self) -> bool {
-        self != Self::ConvertBeforeReshape
+    /// True if the rules `keep-compressed` write these layers in the form that is kept for `user`.
+    fn has_rule(self, user: &Layer, steps: &[&Layer]) -> bool {
+        let port = |layer: &Layer| layer.outputs().first().map(|port| (port.element_type(), port.shape().rank()));
+        let first = steps.first().and_then(|convert| port(convert));
+        match self {
+            Self::ZeroPointAfterScale | Self::Divided => first.is_some_and(|(ty, _)| ty == ElementType::F32),
+            Self::AddedZeroPoint => true,
+            Self::NoScale => {
+                let is_plain = steps.iter().skip(1).all(|step| name(step) == "Subtract");
+                name(user) == "MatMul" && is_plain && first.is_some_and(|(_, rank)| rank == Some(2))
+            }
+            Self::ConvertBeforeReshape | Self::TransposedBefore | Self::Reshaped => false,
+        }
     }
 
     fn words(self) -> &'static str {
@@ -213,6 +268,8 @@ impl Broken {
             Self::AddedZeroPoint => "the zero point is added rather than taken away",
             Self::Divided => "it is divided by the scale",
             Self::ConvertBeforeReshape => "a Convert lies between the scale and a Reshape",
+            Self::TransposedBefore => "a Transpose lies before the scale or before a Convert",
+            Self::Reshaped => "its rank is changed to another one than 2",
             Self::NoScale => "it has no scale",
         }
     }
@@ -224,20 +281,27 @@ fn kept_by_rules() -> Fix {
 
 /// Returns the deviation of the layers after codes from those that are kept; `None` as well if other layers are among them.
 fn broken_pattern(steps: &[&Layer]) -> Option<Broken> {
-    let (mut is_scaled, mut is_converted) = (false, false);
+    let (mut is_scaled, mut is_converted, mut is_transposed) = (false, false, false);
     for step in steps.get(1..)? {
         match name(step) {
+            "Subtract" | "Multiply" | "Convert" if is_transposed => return Some(Broken::TransposedBefore),
             "Subtract" if is_scaled => return Some(Broken::ZeroPointAfterScale),
             "Subtract" => {}
             "Add" if !is_scaled => return Some(Broken::AddedZeroPoint),
             "Divide" => return Some(Broken::Divided),
             "Multiply" => is_scaled = true,
-            "Convert" if is_scaled => is_converted = true,
+            "Convert" => is_converted = is_scaled,
             "Reshape" if is_converted => return Some(Broken::ConvertBeforeReshape),
-            "Reshape" | "Transpose" | "Unsqueeze" | "Squeeze" => {}
+            "Reshape" if is_of_rank_2(step) => {}
+            "Reshape" | "Unsqueeze" | "Squeeze" => return Some(Broken::Reshaped),
+            "Transpose" => is_transposed = true,
             // Nothing was measured about other layers.
             _ => return None,
         }
     }
     (!is_scaled).then_some(Broken::NoScale)
+}
+
+fn is_of_rank_2(layer: &Layer) -> bool {
+    layer.outputs().first().is_some_and(|port| port.shape().rank() == Some(2))
 }

@@ -1,16 +1,19 @@
 //! Detection of constant target shapes of Reshape that do not fit an input's new shape.
 
+use typelift_promote::ElementType;
+
 use crate::base::span::Span;
 use crate::findings::{Code, Diagnostic, LayerRef};
-use crate::model::graph::{Layer, Model, Place};
+use crate::infer::infer;
+use crate::model::graph::{Layer, LayerId, Model, Place};
 use crate::model::shape::Dim;
 use crate::ops::{self, LayerKind};
 use crate::text::xml::{declared_dims, locate};
 
 impl Model {
     /// Returns a warning for each Reshape whose constant target shape fits the input's shape in the file, but not its
-    /// new one. The Reshape keeps the old length, or fails at run time. Only the model's own graph is checked. Types
-    /// and shapes must be inferred.
+    /// new one. The Reshape keeps the old length, or fails at run time. A Reshape after such a one is judged as if that
+    /// adapted. Only the model's own graph is checked. Types and shapes must be inferred.
     ///
     /// # Examples
     /// ```
@@ -36,11 +39,42 @@ impl Model {
     /// ```
     #[must_use]
     pub fn hard_coded_shapes(&self) -> Vec<Diagnostic> {
-        let is_reshape = |layer: &&Layer| layer.operation().is_some_and(|row| row.name() == "Reshape");
-        self.graph.layers().filter(is_reshape).filter_map(|layer| self.baked_in(layer)).collect()
+        self.hard_coded().0.into_iter().map(HardCoded::into_finding).collect()
     }
 
-    fn baked_in(&self, layer: &Layer) -> Option<Diagnostic> {
+    /// Returns the statements with which the target shapes of Reshapes adapt to the new shapes of inputs, if all types
+    /// and shapes can be inferred then: `set shape = [-1, 64, 100]`.
+    pub(crate) fn adapting_statements(&self) -> Vec<String> {
+        let (found, is_sound) = self.hard_coded();
+        let statements = found.iter().map(HardCoded::statement);
+        statements.collect::<Option<_>>().filter(|_| is_sound).unwrap_or_default()
+    }
+
+    /// Finds hard-coded target shapes, one after the other, in a copy in which those found before adapt. Also true if the
+    /// copy has no errors at the end.
+    fn hard_coded(&self) -> (Vec<HardCoded>, bool) {
+        let is_reshape = |layer: &&Layer| layer.operation().is_some_and(|row| row.name() == "Reshape");
+        let find = |model: &Self| -> Vec<HardCoded> {
+            model.graph.layers().filter(is_reshape).filter_map(|layer| model.baked_in(layer)).collect()
+        };
+        let mut found = find(self);
+        let (mut known, mut is_sound) = (0, found.is_empty());
+        let mut trial = None;
+        while known < found.len() {
+            let trial = trial.get_or_insert_with(|| self.clone());
+            if found[known..].iter().any(|it| it.adapt(trial).is_none()) {
+                return (found, false);
+            }
+            known = found.len();
+            is_sound = !infer(trial).iter().any(Diagnostic::is_error);
+            let is_new = |it: &HardCoded| found.iter().all(|known| known.constant != it.constant);
+            let more: Vec<_> = find(trial).into_iter().filter(is_new).collect();
+            found.extend(more);
+        }
+        (found, is_sound)
+    }
+
+    fn baked_in(&self, layer: &Layer) -> Option<HardCoded> {
         let feeds = self.graph.feeds(layer.id());
         let &[Some((data, port)), Some((constant, _))] = &feeds[..] else { return None };
         let (element_type, count) = constant.stored_as().filter(|_| ops::kind(constant) == LayerKind::Constant)?;
@@ -57,13 +91,44 @@ impl Model {
         let place = locate(&self.source, layer.span().unwrap_or_default(), "layer", "name");
         let label = format!("axis {axis} has the fixed length {}", lengths[axis]);
         let found = Diagnostic::new(Code::HardCodedShape, message).at(place, label);
-        let found = Diagnostic { layer: Some(LayerRef::of(&Place::default(), layer)), ..found };
-        Some(found.help(match freed {
-            Some(freed) => {
-                format!("make it adapt with the statement `set {} = {freed:?}`", constant.name())
-            }
+        let finding = Diagnostic { layer: Some(LayerRef::of(&Place::default(), layer)), ..found };
+        Some(HardCoded { finding, constant: constant.id(), name: constant.name().to_owned(), element_type, freed })
+    }
+}
+
+/// Constant target shape that does not fit an input's new shape.
+struct HardCoded {
+    finding: Diagnostic,
+    constant: LayerId,
+    name: String,
+    element_type: ElementType,
+    /// The target shape that adapts, if there is one.
+    freed: Option<Vec<i64>>,
+}
+
+impl HardCoded {
+    fn statement(&self) -> Option<String> {
+        Some(format!("set {} = {:?}", self.name, self.freed.as_ref()?))
+    }
+
+    fn into_finding(self) -> Diagnostic {
+        let help = match self.statement() {
+            Some(statement) => format!("make it adapt with the statement `{statement}`"),
             None => "compute the target shape with ShapeOf, or keep the old length".to_owned(),
-        }))
+        };
+        self.finding.help(help)
+    }
+
+    /// Makes the target shape of a model adapt. `None` if that fails.
+    fn adapt(&self, model: &mut Model) -> Option<()> {
+        let lengths = self.freed.as_ref()?;
+        let bytes: Vec<u8> = match self.element_type {
+            ElementType::I64 => lengths.iter().flat_map(|length| length.to_le_bytes()).collect(),
+            ElementType::I32 => lengths.iter().flat_map(|&length| (length as i32).to_le_bytes()).collect(),
+            _ => return None,
+        };
+        let dims = [lengths.len() as i64];
+        model.edit(|graph| graph.set_constant(self.constant, self.element_type, &dims, &bytes)).ok()
     }
 }
 

@@ -17,6 +17,7 @@ use crate::findings::{Diagnostic, Severity};
 use crate::infer::blocks;
 use crate::model::graph::{Graph, LayerId, LayerMap, Model, Place};
 use crate::ops::{self, LayerKind};
+use crate::precision::schemes;
 
 pub use crate::infer::blocks::{Part, Role, roles};
 pub use paths::WeightPath;
@@ -93,7 +94,7 @@ pub(crate) fn losses<S: Serializer>(fidelity: &Fidelity, serializer: S) -> Resul
 }
 
 impl PrecisionMap {
-    /// Creates the map of an inferred model with its findings. Weights are not read.
+    /// Creates the map of an inferred model with its findings. Of the weights, only scales and zero points are read.
     ///
     /// A block is a set of layers whose names start with the same text up to a number, `model.layers.0`. Without such
     /// names it is a sequence of operations that repeats. Types are ignored, so that blocks can be compared by them.
@@ -192,6 +193,8 @@ impl<'a> Building<'a> {
     fn build(&mut self, shared: &Shared<'a>) {
         let (mut several, mut unused) = (Vec::new(), Vec::new());
         for (place, graph, roles, found) in &shared.graphs {
+            let quantized = schemes::find(graph, self.model.weights());
+            let schemes = quantized.into_iter().map(|it| (it.codes, it.scheme)).collect();
             for part in &found.parts {
                 let (elsewhere, own): (Vec<LayerId>, Vec<LayerId>) = part.layers.iter().partition(|&&id| {
                     let range =
@@ -200,7 +203,7 @@ impl<'a> Building<'a> {
                 });
                 several.extend(elsewhere.iter().map(|&id| (*graph, id)));
                 let mut row = self.row(place, graph, part, roles, &own);
-                row.paths = paths::of(graph, roles, &part.layers);
+                row.paths = paths::of(graph, roles, &part.layers, &schemes);
                 row.form = Form::new(graph, roles, &part.layers);
                 self.rows.push((part.family.map(|family| (place.clone(), family)), row));
             }

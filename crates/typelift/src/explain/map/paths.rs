@@ -10,6 +10,7 @@ use crate::explain::stats::{Census, by_size};
 use crate::infer::blocks::Role;
 use crate::model::graph::{Graph, Layer, LayerId, LayerMap, OutputPort};
 use crate::ops::{self, LayerKind};
+use crate::precision::schemes::Scheme;
 
 /// Number of values below which an integer constant is a setting of its consumer instead of weights.
 const FEW: u64 = 256;
@@ -22,6 +23,9 @@ pub struct WeightPath {
     pub types: Vec<ElementType>,
     /// The operation that uses the weights.
     pub operation: String,
+    /// The format of quantized weights: `int4 asymmetric, groups of 128`.
+    #[serde(serialize_with = "text_of", skip_serializing_if = "Option::is_none")]
+    pub scheme: Option<Scheme>,
     /// The number of weights with this path.
     pub constants: usize,
     /// The stored size in bytes. Weights that several layers use are counted for each.
@@ -32,10 +36,17 @@ fn names_of<S: Serializer>(types: &[ElementType], serializer: S) -> Result<S::Ok
     serializer.collect_seq(types.iter().map(|ty| ty.name()))
 }
 
+fn text_of<S: Serializer>(scheme: &Option<Scheme>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(&scheme.map_or_else(String::new, |scheme| scheme.to_string()))
+}
+
+/// Formats of the quantized constants of a graph, by the layer of their codes.
+pub(super) type Schemes = HashMap<LayerId, Scheme>;
+
 /// Returns the data paths of the weights that these layers use.
-pub(super) fn of(graph: &Graph, roles: &LayerMap<Role>, layers: &[LayerId]) -> Vec<WeightPath> {
+pub(super) fn of(graph: &Graph, roles: &LayerMap<Role>, layers: &[LayerId], schemes: &Schemes) -> Vec<WeightPath> {
     let mut main = Main { graph, sources: HashMap::default() };
-    let mut paths = BTreeMap::<(Vec<ElementType>, &str), (usize, u64)>::new();
+    let mut paths = BTreeMap::<(Vec<ElementType>, &str, Option<Scheme>), (usize, u64)>::new();
     for layer in layers.iter().filter_map(|&id| graph.layer(id)) {
         if roles.get(layer.id()) != Some(&Role::Data) {
             continue;
@@ -50,14 +61,15 @@ pub(super) fn of(graph: &Graph, roles: &LayerMap<Role>, layers: &[LayerId]) -> V
             types.dedup();
             let values = values(root);
             if types.last().is_some_and(|&used| is_weight(values, used)) {
-                let count = paths.entry((types, layer.ty())).or_default();
+                let count = paths.entry((types, layer.ty(), schemes.get(&root.id()).copied())).or_default();
                 *count = (count.0 + 1, count.1 + Census::size(root));
             }
         }
     }
-    let path = |((types, operation), (constants, bytes)): ((Vec<ElementType>, &str), _)| WeightPath {
+    let path = |((types, operation, scheme), (constants, bytes)): ((Vec<ElementType>, &str, _), _)| WeightPath {
         types,
         operation: operation.to_owned(),
+        scheme,
         constants,
         bytes,
     };

@@ -5,6 +5,7 @@
 //! the codes.
 
 mod operand;
+mod simulated;
 mod values;
 
 use std::fmt;
@@ -12,6 +13,7 @@ use std::fmt;
 use typelift_promote::{ElementType, Kind};
 
 pub(crate) use self::operand::Operand;
+pub use self::simulated::{Simulated, SimulatedConstant, find_simulated};
 pub(crate) use self::values::{Dequantized, Values};
 use crate::base::hash::HashSet;
 use crate::model::graph::{Graph, Layer, LayerId, Output};
@@ -44,9 +46,12 @@ pub struct Scheme {
     pub has_code_book: bool,
     /// The set of values that share a scale.
     pub sharing: Sharing,
+    /// The element type of the stored scales.
+    pub scales: ElementType,
 }
 
-/// Formats the scheme: ``int4 asymmetric, groups of 128``, `nf4, per channel`.
+/// Formats the scheme: `int4 asymmetric, groups of 128`, `nf4, per channel, f32 scales`. Scales are in f16 unless another
+/// type is named.
 impl fmt::Display for Scheme {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ty = self.element_type;
@@ -54,15 +59,24 @@ impl fmt::Display for Scheme {
             (_, true) => write!(f, "code book of {} entries", 1_u64 << ty.bits().min(16))?,
             (true, _) => {
                 let symmetry = if self.has_zero_point { "asymmetric" } else { "symmetric" };
-                write!(f, "int{} {symmetry}", ty.bits())?;
+                let stored = if ty.kind() == Kind::Unsigned && !self.has_zero_point { " as unsigned" } else { "" };
+                write!(f, "int{} {symmetry}{stored}", ty.bits())?;
             }
             (false, _) => write!(f, "{ty}")?,
         }
-        match self.sharing {
-            Sharing::Tensor => f.write_str(", per tensor"),
-            Sharing::Channel => f.write_str(", per channel"),
-            Sharing::Group(size) => write!(f, ", groups of {size}"),
-            Sharing::Value => f.write_str(", a scale per value"),
+        write!(f, ", {}", self.sharing)?;
+        if self.scales == ElementType::F16 { Ok(()) } else { write!(f, ", {} scales", self.scales) }
+    }
+}
+
+/// Formats the set: `per channel`, `groups of 128`.
+impl fmt::Display for Sharing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tensor => f.write_str("per tensor"),
+            Self::Channel => f.write_str("per channel"),
+            Self::Group(size) => write!(f, "groups of {size}"),
+            Self::Value => f.write_str("a scale per value"),
         }
     }
 }
@@ -190,6 +204,7 @@ fn recognize(graph: &Graph, weights: &Weights, multiply: LayerId) -> Option<Quan
         has_zero_point: zero.as_ref().is_some_and(|zero| zero.values().iter().any(|&value| value != middle)),
         has_code_book: book.is_some(),
         sharing: scale.sharing(&codes.dims),
+        scales: scale.stored,
     };
     let mut found = QuantizedConstant {
         codes: codes.constant.id(),

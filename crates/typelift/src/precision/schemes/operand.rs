@@ -16,6 +16,8 @@ use crate::ops::values::conversion::Stored;
 pub(crate) struct Operand {
     dims: Vec<usize>,
     values: Vec<f32>,
+    /// The element type in which the values are stored.
+    pub(super) stored: ElementType,
 }
 
 impl Operand {
@@ -64,7 +66,8 @@ impl Operand {
         let (size, count) = (usize::try_from(stored.size()?).ok()?, usize::try_from(stored.count).ok()?);
         let decode = |bytes: &[u8]| Array::decode_all(stored.element_type, smallvec![count], bytes);
         let array = weights.with(stored.offset, size, decode)??;
-        Some(Self { dims: dims_of(constant)?, values: array.to_floats().iter().map(|&value| value as f32).collect() })
+        let values = array.to_floats().iter().map(|&value| value as f32).collect();
+        Some(Self { dims: dims_of(constant)?, values, stored: stored.element_type })
     }
 
     pub(crate) fn dims(&self) -> &[usize] {
