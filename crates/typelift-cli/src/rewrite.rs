@@ -257,7 +257,7 @@ impl Args {
             page.said += &render::text(diagnostics, Voice::Shell(None), Show::Briefly);
         }
         page.said += &losses;
-        page.said += &refused_by_openvino(model, &file);
+        page.said += &refused_by_openvino(report.errors.unwrap_or_default(), &file);
         let document = Document { file: &file, report: &report };
         let report = self.report.as_ref().map(|_| terminal::json(&document)).transpose()?;
         Ok(Rewriting { is_refused: false, report })
@@ -265,8 +265,7 @@ impl Args {
 }
 
 /// Returns a note if OpenVINO refuses the result. Rules may be a step of a repair, so that it is written all the same.
-fn refused_by_openvino(model: &Model, file: &str) -> String {
-    let errors = typelift::infer(&mut model.clone()).into_iter().filter(typelift::Diagnostic::is_error).count();
+fn refused_by_openvino(errors: usize, file: &str) -> String {
     if errors == 0 {
         return String::new();
     }

@@ -20,6 +20,8 @@ class Runner:
         self.core = _openvino().Core()
         self.compiled = {}
         self.has_tokenizers = False
+        # Reason why the extension of tokenizers is missing.
+        self.missing = None
 
     def describe(self, device):
         """Returns the version of OpenVINO and the full name of a device."""
@@ -39,8 +41,8 @@ class Runner:
                 import openvino_tokenizers
 
                 self.core.add_extension(str(openvino_tokenizers._ext_path))
-            except Exception as error:  # Without it OpenVINO names the operation that it lacks.
-                print(f"openvino_tokenizers: {error}", file=sys.stderr)
+            except Exception as error:
+                self.missing = f"the model needs `pip install openvino-tokenizers` ({error})"
             self.has_tokenizers = True
         tensor = _openvino().Tensor
         if isinstance(weights, str):
@@ -49,7 +51,12 @@ class Runner:
         else:
             data = numpy.frombuffer(weights or b"", dtype=numpy.uint8).copy()
         holder = tensor(data, shared_memory=True) if data.size else tensor(_openvino().Type.u8, [0])
-        model = self.core.read_model(text.decode("utf-8"), holder)
+        try:
+            model = self.core.read_model(text.decode("utf-8"), holder)
+        except RuntimeError as error:
+            if needs_extension and self.missing:
+                raise RuntimeError(f"{self.missing}\n{error}") from error
+            raise
         compiled = self.core.compile_model(model, device, config)
         # The weights stay in memory as long as the compiled model.
         self.compiled[key] = (compiled, compiled.create_infer_request(), holder, data)

@@ -239,24 +239,23 @@ fn end_group(child: &mut Child) {
     let _status = child.wait();
 }
 
-/// Processes of OpenVINO, one for each thread that asks at a time.
-struct Pool {
-    python: PythonArgs,
-    seconds: u64,
-    free: Mutex<Vec<Process>>,
+/// Runtimes, one for each thread that asks at a time.
+struct Pool<R> {
+    start: Box<dyn Fn() -> R + Send + Sync>,
+    free: Mutex<Vec<R>>,
 }
 
-impl Pool {
-    fn new(python: &PythonArgs, seconds: u64) -> Self {
-        Self { python: python.clone(), seconds, free: Mutex::default() }
+impl<R> Pool<R> {
+    fn new(start: impl Fn() -> R + Send + Sync + 'static) -> Self {
+        Self { start: Box::new(start), free: Mutex::default() }
     }
 
-    fn with<T>(&self, work: impl FnOnce(&mut Process) -> T) -> T {
+    fn with<T>(&self, work: impl FnOnce(&mut R) -> T) -> T {
         let free = self.free.lock().ok().and_then(|mut free| free.pop());
-        let mut process = free.unwrap_or_else(|| self.python.runner(self.seconds));
-        let done = work(&mut process);
+        let mut runtime = free.unwrap_or_else(|| (self.start)());
+        let done = work(&mut runtime);
         if let Ok(mut free) = self.free.lock() {
-            free.push(process);
+            free.push(runtime);
         }
         done
     }
@@ -264,14 +263,15 @@ impl Pool {
 
 /// A refusal of OpenVINO to read or compile the model.
 pub(super) struct Refused {
-    pool: Pool,
+    pool: Pool<Process>,
     stop: Asked,
     expected: OnceLock<String>,
 }
 
 impl Refused {
     pub(super) fn new(python: &PythonArgs, seconds: u64, stop: Asked) -> Self {
-        Self { pool: Pool::new(python, seconds), stop, expected: OnceLock::new() }
+        let python = python.clone();
+        Self { pool: Pool::new(move || python.runner(seconds)), stop, expected: OnceLock::new() }
     }
 
     /// Returns the first line of the refusal; `None` if OpenVINO compiles the model.
@@ -330,21 +330,27 @@ impl Wanted for Refused {
 }
 
 /// A difference from another model, which is cut like the candidate.
-pub(super) struct Differs {
+pub(super) struct Differs<R> {
     other: Model,
     /// The number of layers of the original.
     whole: usize,
     /// The layers of the other model, by those of the original.
     pairs: HashMap<LayerId, LayerId>,
-    pool: Pool,
+    pool: Pool<R>,
     stop: Asked,
 }
 
-impl Differs {
-    pub(super) fn new(original: &Model, other: Model, python: &PythonArgs, seconds: u64, stop: Asked) -> Self {
+impl<R: Runner> Differs<R> {
+    /// Compares with another model. `start` starts a runtime.
+    pub(super) fn new(
+        original: &Model,
+        other: Model,
+        start: impl Fn() -> R + Send + Sync + 'static,
+        stop: Asked,
+    ) -> Self {
         let pairs = typelift::diff::matched_layers(original, &other).into_iter().collect();
         let whole = typelift::reduce::layers(original);
-        Self { other, whole, pairs, pool: Pool::new(python, seconds), stop }
+        Self { other, whole, pairs, pool: Pool::new(start), stop }
     }
 
     fn differ(&self, candidate: &Model, other: &Model) -> Result<bool, Stop> {
@@ -362,7 +368,7 @@ impl Differs {
     }
 }
 
-impl Wanted for Differs {
+impl<R: Runner + Send> Wanted for Differs<R> {
     fn learn(&self, original: &Model) -> Result<Option<String>, Failure> {
         let differs = self.differ(original, &self.other).map_err(Stop::failure)?;
         Ok((!differs).then(|| "the models agree".to_owned()))
@@ -384,5 +390,65 @@ impl Wanted for Differs {
         let mut part = typelift::reduce::part_like(&self.other, candidate, &self.pairs)?;
         let errors = typelift::infer(&mut part);
         errors.iter().all(|found| !found.is_error()).then_some(part)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use typelift::promote::ElementType;
+    use typelift::reduce::Reduction;
+    use typelift::verify::{Runtime, Tensor};
+
+    use super::*;
+
+    /// A runtime in which each output of a model is the number of its layers of type Elu.
+    #[derive(Default)]
+    struct Counter(Vec<(f32, usize)>);
+
+    impl Runner for Counter {
+        fn describe(&mut self, _: &str) -> Result<Runtime, RunError> {
+            Ok(Runtime::default())
+        }
+
+        fn load(&mut self, source: &Source, _: &Setting) -> Result<u64, RunError> {
+            let model = Model::from_xml(source.text.clone()).map_err(|error| RunError::Refused(error.to_string()))?;
+            let count = model.graph().layers().filter(|layer| layer.ty() == "Elu").count();
+            self.0.push((count as f32, model.outputs().count()));
+            Ok(self.0.len() as u64 - 1)
+        }
+
+        fn run(&mut self, key: u64, _: &[Tensor], _: bool) -> Result<Vec<Tensor>, RunError> {
+            let (value, outputs) = self.0[key as usize];
+            Ok(vec![Tensor::new(ElementType::F32, Vec::new(), value.to_le_bytes().to_vec()); outputs])
+        }
+
+        fn release(&mut self, _: u64) {}
+
+        fn arrays(&mut self, _: &Path) -> Result<Vec<(String, Tensor)>, RunError> {
+            Ok(Vec::new())
+        }
+    }
+
+    #[test]
+    fn the_other_model_is_cut_like_the_candidate() {
+        let model = |third: &str| {
+            let text =
+                format!("x = Parameter : f32[2]\na = Exp(x)\nb = {third}(a)\nc = Tanh(b)\nd = Abs(c)\nr = Result(d)\n");
+            let mut model = Model::from_text(&text).unwrap();
+            assert_eq!(typelift::infer(&mut model), []);
+            model
+        };
+        let (one, other) = (model("ReLU"), model("Elu"));
+        let differs = Differs::new(&one, other, Counter::default, Asked::default());
+        assert_eq!(differs.learn(&one).map_err(|failure| failure.text()), Ok(None));
+        let judge = |candidate: &Model| Ok::<_, Infallible>(differs.is_interesting(candidate).unwrap());
+        let reduced = Reduction::default().run(&one, &judge).unwrap();
+        assert_eq!(reduced.layers_after, 3, "Parameter, ReLU, Result: {}", reduced.model);
+        let part = differs.other_for(&reduced.model).unwrap();
+        assert!(part.graph().layers().any(|layer| layer.ty() == "Elu") && part.graph().len() == 3, "{part}");
+        let same = Differs::new(&one, one.clone(), Counter::default, Asked::default());
+        assert!(same.learn(&one).unwrap().is_some(), "models that agree are not reduced");
     }
 }

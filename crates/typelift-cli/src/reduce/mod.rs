@@ -156,7 +156,9 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
     if let Some(other) = &args.differs {
         let other = Input { file: other.clone(), bin: None, member: None, on_one_thread: false }.load()?;
         let Some(other) = other.model.clone() else { return Err(Failure::new("OTHER.xml cannot be read")) };
-        return args.reduce(model, &Differs::new(model, other, &args.python, seconds, stop), terminal);
+        let python = args.python.clone();
+        let differs = Differs::new(model, other, move || python.runner(seconds), stop);
+        return args.reduce(model, &differs, terminal);
     }
     args.reduce(model, &Command::new(&args.command, args.matches.clone(), seconds, stop), terminal)
 }

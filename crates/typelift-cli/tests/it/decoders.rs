@@ -350,6 +350,26 @@ q_proj = MatMul(x, d) {transpose_b=true}\nr = Result(q_proj)"),
             vec!["wa = Parameter : f32[2,4]", "!Cos(", "!Exp("],
         ),
         (
+            "six images where two shapes say one",
+            of("features = Parameter : f32[1,4,2,2]\nflat/shape = Const([1, 4, 4]) : i64[3]\nflat = Reshape(features, flat/shape) {special_zero=false}
+axis = Const([1]) : i64[1]\nmap = ReduceMax(flat, axis)\nout/shape = Const([1, 1, 2, 2]) : i64[4]
+anomaly = Reshape(map, out/shape) {special_zero=false}\nr = Result(anomaly)"),
+            vec!["-e", "set */shape = concat([-1], _[1:], axis=0)", "-e", "input features : f32[6,4,2,2]"],
+            vec!["features = Parameter : f32[6,4,2,2]", "anomaly = Reshape(", "f32[6,1,2,2]"],
+        ),
+        (
+            "a second tensor of the graph in an expression",
+            of("x = Parameter : f32[2,4]\nh = Abs(x)\ny = Exp(h)\nz = Tanh(y)\nr = Result(z)"),
+            vec!["-e", "after y : Add(_, h)"],
+            vec!["= Add(", "z = Tanh("],
+        ),
+        (
+            "users of one tensor use another",
+            of("x = Parameter : f32[2,4]\nh = Abs(x)\na = Exp(h)\nb = Add(a, h)\nz = Tanh(b)\nr = Result(z)"),
+            vec!["-e", "redirect b -> h"],
+            vec!["z = Tanh(1)", "!Add(", "!Exp("],
+        ),
+        (
             "an inner tensor as a further output",
             of("x = Parameter : f32[2,4]\na = Exp(x)\nb = Abs(a)\ny = Result(b)"),
             vec!["-e", "tap a as hidden"],

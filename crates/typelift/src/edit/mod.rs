@@ -1,6 +1,7 @@
 //! `Model::edit` and the edits of a graph. An edit leaves the graph valid; one that fails changes nothing.
 
 mod batch;
+mod body_ports;
 pub(crate) mod changes;
 mod element;
 mod ends;

@@ -19,7 +19,7 @@ use crate::base::hash::{HashMap, HashSet};
 use crate::base::progress::each;
 use crate::edit::precision_marks::Marks;
 use crate::edit::{Edit, TakenNames};
-use crate::findings::{Known, LayerRef};
+use crate::findings::{Diagnostic, Known, LayerRef};
 use crate::model::graph::{Attribute, EditError, Graph, Layer, LayerId, Model, Output, OutputPort, Place};
 use crate::model::shape::TensorType;
 use crate::model::weights::Weights;
@@ -227,9 +227,11 @@ fn apply_all(
             let rules = names(report.applied[recent..].iter().chain(&sites));
             return Err(RewriteError::Endless { rules, layer: last.layer.clone() });
         }
-        if let Some(new) = known.compare(&crate::infer(model)).new.first() {
+        let errors = crate::infer(model);
+        if let Some(new) = known.compare(&errors).new.first() {
             return Err(breaks(&sites, new.message.clone()));
         }
+        report.errors = Some(count(&errors));
         memory.gave_way.clear();
         sweeps.push(report.applied.len());
         report.applied.extend(sites);
@@ -279,6 +281,11 @@ fn find_all(model: &Model, rules: &[Rule], memory: &Memory) -> Vec<(Place, Vec<F
     let index = Index::new(rules, |pattern| is_possible(pattern, &present));
     let graphs = model.walk().rev();
     graphs.map(|(place, graph)| (place.clone(), find(model, graph, &index, &place, memory))).collect()
+}
+
+/// Returns the number of errors among findings.
+pub(super) fn count(findings: &[Diagnostic]) -> usize {
+    findings.iter().filter(|found| found.is_error()).count()
 }
 
 fn size(model: &Model) -> usize {

@@ -331,6 +331,9 @@ pub struct Report {
     pub statements: Vec<Effect>,
     /// The statements of a script that lose values of constants.
     pub lossy: Vec<Lossy>,
+    /// The number of errors in the result, which were there before; `None` if no statement or rule applied.
+    #[serde(skip)]
+    pub errors: Option<usize>,
 }
 
 /// A statement that loses values of constants.

@@ -243,3 +243,39 @@ fn a_layer_of_a_body_is_bypassed_where_constants_cannot_replace_it() {
     let reduced = Reduction::default().run(&whole, &judge).unwrap();
     assert!(!reduced.model.to_string().contains("Abs"), "{}", reduced.model);
 }
+
+#[test]
+fn values_of_a_loop_that_do_not_matter_are_removed_with_their_ports() {
+    let whole = model(
+        "
+        n = Const(3) : i64[]
+        c = Const(true) : boolean[]
+        x = Parameter : f32[2]
+        z = Parameter : f32[2]
+        w = Parameter : f32[2]
+        y = Loop-5(n, c, x, z, w)
+            body (in 2 -> 0, in 3 -> 1, in 4 -> 2, out 5 -> 0, out 7 -> 1, out 9 -> - {execution_condition}, back 5 -> 0, back 7 -> 1):
+                0 p = Parameter : f32[2]
+                1 q = Parameter : f32[2]
+                2 s = Parameter : f32[2]
+                3 a = Add(p, s)
+                4 b = Exp(q)
+                5 u = Result(a)
+                6 t = Tanh(b)
+                7 v = Result(t)
+                8 more = Const(true) : boolean[]
+                9 k = Result(more)
+        r = Result(y.0)
+        e = Result(y.1)
+        ",
+    );
+    let judge = |candidate: &Model| {
+        assert_eq!(candidate.graph().verify(), Ok(()));
+        let has_loop = candidate.graph().layers().any(|layer| layer.ty() == "Loop");
+        Ok::<_, Infallible>(has_loop && has_pair(candidate, "Exp", "Tanh"))
+    };
+    let reduced = Reduction::default().run(&whole, &judge).unwrap();
+    let owner = reduced.model.graph().layers().find(|layer| layer.ty() == "Loop").unwrap();
+    assert_eq!((owner.inputs().len(), owner.outputs().len()), (3, 1), "{}", reduced.model);
+    assert_eq!(typelift::infer(&mut reduced.model.clone()), []);
+}

@@ -3,7 +3,8 @@
 use super::Judge;
 use super::search::{Halt, Search};
 use crate::base::hash::HashSet;
-use crate::model::graph::{LayerId, Model, Place};
+use crate::edit::Edit;
+use crate::model::graph::{EditError, Layer, LayerId, Model, Place, PortMapEntry};
 use crate::ops::{self, LayerKind};
 
 /// Above this number of layers, steps for single layers of a body would take too many runs.
@@ -67,7 +68,107 @@ pub(super) fn emptied<J: Judge>(search: &mut Search<'_, J>) -> Result<(), Halt<J
         }
         while bypassed(search, &place)? {}
     }
+    narrowed(search)
+}
+
+/// Parameter or Result of a layer's body.
+#[derive(Clone)]
+struct BodyEnd {
+    /// The place of the layer.
+    place: Place,
+    layer: LayerId,
+    at: usize,
+    id: LayerId,
+    is_input: bool,
+}
+
+/// Removes Parameters and Results of bodies, with the ports of the layer that belong to them.
+fn narrowed<J: Judge>(search: &mut Search<'_, J>) -> Result<(), Halt<J>> {
+    let mut ends = Vec::new();
+    for (place, graph) in search.best.walk() {
+        for layer in graph.layers() {
+            for (at, body) in layer.bodies().iter().enumerate() {
+                let end = |inside: &Layer| {
+                    let is_input = ops::kind(inside) == LayerKind::Parameter;
+                    BodyEnd { place: place.clone(), layer: layer.id(), at, id: inside.id(), is_input }
+                };
+                let is_end = |inside: &&Layer| matches!(ops::kind(inside), LayerKind::Parameter | LayerKind::Result);
+                ends.extend(body.graph().layers().filter(is_end).map(end));
+            }
+        }
+    }
+    // Outputs are removed first, because then fewer inputs are needed.
+    ends.sort_by_key(|end| end.is_input);
+    for end in ends.into_iter().take(2 * MOST_LAYERS) {
+        let candidate = without_end(&search.best, &end);
+        search.accept("fewer ports of a body", candidate)?;
+    }
     Ok(())
+}
+
+/// Returns the model without a Parameter or Result of a body. Zeros replace a Parameter. `None` if the layer needs it.
+fn without_end(model: &Model, end: &BodyEnd) -> Option<Model> {
+    let &BodyEnd { ref place, layer, at, id, is_input } = end;
+    let owner = model.graph_at(place)?.layer(layer)?;
+    let removed = if is_input { vec![(at, id)] } else { results_of_output(owner, at, id)? };
+    let mut model = model.clone();
+    model
+        .edit(|graph| {
+            let mut graph = graph.at(place)?;
+            let sources: Vec<LayerId> =
+                graph.producers(layer).into_iter().flatten().map(|source| source.layer).collect();
+            for (at, id) in removed {
+                let mut body = graph.body(layer, at)?;
+                if is_input && body.users(id).next().is_some() {
+                    let zeros = zeros(&body, id.output(0)).ok_or(EditError::NoOutput(id.output(0)))?;
+                    let constant = body.constant(zeros.0, &zeros.1, &zeros.2)?;
+                    let uses: Vec<_> = body.consumers(id.output(0)).collect();
+                    body.connect_all(uses.into_iter().map(|input| (constant, input)))?;
+                }
+                remove_end(&mut graph, layer, at, id)?;
+                remove_loose_results(&mut graph, layer, at)?;
+            }
+            let sources: Vec<LayerId> = sources.into_iter().filter(|&id| graph.layer(id).is_some()).collect();
+            graph.remove_unused(sources)?;
+            if place.is_model() { super::keep::remove_lone_inputs(&mut graph) } else { Ok(()) }
+        })
+        .ok()?;
+    Some(model)
+}
+
+/// Returns the Results of all bodies that feed the same output of the layer; `None` if the layer needs that output.
+fn results_of_output(owner: &Layer, at: usize, id: LayerId) -> Option<Vec<(usize, LayerId)>> {
+    let entry = owner.bodies().get(at)?.port_map().iter().find(|entry| entry.internal_layer_id == id)?;
+    let is_same =
+        |other: &&PortMapEntry| (other.direction, other.external_port_id) == (entry.direction, entry.external_port_id);
+    let found = owner.bodies().iter().enumerate().filter_map(|(at, body)| {
+        let other = body.port_map().iter().find(is_same)?;
+        Some((at, other.internal_layer_id))
+    });
+    // The output -1 is a condition of the loop.
+    (entry.external_port_id >= 0 && owner.outputs().len() > 1).then(|| found.collect())
+}
+
+/// Removes a Parameter or Result of a body, and the layers that only it needs.
+fn remove_end(graph: &mut Edit<'_>, layer: LayerId, at: usize, id: LayerId) -> Result<(), EditError> {
+    let sources: Vec<LayerId> = {
+        let body = graph.body(layer, at)?;
+        body.producers(id).into_iter().flatten().map(|source| source.layer).collect()
+    };
+    graph.remove_body_end(layer, at, id)?;
+    graph.body(layer, at)?.remove_unused(sources).map(drop)
+}
+
+/// Removes Results of a body that neither the layer nor a back edge needs.
+fn remove_loose_results(graph: &mut Edit<'_>, layer: LayerId, at: usize) -> Result<(), EditError> {
+    let Some(body) = graph.layer(layer).and_then(|owner| owner.bodies().get(at)) else { return Ok(()) };
+    let is_needed = |id: LayerId| {
+        body.port_map().iter().any(|entry| entry.internal_layer_id == id)
+            || body.back_edges().iter().any(|edge| edge.from == id)
+    };
+    let results = body.graph().layers().filter(|inside| ops::kind(inside) == LayerKind::Result);
+    let loose: Vec<LayerId> = results.map(Layer::id).filter(|&id| !is_needed(id)).collect();
+    loose.into_iter().try_for_each(|id| remove_end(graph, layer, at, id))
 }
 
 /// Connects the uses of one layer of a body to one of its inputs. True if that was interesting.
@@ -98,7 +199,7 @@ fn without(model: &Model, place: &Place, layers: &HashSet<LayerId>) -> Option<Mo
                     if uses.is_empty() {
                         continue;
                     }
-                    let zeros = zeros(&graph, tensor).ok_or(crate::model::graph::EditError::NoOutput(tensor))?;
+                    let zeros = zeros(&graph, tensor).ok_or(EditError::NoOutput(tensor))?;
                     let constant = graph.constant(zeros.0, &zeros.1, &zeros.2)?;
                     graph.connect_all(uses.into_iter().map(|input| (constant, input)))?;
                 }
@@ -119,7 +220,7 @@ fn without(model: &Model, place: &Place, layers: &HashSet<LayerId>) -> Option<Mo
 
 /// Returns the type, shape and bytes of a tensor of zeros.
 fn zeros(
-    graph: &crate::edit::Edit<'_>,
+    graph: &Edit<'_>,
     tensor: crate::model::graph::Output,
 ) -> Option<(typelift_promote::ElementType, Vec<i64>, Vec<u8>)> {
     /// Maximum size in bytes of a constant that replaces a layer.

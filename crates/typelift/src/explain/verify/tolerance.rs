@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 use typelift_promote::ElementType;
 
-use crate::model::graph::Model;
+use crate::explain::map::{Role, roles};
+use crate::model::graph::{Graph, Model};
 
 /// Tolerance of a comparison. Values agree if they differ by at most `absolute + relative * scale`, where the scale is
 /// the largest finite value of the tensor.
@@ -29,14 +30,29 @@ const TYPES: [(ElementType, f64, f64); 6] = [
     (ElementType::F4E2M1, 4e-1, 2e-1),
 ];
 
+/// Two units in the last place of bf16, and the largest error that many roundings cause.
+const ROUNDED: f64 = 1.0 / 128.0;
+pub(super) const OFTEN_ROUNDED: f64 = 1e-1;
+
 /// Returns the narrowest type that only one of the two models uses, at least f32, with its tolerance. Types that both
-/// use cause no difference.
+/// use cause no difference, except for bf16: a fused layer rounds fewer values to it.
 pub(super) fn narrowest(a: &Model, b: &Model, hints: [Option<&str>; 2]) -> (ElementType, Tolerance) {
     let (of_a, of_b) = (types(a), types(b));
     let hinted = |ty: ElementType| hints[0] != hints[1] && hints.contains(&Some(ty.name()));
     let differs = |ty: ElementType| of_a.contains(&ty) != of_b.contains(&ty) || hinted(ty);
     let &(ty, relative, noise) = TYPES.iter().rev().find(|(ty, ..)| differs(*ty)).unwrap_or(&TYPES[0]);
+    let relative = if round(a, b) { relative.max(ROUNDED) } else { relative };
     (ty, Tolerance { relative, absolute: relative / 1000.0, noise })
+}
+
+/// True if both models round computed values to bf16.
+pub(super) fn round(a: &Model, b: &Model) -> bool {
+    let is_rounded = |graph: &Graph| {
+        let roles = roles(graph);
+        let mut computed = graph.unordered().filter(|layer| roles.get(layer.id()) != Some(&Role::Stored));
+        computed.any(|layer| layer.outputs().iter().any(|port| port.element_type() == ElementType::Bf16))
+    };
+    [a, b].into_iter().all(|model| model.walk().any(|(_, graph)| is_rounded(graph)))
 }
 
 /// Returns the element types of all tensors of a model.

@@ -17,6 +17,7 @@ use thiserror::Error;
 pub use self::effect::Effect;
 use self::expression::Lets;
 use self::statement::{Statement, Touches};
+use super::apply::count;
 use super::parse::{Definitions, starts_clause};
 use super::{Lossy, Report, RewriteError, Rule};
 use crate::findings::{Diagnostic, Known};
@@ -184,7 +185,7 @@ impl Script {
     /// [`ScriptError`]. The model is consumed, which saves a copy.
     pub fn run(&self, mut model: Model) -> Result<(Model, Report), ScriptError> {
         let mut lets = Lets::default();
-        let (mut effects, mut lossy) = (Vec::new(), Vec::new());
+        let (mut effects, mut lossy, mut errors) = (Vec::new(), Vec::new(), None);
         let interface = self.statements.iter().filter(|statement| !matches!(statement, Statement::Expect { .. }));
         if interface.clone().next().is_some() {
             let known = Known::errors(&crate::infer(&mut model));
@@ -196,9 +197,11 @@ impl Script {
                 if !losses.is_empty() {
                     lossy.push(Lossy { statement: statement.text(), losses });
                 }
-                if let Some(new) = known.compare(&crate::infer(&mut model)).new.first() {
+                let found = crate::infer(&mut model);
+                if let Some(new) = known.compare(&found).new.first() {
                     return Err(ScriptError::Statement { statement: statement.text(), reason: describe(new) });
                 }
+                errors = Some(count(&found));
                 effects.extend(before.and_then(|before| before.compare(&model, statement.text())));
             }
         }
@@ -206,6 +209,7 @@ impl Script {
         lets.sweep(&mut model);
         report.statements = effects;
         report.lossy = lossy;
+        report.errors = report.errors.or(errors);
         for statement in &self.statements {
             let Statement::Expect { name, least, most } = statement else { continue };
             let found = report.applied.iter().filter(|site| site.rule == *name).count();
