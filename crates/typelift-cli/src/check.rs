@@ -249,9 +249,13 @@ impl Args {
         let mut loaded = input.read()?;
         let before = loaded.diagnostics.source.clone();
         let Loaded { model, diagnostics, .. } = &mut loaded;
-        let fixes = self.fix && model.is_some();
-        let checked =
-            self.checking(input).check_read(model.take(), std::mem::take(&mut diagnostics.list), before.clone());
+        let checking = self.checking(input);
+        let checked = match model.take() {
+            // A text that is not a model may become one by a fix, which needs the weights.
+            None if before.len() > 0 => checking.run(&before, &input.open_weights()?),
+            model => checking.check_read(model, std::mem::take(&mut diagnostics.list), before.clone()),
+        };
+        let fixes = self.fix && checked.model.is_some();
         let Checked { findings, text, fixed, is_unfinished, .. } = checked;
         (*model, diagnostics.source, diagnostics.list) = (checked.model, text, findings);
         if let Some(model) = model {

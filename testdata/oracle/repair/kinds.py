@@ -8,6 +8,7 @@ import re
 import xml.etree.ElementTree as ET
 
 import editing
+import hostile
 
 NUMBER = re.compile(r"-?\d+(\.\d+)?([eE][-+]?\d+)?")
 INTEGER = re.compile(r"-?\d+")
@@ -46,12 +47,11 @@ def slip(word, rng):
     return rng.choice(ways)
 
 
-class Damage(editing.Editing):
+class Damage(editing.Editing, hostile.Hostile):
     """A tree with its weights, and the ways to damage them."""
 
     def __init__(self, root, weights, others, rng):
         self.root, self.weights, self.others, self.rng = root, weights, others, rng
-        self.encode = None
         self.changes = []
         graphs = [it for it in root.iter() if it.find("layers") is not None and it.find("edges") is not None]
         self.graph = rng.choice(graphs) if rng.random() < 0.3 else root
@@ -545,18 +545,15 @@ class Damage(editing.Editing):
         self.weights[at:at + width] = max(-(1 << (8 * width - 1)), min(value, (1 << (8 * width - 1)) - 1)).to_bytes(width, "little", signed=True)
         return True
 
-    # The file
-
-    def saved_by_an_editor(self):
-        self.encode = self.rng.choice(["crlf", "bom", "utf-16"])
-        return True
+    # Several
 
     def two_at_once(self):
-        one, other = self.rng.sample([it for it in KINDS if it != "two_at_once"], 2)
+        one, other = self.rng.sample([it for it in KINDS if "at_once" not in it], 2)
         return getattr(self, one)() and getattr(self, other)()
 
 
-KINDS = [name for name, value in vars(Damage).items() if callable(value) and not name.startswith("_") and name not in ("layers", "edges", "pick", "shuffled", "data", "into", "outof", "ports", "set_number", "bypass")] + editing.KINDS
+KINDS = [name for name, value in vars(Damage).items() if callable(value) and not name.startswith("_") and name not in ("layers", "edges", "pick", "shuffled", "data", "into", "outof", "ports", "set_number", "bypass") and name not in hostile.KINDS] + editing.KINDS
+SETS = {"all": KINDS + hostile.KINDS, "hostile": hostile.KINDS}
 
 
 def write(damage, path):
@@ -564,6 +561,5 @@ def write(damage, path):
     text = ET.tostring(damage.root, encoding="unicode")
     for change in damage.changes:
         text = change(text)
-    encoded = {"crlf": text.replace("\n", "\r\n").encode(), "bom": b"\xef\xbb\xbf" + text.encode(), "utf-16": text.encode("utf-16")}
-    path.write_bytes(encoded.get(damage.encode, text.encode()))
+    path.write_bytes(text.encode())
     path.with_suffix(".bin").write_bytes(bytes(damage.weights))

@@ -22,7 +22,31 @@ const SLIPS: &[(&str, &str)] = &[
     ("type=\"Const\"", "type=\"Cnst\""),
     ("element_type=\"f32\"", "element_type=\"fp32\""),
     ("size=\"4\"", "size=\"0x4\""),
+    ("</output>", "</ouput>"),
+    ("<port id=\"0\" precision=\"FP16\"/>", "<port id=\"0 precision=\"FP16\"/>"),
+    (" precision=\"FP32\"", " precison=\"FP32\""),
 ];
+
+/// Lines that are lost, there twice, or in a comment.
+const LINES: &[(&str, &str)] = &[
+    ("</output>\n</layer>\n", "</layer>\n"),
+    ("</output>\n", "</output>\n</output>\n"),
+    ("<input>\n", "<input>\n<input>\n"),
+    ("<input>\n", ""),
+    ("<input>\n", "<!-- <input> -->\n"),
+];
+
+#[test]
+fn a_line_is_restored() {
+    for (from, to) in LINES {
+        let folder = slipped(from, to);
+        let path = folder.path();
+        let fixed = run(path, &["check", "--fix", "slip.xml", "-o", "fixed.xml"]);
+        assert_eq!(fixed.status, 0, "{to}: {}{}", fixed.stdout, fixed.stderr);
+        let [original, fixed] = ["model.xml", "fixed.xml"].map(|name| fs::read_to_string(path.join(name)).unwrap());
+        assert_eq!(original, fixed, "{to}");
+    }
+}
 
 #[test]
 fn a_slip_is_fixed_into_the_original_text() {
@@ -156,17 +180,22 @@ fn a_refused_model_is_told_how_to_mend_it() {
 
 /// Models with a mistake, and the text of the only fix that keeps what was meant; none where several are possible.
 const MEANT: &[(&str, &str)] = &[
+    ("attributes_of_topk_lost", ""),
     ("axis_dim_eq", "axis=\"-1\""),
     ("axis_paren", "axis=\"-1\""),
     ("axis_quoted", "axis=\"-1\""),
     ("axis_u2212", "axis=\"-1\""),
     ("clamp_swapped", ""),
     ("flags_are_integers", ""),
+    ("floor_and_convert_exchanged", ""),
     ("levels_2pow8", ""),
     ("levels_int8", ""),
     ("loop_counter_unmapped", ""),
     ("mask_is_integer", ""),
     ("mask_of_ranks_is_integer", ""),
+    ("result_is_there_twice", ""),
+    ("sign_of_axis_lost", "axis=\"-2\""),
+    ("slice_of_other_bytes", ""),
 ];
 
 #[test]

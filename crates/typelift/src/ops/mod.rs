@@ -649,6 +649,19 @@ const BEFORE_OPSETS: &[&str] = &[
     "Proposal",
 ];
 
+/// Maximum number of operations that have the same attributes and are told apart by trials.
+const MOST_ALIKE: usize = 6;
+
+/// Returns the operations that have all of these attributes, in the spelling of files; none if there are many.
+pub(crate) fn with_attributes<'n>(names: impl Iterator<Item = &'n str>) -> Vec<&'static str> {
+    let names: Vec<_> = names.collect();
+    let has_all = |operation: &&Operation| names.iter().all(|name| operation.attribute(name).is_some());
+    let mut found: Vec<_> = all().filter(has_all).map(|operation| file_spelling(operation.name())).collect();
+    found.sort_unstable();
+    found.dedup();
+    if names.is_empty() || found.len() > MOST_ALIKE { Vec::new() } else { found }
+}
+
 /// Returns the spelling of an operation in files.
 pub(crate) fn file_spelling(name: &'static str) -> &'static str {
     SPELLINGS.iter().find(|(_, class)| *class == name).map_or(name, |(spelling, _)| spelling)

@@ -20,7 +20,7 @@ pub(super) enum Change {
     /// Name of an attribute of `<data>`, and whether it is the only one that the text can mean.
     AttributeName { is_only: bool },
     /// Changes the operation of a layer.
-    Operation { written: String, meant: String },
+    Operation { layer: LayerId, written: String, meant: String },
     /// Changes the operation set of a layer.
     Version { layer: LayerId, value: String },
     /// Corrects the spelling of a number, anywhere in the file.
@@ -47,10 +47,28 @@ pub(super) enum Change {
     Joint { is_only: bool },
     /// Applies a hypothesis about the whole file.
     Whole(&'static str),
+    /// Swaps the ids of the only two layers that are out of order.
+    ExchangedIds,
+    /// Reads a line in a comment again.
+    Uncommented,
+    /// Corrects a tag or the name of an attribute, or restores or removes a line. `is_only` is true if no other reading
+    /// of the damaged line exists.
+    Text { slip: &'static str, is_only: bool },
     /// Ids of the layers of a body in a port map, all off by the same number.
     Renumbered,
     /// Element types of several layers, to what their ports declare and the bytes of constants agree with.
     Retyped,
     /// Any other change, which is never safe.
     Other,
+}
+
+impl Change {
+    /// True if the proof of the change is its old text.
+    pub(super) fn is_spelling(&self) -> bool {
+        match self {
+            Self::Value { .. } | Self::AttributeName { .. } | Self::Operation { .. } | Self::Version { .. } => true,
+            Self::Number(_) | Self::Text { .. } => true,
+            _ => false,
+        }
+    }
 }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use typelift_promote::ElementType;
 
-use super::{Fixed, fix, offer_edits, try_actions};
+use super::syntax::offer_syntax;
+use super::{Fixed, effort, fix, offer_edits, try_actions};
 use crate::check::{Device, check_after, check_device, check_precision, check_target, forgive_removed};
 use crate::findings::{Code, Diagnostic, Fix, FixAction, Severity};
 use crate::infer::infer_read;
@@ -90,12 +91,25 @@ impl Checking {
     /// Reads, infers and checks a text, and applies safe fixes if requested.
     #[must_use]
     pub fn run(&self, source: &Arc<String>, weights: &Weights) -> Checked {
-        let reading = xml::parse(source.clone());
-        let model = reading.model.map(|mut model| {
-            model.set_weights(weights.clone());
-            model
-        });
-        self.check_read(model, reading.diagnostics, source.clone())
+        let mut reading = xml::parse(source.clone());
+        match reading.model {
+            Some(mut model) => {
+                model.set_weights(weights.clone());
+                self.check_read(Some(model), reading.diagnostics, source.clone())
+            }
+            None if self.fix => self.fixed(source, weights),
+            None => {
+                offer_syntax(source, weights, &mut reading.diagnostics, &mut effort(source));
+                self.check_read(None, reading.diagnostics, source.clone())
+            }
+        }
+    }
+
+    /// Fixes a text, and returns what is left.
+    fn fixed(&self, source: &Arc<String>, weights: &Weights) -> Checked {
+        let Fixed { text, model, removed, mut left, is_unfinished } = fix(source, weights);
+        self.complete(model.as_ref(), &mut left);
+        Checked { model, findings: left, text, fixed: removed, is_unfinished }
     }
 
     /// Infers and checks a model after reading, and applies safe fixes to the text if requested. `found` are the
@@ -103,9 +117,7 @@ impl Checking {
     #[must_use]
     pub fn check_read(&self, mut model: Option<Model>, mut found: Vec<Diagnostic>, text: Arc<String>) -> Checked {
         if let (true, Some(model)) = (self.fix, &model) {
-            let Fixed { text, model, removed, mut left, is_unfinished } = fix(&text, model.weights());
-            self.complete(model.as_ref(), &mut left);
-            return Checked { model, findings: left, text, fixed: removed, is_unfinished };
+            return self.fixed(&text, model.weights());
         }
         if let Some(model) = &mut model {
             infer_read(model, &mut found);

@@ -1,11 +1,19 @@
 //! Search for attribute values that give a layer its declared outputs.
 
+use std::rc::Rc;
+
 use typelift_promote::ElementType;
 
 use crate::infer::{Probe, declared};
-use crate::model::graph::{Attribute, Graph, Layer, LayerId, Model};
+use crate::model::graph::{Attribute, Graph, Input, Layer, LayerId, Model};
 use crate::model::shape::{Dim, Shape};
-use crate::ops::{self, Attr, AttrKind, AttributeValues, Outputs, Subject};
+use crate::ops::evaluate::Bounds;
+use crate::ops::values::array::Array;
+use crate::ops::{self, Attr, AttrKind, AttributeValues, Outputs, Subject, Surroundings};
+
+/// Maximum number of elements of an input whose other values are tried, and of constants whose values are tried.
+const ELEMENTS: usize = 8;
+const CONSTANTS: usize = 32;
 
 /// Test of attribute values: does a layer of an inferred graph get the declared types and shapes of its outputs?
 pub(super) struct Fitting<'a> {
@@ -36,6 +44,51 @@ impl<'a> Fitting<'a> {
         self.are_as_declared(&layer)
     }
 
+    /// True if the layer, as it is written, gives the declared outputs with other values of its integer inputs: an element
+    /// differs, the values are those of another constant, or two inputs are swapped.
+    pub(super) fn fits_other_inputs(&mut self) -> bool {
+        let Some(layer) = self.layer else { return false };
+        let known = self.known_inputs(layer);
+        let constants = self.constants();
+        let dims = declared_dims(&self.model.source, self.graph, layer);
+        let mut fits = |probed: &[(Input, &Bounds, Vec<i64>)]| {
+            for (input, bounds, numbers) in probed {
+                self.probe.assume(*input, Some(Rc::new(with_numbers(bounds, numbers))));
+            }
+            let fits = self.are_as_declared(layer) == Some(true);
+            probed.iter().for_each(|(input, ..)| self.probe.assume(*input, None));
+            fits
+        };
+        for (at, (input, bounds)) in known.iter().enumerate() {
+            let numbers = bounds.lower.to_integers();
+            let others = constants.iter().filter(|other| other.len() == numbers.len()).cloned();
+            if other_numbers(&numbers, &dims).into_iter().chain(others).any(|other| fits(&[(*input, bounds, other)])) {
+                return true;
+            }
+            for (second, theirs) in &known[at + 1..] {
+                let (mine, other) = (numbers.to_vec(), theirs.lower.to_integers().to_vec());
+                if mine.len() == other.len() && fits(&[(*input, bounds, other), (*second, theirs, mine)]) {
+                    return true;
+                }
+            }
+        }
+        false
+    }
+
+    /// Returns the integer inputs of a layer with a few known values.
+    fn known_inputs(&mut self, layer: &Layer) -> Vec<(Input, Rc<Bounds>)> {
+        let inputs = (0..layer.inputs().len()).map(|at| layer.id().input(at));
+        let known = inputs.filter_map(|input| Some((input, self.probe.input_bounds(self.graph, input)?)));
+        known.filter(|(_, bounds)| is_small_list(bounds)).collect()
+    }
+
+    /// Returns the values of the graph's short integer constants.
+    fn constants(&mut self) -> Vec<Vec<i64>> {
+        let constants = self.graph.unordered().filter(|layer| ops::is_constant(layer)).take(CONSTANTS);
+        let values = constants.filter_map(|layer| self.probe.bounds(self.graph, layer.id().output(0)));
+        values.filter(|bounds| is_small_list(bounds)).map(|bounds| bounds.lower.to_integers().to_vec()).collect()
+    }
+
     fn are_as_declared(&mut self, layer: &Layer) -> Option<bool> {
         let original = self.layer?;
         let operation = original.operation()?;
@@ -45,6 +98,44 @@ impl<'a> Fitting<'a> {
         let outputs = self.probe.ask(&subject, &inputs);
         Some(outputs.is_ok_and(|outputs| are_as_declared(&self.model.source, original, &outputs)))
     }
+}
+
+fn is_small_list(bounds: &Bounds) -> bool {
+    let values = &bounds.lower;
+    bounds.is_exact() && values.element_type.is_integer() && (1..=ELEMENTS).contains(&values.len())
+}
+
+/// Returns bounds with other numbers of the same type and shape.
+fn with_numbers(bounds: &Bounds, numbers: &[i64]) -> Bounds {
+    let values = &bounds.lower;
+    let numbers = numbers.iter().map(|&number| number.into());
+    Bounds::exactly(Array::ints(values.element_type, values.dims.clone(), numbers))
+}
+
+/// Returns the dimensions that the outputs of a layer declare, and those of its inputs.
+fn declared_dims(source: &str, graph: &Graph, layer: &Layer) -> Vec<i64> {
+    let outputs = layer.outputs().iter().map(|port| declared(source, port).shape);
+    let inputs = graph.tensors(layer.id()).into_iter().map(|port| port.shape().clone());
+    let shapes: Vec<Shape> = outputs.chain(inputs).collect();
+    let mut dims: Vec<i64> = shapes.iter().filter_map(Shape::dims).flatten().filter_map(|dim| dim.value()).collect();
+    dims.sort_unstable();
+    dims.dedup();
+    dims
+}
+
+/// Returns lists in which one number is another one: near it, small, or one of the dimensions.
+fn other_numbers(numbers: &[i64], dims: &[i64]) -> Vec<Vec<i64>> {
+    let mut found = Vec::new();
+    for at in 0..numbers.len() {
+        let near = [1, -1].map(|by| numbers[at].saturating_add(by));
+        let others = near.into_iter().chain([numbers[at].saturating_neg(), 0, 1, -1]).chain(dims.iter().copied());
+        for other in others.filter(|other| *other != numbers[at]) {
+            let mut list = numbers.to_vec();
+            list[at] = other;
+            found.push(list);
+        }
+    }
+    found
 }
 
 /// Returns the layer with another value of an attribute.
@@ -92,7 +183,9 @@ pub(super) fn candidates(attribute: &Attr, layer: &Layer) -> Vec<String> {
             let now = numbers().first().copied();
             let near = |value: &i64| (value.abs_diff(now.unwrap_or_default()), now.is_none() && *value < 0);
             let mut values: Vec<i64> = (-4..=16).chain([24, 32, 64, 128, 256]).collect();
-            values.sort_by_key(near);
+            // A lost sign comes first: of two equal axes, the one with the digits that are written is meant.
+            let is_negated = |value: &i64| now.is_some_and(|now| *value == -now);
+            values.sort_by_key(|value| (!is_negated(value), near(value)));
             values.iter().map(ToString::to_string).collect()
         }
         AttrKind::Type => ["i64", "i32", "f32", "f16"].map(str::to_owned).to_vec(),

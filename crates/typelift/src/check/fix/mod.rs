@@ -12,6 +12,7 @@ mod proof;
 mod reading;
 mod relation;
 mod site;
+mod syntax;
 mod trial;
 mod values;
 mod whole;
@@ -27,6 +28,7 @@ use self::change::Change;
 pub use self::checking::{Checked, Checking, NeedForWeights};
 use self::proof::Case;
 use self::site::{Candidate, Evidence, Site};
+use self::syntax::offer_syntax;
 use self::trial::Soundness;
 pub(crate) use self::trial::examine;
 use crate::base::hash::{self, HashSet};
@@ -105,6 +107,9 @@ fn fix(source: &Arc<String>, weights: &Weights) -> Fixed {
         rest -= budget;
         let (model, mut found) = examine(&fixed.text, weights);
         fixed.model = model;
+        if fixed.model.is_none() {
+            offer_syntax(&fixed.text, weights, &mut found, &mut budget);
+        }
         let mut search = fixed.model.as_ref().and_then(|model| Search::new(model, &found, &mut budget));
         if let Some(search) = &mut search {
             search.find_fixes(&mut found);
@@ -112,7 +117,9 @@ fn fix(source: &Arc<String>, weights: &Weights) -> Fixed {
         }
         let mut certain: Vec<_> = found.iter().filter(|it| it.edits().is_some()).cloned().collect();
         fixed.left = found;
-        let Some(search) = search.filter(|_| !certain.is_empty()) else { return fixed };
+        if certain.is_empty() {
+            return fixed;
+        }
         let apply = |these: &[Diagnostic]| {
             let edits: Vec<_> = these.iter().filter_map(Diagnostic::edits).flatten().cloned().collect();
             Arc::new(TextEdit::apply(&edits, &fixed.text))
@@ -120,7 +127,8 @@ fn fix(source: &Arc<String>, weights: &Weights) -> Fixed {
         let mut text = apply(&certain);
         // Each edit was tried alone, but all together might cause new findings.
         let targets: HashSet<FindingKey> = certain.iter().map(Diagnostic::key).collect();
-        if certain.len() > 1 && Soundness::without(&targets, &search.before, &text, weights).is_none() {
+        let fails = |search: &Search| Soundness::without(&targets, &search.before, &text, weights).is_none();
+        if certain.len() > 1 && search.as_ref().is_some_and(fails) {
             certain.truncate(1);
             text = apply(&certain);
         }
@@ -146,7 +154,7 @@ struct Fixed {
 
 /// Lints about contradictions within a file.
 const CONTRADICTIONS: &[Code] =
-    &[Code::StalePort, Code::AssumedAttribute, Code::OverlappingConstants, Code::TrailingJunk];
+    &[Code::StalePort, Code::AssumedAttribute, Code::OverlappingConstants, Code::TrailingJunk, Code::IncompletePortMap];
 
 /// Findings that one mistake in the ids of a whole graph can cause.
 const WHOLE: &[Code] = &[
@@ -161,6 +169,19 @@ const WHOLE: &[Code] = &[
     Code::Cycle,
     Code::TypeMismatch,
     Code::ShapeMismatch,
+];
+
+/// Findings that a misspelled tag or attribute, or a line in a comment, can cause.
+const TEXT: &[Code] = &[
+    Code::MissingAttribute,
+    Code::UnknownAttribute,
+    Code::UnknownElement,
+    Code::UnconnectedInput,
+    Code::UnknownPort,
+    Code::UnknownLayer,
+    Code::EdgeToUnknownLayer,
+    Code::WrongInputCount,
+    Code::InvalidValue,
 ];
 
 /// Findings that one mistake in the offsets of all constants can cause.
@@ -337,26 +358,11 @@ impl<'a> Search<'a> {
             }
             *self.budget -= source.len();
             if let Some(after) = Soundness::without(&targets, &self.before, &text, &self.model.weights) {
-                let evidence = if after.shows_deviations(&self.before) { Evidence::Part } else { evidence };
-                let evidence = match evidence {
-                    // A layer may be rejected only because its constant has wrong bytes. Such candidates are weaker.
-                    Evidence::File | Evidence::Table if after.doubts_constants() => Evidence::Part,
-                    evidence => evidence,
-                };
+                let evidence = self.weighed(evidence, &change, &after);
                 accepted.push(Accepted { edits, evidence, faults: after.faults(), change, after });
             }
         }
-        if accepted.iter().any(|it| it.evidence < Evidence::Part) {
-            accepted.retain(|it| it.evidence < Evidence::Part);
-        }
-        let least = accepted.iter().map(|it| it.faults).min();
-        accepted.retain(|it| Some(it.faults) == least);
-        // If a missing Convert explains the error, an edge to a tensor of another type is not suggested.
-        let is_aligned = it.fixes.iter().any(|fix| matches!(fix.action, FixAction::Align));
-        // Nor does a wrong shape ask for an edge that leaves one.
-        let is_of_tensors = is_aligned || it.code == Code::ShapeMismatch;
-        accepted.retain(|it| !(is_of_tensors && it.after.leaves_unused(&self.before)));
-        self.drop_equal(it, &mut accepted);
+        self.narrow(it, &mut accepted);
         accepted.sort_by_key(|it| (it.after.leaves_unused(&self.before), it.evidence));
         let is_whole = |it: &Accepted| it.evidence <= Evidence::Unused || complete && it.evidence < Evidence::Part;
         let only = accepted.first().filter(|it| accepted.len() == 1 && is_whole(it));
@@ -368,7 +374,39 @@ impl<'a> Search<'a> {
         accepted.truncate(NAMED);
         let home = it.layer.as_ref().and_then(|layer| site::find(self.model, layer)?.1.span());
         let fixed = accepted.first().map(|it| it.after.fixed().clone()).unwrap_or_default();
-        (accepted.into_iter().map(|it| Fix::edit(source, home, it.edits, proof.clone())).collect(), fixed)
+        let mut fixes: Vec<_> =
+            accepted.into_iter().map(|it| Fix::edit(source, home, it.edits, proof.clone())).collect();
+        // Edits of several places can have the same words, and one of them is enough to find the others.
+        let mut words = HashSet::default();
+        fixes.retain(|fix| words.insert(fix.to_string()));
+        (fixes, fixed)
+    }
+
+    /// Returns the evidence for a candidate after its trial.
+    fn weighed(&self, evidence: Evidence, change: &Change, after: &Soundness) -> Evidence {
+        // A text that is explained letter for letter may show what else is wrong.
+        let is_spelling = evidence == Evidence::Near && change.is_spelling();
+        match evidence {
+            _ if !is_spelling && after.shows_deviations(&self.before) => Evidence::Part,
+            // A layer may be rejected only because its constant has wrong bytes. Such candidates are weaker.
+            Evidence::File | Evidence::Table if after.doubts_constants() => Evidence::Part,
+            evidence => evidence,
+        }
+    }
+
+    /// Keeps the accepted candidates with the best evidence and the fewest faults.
+    fn narrow(&self, it: &Diagnostic, accepted: &mut Vec<Accepted>) {
+        if accepted.iter().any(|it| it.evidence < Evidence::Part) {
+            accepted.retain(|it| it.evidence < Evidence::Part);
+        }
+        let least = accepted.iter().map(|it| it.faults).min();
+        accepted.retain(|it| Some(it.faults) == least);
+        // If a missing Convert explains the error, an edge to a tensor of another type is not suggested.
+        let is_aligned = it.fixes.iter().any(|fix| matches!(fix.action, FixAction::Align));
+        // Nor does a wrong shape ask for an edge that leaves one.
+        let is_of_tensors = is_aligned || it.code == Code::ShapeMismatch;
+        accepted.retain(|it| !(is_of_tensors && it.after.leaves_unused(&self.before)));
+        self.drop_equal(it, accepted);
     }
 
     /// Drops candidates that count the axis of an earlier one from the other end.
@@ -407,6 +445,9 @@ impl<'a> Search<'a> {
         if matches!(it.code, Code::UnknownOperation | Code::MisnamedOperation | Code::WrongOpset) {
             let site = located.and_then(|(graph, layer)| Site::new(model, graph, &[], layer));
             return site.map_or(found, |site| site.operations());
+        }
+        if TEXT.contains(&it.code) {
+            found.extend(syntax::candidates(&model.source, &places));
         }
         if WEIGHTS.contains(&it.code) {
             found.extend(whole::shifted_offsets(model));

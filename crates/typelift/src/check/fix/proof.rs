@@ -16,11 +16,12 @@ use super::change::Change;
 use super::fitting::Fitting;
 use super::reading::{self, Kind, Reading};
 use super::site::{EdgeText, Site};
+use super::syntax::COMMENT;
 use super::trial::Soundness;
 use super::{relation, words};
 use crate::check::Declared;
 use crate::findings::Proof;
-use crate::model::graph::{Attribute, Direction, Graph, Layer, LayerId, Model, OutputPort, split_names};
+use crate::model::graph::{Attribute, Direction, Graph, InputPort, Layer, LayerId, Model, OutputPort, split_names};
 use crate::ops::{self, Attr, AttrKind, LayerKind};
 
 /// Maximum number of inputs whose orders are compared.
@@ -44,7 +45,7 @@ impl Case<'_> {
     /// and fail. `None` if there is no proof, or if a similar change passes too.
     pub(super) fn prove(&self, change: &Change, after: &Soundness) -> Option<Proof> {
         match change {
-            Change::Value { layer, name, value } => self.value(self.graph.layer(*layer)?, name, value),
+            Change::Value { layer, name, value } => self.value(self.graph.layer(*layer)?, name, value, after),
             Change::Declared { layer, names, fills: true } if self.is_error => {
                 let says_shape = || self.of_source(self.graph.layer(*layer)?, "shape");
                 let is_said = !names.contains(&"shape") || says_shape().is_some();
@@ -59,7 +60,10 @@ impl Case<'_> {
             Change::AttributeName { is_only } => {
                 is_only.then(|| Proof::new("text: one letter, the case of letters, or another word for it"))
             }
-            Change::Operation { written, meant } => operation(written).filter(|it| it.value == *meant).map(text),
+            Change::Operation { layer, written, meant } => match operation(written) {
+                Some(read) => (read.value == *meant).then(|| text(read)),
+                None => self.by_attributes(self.graph.layer(*layer)?, meant),
+            },
             Change::Version { layer, value } => self.version(self.graph.layer(*layer)?, value),
             Change::Number(slips) => Some(text(Reading { value: String::new(), slips: slips.clone() })),
             Change::Source { layer, input, from } => self.source(*layer, *input, *from, after),
@@ -86,8 +90,19 @@ impl Case<'_> {
                 let is_it = ty.port_name() == Some(&*read.value);
                 (*is_type_alone && is_it && !read.slips.is_empty()).then(|| text(read))
             }
-            Change::Joint { is_only } => is_only.then(|| Proof::new("the only two ends without an entry")),
+            Change::Joint { is_only } => {
+                (*is_only && self.is_error).then(|| Proof::new("the only two ends without an entry"))
+            }
             Change::Whole(hypothesis) => Some(Proof::new(hypothesis)),
+            Change::ExchangedIds => {
+                let is_all = !after.has_errors() && (self.is_error || after.has_no_deviations());
+                is_all.then(|| Proof::new("ids: only these two are out of order, and their swap explains all"))
+            }
+            Change::Uncommented => {
+                let is_all = !after.has_errors() && after.has_no_deviations();
+                is_all.then(|| Proof::new(COMMENT))
+            }
+            Change::Text { slip, is_only } => (*is_only && !after.has_errors()).then(|| Proof::new(slip)),
             Change::Renumbered => {
                 (!after.has_errors()).then(|| Proof::new("one shift of the ids of the body explains all"))
             }
@@ -101,7 +116,7 @@ impl Case<'_> {
 
     /// Proves the value of an attribute: by its old text, by the declaration of the only port, or by trials of similar
     /// values.
-    fn value(&self, layer: &Layer, name: &str, value: &str) -> Option<Proof> {
+    fn value(&self, layer: &Layer, name: &str, value: &str, after: &Soundness) -> Option<Proof> {
         let row = layer.operation()?.attribute(name)?;
         let written = layer.attribute(name);
         let is_readable = written.is_some_and(|text| row.is_clear(text));
@@ -112,21 +127,35 @@ impl Case<'_> {
             return None;
         }
         if is_source(layer) {
-            let is_meant = self.is_declared(layer, name, value) && (!is_readable || self.is_contradicted(layer, name));
+            let is_known = || self.is_contradicted(layer, name) || self.is_flattened(layer, name, after);
+            let is_meant = self.is_declared(layer, name, value) && (!is_readable || is_known());
             return self.of_source(layer, name).filter(|_| is_meant);
+        }
+        // A Convert to the type of its input has no purpose, so that the Convert itself is in question.
+        let is_idle = || self.graph.tensors(layer.id()).iter().any(|input| input.element_type().name() == value);
+        if ops::kind(layer) == LayerKind::Convert && is_idle() {
+            return None;
         }
         // A valid flag is intended, and a layer is not the cause if its input is wrong.
         let is_flag = matches!(row.kind, AttrKind::Bool) && is_readable;
         if is_flag || self.is_given_other(layer) || matches!(row.kind, AttrKind::Text | AttrKind::Texts) {
             return None;
         }
-        self.by_neighbours(layer, row, value)
+        // Another contradiction that is left may have the same cause.
+        let is_all = !after.has_errors() && (self.is_error || after.has_no_deviations() && self.is_said_twice(layer));
+        is_all.then(|| self.by_neighbours(layer, row, value)).flatten()
     }
 
-    /// Proves a value by the declared outputs: no similar value, swap or other attribute gives them.
+    /// Proves a value by the declared outputs: no similar value, swap, other attribute or other value of an input gives
+    /// them.
     fn by_neighbours(&self, layer: &Layer, row: &Attr, value: &str) -> Option<Proof> {
         let mut fitting = Fitting::new(self.model, self.graph, layer.id());
-        if !self.is_error && !self.is_said_twice(layer) || fitting.fits(row.name, value) != Some(true) {
+        let is_readable = layer.attribute(row.name).is_some_and(|text| row.is_clear(text));
+        // Without any attribute, the others are lost too.
+        if layer.attributes().is_empty() && layer.operation()?.attribute_names().nth(1).is_some() {
+            return None;
+        }
+        if fitting.fits(row.name, value) != Some(true) || is_readable && fitting.fits_other_inputs() {
             return None;
         }
         let mut rivals = Vec::new();
@@ -216,6 +245,24 @@ impl Case<'_> {
         self.is_error && name == "size" || site.declared_bytes() == size && site.written_bytes() != size
     }
 
+    /// True if the shape of a constant has lost or got dimensions of 1, while its port and the ports of all consumers
+    /// declare the same, and all errors go away. The bytes are the same.
+    fn is_flattened(&self, layer: &Layer, name: &str, after: &Soundness) -> bool {
+        let source = &self.model.source;
+        let is_all = self.is_error && !after.has_errors() && after.has_no_deviations();
+        let Some(port) = layer.outputs().first().filter(|_| is_all && name == "shape" && ops::is_constant(layer))
+        else {
+            return false;
+        };
+        let declared = Declared::read(source, port.declared, port.content);
+        let consumers = self.graph.consumers(layer.id().output(0));
+        let mut taken = consumers.filter_map(|input| self.graph.layer(input.layer)?.inputs().get(input.port));
+        let agrees = |input: &InputPort| Declared::read(source, input.declared, input.content) == declared;
+        let now = port.shape().to_static().unwrap_or_default();
+        let long = |dims: &[i64]| dims.iter().copied().filter(|dim| *dim != 1).collect::<Vec<_>>();
+        !declared.dims.is_empty() && long(&declared.dims) == long(&now) && taken.all(agrees)
+    }
+
     /// Proves several attributes of a Parameter or constant by its only port, if none of them is valid.
     fn declared(&self, layer: &Layer, names: &[&str]) -> Option<Proof> {
         let operation = layer.operation()?;
@@ -234,6 +281,13 @@ impl Case<'_> {
     fn exchange(&self, layer: &Layer, [one, other]: &[String; 2]) -> Option<Proof> {
         let is_exchanged = relation::are_exchanged(layer, one, other);
         is_exchanged.then(|| Proof::new("swap: each value is valid only for the other attribute"))
+    }
+
+    /// Proves an operation: no other one that has all attributes of the layer passes the trial.
+    fn by_attributes(&self, layer: &Layer, meant: &str) -> Option<Proof> {
+        let alike = ops::with_attributes(layer.attributes().iter().map(Attribute::name));
+        let rivals = alike.iter().filter(|name| **name != meant).map(|name| format!("type=\"{name}\"")).collect();
+        alike.contains(&meant).then(|| Proof { rivals, ..Proof::new("attributes: only this operation has them") })
     }
 
     /// Proves an operation set: its number was misspelled, no other set has the operation, or all other layers of the
@@ -269,7 +323,7 @@ impl Case<'_> {
 
     /// True if all port ids of a layer differ from the usual ones by the same number.
     fn is_shifted(&self, layer: &Layer) -> bool {
-        let inputs = layer.inputs().iter().map(crate::model::graph::InputPort::id);
+        let inputs = layer.inputs().iter().map(InputPort::id);
         let ids: Vec<u64> = inputs.chain(layer.outputs().iter().map(OutputPort::id)).collect();
         ids.first()
             .is_some_and(|&first| first > 0 && (0..).zip(&ids).all(|(at, &id)| id.checked_sub(first) == Some(at)))
@@ -295,9 +349,14 @@ impl Case<'_> {
         is_proved.then(|| Proof::new("the only unused layer, or the tensor with the name of the Result"))
     }
 
-    /// True if a Result has the names of the tensor.
+    /// True if a Result has the names of the tensor, and no other Result does.
     fn is_named(&self, result: &Layer, from: (u64, u64)) -> bool {
-        let given: Vec<String> = result.output_names().map(split_names).into_iter().flatten().collect();
+        let names_of = |layer: &Layer| layer.output_names().map(split_names).unwrap_or_default();
+        let given = names_of(result);
+        let is_rival = |other: &Layer| other.id() != result.id() && names_of(other).iter().any(|it| given.contains(it));
+        if self.graph.unordered().any(is_rival) {
+            return false;
+        }
         let outputs = self.graph.layer(LayerId(from.0)).map(Layer::outputs).unwrap_or_default();
         let names: Vec<String> =
             outputs.iter().filter(|port| port.id() == from.1).flat_map(OutputPort::names).collect();
@@ -346,7 +405,7 @@ impl Case<'_> {
     /// True if an input tensor of a layer differs from the declaration of its port.
     fn is_given_other(&self, layer: &Layer) -> bool {
         let feeds = self.graph.feeds(layer.id());
-        let is_other = |(port, feed): (&crate::model::graph::InputPort, &Option<(&Layer, usize)>)| {
+        let is_other = |(port, feed): (&InputPort, &Option<(&Layer, usize)>)| {
             let declared = Declared::read(&self.model.source, port.declared, port.content);
             let tensor = feed.and_then(|(source, at)| source.outputs().get(at));
             tensor.is_none_or(|tensor| declared.contradicts(tensor, true))

@@ -9,10 +9,11 @@ use super::fitting::{Fitting, candidates};
 use super::proof;
 use super::relation;
 use super::site::{Candidate, Evidence, Site, insert_attribute};
+use crate::base::span::Span;
 use crate::base::{foreign, names};
 use crate::check::Declared;
 use crate::findings::TextEdit;
-use crate::model::graph::{Direction, Layer};
+use crate::model::graph::{Attribute, Direction, Layer};
 use crate::model::weights::stored_size;
 use crate::ops::{self, Attr, AttrKind, LayerKind};
 
@@ -340,7 +341,7 @@ impl Site<'_> {
             let others = free.into_iter().filter(|known| near.is_none() || near == Some(known));
             let change = |known: &str| Change::AttributeName { is_only: only == Some(known) };
             found.extend(others.map(|known| Candidate::one(evidence(known), change(known), name, known)));
-            let whole = crate::base::span::Span { start: name.start, end: value.end + 1 };
+            let whole = Span { start: name.start, end: value.end + 1 };
             found.push(Candidate::one(Evidence::Part, Change::Other, whole, ""));
         }
         found
@@ -371,6 +372,19 @@ impl Site<'_> {
                 found.push(Candidate::one(evidence, change, span, set));
             }
         }
+        found.extend(self.names());
+        found
+    }
+
+    /// Returns candidates for the name of an operation that the format does not have.
+    fn names(&self) -> Vec<Candidate> {
+        let mut found = Vec::new();
+        // `Constant` is the name of the operation, but not the one that files use.
+        let class = ops::all().map(ops::Operation::name).find(|name| *name == self.layer.ty());
+        let spelling = class.map(ops::file_spelling).filter(|name| !name.is_empty() && *name != self.layer.ty());
+        if let Some((span, spelling)) = self.head("type").zip(spelling) {
+            found.push(self.operation(Evidence::Near, span, spelling));
+        }
         if let (Some(span), None) = (self.head("type"), self.layer.operation()) {
             let names: Vec<_> = ops::all().map(ops::Operation::name).collect();
             let meant = foreign::operation(self.layer.ty(), &names).map(|(meant, _)| meant);
@@ -387,14 +401,29 @@ impl Site<'_> {
             let set = self.layer.version().strip_prefix("opset").and_then(|set| set.parse::<u8>().ok());
             let is_here = |name: &str| ops::revisions(name).iter().any(|row| row.opsets().any(|it| Some(it) == set));
             near.retain(|name| !has_name || distance(name) == 1 && is_here(name));
+            // All operations with the same attributes are tried, because the name alone does not decide.
+            let is_read = proof::operation(self.layer.ty()).is_some();
+            let alike = ops::with_attributes(self.layer.attributes().iter().map(Attribute::name));
+            let alike = if is_read { Vec::new() } else { alike };
+            found.extend(alike.iter().map(|name| self.operation(Evidence::File, span, name)));
+            near.retain(|name| !alike.contains(name));
             for name in near.into_iter().take(FROM_TABLE).filter(|name| !name.is_empty()) {
                 let is_near = Some(name) == meant || distance(name) <= (limit / 2).clamp(1, 2);
-                let evidence = if is_near { Evidence::Near } else { Evidence::Table };
-                let change = Change::Operation { written: self.layer.ty().to_owned(), meant: name.to_owned() };
-                found.push(Candidate::one(evidence, change, span, name));
+                let evidence = match () {
+                    () if is_near && !alike.is_empty() => Evidence::File,
+                    () if is_near => Evidence::Near,
+                    () => Evidence::Table,
+                };
+                found.push(self.operation(evidence, span, name));
             }
         }
         found
+    }
+
+    /// Returns a candidate that gives the layer another operation.
+    fn operation(&self, evidence: Evidence, span: Span, name: &str) -> Candidate {
+        let (written, meant) = (self.layer.ty().to_owned(), name.to_owned());
+        Candidate::one(evidence, Change::Operation { layer: self.layer.id(), written, meant }, span, name)
     }
 
     /// Returns candidates for missing attributes of `<layer>`.

@@ -33,6 +33,7 @@ pub(super) fn hypotheses(model: &Model, graph: &Graph, edges: &[EdgeText]) -> Ve
     let tags = xml::tags(source, graph.layers_span.unwrap_or_default());
     let layers: Vec<&Tag> = tags.iter().filter(|tag| tag.parent == Some(0)).collect();
     let mut found = shifted_layers(source, &layers, edges);
+    found.extend(exchanged_ids(source, &layers));
     found.extend(shifted_ports(source, &tags, edges));
     found.extend(pasted(source, &tags, edges));
     found
@@ -76,6 +77,21 @@ fn shifted_layers(source: &str, layers: &[&Tag], edges: &[EdgeText]) -> Vec<Cand
         Change::Whole("all findings are explained by layer ids that are shifted by one"),
         edits,
     )]
+}
+
+/// Returns a candidate that swaps two ids, if the ids of all other layers rise in the order of the text.
+fn exchanged_ids(source: &str, layers: &[&Tag]) -> Option<Candidate> {
+    let ids: Option<Vec<(Span, u64)>> = layers.iter().map(|tag| number(source, tag, "id")).collect();
+    let ids = ids?;
+    let mut sorted: Vec<u64> = ids.iter().map(|&(_, id)| id).collect();
+    sorted.sort_unstable();
+    let mut moved = ids.iter().zip(&sorted).filter(|((_, id), meant)| id != *meant);
+    let (&(one, first), &(other, second)) = (moved.next()?.0, moved.next()?.0);
+    if moved.next().is_some() || ids.len() < 4 {
+        return None;
+    }
+    let edits = vec![TextEdit::new(one, second.to_string()), TextEdit::new(other, first.to_string())];
+    Some(Candidate::new(Evidence::Near, Change::ExchangedIds, edits))
 }
 
 /// Returns candidates for layers whose port ids are all too high by one.

@@ -22,6 +22,7 @@ pub(super) const OPERATIONS: &[(&str, &str)] = &[
     ("matrixmultiply", "MatMul"),
     ("batchmatmul", "MatMul"),
     ("concatenate", "Concat"),
+    ("concatenation", "Concat"),
     ("permute", "Transpose"),
     ("expanddims", "Unsqueeze"),
     ("convtranspose", "ConvolutionBackpropData"),

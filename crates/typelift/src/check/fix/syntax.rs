@@ -1,0 +1,512 @@
+//! Candidates for text that is not XML, or whose tags and attributes the format does not define.
+//!
+//! OpenVINO writes a tag on a line of its own. A line that holds no tags of the format is damaged, and one character or
+//! one name makes it readable. If every line is readable, but the elements are not nested, then a line is missing or is
+//! there twice.
+//!
+//! ```text
+//! <port id="0 precision="FP32">     one quote is missing
+//! <layer id="1" namer="x" …>        `name`
+//! <input> <port …> </port> <output> `</input>` is missing
+//! ```
+
+use std::ops::Range;
+use std::sync::{Arc, LazyLock};
+
+use super::change::Change;
+use super::reading;
+use super::site::{Candidate, Evidence};
+use super::trial::{Soundness, examine};
+use crate::base::span::Span;
+use crate::findings::{Code, Diagnostic, Fix, Proof, TextEdit};
+use crate::model::weights::Weights;
+use crate::ops;
+
+/// Maximum number of damaged lines, of their lengths in bytes, and of comments that are read.
+const LINES: usize = 4;
+const LENGTH: usize = 400;
+const COMMENTS: usize = 8;
+/// Characters of XML that one slip can lose or replace.
+const MARKS: &[&str] = &["\"", "=", "<", ">", "/", "</", "/>"];
+/// Proof of a line that is read again.
+pub(super) const COMMENT: &str = "a comment holds the lost line";
+/// Maximum number of texts that are tried for a text that is not a model.
+const TEXTS: usize = 12;
+
+/// Element of the format.
+struct Element {
+    name: &'static str,
+    children: &'static [&'static str],
+    attributes: &'static [&'static str],
+    /// Attributes without which the element means nothing.
+    required: &'static [&'static str],
+}
+
+const BODY: &[&str] = &["layers", "edges", "rt_info"];
+const OF_LAYER: &[&str] = &[
+    "data",
+    "input",
+    "output",
+    "body",
+    "then_body",
+    "else_body",
+    "port_map",
+    "then_port_map",
+    "else_port_map",
+    "back_edges",
+    "rt_info",
+];
+const ENTRY: &[&str] =
+    &["external_port_id", "internal_layer_id", "axis", "start", "end", "stride", "part_size", "purpose"];
+
+const fn element(name: &'static str, children: &'static [&'static str]) -> Element {
+    Element { name, children, attributes: &[], required: &[] }
+}
+
+const fn with(element: Element, attributes: &'static [&'static str], required: &'static [&'static str]) -> Element {
+    Element { attributes, required, ..element }
+}
+
+const ELEMENTS: &[Element] = &[
+    with(element("net", BODY), &["name", "version"], &["version"]),
+    element("layers", &["layer"]),
+    with(element("layer", OF_LAYER), &["id", "name", "type", "version", "output_names"], &["id", "name", "type"]),
+    element("data", &[]),
+    with(element("input", &["port"]), ENTRY, &[]),
+    with(element("output", &["port"]), ENTRY, &[]),
+    with(element("port", &["dim", "rt_info"]), &["id", "precision", "names"], &["id"]),
+    element("dim", &[]),
+    element("edges", &["edge"]),
+    with(element("edge", &[]), &["from-layer", "from-port", "to-layer", "to-port"], &["from-layer", "to-layer"]),
+    element("body", BODY),
+    element("then_body", BODY),
+    element("else_body", BODY),
+    element("port_map", &["input", "output"]),
+    element("then_port_map", &["input", "output"]),
+    element("else_port_map", &["input", "output"]),
+    element("back_edges", &["edge"]),
+    element("rt_info", &[]),
+];
+
+/// Attributes whose values are numbers in every file.
+const NUMBERS: &[&str] = &["id", "from-layer", "from-port", "to-layer", "to-port", "internal_layer_id"];
+
+/// Names of the attributes of all operations.
+static OF_OPERATIONS: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
+    let mut names: Vec<_> = ops::all().flat_map(ops::Operation::attribute_names).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+});
+
+fn find(name: &str) -> Option<&'static Element> {
+    ELEMENTS.iter().find(|it| it.name == name)
+}
+
+/// Role of a tag.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum Role {
+    Start,
+    End,
+    Single,
+}
+
+/// Tag of a line, with its attributes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct LineTag<'t> {
+    role: Role,
+    name: &'t str,
+    attributes: Vec<(&'t str, &'t str)>,
+    /// The text after the tag, up to the next one.
+    text: &'t str,
+}
+
+/// Returns the tags of a line; `None` if it has other text, or a tag that is not XML.
+fn tags(line: &str) -> Option<Vec<LineTag<'_>>> {
+    let mut rest = line.trim();
+    let mut found = Vec::new();
+    while !rest.is_empty() {
+        let inner = rest.strip_prefix('<')?;
+        let (inner, ends) = inner.strip_prefix('/').map_or((inner, false), |inner| (inner, true));
+        let end = inner.find(|c: char| !is_name_part(c))?;
+        let (name, mut tail) = inner.split_at(end);
+        let mut attributes = Vec::new();
+        let role = loop {
+            let bare = tail.trim_start();
+            if let Some(after) = bare.strip_prefix("/>").filter(|_| !ends) {
+                tail = after;
+                break Role::Single;
+            }
+            if let Some(after) = bare.strip_prefix('>') {
+                tail = after;
+                break if ends { Role::End } else { Role::Start };
+            }
+            if bare.len() == tail.len() || ends {
+                return None;
+            }
+            let (key, after) = bare.split_once("=\"")?;
+            let (value, after) = after.split_once('"')?;
+            let is_plain = !key.is_empty() && key.chars().all(is_name_part) && !value.contains(['<', '>', '\n']);
+            attributes.push(is_plain.then_some((key, value))?);
+            tail = after;
+        };
+        let next = tail.find('<').unwrap_or(tail.len());
+        found.push(LineTag { role, name, attributes, text: &tail[..next] });
+        rest = &tail[next..];
+    }
+    (!found.is_empty()).then_some(found)
+}
+
+fn is_name_part(c: char) -> bool {
+    c.is_ascii_alphanumeric() || ['_', '-', '.'].contains(&c)
+}
+
+/// True if the format defines the tag. An attribute of `<data>` may belong to an extension, unless `is_strict`.
+fn is_known(tag: &LineTag, is_strict: bool) -> bool {
+    let Some(element) = find(tag.name) else { return false };
+    let names: Vec<_> = tag.attributes.iter().map(|(name, _)| *name).collect();
+    let knows = |name: &&str| match element.name {
+        "data" if is_strict => OF_OPERATIONS.contains(name),
+        "data" => name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_'),
+        _ => element.attributes.contains(name),
+    };
+    let is_number = |&(name, value): &(&str, &str)| {
+        !NUMBERS.contains(&name) || !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    let are_once = (1..names.len()).all(|at| !names[..at].contains(&names[at]));
+    let is_empty_text = tag.text.trim().is_empty() || tag.name == "dim";
+    let has_all = tag.role == Role::End || element.required.iter().all(|name| names.contains(name));
+    let is_single = !matches!(tag.name, "data" | "edge") || tag.role == Role::Single;
+    let is_plain = !is_strict || tag.attributes.iter().all(is_number);
+    are_once && is_empty_text && has_all && is_single && is_plain && names.iter().all(knows)
+}
+
+/// Returns the tags of a line of the format.
+fn known(line: &str, is_strict: bool) -> Option<Vec<LineTag<'_>>> {
+    let tags = tags(line).filter(|tags| tags.iter().all(|tag| is_known(tag, is_strict)))?;
+    // The ends of tags within a line must be those of the line.
+    let is_closed = |at: usize, tag: &LineTag| match tag.role {
+        Role::End if at > 0 => tags[at - 1].role == Role::Start && tags[at - 1].name == tag.name,
+        Role::Start if tag.name == "dim" => tags.get(at + 1).is_some_and(|next| next.role == Role::End),
+        _ => true,
+    };
+    tags.iter().enumerate().all(|(at, tag)| is_closed(at, tag)).then_some(tags)
+}
+
+/// Lines of a text outside of its `<rt_info>` and its comments, with their positions.
+fn lines(source: &str) -> (Vec<(usize, &str)>, Vec<(usize, &str)>) {
+    let (mut found, mut comments) = (Vec::new(), Vec::new());
+    let (mut at, mut is_info) = (0, false);
+    for line in source.split_inclusive('\n') {
+        let text = line.trim();
+        let starts = text.starts_with("<rt_info") && !text.ends_with("/>") && !text.contains("</rt_info>");
+        if text.starts_with("<!--") && text.ends_with("-->") && !is_info {
+            comments.push((at, line));
+        } else if !is_info && !text.is_empty() && !text.starts_with("<?") && !text.starts_with("<rt_info") {
+            found.push((at, line));
+        }
+        is_info = if is_info { !text.starts_with("</rt_info") } else { starts };
+        at += line.len();
+    }
+    (found, comments)
+}
+
+/// Returns the readings of a damaged line, each after one mistake was corrected, and what the mistake was.
+fn readings(line: &str) -> Vec<(String, &'static str)> {
+    let mut found: Vec<(String, &'static str)> = Vec::new();
+    let mut offer = |text: String, slip: &'static str| {
+        let Some(read) = known(&text, true) else { return };
+        if !found.iter().any(|(other, _)| tags(other).is_some_and(|other| is_same(&other, &read))) {
+            found.push((text, slip));
+        }
+    };
+    for (range, meant) in names(line) {
+        let mut text = line.to_owned();
+        text.replace_range(range, meant);
+        offer(text, "text: one letter of a name");
+    }
+    let places =
+        || line.char_indices().map(|(at, c)| (&line[..at], &line[at..at + c.len_utf8()], &line[at + c.len_utf8()..]));
+    // Of readings with the same tags the first is offered, so text is added before any is replaced or removed.
+    for (before, c, after) in places() {
+        MARKS.iter().for_each(|mark| offer(format!("{before}{mark}{c}{after}"), "text: a lost character of XML"));
+    }
+    for (before, _, after) in places() {
+        MARKS.iter().for_each(|mark| offer(format!("{before}{mark}{after}"), "text: one character of XML"));
+    }
+    for (before, _, after) in places() {
+        offer(format!("{before}{after}"), "text: one character too many");
+    }
+    found
+}
+
+fn is_same(one: &[LineTag], other: &[LineTag]) -> bool {
+    let plain = |tags: &[LineTag]| -> Vec<String> {
+        let tag = |tag: &LineTag| {
+            let attributes: Vec<_> = tag.attributes.iter().map(|(name, value)| (*name, value.trim())).collect();
+            format!("{:?} {} {attributes:?} {}", tag.role, tag.name, tag.text.trim())
+        };
+        tags.iter().map(tag).collect()
+    };
+    plain(one) == plain(other)
+}
+
+/// Returns the names of a line that the format does not have, each with a known name that differs by one letter.
+fn names(line: &str) -> Vec<(Range<usize>, &'static str)> {
+    let mut found = Vec::new();
+    let is_part = |c: char| !c.is_whitespace() && !['<', '>', '/', '"', '\'', '='].contains(&c);
+    let mut at = 0;
+    while let Some(start) = line[at..].find(is_part).map(|start| at + start) {
+        let end = line[start..].find(|c| !is_part(c)).map_or(line.len(), |length| start + length);
+        let (word, before, after) = (&line[start..end], &line[..start], &line[end..]);
+        let is_element = before.ends_with('<') || before.ends_with("</");
+        let is_attribute = after.starts_with('=') && before.ends_with(char::is_whitespace);
+        let near = |name: &&&'static str| reading::letters(word, name) == 1 || word.eq_ignore_ascii_case(name);
+        let is_other = |name: &&&'static str| **name != word;
+        if is_element {
+            let elements: Vec<_> = ELEMENTS.iter().map(|it| it.name).collect();
+            found.extend(elements.iter().filter(near).filter(is_other).map(|name| (start..end, *name)));
+        } else if is_attribute {
+            let of_elements = ELEMENTS.iter().flat_map(|it| it.attributes);
+            let mut all: Vec<_> = of_elements.chain(OF_OPERATIONS.iter()).collect();
+            all.sort_unstable();
+            all.dedup();
+            found.extend(all.into_iter().filter(near).filter(is_other).map(|name| (start..end, *name)));
+        }
+        at = end;
+    }
+    found
+}
+
+/// Returns candidates for the damaged lines of a text, and for comments that hold a lost tag.
+pub(super) fn candidates(source: &str, places: &[Span]) -> Vec<Candidate> {
+    let (lines, comments) = lines(source);
+    let mut damaged = lines.iter().filter(|(_, line)| line.len() <= LENGTH && known(line, false).is_none());
+    let some: Vec<_> = damaged.by_ref().take(LINES).collect();
+    let mut found = Vec::new();
+    if damaged.next().is_none() {
+        for (at, line) in some {
+            let read = readings(line);
+            let change = |slip| Change::Text { slip, is_only: read.len() == 1 };
+            let edit = |(text, slip): &(String, &'static str)| {
+                Candidate::new(Evidence::Near, change(*slip), vec![difference(*at, line, text)])
+            };
+            found.extend(read.iter().map(edit));
+        }
+    }
+    let holds = |at: usize| places.is_empty() || places.iter().any(|place| is_near(source, at, *place));
+    let uncommented = comments.iter().filter(|(at, _)| holds(*at)).take(COMMENTS).filter_map(|(at, line)| {
+        let text = line.trim().strip_prefix("<!--")?.strip_suffix("-->")?.trim();
+        known(text, true)?;
+        let start = at + line.find("<!--")?;
+        let span = Span::new(start, start + line.trim().len());
+        Some(Candidate::one(Evidence::Near, Change::Uncommented, span, text))
+    });
+    found.extend(uncommented);
+    found
+}
+
+/// True if a comment is in the layer of a finding, or is an edge.
+fn is_near(source: &str, at: usize, place: Span) -> bool {
+    let comment = source[at..].lines().next().unwrap_or_default();
+    let between = |a: usize, b: usize| source.get(a.min(b)..a.max(b)).unwrap_or_default();
+    comment.contains("<edge ") || !between(at, place.start as usize).contains("<layer ")
+}
+
+/// Returns the edit that replaces a line by its reading: of one name, or else of the whole line.
+fn difference(at: usize, line: &str, text: &str) -> TextEdit {
+    let same = |(a, b): &(char, char)| a == b;
+    let size = |(c, _): (char, char)| c.len_utf8();
+    let mut head: usize = line.chars().zip(text.chars()).take_while(same).map(size).sum();
+    let mut tail: usize = line[head..].chars().rev().zip(text[head..].chars().rev()).take_while(same).map(size).sum();
+    let is_name = |part: &str| part.chars().all(is_name_part);
+    if is_name(&text[head..text.len() - tail]) && !line[head..line.len() - tail].contains(['"', '=', '<', '>', '/']) {
+        head = line[..head].trim_end_matches(is_name_part).len();
+        let after = &line[line.len() - tail..];
+        tail = after.trim_start_matches(is_name_part).len();
+    } else {
+        head = line.len() - line.trim_start().len();
+        tail = line.len() - line.trim_end().len();
+    }
+    TextEdit::new(Span::new(at + head, at + line.len() - tail), &text[head..text.len() - tail])
+}
+
+/// Returns candidates for the first place where readable lines are not nested.
+fn nesting(source: &str) -> Vec<Candidate> {
+    let (lines, _) = lines(source);
+    let mut open: Vec<&str> = Vec::new();
+    for (number, &(at, line)) in lines.iter().enumerate() {
+        for tag in tags(line).unwrap_or_default() {
+            let parent = open.last().copied();
+            let fits = match tag.role {
+                Role::End => parent == Some(tag.name),
+                _ => parent.map_or(tag.name == "net", |parent| is_child(tag.name, parent)),
+            };
+            if !fits {
+                let before = number.checked_sub(1).map(|before| lines[before].1);
+                return unnested((at, line), before, &tag, &open);
+            }
+            match tag.role {
+                Role::Start => open.push(tag.name),
+                Role::End => drop(open.pop()),
+                Role::Single => {}
+            }
+        }
+    }
+    Vec::new()
+}
+
+fn is_child(name: &str, parent: &str) -> bool {
+    find(parent).is_some_and(|parent| parent.children.contains(&name))
+}
+
+/// Returns candidates for a tag that does not fit where it is: its line is there twice, the start or end tag before it
+/// is lost, or it is an end tag.
+fn unnested((at, line): (usize, &str), before: Option<&str>, tag: &LineTag, open: &[&str]) -> Vec<Candidate> {
+    let mut found = Vec::new();
+    let mut offer = |slip, edit| {
+        found.push(Candidate::new(Evidence::Near, Change::Text { slip, is_only: true }, vec![edit]));
+    };
+    let indent = &line[..line.len() - line.trim_start().len()];
+    let here = Span::new(at, at);
+    if before.is_some_and(|before| before.trim() == line.trim()) {
+        offer("the line is there twice", TextEdit::new(Span::new(at, at + line.len()), ""));
+    }
+    if let [.., grand, parent] = open {
+        let is_lost = if tag.role == Role::End { *grand == tag.name } else { is_child(tag.name, grand) };
+        if is_lost {
+            offer("the only place of the end tag", TextEdit::new(here, format!("{indent}</{parent}>\n")));
+        }
+    }
+    let starts = ["input", "output", "layers", "edges", "port_map", "back_edges"];
+    for start in starts.into_iter().filter(|start| tag.role != Role::End && is_child(tag.name, start)) {
+        if open.last().is_some_and(|parent| is_child(start, parent)) {
+            offer("the only place of the start tag", TextEdit::new(here, format!("{indent}<{start}>\n")));
+        }
+    }
+    if tag.role == Role::Start && open.last() == Some(&tag.name) && tag.attributes.is_empty() {
+        let start = at + line.find('<').unwrap_or_default() + 1;
+        offer("text: a lost character of XML", TextEdit::new(Span::new(start, start), "/"));
+    }
+    found
+}
+
+/// Adds a safe fix to the first finding of a text that is not a model, if only one change makes it one without errors.
+pub(super) fn offer_syntax(source: &Arc<String>, weights: &Weights, found: &mut [Diagnostic], budget: &mut usize) {
+    let Some(finding) = found.iter_mut().find(|it| it.code == Code::XmlSyntax && it.is_error()) else { return };
+    let mut all = candidates(source, &[]);
+    if all.is_empty() || known_lines(source) {
+        all.extend(nesting(source));
+    }
+    let mut passed: Vec<(Candidate, String)> = Vec::new();
+    for candidate in all.into_iter().take(TEXTS) {
+        if *budget < source.len() {
+            return;
+        }
+        *budget -= source.len();
+        let text = Arc::new(TextEdit::apply(&candidate.edits, source));
+        let (Some(model), left) = examine(&text, weights) else { continue };
+        let after = Soundness::new(&model, &left);
+        let plain = plain(&text);
+        if !after.has_errors() && passed.iter().all(|(_, other)| *other != plain) {
+            passed.push((candidate, plain));
+        }
+    }
+    let [(Candidate { edits, change, .. }, _)] = &passed[..] else { return };
+    let slip = match change {
+        Change::Text { slip, is_only: true } => slip,
+        Change::Uncommented => COMMENT,
+        _ => return,
+    };
+    finding.replace_help(vec![Fix::edit(source, None, edits.clone(), Some(Proof::new(slip)))]);
+}
+
+/// True if every line of a text holds tags of the format.
+fn known_lines(source: &str) -> bool {
+    lines(source).0.iter().all(|(_, line)| known(line, false).is_some())
+}
+
+/// Returns the tags of a text without comments and white space between them, for comparison.
+fn plain(source: &str) -> String {
+    lines(source).0.iter().map(|(_, line)| line.trim()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn only_reading(line: &str) -> Option<String> {
+        let found = readings(line);
+        (found.len() == 1).then(|| found[0].0.clone())
+    }
+
+    #[test]
+    fn one_character_restores_a_line() {
+        for (line, meant) in [
+            ("<port id=\"0 precision=\"FP32\" />", "<port id=\"0\" precision=\"FP32\" />"),
+            ("<port id\"0\" precision=\"FP32\" />", "<port id=\"0\" precision=\"FP32\" />"),
+            ("<port ide\"0\" precision=\"FP32\" />", "<port id=\"0\" precision=\"FP32\" />"),
+            ("<port id=\"0 />", "<port id=\"0\" />"),
+            ("<dim>8<dim>", "<dim>8</dim>"),
+            ("<dim5>1</dim>", "<dim>1</dim>"),
+            ("<dim>4</dim", "<dim>4</dim>"),
+            ("dim>4</dim>", "<dim>4</dim>"),
+            ("</o9tput>", "</output>"),
+            ("<Data axis=\"1\" />", "<data axis=\"1\" />"),
+            ("<data axis=\"1\" >", "<data axis=\"1\" />"),
+            ("<data outp,ut_type=\"i64\" />", "<data output_type=\"i64\" />"),
+            ("<data shape0\"?,2\" element_type=\"f16\" />", "<data shape=\"?,2\" element_type=\"f16\" />"),
+            ("<port id=\"0\" precisio7=\"FP32\">", "<port id=\"0\" precision=\"FP32\">"),
+            (
+                "<layer id=\"2\" namer=\"x\" type=\"Add\" version=\"opset1\">",
+                "<layer id=\"2\" name=\"x\" type=\"Add\" version=\"opset1\">",
+            ),
+            (
+                "<edge from-layer=\"7\" from-port=\"0\" to-layer=\"10' to-port=\"1\" />",
+                "<edge from-layer=\"7\" from-port=\"0\" to-layer=\"10\" to-port=\"1\" />",
+            ),
+        ] {
+            assert_eq!(known(line, false).map(|tags| tags.len()), None, "{line}");
+            assert_eq!(only_reading(line).as_deref(), Some(meant), "{line}: {:?}", readings(line));
+        }
+    }
+
+    #[test]
+    fn a_line_with_several_readings_or_none_has_no_fix() {
+        for line in ["<port id=\"0\" x=\"1\" y=\"2\" />", "<a>", "axis", "<data axis=\"1\" axis=\"2\" />"] {
+            assert_eq!(only_reading(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn lines_that_openvino_writes_are_known() {
+        for line in [
+            "<net name=\"m\" version=\"11\">",
+            "<data element_type=\"f32\" shape=\"1, 3\" offset=\"0\" size=\"12\" />",
+            "<port id=\"0\" precision=\"FP32\" names=\"a,b\" />",
+            "<dim>-1</dim>",
+            "<data mode=\"numpy\" of_an_extension=\"1\" />",
+            "<edge from-layer=\"3\" to-layer=\"1\" />",
+            "<input external_port_id=\"2\" internal_layer_id=\"0\" axis=\"1\" start=\"0\" end=\"-1\" stride=\"1\" part_size=\"1\" />",
+            "<layer id=\"1\" name=\"a\" type=\"Const\" version=\"opset1\"><data offset=\"0\" size=\"4\" /><output>",
+            "</then_body>",
+        ] {
+            assert!(known(line, false).is_some(), "{line}");
+        }
+    }
+
+    #[test]
+    fn an_unnested_line_is_closed_or_removed() {
+        let edits = |source: &str| -> Vec<String> {
+            nesting(source).iter().map(|it| TextEdit::apply(&it.edits, source)).collect()
+        };
+        let layer = "<net version=\"11\">\n<layers>\n<layer id=\"0\" name=\"a\" type=\"A\">\n";
+        let port = "<port id=\"0\" />\n";
+        let lost = format!("{layer}<input>\n{port}</layer>\n</layers>\n</net>\n");
+        assert_eq!(edits(&lost), [lost.replace("</layer>\n", "</input>\n</layer>\n")]);
+        let twice = format!("{layer}<input>\n<input>\n{port}</input>\n</layer>\n</layers>\n</net>\n");
+        assert!(edits(&twice).contains(&twice.replacen("<input>\n", "", 1)), "{:?}", edits(&twice));
+        let open = format!("{layer}{port}</input>\n</layer>\n</layers>\n</net>\n");
+        assert!(edits(&open).contains(&open.replace(port, &format!("<input>\n{port}"))), "{:?}", edits(&open));
+    }
+}
