@@ -174,11 +174,15 @@ fn is_known(tag: &LineTag, is_strict: bool) -> bool {
         !NUMBERS.contains(&name) || !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit())
     };
     let are_once = (1..names.len()).all(|at| !names[..at].contains(&names[at]));
-    let is_empty_text = tag.text.trim().is_empty() || tag.name == "dim";
+    let is_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
+    let has_text = match (tag.name, tag.role) {
+        ("dim", Role::Start) => !is_strict || is_digits(tag.text.trim()),
+        _ => tag.text.trim().is_empty(),
+    };
     let has_all = tag.role == Role::End || element.required.iter().all(|name| names.contains(name));
     let is_single = !matches!(tag.name, "data" | "edge") || tag.role == Role::Single;
     let is_plain = !is_strict || tag.attributes.iter().all(is_number);
-    are_once && is_empty_text && has_all && is_single && is_plain && names.iter().all(knows)
+    are_once && has_text && has_all && is_single && is_plain && names.iter().all(knows)
 }
 
 /// Returns the tags of a line of the format.
@@ -228,7 +232,7 @@ fn readings(line: &str) -> Vec<(String, &'static str)> {
     let places =
         || line.char_indices().map(|(at, c)| (&line[..at], &line[at..at + c.len_utf8()], &line[at + c.len_utf8()..]));
     // Of readings with the same tags the first is offered, so text is added before any is replaced or removed.
-    for (before, c, after) in places() {
+    for (before, c, after) in places().chain([(line, "", "")]) {
         MARKS.iter().for_each(|mark| offer(format!("{before}{mark}{c}{after}"), "text: a lost character of XML"));
     }
     for (before, _, after) in places() {
