@@ -6,6 +6,7 @@ use crate::findings;
 use crate::input::{self, Input, InputChanges, Loaded};
 use crate::listing;
 use crate::output::{OutputArgs, Target};
+use crate::paint;
 use crate::render::{self, Show};
 use crate::status::Status;
 use crate::terminal::{self, Format, Page, Terminal};
@@ -48,7 +49,16 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
         (Some(Format::Json), None) => ARRAY,
         _ => PARAGRAPHS,
     };
-    let ends = batch.each(&frame, terminal, |input, page| args.infer(input, page))?;
+    let is_for_people = terminal.is_for_people();
+    let infer = |input: &Input, page: &mut Page| {
+        let status = args.infer(input, page)?;
+        if is_for_people && args.format != Some(Format::Json) {
+            page.printed = paint::types(&page.printed);
+            page.styled = true;
+        }
+        Ok(status)
+    };
+    let ends = batch.each(&frame, terminal, infer)?;
     let faulty = |status: &Status| *status != Status::Done;
     if batch.single().is_none() {
         let with_errors = ends.done.iter().filter(|status| faulty(status)).count();

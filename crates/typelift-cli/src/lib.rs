@@ -27,6 +27,7 @@ mod nearest;
 mod openvino;
 mod output;
 mod overview;
+mod paint;
 mod panics;
 mod plan;
 mod precision;

@@ -2,10 +2,9 @@
 
 use std::fmt::Write as _;
 
-use anstyle::{AnsiColor, Color, Style};
+use anstyle::{AnsiColor, Style};
 use typelift::findings::Voice;
 use typelift::notation::{self, Line};
-use typelift::promote::{ElementType, Kind};
 use typelift::{Graph, Layer, Model};
 use unicode_width::UnicodeWidthStr;
 
@@ -13,6 +12,7 @@ use crate::failure::Failure;
 use crate::findings;
 use crate::fit::{self, ShortNames};
 use crate::input::Input;
+use crate::paint::color;
 use crate::render::{self, Show};
 use crate::selection::{Selection, SelectionArgs};
 use crate::status::Status;
@@ -23,6 +23,8 @@ use crate::{dot, listing};
 /// width.
 const WIDEST: usize = 48;
 const LEAST: usize = 20;
+/// The smallest number of characters of a constant's values.
+const LEAST_VALUES: usize = 8;
 
 /// Print the graph for reading
 ///
@@ -162,9 +164,14 @@ impl<'a> Rows<'a> {
             |row: &Row| matches!(row, Row::Layer(indent, line, ..) if indent + line_width(line) > fit::width());
         if fit::columns().is_some() && self.rows.iter().any(is_wide) {
             let names = ShortNames::of([self.model]);
+            let ids = self.rows.iter().filter_map(|row| match row {
+                Row::Layer(indent, line, ..) => Some(indent + line.id.to_string().len()),
+                Row::Body(..) => None,
+            });
+            let ids = ids.max().unwrap_or(0);
             for row in &mut self.rows {
                 if let Row::Layer(_, line, ..) = row {
-                    line.name = names.within(&line.name, most);
+                    shorten(ids, line, &names, most);
                 }
             }
         }
@@ -213,6 +220,24 @@ impl<'a> Rows<'a> {
     }
 }
 
+/// Shortens the name, and then the values of a constant, so that the line fits if it can. `ids` is the width before the
+/// name.
+fn shorten(ids: usize, line: &mut Line, names: &ShortNames, most: usize) {
+    let over = |line: &Line| (ids + line_width(line) - line.id.to_string().len()).saturating_sub(fit::width());
+    line.name = names.within(&line.name, most);
+    if over(line) > 0 && line.operation == "Const" {
+        let kept = line.arguments.chars().count().saturating_sub(over(line) + 2);
+        let values: String = line.arguments.chars().take(kept.max(LEAST_VALUES)).collect();
+        if values.len() < line.arguments.len() {
+            line.arguments = format!("{values}…)");
+        }
+    }
+    let room = line.name.width().saturating_sub(over(line)).max(LEAST);
+    if over(line) > 0 {
+        line.name = names.within(&line.name, room);
+    }
+}
+
 /// Returns the width of the operation with its arguments and attributes.
 fn call_width(line: &Line) -> usize {
     let gap = usize::from(!line.attributes.is_empty());
@@ -233,16 +258,4 @@ fn emphasis(graph: &Graph, layer: &Layer) -> Style {
         Some(conversion) if conversion.lost.is_empty() => AnsiColor::Green.on_default().bold(),
         Some(_) => AnsiColor::Red.on_default().bold(),
     }
-}
-
-/// Returns a colour for each kind of element type.
-fn color(ty: ElementType) -> Style {
-    let color = match ty.kind() {
-        Kind::Float => AnsiColor::Blue,
-        Kind::Signed => AnsiColor::Green,
-        Kind::Unsigned => AnsiColor::Yellow,
-        Kind::Boolean => AnsiColor::Magenta,
-        _ => return Style::new(),
-    };
-    Style::new().fg_color(Some(Color::Ansi(color)))
 }

@@ -21,8 +21,8 @@ use crate::listing::{MOST_LINES, at};
 use crate::ran::{self, RanArgs};
 use crate::render::{self, Show};
 use crate::status::Status;
-use crate::strip;
-use crate::terminal::{self, Format, Terminal};
+use crate::terminal::{self, Format, Page, Terminal};
+use crate::{paint, strip};
 
 /// The number of sources, and of layers that refuse their inputs, that are named without `--all`.
 const MOST_SOURCES: usize = 8;
@@ -106,7 +106,12 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
         let became = became(derivation.steps.first().map(|step| step.layer.name.as_str()));
         answer(args.format, file, (&derivation, became), |derivation| text(derivation, args.all, &names))?
     };
-    terminal.print(&printed)?;
+    if args.format == Format::Text && terminal.is_for_people() {
+        let printed = paint::types(&printed);
+        terminal.show(&Page { printed, styled: true, ..Page::default() })?;
+    } else {
+        terminal.print(&printed)?;
+    }
     Ok(Status::of(diagnostics.has_errors()))
 }
 

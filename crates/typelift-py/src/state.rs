@@ -9,7 +9,7 @@ use typelift::graph::Names;
 use typelift::ops::Release;
 use typelift::span::Lines;
 use typelift::xml::{self, WriteOptions};
-use typelift::{Checking, Diagnostic, Diagnostics, InterfaceError, LayerId, NeedForWeights, Weights};
+use typelift::{Checking, Code, Diagnostic, Diagnostics, InterfaceError, LayerId, NeedForWeights, Weights};
 
 use crate::arrays::Keeper;
 use crate::failure::Failure;
@@ -88,7 +88,12 @@ impl State {
         let found = self.read.iter().chain(&self.inferred).cloned().collect();
         let weights = self.path.as_deref().map_or(NeedForWeights::Optional, NeedForWeights::of);
         let checking = Checking { target, weights, ..Checking::default() };
-        self.diagnostics(checking.check_inferred(&self.model, found, !self.edited))
+        let mut found = checking.check_inferred(&self.model, found, !self.edited);
+        if self.refresh_ports {
+            // The ports of the old text are not written again.
+            found.retain(|it| it.code != Code::StalePort);
+        }
+        self.diagnostics(found)
     }
 
     /// Infers types and shapes after an edit, and fails if the edit causes new errors.

@@ -89,7 +89,7 @@ def test_a_model_is_shown_with_another_one_and_in_any_height() -> None:
     assert shown.startswith("<iframe") and "height:700px" in shown and "Multiply" in shown
     assert model._repr_html_() == model.view()._repr_html_()
     large = chain(20_000)
-    assert len(large._repr_html_()) < 1_000_000 and "more layers" in large._repr_html_() and len(repr(large)) < 100
+    assert len(large._repr_html_()) < 1_000_000 and "Each box stands for" in large._repr_html_() and len(repr(large)) < 100
 
 
 def test_names_of_inputs_are_texts() -> None:
@@ -106,8 +106,30 @@ def test_parts_of_a_model_say_what_to_pickle_instead() -> None:
 
 def test_columns_stay_columns_in_exported_notebooks() -> None:
     model = chain(3)
-    for report in (model.stats(), model.why("l2")):
-        assert "font-family:monospace" in report._repr_html_()
+    assert "font-family:monospace" in model.why("l2")._repr_html_()
+
+
+def test_statistics_and_findings_are_tables_in_a_notebook() -> None:
+    model = chain(3)
+    statistics = model.stats()._repr_html_()
+    assert "<pre" not in statistics and statistics.count("<table>") == 4 and "stored bytes" in statistics
+    assert "min-width:24em" in model.check()._repr_html_()
+
+
+STALE = """<net name="n" version="11"><layers>
+<layer id="0" name="x" type="Parameter" version="opset1"><data shape="2" element_type="f32"/>
+<output><port id="0" precision="FP32"><dim>2</dim></port></output></layer>
+<layer id="1" name="y" type="ReLU" version="opset1"><input><port id="0"/></input>
+<output><port id="1" precision="I32"><dim>2</dim></port></output></layer>
+<layer id="2" name="r" type="Result" version="opset1"><input><port id="0"/></input></layer></layers>
+<edges><edge from-layer="0" from-port="0" to-layer="1" to-port="0"/><edge from-layer="1" from-port="1" to-layer="2" to-port="0"/></edges></net>"""
+
+
+def test_a_converted_model_has_no_warnings_about_ports_of_the_old_text() -> None:
+    model = typelift.loads(STALE)
+    assert "stale-port" in [found.code for found in model.check()]
+    model.convert(set_types={"x": "f64"})
+    assert "stale-port" not in [found.code for found in model.check()]
 
 
 def test_messages_name_arguments_and_not_options() -> None:

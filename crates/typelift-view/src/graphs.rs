@@ -28,6 +28,9 @@ pub(crate) struct Drawn<'a> {
     pub(crate) edges: Vec<Edge>,
     /// The blocks and scopes; an outer one comes before those inside.
     pub(crate) groups: Vec<Group<'a>>,
+    /// The paths of shape computations without a box, each with those of its producers.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) hidden: Vec<(Cow<'a, str>, Vec<Cow<'a, str>>)>,
 }
 
 /// A side of a comparison.
@@ -214,7 +217,8 @@ pub(crate) fn drawn<'a>(model: &'a Model, graphs: &Graphs<'a>, blocks: &'a Block
         let Some((place, (graph, ways))) = graphs.get_key_value(&place) else { continue };
         let at = list.len();
         let (groups, group_of) = groups(blocks, place);
-        let mut boxes = Boxes { nodes: Vec::new(), edges: Vec::new(), folded: folded(graph, ways) };
+        let constant = constants(graph);
+        let mut boxes = Boxes { nodes: Vec::new(), edges: Vec::new(), folded: folded(graph, ways, &constant) };
         boxes.add_layers(&source, graph, ways, place);
         for node in &mut boxes.nodes {
             node.group = node.id.and_then(|id| group_of.get(&id)).copied();
@@ -228,7 +232,8 @@ pub(crate) fn drawn<'a>(model: &'a Model, graphs: &Graphs<'a>, blocks: &'a Block
             }
         }
         let path = place.path().to_owned();
-        list.push(Drawn { path, holder, nodes: boxes.nodes, edges: boxes.edges, groups });
+        let hidden = hidden(graph, place, &boxes.folded, &constant);
+        list.push(Drawn { path, holder, nodes: boxes.nodes, edges: boxes.edges, groups, hidden });
     }
     list
 }
@@ -249,13 +254,29 @@ fn groups<'a>(blocks: &'a Blocks, place: &Place) -> (Vec<Group<'a>>, HashMap<Lay
 
 /// Returns the layers without a box: constants, layers that compute from constants alone, and in a large graph shape
 /// computations.
-fn folded(graph: &Graph, ways: &Ways<'_>) -> HashSet<LayerId> {
-    let mut folded = constants(graph);
+fn folded(graph: &Graph, ways: &Ways<'_>, constant: &HashSet<LayerId>) -> HashSet<LayerId> {
+    let mut folded = constant.clone();
     if graph.len() - folded.len() > MANY_BOXES {
         let ids = graph.layers().map(Layer::id);
         folded.extend(ids.filter(|&id| ways.role(id) == Some(Role::Shape)));
     }
     folded
+}
+
+/// Returns the layers without a box that do not compute from constants alone, with their producers.
+fn hidden<'a>(
+    graph: &'a Graph,
+    place: &Place,
+    folded: &HashSet<LayerId>,
+    constant: &HashSet<LayerId>,
+) -> Vec<(Cow<'a, str>, Vec<Cow<'a, str>>)> {
+    let layers = graph.layers().filter(|layer| folded.contains(&layer.id()) && !constant.contains(&layer.id()));
+    let producers = |layer: &Layer| {
+        let feeds = graph.producers(layer.id()).into_iter().flatten();
+        let computed = feeds.filter(|feed| !constant.contains(&feed.layer)).collect::<Vec<_>>();
+        computed.into_iter().filter_map(|feed| Some(path(place, graph.layer(feed.layer)?))).collect()
+    };
+    layers.map(|layer| (path(place, layer), producers(layer))).collect()
 }
 
 /// Returns the path of a layer in a graph.

@@ -240,9 +240,9 @@ impl<'a> Page<'a> {
         if extent == Extent::Own && self.before.is_none() {
             return Ok(None);
         }
-        // An estimate that is much too large saves the attempt.
+        // An estimate that is much too large saves the attempt. Most layers of an earlier model are those of the later one.
         let estimate = |model| outline::size(model, HOPELESS * self.most_bytes);
-        let sum = estimate(self.model) + before.map_or(0, |before| estimate(before.model));
+        let sum = estimate(self.model) + before.map_or(0, |before| estimate(before.model) / 2);
         if sum > HOPELESS * self.most_bytes {
             return Ok(None);
         }

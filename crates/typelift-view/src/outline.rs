@@ -66,7 +66,7 @@ pub(crate) fn drawn(model: &Model) -> Drawn<'_> {
         let port = graph.output(from).filter(|_| start != end && seen.insert((start, end)))?;
         Some(Edge { from: start, to: end, element_type: port.element_type().name(), shape: String::new(), only: None })
     });
-    Drawn { path: String::new(), holder: None, nodes, edges: edges.collect(), groups: Vec::new() }
+    Drawn { path: String::new(), holder: None, nodes, edges: edges.collect(), groups: Vec::new(), hidden: Vec::new() }
 }
 
 /// Returns the box of a run of layers; `start` is the position of its first layer in the order.

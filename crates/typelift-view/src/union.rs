@@ -20,8 +20,9 @@ pub(crate) fn union<'a>(mut graphs: Vec<Drawn<'a>>, before: Vec<Drawn<'a>>, twin
         });
         let at = graphs[..seen.len()].iter().position(|graph| graph.path == old.path);
         let at = at.unwrap_or_else(|| {
-            let (path, empty) = (old.path.clone(), (Vec::new(), Vec::new(), Vec::new()));
-            graphs.push(Drawn { path, holder, nodes: empty.0, edges: empty.1, groups: empty.2 });
+            let path = old.path.clone();
+            let (nodes, edges, groups, hidden) = Default::default();
+            graphs.push(Drawn { path, holder, nodes, edges, groups, hidden });
             graphs.len() - 1
         });
         if let Some(seen) = seen.get_mut(at) {

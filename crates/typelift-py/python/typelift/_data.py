@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Optional, Tuple, TypeVar, Union, overload
@@ -184,16 +184,19 @@ _ITEMS = 10
 """The number of list items in its representation."""
 
 
-def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Returns a table in HTML that is small enough for a notebook: the first rows, and the number of the others."""
+def table(header: Sequence[str], rows: Iterable[Sequence[object]], wide: Optional[int] = None) -> str:
+    """Returns a table in HTML that is small enough for a notebook: the first rows, and the number of the others. The column
+    ``wide`` gets most of the space."""
 
-    def cell(tag: str, value: object) -> str:
+    def cell(tag: str, at: int, value: object) -> str:
         text = str(value)
         text = text if len(text) <= _CELL else f"{text[:_CELL]}…"
-        return f'<{tag} style="text-align:left">{html.escape(shown(text))}</{tag}>'
+        width = "min-width:24em; white-space:pre-wrap" if at == wide else "overflow-wrap:anywhere; min-width:5em"
+        style = "text-align:left; vertical-align:top" + (f"; {width}" if wide is not None else "")
+        return f'<{tag} style="{style}">{html.escape(shown(text))}</{tag}>'
 
     def line(tag: str, cells: Iterable[object]) -> str:
-        return "<tr>" + "".join(cell(tag, value) for value in cells) + "</tr>"
+        return "<tr>" + "".join(cell(tag, at, value) for at, value in enumerate(cells)) + "</tr>"
 
     rest = iter(rows)
     body = "".join(line("td", row) for row in islice(rest, _ROWS))
@@ -318,8 +321,11 @@ class Diagnostics(_List[Diagnostic]):
         return [diagnostic for diagnostic in self if diagnostic.severity == "warning"]
 
     def _repr_html_(self) -> str:
-        rows = ((d.severity, d.code, d.layer or "", d.line or "", d.message, d.help) for d in self)
-        return table(("severity", "code", "layer", "line", "message", "help"), rows)
+        def what(d: Diagnostic) -> str:
+            return d.message + (f"\nhelp: {d.help}" if d.help else "")
+
+        rows = ((f"{d.severity}[{d.code}]", d.layer or "", d.line or "", what(d)) for d in self)
+        return table(("finding", "layer", "line", "message"), rows, wide=3)
 
 
 @dataclass(frozen=True)
@@ -838,7 +844,29 @@ class Stats:
         return shown(self.text)
 
     def _repr_html_(self) -> str:
-        return preformatted(self.text)
+        def kept(weights: Iterable[WeightStats]) -> str:
+            return ", ".join(f"{of.element_type} {of.bytes:,}" for of in weights)
+
+        def counted(types: Mapping[str, int]) -> str:
+            return ", ".join(f"{name} {count:,}" for name, count in types.items())
+
+        def name(of: BlockStats) -> str:
+            return f"{of.path}/{of.name}" if of.path else of.name
+
+        tensors = ((of.name, f"{of.element_type}{of.shape}") for of in (*self.inputs, *self.outputs))
+        blocks = (
+            (name(of), f"{of.layers:,}", kept(of.weights), counted(of.computed), "; ".join(of.differs)) for of in self.map
+        )
+        large = ((of.path, f"{of.element_type}{of.shape}", f"{of.bytes:,}") for of in self.largest_constants)
+        operations = ((of.type, f"{of.layers:,}", counted(of.element_types)) for of in self.operations)
+        facts = f"{self.layers:,} layers, {self.weight_bytes:,} bytes of weights, {self.macs:,} multiply-adds"
+        return (
+            f"<p><b>{html.escape(shown(self.name))}</b>: IR version {self.version}, {facts}</p>"
+            + table(("block", "layers", "stored bytes", "computed tensors", "differs from its siblings"), blocks)
+            + table(("largest constant", "type", "bytes"), large)
+            + table(("operation", "layers", "types"), operations)
+            + table(("input or output", "type"), tensors)
+        )
 
 
 class Promotion(str):

@@ -211,7 +211,9 @@ class Grid {
       const [lanes, single] = [Number(this.isLane(a)) + Number(this.isLane(b)), this.below[a].length === 1 && this.above[b].length === 1];
       if (!lanes && single) return 5;
       if (lanes === 2) return 4;
-      return (lanes ? 2 : 3) + 1 / (this.below[a].length + this.above[b].length);
+      // What ends here, such as a Result, stands beside what goes on.
+      const [isEnd, isStart] = [!this.below[b].length && !this.pins[b], !this.above[a].length && !this.pins[a]];
+      return (isEnd ? 0 : isStart ? 1 : lanes ? 2 : 3) + 1 / (this.below[a].length + this.above[b].length);
     };
     const ranked = this.links.map((link) => [rank(link), link]).sort((x, y) => y[0] - x[0]);
     const taken = this.rows.map(() => []);

@@ -45,9 +45,11 @@ function bar(title, ...content) {
 }
 const pathLink = (step, text) => step ? [link({ title: "From where it is stored to where it is used" }, "path:" + stepName(step), () => follow(step), text)] : [];
 
-// The layers that use the shape of a layer, through layers without a box.
-const shaped = new Map();
-for (const node of layers) for (const { of = [] } of node.inputs) for (const path of of) shaped.set(path, [...(shaped.get(path) ?? []), node]);
+// The shape computations without a box that use a layer, and the boxes that use such a computation.
+const hiddenUsers = new Map(), fed = new Map();
+const list = (map, key, item) => { if (!map.has(key)) map.set(key, []); map.get(key).push(item); };
+for (const { hidden = [] } of data.graphs) for (const [path, from] of hidden) for (const producer of from) list(hiddenUsers, producer, path);
+for (const node of layers) for (const { held = [] } of node.inputs) if (held.length) list(fed, held[0], node);
 
 /** Returns the layers that lead to a layer, or that it leads to: those with a box, and the paths of those without. */
 function reachOf(start, up) {
@@ -64,7 +66,13 @@ function reachOf(start, up) {
       }
     } else {
       for (const edge of node.next) if (isThere(edge)) visit(edge.to);
-      for (const user of shaped.get(node.path) ?? []) visit(user);
+      const hidden = [...hiddenUsers.get(node.path) ?? []];
+      for (let path; (path = hidden.pop());) {
+        if (held.has(path)) continue;
+        held.add(path);
+        hidden.push(...hiddenUsers.get(path) ?? []);
+        (fed.get(path) ?? []).forEach(visit);
+      }
     }
     // What enters a body comes from the layer around it, and what leaves it leads there.
     if (node.op === (up ? "Parameter" : "Result") && node.graph.up) visit(node.graph.up);
@@ -85,6 +93,6 @@ function showReach(up) {
   bright = boxes;
   const text = `${plural(count, "layer")} ${up ? "upstream" : "downstream"}, ${plural(ends.length, up ? "input" : "output")}`;
   const links = ends.slice(0, 12).map((node) => make("li", {}, link({ class: "mono" }, node.path, () => go(node), node.name)));
-  bar(up ? "Upstream" : "Downstream", make("span", { id: "reach" }, `${text} of ${selected.kind === "group" ? groupName(selected) : last(selected.name)}`), make("ol", {}, ...links), ...(ends.length > 12 ? [make("span", { class: "faint" }, `and ${ends.length - 12} more`)] : []));
+  bar(up ? "Upstream" : "Downstream", make("span", { id: "reach" }, `${text} of ${selected.kind === "group" ? groupName(selected) : last(selected.name)}`), make("ol", { class: "plain" }, ...links), ...(ends.length > 12 ? [make("span", { class: "faint" }, `and ${ends.length - 12} more`)] : []));
   refresh();
 }
