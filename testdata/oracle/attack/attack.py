@@ -7,14 +7,19 @@ Every shape of `shapes.py` goes through every command at two sizes. For each pai
 - memory is at most 20 times the size of the files.
 
 Time is that of the processor, and memory the peak of the process, both without those of the smallest model. A pair that misses a limit
-is measured again up to four times, and the least counts. Times below 30 ms and memory below 2 MB are not compared.
-Prints a line for each miss, and a summary. The exit status is 1 if there are misses. Needs no package.
+is measured again up to three times, and the least counts. With --count, instructions decide on a time that still misses, for a
+machine whose time depends on what else it does. Counting takes 50 times as long.
+Times below 30 ms and memory below 2 MB are not compared.
+Prints a line for each miss, and a summary. The exit status is 1 if there are misses. Needs GNU time and no package.
 """
 
 import argparse
+import functools
 import json
 import os
+import re
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -22,7 +27,8 @@ import tempfile
 from pathlib import Path
 
 RATIO, TIMES, LEAST_TIME, LEAST_MEMORY, LONGEST = 1.3, 20, 0.03, 2 << 20, 60
-RULES = "rename * y_*"
+RULES, TIME, VALGRIND = "rename * y_*", "/usr/bin/time", shutil.which("valgrind")
+COUNT = re.compile(rb"I\s+refs:\s+([0-9,]+)")
 COMMANDS = {
     "overview": ["m.xml"],
     "check": ["check", "m.xml"],
@@ -42,7 +48,7 @@ COMMANDS = {
     "audit": ["convert", "--compress", "f16", "--audit", "m.xml"],
     "types": ["convert", "--types", "f32=f16,i64=i32", "--keep-io", "m.xml", "-o", "o.xml"],
     "types-wide": ["convert", "--types", "f32=f64", "m.xml", "-o", "o.xml"],
-    "quantize": ["convert", "--quantize", "int8_sym", "--all-layers", "m.xml", "-o", "o.xml"],
+    "quantize": ["convert", "--quantize", "int8_sym", "m.xml", "-o", "o.xml"],
     "dequantize": ["convert", "--dequantize", "m.xml", "-o", "o.xml"],
     "strip": ["convert", "--strip-weights", "zero", "m.xml", "-o", "o.xml"],
     "compact": ["convert", "--weights", "compact", "m.xml", "-o", "o.xml"],
@@ -71,17 +77,32 @@ COMMANDS = {
 
 
 def measured(program, arguments, folder):
-    """Runs the program. Returns its exit status, or minus the signal that ended it, its time in seconds and its peak memory in bytes."""
+    """Runs the program. Returns its exit status, its time in seconds and its peak memory in bytes.
+
+    GNU time starts it: the peak that the system keeps for a child of Python includes that of Python.
+    A status above 128 stands for the signal that ended the program.
+    """
     process = os.fork()
     if process == 0:
-        os.chdir(folder)
-        null = os.open(os.devnull, os.O_RDWR)
-        for descriptor in range(3):
-            os.dup2(null, descriptor)
-        resource.setrlimit(resource.RLIMIT_CPU, (LONGEST, LONGEST))
-        os.execv(program, [program, *arguments])
+        try:
+            os.chdir(folder)
+            null = os.open(os.devnull, os.O_RDWR)
+            for descriptor in range(3):
+                os.dup2(null, descriptor)
+            resource.setrlimit(resource.RLIMIT_CPU, (LONGEST, LONGEST))
+            os.execv(TIME, [TIME, "-q", "-f", "%M", "-o", "memory.txt", program, *arguments])
+        finally:
+            os._exit(127)
     _, status, used = os.wait4(process, 0)
-    return os.waitstatus_to_exitcode(status), used.ru_utime + used.ru_stime, used.ru_maxrss * 1024
+    memory = int((Path(folder) / "memory.txt").read_text().split()[-1])
+    return os.waitstatus_to_exitcode(status), used.ru_utime + used.ru_stime, memory * 1024
+
+
+def counted(program, arguments, folder):
+    """Returns the number of instructions of a run, by cachegrind."""
+    command = [VALGRIND, "--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null", program, *arguments]
+    run = subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True)
+    return int(COUNT.search(run.stderr)[1].replace(b",", b""))
 
 
 class Model:
@@ -103,6 +124,7 @@ class Pair:
         self.program, self.command, self.models, self.base = program, command, models, base
         self.costs = [[LONGEST, 1 << 60] for _ in models]
         self.status = [0 for _ in models]
+        self.grown, self.work = models[1].size / models[0].size, None
 
     def run(self):
         for at, model in enumerate(self.models):
@@ -110,34 +132,69 @@ class Pair:
             net = (max(value - least, 0) for value, least in zip(cost, self.base))
             self.costs[at] = [min(pair) for pair in zip(self.costs[at], net)]
 
+    def is_slow(self):
+        """True if the time of an element grows with the size."""
+        (small, _), (large, _) = self.costs
+        return large > LEAST_TIME and large > RATIO * self.grown * small
+
+    def count(self, least):
+        """Counts the instructions for an element: time depends on caches and on what else the machine does."""
+        small, large = (counted(self.program, COMMANDS[self.command], model.folder.name) - least for model in self.models)
+        self.work = large / self.grown / max(small, 1)
+
     def misses(self):
         """Returns the sentences about limits that do not hold."""
         (small, low), (large, high) = self.costs
-        grown, said = self.models[1].size / self.models[0].size, []
+        grown, said = self.grown, []
         if any(status not in (0, 1, 2) for status in self.status):
             said.append(f"status {self.status}")
-        if large > LEAST_TIME and large > RATIO * grown * small:
-            said.append(f"time {large / grown / max(small, 1e-3):.2f} for an element, {1000 * small:.0f} and {1000 * large:.0f} ms")
-        if high > LEAST_MEMORY and high > RATIO * grown * max(low, LEAST_MEMORY / 2):
+        if self.is_slow() and (self.work is None or self.work > RATIO):
+            work = "" if self.work is None else f"{self.work:.2f} times the instructions and "
+            said.append(f"{work}{large / grown / max(small, 1e-3):.2f} times the time for an element, {1000 * small:.0f} and {1000 * large:.0f} ms")
+        if high > LEAST_MEMORY and high > RATIO * grown * max(low, LEAST_MEMORY):
             said.append(f"memory {high / grown / max(low, 1):.2f} for an element, {low / 1e6:.1f} and {high / 1e6:.1f} MB")
         if high > LEAST_MEMORY and high > TIMES * self.models[1].bytes:
             said.append(f"{high / self.models[1].bytes:.1f} times the files in memory, {high / 1e6:.1f} MB")
         return said
 
 
-def smallest(program, command):
-    """Returns the cost of a command on a model of two layers."""
-    model = Model("chain of Relu", 1)
-    runs = [measured(program, COMMANDS[command], model.folder.name)[1:] for _ in range(5)]
-    return [min(values) for values in zip(*runs)]
+class Base:
+    """Cost of commands on a model of three layers."""
+
+    def __init__(self, program):
+        self.program, self.model = program, Model("chain of Relu", 1)
+
+    @functools.cache
+    def cost(self, command):
+        runs = [measured(self.program, COMMANDS[command], self.model.folder.name)[1:] for _ in range(3)]
+        return [min(values) for values in zip(*runs)]
+
+    @functools.cache
+    def count(self, command):
+        return counted(self.program, COMMANDS[command], self.model.folder.name)
+
+
+def judged(pair, base, times, counts):
+    """Runs a pair until it meets the limits, and returns the misses that stay."""
+    for _ in range(times):
+        pair.run()
+        said = pair.misses()
+        if not said or any(status not in (0, 1, 2) for status in pair.status):
+            return said
+    if counts and pair.is_slow():
+        pair.count(base.count(pair.command))
+    return pair.misses()
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("program")
     parser.add_argument("--shape", help="only shapes whose name contains this")
+    parser.add_argument("--part", type=int, nargs=2, default=[0, 1], metavar=("K", "N"), help="only every Nth shape, from K on")
     parser.add_argument("--command", action="append", choices=COMMANDS)
     parser.add_argument("--sizes", type=int, nargs=2, default=[4000, 16000])
+    parser.add_argument("--times", type=int, default=4, help="the most runs of a pair that misses a limit")
+    parser.add_argument("--count", action="store_true", help="let the instructions of valgrind decide on times that miss the limit")
     parser.add_argument("--report", help="a file for the figures of all runs, as JSON lines")
     chosen = parser.parse_args()
     program = os.path.abspath(chosen.program)
@@ -145,28 +202,24 @@ def main():
     code = "import shapes; print('\\n'.join(shapes.SHAPES))"
     names = subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parent, check=True, capture_output=True, text=True).stdout.splitlines()
     commands = chosen.command or list(COMMANDS)
-    bases = {command: smallest(program, command) for command in commands}
+    base = Base(program)
     report = open(chosen.report, "w") if chosen.report else None
-    pairs = missed = 0
-    for name in names:
-        if chosen.shape and chosen.shape not in name:
-            continue
+    pairs = missed = slow = 0
+    first, step = chosen.part
+    for name in [name for name in names if (chosen.shape or "") in name][first::step]:
         models = [Model(name, size) for size in chosen.sizes]
         for command in commands:
-            pair = Pair(program, command, models, bases[command])
-            for _ in range(5):
-                pair.run()
-                said = pair.misses()
-                if not said or any(status not in (0, 1, 2) for status in pair.status):
-                    break
+            pair = Pair(program, command, models, base.cost(command))
+            said = judged(pair, base, chosen.times, chosen.count)
             pairs += 1
+            slow += pair.is_slow() and not said
             missed += bool(said)
             if said:
                 print(f"{name}, {command}: {'; '.join(said)}", flush=True)
             if report:
-                row = {"shape": name, "command": command, "bytes": [model.bytes for model in models], "costs": pair.costs, "status": pair.status}
+                row = {"shape": name, "command": command, "bytes": [model.bytes for model in models], "costs": pair.costs, "work": pair.work, "status": pair.status}
                 print(json.dumps(row), file=report, flush=True)
-    print(f"{pairs} pairs of runs, {missed} with a miss")
+    print(f"{pairs} pairs of runs, {missed} with a miss, {slow} slower without more instructions")
     return int(missed > 0)
 
 
