@@ -6,8 +6,9 @@ use std::sync::Arc;
 use typelift_promote::ElementType;
 
 use super::Kept;
-use super::plan::{Action, Constant, Loss, Plan};
+use super::plan::{Action, Constant, Loss, Plan, Reason};
 use super::schemes::{self, Dequantized, QuantizedConstant, Values};
+use crate::base::hash::HashSet;
 use crate::edit::Edit;
 use crate::edit::precision_marks::Marks;
 use crate::model::graph::{EditError, Graph, LayerId, Model, NewLayer, Place};
@@ -21,15 +22,18 @@ impl Plan {
     pub fn dequantize(model: &Model, to: Option<ElementType>, kept: &Kept) -> Self {
         let mut constants = Vec::new();
         for (place, graph) in model.walk() {
+            let mut seen = HashSet::default();
             for quantized in schemes::find(graph, model.weights()) {
                 let Some(layer) = graph.layer(quantized.codes) else { continue };
                 let used = graph.output(quantized.value).map(|port| port.element_type());
                 let Some(to) = to.or(used).filter(|&to| Dequantized::takes(to)) else { continue };
                 let is_kept = quantized.layers.iter().chain([&layer.id()]).any(|&id| kept.covers(&place, id));
-                let known = |it: &Constant| it.layer == layer.id() && it.place == place;
-                let is_new = !constants.iter().any(known);
-                if let Some(mut constant) = Constant::of(&place, graph, layer, to).filter(|_| is_new && !is_kept) {
-                    constant.action = Action::Dequantize;
+                if is_kept || !seen.insert(layer.id()) {
+                    continue;
+                }
+                if let Some(mut constant) = Constant::of(&place, graph, layer, to) {
+                    let fits = quantized.is_read_in_parts() || model.weights().hold(constant.loss.n).is_ok();
+                    constant.action = if fits { Action::Dequantize } else { Action::Keep(Reason::TooLarge) };
                     constant.loss = Loss { n: constant.loss.n, ..Loss::default() };
                     constants.push(constant);
                 }

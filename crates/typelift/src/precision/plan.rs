@@ -126,6 +126,8 @@ pub enum Reason {
     Empty,
     /// The values cannot be read.
     Unreadable,
+    /// The values need more memory than permitted.
+    TooLarge,
 }
 
 impl Reason {
@@ -142,6 +144,7 @@ impl Reason {
             Self::Kept => "kept",
             Self::Empty => "empty",
             Self::Unreadable => "unreadable",
+            Self::TooLarge => "too-large",
         }
     }
 }

@@ -4,7 +4,7 @@ use typelift_promote::ElementType;
 
 use super::Kept;
 use super::compress::{Compression, Like};
-use super::plan::{Constant, Loss, Plan};
+use super::plan::{Action, Constant, Loss, Plan, Reason};
 use crate::findings::{Code, Diagnostic, LayerRef, Severity};
 use crate::model::graph::Model;
 use crate::text::xml;
@@ -57,7 +57,8 @@ impl Plan {
         worst.take_while(|constant| constant.loss.max_rel > limit).map(error).collect()
     }
 
-    /// Returns a warning for each constant with values out of the type's range, or NaN.
+    /// Returns a warning for each constant with values out of the type's range, or NaN, and for each one that is left
+    /// unchanged because its values exceed the memory limit.
     #[must_use]
     pub fn warnings(&self, model: &Model) -> Vec<Diagnostic> {
         let damaged = self.changed().filter(|constant| constant.loss.to_inf + constant.loss.nan > 0);
@@ -72,7 +73,13 @@ impl Plan {
             };
             finding(model, constant, message).help("if these values matter, do not change the constant")
         };
-        damaged.map(warning).collect()
+        let too_large = self.constants.iter().filter(|constant| constant.action == Action::Keep(Reason::TooLarge));
+        let unchanged = |constant: &Constant| {
+            let reason = model.weights().hold(constant.loss.n).err()?;
+            let message = format!("the values of `{}` cannot be computed: {reason}", constant.path);
+            Some(finding(model, constant, message).help("raise the memory limit"))
+        };
+        damaged.map(warning).chain(too_large.filter_map(unchanged)).collect()
     }
 }
 

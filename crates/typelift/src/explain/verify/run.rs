@@ -234,6 +234,10 @@ impl Work<'_> {
         let mut refused = None;
         for shapes in candidates.take(MOST_RUN) {
             let Some((shaped, fixed)) = Shaped::new(sizing, &self.inputs, shapes) else { continue };
+            if let Err(error) = shaped.check_memory(&self.inputs, self.steps(), self.models[0].weights()) {
+                refused = refused.or(Some(error));
+                continue;
+            }
             let mut done = match open {
                 Some((session, ran)) => self.run_shaped(runner, session, &shaped, at, ran.clone()),
                 None => self.run_fixed(runner, &shaped, [&fixed[0], &fixed[1]], at),

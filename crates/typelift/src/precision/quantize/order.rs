@@ -83,14 +83,14 @@ fn numbered_from_inputs(graph: &Graph, all: &[LayerId]) -> HashMap<LayerId, usiz
     let mut numbers = HashMap::default();
     while let Some(id) = queue.pop_front() {
         let next = numbers.len();
-        let Some(layer) = graph.layer(id).filter(|_| !numbers.contains_key(&id)) else { continue };
-        numbers.insert(id, next);
-        for port in 0..layer.outputs().len() {
-            let mut consumers: Vec<_> =
-                graph.consumers(id.output(port)).filter_map(|it| graph.layer(it.layer)).collect();
-            consumers.sort_by(|a, b| a.name().cmp(b.name()));
-            queue.extend(consumers.into_iter().map(Layer::id));
+        if graph.layer(id).is_none() || numbers.contains_key(&id) {
+            continue;
         }
+        numbers.insert(id, next);
+        let mut uses: Vec<_> =
+            graph.uses(id).filter_map(|(port, input)| Some((port, graph.layer(input.layer)?))).collect();
+        uses.sort_by_key(|(port, user)| (*port, user.name()));
+        queue.extend(uses.into_iter().map(|(_, user)| user.id()));
     }
     numbers
 }

@@ -294,12 +294,13 @@ impl QuantizationPlan {
         let (mut errors, mut room) = (Vec::new(), MOST_SCALES);
         for constant in self.changed() {
             let Some(source) = constant.source(weights) else { continue };
-            let message = match source.bounds() {
-                None => format!("the values of `{}` cannot be read", constant.name),
-                Some(bounds) if bounds.iter().any(|it| !it.min.is_finite() || !it.max.is_finite()) => {
+            let message = match source.reserve().map(|()| source.bounds()) {
+                Err(reason) => format!("`{}` cannot be quantized: {reason}", constant.name),
+                Ok(None) => format!("the values of `{}` cannot be read", constant.name),
+                Ok(Some(bounds)) if bounds.iter().any(|it| !it.min.is_finite() || !it.max.is_finite()) => {
                     format!("`{}` has values that are infinite or not a number, or too large for f32", constant.name)
                 }
-                Some(bounds) => {
+                Ok(Some(bounds)) => {
                     if let Some(left) = room.checked_sub(bounds.len()) {
                         constant.scales.set(source.scales_for(&bounds));
                         room = left;

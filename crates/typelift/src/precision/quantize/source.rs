@@ -17,7 +17,7 @@ use super::mode::Mode;
 use super::numbers::{Bounds, SMALL, Scale, decode, encode, pack};
 use crate::base::parallel::share;
 use crate::base::progress::poll;
-use crate::model::weights::{Content, Weights, byte_size};
+use crate::model::weights::{Content, TooLarge, Weights, byte_size};
 use crate::ops::values::array::Array;
 use crate::ops::values::conversion::{Stored, widened};
 
@@ -57,6 +57,12 @@ impl Source {
         self.grid.len() < SMALL
     }
 
+    /// Fails if the results for all scales exceed the memory limit.
+    pub(super) fn reserve(&self) -> Result<(), TooLarge> {
+        let size = size_of::<Bounds>().max(size_of::<RowError>()) + size_of::<Scale>();
+        self.weights.reserve(self.grid.scales().saturating_mul(size) as u64)
+    }
+
     /// Reads a range of values as f32; `None` if they cannot be read.
     fn floats(&self, values: Range<usize>, floats: &mut Vec<f32>) -> Option<()> {
         let Stored { element_type, offset, .. } = self.stored;
@@ -74,6 +80,7 @@ impl Source {
         look: impl Fn(&[f32], Range<usize>, &mut [T]) + Sync,
         merge: impl Fn(&mut T, &T) + Sync,
     ) -> Option<Vec<T>> {
+        self.reserve().ok()?;
         let all = Mutex::new(vec![none.clone(); self.grid.scales()]);
         let blocks = self.grid.len().div_ceil(BLOCK) as u64;
         let work = |(floats, found): &mut (Vec<f32>, Vec<T>), nth: u64| {

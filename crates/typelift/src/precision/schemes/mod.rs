@@ -267,6 +267,11 @@ impl QuantizedConstant {
         Some(Rows { dims: self.dims.clone(), strides, count: self.scale.values().len() })
     }
 
+    /// True if the values can be computed in parts. Reordered values are computed all at once.
+    pub(super) fn is_read_in_parts(&self) -> bool {
+        self.order.is_none()
+    }
+
     /// Returns the name of the layer that contains the codes.
     #[must_use]
     pub fn name<'g>(&self, graph: &'g Graph) -> &'g str {

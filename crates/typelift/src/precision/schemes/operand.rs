@@ -63,6 +63,7 @@ impl Operand {
 
     fn read(constant: &Layer, weights: &Weights) -> Option<Self> {
         let stored = Stored::of(constant)?;
+        weights.compute(stored.count).ok()?;
         let (size, count) = (usize::try_from(stored.size()?).ok()?, usize::try_from(stored.count).ok()?);
         let decode = |bytes: &[u8]| Array::decode_all(stored.element_type, smallvec![count], bytes);
         let array = weights.with(stored.offset, size, decode)??;

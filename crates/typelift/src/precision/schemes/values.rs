@@ -46,8 +46,9 @@ impl Values {
         self.constant.dims.iter().product()
     }
 
-    /// Returns all values, in the order of the computed tensor.
+    /// Returns all values, in the order of the computed tensor. `None` if they exceed the memory limit.
     pub(crate) fn all(&self) -> Option<Vec<f32>> {
+        self.weights.hold(self.len() as u64).ok()?;
         let mut values = Vec::with_capacity(self.len());
         for start in (0..self.len()).step_by(PART) {
             poll();

@@ -11,10 +11,12 @@ use self::roles::{Role, roles};
 use self::shapes::{Shapes, Sizing};
 use self::values::{Floats, values};
 use super::Tensor;
+use super::error::VerifyError;
 use super::pairing::{Pair, ends};
 use super::random::Random;
 use crate::edit::inputs_outputs::End;
 use crate::model::graph::Model;
+use crate::model::weights::Weights;
 
 /// Description of an input of a sample.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -92,6 +94,19 @@ impl Shaped {
         });
         let types = pairs.iter().map(|pair| [types[0][pair.a], types[1][pair.b]]).collect();
         Some((Self { shapes, roles, types }, fixed))
+    }
+
+    /// Fails if the values of all inputs in `steps` steps exceed the memory limit.
+    pub(super) fn check_memory(&self, pairs: &[Pair], steps: usize, weights: &Weights) -> Result<(), VerifyError> {
+        let mut all = 0_u64;
+        for (pair, dims) in pairs.iter().zip(&self.shapes) {
+            all = all.saturating_add(dims.iter().fold(steps as u64, |count, &dim| count.saturating_mul(dim as u64)));
+            let too_large = |reason| {
+                VerifyError::Inputs(format!("values for the input `{}` cannot be generated: {reason}", pair.name))
+            };
+            weights.hold(all).map_err(too_large)?;
+        }
+        Ok(())
     }
 
     /// Generates a sample; `None` if an input is not numeric.
