@@ -1,6 +1,6 @@
 //! Diagnostics as text in rustc's style, and failures in the same style.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt::Write as _;
 use std::ops::Range;
 
@@ -100,19 +100,24 @@ fn room_for(diagnostic: &Diagnostic, count: usize) -> usize {
 /// Returns a note on diagnostics that are not shown. Layers whose names differ in numbers are named together.
 fn fold(hidden: &[&Diagnostic], file: &str) -> Option<String> {
     let code = hidden.first()?.code;
-    let mut alike = Vec::<(String, Vec<String>)>::new();
+    // Patterns with their first layer and the number of layers, in the order of the findings.
+    let mut alike = Vec::<(String, String, usize)>::new();
+    let (mut places, mut seen) = (HashMap::new(), HashSet::new());
     for layer in hidden.iter().filter_map(|diagnostic| diagnostic.layer.as_ref()) {
-        let pattern = without_numbers(&layer.name);
         let name = format!("{} `{}`", layer.id, layer.name);
-        match alike.iter_mut().find(|(known, _)| *known == pattern) {
-            Some((_, names)) if !names.contains(&name) => names.push(name),
-            Some(_) => {}
-            None => alike.push((pattern, vec![name])),
+        if !seen.insert(name.clone()) {
+            continue;
+        }
+        let pattern = without_numbers(&layer.name);
+        let at = *places.entry(pattern.clone()).or_insert(alike.len());
+        match alike.get_mut(at) {
+            Some((.., count)) => *count += 1,
+            None => alike.push((pattern, name, 1)),
         }
     }
-    let said = |(pattern, names): &(String, Vec<String>)| match &names[..] {
-        [only] => only.clone(),
-        names => format!("`{pattern}` ({} layers)", names.len()),
+    let said = |(pattern, name, count): &(String, String, usize)| match count {
+        1 => name.clone(),
+        count => format!("`{pattern}` ({count} layers)"),
     };
     let more = if alike.len() > LISTED { ", …" } else { "" };
     let names: Vec<_> = alike.iter().take(LISTED).map(said).collect();

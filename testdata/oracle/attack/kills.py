@@ -170,6 +170,9 @@ def main():
         folder = tempfile.mkdtemp()
         writer, found = Writer(program, command, folder, chosen.seed), collections.Counter()
         for sent in SIGNALS:
+            # A run that succeeds removes what the kills before left.
+            writer.reset()
+            writer.run(writer.arguments)
             for at in range(chosen.times):
                 share = ((at + moments.random()) / chosen.times) ** 0.5
                 state = writer.killed(sent, share * writer.longest * 1.1)

@@ -94,6 +94,30 @@ fn to_mend_one_finding_after_the_other_takes_a_few_looks_at_all() {
     fs::write(report, excess).unwrap();
 }
 
+/// The path of an entry can be as long as a command line.
+#[test]
+fn a_path_of_metadata_is_written_in_proportion_to_its_length() {
+    const NAME: &str = "a_path_of_metadata_is_written_in_proportion_to_its_length";
+    let Some(report) = std::env::var_os(REPORT) else {
+        let report = tempfile::NamedTempFile::new().unwrap();
+        let mut test = Command::new(std::env::current_exe().unwrap());
+        let run = test.args(["--exact", "--nocapture", NAME]).env(REPORT, report.path()).stdout(Stdio::null()).output();
+        assert!(run.unwrap().status.success());
+        assert_eq!(fs::read_to_string(report.path()).unwrap(), "");
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let [small, large] = [500, 2000].map(|parts| {
+        let statement = format!("info : {}a = \"1\"", "a/".repeat(parts));
+        let text = misshapen::model([], []);
+        let cost = || effort(folder.path(), &["rewrite", "-e", &statement, "model.xml", "-o", "out.xml"], &text);
+        cost();
+        cost().map(|cost| cost / parts as f64)
+    });
+    let is_linear = (0..3).all(|at| large[at] < 1.3 * small[at]);
+    fs::write(report, if is_linear { String::new() } else { format!("{small:?} and {large:?}") }).unwrap();
+}
+
 #[test]
 fn check_is_in_proportion_to_misshapen_models() {
     hold("check");

@@ -36,7 +36,7 @@ pub(crate) const VERBS: &[&[&str]] = &[
     &["rewrite", "--use", "constant-ifs", "model.xml", "-o", "out.xml"],
     &["rewrite", "-e", "rename * y_*", "model.xml", "-o", "out.xml"],
     &["rewrite", "-e", "info : a/b/c = \"1\"; layout * = [...]; keep *", "model.xml", "-o", "out.xml"],
-    &["convert", "--quantize", "int8_sym", "--all-layers", "--audit", "model.xml"],
+    &["convert", "--quantize", "int8_sym", "--audit", "model.xml"],
     &["convert", "--strip-weights", "zero", "model.xml", "-o", "out.xml"],
     &["convert", "--dequantize", "--report", "out.json", "model.xml", "-o", "out.xml"],
     &["stats", "model.xml"],

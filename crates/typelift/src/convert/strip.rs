@@ -154,8 +154,8 @@ impl Uses<'_> {
         if !self.seen.insert(id) {
             return;
         }
-        let ports = self.graph.layer(id).map_or(0, |layer| layer.outputs().len());
-        for input in (0..ports).flat_map(|port| self.graph.consumers(id.output(port)).collect::<Vec<_>>()) {
+        let uses: Vec<_> = self.graph.uses(id).collect();
+        for (_, input) in uses {
             let Some(user) = self.graph.layer(input.layer) else { continue };
             let name = user.operation().map_or("", |operation| operation.name());
             let makes_floats = user.outputs().iter().any(|port| port.element_type().is_float());

@@ -141,11 +141,10 @@ impl Edit<'_> {
     /// Moves an input or output to the end of its kind. It loses its position in the file.
     fn put_last(&mut self, id: LayerId) -> Result<(), EditError> {
         let copy = self.checked(id)?.clone();
-        let uses: Vec<_> =
-            (0..copy.outputs().len()).flat_map(|port| self.consumers(id.output(port)).collect::<Vec<_>>()).collect();
+        let uses: Vec<_> = self.uses(id).collect();
         let sources = self.producers(id);
         let new = self.graph.adopt(copy);
-        self.connect_all(uses.into_iter().map(|input| (new.output(0), input)))?;
+        self.connect_all(uses.into_iter().map(|(_, input)| (new.output(0), input)))?;
         for (port, source) in sources.into_iter().enumerate() {
             source.map_or(Ok(()), |source| self.connect(source, new.input(port)))?;
         }

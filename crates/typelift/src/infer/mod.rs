@@ -688,8 +688,7 @@ fn check_output_count(graph: &Graph, layer: &Layer, count: usize, version: IrVer
     if layer.outputs.len() <= count {
         return Ok(());
     }
-    let extra = count..layer.outputs.len();
-    let used = extra.into_iter().any(|port| graph.consumers(layer.id.output(port)).next().is_some());
+    let used = graph.uses(layer.id).any(|(port, _)| port >= count);
     if version == IrVersion::V10 && !used {
         return Ok(());
     }

@@ -408,9 +408,9 @@ impl<'a> Search<'a> {
         if let Some(origin) = origin {
             let detail =
                 format!("{} cannot represent every integer beyond {}, and {origin}", self.to, self.last_integer());
-            let on_the_way =
-                |id: &&LayerId| seen.contains(id) && view.layer(**id).is_some_and(|it| !ops::is_constant(it));
-            let keep = view.order.iter().filter(on_the_way).copied().chain([id]).collect();
+            let is_kept = |id: &LayerId| view.layer(*id).is_some_and(|it| !ops::is_constant(it));
+            let mut keep = view.ordered(seen.into_iter().filter(is_kept));
+            keep.push(id);
             self.add(RiskRule::IndexRounded, id, detail, keep);
         }
     }
@@ -463,7 +463,7 @@ impl<'a> Search<'a> {
             let keeps_type = layer.outputs().iter().any(|port| self.changes(port.element_type()));
             pending.extend(view.graph.users(id).filter(goes_on).filter(|_| keeps_type));
         }
-        view.order.iter().copied().filter(|id| seen.contains(id)).collect()
+        view.ordered(seen)
     }
 
     /// True if a tensor of this type is computed in the narrower type.

@@ -1,6 +1,7 @@
 //! View of one graph of an inferred model, with the values of its constants.
 
 use std::borrow::Cow;
+use std::cell::OnceCell;
 
 use typelift_promote::ElementType;
 
@@ -59,12 +60,23 @@ pub(super) struct GraphView<'a> {
     pub(super) version: IrVersion,
     /// All layers, each after its producers.
     pub(super) order: Vec<LayerId>,
+    /// Positions in `order`.
+    positions: OnceCell<HashMap<LayerId, usize>>,
 }
 
 impl<'a> GraphView<'a> {
     pub(super) fn new(model: &'a Model, graph: &'a Graph) -> Self {
         let order = graph.topological_order().unwrap_or_default();
-        Self { graph, weights: model.weights(), version: model.version(), order }
+        Self { graph, weights: model.weights(), version: model.version(), order, positions: OnceCell::new() }
+    }
+
+    /// Returns layers with each after its producers.
+    pub(super) fn ordered(&self, layers: impl IntoIterator<Item = LayerId>) -> Vec<LayerId> {
+        let positions =
+            self.positions.get_or_init(|| self.order.iter().enumerate().map(|(at, &layer)| (layer, at)).collect());
+        let mut found: Vec<_> = layers.into_iter().filter(|layer| positions.contains_key(layer)).collect();
+        found.sort_unstable_by_key(|layer| positions.get(layer));
+        found
     }
 
     pub(super) fn layer(&self, id: LayerId) -> Option<&'a Layer> {
@@ -88,8 +100,7 @@ impl<'a> GraphView<'a> {
     /// True if a layer of the set uses a floating-point output of this layer.
     pub(super) fn feeds_floats_to(&self, id: LayerId, set: &HashSet<LayerId>) -> bool {
         let Some(layer) = self.layer(id) else { return false };
-        let ports = (0..layer.outputs().len()).filter(|&port| is_float(layer, port));
-        ports.flat_map(|port| self.graph.consumers(id.output(port))).any(|input| set.contains(&input.layer))
+        self.graph.uses(id).any(|(port, input)| set.contains(&input.layer) && is_float(layer, port))
     }
 
     pub(super) fn source(&self, id: LayerId, input: usize) -> Option<LayerId> {

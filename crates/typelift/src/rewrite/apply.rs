@@ -650,10 +650,11 @@ impl Before {
     /// Returns a tensor that is used or is a model output, and whose type or shape has changed.
     fn changed_tensor(&self, graph: &Graph, refusal: OnRefusal) -> Option<(String, String)> {
         let id = self.layer.id();
-        let used = |port: &usize| graph.consumers(id.output(*port)).next().is_some();
+        let used: HashSet<_> = graph.uses(id).map(|(port, _)| port).collect();
         let outputs = self.layer.outputs().iter().zip(graph.layer(id)?.outputs()).enumerate();
-        let outputs =
-            outputs.filter(|(port, _)| used(port)).map(|(_, (old, new))| (old.tensor_type(), new.tensor_type()));
+        let outputs = outputs
+            .filter(|(port, _)| used.contains(port))
+            .map(|(_, (old, new))| (old.tensor_type(), new.tensor_type()));
         let given = self.given.clone().and_then(|was| Some((was, given(graph, id)?)));
         let keeps = |(was, is): &(TensorType, TensorType)| {
             let same_type = [ElementType::Dynamic, is.element_type].contains(&was.element_type);

@@ -67,13 +67,14 @@ pub(super) fn choices(
     taken: &mut HashSet<LayerId>,
     is_settled: impl Fn(LayerId) -> bool,
 ) -> Vec<Found> {
+    let mut branches = Branches::new(graph, model.weights());
     let mut found = Vec::new();
     for layer in graph.layers().filter(|layer| layer.bodies().len() == 2) {
         let id = layer.id();
         if taken.contains(&id) || is_settled(id) {
             continue;
         }
-        if let Some(branch) = branch(graph, model.weights(), layer) {
+        if let Some(branch) = branches.of(layer) {
             taken.insert(id);
             let names = [Some(Bound::Number(branch as f64))].into_iter().collect();
             let bound = Bindings { names, layers: [(id, 0)].into_iter().collect(), ..Bindings::default() };
@@ -83,11 +84,27 @@ pub(super) fn choices(
     found
 }
 
-/// Returns the executed branch of an If, if its condition is known.
-pub(super) fn branch(graph: &Graph, weights: &Weights, layer: &Layer) -> Option<usize> {
-    let mut exact = Exact::new(graph, weights, &graph.topological_order().ok()?);
-    let truths = exact.values(graph.producer(layer.id().input(0))?)?.truths();
-    truths.first().map(|&holds| usize::from(!holds))
+/// Executed branches of the If layers of a graph. All conditions share one evaluator, made for the first of them.
+pub(super) struct Branches<'a> {
+    graph: &'a Graph,
+    weights: &'a Weights,
+    exact: Option<Exact<'a>>,
+}
+
+impl<'a> Branches<'a> {
+    pub(super) fn new(graph: &'a Graph, weights: &'a Weights) -> Self {
+        Self { graph, weights, exact: None }
+    }
+
+    /// Returns the executed branch of an If, if its condition is known.
+    pub(super) fn of(&mut self, layer: &Layer) -> Option<usize> {
+        let &mut Self { graph, weights, ref mut exact } = self;
+        if exact.is_none() {
+            *exact = Some(Exact::new(graph, weights, &graph.topological_order().ok()?));
+        }
+        let truths = exact.as_mut()?.values(graph.producer(layer.id().input(0))?)?.truths();
+        truths.first().map(|&holds| usize::from(!holds))
+    }
 }
 
 /// Replaces an If by the branch that runs. The names of the graph are collected at the first one.

@@ -14,7 +14,7 @@ use super::subject::Subject;
 use super::term::{
     AttributeTerm, AttributeValue, Branch, LayerTerm, Name, Rest, Setting, Side, Term, TermKind, rows_of,
 };
-use crate::model::graph::{Graph, Layer, LayerId, Output};
+use crate::model::graph::{Graph, Input, Layer, LayerId, Output};
 use crate::model::weights::Weights;
 use crate::ops::values::array::{self, Array};
 use crate::ops::{self, AttrKind, Operation};
@@ -127,9 +127,8 @@ impl<'a> Search<'a> {
             }
         }
         if takes_one && count > 1 {
-            let mut others = (0..count).filter(|&other| other != port);
-            let used = others.find(|&port| self.subject.graph.consumers(layer.id().output(port)).next().is_some());
-            if let Some(other) = used {
+            let used = self.subject.graph.uses(layer.id()).map(|(other, _)| other);
+            if let Some(other) = used.filter(|&other| other != port && other < count).min() {
                 return self.refuse(span, || format!("also has a used output {other}; write `(a, b) = …`"));
             }
         }
@@ -477,10 +476,9 @@ impl<'a> Search<'a> {
                 TermKind::Layer(layer) => (layer.head.clone(), Some(&layer.operation)),
                 _ => (term.span.clone(), None),
             };
-            let outputs = graph.layer(layer).map_or(0, |layer| layer.outputs().len());
-            let mut uses = (0..outputs).flat_map(|port| graph.consumers(layer.output(port)));
-            let other = uses.find(|input| self.bound.layers.iter().all(|(inside, _)| *inside != input.layer));
-            if let Some(other) = other {
+            let is_outside =
+                |(_, input): &(usize, Input)| self.bound.layers.iter().all(|(inside, _)| *inside != input.layer);
+            if let Some((_, other)) = graph.uses(layer).filter(is_outside).min_by_key(|&(port, _)| port) {
                 let describe = |id| graph.layer(id).map(self_describe).unwrap_or_default();
                 let help = operation.map_or_else(String::new, |it| format!("; write `{it}&` to allow it"));
                 let reason = || format!("{} is also used by {}{help}", describe(layer), describe(other.layer));

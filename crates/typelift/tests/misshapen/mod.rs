@@ -96,13 +96,26 @@ fn iterator(id: usize, inside: &str) -> String {
     wide(id, "TensorIterator", &(map.to_owned() + &body), 1, 1)
 }
 
+/// Returns an If whose branches apply a ReLU to its second input.
+fn conditional(id: usize) -> String {
+    let map =
+        r#"<input external_port_id="1" internal_layer_id="0"/><output external_port_id="2" internal_layer_id="1"/>"#;
+    let edge =
+        |from: usize, to: usize| format!(r#"<edge from-layer="{from}" from-port="1" to-layer="{to}" to-port="0"/>"#);
+    let result = r#"<layer id="1" name="r" type="Result" version="opset1"><input><port id="0"/></input></layer>"#;
+    let layers = [&parameter(0, "f32", "4"), result, &layer(2, "", "")].concat();
+    let body = format!("<layers>{layers}</layers><edges>{}{}</edges>", edge(0, 2), edge(2, 1));
+    let branch = |tag: &str| format!("<{tag}_port_map>{map}</{tag}_port_map><{tag}_body>{body}</{tag}_body>");
+    wide(id, "If", &(branch("then") + &branch("else")), 2, 1).replacen("opset1", "opset8", 1)
+}
+
 /// Returns a model with something before its layers.
 fn headed(head: &str) -> String {
     model([layer(0, "", "")], []).replace("<layers>", &format!("{head}<layers>"))
 }
 
 /// Adversarial models, one for each way of being large.
-pub(crate) const MISSHAPEN: [(&str, Shape); 56] = [
+pub(crate) const MISSHAPEN: [(&str, Shape); 57] = [
     ("stale ports", |n| {
         let ports: String = (1..=n).map(|port| format!(r#"<port id="{port}" precision="FP16"/>"#)).collect();
         let split = r#"<layer id="0" name="n0" type="VariadicSplit" version="opset1"><output>"#;
@@ -203,6 +216,19 @@ pub(crate) const MISSHAPEN: [(&str, Shape); 56] = [
         };
         let edges: String = (2..n + 2).map(edge).collect();
         model([iterator(0, &layers).replace("<edges>", &format!("<edges>{edges}"))], [])
+    }),
+    ("constant Ifs", |n| {
+        let known = [parameter(0, "f32", "4"), wide(1, "ShapeOf", "", 1, 1), wide(2, "Equal", "", 2, 1)];
+        let edge = |(from, out): (usize, usize), to: usize, port: usize| {
+            format!(r#"<edge from-layer="{from}" from-port="{out}" to-layer="{to}" to-port="{port}"/>"#)
+        };
+        let compared = [edge((0, 1), 1, 0), edge((1, 1), 2, 0), edge((1, 1), 2, 1)];
+        let chained =
+            (3..n + 3).map(|id| edge((2, 2), id, 0) + &edge(if id == 3 { (0, 1) } else { (id - 1, 2) }, id, 1));
+        let edges: String = compared.into_iter().chain(chained).collect();
+        let text = model(known.into_iter().chain((3..n + 3).map(conditional)), []);
+        let (head, tail) = text.rsplit_once("<edges>").unwrap();
+        [head, "<edges>", &edges, tail].concat()
     }),
     ("bodies side by side", |n| {
         let layers = std::iter::once(parameter(0, "f32", "4")).chain((1..n).map(|id| iterator(id, "")));

@@ -26,7 +26,7 @@ impl<'a> Causes<'a> {
                 continue;
             }
             let Some((graph, layer)) = self.find(&reference) else { continue };
-            if graph.wires().next().is_none() && it.code == Code::WrongInputCount {
+            if it.code == Code::WrongInputCount && !graph.has_wires() {
                 it.replace_help(vec![
                     "the graph has no edges at all: get a fresh copy of the file, or add <edges>".into(),
                 ]);

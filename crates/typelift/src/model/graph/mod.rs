@@ -244,6 +244,11 @@ impl Graph {
         wires.next().and_then(|edge| Some(self.weight(edge.source())?.id.output(edge.weight().from_port as usize)))
     }
 
+    /// True if the graph has an edge.
+    pub(crate) fn has_wires(&self) -> bool {
+        self.storage.edge_weights().any(|wire| !wire.gone)
+    }
+
     /// Returns every edge: a tensor, and an input that it feeds. Edges of the file are in its order.
     pub fn wires(&self) -> impl Iterator<Item = (Output, Input)> {
         let wires = || self.storage.edge_references().filter(|edge| !edge.weight().gone);
@@ -268,6 +273,15 @@ impl Graph {
         edges.filter(move |edge| of_port(edge.weight())).filter_map(|edge| {
             let layer = self.storage.node_weight(edge.target())?.id;
             Some(Input { layer, port: edge.weight().to_port as usize })
+        })
+    }
+
+    /// Returns the ports of a layer's outputs with the inputs that they feed, in no particular order.
+    pub(crate) fn uses(&self, id: LayerId) -> impl Iterator<Item = (usize, Input)> {
+        let edges = self.node(id).into_iter().flat_map(|node| self.storage.edges_directed(node, Outgoing));
+        edges.filter(|edge| !edge.weight().gone).filter_map(|edge| {
+            let layer = self.storage.node_weight(edge.target())?.id;
+            Some((edge.weight().from_port as usize, Input { layer, port: edge.weight().to_port as usize }))
         })
     }
 
