@@ -91,6 +91,9 @@ const ELEMENTS: &[Element] = &[
 /// Attributes whose values are numbers in every file.
 const NUMBERS: &[&str] = &["id", "from-layer", "from-port", "to-layer", "to-port", "internal_layer_id"];
 
+/// Attributes whose values can have any character.
+const NAMES: &[&str] = &["name", "names", "output_names"];
+
 /// Names of the attributes of all operations.
 static OF_OPERATIONS: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
     let mut names: Vec<_> = ops::all().flat_map(ops::Operation::attribute_names).collect();
@@ -171,7 +174,9 @@ fn is_known(tag: &LineTag, is_strict: bool) -> bool {
         _ => element.attributes.contains(name),
     };
     let is_number = |&(name, value): &(&str, &str)| {
-        !NUMBERS.contains(&name) || !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit())
+        let has_entity = value.contains('&') && !NAMES.contains(&name);
+        let is_digits = !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
+        !has_entity && (is_digits || !NUMBERS.contains(&name))
     };
     let are_once = (1..names.len()).all(|at| !names[..at].contains(&names[at]));
     let is_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
@@ -235,8 +240,12 @@ fn readings(line: &str) -> Vec<(String, &'static str)> {
     for (before, c, after) in places().chain([(line, "", "")]) {
         MARKS.iter().for_each(|mark| offer(format!("{before}{mark}{c}{after}"), "text: a lost character of XML"));
     }
-    for (before, _, after) in places() {
+    for (before, c, after) in places() {
         MARKS.iter().for_each(|mark| offer(format!("{before}{mark}{after}"), "text: one character of XML"));
+        // A name can have the character, and another program has not encoded it.
+        for (raw, entity) in [("\"", "&quot;"), ("<", "&lt;")].into_iter().filter(|(raw, _)| *raw == c) {
+            offer(format!("{before}{entity}{after}"), if raw == "<" { "text: `&lt;`" } else { "text: `&quot;`" });
+        }
     }
     for (before, _, after) in places() {
         offer(format!("{before}{after}"), "text: one character too many");
@@ -301,7 +310,10 @@ pub(super) fn candidates(source: &str, places: &[Span]) -> Vec<Candidate> {
     let holds = |at: usize| places.is_empty() || places.iter().any(|place| is_near(source, at, *place));
     let uncommented = comments.iter().filter(|(at, _)| holds(*at)).take(COMMENTS).filter_map(|(at, line)| {
         let text = line.trim().strip_prefix("<!--")?.strip_suffix("-->")?.trim();
-        known(text, true)?;
+        let is_data = known(text, true)?.iter().any(|tag| tag.name == "data");
+        if is_data && has_data(source, *at) {
+            return None;
+        }
         let start = at + line.find("<!--")?;
         let span = Span::new(start, start + line.trim().len());
         Some(Candidate::one(Evidence::Near, Change::Uncommented, span, text))
@@ -315,6 +327,14 @@ fn is_near(source: &str, at: usize, place: Span) -> bool {
     let comment = source[at..].lines().next().unwrap_or_default();
     let between = |a: usize, b: usize| source.get(a.min(b)..a.max(b)).unwrap_or_default();
     comment.contains("<edge ") || !between(at, place.start as usize).contains("<layer ")
+}
+
+/// True if the layer around a comment has attributes outside of it.
+fn has_data(source: &str, comment: usize) -> bool {
+    let start = source[..comment].rfind("<layer ").unwrap_or_default();
+    let end = source[comment..].find("</layer>").map_or(source.len(), |length| comment + length);
+    let after = source[comment..end].find("-->").map_or(end, |length| comment + length);
+    source[start..comment].contains("<data") || source[after..end].contains("<data")
 }
 
 /// Returns the edit that replaces a line by its reading: of one name, or else of the whole line.
@@ -477,7 +497,8 @@ mod tests {
 
     #[test]
     fn a_line_with_several_readings_or_none_has_no_fix() {
-        for line in ["<port id=\"0\" x=\"1\" y=\"2\" />", "<a>", "axis", "<data axis=\"1\" axis=\"2\" />"] {
+        let name = "<layer id=\"2\" name=\"5\" disk\" type=\"Add\">";
+        for line in [name, "<port id=\"0\" x=\"1\" y=\"2\" />", "<a>", "axis", "<data axis=\"1\" axis=\"2\" />"] {
             assert_eq!(only_reading(line), None, "{line}");
         }
     }
