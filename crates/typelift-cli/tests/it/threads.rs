@@ -283,3 +283,21 @@ fn a_compressed_constant_that_is_an_output_keeps_its_name_alone() {
     let checked = run(folder.path(), &["check", "out.xml", "--deny", "warnings"]);
     assert_eq!(checked.status, 0, "{}", checked.stdout);
 }
+
+/// "int64 with float32 in Paddle": the help names a type of the question, not a complex one.
+#[test]
+fn paddle_is_told_to_convert_integers_to_the_float() {
+    let folder = tempfile::tempdir().unwrap();
+    let refused = run(folder.path(), &["promote", "--rules", "paddle", "i64[2]", "f32[2]"]);
+    assert_eq!(refused.status, 1);
+    assert!(refused.stderr.contains("= help: convert operand 1 to f32"), "{}", refused.stderr);
+}
+
+/// A new Parameter gets the tensor name by which OpenVINO finds an input.
+#[test]
+fn an_input_that_is_added_has_a_tensor_name() {
+    let listing = "x = Parameter : f32[2]\ny = Abs(x)\nr = Result(y)";
+    let statement = "add input mask : f32[2]";
+    let arguments = ["rewrite", "-e", statement, "-e", "redirect y -> y * mask", "model.xml", "-o", "-"];
+    check(listing, &arguments, 0, &["names=\"mask\""]);
+}
