@@ -66,9 +66,10 @@ impl<'a> View<'a> {
     /// Reports operations with element types for which the CPU plugin has no kernel.
     pub(super) fn operations(&self, found: &mut Vec<Diagnostic>) {
         for layer in self.layers().filter(|layer| self.is_computed(layer)) {
-            let Some(ty) = layer.outputs().first().map(OutputPort::element_type) else { continue };
+            // The type of the first input decides.
+            let Some(ty) = self.graph.tensors(layer.id()).first().map(|tensor| tensor.element_type()) else { continue };
             let is_refused = match name(layer) {
-                "NormalizeL2" => ty.is_integer(),
+                "NormalizeL2" => ty.is_integer() && ty.bits() > 8,
                 "OneHot" => [ElementType::I8, ElementType::U8, ElementType::Boolean].contains(&ty),
                 "Negative" => ty.kind() == Kind::Unsigned,
                 _ => false,
