@@ -35,6 +35,8 @@ EXACT = {"no-ops", "common-subexpressions", "constant-ifs", "slices", "movement"
 # Models are drawn this many times over, and those that a rule is applied to are compared first.
 DRAWN = 4
 TOLERANCE = {"f64": 1e-5, "f32": 2e-4, "f16": 2e-2, "bf16": 1e-1}
+# Rounding of intermediate values near 1, such as that in `Log(1 + Exp(x))`.
+LEAST_DIFFERENCE = {"f64": 1e-8, "f32": 2e-7, "f16": 2e-3, "bf16": 1e-2}
 CORE = ov.Core()
 CONFIG = {"INFERENCE_PRECISION_HINT": "f32", "EXECUTION_MODE_HINT": "ACCURACY"}
 SPECIAL = [0, -0.0, 0.5, 1, -1, 2, -2, 3, -3, 6, -6, 1e-3, -1e-3, 10, -10, 100, -100, 1e-7, 250, -250]
@@ -68,15 +70,16 @@ def load(path):
 
 def without_bf16(model):
     """The model with f32 in place of bf16 at its inputs and outputs. A PrePostProcessor would also optimize it."""
-    convert = build.FACTORIES[1].create
-    for at, old in enumerate(model.get_parameters()):
+    convert, parameters = build.FACTORIES[1].create, []
+    for old in model.get_parameters():
+        parameters.append(old)
         if old.get_element_type() == ov.Type.bf16:
-            new = ov.op.Parameter(ov.Type.f32, old.get_partial_shape())
+            parameters[-1] = new = ov.op.Parameter(ov.Type.f32, old.get_partial_shape())
             users = list(old.output(0).get_target_inputs())
             narrow = convert("Convert", [new.output(0)], {"destination_type": "bf16"})
             for user in users:
                 user.replace_source_output(narrow.output(0))
-            model.replace_parameter(at, new)
+    model = ov.Model(model.get_results(), parameters, "f32")
     for result in model.get_results():
         if result.get_element_type() == ov.Type.bf16:
             wide = convert("Convert", [result.input_value(0)], {"destination_type": "f32"})
@@ -110,7 +113,7 @@ def difference(before, after, type):
     with np.errstate(all="ignore"):
         same = (a == b) | (np.isnan(a) & np.isnan(b))
         scale = min(np.abs(a[np.isfinite(a)]).max(initial=0), 1e3)
-        near = np.abs(a - b) <= TOLERANCE[type] * (np.abs(a) + scale + 1e-3)
+        near = np.abs(a - b) <= TOLERANCE[type] * (np.abs(a) + scale) + LEAST_DIFFERENCE[type]
     wrong = ~(same | near)
     if not wrong.any():
         return None
@@ -198,7 +201,8 @@ def compare_at(before, after, shapes, seed, kinds):
                 except Exception:
                     run = plugin
             if run is plugin:
-                if kind == "extreme" or set(types) & {"i64", "u64", "f64"}:
+                # The plugin leaves what a Convolution of an empty tensor gives as it was in memory.
+                if kind == "extreme" or set(types) & {"i64", "u64", "f64"} or any(0 in shape for shape in shapes):
                     continue
                 try:
                     expected = plugin(old, values)
@@ -215,21 +219,31 @@ def compare_at(before, after, shapes, seed, kinds):
 
 
 def devices_differ(model, values, at, expected, found, type):
-    """True if only NaN differs, and OpenVINO's devices differ there before the rewrite too.
+    """True if only NaN differs, and OpenVINO's devices, or orders of operands, differ there before the rewrite too.
 
-    What Maximum, Minimum and Clamp make of NaN depends on the device and on the order of operands. The reference gives
-    6 for `Minimum(6, NaN)`, and the CPU plugin 0 for `Clamp(NaN) {min=0, max=6}`.
+    The reference gives 6 for `Minimum(6, NaN)`, and the CPU plugin 0 for `Clamp(NaN) {min=0, max=6}`.
     """
     if type not in build.FLOATS or expected.shape != found.shape:
         return False
     lost = np.isnan(expected.astype(np.float64)) != np.isnan(found.astype(np.float64))
     if not lost.any() or difference(np.where(lost, 0, expected), np.where(lost, 0, found), type):
         return False
-    try:
-        of_plugin = np.asarray(plugin(model, values)[at])
-        return difference(expected[lost], of_plugin[lost], type) is not None
-    except Exception:
-        return False
+    for run, of in ((reference, exchanged(model)), (plugin, model)):
+        try:
+            if difference(expected[lost], np.asarray(run(of, values)[at])[lost], type):
+                return True
+        except Exception:
+            continue
+    return False
+
+
+def exchanged(model):
+    """The model with the operands of each Maximum and Minimum in the other order."""
+    other = model.clone()
+    for node in other.get_ops():
+        if node.get_type_name() in ("Maximum", "Minimum"):
+            node.set_arguments([node.input_value(1), node.input_value(0)])
+    return other
 
 
 def isolated(*arguments):
@@ -274,6 +288,11 @@ def rewrite(program, options, source, target):
     documents = json.loads(report.read_text()) if report.exists() else []
     documents = documents if isinstance(documents, list) else [documents]
     return {Path(document["file"]).stem: document for document in documents if "file" in document and "applied" in document}, run
+
+
+def same_file(one, other):
+    """True if two models are equal byte by byte."""
+    return all(one.with_suffix(it).read_bytes() == other.with_suffix(it).read_bytes() for it in (".xml", ".bin"))
 
 
 def work(job):
@@ -324,6 +343,8 @@ def work(job):
             if not document["applied"]:
                 continue
             counts[what] += 1
+            if what == "all" and name in alone and same_file(folder / "own" / name, folder / "all" / name):
+                continue
             kinds = ["normal", "special", *(["extreme"] if is_exact and what == "own" else [])]
             compared.append((what, name, (str(source / f"{name}.xml"), str(folder / what / f"{name}.xml"), shapes, int(name), kinds)))
         if name in twice and twice[name]["applied"]:

@@ -251,7 +251,7 @@ fn jobs() -> Vec<Job> {
             vec!["-e", "redirect layers.20.out -> layers.9.out", "-e", "remove output present.{10..20}.*"],
             vec!["!layers.10.", "!layers.20.", "!past.15.key", "layers.21.q = MatMul("],
         ),
-        ("15 HSwish written out", of(NORMS), vec!["--use", "split-hswish"], vec!["!HSwish", "y = Divide("]),
+        ("15 HSwish written out", of(NORMS), vec!["--use", "split-hswish"], vec!["!HSwish", "y = Multiply("]),
         (
             "16 a factor into stored weights",
             of(STORED),

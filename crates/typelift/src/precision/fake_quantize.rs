@@ -42,6 +42,9 @@ pub(crate) fn to_integers(graph: &mut Edit<'_>, id: LayerId) -> Result<Output, E
     let (name, levels) = (source.name.clone(), source.levels);
     let range_dims = source.range_dims();
     let codes = Codes { source, form, weights };
+    if codes.have_nan() {
+        return Err(refused("a weight is not a number, which no integer represents"));
+    }
     let shape = dims.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
     let new = NewLayer::new("Const", "opset1")
         .with_attribute("element_type", form.element_type.name())
@@ -193,13 +196,28 @@ struct Codes {
 }
 
 impl Codes {
-    /// Returns the bytes of some values, of which the first begins a byte.
-    fn part(&self, values: Range<usize>) -> Option<Vec<u8>> {
+    fn count(&self) -> usize {
+        self.source.dims.iter().product()
+    }
+
+    /// Returns some of the weights, of which the first begins a byte.
+    fn stored(&self, values: Range<usize>) -> Option<Array> {
         let Stored { element_type, offset, .. } = self.source.stored;
         let at = offset.checked_add(byte_size(element_type, values.start as u64)?.try_into().ok()?)?;
         let length = byte_size(element_type, values.len() as u64)?.try_into().ok()?;
-        let decode = |bytes: &[u8]| Array::decode_all(element_type, smallvec![values.len()], bytes);
-        let floats = self.weights.with(at, length, decode)??.to_floats();
+        self.weights.with(at, length, |bytes| Array::decode_all(element_type, smallvec![values.len()], bytes))?
+    }
+
+    /// True if a weight is not a number.
+    fn have_nan(&self) -> bool {
+        let is_nan = |array: Array| array.to_floats().iter().any(|value| value.is_nan());
+        let mut parts = (0..self.count()).step_by(PART).map(|start| start..self.count().min(start + PART));
+        parts.any(|part| self.stored(part).is_some_and(is_nan))
+    }
+
+    /// Returns the bytes of some values, of which the first begins a byte.
+    fn part(&self, values: Range<usize>) -> Option<Vec<u8>> {
+        let floats = self.stored(values.clone())?.to_floats();
         let code = |(at, &value): (usize, &f64)| {
             (self.source.level(value as f32, values.start + at) - self.form.offset) as i32 as u8
         };
@@ -213,14 +231,14 @@ impl Codes {
 
 impl Content for Codes {
     fn len(&self) -> u64 {
-        let count = self.source.dims.iter().product::<usize>() as u64;
+        let count = self.count() as u64;
         (count * u64::from(self.form.element_type.bits())).div_ceil(8)
     }
 
     fn read(&self, range: Range<u64>, look: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
         let missing = || io::Error::from(io::ErrorKind::UnexpectedEof);
         let in_byte = 8 / u64::from(self.form.element_type.bits());
-        let count = self.source.dims.iter().product::<usize>();
+        let count = self.count();
         let (first, end) = (range.start * in_byte, (range.end * in_byte).min(count as u64));
         for start in (first as usize..end as usize).step_by(PART) {
             poll();

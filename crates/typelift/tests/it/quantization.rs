@@ -304,4 +304,7 @@ fn fake_quantize_becomes_integers() {
     assert_eq!(values, [-1.0, -1.0, 0.5, 1.0, -0.5, 0.0, 0.25, 0.5]);
     let codes = model.graph().layer(found[0].codes).unwrap().numbers(model.weights()).unwrap();
     assert_eq!(codes, [-2.0, -2.0, 1.0, 2.0, -2.0, 0.0, 1.0, 2.0]);
+    // No integer represents NaN, which FakeQuantize keeps.
+    let mut model = Model::from_text(&text.replace("\n        ", "\n").replace("0.26, 9", "0.26, nan")).unwrap();
+    assert_eq!(model.rewrite(&rules).unwrap().applied, []);
 }
