@@ -122,6 +122,12 @@ impl<'r> Index<'r> {
         }
     }
 
+    /// True if no rule can match.
+    fn is_empty(&self) -> bool {
+        let of_whole_graph = [self.same, self.known, self.branch, self.split];
+        self.by_operation.is_empty() && of_whole_graph.iter().all(Option::is_none)
+    }
+
     /// Returns the rules whose patterns can match at a layer.
     fn of(&self, layer: &Layer) -> impl Iterator<Item = usize> {
         self.by_operation.get(operation_of(layer)).into_iter().flatten().copied()
@@ -279,6 +285,9 @@ fn find_all(model: &Model, rules: &[Rule], memory: &Memory) -> Vec<(Place, Vec<F
     memory.limits.clear();
     let present = present(model);
     let index = Index::new(rules, |pattern| is_possible(pattern, &present));
+    if index.is_empty() {
+        return Vec::new();
+    }
     let graphs = model.walk().rev();
     graphs.map(|(place, graph)| (place.clone(), find(model, graph, &index, &place, memory))).collect()
 }

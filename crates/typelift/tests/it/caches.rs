@@ -52,3 +52,13 @@ fn openvino_computes_the_same_with_caches_as_state_and_back() {
         "as OpenVINO's own transformation"
     );
 }
+
+#[test]
+fn a_cache_that_beams_already_reorder_is_not_reordered_twice() {
+    let mut model = Model::open(path("decoder.stateless.xml")).unwrap();
+    assert_eq!(infer(&mut model), []);
+    let run = |statement: &str| statement.parse::<Script>().unwrap().run(model.clone());
+    let error = run("stateful past_key_values.*.* -> present.*.* reorder beam_idx").unwrap_err().to_string();
+    assert!(error.contains("is already reordered by `beam_idx`; leave out `reorder beam_idx`"), "{error}");
+    run("stateful past_key_values.*.* -> present.*.*").unwrap();
+}

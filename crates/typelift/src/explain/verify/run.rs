@@ -27,8 +27,9 @@ use crate::model::graph::{Graph, LayerId, Model, Place, numbered_prefix};
 use crate::model::shape::Shape;
 use crate::ops::{self, LayerKind};
 
-/// Maximum number of shapes that are tried for one sample.
-const MOST_RUN: usize = 4;
+/// Maximum number of shapes that are tried for one sample, and of those that crash the device.
+const MOST_RUN: usize = 24;
+const MOST_CRASHES: usize = 4;
 /// Default number of steps of a model with state.
 const STEPS: usize = 3;
 
@@ -232,6 +233,7 @@ impl Work<'_> {
         at: usize,
     ) -> Result<(Shapes, Done), VerifyError> {
         let mut refused = None;
+        let mut crashes = 0;
         for shapes in candidates.take(MOST_RUN) {
             let Some((shaped, fixed)) = Shaped::new(sizing, &self.inputs, shapes) else { continue };
             if let Err(error) = shaped.check_memory(&self.inputs, self.steps(), self.models[0].weights()) {
@@ -244,6 +246,7 @@ impl Work<'_> {
             };
             if let Err(VerifyError::Run { error: error @ (RunError::Crashed(_) | RunError::TimedOut(_)), .. }) = &done {
                 let is_crash = matches!(error, RunError::Crashed(_));
+                crashes += 1;
                 // The device may support these shapes if they are fixed.
                 if open.take().is_some() && is_crash {
                     done = self.run_fixed(runner, &shaped, [&fixed[0], &fixed[1]], at);
@@ -251,6 +254,7 @@ impl Work<'_> {
             }
             match done {
                 Ok(done) => return Ok((shaped.shapes, done)),
+                Err(error) if crashes == MOST_CRASHES => return Err(error),
                 Err(error @ VerifyError::Run { .. }) => refused = refused.or(Some(error)),
                 Err(error) => return Err(error),
             }

@@ -7,13 +7,13 @@ use super::names::{ends, renamed, tensor, unknown, with_suggestion};
 use crate::base::names::{captures, is_glob, matches_glob};
 use crate::edit::StatePair;
 use crate::edit::inputs_outputs::End;
-use crate::model::graph::{Layer, Model};
+use crate::model::graph::{Graph, Layer, LayerId, Model, Output};
 use crate::model::shape::Shape;
 use crate::ops::{self, LayerKind};
 use crate::rewrite::notation::closest;
 
 /// Turns pairs of inputs and outputs into variables; each output provides the next value of its input.
-pub(super) fn stateful(model: &mut Model, past: &str, present: &str, beam: Option<&str>) -> Result<(), String> {
+pub(super) fn stateful(model: &mut Model, past: &str, present: &str, name: Option<&str>) -> Result<(), String> {
     let mut pairs = Vec::new();
     for input in ends(model, End::Input, past)? {
         let output = if is_glob(past) { renamed(past, present, &input)? } else { present.to_owned() };
@@ -21,7 +21,7 @@ pub(super) fn stateful(model: &mut Model, past: &str, present: &str, beam: Optio
         let present = model.find_output(&output).map_err(|error| unknown(model, &output, &error))?;
         pairs.push(StatePair { past, present, variable: format!("{input}{output}") });
     }
-    let beam = match beam {
+    let beam = match name {
         None => None,
         Some(name) => Some(match model.find_input(name) {
             Ok(input) => input.output(0),
@@ -34,7 +34,20 @@ pub(super) fn stateful(model: &mut Model, past: &str, present: &str, beam: Optio
             },
         }),
     };
+    let twice = pairs.iter().find(|pair| beam.is_some_and(|beam| is_reordered(model.graph(), pair.past, beam)));
+    if let (Some(pair), Some(name)) = (twice, name) {
+        let past = model.graph().layer(pair.past).map_or("", Layer::name);
+        return Err(format!("`{past}` is already reordered by `{name}`; leave out `reorder {name}`"));
+    }
     model.edit(|edit| edit.make_stateful(&pairs, beam)).map(drop).map_err(|error| error.describe(model.graph()))
+}
+
+/// True if a Gather already reorders an input by these indices.
+fn is_reordered(graph: &Graph, past: LayerId, beam: Output) -> bool {
+    let is_gather = |id: LayerId| graph.layer(id).is_some_and(|layer| layer.ty() == "Gather");
+    let mut consumers = graph.consumers(past.output(0));
+    consumers
+        .any(|input| input.port == 0 && is_gather(input.layer) && graph.producer(input.layer.input(1)) == Some(beam))
 }
 
 /// Turns variables into inputs and outputs.
