@@ -224,7 +224,8 @@ impl<'a> Rows<'a> {
 /// name.
 fn shorten(ids: usize, line: &mut Line, names: &ShortNames, most: usize) {
     let over = |line: &Line| (ids + line_width(line) - line.id.to_string().len()).saturating_sub(fit::width());
-    line.name = names.within(&line.name, most);
+    let name = std::mem::take(&mut line.name);
+    line.name = names.within(&name, most);
     if over(line) > 0 && line.operation == "Const" {
         let kept = line.arguments.chars().count().saturating_sub(over(line) + 2);
         let values: String = line.arguments.chars().take(kept.max(LEAST_VALUES)).collect();
@@ -234,7 +235,7 @@ fn shorten(ids: usize, line: &mut Line, names: &ShortNames, most: usize) {
     }
     let room = line.name.width().saturating_sub(over(line)).max(LEAST);
     if over(line) > 0 {
-        line.name = names.within(&line.name, room);
+        line.name = names.within(&name, room);
     }
 }
 

@@ -162,7 +162,7 @@ function words(element, item) {
   const key = Math.round(font * 4);
   if (word.dataset.key === String(key)) return;
   word.dataset.key = String(key);
-  const room = Math.floor(Number(word.dataset.room) / (font * 0.6)), text = word.dataset.text;
+  const room = Math.floor(Number(word.dataset.room) / (font * 0.66)), text = word.dataset.text;
   word.textContent = room >= 3 ? cut(text, room) : "";
   word.style.fontSize = font + "px";
   word.setAttribute("y", String(item.open ? Math.max(18, font) : Math.min(font + 6, Number(element.querySelector(".body").getAttribute("height")) / 2 + font * 0.35)));
@@ -212,6 +212,8 @@ function fit(whole = true) {
     // The middle of what is on the first screen, as far as nothing else leaves it.
     const weights = first.map(({ x, w, h }) => [x + w / 2, w * h]), sum = weights.reduce((sum, [, weight]) => sum + weight, 0);
     middle = weights.reduce((mean, [x, weight]) => mean + x * weight / sum, 0);
+    const near = weights.reduce((near, [x]) => Math.abs(x - middle) < Math.abs(near - middle) ? x : near, Infinity);
+    if (Math.abs(near - middle) > width / 3 / scale) middle = near;
     const half = width / 2 / scale - 20 / scale, [low, high] = [left + half, right - half].sort((a, b) => a - b);
     middle = Math.max(low, Math.min(high, middle));
   }

@@ -9,7 +9,9 @@
  *   of arrows: straight down from each even point to the next, and a curve from each odd one.
  */
 
-const GAP = 34, LANE = 12, MARGIN = 56, ROUNDS = 10, ASPECT = 1.5, MOST_LANES = 60000;
+const GAP = 34, LANE = 12, MARGIN = 56, ROUNDS = 10, ASPECT = 1.5;
+/** Limit on the lanes of a part: beyond it, long arrows are only named at their end. */
+const mostLanes = (boxes) => 400 + 6 * boxes;
 
 /** Returns the places of boxes and the routes of arrows. @param {Picture} picture @returns {Layout} */
 function layout({ sizes, arrows, pins }) {
@@ -119,7 +121,7 @@ class Grid {
     const { ranks, arrows } = this;
     let longest = Infinity;
     const lanes = (limit) => arrows.reduce((sum, { start, end }) => { const span = ranks[end] - ranks[start]; return sum + (span > limit ? 0 : span); }, 0);
-    while (longest > 10 && lanes(longest) > MOST_LANES) longest = longest === Infinity ? 1000 : longest / 3;
+    while (longest > 4 && lanes(longest) > mostLanes(this.count)) longest = longest === Infinity ? 1000 : longest / 3;
     const rows = this.rows = lists(ranks.reduce((most, rank) => Math.max(most, rank), 0) + 1);
     ranks.forEach((rank, at) => rows[rank].push(at));
     this.rowOf = [...ranks];

@@ -125,9 +125,19 @@ function mapPairs() {
   const single = (row) => row.parts.length > 1 ? row.parts.map((path) => [path, row]) : [[rowName(row), row]];
   const before = new Map(data.map_before.flatMap(single)), after = new Map(data.map.flatMap(single));
   const facts1 = (row) => `${Math.round(row.layers / row.blocks)} ${row.weights.map((weight) => `${weight.element_type} ${Math.round(weight.bytes / row.blocks)}`)} ${Object.entries(row.computed).map(([type, count]) => `${type} ${Math.round(count / row.blocks)}`)}`;
-  const names = [...new Set([...before.keys(), ...after.keys()])];
-  const pairs = names.map((name) => ({ name, old: before.get(name), row: after.get(name) })).map((pair) => ({ ...pair, same: Boolean(pair.old && pair.row && facts1(pair.old) === facts1(pair.row)) }));
-  const part = (row, name, label) => make("div", { role: "group", "aria-label": label }, ...(row ? [make("div", { class: "faint" }, plural(Math.round(row.layers / row.blocks), "layer")), ...facts(row.blocks > 1 ? each(row) : row)] : [make("div", { class: "faint" }, "not there")]));
+  const names = [...new Set([...before.keys(), ...after.keys()])], stored = ({ layers, weights, computed }) => JSON.stringify([layers, weights, computed]);
+  const isAlike = ({ name, old, row }) => {
+    const block = blockAt.get(name);
+    if (data.both && block) return !block.only && (!block.was || stored(block) === stored(block.was));
+    return Boolean(old && row && facts1(old) === facts1(row));
+  };
+  const pairs = names.map((name) => ({ name, old: before.get(name), row: after.get(name) })).map((pair) => ({ ...pair, same: isAlike(pair) }));
+  const factsOf = (row, name, label) => {
+    const block = blockAt.get(name);
+    if (data.both && block) return groupFacts(label === "before" && block.was ? block.was : block);
+    return [make("div", { class: "faint" }, plural(Math.round(row.layers / row.blocks), "layer")), ...facts(row.blocks > 1 ? each(row) : row)];
+  };
+  const part = (row, name, label) => make("div", { role: "group", "aria-label": label }, ...(row ? factsOf(row, name, label) : [make("div", { class: "faint" }, "not there")]));
   const item = ({ name, old, row, same }) => make("li", { class: "row" + (same ? "" : " differing") }, mapTitle({ ...(row ?? old), parts: [name], name, path: "" }), make("div", { class: "pair" }, part(old, name, "before"), part(row, name, "after")));
   const changed = pairs.filter(({ same }) => !same), equal = pairs.filter(({ same }) => same);
   return [
@@ -163,8 +173,10 @@ function convertList() {
   const weight = ({ loses, from }) => loses ? isIndex(from) ? 1 : 2 : 0;
   entries.sort((a, b) => sorted === "count" ? b.count - a.count : sorted === "loses" ? weight(b) - weight(a) || b.count - a.count : a.types.localeCompare(b.types));
   const heads = [["types", "From → to"], ["count", "Layers"], ["loses", "Can lose"]].map(([key, text]) => make("th", { scope: "col", "aria-sort": sorted === key ? "descending" : "none" }, make("button", { onclick: () => { sorted = key; side(); } }, text)));
-  const named = (name) => brief(name.split("/").slice(-2).join("/"));
-  const links = (same) => make("details", same.length < 4 ? { open: "" } : {}, make("summary", {}, grouped(same.length)), ...same.slice(0, 200).map(({ path, name }) => make("div", {}, reach(path, path, named(name)))), ...(same.length > 200 ? [make("div", { class: "faint" }, `200 of ${grouped(same.length)}`)] : []));
+  // The block of a layer tells Converts of one name apart.
+  const blockOf = (path) => { for (let up = find(path)?.up; up; up = up.up) if (up.number !== undefined && up.up.kind === "graph") return groupName(up) + " "; return ""; };
+  const named = (name) => blockOf(name) + brief(name.split("/").slice(-2).join("/"));
+  const links = (same) => make("details", same.length < 4 ? { open: "" } : {}, make("summary", {}, grouped(same.length)), ...same.slice(0, 200).map(({ path }) => make("div", {}, reach(path, path, named(path)))), ...(same.length > 200 ? [make("div", { class: "faint" }, `200 of ${grouped(same.length)}`)] : []));
   const rows = entries.map((entry) => make("tr", {}, make("td", { class: "mono" }, entry.types), make("td", {}, links(entry.same)), make("td", { class: entry.loses ? lossClass(entry.from) : "faint" }, entry.loses || "nothing")));
   return converts.length ? [make("table", {}, make("thead", {}, make("tr", {}, ...heads)), make("tbody", {}, ...rows))] : [make("p", { class: "faint" }, "No Converts.")];
 }
