@@ -301,3 +301,24 @@ fn an_input_that_is_added_has_a_tensor_name() {
     let arguments = ["rewrite", "-e", statement, "-e", "redirect y -> y * mask", "model.xml", "-o", "-"];
     check(listing, &arguments, 0, &["names=\"mask\""]);
 }
+
+/// Types that a CPU refuses, by operation, as measured.
+#[test]
+fn operations_without_code_for_a_type_are_errors() {
+    let of = |ty: &str, operation: &str| {
+        let listing = format!("x = Parameter : {ty}[2,4]\na = Const([1]) : i64[1]\ny = {operation}\nr = Result(y)");
+        answer(&listing, &["check", "--for", "cpu", "model.xml"]).0
+    };
+    let norm = "NormalizeL2(x, a) {eps=1e-6, eps_mode=add}";
+    assert_eq!((of("i32", norm), of("i8", norm), of("nf4", norm)), (1, 0, 1));
+    assert_eq!((of("u8", "Negative(x)"), of("i8", "Negative(x)")), (1, 0));
+    assert_eq!((of("u2", "Softmax(x) {axis=1}"), of("nf4", "Abs(x)")), (1, 1));
+    let indices = |ty: &str| {
+        let listing = format!(
+            "x = Parameter : {ty}[3]\nd = Const(4) : i64[]\non = Const(1) : f32[]\noff = Const(0) : f32[]
+y = OneHot(x, d, on, off) {{axis=1}}\nr = Result(y)"
+        );
+        answer(&listing, &["check", "--for", "cpu", "model.xml"]).0
+    };
+    assert_eq!((indices("i8"), indices("i32")), (1, 0));
+}

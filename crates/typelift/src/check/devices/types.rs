@@ -8,8 +8,8 @@ use crate::model::graph::{Layer, OutputPort};
 use crate::ops;
 use crate::ops::values::conversion::Stored;
 
-/// Operations that the CPU plugin computes element by element, and for which it has no code in types of few bits.
-const ELEMENTWISE: [&str; 18] = [
+/// Operations for which the CPU plugin has no code in types of few bits.
+const NOT_OF_FEW_BITS: [&str; 19] = [
     "Add",
     "Subtract",
     "Multiply",
@@ -28,6 +28,7 @@ const ELEMENTWISE: [&str; 18] = [
     "Abs",
     "Relu",
     "Negative",
+    "NormalizeL2",
 ];
 
 impl<'a> View<'a> {
@@ -88,7 +89,9 @@ impl<'a> View<'a> {
     fn uncomputed(&self, layer: &Layer) -> Option<ElementType> {
         use ElementType::{F4E2M1, F8E4M3, F8E5M2, F8E8M0, Nf4, U2};
         let coded = [Nf4, F4E2M1, F8E4M3, F8E5M2, F8E8M0, U2];
-        if !ELEMENTWISE.contains(&name(layer)) {
+        let takes_no_u2 = ["MatMul", "ReduceSum", "Softmax"].contains(&name(layer));
+        let is_u2 = |layer: &Layer| layer.outputs().first().is_some_and(|port| port.element_type() == U2);
+        if !NOT_OF_FEW_BITS.contains(&name(layer)) && !(takes_no_u2 && is_u2(layer)) {
             return None;
         }
         let tensors = self.graph.tensors(layer.id());
