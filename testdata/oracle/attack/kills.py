@@ -146,7 +146,7 @@ class Writer:
         if None not in pair and self.name == "reduce":
             # The best model so far has the finding, and its constants are in its weights.
             run = subprocess.run([self.program, "check", "--format", "github", "out.xml"], cwd=self.folder, capture_output=True)
-            is_whole = run.returncode == 1 and run.stdout.count(b"::error") == run.stdout.count(b"[unknown-operation]") > 0
+            is_whole = run.returncode == 1 and run.stdout.count(b"::error") == run.stdout.count(b"title=unknown-operation::") > 0
             return "best so far" if is_whole else f"MIXED {run.stdout[:300]}"
         if len(pair) == 2 and pair[0] is None and pair[1] in (self.old[1], self.new[1]):
             subprocess.run([self.program, "infer", "--in-place", "out.xml"], cwd=self.folder, capture_output=True)

@@ -142,12 +142,14 @@ const COMMANDS: &[&[&str]] = &[
     &["reduce", "model.xml", "-o", "small.xml", "--max-runs", "9", "--finding", "unknown-operation", "--report", "-"],
 ];
 
+/// True for a character that controls a terminal or turns a line.
+fn is_raw(c: char) -> bool {
+    matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+        || c.is_control() && c != '\n' && c != '\t'
+}
+
 /// Returns the hostile part of an output.
 fn objection(text: &str, is_github: bool) -> Option<String> {
-    let is_raw = |c: char| {
-        matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-            || c.is_control() && c != '\n' && c != '\t'
-    };
     for line in text.lines() {
         let start = line.trim_start();
         let is_forged = start.starts_with("FORGED")
@@ -178,6 +180,10 @@ fn no_text_of_a_file_reaches_the_terminal_as_it_is() {
                 if let Some(line) = objection(text, is_github) {
                     wrong += &format!("{arguments:?} from {first}: {line}\n");
                 }
+            }
+            if let Ok(page) = fs::read_to_string(folder.path().join("page.html")) {
+                assert!(!page.contains(is_raw) && !page.contains("<script>alert"), "{arguments:?} from {first}");
+                fs::remove_file(folder.path().join("page.html")).unwrap();
             }
             if arguments.contains(&"json") || arguments.contains(&"sarif") {
                 assert!(serde_json::from_str::<serde_json::Value>(&stdout).is_ok(), "{arguments:?} {stdout}");

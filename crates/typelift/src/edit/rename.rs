@@ -152,9 +152,13 @@ impl Named {
         is_result: &dyn Fn(LayerId) -> bool,
     ) -> Result<Vec<(&'n str, Self)>, FindError> {
         let mut found: HashMap<&str, Self> = HashMap::default();
+        let mut results: HashMap<Output, Vec<LayerId>> = HashMap::default();
         for layer in graph.layers() {
-            let source = || graph.producer(layer.id().input(0)).map(|source| source.layer);
-            let maker = || if is_result(layer.id()) { source() } else { None }.unwrap_or(layer.id());
+            let source = graph.producer(layer.id().input(0)).filter(|_| is_result(layer.id()));
+            if let Some(source) = source {
+                results.entry(source).or_default().push(layer.id());
+            }
+            let maker = || source.map_or(layer.id(), |source| source.layer);
             let mut note = |name: &str, add: &dyn Fn(&mut Self)| {
                 if let Some((&name, _)) = wanted.get_key_value(name) {
                     let named = found.entry(name).or_default();
@@ -178,8 +182,7 @@ impl Named {
                 let layers = named.makers.into_iter().collect();
                 return Err(FindError::Ambiguous { name: name.to_owned(), layers });
             }
-            let users = named.tensors.iter().flat_map(|&tensor| graph.consumers(tensor)).map(|input| input.layer);
-            named.results.extend(users.filter(|&user| is_result(user)));
+            named.results.extend(named.tensors.iter().filter_map(|tensor| results.get(tensor)).flatten());
             Ok((name, named))
         });
         whole.collect()

@@ -247,6 +247,38 @@ fn plain_constants_hold_the_values_of_codes() {
     }
 }
 
+/// A constant that needs more memory than permitted is named, and dequantization leaves it unchanged.
+#[test]
+fn scales_and_reordered_values_keep_to_the_memory_limit() {
+    let mut model = open("mm_ranks");
+    model.set_weights(model.weights().clone().with_memory(10));
+    let refused = QuantizationPlan::of(&model, &Quantization::to(Mode::Int8Sym), &Kept::default()).unwrap_err();
+    assert!(refused[0].message.contains("cannot be quantized: it needs "), "{refused:?}");
+
+    let row = format!("[{}]", vec!["1"; 300].join(", "));
+    let mut model = Model::from_text(&format!(
+        "
+         x = Parameter : f32[4,300]
+         c = Const([{row}, {row}]) : u8[2,300]
+         q = Convert(c) {{destination_type=f32}}
+         s = Const(0.5) : f32[]
+         v = Multiply(q, s)
+         o = Const([1, 0]) : i64[2]
+         w = Transpose(v, o)
+         y = MatMul(x, w) {{transpose_a=false, transpose_b=false}}
+         r = Result(y)
+         "
+    ))
+    .unwrap();
+    assert_eq!(infer(&mut model), []);
+    assert_eq!(Plan::dequantize(&model, None, &Kept::default()).changed().count(), 1);
+    model.set_weights(model.weights().clone().with_memory(3000));
+    let plan = Plan::dequantize(&model, None, &Kept::default());
+    let warnings = plan.warnings(&model);
+    assert_eq!((plan.changed().count(), warnings.len()), (0, 1));
+    assert!(warnings[0].message.starts_with("the values of `c` cannot be computed: it needs 4.7 KiB"), "{warnings:?}");
+}
+
 /// Weights in a form that the CPU plugin unfolds get the one that it keeps, with the same values.
 #[test]
 fn weights_get_the_form_that_is_kept() {

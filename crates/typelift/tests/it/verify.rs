@@ -367,3 +367,11 @@ fn the_growth_of_the_error_is_reported_by_block() {
     let blocks: Vec<_> = report.blocks.iter().map(|block| (block.block.as_str(), block.max_relative > 0.0)).collect();
     assert_eq!(blocks, [("layers.0", false), ("layers.1", true)]);
 }
+
+/// A file of a few bytes can declare an input of any size.
+#[test]
+fn inputs_beyond_the_memory_limit_are_refused_by_name() {
+    let huge = model("x = Parameter : f32[1000000,1000000,1000000]\ny = ReLU(x)\nr = Result(y)\n");
+    let refused = Verification::default().run(&huge, &huge, &mut Interpreter::default()).unwrap_err().to_string();
+    assert!(refused.starts_with("values for the input `x` cannot be generated: it needs "), "{refused}");
+}
