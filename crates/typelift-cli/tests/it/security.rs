@@ -64,6 +64,8 @@ const PROMISES: &[(&str, &[&str])] = &[
     ]),
     ("Values of constants", &[
         "crates/typelift-cli/tests/it/trust.rs: a_small_file_cannot_ask_for_much_memory",
+        "crates/typelift/tests/it/quantization.rs: scales_and_reordered_values_keep_to_the_memory_limit",
+        "crates/typelift/tests/it/verify.rs: inputs_beyond_the_memory_limit_are_refused_by_name",
     ]),
     ("Seeded hashes", &[
         "crates/typelift/src/base/hash.rs: no_two_tables_hash_alike",
