@@ -233,8 +233,9 @@ fn shorten(ids: usize, line: &mut Line, names: &ShortNames, most: usize) {
             line.arguments = format!("{values}…)");
         }
     }
-    let room = line.name.width().saturating_sub(over(line)).max(LEAST);
-    if over(line) > 0 {
+    // A name that would be short without a line that fits stays as it is.
+    let room = line.name.width().saturating_sub(over(line));
+    if over(line) > 0 && room >= LEAST {
         line.name = names.within(&name, room);
     }
 }
