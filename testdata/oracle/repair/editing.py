@@ -222,7 +222,7 @@ class Editing:
     def replaced_everywhere(self):
         """A search for a word and its replacement in the whole file."""
         old, new = self.rng.choice([("f32", "f16"), ("FP32", "FP16"), ('"true"', '"True"'), ('"false"', '"False"'), ("i64", "i32"), ('"I64"', '"I32"'), ("numpy", "none"), ("opset1\"", "opset8\""), ('"-1"', '"1"'),
-                                    (",", ";"), (", ", "x"), ('precision="', 'type="'), ("to-port", "to_port"), ("from-layer", "from_layer"), ("<dim>1</dim>", "<dim>-1</dim>"), ("<dim>1</dim>", "<dim>8</dim>"), ("axis=", "axes="), ("Const", "Constant"), ("0.", "0,")])
+                                    (",", ";"), (", ", "x"), ('precision="', 'type="'), ("to-port", "to_port"), ("from-layer", "from_layer"), ("<dim>1</dim>", "<dim>-1</dim>"), ("<dim>1</dim>", "<dim>8</dim>"), ("axis=", "axes="), ('"Const"', '"Constant"'), ("0.", "0,")])
         return self.retext(lambda text: text.replace(old, new))
 
     def replaced_once(self):

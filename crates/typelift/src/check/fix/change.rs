@@ -51,7 +51,9 @@ pub(super) enum Change {
     ExchangedIds,
     /// Reads a line in a comment again.
     Uncommented,
-    /// Corrects a tag or the name of an attribute, or restores or removes a line. `is_only` is true if no other reading
+    /// Restores or removes a line, so that the elements are nested.
+    Nested(&'static str),
+    /// Corrects a tag or the name of an attribute. `is_only` is true if no other reading
     /// of the damaged line exists.
     Text { slip: &'static str, is_only: bool },
     /// Ids of the layers of a body in a port map, all off by the same number.

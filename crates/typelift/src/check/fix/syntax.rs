@@ -389,7 +389,7 @@ fn is_child(name: &str, parent: &str) -> bool {
 fn unnested((at, line): (usize, &str), before: Option<&str>, tag: &LineTag, open: &[&str]) -> Vec<Candidate> {
     let mut found = Vec::new();
     let mut offer = |slip, edit| {
-        found.push(Candidate::new(Evidence::Near, Change::Text { slip, is_only: true }, vec![edit]));
+        found.push(Candidate::new(Evidence::Near, Change::Nested(slip), vec![edit]));
     };
     let indent = &line[..line.len() - line.trim_start().len()];
     let here = Span::new(at, at);
@@ -432,17 +432,40 @@ pub(super) fn offer_syntax(source: &Arc<String>, weights: &Weights, found: &mut 
         let (Some(model), left) = examine(&text, weights) else { continue };
         let after = Soundness::new(&model, &left);
         let plain = plain(&text);
-        if !after.has_errors() && passed.iter().all(|(_, other)| *other != plain) {
+        // Several lines may be lost, and a layer with them.
+        let is_whole = !matches!(candidate.change, Change::Nested(_)) || after.is_well_wired() && !has_doubles(&text);
+        if !after.has_errors() && is_whole && passed.iter().all(|(_, other)| *other != plain) {
             passed.push((candidate, plain));
         }
     }
     let [(Candidate { edits, change, .. }, _)] = &passed[..] else { return };
     let slip = match change {
-        Change::Text { slip, is_only: true } => slip,
+        Change::Text { slip, is_only: true } | Change::Nested(slip) => slip,
         Change::Uncommented => COMMENT,
         _ => return,
     };
     finding.replace_help(vec![Fix::edit(source, None, edits.clone(), Some(Proof::new(slip)))]);
+}
+
+/// True if a layer has two lists of inputs or outputs, or attributes twice.
+fn has_doubles(source: &str) -> bool {
+    let (lines, _) = lines(source);
+    let mut open: Vec<(&str, Vec<&str>)> = Vec::new();
+    for tag in lines.iter().flat_map(|(_, line)| tags(line).unwrap_or_default()) {
+        if let (Some((_, known)), true) = (open.last_mut(), tag.role != Role::End) {
+            let is_list = ["input", "output"].contains(&tag.name) && tag.attributes.is_empty();
+            if known.contains(&tag.name) && (is_list || tag.name == "data") {
+                return true;
+            }
+            known.push(tag.name);
+        }
+        match tag.role {
+            Role::Start => open.push((tag.name, Vec::new())),
+            Role::End => drop(open.pop()),
+            Role::Single => {}
+        }
+    }
+    false
 }
 
 /// True if every line of a text holds tags of the format.
@@ -518,6 +541,15 @@ mod tests {
         ] {
             assert!(known(line, false).is_some(), "{line}");
         }
+    }
+
+    #[test]
+    fn a_layer_with_two_lists_has_lost_the_start_of_another() {
+        let of =
+            |inner: &str| format!("<layers>\n<layer id=\"0\" name=\"a\" type=\"A\">\n{inner}</layer>\n</layers>\n");
+        assert!(!has_doubles(&of("<input>\n</input>\n<output>\n</output>\n")));
+        assert!(has_doubles(&of("<input>\n</input>\n<input>\n</input>\n")));
+        assert!(has_doubles(&of("<data axis=\"1\" />\n<data axis=\"2\" />\n")));
     }
 
     #[test]

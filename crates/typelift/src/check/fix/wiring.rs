@@ -318,6 +318,10 @@ pub(super) fn edge_ends(model: &Model, graph: &Graph, edges: &[EdgeText], places
         let turned = turned.map(|(to, from)| TextEdit::new(edge.ends[to], edge.ends[from].text(source)));
         let change = Change::Turned { from: edge.from, to: edge.to };
         found.push(Candidate::new(Evidence::File, change, turned.to_vec()));
+        // The rival of another end: only the layers of the edge were exchanged, and its ports are right.
+        let layers = [(0, 2), (2, 0)];
+        let layers = layers.map(|(to, from)| TextEdit::new(edge.ends[to], edge.ends[from].text(source)));
+        found.push(Candidate::new(Evidence::Unused, Change::Other, layers.to_vec()));
     }
     found
 }
@@ -505,10 +509,19 @@ impl Site<'_> {
             let Some(precision) = ty.and_then(ElementType::port_name) else { continue };
             let dims = xml::declared_dims(self.source(), content);
             let dims: String = dims.iter().map(|dim| format!("<dim>{dim}</dim>")).collect();
-            let port = format!("<port id=\"{id}\" precision=\"{precision}\">{dims}</port>");
+            let port = match self.has_silent_ports() {
+                true => format!("<port id=\"{id}\"/>"),
+                false => format!("<port id=\"{id}\" precision=\"{precision}\">{dims}</port>"),
+            };
             found.extend(self.with_port(direction, id, port));
         }
         found
+    }
+
+    /// True if the ports of the layer declare no types.
+    fn has_silent_ports(&self) -> bool {
+        let mut ports = self.ports(Direction::Input).into_iter().chain(self.ports(Direction::Output)).peekable();
+        ports.peek().is_some() && ports.all(|port| port.value(self.source(), "precision").is_none())
     }
 
     /// Returns the edit that adds a port with the next id.
