@@ -58,6 +58,8 @@ impl Site<'_> {
                 let ends_here =
                     stray.iter().map(|edge| Candidate::new(Evidence::Unused, change.clone(), redirected(edge, to, 2)));
                 found.extend(ends_here);
+                let own = stray.iter().filter(|edge| edge.from.0 == self.layer.id().0);
+                found.extend(own.map(|edge| with_exchanged_layers(self.source(), edge)));
             }
         }
         // Pairs are not collected but computed one by one, because a wide Concat has millions.
@@ -318,12 +320,15 @@ pub(super) fn edge_ends(model: &Model, graph: &Graph, edges: &[EdgeText], places
         let turned = turned.map(|(to, from)| TextEdit::new(edge.ends[to], edge.ends[from].text(source)));
         let change = Change::Turned { from: edge.from, to: edge.to };
         found.push(Candidate::new(Evidence::File, change, turned.to_vec()));
-        // The rival of another end: only the layers of the edge were exchanged, and its ports are right.
-        let layers = [(0, 2), (2, 0)];
-        let layers = layers.map(|(to, from)| TextEdit::new(edge.ends[to], edge.ends[from].text(source)));
-        found.push(Candidate::new(Evidence::Unused, Change::Other, layers.to_vec()));
+        found.push(with_exchanged_layers(source, edge));
     }
     found
+}
+
+/// Returns the edge with its layers exchanged, whose ports are right. It is a rival of another end.
+fn with_exchanged_layers(source: &str, edge: &EdgeText) -> Candidate {
+    let edits = [(0, 2), (2, 0)].map(|(to, from)| TextEdit::new(edge.ends[to], edge.ends[from].text(source)));
+    Candidate::new(Evidence::Unused, Change::Other, edits.to_vec())
 }
 
 /// Attributes that contain the id of a layer or port.
@@ -509,7 +514,7 @@ impl Site<'_> {
             let Some(precision) = ty.and_then(ElementType::port_name) else { continue };
             let dims = xml::declared_dims(self.source(), content);
             let dims: String = dims.iter().map(|dim| format!("<dim>{dim}</dim>")).collect();
-            let port = match self.has_silent_ports() {
+            let port = match self.has_silent_ports(direction) {
                 true => format!("<port id=\"{id}\"/>"),
                 false => format!("<port id=\"{id}\" precision=\"{precision}\">{dims}</port>"),
             };
@@ -518,10 +523,10 @@ impl Site<'_> {
         found
     }
 
-    /// True if the ports of the layer declare no types.
-    fn has_silent_ports(&self) -> bool {
-        let mut ports = self.ports(Direction::Input).into_iter().chain(self.ports(Direction::Output)).peekable();
-        ports.peek().is_some() && ports.all(|port| port.value(self.source(), "precision").is_none())
+    /// True if the other ports of a side declare no types.
+    fn has_silent_ports(&self, direction: Direction) -> bool {
+        let ports = self.ports(direction);
+        !ports.is_empty() && ports.iter().all(|port| port.value(self.source(), "precision").is_none())
     }
 
     /// Returns the edit that adds a port with the next id.
