@@ -19,7 +19,7 @@ fn shipped_rules_keep_the_values_of_each_case() {
     let mut cases: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     cases.retain(|path| path.extension().is_some_and(|extension| extension == "xml"));
     cases.sort();
-    assert!(cases.len() >= 50, "{}", cases.len());
+    assert!(cases.len() >= 51, "{}", cases.len());
     let (rules, mut found) = (all_rules(), String::new());
     for path in cases {
         let name = path.file_stem().unwrap().to_string_lossy().into_owned();
@@ -224,6 +224,14 @@ fn limits_of_a_quantization_get_the_type_of_its_data() {
         model.to_string().contains(" = FakeQuantize(0, ") && model.to_string().contains("{levels=16} : f32[2]"),
         "{model}"
     );
+}
+
+#[test]
+fn an_exponent_of_higher_rank_keeps_a_mean_over_other_axes() {
+    let path =
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/oracle/rules/cases/rms_exponent_of_higher_rank.xml");
+    let rules = library::get("split-rms").unwrap().rules().unwrap();
+    assert_eq!(Model::open(path).unwrap().rewrite(&rules).unwrap().applied, []);
 }
 
 #[test]
