@@ -33,21 +33,32 @@ impl Order {
     }
 }
 
+/// Maximum number of zeros that make a name unique. nncf has no limit, but the names of many layers would take the square
+/// of their number.
+const MOST_ZEROS: usize = 32;
+
 /// Returns new names for layers that share a name with an earlier one, in nncf's order. The names of inserted layers
-/// derive from that of the constant, so it must be unique.
+/// derive from that of the constant, so it must be unique. Numbers follow after [`MOST_ZEROS`].
 pub(super) fn renamed(graph: &Graph) -> Vec<(LayerId, String)> {
     let mut names = HashSet::default();
     if graph.unordered().all(|layer| names.insert(layer.name())) {
         return Vec::new();
     }
     let (mut known, mut renamed) = (HashSet::default(), Vec::new());
+    // Number of names that were tried for each name of the file.
+    let mut tried = HashMap::<&str, usize>::default();
     let all = from_the_end(graph);
     let connected: HashSet<_> = all.iter().copied().collect();
     let others = graph.layers().map(Layer::id).filter(|id| !connected.contains(id));
     for layer in all.iter().copied().chain(others).filter_map(|id| graph.layer(id)) {
+        let tries = tried.entry(layer.name()).or_default();
         let mut name = layer.name().to_owned();
         while !known.insert(name.clone()) {
-            name.push('0');
+            *tries += 1;
+            name = match *tries {
+                zeros @ ..=MOST_ZEROS => layer.name().to_owned() + &"0".repeat(zeros),
+                number => format!("{}_{number}", layer.name()),
+            };
         }
         if name != layer.name() {
             renamed.push((layer.id(), name));

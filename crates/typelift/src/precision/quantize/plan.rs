@@ -10,6 +10,7 @@ use super::mode::{Backup, Fallback, Group, Mode};
 use super::order;
 use super::select::{self, Role, Weight};
 use super::source::{KnownScales, Source};
+use crate::base::hash::HashMap;
 use crate::findings::{Code, Diagnostic, LayerRef};
 use crate::model::graph::{Graph, LayerId, Model, Place};
 use crate::model::weights::{Weights, byte_size};
@@ -413,15 +414,19 @@ impl QuantizedConstant {
 struct Names<'g> {
     graph: &'g Graph,
     renamed: Vec<(LayerId, String)>,
+    /// Positions in `renamed`.
+    places: HashMap<LayerId, usize>,
 }
 
 impl<'g> Names<'g> {
     fn of(graph: &'g Graph) -> Self {
-        Self { graph, renamed: order::renamed(graph) }
+        let renamed = order::renamed(graph);
+        let places = renamed.iter().enumerate().map(|(at, (layer, _))| (*layer, at)).collect();
+        Self { graph, renamed, places }
     }
 
     fn name(&self, id: LayerId) -> String {
-        let renamed = self.renamed.iter().find(|(layer, _)| *layer == id);
+        let renamed = self.places.get(&id).and_then(|&at| self.renamed.get(at));
         let own = || self.graph.layer(id).map(|layer| layer.name().to_owned()).unwrap_or_default();
         renamed.map_or_else(own, |(_, name)| name.clone())
     }
