@@ -201,8 +201,8 @@ mod tests {
         let long: Vec<_> = program
             .get_subcommands_mut()
             .map(|command| (command.get_name().to_owned(), command.clone().term_width(80).render_help().to_string()))
-            .filter(|(_, help)| help.lines().count() > 40)
-            .map(|(name, help)| format!("{name}: {} lines\n{help}", help.lines().count()))
+            .filter(|(_, page)| page.lines().count() > 40)
+            .map(|(name, page)| format!("{name}: {} lines\n{page}", page.lines().count()))
             .collect();
         assert!(long.is_empty(), "{}", long.concat());
     }

@@ -649,7 +649,7 @@ const BEFORE_OPSETS: &[&str] = &[
     "Proposal",
 ];
 
-/// Maximum number of operations that have the same attributes and are told apart by trials.
+/// Maximum number of operations that have the same attributes and are distinguished by trials.
 const MOST_ALIKE: usize = 6;
 
 /// Returns the operations that have all of these attributes, in the spelling of files; none if there are many.

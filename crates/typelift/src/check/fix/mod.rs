@@ -19,6 +19,7 @@ mod whole;
 mod wiring;
 mod words;
 
+use std::cell::OnceCell;
 use std::sync::Arc;
 
 use typelift_promote::ElementType;
@@ -28,7 +29,7 @@ use self::change::Change;
 pub use self::checking::{Checked, Checking, NeedForWeights};
 use self::proof::Case;
 use self::site::{Candidate, Evidence, Site};
-use self::syntax::offer_syntax;
+use self::syntax::{Damage, offer_syntax};
 use self::trial::Soundness;
 pub(crate) use self::trial::examine;
 use crate::base::hash::{self, HashSet};
@@ -281,6 +282,8 @@ struct Search<'a> {
     budget: &'a mut usize,
     /// True if the budget prevented a trial.
     is_spent: bool,
+    /// The damage of the text, found when a finding needs it.
+    damage: OnceCell<Damage>,
 }
 
 /// Candidate that passed its trial.
@@ -298,7 +301,13 @@ impl<'a> Search<'a> {
     fn new(model: &'a Model, found: &[Diagnostic], budget: &'a mut usize) -> Option<Self> {
         let fixable = found.iter().filter(|it| is_fixable(it)).count();
         let is_few = (1..=MOST_FINDINGS).contains(&fixable);
-        is_few.then(|| Self { model, before: Soundness::new(model, found), budget, is_spent: false })
+        is_few.then(|| Self {
+            model,
+            before: Soundness::new(model, found),
+            budget,
+            is_spent: false,
+            damage: OnceCell::new(),
+        })
     }
 
     /// Adds fixes to findings until the budget is used up.
@@ -447,7 +456,7 @@ impl<'a> Search<'a> {
             return site.map_or(found, |site| site.operations());
         }
         if TEXT.contains(&it.code) {
-            found.extend(syntax::candidates(&model.source, &places));
+            found.extend(self.damage.get_or_init(|| Damage::of(&model.source)).candidates(&places));
         }
         if WEIGHTS.contains(&it.code) {
             found.extend(whole::shifted_offsets(model));

@@ -110,7 +110,7 @@ impl Case<'_> {
                 let is_all = !after.has_errors() && after.has_no_deviations();
                 is_all.then(|| Proof::new("one replaced type explains all: the bytes of constants and all ports agree"))
             }
-            // A text whose elements are not nested is no model, and has a trial of its own.
+            // A text whose elements are not nested is not a model, and has a trial of its own.
             Change::Nested(_) | Change::Other => None,
         }
     }

@@ -7,6 +7,7 @@ use crate::model::graph::{Direction, Graph, Layer, Model, OutputPort};
 use crate::text::xml::{self, Tag};
 
 /// Edit of the text that may be the intended change.
+#[derive(Clone)]
 pub(super) struct Candidate {
     pub(super) edits: Vec<TextEdit>,
     pub(super) evidence: Evidence,

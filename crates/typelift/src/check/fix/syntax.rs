@@ -291,42 +291,67 @@ fn names(line: &str) -> Vec<(Range<usize>, &'static str)> {
     found
 }
 
-/// Returns candidates for the damaged lines of a text, and for comments that hold a lost tag.
-pub(super) fn candidates(source: &str, places: &[Span]) -> Vec<Candidate> {
-    let (lines, comments) = lines(source);
-    let mut damaged = lines.iter().filter(|(_, line)| line.len() <= LENGTH && known(line, false).is_none());
-    let some: Vec<_> = damaged.by_ref().take(LINES).collect();
-    let mut found = Vec::new();
-    if damaged.next().is_none() {
-        for (at, line) in some {
-            let read = readings(line);
-            let change = |slip| Change::Text { slip, is_only: read.len() == 1 };
-            let edit = |(text, slip): &(String, &'static str)| {
-                Candidate::new(Evidence::Near, change(*slip), vec![difference(*at, line, text)])
-            };
-            found.extend(read.iter().map(edit));
+/// Damaged lines of a text, and comments that hold a lost tag. The text is read once for all findings.
+pub(super) struct Damage {
+    lines: Vec<Candidate>,
+    comments: Vec<Comment>,
+}
+
+/// Comment that holds a lost tag.
+struct Comment {
+    candidate: Candidate,
+    /// The positions in its layer; `None` if it holds an edge, which no layer contains.
+    layer: Option<Range<usize>>,
+}
+
+impl Damage {
+    /// Finds the damage of a text.
+    pub(super) fn of(source: &str) -> Self {
+        let (lines, comments) = lines(source);
+        let mut damaged = lines.iter().filter(|(_, line)| line.len() <= LENGTH && known(line, false).is_none());
+        let some: Vec<_> = damaged.by_ref().take(LINES).collect();
+        let mut found = Vec::new();
+        if damaged.next().is_none() {
+            for (at, line) in some {
+                let read = readings(line);
+                let change = |slip| Change::Text { slip, is_only: read.len() == 1 };
+                let edit = |(text, slip): &(String, &'static str)| {
+                    Candidate::new(Evidence::Near, change(*slip), vec![difference(*at, line, text)])
+                };
+                found.extend(read.iter().map(edit));
+            }
         }
+        let comments = comments.iter().filter_map(|&(at, line)| Comment::read(source, at, line)).take(COMMENTS);
+        Self { lines: found, comments: comments.collect() }
     }
-    let holds = |at: usize| places.is_empty() || places.iter().any(|place| is_near(source, at, *place));
-    let uncommented = comments.iter().filter(|(at, _)| holds(*at)).take(COMMENTS).filter_map(|(at, line)| {
+
+    /// Returns the candidates for a finding at these places; all candidates if there are none.
+    pub(super) fn candidates(&self, places: &[Span]) -> impl Iterator<Item = Candidate> {
+        let is_near = |comment: &&Comment| {
+            let holds = |layer: &Range<usize>| places.iter().any(|place| layer.contains(&(place.start as usize)));
+            places.is_empty() || comment.layer.as_ref().is_none_or(holds)
+        };
+        let comments = self.comments.iter().filter(is_near).map(|comment| comment.candidate.clone());
+        self.lines.iter().cloned().chain(comments.collect::<Vec<_>>())
+    }
+}
+
+impl Comment {
+    /// Reads the comment in a line; `None` if it holds no tag that is lost.
+    fn read(source: &str, at: usize, line: &str) -> Option<Self> {
+        const LAYER: &str = "<layer ";
         let text = line.trim().strip_prefix("<!--")?.strip_suffix("-->")?.trim();
         let is_data = known(text, true)?.iter().any(|tag| tag.name == "data");
-        if is_data && has_data(source, *at) {
+        if is_data && has_data(source, at) {
             return None;
         }
         let start = at + line.find("<!--")?;
         let span = Span::new(start, start + line.trim().len());
-        Some(Candidate::one(Evidence::Near, Change::Uncommented, span, text))
-    });
-    found.extend(uncommented);
-    found
-}
-
-/// True if a comment is in the layer of a finding, or is an edge.
-fn is_near(source: &str, at: usize, place: Span) -> bool {
-    let comment = source[at..].lines().next().unwrap_or_default();
-    let between = |a: usize, b: usize| source.get(a.min(b)..a.max(b)).unwrap_or_default();
-    comment.contains("<edge ") || !between(at, place.start as usize).contains("<layer ")
+        let first = source[..at].rfind(LAYER).map_or(0, |layer| layer + 1);
+        let last = source[at..].find(LAYER).map_or(source.len() + 1, |layer| at + layer + LAYER.len());
+        let layer = (!line.contains("<edge ")).then_some(first..last);
+        Some(Self { candidate: Candidate::one(Evidence::Near, Change::Uncommented, span, text), layer })
+    }
 }
 
 /// True if the layer around a comment has attributes outside of it.
@@ -418,7 +443,7 @@ fn unnested((at, line): (usize, &str), before: Option<&str>, tag: &LineTag, open
 /// Adds a safe fix to the first finding of a text that is not a model, if only one change makes it one without errors.
 pub(super) fn offer_syntax(source: &Arc<String>, weights: &Weights, found: &mut [Diagnostic], budget: &mut usize) {
     let Some(finding) = found.iter_mut().find(|it| it.code == Code::XmlSyntax && it.is_error()) else { return };
-    let mut all = candidates(source, &[]);
+    let mut all: Vec<_> = Damage::of(source).candidates(&[]).collect();
     if all.is_empty() || known_lines(source) {
         all.extend(nesting(source));
     }

@@ -402,9 +402,10 @@ impl Site<'_> {
             let is_here = |name: &str| ops::revisions(name).iter().any(|row| row.opsets().any(|it| Some(it) == set));
             near.retain(|name| !has_name || distance(name) == 1 && is_here(name));
             // All operations with the same attributes are tried, because the name alone does not decide.
-            let is_read = proof::operation(self.layer.ty()).is_some();
-            let alike = ops::with_attributes(self.layer.attributes().iter().map(Attribute::name));
-            let alike = if is_read { Vec::new() } else { alike };
+            let mut alike = ops::with_attributes(self.layer.attributes().iter().map(Attribute::name));
+            if !alike.is_empty() && proof::operation(self.layer.ty()).is_some() {
+                alike.clear();
+            }
             found.extend(alike.iter().map(|name| self.operation(Evidence::File, span, name)));
             near.retain(|name| !alike.contains(name));
             for name in near.into_iter().take(FROM_TABLE).filter(|name| !name.is_empty()) {

@@ -152,7 +152,8 @@ pub(crate) fn strided_slice(evaluation: &Evaluation, inputs: &[&Array]) -> Optio
             let (length, stride) = (*data.dims.get(source)?, own[source]);
             let step = strides.as_ref().map_or(Some(1), |strides| strides.get(at).copied())?;
             let (first, last) = if step > 0 { (0, i64::MAX) } else { (-1, i64::MIN) };
-            let start = if set(&begin_mask, at) { first } else { *begin.get(at)? };
+            // The reference ignores `begin_mask` at an axis that is removed. The CPU plugin takes index 0 there.
+            let start = if set(&begin_mask, at) && !set(&shrink, at) { first } else { *begin.get(at)? };
             let indices = if set(&shrink, at) {
                 shrunk.push(lists.len());
                 vec![position(start, length)?]
