@@ -252,7 +252,7 @@ impl Args {
         let checking = self.checking(input);
         let checked = match model.take() {
             // A text that is not a model may become one by a fix, which needs the weights.
-            None if before.len() > 0 => checking.run(&before, &input.open_weights()?),
+            None if !before.is_empty() => checking.run(&before, &input.open_weights()?),
             model => checking.check_read(model, std::mem::take(&mut diagnostics.list), before.clone()),
         };
         let fixes = self.fix && checked.model.is_some();

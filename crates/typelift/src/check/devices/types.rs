@@ -91,7 +91,7 @@ impl<'a> View<'a> {
         let coded = [Nf4, F4E2M1, F8E4M3, F8E5M2, F8E8M0, U2];
         let takes_no_u2 = ["MatMul", "ReduceSum", "Softmax"].contains(&name(layer));
         let is_u2 = |layer: &Layer| layer.outputs().first().is_some_and(|port| port.element_type() == U2);
-        if !NOT_OF_FEW_BITS.contains(&name(layer)) && !(takes_no_u2 && is_u2(layer)) {
+        if !(NOT_OF_FEW_BITS.contains(&name(layer)) || takes_no_u2 && is_u2(layer)) {
             return None;
         }
         let tensors = self.graph.tensors(layer.id());

@@ -67,10 +67,14 @@ pub(super) enum Change {
 impl Change {
     /// True if the proof of the change is its old text.
     pub(super) fn is_spelling(&self) -> bool {
-        match self {
-            Self::Value { .. } | Self::AttributeName { .. } | Self::Operation { .. } | Self::Version { .. } => true,
-            Self::Number(_) | Self::Text { .. } => true,
-            _ => false,
-        }
+        matches!(
+            self,
+            Self::Value { .. }
+                | Self::AttributeName { .. }
+                | Self::Operation { .. }
+                | Self::Version { .. }
+                | Self::Number(_)
+                | Self::Text { .. }
+        )
     }
 }

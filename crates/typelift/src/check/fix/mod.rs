@@ -275,6 +275,13 @@ fn is_same_axis(graph: &Graph, one: &Change, other: &Change) -> bool {
     is_one && rank.is_some_and(|rank| a.abs_diff(b) == rank as u64)
 }
 
+/// True if a change adds one to an attribute, or subtracts one.
+fn is_one_off(graph: &Graph, change: &Change) -> bool {
+    let Change::Value { layer, name, value } = change else { return false };
+    let written = graph.layer(*layer).and_then(|layer| layer.attribute(name)?.trim().parse::<i64>().ok());
+    written.zip(value.parse().ok()).is_some_and(|(written, value)| written.abs_diff(value) == 1)
+}
+
 struct Search<'a> {
     model: &'a Model,
     before: Soundness,
@@ -421,12 +428,16 @@ impl<'a> Search<'a> {
     /// Drops candidates that count the axis of an earlier one from the other end.
     fn drop_equal(&self, found: &Diagnostic, accepted: &mut Vec<Accepted>) {
         let Some(graph) = self.graph_of(found) else { return };
-        let mut seen = Vec::<Change>::new();
-        accepted.retain(|it| {
-            let is_new = seen.iter().all(|other| !is_same_axis(graph, &it.change, other));
-            seen.push(it.change.clone());
-            is_new
-        });
+        let mut kept = Vec::<Accepted>::new();
+        for it in accepted.drain(..) {
+            match kept.iter_mut().find(|other| is_same_axis(graph, &it.change, &other.change)) {
+                // A lost sign and a number that is one off explain the text alike.
+                Some(other) if is_one_off(graph, &it.change) => other.evidence = Evidence::Part,
+                Some(_) => {}
+                None => kept.push(it),
+            }
+        }
+        *accepted = kept;
     }
 
     /// Returns the proof that the only accepted candidate is the intended change.

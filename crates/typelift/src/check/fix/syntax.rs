@@ -202,9 +202,12 @@ fn known(line: &str, is_strict: bool) -> Option<Vec<LineTag<'_>>> {
     tags.iter().enumerate().all(|(at, tag)| is_closed(at, tag)).then_some(tags)
 }
 
-/// Lines of a text outside of its `<rt_info>` and its comments, with their positions.
-fn lines(source: &str) -> (Vec<(usize, &str)>, Vec<(usize, &str)>) {
-    let (mut found, mut comments) = (Vec::new(), Vec::new());
+/// Lines with their positions.
+type Lines<'s> = Vec<(usize, &'s str)>;
+
+/// Returns the lines of a text outside of its `<rt_info>`, and its comments.
+fn lines(source: &str) -> (Lines<'_>, Lines<'_>) {
+    let (mut found, mut comments) = (Lines::new(), Lines::new());
     let (mut at, mut is_info) = (0, false);
     for line in source.split_inclusive('\n') {
         let text = line.trim();
