@@ -51,32 +51,32 @@ fn excesses(verb: &[&str]) -> Vec<String> {
 /// Checks all bounds on the cost of a command. Commands write to the standard output of the process, which the harness
 /// does not capture, so the test runs again in its own process.
 fn hold(name: &str) {
+    let test = format!("{name}_is_in_proportion_to_misshapen_models");
+    let Some(report) = report_of(&test) else { return };
+    let chosen = verbs::VERBS.iter().filter(|verb| verb[0] == name);
+    fs::write(report, chosen.flat_map(|verb| excesses(verb)).collect::<String>()).unwrap();
+}
+
+/// Returns the file for the excesses of a test. The first process runs the test in a second one, requires an empty
+/// file, and gets `None`.
+fn report_of(test: &str) -> Option<OsString> {
     if let Some(report) = std::env::var_os(REPORT) {
-        let chosen = verbs::VERBS.iter().filter(|verb| verb[0] == name);
-        fs::write(report, chosen.flat_map(|verb| excesses(verb)).collect::<String>()).unwrap();
-        return;
+        return Some(report);
     }
     let report = tempfile::NamedTempFile::new().unwrap();
-    let mut test = Command::new(std::env::current_exe().unwrap());
-    test.args(["--exact", "--nocapture", &format!("{name}_is_in_proportion_to_misshapen_models")]);
-    let run = test.env(REPORT, report.path()).stdout(Stdio::null()).output().unwrap();
+    let mut again = Command::new(std::env::current_exe().unwrap());
+    again.args(["--exact", "--nocapture", test]);
+    let run = again.env(REPORT, report.path()).stdout(Stdio::null()).output().unwrap();
     let excesses = fs::read_to_string(report.path()).unwrap();
     assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
     assert!(excesses.is_empty(), "{excesses}");
+    None
 }
 
 /// The harness does not capture the standard output of the process, so the test runs again in its own process.
 #[test]
 fn to_mend_one_finding_after_the_other_takes_a_few_looks_at_all() {
-    const NAME: &str = "to_mend_one_finding_after_the_other_takes_a_few_looks_at_all";
-    let Some(report) = std::env::var_os(REPORT) else {
-        let report = tempfile::NamedTempFile::new().unwrap();
-        let mut test = Command::new(std::env::current_exe().unwrap());
-        let run = test.args(["--exact", "--nocapture", NAME]).env(REPORT, report.path()).stdout(Stdio::null()).output();
-        assert!(run.unwrap().status.success());
-        assert_eq!(fs::read_to_string(report.path()).unwrap(), "");
-        return;
-    };
+    let Some(report) = report_of("to_mend_one_finding_after_the_other_takes_a_few_looks_at_all") else { return };
     let folder = tempfile::tempdir().unwrap();
     let pair = |at: usize| {
         let (from, to) = (2 * at, 2 * at + 1);
@@ -98,15 +98,7 @@ fn to_mend_one_finding_after_the_other_takes_a_few_looks_at_all() {
 /// The path of an entry can be as long as a command line.
 #[test]
 fn a_path_of_metadata_is_written_in_proportion_to_its_length() {
-    const NAME: &str = "a_path_of_metadata_is_written_in_proportion_to_its_length";
-    let Some(report) = std::env::var_os(REPORT) else {
-        let report = tempfile::NamedTempFile::new().unwrap();
-        let mut test = Command::new(std::env::current_exe().unwrap());
-        let run = test.args(["--exact", "--nocapture", NAME]).env(REPORT, report.path()).stdout(Stdio::null()).output();
-        assert!(run.unwrap().status.success());
-        assert_eq!(fs::read_to_string(report.path()).unwrap(), "");
-        return;
-    };
+    let Some(report) = report_of("a_path_of_metadata_is_written_in_proportion_to_its_length") else { return };
     let folder = tempfile::tempdir().unwrap();
     let [small, large] = [500, 2000].map(|parts| {
         let statement = format!("info : {}a = \"1\"", "a/".repeat(parts));

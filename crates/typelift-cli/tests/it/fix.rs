@@ -38,26 +38,24 @@ const LINES: &[(&str, &str)] = &[
 
 #[test]
 fn a_line_is_restored() {
-    for (from, to) in LINES {
-        let folder = slipped(from, to);
-        let path = folder.path();
-        let fixed = run(path, &["check", "--fix", "slip.xml", "-o", "fixed.xml"]);
-        assert_eq!(fixed.status, 0, "{to}: {}{}", fixed.stdout, fixed.stderr);
-        let [original, fixed] = ["model.xml", "fixed.xml"].map(|name| fs::read_to_string(path.join(name)).unwrap());
-        assert_eq!(original, fixed, "{to}");
-    }
+    LINES.iter().for_each(|(from, to)| drop(restored(from, to)));
+}
+
+/// Fixes a model with a slip into the original text. Returns the folder of the files.
+fn restored(from: &str, to: &str) -> tempfile::TempDir {
+    let folder = slipped(from, to);
+    let path = folder.path();
+    let fixed = run(path, &["check", "--fix", "slip.xml", "-o", "fixed.xml"]);
+    assert_eq!(fixed.status, 0, "{to}: {}{}", fixed.stdout, fixed.stderr);
+    let [original, fixed] = ["model.xml", "fixed.xml"].map(|name| fs::read_to_string(path.join(name)).unwrap());
+    assert_eq!(original, fixed, "{to}");
+    folder
 }
 
 #[test]
 fn a_slip_is_fixed_into_the_original_text() {
     for (from, to) in SLIPS {
-        let folder = slipped(from, to);
-        let path = folder.path();
-        let fixed = run(path, &["check", "--fix", "slip.xml", "-o", "fixed.xml"]);
-        assert_eq!(fixed.status, 0, "{to}: {}{}", fixed.stdout, fixed.stderr);
-        let [original, fixed] = ["model.xml", "fixed.xml"].map(|name| fs::read_to_string(path.join(name)).unwrap());
-        assert_eq!(original, fixed, "{to}");
-        assert!(path.join("fixed.bin").exists());
+        assert!(restored(from, to).path().join("fixed.bin").exists());
     }
 }
 

@@ -14,7 +14,7 @@ use crate::text::xml;
 /// element size.
 const PADDING: u64 = 8;
 
-/// Some writers, this program among them, begin a constant at a multiple of this.
+/// Alignment in bytes of the constants that some writers, this program among them, store.
 const ALIGNMENT: u64 = 64;
 
 /// Constant with the range of its bytes.
