@@ -59,10 +59,7 @@ fn parse_request(text: &str) -> Result<Wanted, String> {
 }
 
 fn fallback() -> impl TypedValueParser<Value = Fallback> {
-    PossibleValuesParser::new(["ignore", "adjust"]).map(|name| match name.as_str() {
-        "ignore" => Fallback::Ignore,
-        _ => Fallback::Adjust,
-    })
+    PossibleValuesParser::new(["ignore", "adjust"]).try_map(|name| name.parse::<Fallback>())
 }
 
 impl QuantizeArgs {
