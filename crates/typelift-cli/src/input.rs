@@ -89,10 +89,12 @@ fn parse_type(text: &str) -> Result<(String, ElementType), String> {
 
 /// Returns a parser of these names. Those of element types are also understood in the spelling of other programs.
 pub(crate) fn names(known: &[&'static str]) -> PossibleValuesParser {
+    let others = ["float16", "fp16", "half", "bfloat16", "float32", "fp32", "float", "single", "int32"];
+    let others = others.map(|other| (other, typelift::named_element_type(other)));
     let value = |name: &&'static str| {
-        let others = ["float16", "fp16", "half", "bfloat16", "float32", "fp32", "float", "single", "int32"];
-        let is_same = |other: &&str| typelift::named_element_type(other).is_some_and(|ty| ty.name() == *name);
-        PossibleValue::new(*name).aliases(others.into_iter().filter(is_same))
+        let is_same = |ty: &Option<ElementType>| ty.is_some_and(|ty| ty.name() == *name);
+        let same = others.iter().filter(|(_, ty)| is_same(ty)).map(|&(other, _)| other);
+        PossibleValue::new(*name).aliases(same)
     };
     known.iter().map(value).collect::<Vec<_>>().into()
 }

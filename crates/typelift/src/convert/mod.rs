@@ -228,7 +228,7 @@ impl Conversion {
             found.extend(model.hard_coded_shapes());
         }
         let stripped = self.strip.map(|values| strip::strip_weights(model, values)).transpose()?;
-        let promotions_after = promotions(model.graph());
+        let promotions_after = if promotions_before == 0 { 0 } else { promotions(model.graph()) };
         Ok(Converted {
             stripped,
             changes,

@@ -42,12 +42,12 @@ pub fn revisions(ty: &str, version: Option<&str>, attributes: &[(&str, &str)]) -
     }
     let found: Vec<&Operation> = match &version {
         Some(version) => ops::lookup(rows[0].name(), version).into_iter().collect(),
-        None => rows.to_vec(),
+        None => rows.iter().collect(),
     };
     match &version {
         Some(version) if found.is_empty() && !version.starts_with("opset") => return Ok(vec![new(version)]),
         Some(version) if found.is_empty() => {
-            return refused(format!("`{ty}` is not in {version}; it has {}", versions(rows)));
+            return refused(format!("`{ty}` is not in {version}; it has {}", versions(rows.iter())));
         }
         _ => {}
     }
@@ -65,20 +65,19 @@ fn unknown(ty: &str) -> String {
 }
 
 /// Returns the first operation set of each revision.
-fn versions(rows: &[&Operation]) -> String {
-    let opsets = rows.iter().filter_map(|row| row.opsets().next());
+fn versions<'a>(rows: impl Iterator<Item = &'a Operation>) -> String {
+    let opsets = rows.filter_map(|row| row.opsets().next());
     opsets.map(|opset| format!("opset{opset}")).collect::<Vec<_>>().join(", ")
 }
 
 /// Checks that a revision has all of the attributes, and that values of element types are valid.
-fn check_attributes(found: &[&Operation], all: &[&Operation], attributes: &[(&str, &str)]) -> Result<(), String> {
+fn check_attributes(found: &[&Operation], all: &[Operation], attributes: &[(&str, &str)]) -> Result<(), String> {
     let ty = all[0].name();
     for (name, value) in attributes {
-        let of = |rows: &[&Operation]| rows.iter().find_map(|row| row.attribute(name));
-        let Some(attribute) = of(found) else {
-            if of(all).is_some() {
-                let with: Vec<_> = all.iter().copied().filter(|row| row.attribute(name).is_some()).collect();
-                return Err(format!("`{ty}` has the attribute `{name}` in {}", versions(&with)));
+        let Some(attribute) = found.iter().find_map(|row| row.attribute(name)) else {
+            let mut with = all.iter().filter(|row| row.attribute(name).is_some()).peekable();
+            if with.peek().is_some() {
+                return Err(format!("`{ty}` has the attribute `{name}` in {}", versions(with)));
             }
             let known: Vec<_> = all.iter().flat_map(|row| row.attribute_names()).collect();
             return Err(match nearest(name, known.iter().copied()) {

@@ -58,7 +58,6 @@ pub mod values;
 mod variable;
 
 use std::ops::RangeInclusive;
-use std::sync::LazyLock;
 
 pub(crate) use attributes::{Attr, AttrKind, AttributeValues, Attributes, Finding, List};
 pub(crate) use body::check_port_maps;
@@ -80,7 +79,6 @@ pub(crate) use unknown::{UnknownOperation, describe_unknown, is_own_opset};
 use typelift_promote::ElementType;
 
 use self::evaluate::Evaluate;
-use crate::base::hash::HashMap;
 use crate::model::graph::Layer;
 
 /// The operation families, each a list of rows.
@@ -554,12 +552,54 @@ impl Operation {
     }
 }
 
-/// Returns every row, family by family.
-static ROWS: LazyLock<Vec<&'static Operation>> = LazyLock::new(|| FAMILIES.iter().copied().flatten().collect());
+/// The number of rows.
+const COUNT: usize = {
+    let (mut count, mut family) = (0, 0);
+    while family < FAMILIES.len() {
+        count += FAMILIES[family].len();
+        family += 1;
+    }
+    count
+};
 
-/// Returns every row, family by family.
+/// Every row, sorted by name. The rows of a name keep the order of their family.
+static ROWS: [Operation; COUNT] = sorted();
+
+/// Returns [`ROWS`] by insertion sort, which the compiler runs.
+const fn sorted() -> [Operation; COUNT] {
+    let mut rows = [FAMILIES[0][0]; COUNT];
+    let (mut count, mut family) = (0, 0);
+    while family < FAMILIES.len() {
+        let mut next = 0;
+        while next < FAMILIES[family].len() {
+            let row = FAMILIES[family][next];
+            let mut at = count;
+            while at > 0 && is_before(row.name, rows[at - 1].name) {
+                rows[at] = rows[at - 1];
+                at -= 1;
+            }
+            rows[at] = row;
+            count += 1;
+            next += 1;
+        }
+        family += 1;
+    }
+    rows
+}
+
+/// True if a name comes before another one, byte by byte.
+const fn is_before(a: &str, b: &str) -> bool {
+    let (a, b) = (a.as_bytes(), b.as_bytes());
+    let mut at = 0;
+    while at < a.len() && at < b.len() && a[at] == b[at] {
+        at += 1;
+    }
+    at < b.len() && (at == a.len() || a[at] < b[at])
+}
+
+/// Returns every row, sorted by name.
 pub fn all() -> impl Iterator<Item = &'static Operation> {
-    ROWS.iter().copied()
+    ROWS.iter()
 }
 
 /// Returns the row for a layer of type `ty` and operation set `version`, both as a file spells them. `None` if
@@ -577,7 +617,7 @@ pub fn lookup(ty: &str, version: &str) -> Option<&'static Operation> {
         None if ["experimental", "extension"].contains(&version) && BEFORE_OPSETS.contains(&name) => 6,
         _ => return None,
     };
-    rows.iter().copied().find(|row| row.opsets >> opset & 1 == 1)
+    rows.iter().find(|row| row.opsets >> opset & 1 == 1)
 }
 
 impl Layer {
@@ -594,9 +634,9 @@ impl Layer {
     pub fn operation(&self) -> Option<&'static Operation> {
         let row = self.operation_name.row(|ty, version| {
             let found = lookup(ty, version)?;
-            u16::try_from(ROWS.iter().position(|row| std::ptr::eq(*row, found))?).ok()
+            u16::try_from(ROWS.iter().position(|row| std::ptr::eq(row, found))?).ok()
         });
-        ROWS.get(usize::from(row?)).copied()
+        ROWS.get(usize::from(row?))
     }
 }
 
@@ -610,21 +650,22 @@ fn opset_number(text: &str) -> Option<u8> {
 }
 
 /// Returns all revisions of the operation with this name in a file.
-pub(crate) fn revisions(ty: &str) -> &'static [&'static Operation] {
-    static BY_NAME: LazyLock<HashMap<&str, Vec<&'static Operation>>> = LazyLock::new(|| {
-        let mut by_name = HashMap::<_, Vec<_>>::default();
-        for row in all() {
-            by_name.entry(row.name).or_default().push(row);
-            if let Some(&(spelling, _)) = SPELLINGS.iter().find(|(_, name)| *name == row.name) {
-                by_name.entry(spelling).or_default().push(row);
-            }
-        }
-        by_name
-    });
+pub(crate) fn revisions(ty: &str) -> &'static [Operation] {
+    let spelling = SPELLINGS.iter().find(|(spelling, _)| *spelling == ty);
+    let named = rows_named(spelling.map_or(ty, |&(_, name)| name));
+    if !named.is_empty() {
+        return named;
+    }
     // OpenVINO accepts the other spellings only in exactly this case.
-    let in_any_case =
-        || BY_NAME.values().find(|rows| rows.first().is_some_and(|row| row.name.eq_ignore_ascii_case(ty)));
-    BY_NAME.get(ty).or_else(in_any_case).map_or(&[], Vec::as_slice)
+    let in_any_case = ROWS.iter().find(|row| row.name.eq_ignore_ascii_case(ty));
+    in_any_case.map_or(&[], |row| rows_named(row.name))
+}
+
+/// Returns all rows of this name.
+fn rows_named(name: &str) -> &'static [Operation] {
+    let start = ROWS.partition_point(|row| row.name < name);
+    let count = ROWS[start..].iter().take_while(|row| row.name == name).count();
+    &ROWS[start..start + count]
 }
 
 /// Returns the first operation set that has an operation of this name.

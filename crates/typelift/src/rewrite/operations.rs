@@ -7,7 +7,7 @@ use crate::ops;
 
 /// Returns the operation of a layer in the spelling of patterns.
 pub(super) fn operation_of(layer: &Layer) -> &str {
-    let row = layer.operation().or_else(|| ops::revisions(layer.ty()).first().copied());
+    let row = layer.operation().or_else(|| ops::revisions(layer.ty()).first());
     row.map_or(layer.ty(), |row| row.name())
 }
 

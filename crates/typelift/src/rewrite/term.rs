@@ -130,7 +130,7 @@ impl LayerTerm {
 pub(super) fn rows_of(layer: &LayerTerm) -> Vec<&'static ops::Operation> {
     match &layer.version {
         Some(version) => ops::lookup(&layer.operation, version).into_iter().collect(),
-        None => ops::revisions(&layer.operation).to_vec(),
+        None => ops::revisions(&layer.operation).iter().collect(),
     }
 }
 

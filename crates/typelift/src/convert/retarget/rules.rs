@@ -61,7 +61,7 @@ impl Downgrade {
         let rows = ops::revisions(operation).iter();
         let row = match version {
             Some(version) => ops::lookup(operation, version),
-            None => rows.copied().min_by_key(|row| row.revision()),
+            None => rows.min_by_key(|row| row.revision()),
         };
         row.is_some_and(|row| Release::of_revision(row).is_some_and(|first| first > target))
     }

@@ -448,12 +448,19 @@ impl Model {
     /// Returns the current types and shapes of the model's inputs and outputs.
     #[must_use]
     pub fn interface_types(&self) -> Vec<(LayerId, TensorType)> {
-        let made = |layer: &Layer| Some((layer.id(), layer.outputs().first()?.tensor_type()));
-        let taken = |layer: &Layer| {
-            let source = self.graph.producer(layer.id().input(0))?;
-            Some((layer.id(), self.graph.output(source)?.tensor_type()))
-        };
-        self.inputs().filter_map(made).chain(self.outputs().filter_map(taken)).collect()
+        let (mut inputs, mut outputs) = (Vec::new(), Vec::new());
+        for layer in self.graph.layers() {
+            match ops::kind(layer) {
+                LayerKind::Parameter => inputs.extend(layer.outputs().first().map(|port| (layer.id(), port.tensor_type()))),
+                LayerKind::Result => {
+                    let source = self.graph.producer(layer.id().input(0)).and_then(|source| self.graph.output(source));
+                    outputs.extend(source.map(|port| (layer.id(), port.tensor_type())));
+                }
+                _ => {}
+            }
+        }
+        inputs.append(&mut outputs);
+        inputs
     }
 
     /// Returns the inputs and outputs whose shape differs from `before`, with both shapes.

@@ -409,7 +409,7 @@ impl Graph {
     }
 
     /// Returns the layers of a cycle, if there is one.
-    fn find_cycle(&self) -> Option<Vec<LayerId>> {
+    pub(crate) fn find_cycle(&self) -> Option<Vec<LayerId>> {
         if self.is_in_order() || self.is_plainly_acyclic() { None } else { self.node_order().err() }
     }
 
@@ -452,12 +452,12 @@ impl Graph {
     /// Returns all nodes in the order in which they are written. Nodes of the file keep their order, and added
     /// Parameters follow the file's. Every other added node is just before its first consumer; unused ones are last.
     fn written_order(&self) -> Vec<NodeIndex> {
+        if self.storage.node_weights().all(|layer| layer.span.is_some()) {
+            return self.storage.node_indices().collect();
+        }
         let is_added = |node: NodeIndex| self.storage.node_weight(node).is_some_and(|layer| layer.span.is_none());
         let (mut added, mut originals): (Vec<_>, Vec<_>) =
             self.storage.node_indices().partition(|&node| is_added(node));
-        if added.is_empty() {
-            return originals;
-        }
         let is_input = |node: &NodeIndex| self.storage[*node].start() == Some(Start::Parameter);
         added.sort_by_key(|&node| self.storage[node].id);
         let inputs: Vec<_> = added.extract_if(.., |node| is_input(node)).collect();

@@ -173,7 +173,7 @@ fn make_plain(model: &mut Model, changes: &mut Changes) -> Result<HashSet<(Place
 
 /// Returns the oldest operation set whose revision of the operation has all attributes and ports of the layer.
 fn plain_version(layer: &Layer) -> Option<String> {
-    let fits = |row: &&&'static ops::Operation| {
+    let fits = |row: &&'static ops::Operation| {
         row.input_counts().contains(&layer.inputs().len())
             && layer.attributes().iter().all(|written| row.attribute(written.name()).is_some())
     };

@@ -157,7 +157,7 @@ impl<'a> Read<'a> {
 
     /// Reports a cycle of layers, as a warning if OpenVINO drops its layers.
     fn check_cycles(&mut self, graph: &mut Graph) {
-        let Err(cycle) = graph.topological_order() else { return };
+        let Some(cycle) = graph.find_cycle() else { return };
         let refusal = self.cycle_refusal(graph, &cycle);
         let created = self.created.get_or_insert_with(|| created_layers(graph));
         let is_created = |layer: &Layer| created.contains(&layer.id);
@@ -175,7 +175,7 @@ impl<'a> Read<'a> {
             }
         }
         graph.disconnect(&dropped);
-        if let Err(cycle) = graph.topological_order() {
+        if let Some(cycle) = graph.find_cycle() {
             self.report(self.cycle_refusal(graph, &cycle));
         }
     }
