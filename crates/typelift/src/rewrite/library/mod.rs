@@ -1,5 +1,7 @@
 //! Built-in rules, by name.
 
+use std::sync::LazyLock;
+
 use super::{Match, Pattern, Right, Rule, Script};
 use crate::edit::precision_marks::Marks;
 use crate::model::shape::Shape;
@@ -72,7 +74,9 @@ impl Set {
             "fake-quantize-weights" => return Ok(vec![integers_of_fake_quantize()?.named(self.name)]),
             _ => {}
         }
-        let script: Script = format!("{COMMON}{}", self.source).parse()?;
+        static DEFINITIONS: LazyLock<Result<Script, NotationError>> = LazyLock::new(|| COMMON.parse());
+        let mut script = DEFINITIONS.clone()?;
+        script.read_lines(self.source)?;
         let marked = (self.name == "keep-compressed").then(mark_half_weights).transpose()?;
         let rules = script.rules().iter().cloned().chain(marked);
         Ok(rules.map(|rule| if rule.name.is_none() { rule.named(self.name) } else { rule }).collect())

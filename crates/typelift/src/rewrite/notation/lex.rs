@@ -42,6 +42,9 @@ impl<'a> Cursor<'a> {
     pub(crate) fn skip_space(&mut self) {
         loop {
             let rest = self.rest();
+            if rest.bytes().next().is_some_and(|byte| byte.is_ascii_graphic() && byte != b'#') {
+                return;
+            }
             let trimmed = rest.trim_start();
             self.at += rest.len() - trimmed.len();
             let after_space = self.text[..self.at].chars().next_back().is_none_or(char::is_whitespace);

@@ -85,9 +85,7 @@ impl FromStr for Script {
 
     fn from_str(text: &str) -> Result<Self, NotationError> {
         let mut script = Self::default();
-        for range in lines(text) {
-            script.read(text, range)?;
-        }
+        script.read_lines(text)?;
         for statement in &script.statements {
             let Statement::Expect { name, .. } = statement else { continue };
             if !script.rules.iter().any(|rule| rule.name() == name) {
@@ -152,6 +150,11 @@ fn goes_on(line: &str, after: &str) -> bool {
 }
 
 impl Script {
+    /// Appends the statements, rules and definitions of a text, which can use the definitions before it.
+    pub(super) fn read_lines(&mut self, text: &str) -> Result<(), NotationError> {
+        lines(text).into_iter().try_for_each(|range| self.read(text, range))
+    }
+
     /// Appends rules to those of the script.
     #[must_use]
     pub fn with_rules(mut self, rules: impl IntoIterator<Item = Rule>) -> Self {

@@ -145,7 +145,7 @@ impl Script {
         let name = cursor.run(|c| c.is_alphanumeric() || "_-./".contains(c));
         let rest = &text[start..range.end];
         let is_rule = rest.contains("=>") || rest.contains('(') || ["try", "once"].contains(&name);
-        if let (false, Some(near)) = (is_rule, closest(name, WORDS)) {
+        if !is_rule && let Some(near) = closest(name, WORDS) {
             let error = cursor.error(start..start + name.len(), format!("`{name}` is not a statement"));
             return Err(error.with_help(format!("did you mean `{near}`?")));
         }
