@@ -1,4 +1,4 @@
-//! Values of tensors that depend only on constants and fixed shapes.
+//! Values of tensors that depend only on constants and fixed dimensions.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use super::values;
 use crate::base::hash::{HashMap, HashSet};
 use crate::model::graph::{Graph, Layer, LayerId, Output};
 use crate::model::weights::Weights;
-use crate::ops::evaluate::{Evaluate, Evaluation};
+use crate::ops::evaluate::{Bounds, Evaluate, Evaluation};
 use crate::ops::values::array::{Array, MAX_ELEMENTS};
 use crate::ops::{self, Attributes, LayerKind};
 
@@ -17,12 +17,15 @@ const BUDGET: u64 = 1 << 22;
 
 /// Computes the values of tensors in one graph as a device does. Unlike in inference, the largest number of a type is
 /// an ordinary number, and random numbers are never known.
+///
+/// A shape with open dimensions has different lower and upper bounds. An operation that takes only its fixed dimensions,
+/// such as a Gather, has an exact result again.
 pub(super) struct Exact<'a> {
     graph: &'a Graph,
     weights: &'a Weights,
-    /// Layers that depend only on constants and fixed shapes.
+    /// Layers that depend only on constants and shapes of known rank.
     possible: HashSet<LayerId>,
-    known: HashMap<Output, Option<Arc<Array>>>,
+    known: HashMap<Output, Option<Arc<Bounds>>>,
     budget: u64,
 }
 
@@ -39,7 +42,7 @@ impl<'a> Exact<'a> {
     }
 
     /// Returns the values of a tensor; `None` if they are unknown.
-    pub(super) fn values(&mut self, tensor: Output) -> Option<Arc<Array>> {
+    pub(super) fn values(&mut self, tensor: Output) -> Option<Array> {
         let mut pending = vec![tensor];
         while let Some(&next) = pending.last() {
             if self.known.contains_key(&next) {
@@ -55,7 +58,7 @@ impl<'a> Exact<'a> {
                 self.known.insert(next, found);
             }
         }
-        self.known.get(&tensor).cloned().flatten()
+        self.known.get(&tensor)?.as_ref()?.exact().cloned()
     }
 
     /// Returns the tensors on which the value of another one depends; `None` if it cannot be known.
@@ -67,15 +70,16 @@ impl<'a> Exact<'a> {
         self.graph.producers(layer.id()).into_iter().collect()
     }
 
-    fn evaluate(&mut self, tensor: Output, feeds: &[Output]) -> Option<Array> {
+    fn evaluate(&mut self, tensor: Output, feeds: &[Output]) -> Option<Bounds> {
         let layer = self.graph.layer(tensor.layer)?;
         let operation = layer.operation()?;
         let inputs = feeds.iter().map(|feed| self.known.get(feed)?.clone()).collect::<Option<Vec<_>>>()?;
         let count = layer.outputs().get(tensor.port)?.shape().element_count().unwrap_or(0);
-        self.budget = self.budget.checked_sub(inputs.iter().map(|input| input.len() as u64).sum::<u64>() + count)?;
+        self.budget =
+            self.budget.checked_sub(inputs.iter().map(|input| input.lower.len() as u64).sum::<u64>() + count)?;
         let evaluation = Evaluation::new(Attributes::new(layer, operation), self.graph, tensor.port, self.weights);
         let inputs: Vec<_> = inputs.iter().map(|input| &**input).collect();
-        operation.evaluator().exact(&evaluation, &inputs)
+        operation.evaluator().exact_bounds(&evaluation, &inputs)
     }
 }
 
@@ -93,7 +97,7 @@ fn is_possible(graph: &Graph, layer: &Layer, possible: &HashSet<LayerId>) -> boo
             .first()
             .copied()
             .flatten()
-            .is_some_and(|(from, port)| from.outputs().get(port).is_some_and(|port| port.shape().is_static())),
+            .is_some_and(|(from, port)| from.outputs().get(port).is_some_and(|port| port.shape().rank().is_some())),
         Some(_) => {
             values::computes(layer)
                 && feeds.iter().all(|feed| feed.is_some_and(|(from, _)| possible.contains(&from.id())))

@@ -176,7 +176,7 @@ fn values_of(exact: &mut Exact, graph: &Graph, output: Output) -> Option<Arc<Arr
     let values = exact.values(output)?;
     let port = graph.output(output)?;
     let fits = values.element_type == port.element_type() && port.shape().is_compatible(&values.shape());
-    values.encode().filter(|_| fits).map(|_| values)
+    values.encode().filter(|_| fits).map(|_| Arc::new(values))
 }
 
 /// Replaces a layer by constants.

@@ -302,3 +302,33 @@ fn quantized_weights_are_not_folded() {
     let report = model.rewrite(&library::get("constant-folding").unwrap().rules().unwrap()).unwrap();
     assert_eq!(report.applied.len(), 1);
 }
+
+/// OpenVINO folds the same: a fixed dimension is known even if others are open.
+#[test]
+fn a_fixed_dimension_of_an_open_shape_is_folded() {
+    let text = "
+        x = Parameter : f32[?,16,?]
+        s = ShapeOf-3(x) {output_type=i64}
+        two = Const(2) : i64[]
+        axis = Const(0) : i64[]
+        pair = Const([1, 0]) : i64[2]
+        both = Gather-8(s, pair, axis)
+        first = Const(0) : i64[]
+        width = Gather-8(both, first, axis)
+        half = Divide(width, two)
+        whole = Floor(half)
+        r = Result(whole)
+        open = Gather-8(s, axis, axis)
+        q = Result(open)";
+    let mut model = Model::from_text(text).unwrap();
+    model.rewrite(&library::get("constant-folding").unwrap().rules().unwrap()).unwrap();
+    insta::assert_snapshot!(model.to_string(), @"
+    0 x = Parameter : f32[?,16,?]
+    1 s = ShapeOf-3(0) {output_type=i64} : i64[3]
+    3 axis = Const(0) : i64[]
+    13 Const_13 = Const(8) : i64[]
+    10 r = Result(13)
+    11 open = Gather-8(1, 3, 3) : i64[]
+    12 q = Result(11)
+    ");
+}

@@ -451,7 +451,9 @@ impl Model {
         let (mut inputs, mut outputs) = (Vec::new(), Vec::new());
         for layer in self.graph.layers() {
             match ops::kind(layer) {
-                LayerKind::Parameter => inputs.extend(layer.outputs().first().map(|port| (layer.id(), port.tensor_type()))),
+                LayerKind::Parameter => {
+                    inputs.extend(layer.outputs().first().map(|port| (layer.id(), port.tensor_type())))
+                }
                 LayerKind::Result => {
                     let source = self.graph.producer(layer.id().input(0)).and_then(|source| self.graph.output(source));
                     outputs.extend(source.map(|port| (layer.id(), port.tensor_type())));

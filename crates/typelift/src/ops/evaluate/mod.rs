@@ -90,6 +90,20 @@ impl Evaluate {
             }
         }
     }
+
+    /// Computes an output as [`exact`](Self::exact) does, also from bounds of values that the operation moves.
+    pub(crate) fn exact_bounds(self, evaluation: &Evaluation, known: &[&Bounds]) -> Option<Bounds> {
+        match self {
+            Self::Source(by) => by(evaluation),
+            Self::Ends(..) if moves_values(evaluation.operation.name()) && !known.iter().all(|it| it.is_exact()) => {
+                self.apply(evaluation, known)
+            }
+            _ => {
+                let exact: SmallVec<[_; 4]> = known.iter().map(|bounds| bounds.exact()).collect::<Option<_>>()?;
+                self.exact(evaluation, &exact).map(Bounds::exactly)
+            }
+        }
+    }
 }
 
 /// Operations that only move values or change their type, so that all devices give the same results.
