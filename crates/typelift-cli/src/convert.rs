@@ -11,7 +11,6 @@ use typelift::findings::Voice;
 use typelift::ops::Release;
 use typelift::passes::Align;
 use typelift::precision::{KeepPattern, TypeMap};
-use typelift::promote::RuleSet;
 use typelift::{Diagnostics, Model};
 
 use crate::batch::{Inputs, LINES};
@@ -19,7 +18,7 @@ use crate::check;
 use crate::columns::count;
 use crate::failure::Failure;
 use crate::findings;
-use crate::input::{self, Input, InputChanges, InterfaceChanges, Loaded};
+use crate::input::{self, Input, InputChanges, InterfaceChanges, Loaded, parsed};
 use crate::output::{self, OutputArgs, Target, forget_report};
 use crate::plan::{Plan, Totals};
 use crate::precision::{self, StorageArgs};
@@ -98,7 +97,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     quantize: QuantizeArgs,
     /// Type of inputs that must agree and do not: the type that the file declares, or the common type of these rules
-    #[arg(long, value_name = "RULES", default_value = "declared", value_parser = align_names())]
+    #[arg(long, value_name = "RULES", default_value = "declared", value_parser = PossibleValuesParser::new(Align::names()))]
     align: String,
     #[command(flatten)]
     openvino: OpenVinoArgs,
@@ -108,8 +107,8 @@ pub(crate) struct Args {
     target: Option<Release>,
     /// Replace the values of constants that no shape depends on, so that the model can be sent to others. It still loads, and
     /// its .bin holds one run of bytes that constants share
-    #[arg(long, value_name = "VALUES", value_parser = PossibleValuesParser::new(["zero", "random"]), conflicts_with = "verify")]
-    strip_weights: Option<String>,
+    #[arg(long, value_name = "VALUES", value_parser = parsed::<Values>(&["zero", "random"]), conflicts_with = "verify")]
+    strip_weights: Option<Values>,
     #[command(flatten)]
     before: BeforeWriting,
     /// Print the plan, and write no model
@@ -119,12 +118,6 @@ pub(crate) struct Args {
     /// models the document is an array
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
-}
-
-/// Returns the values of `--align`.
-fn align_names() -> PossibleValuesParser {
-    let rules = RuleSet::for_models().map(|rules| rules.name());
-    std::iter::once("declared").chain(rules).chain(["off"]).collect::<Vec<_>>().into()
 }
 
 /// Result for a model.
@@ -209,39 +202,26 @@ impl Args {
             let report = self.report.as_ref().map(|_| findings::refused(diagnostics)).transpose()?;
             return Ok(Conversion { totals: None, report });
         };
-        let Converted {
-            changes,
-            promotions_replaced,
-            promotions_left,
-            reshaped,
-            refresh_ports,
-            retargeted,
-            stored,
-            quantized,
-            risks,
-            marked,
-            stripped,
-            ..
-        } = converted;
+        let Converted { refresh_ports, stripped, stored, quantized, .. } = &converted;
+        let refresh_ports = *refresh_ports;
         let mut remarks = stored.as_ref().map(precision::remarks).unwrap_or_default();
         remarks.extend(quantized.as_ref().map(quantize::remark));
         remarks.extend(stripped.map(stripped_remark));
         let is_told = stored.is_some();
-        if stored.is_some() && version < Some(model.version()) {
+        if is_told && version < Some(model.version()) {
             remarks.push(UPGRADED.to_owned());
         }
         let tables = [stored.as_ref().map(precision::table), quantized.as_ref().map(quantize::table)];
         let table = if self.writes_nothing() { tables.into_iter().flatten().collect() } else { String::new() };
-        if let (Some(plan), Some(path)) = (&quantized, &self.quantize.write_plan) {
+        if let (Some(plan), Some(path)) = (quantized, &self.quantize.write_plan) {
             quantize::write_plan(plan, path)?;
         }
-        let dangers = if self.storage.audit { precision::dangers(&risks) } else { String::new() };
-        let plan = Plan::new(&diagnostics.file, changes).with_shapes(reshaped);
-        let plan = plan.for_target(retargeted).with_stored(stored, risks, marked).with_quantized(quantized);
+        let dangers = if self.storage.audit { precision::dangers(&converted.risks) } else { String::new() };
+        let plan = Plan::new(&diagnostics.file, converted);
         diagnostics.list.extend(plan.warnings(model));
         diagnostics.list.extend(typelift::unknown_operations(model));
         page.said = render::text(diagnostics, Voice::Shell(None), Show::Briefly);
-        let totals = plan.totals(promotions_replaced, promotions_left);
+        let totals = plan.totals();
         let ready = self.target.filter(|_| totals.change_nothing());
         remarks.extend(ready.map(|release| format!("OpenVINO {release} reads it as it is")));
         match self.before.compare(input, model)? {
@@ -281,7 +261,7 @@ impl Args {
         let (InputChanges { set_type, set_shape }, InterfaceChanges { input_type, output_type }) =
             (self.changes.clone(), self.interface.clone());
         let mut conversion = typelift::Conversion::default();
-        conversion.align = self.rules();
+        conversion.align = Align::named(&self.align, self.openvino.attributes()).unwrap_or_default();
         conversion.unneeded = unneeded;
         conversion.set_types = set_type;
         conversion.set_shapes = set_shape;
@@ -295,12 +275,8 @@ impl Args {
         conversion.quantize = self.quantize.request()?;
         conversion.max_error = self.storage.max_error;
         conversion.target = self.target;
-        conversion.strip = match self.strip_weights.as_deref() {
-            Some("random") => Some(Values::Random),
-            Some(_) => Some(Values::Zero),
-            None => None,
-        };
-        conversion.with_details = self.report.is_some() || self.writes_nothing();
+        conversion.strip = self.strip_weights;
+        conversion.is_brief = self.report.is_none() && !self.writes_nothing();
         Ok(conversion)
     }
 
@@ -310,11 +286,6 @@ impl Args {
         let original = input.read().ok()?.model.take()?;
         typelift::fix::try_actions(&original, &mut diagnostics.list);
         Some(file)
-    }
-
-    /// Returns the rule that aligns types, unless alignment is off.
-    fn rules(&self) -> Option<Align> {
-        Align::named(&self.align, self.openvino.attributes())
     }
 }
 

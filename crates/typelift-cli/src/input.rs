@@ -4,9 +4,10 @@ use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::mem;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::sync::{Arc, OnceLock};
 
-use clap::builder::{PossibleValue, PossibleValuesParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use typelift::findings::{Code, Diagnostic, Diagnostics, shell_word};
 use typelift::promote::ElementType;
 use typelift::save::{self, Stamp};
@@ -97,6 +98,14 @@ pub(crate) fn names(known: &[&'static str]) -> PossibleValuesParser {
         PossibleValue::new(*name).aliases(same)
     };
     known.iter().map(value).collect::<Vec<_>>().into()
+}
+
+/// Returns a parser of values by their text forms, which are all listed.
+pub(crate) fn parsed<T>(texts: &[&'static str]) -> impl TypedValueParser<Value = T>
+where
+    T: FromStr<Err = String> + Clone + Send + Sync + 'static,
+{
+    PossibleValuesParser::new(texts).try_map(|text| text.parse::<T>())
 }
 
 /// Names of element types in other programs, which a misspelling may resemble.

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anstyle::Style;
-use typelift::findings::{Code, Count, Diagnostic, Diagnostics, grouped, shell_word};
+use typelift::findings::{Code, Count, Diagnostic, Diagnostics, grouped, shell_word, size};
 use typelift::map::PrecisionMap;
 use typelift::promote::ElementType;
 use typelift::span::Lines;
@@ -172,16 +172,4 @@ fn next(file: &str, model: Option<&Model>, found: &[Diagnostic]) -> String {
 /// `1 body`, `2 bodies`
 fn counted(number: usize, one: &str, many: &str) -> String {
     format!("{} {}", grouped(number as u64), if number == 1 { one } else { many })
-}
-
-/// Returns a number of bytes with a unit: `197 KB`.
-fn size(bytes: u64) -> String {
-    let in_units = |unit: f64| format!("{:.*}", usize::from(bytes as f64 / unit < 10.0), bytes as f64 / unit);
-    match bytes {
-        1 => "1 byte".to_owned(),
-        0..1_000 => format!("{bytes} bytes"),
-        1_000..1_000_000 => in_units(1e3) + " KB",
-        1_000_000..1_000_000_000 => in_units(1e6) + " MB",
-        _ => in_units(1e9) + " GB",
-    }
 }

@@ -5,6 +5,7 @@ use std::fmt::{self, Display, Formatter, Write as _};
 
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
+use typelift::convert::Converted;
 use typelift::findings::LayerRef;
 use typelift::graph::{Layer, Place};
 use typelift::passes::{Action, Change};
@@ -41,6 +42,9 @@ pub(crate) struct Plan {
     /// The kept layers that got a precision mark.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     marked: Vec<LayerRef>,
+    /// The numbers of ConvertPromoteTypes that were replaced, and that were kept.
+    #[serde(skip)]
+    promotions: [usize; 2],
 }
 
 /// Changed constants, and their totals.
@@ -85,26 +89,36 @@ impl std::ops::Deref for Entry {
     }
 }
 
+/// Iterates over the changes, except Converts that are inserted and later removed.
+fn lasting(changes: Vec<Change>) -> impl Iterator<Item = Change> {
+    let is_lasting = {
+        let of = |action| changes.iter().filter(move |change| change.action == action).map(key);
+        let removed: HashSet<_> = of(Action::Removed).collect();
+        let passing: HashSet<_> = of(Action::Inserted).filter(|key| removed.contains(key)).collect();
+        changes.iter().map(|change| !passing.contains(&key(change))).collect::<Vec<_>>()
+    };
+    changes.into_iter().zip(is_lasting).filter_map(|(change, lasts)| lasts.then_some(change))
+}
+
 impl Plan {
-    /// Creates the plan from the changes of consecutive passes. A Convert that one inserts and a later one removes is
-    /// not a change.
-    pub(crate) fn new(file: &str, changes: Vec<Change>) -> Self {
-        let is_lasting = {
-            let of = |action| changes.iter().filter(move |change| change.action == action).map(key);
-            let removed: HashSet<_> = of(Action::Removed).collect();
-            let passing: HashSet<_> = of(Action::Inserted).filter(|key| removed.contains(key)).collect();
-            changes.iter().map(|change| !passing.contains(&key(change))).collect::<Vec<_>>()
+    /// Creates the plan of a conversion. A Convert that one pass inserts and a later one removes is not a change.
+    pub(crate) fn new(file: &str, converted: Converted) -> Self {
+        let rewritten = |Retargeted { applied, versions, marks, names, format, .. }| {
+            let format = format.map(IrVersion::number);
+            Rewritten { applied, versions, marks, names, format }
         };
-        let lasting = changes.into_iter().zip(is_lasting).filter_map(|(change, lasts)| lasts.then_some(change));
+        let counted =
+            |plan: precision::Plan| Stored { totals: plan.totals(), constants: plan.constants, marked: plan.marked };
         Self {
             file: file.to_owned(),
-            converts: lasting.map(|change| Entry { line: None, change }).collect(),
-            shapes: Vec::new(),
-            target: None,
-            precision: None,
-            quantized: None,
-            risks: Vec::new(),
-            marked: Vec::new(),
+            promotions: [converted.promotions_replaced, converted.promotions_left],
+            converts: lasting(converted.changes).map(|change| Entry { line: None, change }).collect(),
+            shapes: converted.reshaped,
+            target: converted.retargeted.map(rewritten),
+            precision: converted.stored.map(counted),
+            quantized: converted.quantized,
+            risks: converted.risks,
+            marked: converted.marked,
         }
     }
 
@@ -115,37 +129,6 @@ impl Plan {
             *line = change.span().map(|span| lines.line_at(span.start));
         }
         self
-    }
-
-    /// Adds the inputs and outputs with another shape.
-    pub(crate) fn with_shapes(self, shapes: Vec<Reshaped>) -> Self {
-        Self { shapes, ..self }
-    }
-
-    /// Adds the changes for the target release.
-    pub(crate) fn for_target(self, done: Option<Retargeted>) -> Self {
-        let rewritten = |Retargeted { applied, versions, marks, names, format, .. }| {
-            let format = format.map(IrVersion::number);
-            Rewritten { applied, versions, marks, names, format }
-        };
-        Self { target: done.map(rewritten), ..self }
-    }
-
-    /// Adds the changed constants, the risks, and the newly marked layers.
-    pub(crate) fn with_stored(
-        self,
-        stored: Option<precision::Plan>,
-        risks: Vec<precision::Risk>,
-        marked: Vec<LayerRef>,
-    ) -> Self {
-        let counted =
-            |plan: precision::Plan| Stored { totals: plan.totals(), constants: plan.constants, marked: plan.marked };
-        Self { precision: stored.map(counted), risks, marked, ..self }
-    }
-
-    /// Adds the quantized weights.
-    pub(crate) fn with_quantized(self, quantized: Option<precision::quantize::QuantizationPlan>) -> Self {
-        Self { quantized, ..self }
     }
 
     /// Iterates over warnings about constants whose values are lost.
@@ -189,9 +172,9 @@ impl Plan {
         groups.into_iter().map(line).collect()
     }
 
-    /// Counts the changes. `replaced` and `unknown` are the numbers of ConvertPromoteTypes that are replaced, and that
-    /// have an unknown type.
-    pub(crate) fn totals(&self, replaced: usize, unknown: usize) -> Totals {
+    /// Counts the changes.
+    pub(crate) fn totals(&self) -> Totals {
+        let [replaced, unknown] = self.promotions;
         let changes = KINDS.map(|(action, ..)| self.converts.iter().filter(|entry| entry.action == action).count());
         let count = |target: &Rewritten| {
             let Rewritten { applied, versions, marks, names, format } = target;

@@ -1,20 +1,17 @@
 //! Options for the storage of constants, and their losses.
 
 use anstyle::{AnsiColor, Style};
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::TypedValueParser;
 use typelift::findings::{grouped, shell_word};
 use typelift::precision::{Like, Plan, PlanTotals, Risk, Storage};
 use typelift::promote::ElementType;
 
 use crate::columns::{Columns, Side, count};
 use crate::gate::Clean;
-use crate::input::names;
+use crate::input::{names, parsed};
 
 /// The number of constants that are listed.
 const LISTED: usize = 10;
-
-/// Names of rules, each with the rules.
-const LIKE: [(&str, Like); 3] = [("2026.4", Like::OpenVino2026), ("2025.2", Like::OpenVino2025), ("all", Like::All)];
 
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct StorageArgs {
@@ -33,7 +30,7 @@ pub(crate) struct StorageArgs {
     dequantize: Option<Option<ElementType>>,
     /// Rules that select constants for --compress: those of this OpenVINO release, or all for every constant whose
     /// values fit the type
-    #[arg(long, value_name = "RULES", value_parser = like(), default_value = "2026.4", requires = "compress")]
+    #[arg(long, value_name = "RULES", value_parser = parsed::<Like>(&["2026.4", "2025.2", "all"]), default_value = "2026.4", requires = "compress")]
     like: Like,
     /// Print the loss of each constant, and write no model
     #[arg(long, requires = "auditable")]
@@ -49,11 +46,6 @@ fn half() -> impl TypedValueParser<Value = ElementType> {
 
 fn float() -> impl TypedValueParser<Value = ElementType> {
     names(&["f16", "f32"]).try_map(|name| typelift::named_element_type(&name).ok_or("unknown"))
-}
-
-fn like() -> impl TypedValueParser<Value = Like> {
-    let rules = |name: String| LIKE.into_iter().find(|(known, _)| *known == name).map(|(_, like)| like);
-    PossibleValuesParser::new(LIKE.map(|(name, _)| name)).try_map(move |name| rules(name).ok_or("unknown"))
 }
 
 fn relative_error(text: &str) -> Result<f64, String> {

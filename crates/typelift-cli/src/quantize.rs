@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 
 use anstyle::{AnsiColor, Style};
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use typelift::findings::grouped;
 use typelift::precision::quantize::{
     Backup, Choice, Fallback, Group, Mode, Quantization, QuantizationPlan, QuantizedConstant, Request,
@@ -12,6 +11,7 @@ use typelift::precision::quantize::{
 use crate::columns::{Columns, Side, count};
 use crate::failure::Failure;
 use crate::gate::Clean;
+use crate::input::parsed;
 use crate::precision::short;
 use crate::texts;
 
@@ -34,7 +34,7 @@ pub(crate) struct QuantizeArgs {
     #[arg(long, value_name = "MODE", requires = "quantize")]
     backup: Option<Backup>,
     /// Leave weights alone whose channels the group size does not divide, or give them a smaller group
-    #[arg(long, value_name = "HOW", value_parser = fallback(), requires = "quantize")]
+    #[arg(long, value_name = "HOW", value_parser = parsed::<Fallback>(&["ignore", "adjust"]), requires = "quantize")]
     group_fallback: Option<Fallback>,
     /// Write the mode and group of each constant to this file, to edit it and use it with --quantize @FILE
     #[arg(long, value_name = "FILE", requires = "quantize")]
@@ -56,10 +56,6 @@ fn parse_request(text: &str) -> Result<Wanted, String> {
     let names = || Mode::ALL.iter().filter(|mode| mode.is_primary()).map(|mode| mode.name()).collect::<Vec<_>>();
     let mode = text.parse().ok().filter(|mode: &Mode| mode.is_primary());
     mode.map(Wanted::Mode).ok_or_else(|| format!("expected one of {}, or @FILE", names().join(", ")))
-}
-
-fn fallback() -> impl TypedValueParser<Value = Fallback> {
-    PossibleValuesParser::new(["ignore", "adjust"]).try_map(|name| name.parse::<Fallback>())
 }
 
 impl QuantizeArgs {

@@ -14,6 +14,7 @@ use crate::columns::{Columns, Side};
 use crate::failure::Failure;
 use crate::gate::Clean;
 use crate::render::{self, Show};
+use crate::terminal::Format;
 
 const HEAD: Style = Style::new().bold();
 const PLAIN: Style = Style::new();
@@ -27,6 +28,16 @@ pub(crate) struct RanArgs {
     /// -exec_graph_path writes it. The answer has the computed types, the fused layers and the unfolded weights
     #[arg(long, value_name = "EXEC.xml")]
     pub(crate) ran: Vec<PathBuf>,
+}
+
+/// The form of an answer about a model, and the graphs that plugins ran for it.
+#[derive(clap::Args)]
+pub(crate) struct AnswerArgs {
+    /// Output format
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub(crate) format: Format,
+    #[command(flatten)]
+    pub(crate) ran: RanArgs,
 }
 
 impl RanArgs {

@@ -94,18 +94,14 @@ pub fn why_text(derivation: &Derivation, all: bool) -> String {
 /// # Errors
 /// [`ReportError`] if it cannot be printed as JSON.
 pub fn conversion(file: &str, converted: &Converted, model: &Model) -> Result<(String, String), ReportError> {
-    let plan = Plan::new(file, converted.changes.clone()).with_lines(model).with_shapes(converted.reshaped.clone());
-    let plan = plan.for_target(converted.retargeted.clone());
-    let plan = plan.with_stored(converted.stored.clone(), converted.risks.clone(), converted.marked.clone());
-    let plan = plan.with_quantized(converted.quantized.clone());
-    let totals = plan.totals(converted.promotions_replaced, converted.promotions_left);
-    Ok((format!("{plan}{totals}\n"), json(&plan)?))
+    let plan = Plan::new(file, converted.clone()).with_lines(model);
+    Ok((format!("{plan}{}\n", plan.totals()), json(&plan)?))
 }
 
 /// Returns the warnings of a conversion: lost values of constants.
 #[must_use]
 pub fn losses(converted: &Converted, model: &Model) -> Vec<Diagnostic> {
-    Plan::new("", converted.changes.clone()).warnings(model).collect()
+    Plan::new("", converted.clone()).warnings(model).collect()
 }
 
 /// Returns the common type of operands, as `promote --explain --format json` prints it. Settings are options of a rule

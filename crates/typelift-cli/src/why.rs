@@ -18,7 +18,7 @@ use crate::fit::ShortNames;
 use crate::gate::Clean;
 use crate::input::{self, Input};
 use crate::listing::{MOST_LINES, at};
-use crate::ran::{self, RanArgs};
+use crate::ran::{self, AnswerArgs};
 use crate::render::{self, Show};
 use crate::status::Status;
 use crate::terminal::{self, Format, Page, Terminal};
@@ -56,11 +56,8 @@ pub(crate) struct Args {
     /// Show every source and every step, not only a screen
     #[arg(long)]
     all: bool,
-    /// Text, or one JSON document
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
     #[command(flatten)]
-    ran: RanArgs,
+    answer: AnswerArgs,
 }
 
 /// Explanation of a tensor's type, or its data path, as JSON.
@@ -75,7 +72,7 @@ struct Document<'a, A> {
 }
 
 pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failure> {
-    terminal.answers_in_json = args.format == Format::Json;
+    terminal.answers_in_json = args.answer.format == Format::Json;
     let mut loaded = args.input.read()?;
     let diagnostics = &mut loaded.diagnostics;
     if let Some(model) = &mut loaded.model {
@@ -83,7 +80,7 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
     }
     terminal.say(&render::text(diagnostics, Voice::Shell(None), Show::Briefly));
     let Some(model) = &loaded.model else {
-        if args.format == Format::Json {
+        if args.answer.format == Format::Json {
             terminal.print(&findings::refused(diagnostics)?)?;
         }
         return Ok(Status::Faulty);
@@ -91,7 +88,7 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
     let names = ShortNames::of([model]);
     let unnamed = |error| unnamed(model, &args.name, &error);
     let file = &diagnostics.file;
-    let runs = args.ran.read(model)?;
+    let runs = args.answer.ran.read(model)?;
     let became = |layer: Option<&str>| {
         let of_layer = |run| layer.and_then(|layer| ran::of_layer(run, layer));
         let text: String = runs.iter().filter_map(of_layer).collect();
@@ -100,13 +97,13 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
     let printed = if args.path {
         let path = ValuePath::new(model, &args.name).map_err(unnamed)?;
         let became = became(path.steps.get(path.asked).map(|step| step.layer.name.as_str()));
-        answer(args.format, file, (&path, became), |path| strip::text(path, args.all, &names))?
+        answer(args.answer.format, file, (&path, became), |path| strip::text(path, args.all, &names))?
     } else {
         let derivation = typelift::why(model, &args.name).map_err(unnamed)?;
         let became = became(derivation.steps.first().map(|step| step.layer.name.as_str()));
-        answer(args.format, file, (&derivation, became), |derivation| text(derivation, args.all, &names))?
+        answer(args.answer.format, file, (&derivation, became), |derivation| text(derivation, args.all, &names))?
     };
-    if args.format == Format::Text && terminal.is_for_people() {
+    if args.answer.format == Format::Text && terminal.is_for_people() {
         let printed = paint::types(&printed);
         terminal.show(&Page { printed, styled: true, ..Page::default() })?;
     } else {

@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 use std::ffi::CString;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use pyo3::exceptions::{PyImportError, PyKeyboardInterrupt};
 use pyo3::prelude::*;
@@ -14,50 +14,15 @@ use typelift_cli::report;
 use crate::failure::{self, Failure};
 use crate::model::Model;
 
-/// Settings as the package gives them.
-#[derive(FromPyObject)]
-pub(crate) struct Settings {
-    device: String,
-    hints: (Option<String>, Option<String>),
-    shapes: Vec<(String, String)>,
-    inputs: Option<PathBuf>,
-    seed: u64,
-    samples: usize,
-    steps: Option<usize>,
-    rtol: Option<f64>,
-    atol: Option<f64>,
-    layers: bool,
-}
-
-impl Settings {
-    fn verification(self) -> Result<Verification, Failure> {
-        let mut verification = Verification::default();
-        verification.device = self.device;
-        verification.hints = [self.hints.0, self.hints.1];
-        for (name, shape) in self.shapes {
-            let shape = shape.parse().map_err(|error| Failure::Value(format!("the shape of `{name}`: {error}")))?;
-            verification.shapes.push((name, shape));
-        }
-        verification.inputs = self.inputs;
-        verification.seed = self.seed;
-        verification.samples = self.samples;
-        verification.steps = self.steps;
-        verification.relative = self.rtol;
-        verification.absolute = self.atol;
-        verification.layers = self.layers;
-        Ok(verification)
-    }
-}
-
 /// Runs two models and returns the report as JSON and as text.
 pub(crate) fn verify(
     py: Python<'_>,
     a: &Bound<'_, Model>,
     b: &Bound<'_, Model>,
-    settings: Settings,
+    options: &str,
 ) -> PyResult<(String, String)> {
     let (a, b) = (a.get().state(), b.get().state());
-    let verification = settings.verification().map_err(|failure| failure.raise(py))?;
+    let verification = Verification::from_options(options).map_err(|error| Failure::Value(error).raise(py))?;
     let mut runner = Module { module: None, next: 0, raised: RefCell::new(None) };
     let report = verification.run(&a.model, &b.model, &mut runner);
     if let Some(raised) = runner.raised.take() {

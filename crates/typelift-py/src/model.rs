@@ -6,18 +6,14 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
-use typelift::convert::{Conversion, Unneeded, strip::Values};
 use typelift::graph::Place;
 use typelift::map::PrecisionMap;
 use typelift::ops::{LayerKind, kind};
-use typelift::passes::Align;
-use typelift::precision::quantize::{Choice, Quantization, Request};
-use typelift::precision::{Like, Storage, TypeMapError};
-use typelift::promote::{ElementType, RuleSet, openvino};
+use typelift::promote::ElementType;
 use typelift::save::FileId;
 use typelift::shape::Shape;
 use typelift::xml;
-use typelift::{Checking, Diagnostics, LayerId, SaveOptions, Weights, WeightsMode};
+use typelift::{Checking, Conversion, Diagnostics, LayerId, SaveOptions, Weights, WeightsMode};
 use typelift_cli::report;
 
 use crate::answer::Answer;
@@ -29,122 +25,6 @@ use crate::report::Report;
 use crate::state::{State, refused};
 use crate::types::{element_type, release, shape};
 use crate::work::{self, Caller};
-
-/// Settings of a conversion, under the keywords of the package.
-#[derive(FromPyObject)]
-#[pyo3(from_item_all)]
-struct Settings {
-    align: String,
-    unneeded: String,
-    set_types: Types,
-    set_shapes: Vec<(String, String)>,
-    input_types: Types,
-    output_types: Types,
-    types: Option<String>,
-    compress: Option<String>,
-    decompress: Option<Vec<String>>,
-    dequantize: Option<String>,
-    quantize: Option<Quantize>,
-    strip_weights: Option<String>,
-    like: String,
-    max_error: Option<f64>,
-    keep: Vec<String>,
-    keep_io: bool,
-    mark_keeps: bool,
-    promote_unsafe: bool,
-    pytorch_scalar_promotion: bool,
-    u64_integer_promotion_target: String,
-    target: Option<String>,
-}
-
-/// Settings of a quantization: a mode with its options, or the text of a plan.
-#[derive(FromPyObject)]
-#[pyo3(from_item_all)]
-struct Quantize {
-    mode: Option<String>,
-    plan: Option<String>,
-    group_size: Option<i64>,
-    ratio: Option<f64>,
-    all_layers: bool,
-    backup: Option<String>,
-    group_fallback: String,
-}
-
-impl Quantize {
-    fn request(self) -> Result<Request, Failure> {
-        let named = |option: &str, reason: String| Failure::Value(format!("{option}: {reason}"));
-        if let Some(plan) = self.plan {
-            return Choice::parse(&plan).map(Request::Plan).map_err(|error| Failure::Value(error.to_string()));
-        }
-        let mode = self.mode.unwrap_or_default().parse().map_err(|reason| named("mode", reason))?;
-        let mut settings = Quantization::to(mode);
-        let group = self.group_size.map(|size| size.to_string().parse()).transpose();
-        settings.group = group.map_err(|reason| named("group_size", reason))?;
-        settings.ratio = self.ratio;
-        settings.all_layers = self.all_layers;
-        let backup = self.backup.map(|name| name.parse()).transpose();
-        settings.backup = backup.map_err(|reason| named("backup", reason))?;
-        settings.fallback = self.group_fallback.parse().map_err(|reason| named("group_fallback", reason))?;
-        settings.check().map_err(Failure::Value)?;
-        Ok(Request::Settings(settings))
-    }
-}
-
-/// Names with element types.
-type Types = Vec<(String, String)>;
-
-fn types(pairs: Types) -> Result<Vec<(String, ElementType)>, Failure> {
-    pairs.into_iter().map(|(name, ty)| Ok((name, element_type(&ty)?))).collect()
-}
-
-impl Settings {
-    fn conversion(self) -> Result<Conversion, Failure> {
-        let attributes = openvino::Options {
-            promote_unsafe: self.promote_unsafe,
-            pytorch_scalar_promotion: self.pytorch_scalar_promotion,
-            u64_integer_promotion_target: element_type(&self.u64_integer_promotion_target)?,
-        };
-        let set_shapes = self.set_shapes.into_iter().map(|(name, text)| Ok((name, shape(&text)?)));
-        let storage = match (self.compress, self.decompress, self.dequantize) {
-            (Some(to), ..) => {
-                Some(Storage::Compress { to: element_type(&to)?, like: one_of("like", &self.like, &LIKE)? })
-            }
-            (None, Some(from), _) => {
-                Some(Storage::Decompress(from.iter().map(|ty| element_type(ty)).collect::<Result<_, _>>()?))
-            }
-            (None, None, Some(to)) if to.is_empty() => Some(Storage::Dequantize(None)),
-            (None, None, Some(to)) => Some(Storage::Dequantize(Some(element_type(&to)?))),
-            (None, None, None) => None,
-        };
-        let mut conversion = Conversion::default();
-        conversion.align = align(&self.align, attributes)?;
-        conversion.unneeded = one_of("unneeded", &self.unneeded, &UNNEEDED)?;
-        conversion.set_types = types(self.set_types)?;
-        conversion.set_shapes = set_shapes.collect::<Result<_, Failure>>()?;
-        conversion.input_types = types(self.input_types)?;
-        conversion.output_types = types(self.output_types)?;
-        conversion.types = match self.types {
-            Some(text) => text.parse().map_err(|error: TypeMapError| Failure::Value(error.to_string()))?,
-            None => conversion.types,
-        };
-        conversion.storage = storage;
-        conversion.quantize = self.quantize.map(Quantize::request).transpose()?;
-        conversion.strip = self.strip_weights.map(|name| one_of("strip_weights", &name, &VALUES)).transpose()?;
-        conversion.max_error = self.max_error;
-        conversion.keep = self.keep.iter().map(|pattern| pattern.as_str().into()).collect();
-        conversion.keep_io = self.keep_io;
-        conversion.mark_keeps = self.mark_keeps;
-        conversion.target = self.target.as_deref().map(release).transpose()?;
-        Ok(conversion)
-    }
-}
-
-const UNNEEDED: [(&str, Unneeded); 3] =
-    [("kept", Unneeded::Kept), ("noops", Unneeded::Noops), ("redundant", Unneeded::Redundant)];
-
-const LIKE: [(&str, Like); 3] = [("2026.4", Like::OpenVino2026), ("2025.2", Like::OpenVino2025), ("all", Like::All)];
-
-const VALUES: [(&str, Values); 2] = [("zero", Values::Zero), ("random", Values::Random)];
 
 const WEIGHTS: [(&str, WeightsMode); 4] = [
     ("copy", WeightsMode::Copy),
@@ -303,19 +183,6 @@ fn edited<T>(
     let done = edit(&mut state)?;
     state.was_edited();
     Ok((Arc::new(state), done))
-}
-
-/// Returns the rules by which a conversion aligns types.
-fn align(name: &str, attributes: openvino::Options) -> Result<Option<Align>, Failure> {
-    let names = || ["declared", "off"].into_iter().chain(RuleSet::for_models().map(|rules| rules.name()));
-    match name {
-        "off" => Ok(None),
-        name if names().any(|known| known == name) => Ok(Align::named(name, attributes)),
-        name => {
-            let names = names().collect::<Vec<_>>().join(", ");
-            Err(Failure::Value(format!("align is one of {names}, and not `{name}`")))
-        }
-    }
 }
 
 /// Returns the value with this name.
@@ -542,9 +409,12 @@ impl Model {
         })
     }
 
-    /// Converts the model.
-    fn convert(&self, py: Python<'_>, settings: Settings) -> PyResult<Report> {
-        let done = self.edit_to(py, move |state, _| state.convert(&settings.conversion()?));
+    /// Converts the model with options as a JSON object.
+    fn convert(&self, py: Python<'_>, options: String) -> PyResult<Report> {
+        let done = self.edit_to(py, move |state, _| {
+            let conversion = Conversion::from_options(&options).map_err(|error| Failure::Value(error.to_string()))?;
+            state.convert(&conversion)
+        });
         done.map(|(converted, state)| Report::new(converted, state))
     }
 

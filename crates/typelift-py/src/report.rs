@@ -36,6 +36,11 @@ impl Report {
             .map_err(|error| fault(error).raise(py))
     }
 
+    /// Returns the plan of a quantization as text; `None` if nothing was to be quantized.
+    fn plan(&self) -> Option<String> {
+        self.converted.quantized.as_ref().map(|plan| plan.to_text())
+    }
+
     /// Returns the losses as JSON.
     fn warnings(&self, py: Python<'_>) -> PyResult<String> {
         py.detach(|| {

@@ -278,15 +278,21 @@ def test_weights_are_quantized_by_mode_by_options_and_by_plan(tmp_path: Path) ->
     (quantized,) = typelift.from_text(text).convert(quantize=options).quantized
     assert (quantized["mode"], quantized["group"]) == ("int4_sym", 32)
     plan = tmp_path / "plan.txt"
+    typelift.from_text(text).convert(quantize=options).write_plan(plan)
+    assert "int4_sym 32 w\n" in plan.read_text()
+    (quantized,) = typelift.from_text(text).convert(quantize=plan).quantized
+    assert (quantized["mode"], quantized["group"]) == ("int4_sym", 32)
     plan.write_text("int4_sym 16 w\n")
     (quantized,) = typelift.from_text(text).convert(quantize=plan).quantized
     assert (quantized["mode"], quantized["group"]) == ("int4_sym", 16)
 
-    for wrong, reason in [("int5", "expected one of"), ({"mode": "nf4", "groups": 3}, "has no option 'groups'")]:
+    for wrong, reason in [("int5", "expected one of"), ({"mode": "nf4", "groups": 3}, "no option `groups`")]:
         with pytest.raises(ValueError, match=reason):
             model.convert(quantize=wrong)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="quantize and dequantize exclude each other"):
         model.convert(quantize="nf4", dequantize=True)
+    with pytest.raises(ValueError, match="no plan"):
+        model.convert().write_plan(plan)
 
 
 def test_weights_are_stripped() -> None:

@@ -129,7 +129,7 @@ def test_convert_repairs_or_refuses_whole() -> None:
     assert {change.action for change in report} >= {"inserted", "retyped"}
     assert model.check().errors == [] and model.inputs["x"].element_type == "u8"
     assert "Convert" in str(report)
-    with pytest.raises(ValueError, match="align is one of"):
+    with pytest.raises(ValueError, match="align: expected one of"):
         model.convert("numpy2")
     with pytest.raises(KeyError, match="has no input `z`"):
         model.convert(set_types={"z": "f32"})

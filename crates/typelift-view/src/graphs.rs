@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use foldhash::{HashMap, HashSet};
 use serde::{Serialize, Serializer};
 use typelift::blocks::{Block, Blocks};
+use typelift::findings::size;
 use typelift::graph::Place;
 use typelift::map::{Role, Ways};
 use typelift::ops::{self, LayerKind};
@@ -403,16 +404,6 @@ const MOST_STORED: usize = 64;
 
 fn values(layer: &Layer) -> u64 {
     layer.outputs().first().and_then(|port| port.shape().element_count()).unwrap_or(0)
-}
-
-/// Formats a size as `30 KB`.
-fn size(bytes: u64) -> String {
-    match bytes {
-        0..1000 => format!("{bytes} B"),
-        1000..1_000_000 => format!("{} KB", bytes.div_ceil(1000)),
-        1_000_000..1_000_000_000 => format!("{:.1} MB", bytes as f64 / 1e6),
-        _ => format!("{:.1} GB", bytes as f64 / 1e9),
-    }
 }
 
 /// Describes a constant, with its values if they are few.

@@ -52,7 +52,7 @@ function open(file, graph, weights) {
 }
 
 function convert() {
-  const { changes, findings } = JSON.parse(session.convert(by("align").value));
+  const { changes, findings } = JSON.parse(session.convert(JSON.stringify({ align: by("align").value })));
   show();
   const rows = changes.map((it) => ["", [it.action, it.layer.name, `${it.from} → ${it.to}`, it.reason]]);
   table(by("changes"), ["change", "layer*", "types", "why*"], rows);

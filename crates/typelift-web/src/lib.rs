@@ -6,8 +6,6 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use typelift::convert::ConvertError;
 use typelift::findings::Document;
-use typelift::passes::Align;
-use typelift::promote::openvino;
 use typelift::xml::{self, WriteOptions};
 use typelift::{Checking, Conversion, Diagnostic, Diagnostics, Weights};
 use typelift_view::Page;
@@ -74,14 +72,15 @@ impl Session {
         page.html().unwrap_or_else(|error| error.to_string())
     }
 
-    /// Converts the model as `typelift convert --align` does. Returns `{"changes": [...], "findings": [...]}`. A
-    /// finding that is an error explains why the model did not change.
-    pub fn convert(&mut self, align: &str) -> String {
-        let align = Align::named(align, openvino::Options::default());
+    /// Converts the model as `typelift convert` does with these options, a JSON object such as `{"align": "pytorch"}`.
+    /// Returns `{"changes": [...], "findings": [...]}`. A finding that is an error explains why the model did not change.
+    pub fn convert(&mut self, options: &str) -> String {
         let Some(mut model) = self.model.clone() else { return json!({ "changes": [], "findings": [] }).to_string() };
         let found = self.read.iter().filter(|diagnostic| diagnostic.is_error()).cloned().collect();
-        let mut conversion = Conversion::default();
-        conversion.align = align;
+        let conversion = match Conversion::from_options(options) {
+            Ok(conversion) => conversion,
+            Err(error) => return refusal(&error),
+        };
         match conversion.run(&mut model, found) {
             Ok(mut converted) => {
                 let mut found = std::mem::take(&mut converted.found);
@@ -95,10 +94,7 @@ impl Session {
             Err(ConvertError::Refused(found)) => {
                 json!({ "changes": [], "findings": self.findings(&found) }).to_string()
             }
-            Err(error) => {
-                let finding = json!({ "severity": "error", "code": "", "message": error.to_string(), "related": [], "notes": [], "help": [] });
-                json!({ "changes": [], "findings": [finding] }).to_string()
-            }
+            Err(error) => refusal(&error),
         }
     }
 
@@ -147,6 +143,13 @@ impl Session {
             .map(|mut document| document["diagnostics"].take())
             .unwrap_or_default()
     }
+}
+
+/// Returns the answer of a conversion that did not run.
+fn refusal(error: &impl ToString) -> String {
+    let message = error.to_string();
+    let finding = json!({ "severity": "error", "code": "", "message": message, "related": [], "notes": [], "help": [] });
+    json!({ "changes": [], "findings": [finding] }).to_string()
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ use self::misshapen::{MISSHAPEN, Shape, model};
 fn convert(text: &str) -> usize {
     let mut model = Model::from_xml(text).unwrap();
     let mut conversion = Conversion::default();
-    conversion.with_details = false;
+    conversion.is_brief = true;
     let converted = conversion.run(&mut model, Vec::new()).unwrap();
     assert_eq!((converted.found, converted.promotions_left), (Vec::new(), 0));
     let mut written = 0;

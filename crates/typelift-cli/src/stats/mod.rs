@@ -17,7 +17,7 @@ use crate::findings;
 use crate::fit;
 use crate::gate::Clean;
 use crate::input::Input;
-use crate::ran::{self, RanArgs};
+use crate::ran::{self, AnswerArgs};
 use crate::render::{self, Show};
 use crate::status::Status;
 use crate::terminal::{self, Format, Page, Terminal};
@@ -40,11 +40,8 @@ pub(crate) struct Args {
     /// List everything, not only what fits one screen
     #[arg(long)]
     all: bool,
-    /// Output format
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
     #[command(flatten)]
-    ran: RanArgs,
+    answer: AnswerArgs,
 }
 
 /// Statistics of a model, as JSON.
@@ -61,10 +58,10 @@ struct Document<'a> {
 }
 
 pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failure> {
-    terminal.answers_in_json = args.format == Format::Json;
+    terminal.answers_in_json = args.answer.format == Format::Json;
     let batch = args.inputs.find(None, None, &[])?;
-    args.ran.check(batch.single().is_some())?;
-    let frame = match (args.format, batch.single()) {
+    args.answer.ran.check(batch.single().is_some())?;
+    let frame = match (args.answer.format, batch.single()) {
         (Format::Json, None) => ARRAY,
         _ => PARAGRAPHS,
     };
@@ -83,11 +80,11 @@ impl Args {
         let loaded = input.load()?;
         page.said = render::text(&loaded.diagnostics, Voice::Shell(None), Show::Briefly);
         let file = &loaded.diagnostics.file;
-        match (self.format, &loaded.model) {
+        match (self.answer.format, &loaded.model) {
             (_, Some(model)) => {
                 let (stats, map) = (typelift::stats(model), PrecisionMap::new(model, &loaded.diagnostics.list).rows);
-                let runs = self.ran.read(model)?;
-                page.printed = match self.format {
+                let runs = self.answer.ran.read(model)?;
+                page.printed = match self.answer.format {
                     Format::Json => {
                         let blocks = &Blocks::new(model);
                         terminal::json(&Document { file, stats: &stats, map: &map, blocks, ran: runs.first() })?
@@ -95,7 +92,7 @@ impl Args {
                     Format::Text if self.all => text(file, &stats, &map),
                     Format::Text => screen::text(file, &stats, &map),
                 };
-                if self.format == Format::Text {
+                if self.answer.format == Format::Text {
                     page.printed.extend(runs.iter().map(|run| ran::text(file, run)));
                     page.printed.extend(runs.windows(2).map(|pair| ran::compared(&pair[0], &pair[1])));
                 }
@@ -103,7 +100,7 @@ impl Args {
             (Format::Json, None) => page.printed = findings::refused(&loaded.diagnostics)?,
             (Format::Text, None) => {}
         }
-        page.styled = self.format == Format::Text;
+        page.styled = self.answer.format == Format::Text;
         Ok(loaded.diagnostics.has_errors())
     }
 }

@@ -17,6 +17,7 @@ mod layout;
 mod one_check;
 mod packaging;
 mod prose;
+mod python;
 mod ran;
 mod recipes;
 mod reduce;

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import html
 import json
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Optional, Tuple, TypeVar, Union, overload
 
 
@@ -436,10 +438,12 @@ class Conversions(_List[Conversion]):
         text: Optional[str] = None,
         warnings: Optional[Diagnostics] = None,
         document: Optional[dict[str, Any]] = None,
+        plan: Optional[str] = None,
     ) -> None:
         super().__init__(items, text)
         self._warnings = warnings or Diagnostics()
         self._document = document or {}
+        self._plan = plan
         self._report: Optional[_typelift.Report] = None
 
     @classmethod
@@ -457,6 +461,7 @@ class Conversions(_List[Conversion]):
             self._items = tuple(map(self._entry, record["converts"]))
             self._text, self._document = text, record
             self._warnings = Diagnostics.from_json(self._report.warnings())
+            self._plan = self._report.plan()
             self._report = None
 
     @property
@@ -489,6 +494,19 @@ class Conversions(_List[Conversion]):
         ``bytes_before``, ``bytes_after`` and, where it was computed, the ``loss`` of its values."""
         return tuple((self.document.get("quantized") or {}).get("constants", ()))
 
+    def write_plan(self, path: Union[str, "os.PathLike[str]"]) -> None:
+        """Writes the mode and group of each constant that ``quantize`` concerns, as ``convert --write-plan`` does. Edit
+        the file and use it with ``model.convert(quantize=Path("plan.txt"))``.
+
+        Raises:
+            ValueError: No weights were to be quantized.
+            OSError: The file cannot be written.
+        """
+        self._read()
+        if self._plan is None:
+            raise ValueError("there is no plan: convert with quantize")
+        Path(path).write_text(self._plan, encoding="utf-8")
+
     def _all(self) -> tuple[Conversion, ...]:
         self._read()
         return self._items
@@ -499,7 +517,7 @@ class Conversions(_List[Conversion]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         self._read()
-        return type(self), (self._items, self._text, self._warnings, self._document)
+        return type(self), (self._items, self._text, self._warnings, self._document, self._plan)
 
     def __bool__(self) -> bool:
         stored = self.document.get("precision", {}).get("totals", {}).get("changed", 0)

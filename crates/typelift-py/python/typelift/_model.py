@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -30,20 +31,33 @@ ShapeLike = Union[str, Iterable[Union[int, str, None, tuple[int, Optional[int]]]
 """A shape as text, ``"[1,3,?,1..224]"``, or its dimensions. ``None`` and ``-1`` are unknown lengths, ``(1, 8)`` is a
 range."""
 
-_QUANTIZATION = {"mode": None, "group_size": None, "ratio": None, "all_layers": False, "backup": None, "group_fallback": "refuse"}
-"""The options of a quantization with their defaults."""
+
+def _quantization(quantize: Union[str, Mapping[str, Any], "os.PathLike[str]"]) -> Union[str, Mapping[str, Any]]:
+    """Returns a mode, its options, or the text of a plan."""
+    return {"plan": Path(quantize).read_text(encoding="utf-8")} if isinstance(quantize, os.PathLike) else quantize
 
 
-def _quantization(quantize: Union[str, Mapping[str, Any], "os.PathLike[str]"]) -> dict[str, Any]:
-    """Returns the options of a quantization, and the text of its plan."""
-    if isinstance(quantize, os.PathLike):
-        return {**_QUANTIZATION, "plan": Path(quantize).read_text(encoding="utf-8")}
-    if isinstance(quantize, str):
-        quantize = {"mode": quantize}
-    unknown = [key for key in quantize if key not in _QUANTIZATION]
-    if unknown:
-        raise ValueError(f"quantize has no option {unknown[0]!r}; it has {', '.join(_QUANTIZATION)}")
-    return {**_QUANTIZATION, **quantize, "plan": None}
+def _option(value: Any) -> Any:
+    """Spells an option: element types as text."""
+    if isinstance(value, (str, bool, int, float)):
+        return value
+    if isinstance(value, Mapping):
+        return [(name, _type_name(ty)) for name, ty in value.items()]
+    return [_option(item) for item in value] if isinstance(value, Iterable) else _type_name(value)
+
+
+_OPTIONS: dict[str, Callable[[Any], Any]] = {
+    "set_shapes": lambda shapes: [(name, _shape_text(shape)) for name, shape in shapes.items()],
+    "types": lambda types: [(_type_name(old), _type_name(new)) for old, new in types.items()],
+    "quantize": _quantization,
+    "max_error": float,
+}
+"""Spellings of options that :func:`_option` does not spell."""
+
+
+def _options(given: Mapping[str, Any]) -> str:
+    """Spells options for the native part. ``None`` is the default."""
+    return json.dumps({name: _OPTIONS.get(name, _option)(value) for name, value in given.items() if value is not None})
 
 
 _PAGE_LIMIT = 1_000_000
@@ -554,7 +568,7 @@ class Model:
             quantize: Store weights as codes of 4 or 8 bits with scales, as nncf's ``compress_weights`` does without data: a
                 mode such as ``"int8_asym"`` or ``"int4_sym"``. A mapping adds options: ``{"mode": "int4_sym",
                 "group_size": 64, "ratio": 0.8, "all_layers": True, "backup": "none", "group_fallback": "adjust"}``. A
-                path is a plan that ``typelift convert --write-plan`` wrote. ``quantized`` of the result lists the loss
+                path is a plan that ``write_plan`` of the result wrote. ``quantized`` of the result lists the loss
                 of each constant.
             dequantize: Store the values of quantized constants: ``True`` in the type in which they are used, or in
                 ``"f16"``.
@@ -585,46 +599,9 @@ class Model:
             KeyError: A named input or output does not exist.
             ValueError: A type, a shape or ``align`` is unknown.
         """
-        if keep_noop_converts and eliminate_converts:
-            raise ValueError("keep_noop_converts and eliminate_converts exclude each other")
-        unneeded = "kept" if keep_noop_converts else "redundant" if eliminate_converts else "noops"
-        shapes = [(name, _shape_text(shape)) for name, shape in (set_shapes or {}).items()]
-        given = (list((given or {}).items()) for given in (set_types, input_types, output_types))
-        set_list, input_list, output_list = ([(name, _type_name(ty)) for name, ty in pairs] for pairs in given)
-        if isinstance(decompress, bool):
-            decompressed = ["f16", "bf16"] if decompress else None
-        else:
-            decompressed = [_type_name(ty) for ty in ([decompress] if isinstance(decompress, str) else decompress)]
-        dequantized = None if dequantize is False else "" if dequantize is True else _type_name(dequantize)
-        storages = {"compress": compress, "decompress": decompressed, "quantize": quantize, "dequantize": dequantized}
-        given_storages = [name for name, value in storages.items() if value is not None]
-        if len(given_storages) > 1:
-            raise ValueError(f"{given_storages[0]} and {given_storages[1]} exclude each other")
-        settings: dict[str, object] = {
-            "align": align,
-            "unneeded": unneeded,
-            "set_types": set_list,
-            "set_shapes": shapes,
-            "input_types": input_list,
-            "output_types": output_list,
-            "types": ",".join(f"{_type_name(old)}={_type_name(new)}" for old, new in types.items()) if types else None,
-            "compress": None if compress is None else _type_name(compress),
-            "decompress": decompressed,
-            "quantize": None if quantize is None else _quantization(quantize),
-            "dequantize": dequantized,
-            "strip_weights": strip_weights,
-            "like": like,
-            "max_error": max_error,
-            "keep": [keep] if isinstance(keep, str) else list(keep),
-            "keep_io": keep_io,
-            "mark_keeps": mark_keeps,
-            "promote_unsafe": promote_unsafe,
-            "pytorch_scalar_promotion": pytorch_scalar_promotion,
-            "u64_integer_promotion_target": _type_name(u64_integer_promotion_target),
-            "target": target,
-        }
+        options = {name: value for name, value in locals().items() if name not in ("self", "progress")}
         with told(progress):
-            return Conversions.of_report(self._native.convert(settings))
+            return Conversions.of_report(self._native.convert(_options(options)))
 
     def set_type(self, name: str, element_type: TypeLike) -> None:
         """Changes the element type of an input, and of the computation after it; or of a constant, whose values are

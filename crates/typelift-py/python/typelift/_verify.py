@@ -92,22 +92,9 @@ def verify(
     from typelift._model import open as open_model
 
     first, second = (it if isinstance(it, Model) else open_model(fspath(it)) for it in (a, b))
-    settings = _Settings(
-        device=device,
-        hints=(hint_a, hint_b),
-        shapes=list((shapes or {}).items()),
-        inputs=None if inputs is None else fspath(inputs),
-        seed=seed,
-        samples=samples,
-        steps=steps,
-        rtol=rtol,
-        atol=atol,
-        layers=layers,
-    )
-    data, text = _typelift.verify(first._native, second._native, settings)
+    options = {
+        "device": device, "hint_a": hint_a, "hint_b": hint_b, "shapes": shapes, "inputs": None if inputs is None else fspath(inputs),
+        "seed": seed, "samples": samples, "steps": steps, "rtol": rtol, "atol": atol, "layers": layers,
+    }
+    data, text = _typelift.verify(first._native, second._native, json.dumps(options))
     return Verification(text, json.loads(data))
-
-
-class _Settings:
-    def __init__(self, **settings: Any) -> None:
-        self.__dict__.update(settings)

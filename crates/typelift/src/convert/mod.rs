@@ -1,11 +1,15 @@
 //! Conversion of a whole model: makes element types agree, replaces promotions by Converts, and changes the types of
 //! inputs, outputs and constants.
 
+mod options;
 pub mod retarget;
 pub mod strip;
 
+pub use self::options::OptionError;
+
 use std::collections::BTreeSet;
 
+use serde::Deserialize;
 use thiserror::Error;
 use typelift_promote::ElementType;
 
@@ -24,7 +28,8 @@ use crate::promotion::passes::{
     Pass, PassError, TIDY_CHANGED_TYPES, UNIQUE_TENSOR_NAMES,
 };
 
-/// Settings of a conversion: what `typelift convert` does between reading and writing.
+/// Settings of a conversion: what `typelift convert` does between reading and writing. The default uses the declared types
+/// of the file, and removes Converts without effect.
 ///
 /// # Examples
 /// ```
@@ -37,26 +42,35 @@ use crate::promotion::passes::{
 /// assert!(model.to_string().starts_with("0 x = Parameter : u8[?,4]\n"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Conversion {
-    /// The rule that chooses one type for inputs that must agree; `None` reports such inputs as errors.
-    pub align: Option<Align>,
+    /// The rule that chooses one type for inputs that must agree.
+    #[serde(deserialize_with = "options::align")]
+    pub align: Align,
     /// The Converts to remove.
+    #[serde(deserialize_with = "options::unneeded")]
     pub unneeded: Unneeded,
     /// Inputs that get another element type, so that the layers after them also change; also constants whose values
     /// are converted ([`Model::convert_constant`]).
+    #[serde(deserialize_with = "options::types")]
     pub set_types: Vec<(String, ElementType)>,
     /// Inputs that get another shape, so that the shapes after them also change.
+    #[serde(deserialize_with = "crate::model::shape::pairs")]
     pub set_shapes: Vec<(String, Shape)>,
     /// Inputs that get another element type and a Convert, so that the layers after them do not change
     /// ([`Model::convert_input`]).
+    #[serde(deserialize_with = "options::types")]
     pub input_types: Vec<(String, ElementType)>,
     /// Outputs that get another element type by a Convert, so that no other layer changes ([`Model::convert_output`]).
+    #[serde(deserialize_with = "options::types")]
     pub output_types: Vec<(String, ElementType)>,
     /// The mapping of element types in the whole model: [`Retyping`].
+    #[serde(deserialize_with = "options::type_map")]
     pub types: TypeMap,
     /// The layers that keep their types.
+    #[serde(deserialize_with = "crate::base::options::list")]
     pub keep: Vec<KeepPattern>,
     /// True if the kept layers also get [precision marks](precision::mark), so that OpenVINO keeps their types at run
     /// time.
@@ -64,18 +78,22 @@ pub struct Conversion {
     /// True if inputs and outputs keep their types.
     pub keep_io: bool,
     /// The storage of constants; `None` leaves it unchanged.
+    #[serde(deserialize_with = "options::storage")]
     pub storage: Option<Storage>,
     /// The method of quantizing weights; `None` leaves them unchanged.
+    #[serde(deserialize_with = "options::quantize")]
     pub quantize: Option<Request>,
     /// The maximum relative error of a constant's values; `None` for no limit.
     pub max_error: Option<f64>,
     /// The release that must be able to read the model: [`Model::retarget`].
     pub target: Option<Release>,
     /// The values that replace those of all constants; `None` keeps them.
+    #[serde(rename = "strip_weights")]
     pub strip: Option<strip::Values>,
-    /// True if each new Convert is reported with name, source and reason, which needs time and memory. Otherwise only
-    /// its id and types are reported, except after a constant that loses values.
-    pub with_details: bool,
+    /// True if only the id and the types of each new Convert are reported, which saves time and memory. A Convert of a
+    /// constant that loses values is always reported with name, source and reason.
+    #[serde(skip)]
+    pub is_brief: bool,
 }
 
 /// Selection of the Converts that a conversion removes. Each ConvertPromoteTypes is replaced by Converts.
@@ -153,30 +171,6 @@ pub enum ConvertError {
     },
 }
 
-impl Default for Conversion {
-    /// Returns a conversion that uses the declared types of the file, and removes Converts without effect.
-    fn default() -> Self {
-        Self {
-            align: Some(Align::default()),
-            unneeded: Unneeded::default(),
-            set_types: Vec::new(),
-            set_shapes: Vec::new(),
-            input_types: Vec::new(),
-            output_types: Vec::new(),
-            types: TypeMap::default(),
-            keep: Vec::new(),
-            mark_keeps: false,
-            keep_io: false,
-            storage: None,
-            quantize: None,
-            max_error: None,
-            target: None,
-            strip: None,
-            with_details: true,
-        }
-    }
-}
-
 impl Conversion {
     /// Converts a model. `found` are the findings of the reader.
     ///
@@ -249,12 +243,8 @@ impl Conversion {
     /// changes.
     fn infer(&self, model: &mut Model, found: &mut Vec<Diagnostic>) -> Result<Vec<Change>, ConvertError> {
         let (changed, mut changes) = self.change_inputs(model)?;
-        let (mut inferred, aligned) = match self.align {
-            Some(align) => {
-                passes::infer_aligned(model, align).map_err(|error| ConvertError::Pass { pass: "align", error })?
-            }
-            None => (crate::infer(model), Vec::new()),
-        };
+        let aligned = passes::infer_aligned(model, self.align);
+        let (mut inferred, aligned) = aligned.map_err(|error| ConvertError::Pass { pass: "align", error })?;
         if found.iter().any(Diagnostic::is_error) {
             // The reader already reported inputs that it could not connect.
             inferred.retain(|diagnostic| diagnostic.code != Code::WrongInputCount);
@@ -368,7 +358,7 @@ impl Conversion {
             plan = if let Some(following) = following() {
                 following
             } else {
-                let lowered = passes::lower(model, &promotions, self.with_details);
+                let lowered = passes::lower(model, &promotions, !self.is_brief);
                 changes = lowered.map_err(|error| ConvertError::Pass { pass: LOWER_WITHOUT_NOOPS.name, error })?;
                 retyping.plan(model)
             };
@@ -423,7 +413,7 @@ impl Conversion {
     ) -> Result<QuantizationPlan, ConvertError> {
         let plan = request.plan(model, kept);
         let mut plan = plan.map_err(|errors| refusal(found, errors))?;
-        if self.with_details || self.max_error.is_some() {
+        if !self.is_brief || self.max_error.is_some() {
             plan.audit(model);
         }
         let beyond = self.max_error.map(|limit| plan.beyond(model, limit)).unwrap_or_default();
@@ -453,7 +443,7 @@ impl Conversion {
 
     fn pass(&self, model: &mut Model, pass: Pass) -> Result<Vec<Change>, ConvertError> {
         let name = pass.name;
-        let done = passes::run_with(model, pass, self.with_details);
+        let done = passes::run_with(model, pass, !self.is_brief);
         done.map_err(|error| ConvertError::Pass { pass: name, error })
     }
 

@@ -28,7 +28,7 @@ pub use fix::{Applicability, Fix, FixAction, Owner, Proof, Rules};
 pub use formats::{Format, Frame};
 pub use key::{Comparison, FindingKey, Known, Subject};
 pub(crate) use words::list;
-pub use words::{Voice, grouped, reason, shell_command, shell_word};
+pub use words::{Voice, grouped, reason, shell_command, shell_word, size};
 
 /// The severity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]

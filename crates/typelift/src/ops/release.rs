@@ -14,6 +14,7 @@ use typelift_promote::ElementType;
 
 use super::{LayerKind, Operation};
 use crate::base::hash::HashSet;
+use crate::base::options::deserialize_as_text;
 use crate::model::graph::{Attribute, Graph, IrVersion, Layer, OutputPort, Start};
 use crate::model::shape::Shape;
 
@@ -299,6 +300,8 @@ impl FromStr for Release {
         if known && patch && parts.next().is_none() { Ok(release) } else { Err(unknown()) }
     }
 }
+
+deserialize_as_text!(Release);
 
 impl Serialize for Release {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

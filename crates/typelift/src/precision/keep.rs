@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use serde::{Deserialize, Deserializer};
 use thiserror::Error;
 
 use super::{automatic, shape_paths};
@@ -45,6 +46,12 @@ impl From<&str> for KeepPattern {
             None if let Some((first, last)) = blocks(text) => Self::Blocks(first, last),
             None => Self::Name(text.to_owned()),
         }
+    }
+}
+
+impl<'de> Deserialize<'de> for KeepPattern {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        String::deserialize(from).map(|text| Self::from(&*text))
     }
 }
 

@@ -7,7 +7,7 @@ use super::{BlockChange, Change, ChangeKind, Diff, alike, ranges};
 use crate::base::hash::{HashMap, HashSet};
 use crate::explain::blocks::{Block, Blocks};
 use crate::explain::map::{parts, roles};
-use crate::findings::grouped;
+use crate::findings::{grouped, size};
 use crate::model::graph::{LayerId, Model};
 
 /// Maximum number of lines in the summary.
@@ -173,26 +173,4 @@ fn stored<'a>(changes: &[&'a Change]) -> Vec<StoryLine<'a>> {
 /// Formats a number with its noun: `1 layer`, `1,024 layers`.
 fn counted(number: usize, what: &str) -> String {
     format!("{} {what}{}", grouped(number as u64), if number == 1 { "" } else { "s" })
-}
-
-/// Formats a number of bytes with a unit: `197 KB`.
-fn size(bytes: u64) -> String {
-    let in_units = |unit: f64| format!("{:.*}", usize::from(bytes as f64 / unit < 10.0), bytes as f64 / unit);
-    match bytes {
-        0..1_000 => format!("{bytes} bytes"),
-        1_000..1_000_000 => in_units(1e3) + " KB",
-        1_000_000..1_000_000_000 => in_units(1e6) + " MB",
-        _ => in_units(1e9) + " GB",
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::size;
-
-    #[test]
-    fn sizes_have_two_digits_at_least() {
-        let sizes = [0, 999, 1_000, 9_940, 197_480, 5_600_000, 24_000_000_000];
-        assert_eq!(sizes.map(size), ["0 bytes", "999 bytes", "1.0 KB", "9.9 KB", "197 KB", "5.6 MB", "24 GB"]);
-    }
 }

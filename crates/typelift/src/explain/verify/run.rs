@@ -6,6 +6,7 @@ use std::iter;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use serde::{Deserialize, Deserializer};
 use typelift_promote::ElementType;
 
 use super::compare::{Difference, is_finite};
@@ -20,11 +21,12 @@ use super::runner::{RunError, Runner, Runtime, Setting};
 use super::session::{Outputs, Session};
 use super::tolerance::{self, Tolerance};
 use crate::base::hash::HashSet;
+use crate::base::options;
 use crate::edit::inputs_outputs::End;
 use crate::explain::diff::{self, Change, ChangeKind};
 use crate::findings::LayerRef;
 use crate::model::graph::{Graph, LayerId, Model, Place, numbered_prefix};
-use crate::model::shape::Shape;
+use crate::model::shape::{self, Shape};
 use crate::ops::{self, LayerKind};
 
 /// Maximum number of shapes that are tried for one sample, and of those that crash the device.
@@ -34,14 +36,17 @@ const MOST_CRASHES: usize = 4;
 const STEPS: usize = 3;
 
 /// Settings of a comparison of two models.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Verification {
     /// The device: `CPU`.
     pub device: String,
     /// The precision in which A and B run, by hint: `f32`, `bf16`, `f16`. Without hints both run in f32.
+    #[serde(deserialize_with = "hints")]
     pub hints: [Option<String>; 2],
     /// The shapes of inputs, by name.
+    #[serde(deserialize_with = "shape::pairs")]
     pub shapes: Vec<(String, Shape)>,
     /// The `.npz` file or the folder of `.npy` files with the inputs.
     pub inputs: Option<PathBuf>,
@@ -53,13 +58,28 @@ pub struct Verification {
     /// The number of steps. By default it is 3 for models with state, otherwise 1.
     pub steps: Option<usize>,
     /// The tolerance relative to the largest value of a tensor; by default it depends on the narrowest type.
+    #[serde(rename = "rtol")]
     pub relative: Option<f64>,
     /// The absolute tolerance; by default it depends on the narrowest type.
+    #[serde(rename = "atol")]
     pub absolute: Option<f64>,
     /// True if the error of each block is reported.
     pub layers: bool,
     /// True if the layer is searched at which a difference starts.
+    #[serde(skip)]
     pub locates: bool,
+}
+
+/// Options for the precision in which the models run.
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Hints {
+    hint_a: Option<String>,
+    hint_b: Option<String>,
+}
+
+fn hints<'de, D: Deserializer<'de>>(from: D) -> Result<[Option<String>; 2], D::Error> {
+    Hints::deserialize(from).map(|Hints { hint_a, hint_b }| [hint_a, hint_b])
 }
 
 impl Default for Verification {
@@ -81,6 +101,15 @@ impl Default for Verification {
 }
 
 impl Verification {
+    /// Reads the settings from the options of a comparison, as a JSON object: `{"device": "CPU", "rtol": 1e-3}`.
+    ///
+    /// # Errors
+    /// A sentence about an unknown option, or about the option whose value does not fit.
+    pub fn from_options(json: &str) -> Result<Self, String> {
+        let options = serde_json::from_str(json).map_err(|error| error.to_string())?;
+        options::read("verify", options, &[("hints", options::names_of::<Hints>)])
+    }
+
     /// Runs two inferred models on the same inputs and compares their outputs. If they differ, finds the layer at which the
     /// difference starts.
     ///

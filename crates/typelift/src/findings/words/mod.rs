@@ -112,6 +112,24 @@ pub fn grouped(number: u64) -> String {
     text
 }
 
+/// Formats a number of bytes with a unit, and two digits at least.
+///
+/// ```
+/// let sizes = [1, 999, 1_000, 9_940, 197_480, 5_600_000, 24_000_000_000];
+/// assert_eq!(sizes.map(typelift::findings::size), ["1 byte", "999 bytes", "1.0 KB", "9.9 KB", "197 KB", "5.6 MB", "24 GB"]);
+/// ```
+#[must_use]
+pub fn size(bytes: u64) -> String {
+    let in_units = |unit: f64| format!("{:.*}", usize::from(bytes as f64 / unit < 10.0), bytes as f64 / unit);
+    match bytes {
+        1 => "1 byte".to_owned(),
+        0..1_000 => format!("{bytes} bytes"),
+        1_000..1_000_000 => in_units(1e3) + " KB",
+        1_000_000..1_000_000_000 => in_units(1e6) + " MB",
+        _ => in_units(1e9) + " GB",
+    }
+}
+
 /// Formats a list: `a`, `a and b`, `a, b and c`.
 pub(crate) fn list(texts: Vec<String>, conjunction: &str) -> String {
     match texts.split_last() {

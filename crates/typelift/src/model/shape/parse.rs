@@ -4,9 +4,11 @@ use std::fmt;
 use std::ops::Range;
 use std::str::FromStr;
 
+use serde::Deserializer;
 use thiserror::Error;
 
 use super::{Dim, Shape};
+use crate::base::options::{self, deserialize_as_text};
 
 /// Shape text that OpenVINO's reader refuses.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -91,6 +93,26 @@ impl FromStr for Shape {
     fn from_str(text: &str) -> Result<Self, ParseShapeError> {
         Self::parse_lenient(text).map(|(shape, _)| shape)
     }
+}
+
+/// Shape of an option, without sections that OpenVINO misreads.
+struct Exact(Shape);
+
+deserialize_as_text!(Exact);
+
+impl FromStr for Exact {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let refused = |reason: String| format!("`{text}` is not a shape: {reason}");
+        let (shape, oddities) = Shape::parse_lenient(text).map_err(|error| refused(error.to_string()))?;
+        oddities.first().map_or(Ok(Self(shape)), |oddity| Err(refused(oddity.kind.to_string())))
+    }
+}
+
+/// Reads shapes by name.
+pub(crate) fn pairs<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<(String, Shape)>, D::Error> {
+    Ok(options::pairs(from)?.into_iter().map(|(name, Exact(shape))| (name, shape)).collect())
 }
 
 impl Shape {

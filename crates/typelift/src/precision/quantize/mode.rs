@@ -5,6 +5,8 @@ use std::str::FromStr;
 
 use typelift_promote::ElementType;
 
+use crate::base::options::deserialize_as_text;
+
 /// Mode of quantization: the conversion of a constant's values to codes of 4 or 8 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
@@ -134,6 +136,8 @@ impl FromStr for Mode {
         Self::ALL.into_iter().find(|mode| mode.name() == text).ok_or_else(|| format!("expected one of {}", names()))
     }
 }
+
+deserialize_as_text!(Mode, Group, Backup, Fallback);
 
 /// Set of values that share a scale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

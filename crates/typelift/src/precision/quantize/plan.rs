@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use serde::Deserialize;
 use typelift_promote::ElementType;
 
 use super::loss::QuantizationLoss;
@@ -29,12 +30,14 @@ use crate::text::xml;
 /// quantization.ratio = Some(1.5);
 /// assert!(quantization.check().is_err());
 /// ```
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Quantization {
     /// The main mode: for the weights of MatMul layers, or for all weights if it is an 8-bit mode.
     pub mode: Mode,
     /// The set of values that share a scale; by default 128 values of a channel, or the whole channel in 8-bit modes.
+    #[serde(rename = "group_size")]
     pub group: Option<Group>,
     /// The fraction of MatMul weights that get the main mode, from 0 to 1. The others get the backup mode.
     pub ratio: Option<f64>,
@@ -43,7 +46,15 @@ pub struct Quantization {
     /// The mode of all other weights; by default int8_asym, or the similar 8-bit mode for a floating-point mode.
     pub backup: Option<Backup>,
     /// The treatment of constants whose channel size is not a multiple of the group size.
+    #[serde(rename = "group_fallback")]
     pub fallback: Fallback,
+}
+
+impl Default for Quantization {
+    /// Returns the settings for nncf's default mode.
+    fn default() -> Self {
+        Self::to(Mode::Int8Asym)
+    }
 }
 
 impl Quantization {

@@ -22,6 +22,8 @@ pub enum Align {
     Declared(openvino::Options),
     /// The common type of these rules.
     Rules(RuleSet),
+    /// None: such inputs are errors.
+    Off,
 }
 
 impl Default for Align {
@@ -31,11 +33,18 @@ impl Default for Align {
 }
 
 impl Align {
-    /// Parses `declared` or the name of promotion rules. `options` apply to OpenVINO's rules.
+    /// Iterates over the names of all choices for a model: `declared`, those of promotion rules, and `off`.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        let rules = RuleSet::for_models().map(|rules| rules.name());
+        std::iter::once("declared").chain(rules).chain(["off"])
+    }
+
+    /// Parses `declared`, `off` or the name of promotion rules. `options` apply to OpenVINO's rules.
     #[must_use]
     pub fn named(name: &str, attributes: openvino::Options) -> Option<Self> {
         match (name, RuleSet::from_name(name)) {
             ("declared", _) => Some(Self::Declared(attributes)),
+            ("off", _) => Some(Self::Off),
             (_, Some(RuleSet::OpenVino(_))) => Some(Self::Rules(RuleSet::OpenVino(attributes))),
             (_, rules) => rules.map(Self::Rules),
         }
@@ -100,6 +109,7 @@ pub fn infer_aligned(model: &mut Model, align: impl Into<Align>) -> Result<(Vec<
     let diagnostics = match align.into() {
         Align::Declared(attributes) => align_as_declared(model, attributes, &mut changes)?,
         Align::Rules(rules) => align_by_rules(model, rules, &mut changes)?,
+        Align::Off => infer::infer(model),
     };
     Ok((diagnostics, changes.list))
 }

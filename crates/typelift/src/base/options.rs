@@ -1,0 +1,171 @@
+//! Settings that are read from options: a JSON object with the names of the options and their values as text.
+
+use std::fmt::{self, Display};
+use std::marker::PhantomData;
+use std::str::FromStr;
+
+use serde::de::value::Error as NoValue;
+use serde::de::{DeserializeOwned, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, forward_to_deserialize_any};
+use serde_json::{Map, Value};
+
+use super::names;
+
+/// Options of a command by name.
+pub(crate) type Options = Map<String, Value>;
+
+/// Returns the names of a type's settings, which are those of its fields.
+pub(crate) fn names_of<T: DeserializeOwned>() -> &'static [&'static str] {
+    let mut names: &[&str] = &[];
+    // Reading ends when the names are known, so there is no value.
+    let _nothing = T::deserialize(Fields(&mut names));
+    names
+}
+
+/// Deserializer without a value, which records the names of a struct's fields.
+struct Fields<'n>(&'n mut &'static [&'static str]);
+
+impl<'de> Deserializer<'de> for Fields<'_> {
+    type Error = NoValue;
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        fields: &'static [&'static str],
+        _: V,
+    ) -> Result<V::Value, NoValue> {
+        *self.0 = fields;
+        Err(NoValue::custom("the names are known"))
+    }
+
+    fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, NoValue> {
+        Err(NoValue::custom("settings are a struct"))
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit unit_struct
+        newtype_struct seq tuple tuple_struct map enum identifier ignored_any
+    }
+}
+
+/// Settings that are made of several options: the name of each, and the names of its options.
+pub(crate) type Composed = &'static [(&'static str, fn() -> &'static [&'static str])];
+
+/// Returns the names of the options that make up a type's settings.
+pub(crate) fn names_with<T: DeserializeOwned>(composed: Composed) -> Vec<&'static str> {
+    let of = |setting: &&'static str| match composed.iter().find(|(name, _)| name == setting) {
+        Some((_, names)) => names().to_vec(),
+        None => vec![*setting],
+    };
+    names_of::<T>().iter().flat_map(of).collect()
+}
+
+/// Reads settings from options. `owner` stands in messages for the command. A missing option, or one that is `null`, has
+/// its default.
+///
+/// # Errors
+/// A sentence about an unknown option, with the nearest known name, or about the option whose value does not fit.
+pub(crate) fn read<T: DeserializeOwned>(owner: &str, mut options: Options, composed: Composed) -> Result<T, String> {
+    let names = names_with::<T>(composed);
+    options.retain(|_, value| !value.is_null());
+    if let Some(unknown) = options.keys().find(|name| !names.contains(&name.as_str())) {
+        let begun = || names.iter().copied().find(|name| name.starts_with(unknown.as_str()));
+        let near = names::nearest(unknown, names.iter().copied()).or_else(begun);
+        let near = near.map(|near| format!("; did you mean `{near}`?"));
+        let all = || format!("; it has {}", names.join(", "));
+        return Err(format!("{owner} has no option `{unknown}`{}", near.unwrap_or_else(all)));
+    }
+    let read = |options| T::deserialize(Value::Object(compose(options, composed)));
+    read(options.clone()).map_err(|error| {
+        let alone = |(name, value): (String, Value)| {
+            let error = read(Map::from_iter([(name.clone(), value)])).err()?;
+            Some(format!("{name}: {error}"))
+        };
+        options.into_iter().find_map(alone).unwrap_or_else(|| error.to_string())
+    })
+}
+
+/// Moves options that are parts of one setting into it.
+fn compose(mut options: Options, composed: Composed) -> Options {
+    for (setting, names) in composed {
+        let parts: Map<_, _> = names().iter().filter_map(|name| options.remove_entry(*name)).collect();
+        if !parts.is_empty() {
+            options.insert((*setting).to_owned(), Value::Object(parts));
+        }
+    }
+    options
+}
+
+/// Refuses options that exclude each other. A flag that is `false` is not given.
+pub(crate) fn refuse_both(options: &Options, exclusive: &[&str]) -> Result<(), String> {
+    let is_given =
+        |name: &&&str| options.get(**name).is_some_and(|value| !matches!(value, Value::Null | Value::Bool(false)));
+    let given: Vec<_> = exclusive.iter().filter(is_given).collect();
+    match given[..] {
+        [first, second, ..] => Err(format!("{first} and {second} exclude each other")),
+        _ => Ok(()),
+    }
+}
+
+/// Value with a text form. A number in its place is read as its text.
+pub(crate) fn text<'de, D: Deserializer<'de>, T: FromStr<Err: Display>>(from: D) -> Result<T, D::Error> {
+    let text = match Value::deserialize(from)? {
+        Value::String(text) => text,
+        number @ Value::Number(_) => number.to_string(),
+        other => return Err(D::Error::custom(format!("expected a text, not {other}"))),
+    };
+    text.parse().map_err(D::Error::custom)
+}
+
+/// Implements [`Deserialize`] for types by their text form.
+macro_rules! deserialize_as_text {
+    ($($type:ty),* $(,)?) => {
+        $(impl<'de> serde::Deserialize<'de> for $type {
+            fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+                $crate::base::options::text(from)
+            }
+        })*
+    };
+}
+
+pub(crate) use deserialize_as_text;
+
+/// Reads a list, or the only value of one.
+pub(crate) fn list<'de, D: Deserializer<'de>, T: DeserializeOwned>(from: D) -> Result<Vec<T>, D::Error> {
+    match Value::deserialize(from)? {
+        list @ Value::Array(_) => Vec::deserialize(list),
+        only => T::deserialize(only).map(|it| vec![it]),
+    }
+    .map_err(D::Error::custom)
+}
+
+/// Reads values by name: an object, or a list of pairs, which keeps their order.
+pub(crate) fn pairs<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Vec<(String, T)>, D::Error> {
+    from.deserialize_any(Pairs(PhantomData))
+}
+
+struct Pairs<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for Pairs<T> {
+    type Value = Vec<(String, T)>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("values by name, as an object or as a list of pairs")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+        let mut pairs = Vec::new();
+        while let Some(pair) = list.next_element()? {
+            pairs.push(pair);
+        }
+        Ok(pairs)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut pairs = Vec::new();
+        while let Some(pair) = map.next_entry()? {
+            pairs.push(pair);
+        }
+        Ok(pairs)
+    }
+}
