@@ -1,6 +1,7 @@
 //! JSON documents of the program.
 
 use serde::Serialize;
+use typelift::{Diagnostic, Model};
 
 /// The version of the JSON format. It increases when a name is removed or changes its meaning; names can be added at
 /// any time.
@@ -23,4 +24,14 @@ impl<'a, T> Versioned<'a, T> {
 /// Returns a document and a line end.
 pub(crate) fn text(document: &impl Serialize) -> serde_json::Result<String> {
     serde_json::to_string_pretty(&Versioned::new(document)).map(|text| text + "\n")
+}
+
+/// Model in memory that a command of another language's package asks about.
+pub(crate) struct Asked<'a> {
+    /// The name of its file in texts.
+    pub(crate) file: &'a str,
+    /// The inferred model.
+    pub(crate) model: &'a Model,
+    /// The findings of the reader and of inference.
+    pub(crate) found: &'a [Diagnostic],
 }

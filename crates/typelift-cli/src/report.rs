@@ -9,11 +9,10 @@ use serde::Serialize;
 use typelift::convert::Converted;
 use typelift::diff::Diff;
 use typelift::findings::{Document, Voice};
-use typelift::map::PrecisionMap;
-use typelift::stats::Stats;
 use typelift::why::Derivation;
 use typelift::{Diagnostic, Diagnostics, Model};
 
+use crate::document::Asked;
 use crate::failure::Failure;
 use crate::fit::ShortNames;
 use crate::input;
@@ -165,10 +164,19 @@ pub fn dot(model: &Model, shown: &SelectionArgs) -> Result<String, ReportError> 
     Ok(dot::print(model, &shown.find(model)?))
 }
 
-/// Formats the statistics and the precision map of a model, as `stats --all` does.
-#[must_use]
-pub fn stats_text(file: &str, stats: &Stats, map: &PrecisionMap) -> String {
-    strip_str(&stats::text(file, stats, &map.rows)).to_string()
+/// Commands that answer about a model without options. A new one needs a row here and a method in each package.
+const ANSWERS: [(&str, fn(&Asked<'_>) -> Result<(String, String), Failure>); 1] = [("stats", stats::answer)];
+
+/// Returns the complete answer of a command about an inferred model, as text and as JSON. `file` is its name in the text, and
+/// `found` are the findings of the reader and of inference.
+///
+/// # Errors
+/// [`ReportError`] if no such command answers without options, or if the answer cannot be printed as JSON.
+pub fn answer(command: &str, file: &str, model: &Model, found: &[Diagnostic]) -> Result<(String, String), ReportError> {
+    let known = ANSWERS.iter().find(|(name, _)| *name == command);
+    let (_, answer) = known.ok_or_else(|| Failure::new(format!("`{command}` is not a command with one answer")))?;
+    let (text, json) = answer(&Asked { file, model, found })?;
+    Ok((strip_str(&text).to_string(), json))
 }
 
 /// Returns the description of a finding, as `explain` prints it; without its code, a line on each.

@@ -7,7 +7,6 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 use typelift::graph::Place;
-use typelift::map::PrecisionMap;
 use typelift::ops::{LayerKind, kind};
 use typelift::promote::ElementType;
 use typelift::save::FileId;
@@ -19,7 +18,7 @@ use typelift_cli::report;
 use crate::answer::Answer;
 use crate::arrays::Keeper;
 use crate::blocks::Blocks;
-use crate::failure::{self, Failure};
+use crate::failure::Failure;
 use crate::layer::Layer;
 use crate::report::Report;
 use crate::state::{State, refused};
@@ -470,14 +469,12 @@ impl Model {
         work::run(py, move |_| Ok(Blocks::new(state)))
     }
 
-    /// Returns the statistics of the model as text and as JSON.
-    fn stats(&self, py: Python<'_>) -> PyResult<(String, String)> {
-        self.look(py, |state| {
-            let stats = typelift::stats(&state.model);
+    /// Returns the answer of a command without options, as text and as JSON.
+    fn answer(&self, py: Python<'_>, command: String) -> PyResult<(String, String)> {
+        self.look(py, move |state| {
             let found: Vec<_> = state.read.iter().chain(&state.inferred).cloned().collect();
-            let map = PrecisionMap::new(&state.model, &found);
-            let text = report::stats_text(&state.file, &stats, &map);
-            Ok((text, failure::json(&(&stats, &map.rows))?))
+            report::answer(&command, &state.file, &state.model, &found)
+                .map_err(|refusal| Failure::Fault(refusal.message))
         })
     }
 

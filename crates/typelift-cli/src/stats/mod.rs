@@ -12,6 +12,7 @@ use typelift::stats::{Stats, Tensor, TypeCount};
 
 use crate::batch::{ARRAY, Inputs, PARAGRAPHS};
 use crate::columns::{Columns, Side, count};
+use crate::document::Asked;
 use crate::failure::Failure;
 use crate::findings;
 use crate::fit;
@@ -105,11 +106,17 @@ impl Args {
     }
 }
 
+/// Returns the statistics for packages in other languages.
+pub(crate) fn answer(asked: &Asked<'_>) -> Result<(String, String), Failure> {
+    let (stats, map) = (typelift::stats(asked.model), PrecisionMap::new(asked.model, asked.found).rows);
+    Ok((text(asked.file, &stats, &map), serde_json::to_string(&(stats, map))?))
+}
+
 const HEAD: Style = Style::new().bold();
 const PLAIN: Style = Style::new();
 const FAINT: Style = Style::new().dimmed();
 
-pub(crate) fn text(file: &str, stats: &Stats, map: &[Row]) -> String {
+fn text(file: &str, stats: &Stats, map: &[Row]) -> String {
     headline(file, stats)
         + "\n"
         + &ends(stats)

@@ -7,7 +7,7 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use crate::cli::{command, run};
-use crate::verbs::VERBS;
+use crate::commands::lines;
 
 /// Far more time than any of these needs, even without optimization on a busy machine.
 const ENDLESS: Duration = Duration::from_secs(60);
@@ -33,11 +33,13 @@ fn every_verb_answers_for_files_that_once_had_no_answer() {
     let hostile = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/hostile/answers");
     let files: Vec<_> = fs::read_dir(hostile).unwrap().map(|entry| entry.unwrap().path()).collect();
     assert!(!files.is_empty());
+    let lines = lines();
     for file in files {
         let folder = tempfile::tempdir().unwrap();
         fs::copy(&file, folder.path().join("model.xml")).unwrap();
-        for verb in VERBS {
-            let status = answer(folder.path(), verb);
+        for verb in &lines {
+            let words: Vec<_> = verb.iter().map(String::as_str).collect();
+            let status = answer(folder.path(), &words);
             assert!(matches!(status, Some(0..=2)), "{}: {verb:?} ends with {status:?}", file.display());
         }
         let found = run(folder.path(), &["check", "model.xml"]);

@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+
+use crate::commands;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
@@ -83,17 +84,9 @@ fn every_link_leads_somewhere() {
 
 #[test]
 fn the_page_of_commands_is_their_help() {
-    let help = |arguments: &[&str]| {
-        let output = Command::new(env!("CARGO_BIN_EXE_typelift")).args(arguments).output().unwrap();
-        assert!(output.status.success());
-        String::from_utf8(output.stdout).unwrap()
-    };
-    let whole = help(&["--help"]);
-    let (_, verbs) = whole.split_once("Commands:\n").unwrap();
-    let verbs = verbs.lines().take_while(|line| !line.is_empty()).filter_map(|line| line.split_whitespace().next());
     let mut page = "# Commands\n\nThe output of `typelift COMMAND --help` for each command.\n".to_owned();
-    for verb in verbs.filter(|verb| *verb != "help") {
-        let _ = write!(page, "\n## {verb}\n\n```text\n{}\n```\n", help(&[verb, "--help"]).trim_end());
+    for verb in commands::names() {
+        let _ = write!(page, "\n## {verb}\n\n```text\n{}\n```\n", commands::printed(&[&verb, "--help"]).trim_end());
     }
     let path = root().join("docs/commands.md");
     if std::env::var_os("UPDATE_DOCS").is_some() {

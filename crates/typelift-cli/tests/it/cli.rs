@@ -171,16 +171,6 @@ fn messages_about_files_say_what_to_do() {
 }
 
 #[test]
-fn every_verb_has_help_with_an_example() {
-    let folder = folder();
-    for verb in ["convert", "infer", "check", "diff", "show", "view", "why", "promote"] {
-        let help = run(folder.path(), &[verb, "--help"]);
-        assert_eq!(help.status, 0);
-        assert!(help.stdout.contains(&format!("Examples:\n  typelift {verb} ")), "{}", help.stdout);
-    }
-}
-
-#[test]
 fn a_dash_is_standard_input_and_output() {
     let folder = folder();
     let path = folder.path();

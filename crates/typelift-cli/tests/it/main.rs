@@ -3,6 +3,7 @@
 mod answers;
 mod book;
 mod cli;
+mod commands;
 mod decoders;
 mod diff;
 mod documents;

@@ -4,30 +4,14 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Component, Path};
-use std::process::Command;
 
 use walkdir::WalkDir;
 
-fn printed(arguments: &[&str]) -> String {
-    let output = Command::new(env!("CARGO_BIN_EXE_typelift")).args(arguments).output().unwrap();
-    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap()
-}
-
-/// Returns the commands that `--help` lists.
-fn verbs() -> Vec<String> {
-    let help = printed(&["--help"]);
-    let lines = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| line.starts_with("  "));
-    // Continued descriptions are indented further.
-    lines
-        .filter(|line| !line.starts_with("   "))
-        .map(|line| line.split_whitespace().next().unwrap().to_owned())
-        .collect()
-}
+use crate::commands::{names, printed};
 
 #[test]
 fn completions_of_every_shell_know_every_verb() {
-    let verbs = verbs();
+    let verbs = names();
     assert!(verbs.contains(&"convert".to_owned()), "{verbs:?}");
     for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
         let script = printed(&["completions", shell]);
@@ -41,7 +25,7 @@ fn completions_of_every_shell_know_every_verb() {
 fn every_verb_has_a_man_page() {
     let folder = tempfile::tempdir().unwrap();
     printed(&["man", folder.path().to_str().unwrap()]);
-    for verb in verbs().iter().filter(|verb| *verb != "help") {
+    for verb in names() {
         let page = fs::read_to_string(folder.path().join(format!("typelift-{verb}.1"))).unwrap();
         assert!(page.contains(".SH SYNOPSIS"), "{verb}");
     }

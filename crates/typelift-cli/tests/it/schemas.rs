@@ -12,8 +12,7 @@ use typelift::promote::ElementType;
 use typelift::verify::{RunError, Runner, Runtime, Setting, Source, Tensor, Verification};
 use typelift::{Model, Weights};
 
-const VERBS: [&str; 11] =
-    ["check", "infer", "show", "diff", "verify", "stats", "convert", "rewrite", "reduce", "why", "promote"];
+use crate::commands::with_documents;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
@@ -262,8 +261,8 @@ fn schemas_refuse_what_they_do_not_describe() {
 #[test]
 fn what_several_schemas_name_is_one_thing() {
     let first = schema("convert");
-    for verb in VERBS {
-        for (name, shape) in schema(verb)["$defs"].as_object().unwrap() {
+    for verb in with_documents() {
+        for (name, shape) in schema(&verb)["$defs"].as_object().unwrap() {
             if let Some(known) = first["$defs"].get(name).filter(|_| !["answer", "document"].contains(&name.as_str())) {
                 assert_eq!(known, shape, "{verb}: {name}");
             }
@@ -330,8 +329,8 @@ fn the_page_of_json_is_made_of_the_schemas() {
         let _ = write!(made, "\n## {title}\n\n{}{}.\n\n{head}", said[..1].to_uppercase(), &said[1..]);
         rows(&check, shape, "", &mut made);
     }
-    for verb in VERBS {
-        let schema = schema(verb);
+    for verb in with_documents() {
+        let schema = schema(&verb);
         let title = schema["title"].as_str().unwrap();
         let _ = write!(made, "\n## typelift {verb}\n\n{title}.\n");
         if verb == "check" {

@@ -787,7 +787,7 @@ class Model:
         >>> [(d.from_type, d.to_type, d.constants) for d in stats.decompressed]
         [('f16', 'f32', 1)]
         """
-        return Stats.from_json(*self._native.stats())
+        return Stats.from_json(*self._native.answer("stats"))
 
     def to_text(
         self, around: Optional[str] = None, *, depth: int = 2, only: Iterable[str] = (), fold_constants: bool = False
