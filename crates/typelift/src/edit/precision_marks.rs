@@ -105,6 +105,11 @@ impl Marks {
         self.decompression
     }
 
+    /// Returns the excluded conversions, from one type to another.
+    pub(crate) fn exclusions(&self) -> &BTreeSet<(&'static str, &'static str)> {
+        &self.conversions
+    }
+
     /// Returns the marks of a layer that replaces two others; `None` if they exclude different conversions, so that
     /// neither can replace the other.
     #[must_use]

@@ -123,6 +123,7 @@ impl Edit<'_> {
         let is_only = tensor.and_then(|tensor| self.layer(tensor.layer)).is_some_and(|it| it.outputs().len() == 1);
         let Some(tensor) = tensor.filter(|tensor| is_only || tensor.layer != id) else { return Ok(()) };
         let is_end = self.is(id, LayerKind::Parameter)
+            || self.is(id, LayerKind::Result)
             || self.consumers(tensor).any(|input| self.is(input.layer, LayerKind::Result));
         let is_nameless = self.output(tensor).is_some_and(|port| port.names().is_empty());
         if !is_end || !is_nameless || taken.contains_key(name) {

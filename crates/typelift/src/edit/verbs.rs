@@ -206,15 +206,17 @@ impl Edit<'_> {
         if old == new {
             return Ok(());
         }
-        let uses: Vec<_> = self.consumers(old).filter(|input| input.layer != new.layer).collect();
-        let result = uses.iter().map(|input| input.layer).find(|&layer| self.is(layer, LayerKind::Result));
+        let users = self.consumers(old).map(|input| input.layer).filter(|&layer| layer != new.layer);
+        let users: Vec<_> = users.collect();
+        let result = users.iter().copied().find(|&layer| self.is(layer, LayerKind::Result));
         if let Some(result) = result
             && (self.is(new.layer, LayerKind::Parameter) || self.consumers(new).any(|input| input.layer != old.layer))
         {
             return Err(EditError::NamesResult { result });
         }
-        for input in uses {
-            self.connect(new, input)?;
+        if !users.is_empty() {
+            self.check_source(new)?;
+            self.graph.move_uses(old, new)?;
         }
         self.move_names(old, new)
     }

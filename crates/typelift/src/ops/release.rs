@@ -224,10 +224,10 @@ const LATE_FORMS: &[LateForm] = &[
         what: "an ellipsis that stands for no axis",
         release: Release::new(2025, 1),
         is_in: |around, layer| {
-            subscripts(layer).enumerate().any(|(position, labels)| {
-                let rank = input(around.graph, layer, position).and_then(|port| port.shape().rank());
-                let letters = labels.chars().filter(char::is_ascii_alphabetic).count();
-                labels.contains("...") && rank == Some(letters)
+            let sources = around.graph.producers(layer.id());
+            subscripts(layer).zip(sources).filter(|(labels, _)| labels.contains("...")).any(|(labels, source)| {
+                let rank = source.and_then(|source| around.graph.output(source)?.shape().rank());
+                rank == Some(labels.chars().filter(char::is_ascii_alphabetic).count())
             })
         },
     },

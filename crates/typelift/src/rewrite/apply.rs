@@ -12,9 +12,11 @@ use super::matching::{self, Depth};
 use super::operations::{operation_of, operations, root_of, root_operations};
 use super::roots::Limits;
 use super::subject::Subject;
-use super::swap::{Found, OnRefusal, Placed, is_random, swap, swap_all};
+use super::swap::{Found, OnRefusal, Placed, swap, swap_all};
 use super::term::{LayerTerm, Side, TermKind};
-use super::{Match, New, Pattern, Replacement, Report, RewriteError, Right, Rule, Site, known, pieces, values};
+use super::{
+    Match, New, Pattern, Replacement, Report, RewriteError, Right, Rule, Site, duplicates, known, pieces, values,
+};
 use crate::base::hash::{HashMap, HashSet};
 use crate::base::progress::each;
 use crate::edit::precision_marks::Marks;
@@ -22,7 +24,6 @@ use crate::edit::{Edit, TakenNames};
 use crate::findings::{Diagnostic, Known, LayerRef};
 use crate::model::graph::{Attribute, EditError, Graph, Layer, LayerId, Model, Output, OutputPort, Place};
 use crate::model::shape::TensorType;
-use crate::model::weights::Weights;
 use crate::ops::{self, LayerKind};
 
 /// Maximum depth of rule applications on their own output.
@@ -352,78 +353,7 @@ fn find(model: &Model, graph: &Graph, index: &Index, place: &Place, memory: &Mem
     }
     if let Some(rule) = index.same {
         let is_settled = |id| memory.is_settled(place, id, rule);
-        found.extend(same_layers((graph, model), order, rule, &mut taken, is_settled));
-    }
-    found
-}
-
-/// Returns the layers that compute the same as an earlier one, with equal precision marks.
-fn same_layers(
-    (graph, model): (&Graph, &Model),
-    order: &[LayerId],
-    rule: usize,
-    taken: &mut HashSet<LayerId>,
-    is_settled: impl Fn(LayerId) -> bool,
-) -> Vec<Found> {
-    let (apart, contents) = (random_sources(graph), contents(graph, model.weights()));
-    // For each computation: the layer that is kept, with the marks of all layers that it replaces.
-    let mut first = HashMap::<_, Vec<(LayerId, Marks)>>::default();
-    let mut stands_for = HashMap::<LayerId, LayerId>::default();
-    let mut found = Vec::new();
-    for layer in order.iter().filter_map(|&id| graph.layer(id)) {
-        let row = layer.operation();
-        let computes = !ops::is_own(layer) && ops::kind(layer) != LayerKind::ReadValue && layer.bodies().is_empty();
-        if row.is_none_or(|row| !row.is_repeatable())
-            || !computes
-            || taken.contains(&layer.id())
-            || apart.contains(&layer.id())
-        {
-            continue;
-        }
-        let sources = graph.producers(layer.id()).into_iter().map(|source| {
-            source.map(|source| stands_for.get(&source.layer).map_or(source, |stand_in| stand_in.output(source.port)))
-        });
-        let sources: Vec<_> = sources.collect();
-        let content = contents.get(&layer.id());
-        let own = layer.attributes().iter().filter(|attribute| content.is_none() || attribute.name() != "offset");
-        let attributes: Vec<_> = own.map(|attribute| (attribute.name(), attribute.value())).collect();
-        let key = (layer.ty(), layer.version(), attributes, content, sources);
-        let own = Marks::of(layer, model.version());
-        let alike = first.entry(key).or_default();
-        let mut candidates = alike.iter_mut().filter(|_| !is_settled(layer.id()));
-        match candidates.find_map(|(earlier, marks)| Some((*earlier, marks.union(&own)?, marks))) {
-            None => alike.push((layer.id(), own)),
-            Some((earlier, union, marks)) => {
-                *marks = union;
-                stands_for.insert(layer.id(), earlier);
-                taken.insert(layer.id());
-                let bound = Bindings { layers: [(layer.id(), 0)].into_iter().collect(), ..Bindings::default() };
-                found.push(Found { rule, bound, same: Some(earlier) });
-            }
-        }
-    }
-    found
-}
-
-/// For each constant in the weights file, the first one with the same bytes. Saving stores equal bytes once.
-fn contents(graph: &Graph, weights: &Weights) -> HashMap<LayerId, usize> {
-    let place = |layer: &Layer| Some((layer.id(), (layer.byte_count("offset")?, layer.byte_count("size")?)));
-    let constants = graph.layers().filter(|layer| ops::is_constant(layer));
-    let (ids, ranges): (Vec<_>, Vec<_>) = constants.filter_map(place).unzip();
-    weights.first_equal(&ranges).map(|first| ids.into_iter().zip(first).collect()).unwrap_or_default()
-}
-
-/// Returns producers of random layers, if there are several. OpenVINO generates the same numbers for two layers with
-/// the same inputs, so their inputs must remain different tensors.
-fn random_sources(graph: &Graph) -> HashSet<LayerId> {
-    let mut pending: Vec<_> = graph.unordered().filter(|layer| is_random(layer)).map(Layer::id).collect();
-    let mut found = HashSet::default();
-    if pending.len() < 2 {
-        return found;
-    }
-    while let Some(id) = pending.pop() {
-        let sources = graph.producers(id).into_iter().flatten();
-        pending.extend(sources.map(|source| source.layer).filter(|&source| found.insert(source)));
+        found.extend(duplicates::layers((graph, model), order, rule, &mut taken, is_settled));
     }
     found
 }
@@ -659,7 +589,7 @@ impl Before {
     /// Returns a tensor that is used or is a model output, and whose type or shape has changed.
     fn changed_tensor(&self, graph: &Graph, refusal: OnRefusal) -> Option<(String, String)> {
         let id = self.layer.id();
-        let used: HashSet<_> = graph.uses(id).map(|(port, _)| port).collect();
+        let used = graph.used_ports(id);
         let outputs = self.layer.outputs().iter().zip(graph.layer(id)?.outputs()).enumerate();
         let outputs = outputs
             .filter(|(port, _)| used.contains(port))

@@ -32,6 +32,7 @@ mod build;
 mod chain;
 mod constant;
 mod cut;
+mod duplicates;
 mod evaluate;
 mod exact;
 mod explain;

@@ -43,6 +43,7 @@ const CHANGES: &[(&str, &[&str])] = &[
     ("join", &["edit"]),
     ("layer_mut", &["text", "rewrite", "infer", "edit"]),
     ("mark_ports_changed", &["infer"]),
+    ("move_uses", &["edit"]),
     ("name_output", &["edit"]),
     ("resize_inputs", &["edit"]),
     ("roll_back", &["edit"]),

@@ -101,10 +101,10 @@ impl<'a> Causes<'a> {
     fn unused(&self, graph: &'a Graph) -> Unused<'a> {
         let mut unused = Unused::default();
         for layer in graph.unordered() {
-            for (at, port) in layer.outputs().iter().enumerate() {
+            let used = graph.used_ports(layer.id());
+            for (_, port) in layer.outputs().iter().enumerate().filter(|(at, _)| !used.contains(at)) {
                 let declared = Declared::read(self.source, port.declared, port.content);
-                let is_sure = declared.element_type.is_some() && declared.fits(port);
-                if is_sure && graph.consumers(layer.id().output(at)).next().is_none() {
+                if declared.element_type.is_some() && declared.fits(port) {
                     unused.entry(declared).or_default().push((layer, port));
                 }
             }

@@ -374,9 +374,9 @@ fn other_sources(model: &Model, graph: &Graph, edges: &[EdgeText], edge: &EdgeTe
         let site = Site::new(model, graph, edges, producer);
         let is_regular = site.is_some_and(|site| site.is_numbered_with(None));
         let only = producer.outputs().len() == 1 && is_regular;
+        let used = graph.used_ports(producer.id());
         for (at, port) in producer.outputs().iter().enumerate().filter(|(_, port)| port.id() != edge.from.1) {
-            let is_unused = graph.consumers(producer.id().output(at)).next().is_none();
-            let evidence = if only || is_unused { Evidence::Unused } else { Evidence::File };
+            let evidence = if only || !used.contains(&at) { Evidence::Unused } else { Evidence::File };
             let change = match only {
                 true => Change::OutputPort { from: producer.id() },
                 false => source_of(graph, edge, (edge.from.0, port.id())),

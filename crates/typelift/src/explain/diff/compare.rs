@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 
 use super::matching::{Pairs, matched};
 use super::quantized::Plain;
-use super::side::{Feed, Side, outer_port};
+use super::side::{Feed, Ports, Side};
 use super::story::whole_blocks;
 use super::{BlockChange, Change, ChangeKind, Consequence, Diff, ValueChange, ValueError, values};
 use crate::base::hash::{HashMap, HashSet};
@@ -679,8 +679,9 @@ fn entries<'a>(
 ) -> BTreeSet<String> {
     let by_id: HashMap<_, _> = side.layers.iter().enumerate().map(|(at, layer)| (layer.id(), at)).collect();
     let inner = |id: LayerId| by_id.get(&id).map_or("-", |&at| shown_as(at).name());
+    let ports = Ports::of(layer);
     let entry = |entry: &PortMapEntry| {
-        let outer = outer_port(layer, entry).map_or("-".to_owned(), |port| port.to_string());
+        let outer = ports.outer(entry).map_or("-".to_owned(), |port| port.to_string());
         let inner = inner(entry.internal_layer_id);
         let mut text = match entry.direction {
             Direction::Input => format!("input {outer} to {inner}"),

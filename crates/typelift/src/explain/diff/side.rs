@@ -136,11 +136,12 @@ impl<'a> Side<'a> {
         let mut roles = HashMap::default();
         match within {
             Some((layer, body)) => {
+                let ports = Ports::of(layer);
                 let by_id: HashMap<LayerId, usize> =
                     self.layers.iter().enumerate().map(|(at, layer)| (layer.id(), at)).collect();
                 for entry in body.port_map() {
                     if let Some(&at) = by_id.get(&entry.internal_layer_id) {
-                        let outer = (entry.direction == Direction::Input, outer_port(layer, entry), entry.purpose());
+                        let outer = (entry.direction == Direction::Input, ports.outer(entry), entry.purpose());
                         // A Result may feed several outputs of the layer; their order in the file is ignored.
                         let role: &mut u64 = roles.entry(at).or_default();
                         *role = role.wrapping_add(hash_of(&outer));
@@ -226,12 +227,25 @@ fn compressed(graph: &Graph, version: IrVersion) -> HashMap<LayerId, &Layer> {
     found
 }
 
-/// Returns the position of the outer layer's port that an entry of the port map names.
-pub(super) fn outer_port(layer: &Layer, entry: &PortMapEntry) -> Option<usize> {
-    let is_it = |id: u64| i64::try_from(id) == Ok(entry.external_port_id);
-    match entry.direction {
-        Direction::Input => layer.inputs().iter().position(|port| is_it(port.id())),
-        Direction::Output => layer.outputs().iter().position(|port| is_it(port.id())),
+/// Positions of a layer's ports by their ids, to which entries of the port map refer.
+pub(super) struct Ports(HashMap<(Direction, i64), usize>);
+
+impl Ports {
+    pub(super) fn of(layer: &Layer) -> Self {
+        let inputs = layer.inputs().iter().map(|port| (Direction::Input, port.id())).enumerate();
+        let outputs = layer.outputs().iter().map(|port| (Direction::Output, port.id())).enumerate();
+        let mut ports = HashMap::default();
+        for (at, (direction, id)) in inputs.chain(outputs) {
+            if let Ok(id) = i64::try_from(id) {
+                ports.entry((direction, id)).or_insert(at);
+            }
+        }
+        Self(ports)
+    }
+
+    /// Returns the position of the port that an entry of the port map names.
+    pub(super) fn outer(&self, entry: &PortMapEntry) -> Option<usize> {
+        self.0.get(&(entry.direction, entry.external_port_id)).copied()
     }
 }
 

@@ -1,5 +1,6 @@
 //! Data paths of values, from the constant or Parameter to the first layer that computes with the value.
 
+use std::cell::OnceCell;
 use std::collections::BTreeSet;
 
 use serde::{Serialize, Serializer};
@@ -144,6 +145,8 @@ pub struct Ways<'a> {
     roles: LayerMap<Role>,
     /// For each layer: the previous tensor on the path to its outputs.
     before: HashMap<LayerId, Output>,
+    /// For each tensor: the next one on its path.
+    next: OnceCell<HashMap<Output, Output>>,
 }
 
 /// Start of a path, the preferred kind first: the nearest matrix of weights, the largest vector, the nearest
@@ -171,7 +174,7 @@ impl<'a> Ways<'a> {
     /// Computes the data paths of a graph in linear time.
     #[must_use]
     pub fn new(graph: &'a Graph) -> Self {
-        let mut ways = Self { graph, roles: roles(graph), before: HashMap::default() };
+        let mut ways = Self { graph, roles: roles(graph), before: HashMap::default(), next: OnceCell::new() };
         let mut main = Main { graph, sources: HashMap::default() };
         let mut sources = HashMap::<LayerId, Source>::default();
         for layer in in_order(graph) {
@@ -222,12 +225,29 @@ impl<'a> Ways<'a> {
     /// `None` if only Results use it.
     #[must_use]
     pub fn next(&self, tensor: Output) -> Option<Output> {
-        let users = || {
-            let users = self.graph.consumers(tensor).filter_map(|input| self.graph.layer(input.layer));
-            users.filter(|user| !user.outputs().is_empty())
-        };
-        let converts = |user: &&Layer| !self.is_stored(tensor) && ops::conversion(self.graph, user).is_some();
-        Some(users().find(converts).or_else(|| users().next())?.id().output(0))
+        self.next.get_or_init(|| self.find_next()).get(&tensor).copied()
+    }
+
+    /// Returns the next tensor on the path of each tensor, with one pass over the edges.
+    fn find_next(&self) -> HashMap<Output, Output> {
+        let (mut next, mut converted) = (HashMap::default(), HashSet::default());
+        for layer in self.graph.unordered() {
+            for (port, input) in self.graph.uses(layer.id()) {
+                let tensor = layer.id().output(port);
+                let Some(user) = self.graph.layer(input.layer).filter(|user| !user.outputs().is_empty()) else {
+                    continue;
+                };
+                let converts = || !self.is_stored(tensor) && ops::conversion(self.graph, user).is_some();
+                if !next.contains_key(&tensor) {
+                    next.insert(tensor, user.id().output(0));
+                    converted.extend(converts().then_some(tensor));
+                } else if !converted.contains(&tensor) && converts() {
+                    next.insert(tensor, user.id().output(0));
+                    converted.insert(tensor);
+                }
+            }
+        }
+        next
     }
 
     /// True if a tensor depends only on constants.

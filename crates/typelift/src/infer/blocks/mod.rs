@@ -6,6 +6,7 @@
 
 mod membership;
 mod parts;
+mod repeats;
 mod roles;
 
 use std::collections::BTreeSet;

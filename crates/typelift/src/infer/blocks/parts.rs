@@ -1,15 +1,11 @@
 //! Division of a graph into repeated blocks, found by name and by structure, and the layers between them.
 
-use super::membership::{LEAST, Membership};
+use super::membership::Membership;
+use super::repeats::Repeat;
 use super::roles::{Role, in_order};
 use crate::base::hash::{HashMap, HashSet};
 use crate::model::graph::{Graph, Layer, LayerId, LayerMap};
 use crate::ops::{self, LayerKind};
-
-/// Minimum number of layers of a block that occurs only twice.
-const LEAST_OF_TWO: usize = 8;
-/// Maximum number of comparisons in the search for repetitions.
-const COMPARISONS: usize = 50_000_000;
 
 /// Repeated block, or the layers between two blocks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -263,87 +259,4 @@ fn numbered(items: &[(&str, usize)]) -> Vec<u32> {
         *numbers.entry(item).or_insert(next)
     };
     items.iter().map(number).collect()
-}
-
-/// Returns, for each position, the end of the run of equal tokens.
-fn same_until(tokens: &[u32]) -> Vec<usize> {
-    let mut ends: Vec<usize> = (1..=tokens.len()).collect();
-    for at in (1..tokens.len()).rev() {
-        if tokens[at - 1] == tokens[at] {
-            ends[at - 1] = ends[at];
-        }
-    }
-    ends
-}
-
-/// Range in which the tokens repeat with a period.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Repeat {
-    start: usize,
-    length: usize,
-    period: usize,
-}
-
-impl Repeat {
-    /// Finds the repetition with the most complete blocks; of equal ones, the one with the smallest period.
-    fn find(tokens: &[u32]) -> Option<Self> {
-        let longest = (tokens.len() / 2).min(COMPARISONS / tokens.len().max(1));
-        let same = same_until(tokens);
-        let mut best: Option<Self> = None;
-        for period in LEAST..=longest {
-            let is_alike = |at: usize| tokens[at] == tokens[at + period];
-            // A sufficiently long range contains a multiple of the period, so only multiples are tried.
-            let mut at = 0;
-            while at < tokens.len() - period {
-                if !is_alike(at) {
-                    at += period;
-                    continue;
-                }
-                let start = (0..at).rev().find(|&before| !is_alike(before)).map_or(0, |before| before + 1);
-                // If a token repeats for longer than that, all tokens are equal.
-                while at < tokens.len() - period && is_alike(at) {
-                    at = same[at].saturating_sub(period).max(at + 1);
-                }
-                let found = Self { start, length: at - start + period, period };
-                let is_better = best.is_none_or(|best| found.covers() > best.covers());
-                if at - start >= period && is_better && found.is_block(tokens) {
-                    best = Some(found);
-                }
-                at = at.next_multiple_of(period);
-            }
-        }
-        best
-    }
-
-    fn covers(&self) -> usize {
-        self.length / self.period * self.period
-    }
-
-    /// True if the block is no repetition of a shorter one, and occurs often enough for its size.
-    fn is_block(&self, tokens: &[u32]) -> bool {
-        let block = &tokens[self.start..self.start + self.period];
-        let is_made_of = |part: usize| self.period.is_multiple_of(part) && block[part..] == block[..self.period - part];
-        (self.period >= LEAST_OF_TWO || self.length >= 3 * self.period) && !(1..LEAST).any(is_made_of)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_repeats_is_found_with_its_period() {
-        // The tokens are two items, three blocks of five, and the first two items of a fourth block.
-        let tokens = [9, 8, 0, 1, 2, 3, 1, 0, 1, 2, 3, 1, 0, 1, 2, 3, 1, 0, 1, 7];
-        assert_eq!(Repeat::find(&tokens), Some(Repeat { start: 2, length: 17, period: 5 }));
-        // A repetition of pairs is not a block.
-        assert_eq!(Repeat::find(&[0, 1].repeat(20)), None);
-        assert_eq!(Repeat::find(&[0, 1, 2, 3, 0, 1, 2, 3]), None);
-        assert_eq!(Repeat::find(&[]), None);
-        // The blocks begin and end with runs of the same token, and the sequence begins with more of it.
-        let block = [0, 0, 0, 0, 0, 0, 1, 2, 0, 0];
-        let tokens = [&[0; 9][..], &block.repeat(3)].concat();
-        assert_eq!(Repeat::find(&tokens), Some(Repeat { start: 7, length: 32, period: 10 }));
-        assert_eq!(Repeat::find(&[0; 200_000]), None);
-    }
 }

@@ -6,6 +6,7 @@ use petgraph::visit::EdgeRef;
 use typelift_promote::ElementType;
 
 use super::journal::End;
+use super::visits;
 use super::{Body, EditError, Graph, Input, InputPort, Layer, LayerId, NewLayer, Output, OutputPort};
 use crate::model::shape::TensorType;
 
@@ -49,6 +50,22 @@ impl Graph {
     pub(crate) fn feed(&mut self, from: Output, to: Input) -> Result<(), EditError> {
         let (from, to) = (self.start_of(from)?, self.end_of(to)?);
         self.feed_one(from, to);
+        Ok(())
+    }
+
+    /// Connects the inputs that `old` feeds to `new`, except those of the layer of `new`. One pass over the edges of the
+    /// layer of `old` finds them: an input's own layer may have many edges.
+    pub(crate) fn move_uses(&mut self, old: Output, new: Output) -> Result<(), EditError> {
+        let (old, new) = (self.start_of(old)?, self.start_of(new)?);
+        let edges = self.storage.edges_directed(old.0, Outgoing).inspect(visits::note);
+        let uses = edges.filter(|edge| {
+            let wire = edge.weight();
+            !wire.gone && wire.from_port == old.1 && edge.target() != new.0
+        });
+        let uses: Vec<_> = uses.map(|edge| (edge.id(), (edge.target(), edge.weight().to_port))).collect();
+        for (edge, to) in uses {
+            self.replace_wire(Some(edge), new, to);
+        }
         Ok(())
     }
 

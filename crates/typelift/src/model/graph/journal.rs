@@ -10,6 +10,7 @@ use petgraph::stable_graph::{EdgeIndex, EdgeReference, NodeIndex};
 use petgraph::visit::{EdgeRef, IntoEdgeReferences};
 
 use super::layer::Joints;
+use super::visits;
 use super::{BackEdge, Body, EditError, Graph, Input, Layer, LayerId, Output, PortMapEntry, Text, Wire};
 use crate::base::hash::{HashMap, HashSet};
 use crate::base::span::Span;
@@ -159,7 +160,7 @@ impl Graph {
 
     /// Returns the edges to a layer.
     pub(super) fn live_edges(&self, node: NodeIndex) -> impl Iterator<Item = EdgeReference<'_, Wire>> {
-        self.storage.edges_directed(node, Incoming).filter(|edge| !edge.weight().gone)
+        self.storage.edges_directed(node, Incoming).inspect(visits::note).filter(|edge| !edge.weight().gone)
     }
 
     /// Returns the layer for changes. Its bodies cannot be changed here.
@@ -210,7 +211,7 @@ impl Graph {
     }
 
     /// Connects an output to an input. `old` is the input's former edge. Returns the new edge, if one was needed.
-    fn replace_wire(&mut self, old: Option<EdgeIndex>, from: End, to: End) -> Option<EdgeIndex> {
+    pub(super) fn replace_wire(&mut self, old: Option<EdgeIndex>, from: End, to: End) -> Option<EdgeIndex> {
         if old.is_some_and(|old| self.start(old) == Some(from)) {
             return None;
         }

@@ -14,8 +14,9 @@ mod place;
 mod text;
 mod verify;
 mod version_10;
+mod visits;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::mem::replace;
 use std::num::ParseIntError;
@@ -239,7 +240,7 @@ impl Graph {
 
     /// Returns the output that feeds an input; `None` if it is not connected.
     pub fn producer(&self, input: Input) -> Option<Output> {
-        let wires = self.storage.edges_directed(self.node(input.layer)?, Incoming);
+        let wires = self.storage.edges_directed(self.node(input.layer)?, Incoming).inspect(visits::note);
         let mut wires = wires.filter(|edge| !edge.weight().gone && edge.weight().to_port as usize == input.port);
         wires.next().and_then(|edge| Some(self.weight(edge.source())?.id.output(edge.weight().from_port as usize)))
     }
@@ -270,7 +271,7 @@ impl Graph {
     pub fn consumers(&self, output: Output) -> impl Iterator<Item = Input> {
         let edges = self.node(output.layer).into_iter().flat_map(|node| self.storage.edges_directed(node, Outgoing));
         let of_port = move |wire: &Wire| wire.from_port as usize == output.port && !wire.gone;
-        edges.filter(move |edge| of_port(edge.weight())).filter_map(|edge| {
+        edges.inspect(visits::note).filter(move |edge| of_port(edge.weight())).filter_map(|edge| {
             let layer = self.storage.node_weight(edge.target())?.id;
             Some(Input { layer, port: edge.weight().to_port as usize })
         })
@@ -279,16 +280,22 @@ impl Graph {
     /// Returns the ports of a layer's outputs with the inputs that they feed, in no particular order.
     pub(crate) fn uses(&self, id: LayerId) -> impl Iterator<Item = (usize, Input)> {
         let edges = self.node(id).into_iter().flat_map(|node| self.storage.edges_directed(node, Outgoing));
-        edges.filter(|edge| !edge.weight().gone).filter_map(|edge| {
+        edges.inspect(visits::note).filter(|edge| !edge.weight().gone).filter_map(|edge| {
             let layer = self.storage.node_weight(edge.target())?.id;
             Some((edge.weight().from_port as usize, Input { layer, port: edge.weight().to_port as usize }))
         })
     }
 
+    /// Returns the ports of a layer's outputs that feed an input.
+    pub(crate) fn used_ports(&self, id: LayerId) -> HashSet<usize> {
+        self.uses(id).map(|(port, _)| port).collect()
+    }
+
     /// Returns the consumers of a layer, each as often as it uses an output.
     pub fn users(&self, id: LayerId) -> impl Iterator<Item = LayerId> {
         let edges = self.node(id).into_iter().flat_map(|node| self.storage.edges_directed(node, Outgoing));
-        edges.filter(|edge| !edge.weight().gone).filter_map(|edge| Some(self.storage.node_weight(edge.target())?.id))
+        let edges = edges.inspect(visits::note).filter(|edge| !edge.weight().gone);
+        edges.filter_map(|edge| Some(self.storage.node_weight(edge.target())?.id))
     }
 
     /// Returns the port of an output.
@@ -327,7 +334,8 @@ impl Graph {
     /// newest first; the port numbers give the order.
     fn by_input<T: Clone>(&self, node: NodeIndex, of: impl Fn(NodeIndex, usize) -> T) -> SmallVec<[Option<T>; 4]> {
         let mut feeds = SmallVec::from_elem(None, self.storage[node].inputs.len());
-        for edge in self.storage.edges_directed(node, Incoming).filter(|edge| !edge.weight().gone) {
+        let edges = self.storage.edges_directed(node, Incoming).inspect(visits::note);
+        for edge in edges.filter(|edge| !edge.weight().gone) {
             if let Some(feed) = feeds.get_mut(edge.weight().to_port as usize) {
                 *feed = Some(of(edge.source(), edge.weight().from_port as usize));
             }
