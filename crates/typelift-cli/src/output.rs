@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use typelift::findings::{Diagnostic, grouped};
+use typelift::findings::{Diagnostic, Message, Text, grouped};
 use typelift::save::{self, FileId, SaveError, SaveOptions, Stamp};
 use typelift::xml::{self, WriteOptions};
 use typelift::{Model, WeightsMode};
@@ -196,8 +196,8 @@ impl Target {
         match self {
             Self::File(place) if !place.in_place && place.weights != WeightsMode::None => {
                 let wanted = match input.weights() {
-                    Some(path) => format!("`{}` does not exist", path.display()),
-                    None => "standard input brings no weights along".to_owned(),
+                    Some(path) => Message::new("`{}` does not exist", &[&Text(path.display())]),
+                    None => "standard input brings no weights along".into(),
                 };
                 let help =
                     "put the .bin of the model there, name it with --bin, or write the graph alone with --weights none";

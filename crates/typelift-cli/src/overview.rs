@@ -136,7 +136,12 @@ fn findings(diagnostics: &Diagnostics) -> String {
         .or_else(|| found.iter().find(|it| it.code != Code::RequiredRelease));
     let first = first.map(|finding| {
         let line = finding.labels.first().map_or(1, |label| lines.line_column(label.span.start).0);
-        let text = format!("{}[{}] in line {line}: {}", finding.severity.name(), finding.code, Clean(&finding.message));
+        let text = format!(
+            "{}[{}] in line {line}: {}",
+            finding.severity.name(),
+            finding.code,
+            Clean(&finding.message.to_string())
+        );
         fit::wrapped(&text, 0) + "\n"
     });
     format!("{}\n{}", Count::of(diagnostics), first.unwrap_or_default())

@@ -122,9 +122,9 @@ pub(crate) fn table(plan: &Plan) -> String {
 pub(crate) fn dangers(risks: &[Risk]) -> String {
     let keep = |layer: &String| format!(" --keep {}", shell_word(layer));
     let line = |risk: &Risk| {
-        let (layer, detail) = (risk.layer.full_name(), &risk.detail);
+        let (layer, detail) = (risk.layer.full_name(), risk.detail.to_string());
         let keep: String = risk.keep.iter().map(keep).collect();
-        format!("risk[{}] {}: {};{}\n", risk.rule, Clean(&layer), Clean(detail), Clean(&keep))
+        format!("risk[{}] {}: {};{}\n", risk.rule, Clean(&layer), Clean(&detail), Clean(&keep))
     };
     risks.iter().map(line).collect()
 }

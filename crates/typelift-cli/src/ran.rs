@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anstyle::Style;
 use typelift::execution::{Became, Execution, Ran, StoredWeights};
-use typelift::findings::{Voice, grouped, reason};
+use typelift::findings::{Message, Text, Voice, grouped, reason};
 use typelift::promote::ElementType;
 use typelift::{Diagnostic, Model};
 
@@ -58,8 +58,8 @@ impl RanArgs {
     pub(crate) fn findings(&self, model: &Model) -> Result<Vec<Diagnostic>, Failure> {
         let of_run = |(path, run): (&PathBuf, Ran)| {
             let found = run.findings(model).into_iter();
-            let note = format!("in `{}`", path.display());
-            found.map(|found| if self.ran.len() > 1 { found.note(&note) } else { found }).collect::<Vec<_>>()
+            let note = Message::new("in `{}`", &[&Text(path.display())]);
+            found.map(|found| if self.ran.len() > 1 { found.note(note.clone()) } else { found }).collect::<Vec<_>>()
         };
         Ok(self.ran.iter().zip(self.read(model)?).flat_map(of_run).collect())
     }

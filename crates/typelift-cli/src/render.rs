@@ -137,11 +137,13 @@ fn render(
         Severity::Warning => Level::WARNING,
         Severity::Note => Level::NOTE,
     };
-    let title = level
-        .primary_title(
-            names.message(&Clean(&diagnostic.message).to_string(), BEFORE_TEXT + diagnostic.code.name().len()),
-        )
-        .id(diagnostic.code.name());
+    let title =
+        level
+            .primary_title(names.message(
+                &Clean(&diagnostic.message.to_string()).to_string(),
+                BEFORE_TEXT + diagnostic.code.name().len(),
+            ))
+            .id(diagnostic.code.name());
     let mut group = Group::with_title(title);
     for excerpt in excerpts(lines, &diagnostic.labels) {
         group = group.elements(excerpt.elements(file));
@@ -156,7 +158,7 @@ fn render(
         let line = lines.line_at(label.span.start);
         Level::NOTE.message(told(&Clean(&format!("line {line}: {}", label.message)).to_string(), names))
     });
-    let notes = long.chain(diagnostic.notes.iter().map(|note| Level::NOTE.message(told(note, names))));
+    let notes = long.chain(diagnostic.notes.iter().map(|note| Level::NOTE.message(told(&note.to_string(), names))));
     let help = voice.help(diagnostic).into_iter();
     let help = help.map(|help| Level::HELP.message(told(&help, names)));
     let folded = folded.map(|folded| Level::NOTE.message(told(&Clean(&folded).to_string(), names)));
@@ -207,7 +209,8 @@ struct Excerpt<'a> {
 impl<'a> Excerpt<'a> {
     fn elements(self, file: &'a str) -> Vec<Element<'a>> {
         let annotations = self.labels.into_iter().map(|(range, label, kind)| {
-            let text = (!label.message.is_empty() && !is_long(label)).then(|| normalize_untrusted_str(&label.message));
+            let text = (!label.message.is_empty() && !is_long(label))
+                .then(|| normalize_untrusted_str(&label.message.to_string()));
             kind.span(range).label(text)
         });
         let snippet = Snippet::source(self.text).line_start(self.line).annotations(annotations);
@@ -263,12 +266,12 @@ fn columns_of(text: &str) -> usize {
 
 /// True if a label takes so much of a line that it becomes a note.
 fn is_long(label: &Label) -> bool {
-    fit::columns().is_some_and(|columns| label.message.width() > columns * 5 / 8)
+    fit::columns().is_some_and(|columns| label.message.to_string().width() > columns * 5 / 8)
 }
 
 /// Returns the columns that a label takes after the marked part.
 fn said_width(label: &Label) -> usize {
-    if is_long(label) { 0 } else { label.message.width() + 1 }
+    if is_long(label) { 0 } else { label.message.to_string().width() + 1 }
 }
 
 /// Cuts a line around the marked part, and returns the new position of that part.

@@ -350,7 +350,7 @@ fn finding(diagnostic: &Diagnostic, voice: Voice<'_>) -> Finding {
     Finding {
         code: diagnostic.code.name(),
         severity: diagnostic.severity,
-        message: brief(&diagnostic.message).into_owned(),
+        message: brief(&diagnostic.message.to_string()).into_owned(),
         help: voice.help(diagnostic).iter().map(|help| brief(help).into_owned()).collect(),
         path,
         producers: diagnostic
@@ -358,7 +358,7 @@ fn finding(diagnostic: &Diagnostic, voice: Voice<'_>) -> Finding {
             .iter()
             .map(|it| (brief(&it.to_string()).into_owned(), it.layer.full_name()))
             .collect(),
-        notes: diagnostic.notes.iter().map(|note| brief(note).into_owned()).collect(),
+        notes: diagnostic.notes.iter().map(|note| brief(&note.to_string()).into_owned()).collect(),
     }
 }
 

@@ -11,7 +11,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let [path, input, out] = &arguments[..] else { return Err("give MODEL INPUT OUT".into()) };
     let mut model = Model::open(path)?;
     if let Some(error) = infer(&mut model).into_iter().find(|found| found.is_error()) {
-        return Err(error.message.into());
+        return Err(error.message.to_string().into());
     }
     let id = model.find_input(input)?;
     let shape = model.graph().layer(id).and_then(|layer| layer.outputs()[0].shape().to_static());
@@ -28,7 +28,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         graph.insert_before(transpose.input(0), NewLayer::new("Divide", "opset1"), &[scale])
     })?;
     if let Some(error) = infer(&mut model).into_iter().find(|found| found.is_error()) {
-        return Err(error.message.into());
+        return Err(error.message.to_string().into());
     }
     model.save(out)?;
     println!("{out} takes u8[{count},{height},{width},{channels}] at {input}");

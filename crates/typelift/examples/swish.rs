@@ -27,7 +27,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let [path, out] = &arguments[..] else { return Err("give MODEL OUT".into()) };
     let mut model = Model::open(path)?;
     if let Some(error) = infer(&mut model).into_iter().find(|found| found.is_error()) {
-        return Err(error.message.into());
+        return Err(error.message.to_string().into());
     }
     let before = model.graph().len();
     run(&mut model, Pass::new("fuse-swish", "no tensor is multiplied by its own Sigmoid", fuse))?;

@@ -6,7 +6,7 @@ use std::ops::Range;
 use typelift_promote::ElementType;
 
 use super::{Check, Located, PLACES};
-use crate::findings::{Code, Diagnostic};
+use crate::findings::{Code, Diagnostic, Message, Text, message};
 use crate::model::graph::{Layer, Model};
 use crate::text::xml;
 
@@ -97,7 +97,7 @@ impl<'a> Check<'a> {
             let Some(size) = element_size(layer).filter(|size| start % size != 0 && !ends.contains(start)) else {
                 continue;
             };
-            let message = format!("offset {start} is not a multiple of {size}, the size of {ty} in bytes");
+            let message = message!("offset {} is not a multiple of {}, the size of {} in bytes"; start, size, ty);
             let lint =
                 Diagnostic { layer: Some(reference.clone()), ..Diagnostic::new(Code::UnalignedConstant, message) };
             let lint = lint.at(self.locate(layer, "data", "offset"), "and no constant ends here");
@@ -108,14 +108,9 @@ impl<'a> Check<'a> {
     #[cold]
     fn report_overlap(&mut self, before: &Constant, constant: &Constant) {
         let Located { layer, reference } = &constant.place;
-        let message = format!(
-            "bytes {} to {} of `{}` overlap those of `{}`, {} to {}",
-            constant.start,
-            constant.end,
-            layer.name(),
-            before.place.layer.name(),
-            before.start,
-            before.end
+        let message = message!(
+            "bytes {} to {} of `{}` overlap those of `{}`, {} to {}";
+            constant.start, constant.end, layer.name(), before.place.layer.name(), before.start, before.end
         );
         let lint =
             Diagnostic { layer: Some(reference.clone()), ..Diagnostic::new(Code::OverlappingConstants, message) };
@@ -129,7 +124,7 @@ impl<'a> Check<'a> {
         let holes: Vec<_> = holes.iter().filter(|hole| !hole.is_padding()).collect();
         let Some(first) = holes.first() else { return };
         let unused: u64 = holes.iter().map(|hole| hole.len()).sum();
-        let message = format!("{unused} of the {length} bytes of the weights belong to no constant");
+        let message = message!("{} of the {} bytes of the weights belong to no constant"; unused, length);
         let lint = Diagnostic::new(Code::UnreferencedWeights, message);
         let lint = match first.after {
             Some(layer) => {
@@ -142,17 +137,17 @@ impl<'a> Check<'a> {
         };
         let list: Vec<_> = holes.iter().take(PLACES).map(|hole| format!("{} to {}", hole.start, hole.end)).collect();
         let more = if holes.len() > PLACES { ", and more" } else { "" };
-        let lint = lint.note(format!("bytes {}{more}", list.join(", ")));
+        let lint = lint.note(message!("bytes {}{}"; Text(list.join(", ")), more));
         self.diagnostics.push(lint.help("the .bin belongs to another model, or constants were removed from this one"));
     }
 
     fn report_missing_weights(&mut self, constants: &[Constant]) {
         let Some(Constant { place: Located { layer, reference }, .. }) = constants.first() else { return };
-        let count = match constants.len() {
-            1 => "a constant".to_owned(),
-            count => format!("{count} constants"),
+        let count: Message = match constants.len() {
+            1 => "a constant".into(),
+            count => message!("{} constants"; count),
         };
-        let message = format!("the model has {count} and no weights");
+        let message = message!("the model has {} and no weights"; count);
         let lint = Diagnostic { layer: Some(reference.clone()), ..Diagnostic::new(Code::MissingWeights, message) };
         let lint = lint.at(self.locate(layer, "data", "offset"), "its bytes are missing");
         self.diagnostics.push(

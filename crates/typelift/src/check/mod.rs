@@ -31,7 +31,7 @@ use crate::base::foreign;
 use crate::base::hash::{HashMap, HashSet};
 use crate::base::progress::poll;
 use crate::base::span::Span;
-use crate::findings::{About, Code, Diagnostic, LayerRef, Severity};
+use crate::findings::{About, Code, Diagnostic, LayerRef, Message, Severity, Text, message};
 use crate::model::graph::{Attribute, Graph, IrVersion, Layer, LayerId, Model, OutputPort, Place, Start};
 use crate::model::weights::Weights;
 use crate::ops::{self, Feature, LayerKind, Operation, Release, Requirement, Requirements};
@@ -250,7 +250,7 @@ impl<'a> Check<'a> {
 
     /// Creates a finding about a layer of the current graph, without a position.
     #[cold]
-    fn lint(&self, code: Code, layer: &Layer, message: String) -> Diagnostic {
+    fn lint(&self, code: Code, layer: &Layer, message: impl Into<Message>) -> Diagnostic {
         Diagnostic { layer: Some(self.reference(layer)), ..Diagnostic::new(code, message) }
     }
 
@@ -271,18 +271,18 @@ impl<'a> Check<'a> {
             let word: String = text[at + 1..].chars().take_while(char::is_ascii_alphanumeric).collect();
             let is_named = !word.is_empty() && text[at + 1 + word.len()..].starts_with(';');
             let (message, length) = if is_named {
-                (format!("`&{word};` is not an entity of XML: OpenVINO keeps it as text"), word.len() + 2)
+                (message!("`&{};` is not an entity of XML: OpenVINO keeps it as text"; word), word.len() + 2)
             } else {
-                ("a bare `&` is not XML: OpenVINO keeps it as text".to_owned(), 1)
+                ("a bare `&` is not XML: OpenVINO keeps it as text".into(), 1)
             };
             let place = Span::new(at, at + length);
             let around = |layer: &&Layer| layer.span().is_some_and(|it| it.start <= place.start && place.end <= it.end);
             let layer = model.graph.layers().find(around).map(|layer| self.reference(layer));
             let lint = Diagnostic { layer, ..Diagnostic::new(Code::BareAmpersand, message) };
-            let help = match &*word {
-                "nbsp" => "write `&#160;` for a space that does not break, or `&amp;nbsp;` for this text".to_owned(),
-                _ if is_named => format!("write the character itself, or `&amp;{word};` for this text"),
-                _ => "write `&amp;` for the character itself".to_owned(),
+            let help: Message = match &*word {
+                "nbsp" => "write `&#160;` for a space that does not break, or `&amp;nbsp;` for this text".into(),
+                _ if is_named => message!("write the character itself, or `&amp;{};` for this text"; word),
+                _ => "write `&amp;` for the character itself".into(),
             };
             self.diagnostics.push(lint.at(place, "other programs cannot read the file because of it").help(help));
         }
@@ -303,7 +303,7 @@ impl<'a> Check<'a> {
             |name| operation.attribute(name).is_some() || ["PrimitivesPriority", "alt_width"].contains(&name);
         let unknown: Vec<_> = layer.attributes().iter().map(Attribute::name).filter(|name| !is_known(name)).collect();
         for &name in unknown.iter().take(PLACES) {
-            let message = format!("`{}` has no attribute `{name}`: OpenVINO ignores it", layer.ty());
+            let message = message!("`{}` has no attribute `{}`: OpenVINO ignores it"; layer.ty(), name);
             let known: Vec<_> = operation.attribute_names().collect();
             let meant = foreign::attribute(name, known.iter().copied());
             let about = About::Unknown { attribute: name.to_owned(), meant: meant.map(str::to_owned) };
@@ -312,17 +312,19 @@ impl<'a> Check<'a> {
             let revisions = ops::all().filter(|it| it.name() == operation.name() && it.attribute(name).is_some());
             let opset = revisions.filter_map(|it| it.opsets().min()).min();
             let help = match (meant, known.is_empty()) {
-                (Some(meant), _) => format!("write `{meant}` if you mean this attribute"),
+                (Some(meant), _) => message!("write `{}` if you mean this attribute"; meant),
                 (None, _) if let Some(opset) = opset => {
-                    format!("remove it, or write version=\"opset{opset}\", where `{}` has it", layer.ty())
+                    message!("remove it, or write version=\"opset{}\", where `{}` has it"; opset, layer.ty())
                 }
-                (None, true) => "the operation has no attributes: remove it".to_owned(),
-                (None, false) => format!("remove it; the attributes of `{}` are {}", layer.ty(), known.join(", ")),
+                (None, true) => "the operation has no attributes: remove it".into(),
+                (None, false) => {
+                    message!("remove it; the attributes of `{}` are {}"; layer.ty(), Text(known.join(", ")))
+                }
             };
             self.diagnostics.push(lint.help(help));
         }
         if let Some(more @ 1..) = unknown.len().checked_sub(PLACES) {
-            let message = format!("`{}` has {more} more attributes that OpenVINO ignores", layer.ty());
+            let message = message!("`{}` has {} more attributes that OpenVINO ignores"; layer.ty(), more);
             let lint =
                 self.lint(Code::UnknownAttribute, layer, message).at(self.locate(layer, "layer", "name"), "here");
             self.diagnostics.push(lint);
@@ -351,7 +353,7 @@ impl<'a> Check<'a> {
             };
             lint = lint.at(span, label);
             if places.len() > 1 {
-                lint = lint.note(format!("{} similar layers", places.len()));
+                lint = lint.note(message!("{} similar layers"; places.len()));
             }
             self.diagnostics.push(lint.help(unknown.help));
         }
@@ -390,27 +392,27 @@ impl<'a> Check<'a> {
             None => newest,
         };
         let message = match release {
-            Release::OLDEST => format!("every OpenVINO release from {release} on supports this model"),
-            release => format!("OpenVINO {release} is the oldest release that supports this model"),
+            Release::OLDEST => message!("every OpenVINO release from {} on supports this model"; Text(release)),
+            release => message!("OpenVINO {} is the oldest release that supports this model"; Text(release)),
         };
         let mut note = Diagnostic::new(Code::RequiredRelease, message);
         note.layer = layers.first().map(|(place, _)| place.reference.clone());
         if let Some(Beside { what, span, layer, .. }) = beside {
-            note = note.at(span, format!("{what} requires it"));
+            note = note.at(span, message!("{} requires it"; what));
             note.layer = layer;
         } else if layers.is_empty() {
             let version = xml::locate(self.source, model.graph.span.unwrap_or_default(), "net", "version");
-            note = note.at(version, format!("version {} of the format requires it", model.version.number()));
+            note = note.at(version, message!("version {} of the format requires it"; model.version.number()));
         }
         for (Located { layer, .. }, feature) in &layers {
             let span = match feature {
                 Feature::Attribute(attribute) => self.locate(layer, "data", attribute.name()),
                 _ => self.locate(layer, "layer", "version"),
             };
-            note = note.at(span, format!("{feature} requires it"));
+            note = note.at(span, message!("{} requires it"; Text(feature)));
         }
         if more > 0 {
-            note = note.note(format!("{more} more layers require it"));
+            note = note.note(message!("{} more layers require it"; more));
         }
         self.diagnostics.push(note);
     }
@@ -435,16 +437,18 @@ impl<'a> Check<'a> {
             };
             let to = to(model.version, ty);
             if to != ty {
-                converted.push((layer, format!("{ty} to {to}")));
+                converted.push((layer, message!("{} to {}"; ty, to)));
             }
         }
         let Some((first, _)) = converted.first() else { return };
         let tensors = if converted.len() == 1 { "an input or output" } else { "inputs and outputs" };
-        let message = format!("OpenVINO converts {tensors} of this version 10 model when it reads the file");
+        let message = message!("OpenVINO converts {} of this version 10 model when it reads the file"; tensors);
         let mut note = self.lint(Code::LegacyTypes, first, message);
         for (layer, types) in converted.iter().take(PLACES) {
-            note = note
-                .at(self.locate(layer, "layer", "name"), format!("`Core.read_model` inserts a Convert here: {types}"));
+            note = note.at(
+                self.locate(layer, "layer", "name"),
+                message!("`Core.read_model` inserts a Convert here: {}"; types),
+            );
         }
         self.diagnostics.push(note);
     }

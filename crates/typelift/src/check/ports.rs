@@ -8,7 +8,7 @@ use typelift_promote::ElementType;
 use super::Check;
 use crate::base::hash::{HashMap, HashSet};
 use crate::base::span::Span;
-use crate::findings::{About, Code, Diagnostic, Fix, FixAction};
+use crate::findings::{About, Code, Diagnostic, Fix, FixAction, Message, Text, message};
 use crate::model::graph::{Direction, Graph, Layer, LayerId, OutputPort};
 use crate::model::shape::Shape;
 use crate::text::xml;
@@ -116,7 +116,7 @@ impl<'a> Check<'a> {
         for (mut lint, more) in stale {
             if more > 0 {
                 let ports = if more == 1 { "port after it is" } else { "ports after it are" };
-                lint = lint.note(format!("{more} more {ports} declared differently, too"));
+                lint = lint.note(message!("{} more {} declared differently, too"; more, ports));
             }
             self.diagnostics.push(lint);
         }
@@ -160,14 +160,14 @@ impl<'a> Check<'a> {
         let tensor = feed.and_then(|(producer, port)| Some((producer, producer.outputs().get(port)?)));
         let (message, label) = match (direction, tensor) {
             (Direction::Input, Some((producer, output))) => (
-                format!("input {at} of `{}` declares {declared}, but gets {output}", layer.name()),
-                format!("it comes from layer {} `{}`", producer.id(), producer.name()),
+                message!("input {} of `{}` declares {}, but gets {}"; at, layer.name(), Text(declared), output),
+                message!("it comes from layer {} `{}`"; producer.id(), producer.name()),
             ),
             (_, tensor) => {
-                let is = tensor.map_or_else(String::new, |(_, output)| format!(", and is {output}"));
+                let is = tensor.map_or_else(Message::default, |(_, output)| message!(", and is {}"; output));
                 (
-                    format!("output {at} of `{}` declares {declared}{is}", layer.name()),
-                    "inference gives another type or shape".to_owned(),
+                    message!("output {} of `{}` declares {}{}"; at, layer.name(), Text(declared), is),
+                    "inference gives another type or shape".into(),
                 )
             }
         };

@@ -6,7 +6,7 @@ use typelift_promote::ElementType;
 
 use crate::base::names::without_numbers;
 use crate::edit::precision_marks::Marks;
-use crate::findings::{Code, Diagnostic, Fix, FixAction, Severity};
+use crate::findings::{Code, Diagnostic, Fix, FixAction, Severity, message};
 use crate::model::graph::{Layer, Model};
 use crate::ops::{self, LayerKind};
 use crate::precision::{KeepPattern, Kept, Risk, RiskRule, risks};
@@ -81,23 +81,31 @@ fn finding(model: &Model, risk: &Risk, layers: Vec<String>, to: ElementType) -> 
     let name = &layer.name;
     let (code, message) = match rule {
         RiskRule::EpsilonLost => {
-            (Code::EpsilonLost, format!("the epsilon that protects `{name}` from zero is lost in {to}"))
+            (Code::EpsilonLost, message!("the epsilon that protects `{}` from zero is lost in {}"; name, to))
         }
-        RiskRule::ExponentOverflow => (Code::ExponentOverflow, format!("the results of `{name}` can overflow {to}")),
-        RiskRule::SquareOverflow => (Code::SquareOverflow, format!("the squares that `{name}` sums can overflow {to}")),
-        RiskRule::MaskOverflow => (Code::MaskOverflow, format!("`{name}` can add two masks, which overflows {to}")),
+        RiskRule::ExponentOverflow => {
+            (Code::ExponentOverflow, message!("the results of `{}` can overflow {}"; name, to))
+        }
+        RiskRule::SquareOverflow => {
+            (Code::SquareOverflow, message!("the squares that `{}` sums can overflow {}"; name, to))
+        }
+        RiskRule::MaskOverflow => {
+            (Code::MaskOverflow, message!("`{}` can add two masks, which overflows {}"; name, to))
+        }
         RiskRule::IntegerOverflow => {
-            (Code::IntegerOverflow, format!("the integers that `{name}` converts overflow {to}"))
+            (Code::IntegerOverflow, message!("the integers that `{}` converts overflow {}"; name, to))
         }
         RiskRule::IndexRounded => {
-            (Code::IndexRounded, format!("`{name}` converts values to integers that {to} has rounded before"))
+            (Code::IndexRounded, message!("`{}` converts values to integers that {} has rounded before"; name, to))
         }
-        RiskRule::CountRounded => {
-            (Code::CountRounded, format!("`{name}` counts beyond the largest integer that {to} represents exactly"))
-        }
-        RiskRule::BeyondI32 => {
-            (Code::BeyondI32, format!("`{name}` has values beyond i32, but OpenVINO's CPU plugin computes i64 as i32"))
-        }
+        RiskRule::CountRounded => (
+            Code::CountRounded,
+            message!("`{}` counts beyond the largest integer that {} represents exactly"; name, to),
+        ),
+        RiskRule::BeyondI32 => (
+            Code::BeyondI32,
+            message!("`{}` has values beyond i32, but OpenVINO's CPU plugin computes i64 as i32"; name),
+        ),
     };
     let span = xml::locate(model.source(), *span, "layer", "name");
     let finding = Diagnostic { layer: Some(layer.clone()), ..Diagnostic::new(code, message) }.at(span, detail.clone());
@@ -107,7 +115,7 @@ fn finding(model: &Model, risk: &Risk, layers: Vec<String>, to: ElementType) -> 
         _ => finding,
     };
     if keep.iter().all(|path| computes_in(model, path, to)) {
-        let help = format!("the file itself computes it in {to}: compute it in f32, between Converts");
+        let help = message!("the file itself computes it in {}: compute it in f32, between Converts"; to);
         return finding.help(help);
     }
     finding.help(Fix::untried(FixAction::Keep { layers, to }))

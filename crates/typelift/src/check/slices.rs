@@ -2,7 +2,7 @@
 
 use super::Check;
 use crate::base::hash::HashMap;
-use crate::findings::Code;
+use crate::findings::{Code, Message, message};
 use crate::model::graph::{Body, Direction, Layer, LayerId, OutputPort, PortMapEntry};
 use crate::model::shape::Shape;
 use crate::ops::{self, LayerKind};
@@ -12,7 +12,7 @@ use crate::text::xml;
 struct Sliced<'a> {
     entry: &'a PortMapEntry,
     /// Description for messages: `input 1`.
-    what: String,
+    what: Message,
     outer: &'a Shape,
     /// Shape of the tensor in the body in one iteration.
     inner: &'a Shape,
@@ -28,18 +28,18 @@ impl Sliced<'_> {
     }
 
     /// Returns the number of slices, by the rule of OpenVINO's CPU plugin; `None` if the length is unknown.
-    fn count(&self) -> Option<Result<i64, String>> {
+    fn count(&self) -> Option<Result<i64, Message>> {
         let (length, [start, end, stride]) = self.parts()?;
         let from_start = |place: i64| if place < 0 { length.saturating_add(place).saturating_add(1) } else { place };
         let (start, end) = (from_start(start), from_start(end));
         let (first, last) = if stride < 0 { (end, start) } else { (start, end) };
         let (reach, step) = (last.saturating_sub(first), stride.saturating_abs());
         Some(if stride == 0 {
-            Err("a stride of 0 never reaches the end".to_owned())
+            Err("a stride of 0 never reaches the end".into())
         } else if first < 0 || first >= last || last > length || reach < step {
-            Err(format!("there is no slice from {first} to {last} in length {length} with stride {stride}"))
+            Err(message!("there is no slice from {} to {} in length {} with stride {}"; first, last, length, stride))
         } else if reach % step != 0 {
-            Err(format!("{reach} is not divisible by the stride {step}"))
+            Err(message!("{} is not divisible by the stride {}"; reach, step))
         } else {
             Ok(reach / step)
         })
@@ -68,7 +68,7 @@ impl<'a> Check<'a> {
         body: &'a Body,
         inputs: &[Option<(&'a Layer, &'a OutputPort)>],
     ) {
-        let mut first: Option<(String, i64)> = None;
+        let mut first: Option<(Message, i64)> = None;
         let counts = ops::kind(layer) == LayerKind::TensorIterator;
         for sliced in slices(layer, body, inputs) {
             let what = &sliced.what;
@@ -76,7 +76,7 @@ impl<'a> Check<'a> {
                 Some(Err(fault)) if counts || sliced.entry.stride == Some(0) => Some(fault),
                 Some(Ok(count)) if counts => match &first {
                     Some((other, number)) if *number != count => {
-                        Some(format!("{what} has {count} slices, but {other} has {number}"))
+                        Some(message!("{} has {} slices, but {} has {}"; what, count, other, number))
                     }
                     Some(_) => None,
                     None => {
@@ -89,13 +89,14 @@ impl<'a> Check<'a> {
             let mismatch = || {
                 let is_other = counts || sliced.is_exact();
                 let slice = sliced.mismatch().filter(|_| is_other)?;
-                Some(format!("a slice of {what} is {slice}, but the body has {} there", sliced.inner))
+                Some(message!("a slice of {} is {}, but the body has {} there"; what, slice, sliced.inner))
             };
             let Some(fault) = fault.or_else(mismatch) else { continue };
-            let message = format!("`{}` cannot run: {fault}", layer.name());
-            let help = format!(
-                "correct axis, start, end, stride and part_size of {what} in <port_map>: stride and part_size are the \
-                 length of one slice"
+            let message = message!("`{}` cannot run: {}"; layer.name(), fault);
+            let help = message!(
+                "correct axis, start, end, stride and part_size of {} in <port_map>: stride and part_size are the \
+                 length of one slice";
+                what
             );
             self.port_map_lint(
                 layer,
@@ -131,8 +132,8 @@ impl<'a> Check<'a> {
                 ),
                 _ => continue,
             };
-            let message = format!("Parameter {id} `{}` of `{}` {fault}", parameter.name(), body.name());
-            self.port_map_lint(layer, id, message, "OpenVINO accepts it silently", help.to_owned());
+            let message = message!("Parameter {} `{}` of `{}` {}"; id, parameter.name(), body.name(), fault);
+            self.port_map_lint(layer, id, message, "OpenVINO accepts it silently", help.into());
         }
     }
 
@@ -146,10 +147,10 @@ impl<'a> Check<'a> {
             let free: Vec<_> = layer.outputs().iter().map(OutputPort::id).filter(is_free).collect();
             let id = entry.external_port_id;
             let message =
-                format!("the port map of `{}` names output port {id}, which the layer does not have", layer.name());
+                message!("the port map of `{}` names output port {}, which the layer does not have"; layer.name(), id);
             let help = match free[..] {
-                [only] => format!("write external_port_id=\"{only}\""),
-                _ => "write the id of an output port of the layer".to_owned(),
+                [only] => message!("write external_port_id=\"{}\""; only),
+                _ => "write the id of an output port of the layer".into(),
             };
             let label = "OpenVINO uses the order of the outputs instead";
             self.port_map_lint(layer, entry.internal_layer_id, message, label, help);
@@ -157,7 +158,7 @@ impl<'a> Check<'a> {
         self.check_back_edge_ends(layer, body);
     }
 
-    fn port_map_lint(&mut self, layer: &Layer, inner: LayerId, message: String, label: &str, help: String) {
+    fn port_map_lint(&mut self, layer: &Layer, inner: LayerId, message: Message, label: &'static str, help: Message) {
         let place = layer.span().unwrap_or_default();
         let span = xml::locate_joint(self.source, place, inner).unwrap_or_else(|| self.locate(layer, "layer", "name"));
         let lint = self.lint(Code::IncompletePortMap, layer, message).at(span, label);
@@ -176,12 +177,12 @@ fn slices<'a>(layer: &'a Layer, body: &'a Body, inputs: &[Option<(&'a Layer, &'a
         let input = usize::try_from(entry.external_port_id).ok()?;
         let (_, outer) = (*inputs.get(input)?)?;
         let inner = graph.layer(entry.internal_layer_id)?.outputs().first()?;
-        Some(Sliced { entry, what: format!("input {input}"), outer: outer.shape(), inner: inner.shape() })
+        Some(Sliced { entry, what: message!("input {}"; input), outer: outer.shape(), inner: inner.shape() })
     });
     let leaving = outputs.iter().enumerate().filter_map(|(output, entry)| {
         let inner = graph.output(graph.producer(entry.internal_layer_id.input(0))?)?;
         let outer = layer.outputs().get(output)?;
-        Some(Sliced { entry, what: format!("output {output}"), outer: outer.shape(), inner: inner.shape() })
+        Some(Sliced { entry, what: message!("output {}"; output), outer: outer.shape(), inner: inner.shape() })
     });
     entering.chain(leaving).filter(|sliced| sliced.entry.axis.is_some()).collect()
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::Check;
-use crate::findings::{About, Code, Severity};
+use crate::findings::{About, Code, Message, Severity, Text, described, message};
 use crate::model::graph::{BackEdge, Body, Direction, Graph, Layer, Model};
 use crate::ops::{self, LayerKind};
 use crate::text::xml;
@@ -29,7 +29,7 @@ impl<'a> Check<'a> {
         if levels >= FEWEST_LEVELS {
             return;
         }
-        let message = format!("`levels` of `{}` is {levels}, but a quantized value has at least 2", layer.name());
+        let message = message!("`levels` of `{}` is {}, but a quantized value has at least 2"; layer.name(), levels);
         let about = About::Refusal { inputs: Default::default(), attribute: Some("levels"), counts_axes: false };
         let mut lint = self.lint(Code::InvalidValue, layer, message).about(about);
         lint.severity = Severity::Warning;
@@ -41,8 +41,10 @@ impl<'a> Check<'a> {
             .filter_map(|it| it.attribute("levels"))
             .collect();
         let help = match of_siblings.first().filter(|_| of_siblings.len() == 1) {
-            Some(other) => format!("write levels=\"{other}\", as in the other FakeQuantize layers; the minimum is 2"),
-            None => "write the number of values, at least 2: 256 for 8 bits, 16 for 4 bits".to_owned(),
+            Some(other) => {
+                message!("write levels=\"{}\", as in the other FakeQuantize layers; the minimum is 2"; other)
+            }
+            None => "write the number of values, at least 2: 256 for 8 bits, 16 for 4 bits".into(),
         };
         self.diagnostics.push(lint.help(help));
     }
@@ -66,43 +68,44 @@ impl<'a> Check<'a> {
             .filter(|(_, layer)| layer.attribute("variable_id").is_some_and(|name| !assigned.contains(name)));
         for (place, layer) in lone {
             let variable = layer.attribute("variable_id").unwrap_or_default();
-            let message = format!("`{}` reads the variable `{variable}`, which no Assign sets", layer.name());
+            let message = message!("`{}` reads the variable `{}`, which no Assign sets"; layer.name(), variable);
             self.place = place;
             let mut lint = self.lint(Code::UnknownVariable, layer, message);
             lint.severity = Severity::Warning;
             let span = self.locate(layer, "data", "variable_id");
             let lint = lint.at(span, "OpenVINO reads it, but its CPU plugin fails when it runs");
             self.diagnostics
-                .push(lint.help(format!("add an Assign with variable_id=\"{variable}\" for the new value")));
+                .push(lint.help(message!("add an Assign with variable_id=\"{}\" for the new value"; variable)));
         }
         self.place = crate::model::graph::Place::default();
     }
 }
 
 /// Returns the problem at the end of a back edge.
-fn fault_of_end(body: &Body, edge: &BackEdge) -> Option<String> {
+fn fault_of_end(body: &Body, edge: &BackEdge) -> Option<Message> {
     let Some(end) = body.graph().layer(edge.to) else {
-        return Some(format!("a back edge ends at layer {}, which `{}` does not have", edge.to, body.name()));
+        return Some(message!("a back edge ends at layer {}, which `{}` does not have"; edge.to, body.name()));
     };
     if ops::kind(end) != LayerKind::Parameter {
-        return Some(format!("a back edge ends at {} {} `{}`, not at a Parameter", end.ty(), end.id(), end.name()));
+        return Some(message!("a back edge ends at {}, not at a Parameter"; described(end)));
     }
     let is_sliced = body
         .port_map()
         .iter()
         .any(|it| it.direction == Direction::Input && it.internal_layer_id == edge.to && it.axis.is_some());
-    is_sliced
-        .then(|| format!("a back edge ends at Parameter {} `{}`, which gets a slice of an input", end.id(), end.name()))
+    is_sliced.then(
+        || message!("a back edge ends at Parameter {} `{}`, which gets a slice of an input"; end.id(), end.name()),
+    )
 }
 
 /// Returns the fix of a back edge: the Parameters with an initial value that have no back edge yet.
-fn help_of_end(body: &Body, edge: &BackEdge) -> String {
+fn help_of_end(body: &Body, edge: &BackEdge) -> Message {
     let graph = body.graph();
     let is_parameter = |layer: &Layer| ops::kind(layer) == LayerKind::Parameter;
     let is_turned = graph.layer(edge.from).is_some_and(is_parameter)
         && graph.layer(edge.to).is_some_and(|layer| ops::kind(layer) == LayerKind::Result);
     if is_turned {
-        return format!("write from-layer=\"{}\" to-layer=\"{}\": it starts at the Result", edge.to, edge.from);
+        return message!("write from-layer=\"{}\" to-layer=\"{}\": it starts at the Result"; edge.to, edge.from);
     }
     let value = graph.producer(edge.from.input(0)).and_then(|tensor| graph.output(tensor));
     let is_sliced =
@@ -116,7 +119,7 @@ fn help_of_end(body: &Body, edge: &BackEdge) -> String {
     };
     let meant: Vec<_> = graph.layers().filter(takes).map(|it| it.id().to_string()).collect();
     match &meant[..] {
-        [] => "set `to-layer` to the Parameter that gets the value in the next iteration".to_owned(),
-        meant => format!("write to-layer=\"{}\"", meant.join("\" or \"")),
+        [] => "set `to-layer` to the Parameter that gets the value in the next iteration".into(),
+        meant => message!("write to-layer=\"{}\""; Text(meant.join("\" or \""))),
     }
 }

@@ -4,7 +4,7 @@ use typelift_promote::ElementType;
 
 use crate::base::hash::HashSet;
 use crate::base::span::Span;
-use crate::findings::{Code, Diagnostic, Fix, FixAction, LayerRef};
+use crate::findings::{Code, Diagnostic, Fix, FixAction, LayerRef, Message, Text, message};
 use crate::model::graph::{Graph, IrVersion, Layer, Model, Place, Start};
 use crate::ops::{self, Feature, Operation, Release, Requirement, Requirements};
 use crate::text::xml;
@@ -28,7 +28,7 @@ pub(crate) fn unread(model: &Model, target: Release) -> Vec<Diagnostic> {
     if format > target {
         let span = xml::locate(model.source(), model.graph.span.unwrap_or_default(), "net", "version");
         found
-            .push(refusal(&format!("version {} of the format", model.version().number()), format, target).at(span, ""));
+            .push(refusal(message!("version {} of the format"; model.version().number()), format, target).at(span, ""));
     }
     for (place, graph) in model.walk() {
         if target < Release::WITH_REPEATED_NAMES {
@@ -62,7 +62,7 @@ fn root_tag(model: &Model, target: Release) -> Option<Span> {
     Some(xml::locate(model.source(), root, "net", ""))
 }
 
-fn unrecognized(what: &str, tag: Span, target: Release) -> Diagnostic {
+fn unrecognized(what: &'static str, tag: Span, target: Release) -> Diagnostic {
     let found = refusal(what, Release::WITH_ANY_OPENING, target).at(tag, "");
     found.note("older releases recognize IR by the first 512 bytes of the file")
 }
@@ -97,7 +97,7 @@ fn opening(model: &Model, target: Release) -> Option<Diagnostic> {
 /// Feature of a model, apart from its layers, that needs a release.
 pub(super) struct Beside {
     pub(super) release: Release,
-    pub(super) what: String,
+    pub(super) what: Message,
     pub(super) span: Span,
     pub(super) layer: Option<LayerRef>,
 }
@@ -108,7 +108,7 @@ pub(super) fn beside_layers(model: &Model, release: Release) -> Option<Beside> {
     let opening = || {
         let long = long_tag(model, release).map(|tag| (LONG_TAG, tag));
         let (what, span) = long.or_else(|| odd_opening(model, release))?;
-        Some(Beside { release: Release::WITH_ANY_OPENING, what: what.to_owned(), span, layer: None })
+        Some(Beside { release: Release::WITH_ANY_OPENING, what: what.into(), span, layer: None })
     };
     let of_layer = |place: &Place, layer: &Layer, what, release| {
         let span = xml::locate(model.source(), layer.span().unwrap_or_default(), "layer", "name");
@@ -118,7 +118,7 @@ pub(super) fn beside_layers(model: &Model, release: Release) -> Option<Beside> {
         let mut graphs = model.walk().filter(|_| release < Release::WITH_REPEATED_NAMES);
         graphs.find_map(|(place, graph)| {
             let layer = *repeated_names(graph).first()?;
-            let what = format!("a second layer with the name `{}`", layer.name());
+            let what = message!("a second layer with the name `{}`"; layer.name());
             Some(of_layer(&place, layer, what, Release::WITH_REPEATED_NAMES))
         })
     };
@@ -127,7 +127,7 @@ pub(super) fn beside_layers(model: &Model, release: Release) -> Option<Beside> {
         let layers = graphs.flat_map(|(place, graph)| graph.layers().map(move |layer| (place.clone(), layer)));
         let found = layers.filter_map(|(place, layer)| {
             let (what, needed) = port(model, layer, release)?;
-            Some(of_layer(&place, layer, what.to_owned(), needed))
+            Some(of_layer(&place, layer, what.into(), needed))
         });
         // If several need the newest release, the first is returned.
         found.reduce(|first, next| if next.release > first.release { next } else { first })
@@ -142,7 +142,7 @@ fn ports(model: &Model, target: Release) -> Vec<Diagnostic> {
         for layer in graph.layers() {
             let Some((what, needed)) = port(model, layer, target) else { continue };
             let span = xml::locate(model.source(), layer.span().unwrap_or_default(), "layer", "name");
-            let mut error = refusal(&format!("{what} of `{}`", layer.name()), needed, target).at(span, "");
+            let mut error = refusal(message!("{} of `{}`"; what, layer.name()), needed, target).at(span, "");
             error.fixes.push(Fix::untried(FixAction::Retarget));
             error.layer = Some(LayerRef::of(&place, layer));
             found.push(error);
@@ -177,8 +177,8 @@ pub(crate) fn repeated_names(graph: &Graph) -> Vec<&Layer> {
 
 fn repeated(model: &Model, layer: &Layer, place: &Place, target: Release) -> Diagnostic {
     let span = xml::locate(model.source(), layer.span().unwrap_or_default(), "layer", "name");
-    let what = format!("a second layer with the name `{}`", layer.name());
-    let found = refusal(&what, Release::WITH_REPEATED_NAMES, target).at(span, "an earlier layer has the same name");
+    let what = message!("a second layer with the name `{}`"; layer.name());
+    let found = refusal(what, Release::WITH_REPEATED_NAMES, target).at(span, "an earlier layer has the same name");
     let layer = LayerRef::of(place, layer);
     Diagnostic { layer: Some(layer), ..found }.help("give it a unique name")
 }
@@ -191,11 +191,11 @@ fn of_layer(model: &Model, layer: &Layer, place: &Place, requirement: Requiremen
         _ => ("layer", "version"),
     };
     let span = xml::locate(model.source(), layer.span().unwrap_or_default(), element, attribute);
-    let what = match feature {
-        Feature::Operation { .. } => format!("{feature}"),
-        _ => format!("{feature} of `{}`", layer.name()),
+    let what: Message = match feature {
+        Feature::Operation { .. } => Text(feature).into(),
+        _ => message!("{} of `{}`"; Text(feature), layer.name()),
     };
-    let mut diagnostic = refusal(&what, release, target).at(span, format!("`{}` needs it", layer.name()));
+    let mut diagnostic = refusal(what, release, target).at(span, message!("`{}` needs it"; layer.name()));
     diagnostic.layer = Some(LayerRef::of(place, layer));
     if matches!(feature, Feature::Operation { .. }) {
         diagnostic.fixes.extend(older(layer, target).map(Fix::from));
@@ -207,7 +207,7 @@ fn of_layer(model: &Model, layer: &Layer, place: &Place, requirement: Requiremen
 }
 
 /// Returns the operation set that has the operation in the target release, in the same or an earlier revision.
-fn older(layer: &Layer, target: Release) -> Option<String> {
+fn older(layer: &Layer, target: Release) -> Option<Message> {
     let own = layer.operation()?;
     let rows = ops::revisions(layer.ty()).iter();
     let reads = |row: &Operation, opset| Release::of_operation(row, opset).is_some_and(|release| release <= target);
@@ -217,9 +217,12 @@ fn older(layer: &Layer, target: Release) -> Option<String> {
         .max_by_key(|(row, opset)| (row.revision(), *opset))?;
     let same = row.revision() == own.revision();
     let revision = if same { "the same revision of it" } else { "an earlier revision of it" };
-    Some(format!("OpenVINO {target} has {revision} in opset{opset}"))
+    Some(message!("OpenVINO {} has {} in opset{}"; Text(target), revision, opset))
 }
 
-fn refusal(what: &str, needed: Release, target: Release) -> Diagnostic {
-    Diagnostic::new(Code::NewerThanTarget, format!("{what} needs OpenVINO {needed}, and the target is {target}"))
+fn refusal(what: impl Into<Message>, needed: Release, target: Release) -> Diagnostic {
+    Diagnostic::new(
+        Code::NewerThanTarget,
+        message!("{} needs OpenVINO {}, and the target is {}"; what.into(), Text(needed), Text(target)),
+    )
 }

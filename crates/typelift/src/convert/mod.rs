@@ -17,7 +17,7 @@ use crate::base::hash::HashSet;
 use crate::convert::retarget::Retargeted;
 use crate::edit::inputs_outputs::{End, InterfaceError, Reshaped, trace_changes};
 use crate::edit::precision_marks::Spelling;
-use crate::findings::{Code, Diagnostic, Fix, FixAction, LayerRef};
+use crate::findings::{Code, Diagnostic, Fix, FixAction, LayerRef, Text, message};
 use crate::model::graph::{EditError, Graph, IrVersion, Layer, LayerId, Model};
 use crate::model::shape::Shape;
 use crate::ops::{self, LayerKind, Release};
@@ -156,7 +156,7 @@ pub enum ConvertError {
     #[error(transparent)]
     Keep(#[from] KeepError),
     /// The model has errors with its new types.
-    #[error("with these types, {}", .0.iter().map(|error| error.message.as_str()).collect::<Vec<_>>().join("; "))]
+    #[error("with these types, {}", .0.iter().map(|error| error.message.to_string()).collect::<Vec<_>>().join("; "))]
     IllTyped(Vec<Diagnostic>),
     /// The edits are impossible, because the weights are missing or the IR version has no precision marks.
     #[error(transparent)]
@@ -388,7 +388,8 @@ impl Conversion {
     ) -> Result<Plan, ConvertError> {
         let compresses = matches!(self.storage, Some(Storage::Compress { .. }));
         if let Some(target) = self.target.filter(|&target| compresses && Release::of_format(IrVersion::V11) > target) {
-            let message = format!("OpenVINO {target} reads IR version 10, which has no marks for compressed constants");
+            let message =
+                message!("OpenVINO {} reads IR version 10, which has no marks for compressed constants"; Text(target));
             let error = Diagnostic::new(Code::NewerThanTarget, message).help("compress for OpenVINO 2022.1 or later");
             return Err(refusal(found, vec![error]));
         }
@@ -474,7 +475,7 @@ fn help_to_adapt(model: &Model, changed: &[LayerId], inferred: &mut [Diagnostic]
     statements
         .extend(inputs.filter_map(|layer| Some(format!("input {} : {}", layer.name(), layer.outputs().first()?))));
     let statements = statements.iter().map(|statement| format!("`{statement}`")).collect::<Vec<_>>().join(", ");
-    first.fixes.push(Fix::untried(FixAction::Advise(format!("make it adapt with the statements {statements}"))));
+    first.fixes.push(Fix::untried(FixAction::Advise(message!("make it adapt with the statements {}"; statements))));
 }
 
 /// Returns an error if there are findings that are errors.

@@ -6,7 +6,7 @@ use typelift_promote::{ElementType, Fidelity, Loss, fidelity};
 
 use super::Edit;
 use crate::base::span::Span;
-use crate::findings::{Code, Diagnostic, LayerRef};
+use crate::findings::{Code, Diagnostic, LayerRef, Text, message};
 use crate::model::graph::{EditError, Graph, Layer, LayerId, Model, Place};
 use crate::model::weights::Weights;
 use crate::ops;
@@ -87,10 +87,11 @@ impl Change {
     pub fn warning(&self, model: &Model) -> Option<Diagnostic> {
         let Constant { layer, span, audit } = self.constant.as_deref().filter(|it| it.audit.lost() > 0)?;
         let Self { from, to, .. } = self;
-        let message = format!("values of the constant `{}` are lost in the conversion from {from} to {to}", layer.name);
+        let message =
+            message!("values of the constant `{}` are lost in the conversion from {} to {}"; layer.name, from, to);
         let span = crate::text::xml::locate(&model.source, *span, "layer", "name");
-        let warning = Diagnostic::new(Code::LossyConversion, message).at(span, audit.to_string());
-        let warning = Diagnostic { layer: Some(layer.clone()), ..warning }.note(self.reason.clone());
+        let warning = Diagnostic::new(Code::LossyConversion, message).at(span, Text(audit));
+        let warning = Diagnostic { layer: Some(layer.clone()), ..warning }.note(Text(&self.reason));
         Some(warning.help(match self.action {
             Action::Converted => "if these values matter, do not change the constant",
             _ => "if these values matter, change the type of the other input instead",

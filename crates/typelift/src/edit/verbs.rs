@@ -7,6 +7,7 @@ use typelift_promote::ElementType;
 
 use super::removed::{KeptLayer, Removed};
 use super::{Edit, Element, refuse};
+use crate::findings::Message;
 use crate::infer::{Probe, Walk};
 use crate::model::graph::{
     Attribute, BackEdge, Direction, EditError, Input, Layer, LayerId, NewLayer, Output, PortMapEntry,
@@ -479,13 +480,13 @@ impl Edit<'_> {
     }
 
     /// Infers the outputs of a layer; `None` if its operation has no rule, or if it has bodies without outputs.
-    fn outputs_of(&mut self, id: LayerId) -> Option<Result<Outputs, String>> {
+    fn outputs_of(&mut self, id: LayerId) -> Option<Result<Outputs, Message>> {
         let Self { graph, weights, source, version, .. } = self;
         let layer = graph.layer_mut(id)?;
         let operation = layer.operation()?;
         if layer.bodies.is_empty() {
             let outputs = Probe::new(weights).ask_as_it_is(graph, id, operation);
-            return Some(outputs.map_err(|fault| fault.message.into()));
+            return Some(outputs.map_err(|fault| fault.message));
         }
         if layer.bodies.iter().any(|body| body.port_map.is_empty()) {
             return None;
@@ -502,7 +503,10 @@ impl Edit<'_> {
         let outputs = match self.outputs_of(id) {
             Some(Ok(outputs)) => outputs,
             Some(Err(reason)) => {
-                return Err(EditError::Refused { operation: new.operation_name.ty().to_owned(), reason });
+                return Err(EditError::Refused {
+                    operation: new.operation_name.ty().to_owned(),
+                    reason: reason.to_string(),
+                });
             }
             None if new.outputs.is_empty() && !new.bodies.is_empty() => return Ok(()),
             None if new.outputs.is_empty() => return Err(EditError::NoRule(new.operation_name.to_string())),

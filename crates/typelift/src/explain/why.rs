@@ -580,7 +580,7 @@ impl Trial<'_, '_> {
     fn types(&mut self, layer: &Layer, values: &AttributeValues, ports: &[&OutputPort]) -> Result<Types, String> {
         let Self { graph, operation, .. } = *self;
         let subject = Subject { graph, layer, operation, values, given: None };
-        let outputs = self.probe.ask(&subject, ports).map_err(|fault| String::from(fault.message))?;
+        let outputs = self.probe.ask(&subject, ports).map_err(|fault| fault.message.to_string())?;
         Ok(outputs.iter().map(|output| output.element_type).collect())
     }
 

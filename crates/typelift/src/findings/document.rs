@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-use super::{Code, Diagnostic, Diagnostics, LayerRef, Proof, Related, Severity, Voice};
+use super::{Code, Diagnostic, Diagnostics, LayerRef, Message, Proof, Related, Severity, Voice};
 use crate::base::span::{Lines, Span};
 
 /// All findings of a file as a document. `typelift check --format json` prints it, and the Python package reads it.
@@ -123,7 +123,7 @@ impl Region {
 struct Entry<'a> {
     severity: Severity,
     code: Code,
-    message: &'a str,
+    message: &'a Message,
     layer: Option<&'a LayerRef>,
     line: Option<usize>,
     column: Option<usize>,
@@ -131,7 +131,7 @@ struct Entry<'a> {
     end_column: Option<usize>,
     labels: Vec<Label<'a>>,
     related: Vec<Tensor<'a>>,
-    notes: &'a [String],
+    notes: &'a [Message],
     consequences: &'a [LayerRef],
     help: Vec<String>,
     fix: Option<String>,
@@ -152,7 +152,7 @@ struct Replacement<'a> {
 struct Label<'a> {
     #[serde(flatten)]
     region: Region,
-    message: &'a str,
+    message: &'a Message,
 }
 
 #[derive(Debug, Serialize)]

@@ -6,8 +6,7 @@ use serde::Serialize;
 use typelift_promote::ElementType;
 
 use super::edit::describe_edits;
-use super::said::said;
-use super::{Diagnostic, TextEdit};
+use super::{Diagnostic, Message, TextEdit};
 use crate::base::span::Span;
 use crate::model::graph::LayerId;
 
@@ -57,7 +56,7 @@ pub enum Applicability {
 #[non_exhaustive]
 pub enum FixAction {
     /// Advice in words, for a change that no program can make.
-    Advise(String),
+    Advise(Message),
     /// Adds attributes.
     Add {
         /// The attributes, with their values if these are known.
@@ -72,7 +71,7 @@ pub enum FixAction {
         /// The layer and port where the edge ends.
         to: (LayerId, u64),
         /// Description of the layer where the edge starts.
-        producer: String,
+        producer: Message,
     },
     /// Edits of the text.
     Edit {
@@ -178,15 +177,9 @@ impl Fix {
     }
 }
 
-impl From<String> for Fix {
-    fn from(advice: String) -> Self {
-        Self::untried(FixAction::Advise(said(advice)))
-    }
-}
-
-impl From<&str> for Fix {
-    fn from(advice: &str) -> Self {
-        advice.to_owned().into()
+impl<T: Into<Message>> From<T> for Fix {
+    fn from(advice: T) -> Self {
+        Self::untried(FixAction::Advise(advice.into()))
     }
 }
 

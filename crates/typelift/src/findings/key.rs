@@ -199,7 +199,7 @@ impl Known {
 mod tests {
     use super::*;
 
-    fn error(id: u64, name: &str, message: &str) -> Diagnostic {
+    fn error(id: u64, name: &str, message: &'static str) -> Diagnostic {
         let layer = LayerRef::named(&Place::default(), LayerId(id), name);
         Diagnostic { layer: Some(layer), ..Diagnostic::new(Code::ShapeMismatch, message) }
     }

@@ -6,7 +6,7 @@ mod edit;
 mod fix;
 mod formats;
 mod key;
-mod said;
+mod message;
 #[cfg(test)]
 mod tests;
 mod words;
@@ -27,8 +27,10 @@ pub use edit::TextEdit;
 pub use fix::{Applicability, Fix, FixAction, Owner, Proof, Rules};
 pub use formats::{Format, Frame};
 pub use key::{Comparison, FindingKey, Known, Subject};
-pub(crate) use words::list;
+pub(crate) use message::message;
+pub use message::{Argument, Kind, Message, Text, Value};
 pub use words::{Voice, grouped, reason, shell_command, shell_word, size};
+pub(crate) use words::{described, list};
 
 /// The severity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -329,7 +331,7 @@ pub struct Label {
     /// The bytes in the source.
     pub span: Span,
     /// The remark.
-    pub message: String,
+    pub message: Message,
 }
 
 /// A tensor that explains a finding, with the layer that produces it.
@@ -363,7 +365,7 @@ pub struct Diagnostic {
     /// Details as data.
     pub about: Box<About>,
     /// The message, one sentence without a full stop.
-    pub message: String,
+    pub message: Message,
     /// The layer.
     pub layer: Option<LayerRef>,
     /// Positions in the source: first that of the finding, then others that explain it.
@@ -371,7 +373,7 @@ pub struct Diagnostic {
     /// Tensors that explain the finding, with their producers.
     pub related: Vec<Related>,
     /// Further facts that explain the finding.
-    pub notes: Vec<String>,
+    pub notes: Vec<Message>,
     /// Layers that do not accept an output of this one. Their errors are consequences of this finding.
     pub consequences: Vec<LayerRef>,
     /// The fixes, most likely first.
@@ -380,12 +382,12 @@ pub struct Diagnostic {
 
 impl Diagnostic {
     /// Creates a finding with the severity of its code, without a position.
-    pub fn new(code: Code, message: impl Into<String>) -> Self {
+    pub fn new(code: Code, message: impl Into<Message>) -> Self {
         Self {
             severity: code.severity(),
             code,
             about: Box::default(),
-            message: said::said(message.into()),
+            message: message.into(),
             layer: None,
             labels: Vec::new(),
             related: Vec::new(),
@@ -397,18 +399,18 @@ impl Diagnostic {
 
     /// Returns the finding with one more position; the first one is the main one.
     #[must_use]
-    pub fn at(mut self, span: Span, message: impl Into<String>) -> Self {
+    pub fn at(mut self, span: Span, message: impl Into<Message>) -> Self {
         // Most findings have one position, and a damaged file has many findings.
         self.labels.reserve_exact(1);
-        self.labels.push(Label { span, message: said::said(message.into()) });
+        self.labels.push(Label { span, message: message.into() });
         self
     }
 
     /// Returns the finding with one more fact that explains it.
     #[must_use]
-    pub fn note(mut self, note: impl Into<String>) -> Self {
+    pub fn note(mut self, note: impl Into<Message>) -> Self {
         self.notes.reserve_exact(1);
-        self.notes.push(said::said(note.into()));
+        self.notes.push(note.into());
         self
     }
 

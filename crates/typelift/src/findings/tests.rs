@@ -1,11 +1,14 @@
-//! Test that no finding depends on the text of another one.
+//! Tests of messages: no finding depends on the words of another one.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::{Diagnostic, FixAction, said};
+use typelift_promote::ElementType;
+
+use super::message::garbled::garbled;
+use super::{Code, Diagnostic, FixAction, Kind, Message, message};
 use crate::{Checking, Weights};
 
 #[test]
@@ -22,10 +25,11 @@ fn compare_garbled() {
         let text = Arc::new(text);
         let bin = fs::read(file.with_extension("bin")).ok();
         let plain = findings(&text, bin.as_deref());
-        let garbled = said::garbled(|| findings(&text, bin.as_deref()));
+        let other = garbled(|| findings(&text, bin.as_deref()));
         let data = |found: &[Diagnostic]| found.iter().map(data).collect::<Vec<_>>();
-        assert_eq!(data(&plain), data(&garbled), "{}", file.display());
-        count += plain.iter().zip(&garbled).filter(|(it, other)| it.message != other.message).count();
+        assert_eq!(data(&plain), data(&other), "{}", file.display());
+        let words = |found: &[Diagnostic]| found.iter().map(ToString::to_string).collect::<Vec<_>>();
+        count += words(&plain).iter().zip(garbled(|| words(&other))).filter(|(it, other)| *it != other).count();
     }
     assert!(count > 100, "only {count} findings say something else");
 }
@@ -44,40 +48,23 @@ fn findings(text: &Arc<String>, bin: Option<&[u8]>) -> Vec<Diagnostic> {
     Checking::default().run(text, &weights).findings
 }
 
+/// A [`Message`](super::Message) has no methods of text, so code that reads a sentence renders it first.
 #[test]
 fn no_code_reads_a_sentence() {
     let words = ["message", "help", "note", "notes", "reason", "label"];
-    let ways = ["", ".as_str()", ".as_deref()", ".to_string()", "[0]"];
-    let readers = [
-        "starts_with",
-        "ends_with",
-        "contains",
-        "strip_prefix",
-        "strip_suffix",
-        "split",
-        "split_once",
-        "rsplit",
-        "find",
-        "rfind",
-        "replace",
-        "replacen",
-        "trim",
-        "matches",
-        "chars",
-        "lines",
-        "parse",
-        "eq_ignore_ascii_case",
-    ];
+    let ways = ["", ".as_str()", ".as_deref()", ".to_string()", "[0].to_string()", "[0]"];
+    let readers = "starts_with ends_with contains strip_prefix strip_suffix split split_once rsplit find rfind replace \
+        replacen trim matches chars lines parse eq_ignore_ascii_case template arguments";
     let mut faults = Vec::new();
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     for file in ["typelift/src", "typelift-cli/src", "typelift-py/src"].iter().flat_map(|it| files(&crates.join(it))) {
         let path = file.to_string_lossy();
-        let is_code = path.ends_with(".rs") && !path.ends_with("tests.rs") && !path.contains("diagnostic/words/");
+        let is_code = path.ends_with(".rs") && !path.ends_with("tests.rs");
         let Ok(text) = fs::read_to_string(&file) else { continue };
         let code: String = text.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
         let text = code.replace(char::is_whitespace, "");
         let named = words.iter().flat_map(|word| ways.iter().map(move |way| format!("{word}{way}")));
-        let calls = named.flat_map(|word| readers.iter().map(move |reader| format!("{word}.{reader}(")));
+        let calls = named.flat_map(|word| readers.split_whitespace().map(move |reader| format!("{word}.{reader}(")));
         let comparisons = words.iter().map(|word| format!(".{word}=="));
         let is_word = |at: usize| !text[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_');
         for call in calls.chain(comparisons).filter(|_| is_code) {
@@ -85,6 +72,31 @@ fn no_code_reads_a_sentence() {
         }
     }
     assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+/// The arguments come back whole, whatever text they hold.
+#[test]
+fn arguments_of_any_text_come_back() {
+    let odd = "a{}b:3\u{1b}[0m\n\u{202e}é";
+    let message = message!("`{}` has {} of {}, {}"; odd, 2, ElementType::F32, Message::new("not {}", &[&odd]));
+    let words = format!("`{odd}` has 2 of f32, not {odd}");
+    assert_eq!(message.to_string(), words);
+    assert_eq!(serde_json::to_value(&message).unwrap(), words);
+    let found: Vec<_> = message.arguments().map(|it| (it.kind, it.text.to_owned())).collect();
+    let inner = format!("not {odd}");
+    let expected = [(Kind::Name, odd), (Kind::Number, "2"), (Kind::Type, "f32"), (Kind::Message, &inner)];
+    assert_eq!(found, expected.map(|(kind, text)| (kind, text.to_owned())));
+}
+
+/// Two layers with the same mistake have findings with one template.
+#[test]
+fn findings_are_grouped_by_template() {
+    let text = Arc::new("<net name='n' version='11'><layers><layer id='0' name='x'/><layer id='1' type='Abs' version='opset1'/></layers></net>".to_owned());
+    let found = findings(&text, None);
+    let missing: Vec<_> = found.iter().filter(|it| it.code == Code::MissingAttribute).collect();
+    let (first, rest) = missing.split_first().unwrap();
+    assert!(!rest.is_empty() && rest.iter().all(|it| it.message.template() == first.message.template()), "{found:?}");
+    assert!(rest.iter().any(|it| it.message != first.message));
 }
 
 fn files(folder: &Path) -> Vec<PathBuf> {

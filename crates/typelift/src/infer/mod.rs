@@ -25,7 +25,7 @@ use self::value::{Evaluator, Values};
 
 use crate::base::hash::{HashMap, HashSet};
 use crate::base::progress::{each, poll};
-use crate::findings::{Code, Diagnostic, Fix, FixAction, LayerRef, Related};
+use crate::findings::{Code, Diagnostic, Fix, FixAction, LayerRef, Message, Related, message};
 use crate::model::graph::{Body, Graph, Input, IrVersion, Layer, LayerId, Model, Output, OutputPort, Place, Start};
 use crate::model::shape::TensorType;
 use crate::model::weights::Weights;
@@ -150,12 +150,12 @@ impl<'a> Walk<'a> {
         id: LayerId,
         operation: &'static Operation,
         bodies: &mut [Body],
-    ) -> Result<Outputs, String> {
+    ) -> Result<Outputs, Message> {
         let outputs = self.outputs(graph, id, operation, bodies);
         let inside = self.runs.values().flat_map(|run| &run.diagnostics).find(|found| found.is_error());
         match inside {
             Some(error) => Err(error.message.clone()),
-            None => outputs.map_err(|fault| fault.message.into()),
+            None => outputs.map_err(|fault| fault.message),
         }
     }
 
@@ -481,7 +481,7 @@ impl<'a> Walk<'a> {
             .collect::<Vec<_>>()
             .join(", ");
         let layers = if count == 1 { "layer keeps" } else { "layers keep" };
-        let message = format!("{count} {layers} the types and shapes that the file declares: {list}");
+        let message = message!("{} {} the types and shapes that the file declares: {}"; count, layers, list);
         self.scope.diagnostics.push(Diagnostic::new(Code::DeclaredOutputs, message));
     }
 }
@@ -581,7 +581,7 @@ pub fn infer_read(model: &mut Model, found: &mut Vec<Diagnostic>) {
 /// Creates the finding for an error of a layer, with its position, its tensors and their producers.
 #[cold]
 pub(crate) fn diagnose(source: &Arc<String>, place: &Place, graph: &Graph, id: LayerId, fault: &Fault) -> Diagnostic {
-    let mut diagnostic = Diagnostic::new(fault.code, &*fault.message).about(fault.to_about());
+    let mut diagnostic = Diagnostic::new(fault.code, fault.message.clone()).about(fault.to_about());
     let Some(layer) = graph.layer(id) else { return diagnostic };
     diagnostic.layer = Some(LayerRef::of(place, layer));
     let text = layer.span.unwrap_or_default();
@@ -600,7 +600,7 @@ pub(crate) fn diagnose(source: &Arc<String>, place: &Place, graph: &Graph, id: L
             .unwrap_or_else(name),
         (None, _) => name(),
     };
-    diagnostic = diagnostic.at(span, fault.rule.as_deref().unwrap_or_default());
+    diagnostic = diagnostic.at(span, fault.rule.as_deref().cloned().unwrap_or_default());
     let feeds = graph.feeds(id);
     for &input in &fault.inputs {
         let Some(&Some((producer, port))) = feeds.get(input) else { continue };
@@ -657,19 +657,19 @@ fn check_input_count(layer: &Layer, operation: &Operation, count: usize) -> Resu
     if takes.contains(&count) {
         return Ok(());
     }
-    let takes = match (*takes.start(), *takes.end()) {
-        (1, 1) => "1 input".to_owned(),
-        (least, most) if least == most => format!("{least} inputs"),
-        (least, usize::MAX) => format!("{least} or more inputs"),
-        (least, most) => format!("{least} to {most} inputs"),
+    let takes: Message = match (*takes.start(), *takes.end()) {
+        (1, 1) => "1 input".into(),
+        (least, most) if least == most => message!("{} inputs"; least),
+        (least, usize::MAX) => message!("{} or more inputs"; least),
+        (least, most) => message!("{} to {} inputs"; least, most),
     };
-    let connected = match count {
-        0 => "none is".to_owned(),
-        1 => "1 is".to_owned(),
-        count => format!("{count} are"),
+    let connected: Message = match count {
+        0 => "none is".into(),
+        1 => "1 is".into(),
+        count => message!("{} are"; count),
     };
     let fault =
-        Fault::other(Code::WrongInputCount, format!("`{}` takes {takes}, but {connected} connected", layer.ty()));
+        Fault::other(Code::WrongInputCount, message!("`{}` takes {}, but {} connected"; layer.ty(), takes, connected));
     Err(fault.help("add the missing <edge>, or remove the extra ones"))
 }
 
@@ -678,7 +678,7 @@ fn check_ports_fed(layer: &Layer, operation: &Operation, count: usize) -> Result
     if layer.inputs.len() <= count || !operation.input_counts().contains(&count) {
         return Ok(());
     }
-    let message = format!("input {count} of layer {} `{}` is not connected", layer.id, layer.name);
+    let message = message!("input {} of layer {} `{}` is not connected"; count, layer.id, layer.name);
     let fault = Fault::other(Code::UnconnectedInput, message).rule("every port in <input> needs an edge");
     Err(fault.help("add the <edge> that ends at this port, or remove the port"))
 }
@@ -693,7 +693,9 @@ fn check_output_count(graph: &Graph, layer: &Layer, count: usize, version: IrVer
         return Ok(());
     }
     let outputs = if count == 1 { "output" } else { "outputs" };
-    let message =
-        format!("`{}` has {count} {outputs} here, but the file declares {} ports", layer.ty(), layer.outputs.len());
+    let message = message!(
+        "`{}` has {} {} here, but the file declares {} ports";
+        layer.ty(), count, outputs, layer.outputs.len()
+    );
     Err(Fault::other(Code::UnknownPort, message).help("remove the extra ports, and edges that start there"))
 }

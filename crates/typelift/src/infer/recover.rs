@@ -4,7 +4,7 @@ use smallvec::SmallVec;
 use typelift_promote::ElementType;
 
 use super::Walk;
-use crate::findings::{About, Code};
+use crate::findings::{About, Code, Message, message};
 use crate::model::graph::{Body, Graph, LayerId, OutputPort};
 use crate::model::shape::{Shape, TensorType};
 use crate::ops::{Attr, AttributeValues, Fault, Operation, Outputs, Subject, is_constant};
@@ -190,15 +190,15 @@ pub(crate) fn declared(source: &str, port: &OutputPort) -> TensorType {
 
 /// Returns the fix for an error about shapes or values.
 #[cold]
-fn advice(subject: &Subject, fault: &Fault) -> String {
+fn advice(subject: &Subject, fault: &Fault) -> Message {
     if let Some(name) = fault.attribute {
-        return subject.operation.attribute(name).map_or_else(|| format!("correct `{name}`"), Attr::usual_value);
+        return subject.operation.attribute(name).map_or_else(|| message!("correct `{}`"; name), Attr::usual_value);
     }
     let producers = fault.inputs.iter().filter_map(|&input| subject.producer(input));
     let constants: Vec<_> = producers.filter(|layer| is_constant(layer)).collect();
     let constants: Vec<_> = constants.iter().map(|it| format!("Const {} `{}`", it.id(), it.name())).collect();
     if constants.is_empty() {
-        return "correct the attributes of this layer, or put a Reshape or Transpose before the wrong input".to_owned();
+        return "correct the attributes of this layer, or put a Reshape or Transpose before the wrong input".into();
     }
-    format!("correct {}, or the attributes of this layer", constants.join(" or "))
+    message!("correct {}, or the attributes of this layer"; constants.join(" or "))
 }

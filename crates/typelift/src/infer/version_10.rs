@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::findings::{Code, Diagnostic, LayerRef};
+use crate::findings::{Code, Diagnostic, LayerRef, message};
 use crate::model::graph::{Graph, Layer, Output, split_names};
 use crate::model::graph::{Place, Start};
 use crate::text::xml;
@@ -36,9 +36,9 @@ pub(super) fn name_collisions(graph: &Graph, source: &str) -> Vec<Diagnostic> {
 }
 
 fn collision(layer: &Layer, name: &str, other: &Layer, source: &str) -> Diagnostic {
-    let message = format!(
-        "the name `{name}` is ambiguous: it is the layer of an input or output, and also a tensor of `{}`",
-        other.name()
+    let message = message!(
+        "the name `{}` is ambiguous: it is the layer of an input or output, and also a tensor of `{}`";
+        name, other.name()
     );
     let place = |layer: &Layer| xml::locate(source, layer.span().unwrap_or_default(), "layer", "name");
     let reference = LayerRef::of(&Place::default(), layer);

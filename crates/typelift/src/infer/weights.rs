@@ -4,7 +4,7 @@ use super::Walk;
 use super::recover::declared;
 use super::value::Evaluator;
 use crate::base::file::other_format;
-use crate::findings::{Code, Diagnostic, LayerRef};
+use crate::findings::{Code, Diagnostic, LayerRef, message};
 use crate::model::graph::{Layer, Model};
 use crate::model::weights::Weights;
 use crate::ops::is_constant;
@@ -69,24 +69,25 @@ impl Walk<'_> {
         let other = other_format(&head);
         let (message, help) = match length {
             _ if is_pointer => (
-                format!("the .bin is a Git LFS pointer of {length} bytes, not the weights"),
+                message!("the .bin is a Git LFS pointer of {} bytes, not the weights"; length),
                 "run `git lfs pull` in the repository that the model comes from to fetch the .bin",
             ),
             0 => (
-                format!("the .bin is empty (0 bytes), and the constants need {needed} bytes of it"),
+                message!("the .bin is empty (0 bytes), and the constants need {} bytes of it"; needed),
                 "get a fresh copy of the .bin that was written with this .xml",
             ),
             _ if is_page(&head) => (
-                format!("the .bin is a web page of {length} bytes, not the weights"),
+                message!("the .bin is a web page of {} bytes, not the weights"; length),
                 "download the .bin again: the server sent an error page",
             ),
             _ if other.is_some() => (
-                format!("the .bin has {length} bytes and is {}, not the weights", other.unwrap_or_default().0),
+                message!("the .bin has {} bytes and is {}, not the weights"; length, other.unwrap_or_default().0),
                 "unpack it, or put the .bin that was written with this .xml next to it",
             ),
             _ => (
-                format!(
-                    "the .bin has {length} bytes, and {beyond} of {constants} constants are beyond its end ({needed} bytes are needed)"
+                message!(
+                    "the .bin has {} bytes, and {} of {} constants are beyond its end ({} bytes are needed)";
+                    length, beyond, constants, needed
                 ),
                 "the .bin belongs to another model or is incomplete: put the one that was written with this .xml next to it",
             ),
@@ -113,11 +114,11 @@ impl Walk<'_> {
         let inside: Vec<usize> = (0..constants.len().saturating_sub(1)).filter(overlaps).collect();
         let (at, message, help) = if self.numpy_header(model) == Some(extra) {
             let message =
-                format!("the .bin begins with the header of a NumPy file, {extra} bytes before the first constant");
+                message!("the .bin begins with the header of a NumPy file, {} bytes before the first constant"; extra);
             (
                 0,
                 message,
-                format!("remove the first {extra} bytes of the .bin: write it with `tofile` instead of `np.save`"),
+                message!("remove the first {} bytes of the .bin: write it with `tofile` instead of `np.save`"; extra),
             )
         } else {
             let [at] = inside[..] else { return false };
@@ -134,15 +135,20 @@ impl Walk<'_> {
             if says_other {
                 return false;
             }
-            let message = format!(
-                "the last {extra} bytes of `{name}` overlap the next constant, and the last {extra} bytes of the .bin belong to no constant"
+            let message = message!(
+                "the last {} bytes of `{}` overlap the next constant, and the last {} bytes of the .bin belong to no constant";
+                extra, name, extra
             );
-            (at, message, format!("add {extra} to the offset of each constant after `{name}`, which has become larger"))
+            (
+                at,
+                message,
+                message!("add {} to the offset of each constant after `{}`, which has become larger"; extra, name),
+            )
         };
         let Some((_, graph, layer)) = constants.get(at) else { return false };
         let span = xml::locate(&self.source, layer.span().unwrap_or_default(), "data", "offset");
         let found =
-            Diagnostic::new(Code::WrongWeights, message).at(span, format!("layer {} `{}`", layer.id(), layer.name()));
+            Diagnostic::new(Code::WrongWeights, message).at(span, message!("layer {} `{}`"; layer.id(), layer.name()));
         self.scope.diagnostics.push(Diagnostic { layer: Some(LayerRef::of(graph, layer)), ..found }.help(help));
         true
     }
@@ -164,7 +170,7 @@ impl Walk<'_> {
                 tally.beyond += usize::from(end > length);
                 if end > length && tally.first.is_none() {
                     let span = xml::locate(&self.source, layer.span().unwrap_or_default(), "data", "offset");
-                    let label = format!("bytes {offset} to {end} of layer {} `{}`", layer.id(), layer.name());
+                    let label = message!("bytes {} to {} of layer {} `{}`"; offset, end, layer.id(), layer.name());
                     let found = Diagnostic::new(Code::WrongWeights, "").at(span, label);
                     tally.first = Some(Diagnostic { layer: Some(LayerRef::of(&at, layer)), ..found });
                 }

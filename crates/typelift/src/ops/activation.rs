@@ -3,6 +3,7 @@
 use super::common::check_rank;
 use super::evaluate::Evaluate::Exact;
 use super::{Accepts, Context, Fault, Operation, Ties, evaluate};
+use crate::findings::message;
 
 pub(super) const ROWS: &[Operation] = &[
     Operation::new("HardSigmoid", 0, hard_sigmoid).inputs(3, 3).ties(Ties::All),
@@ -31,10 +32,9 @@ fn require_same_types(cx: &Context) -> Result<(), Fault> {
     match (1..cx.inputs.len()).find(|&input| cx.element_type(input) != first) {
         None => Ok(()),
         Some(input) => {
-            let message = format!(
-                "the inputs of `{}` must have one element type, but have {first} and {}",
-                cx.layer.ty(),
-                cx.element_type(input)
+            let message = message!(
+                "the inputs of `{}` must have one element type, but have {} and {}";
+                cx.ty(), first, cx.element_type(input)
             );
             Err(Fault::types(&[0, input], message).help("insert a Convert before the input whose type should change"))
         }

@@ -9,7 +9,7 @@ use typelift_promote::ElementType;
 use super::{Fault, Operation};
 use crate::base::foreign;
 use crate::base::number::{float_prefix, integer_prefix, plain_integers, whole};
-use crate::findings::{About, Code, Fix, Owner, list};
+use crate::findings::{About, Code, Fix, Message, Owner, Text, list, message};
 use crate::model::graph::{Attribute, Layer};
 use crate::model::shape::Shape;
 
@@ -132,17 +132,17 @@ impl Attr {
                 let stays = self.default.unwrap_or("unset");
                 (
                     Code::InvalidBoolean,
-                    format!("attribute `{}` is `{text}`, not a boolean: OpenVINO uses {stays}", self.name),
+                    message!("attribute `{}` is `{}`, not a boolean: OpenVINO uses {}"; self.name, text, stays),
                 )
             }
             _ => (
                 Code::TrailingJunk,
-                format!("attribute `{}` is `{text}`, of which OpenVINO reads only the numbers", self.name),
+                message!("attribute `{}` is `{}`, of which OpenVINO reads only the numbers"; self.name, text),
             ),
         };
         let help = match self.kind {
-            AttrKind::Bool => format!("write {0}=\"true\" or {0}=\"false\"", self.name),
-            _ => format!("write {}=\"{}\" if you mean this value", self.name, self.numbers_in(text)),
+            AttrKind::Bool => message!("write {}=\"true\" or {}=\"false\""; self.name, self.name),
+            _ => message!("write {}=\"{}\" if you mean this value"; self.name, Text(self.numbers_in(text))),
         };
         Fault { attribute: Some(self.name), ..Fault::other(code, message) }.help(help)
     }
@@ -199,18 +199,18 @@ impl Attr {
     fn word(&self, text: &str, words: &'static [&'static str]) -> Result<&'static &'static str, Fault> {
         let found = words.iter().find(|word| word.eq_ignore_ascii_case(text));
         found.ok_or_else(|| {
-            let fault = self.invalid(text, format!("one of {}", words.join(", ")));
+            let fault = self.invalid(text, message!("one of {}"; Text(words.join(", "))));
             let lower = text.to_ascii_lowercase();
             let among: Vec<_> = words.iter().filter(|word| lower.len() > 2 && word.contains(&lower)).collect();
             let write = |word: &str| format!("{}=\"{word}\"", self.name);
             fault.help(match (&among[..], foreign::word(text, words)) {
                 ([_, _, ..], _) => {
-                    format!("write {}", list(among.iter().map(|word| write(word)).collect(), "or"))
+                    message!("write {}"; Text(list(among.iter().map(|word| write(word)).collect(), "or")))
                 }
-                (_, Some(meant)) => format!("write {}", write(meant)),
+                (_, Some(meant)) => message!("write {}"; Text(write(meant))),
                 (_, None) => {
                     let usual = self.default.filter(|default| !default.is_empty()).or(words.first().copied());
-                    format!("write {} or another of these", write(usual.unwrap_or_default()))
+                    message!("write {} or another of these"; Text(write(usual.unwrap_or_default())))
                 }
             })
         })
@@ -221,9 +221,9 @@ impl Attr {
             let fault = self.invalid(text, "an element type");
             match (ElementType::from_port_name(text), foreign::element_type(text)) {
                 (Some(meant), _) => {
-                    fault.help(format!("write {}=\"{meant}\"; only ports spell it `{text}`", self.name))
+                    fault.help(message!("write {}=\"{}\"; only ports spell it `{}`"; self.name, meant, text))
                 }
-                (None, Some(meant)) => fault.help(format!("write {}=\"{meant}\"", self.name)),
+                (None, Some(meant)) => fault.help(message!("write {}=\"{}\""; self.name, meant)),
                 (None, None) => {
                     fault.help("element types are f32, f16, bf16, f64, i64, i32, i8, u8, boolean, string, …")
                 }
@@ -232,23 +232,27 @@ impl Attr {
     }
 
     fn invalid(&self, text: &str, expected: impl Display) -> Fault {
-        let fault = Fault::attribute(self.name, format!("attribute `{}` is `{text}`, not {expected}", self.name));
+        let fault =
+            Fault::attribute(self.name, message!("attribute `{}` is `{}`, not {}"; self.name, text, Text(expected)));
         let numbers = self.numbers_in(text);
         if numbers.is_empty() || numbers == text {
             fault
         } else {
-            fault.help(format!("write {}=\"{numbers}\"", self.name))
+            fault.help(message!("write {}=\"{}\""; self.name, Text(numbers)))
         }
     }
 
     /// Suggests a valid value for a text that cannot be parsed.
-    pub(crate) fn usual_value(&self) -> String {
+    pub(crate) fn usual_value(&self) -> Message {
         match (self.kind, self.default) {
-            (AttrKind::Float | AttrKind::Floats, _) => format!("write a number, as in {}=\"1\"", self.name),
+            (AttrKind::Float | AttrKind::Floats, _) => message!("write a number, as in {}=\"1\""; self.name),
             (_, Some(default)) if !default.is_empty() => {
-                format!("write {}=\"{default}\", the usual value, or correct the shapes that it must match", self.name)
+                message!(
+                    "write {}=\"{}\", the usual value, or correct the shapes that it must match";
+                    self.name, default
+                )
             }
-            _ => format!("correct `{}`, or the shapes that it must match", self.name),
+            _ => message!("correct `{}`, or the shapes that it must match"; self.name),
         }
     }
 }
@@ -518,7 +522,7 @@ impl<'a> Attributes<'a> {
         let attribute = position.and_then(|at| Some((at, self.operation.attributes.get(at)?)));
         debug_assert!(attribute.is_some(), "{} has no attribute {name} in its row", self.operation.name);
         let Some((at, attribute)) = attribute else {
-            return Err(Fault::other(Code::MissingAttribute, format!("there is no attribute `{name}`")));
+            return Err(Fault::other(Code::MissingAttribute, message!("there is no attribute `{}`"; name)));
         };
         match self.written(name, at).or(attribute.default) {
             Some(text) => Ok((attribute, text)),
@@ -530,11 +534,11 @@ impl<'a> Attributes<'a> {
                 let missing: Vec<_> = missing.filter(|name| !in_text || !["offset", "size"].contains(name)).collect();
                 let quoted = list(missing.iter().map(|name| format!("`{name}`")).collect(), "and");
                 let attributes = if missing.len() > 1 { "attributes" } else { "attribute" };
-                let message = format!("`{}` needs the {attributes} {quoted}", self.layer.ty());
+                let message = message!("`{}` needs the {} {}"; self.layer.ty(), attributes, Text(quoted));
                 let near = self.layer.attributes.iter().map(|attribute| attribute.name.as_str());
                 let near = near.clone().find(|near| foreign::attribute(near, [name].into_iter()).is_some());
                 let help = match near {
-                    Some(near) => format!("write `{name}` for `{near}` in its <data>").into(),
+                    Some(near) => message!("write `{}` for `{}` in its <data>"; name, near).into(),
                     None => Fix::add(missing.iter().copied(), Owner::Data),
                 };
                 let written = near.map(str::to_owned);

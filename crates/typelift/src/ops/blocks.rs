@@ -3,6 +3,7 @@
 use super::common::{attribute_axis, check_rank, check_type, dim_between};
 use super::evaluate::Evaluate::Exact;
 use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Spread, Ties, evaluate};
+use crate::findings::{Text, message};
 use crate::model::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
@@ -41,7 +42,7 @@ const DEPTH: &[Attr] = &[
 /// Divides a dimension, and fails if no possible length is divisible.
 fn divided(cx: &Context, axis: usize, dim: Dim, divisor: i64) -> Result<Dim, Fault> {
     dim.checked_div(divisor).filter(|quotient| !quotient.is_empty()).ok_or_else(|| {
-        let message = format!("`{}` cannot divide {dim}, on axis {axis}, by {divisor}", cx.layer.ty());
+        let message = message!("`{}` cannot divide {}, on axis {}, by {}"; cx.ty(), dim, axis, divisor);
         Fault::shapes(&[0], message).rule("the dimension must be a multiple of the block size")
     })
 }
@@ -61,14 +62,14 @@ impl<'a> DepthBlocks<'a> {
         let data = cx.shape(0);
         let Some(dims) = data.dims() else { return Ok(None) };
         let Some(spatial) = dims.len().checked_sub(2).filter(|&spatial| spatial > 0) else {
-            let message = format!("`{}` needs axes after batch and depth, but gets the shape {data}", cx.layer.ty());
+            let message = message!("`{}` needs axes after batch and depth, but gets the shape {}"; cx.ty(), data);
             return Err(Fault::shapes(&[0], message));
         };
         let size = cx.int("block_size")?;
         let elements = u32::try_from(spatial).ok().and_then(|spatial| size.checked_pow(spatial));
         match elements.filter(|_| size > 0) {
             Some(elements) => Ok(Some(Self { dims, size, elements })),
-            None => Err(Fault::attribute("block_size", format!("`block_size` is {size}, but must be 1 or more"))),
+            None => Err(Fault::attribute("block_size", message!("`block_size` is {}, but must be 1 or more"; size))),
         }
     }
 }
@@ -107,13 +108,13 @@ fn space_to_depth(cx: &mut Context) -> Result<(), Fault> {
 
 /// Checks the inputs of BatchToSpace and SpaceToBatch. Returns the dimensions of the data and the common shape of the
 /// other inputs.
-fn batch_blocks<'a>(cx: &Context<'a>, roles: [&str; 3]) -> Result<(Option<&'a [Dim]>, Shape), Fault> {
+fn batch_blocks<'a>(cx: &Context<'a>, roles: [&'static str; 3]) -> Result<(Option<&'a [Dim]>, Shape), Fault> {
     for (input, role) in (1..).zip(roles) {
         check_type(cx, input, role, Accepts::Integer)?;
     }
     let merged = cx.shape(2).merge(cx.shape(3)).and_then(|shape| shape.merge(cx.shape(1)));
     let list = merged.map_err(|mismatch| {
-        let message = format!("{} of `{}` must be equally long: {mismatch}", roles.join(", "), cx.layer.ty());
+        let message = message!("{} of `{}` must be equally long: {}"; Text(roles.join(", ")), cx.ty(), mismatch);
         Fault::shapes(&[1, 2, 3], message)
     })?;
     for (input, role) in (1..).zip(roles) {
@@ -121,7 +122,7 @@ fn batch_blocks<'a>(cx: &Context<'a>, roles: [&str; 3]) -> Result<(Option<&'a [D
     }
     let data = cx.shape(0);
     if data.rank().is_some_and(|rank| rank < 2) {
-        return Err(Fault::shapes(&[0], format!("the data of `{}` needs axes after the batch", cx.layer.ty())));
+        return Err(Fault::shapes(&[0], message!("the data of `{}` needs axes after the batch"; cx.ty())));
     }
     Ok((data.dims(), list))
 }
@@ -136,14 +137,14 @@ fn batch_to_space(cx: &mut Context) -> Result<(), Fault> {
     if let Some(&[count]) = list.to_static().as_deref()
         && count != dims.len() as i64
     {
-        let message = format!("`BatchToSpace` has {count} block lengths, and data of rank {}", dims.len());
+        let message = message!("`BatchToSpace` has {} block lengths, and data of rank {}"; count, dims.len());
         return Err(Fault::shapes(&[0, 1], message));
     }
     let blocks = cx.numbers(1)?;
     if let Some(block) = blocks.iter().flatten().find(|&&block| block < 1) {
         return Err(Fault::value(
             &[1],
-            format!("the block_shape of `BatchToSpace` contains {block}, but lengths must be 1 or more"),
+            message!("the block_shape of `BatchToSpace` contains {}, but lengths must be 1 or more"; block),
         ));
     }
     let mut shape: Shape = dims.iter().map(|_| Dim::ANY).collect();
@@ -154,7 +155,7 @@ fn batch_to_space(cx: &mut Context) -> Result<(), Fault> {
     }
     if let Some((begin, end)) = crops {
         if let Some(crop) = begin.iter().chain(&end).find(|&&crop| crop < 0) {
-            return Err(Fault::value(&[2, 3], format!("`BatchToSpace` cannot crop by {crop}")));
+            return Err(Fault::value(&[2, 3], message!("`BatchToSpace` cannot crop by {}"; crop)));
         }
         for (axis, (out, &dim)) in out.iter_mut().zip(dims).enumerate().skip(1) {
             let at = |list: &[i64]| list.get(axis).copied().unwrap_or(0);
@@ -162,7 +163,7 @@ fn batch_to_space(cx: &mut Context) -> Result<(), Fault> {
             let block = blocks.as_deref().map_or(Dim::at_least(1), |blocks| Dim::fixed(at(blocks)));
             let whole = dim * block;
             if whole.value().is_some_and(|length| blocks.is_some() && crop > length) {
-                let message = format!("`BatchToSpace` cannot crop {whole}, on axis {axis}, by {crop}");
+                let message = message!("`BatchToSpace` cannot crop {}, on axis {}, by {}"; whole, axis, crop);
                 return Err(Fault::value(&[0, 1, 2, 3], message));
             }
             *out = whole - Dim::fixed(crop);
@@ -190,7 +191,7 @@ fn space_to_batch(cx: &mut Context) -> Result<(), Fault> {
             let at = |list: &[i64]| list.get(axis).copied().unwrap_or(0);
             let block = at(&blocks);
             if block < 1 {
-                let message = format!("the block_shape of `SpaceToBatch` gives axis {axis} blocks of {block}");
+                let message = message!("the block_shape of `SpaceToBatch` gives axis {} blocks of {}"; axis, block);
                 return Err(Fault::value(&[1], message).rule("block_shape needs one length for each axis, 1 or more"));
             }
             let padded = dim + Dim::from(at(&begin)) + Dim::from(at(&end));
@@ -208,7 +209,7 @@ fn space_to_batch(cx: &mut Context) -> Result<(), Fault> {
 fn shuffle_channels(cx: &mut Context) -> Result<(), Fault> {
     let group = cx.int("group")?;
     if group < 1 {
-        return Err(Fault::attribute("group", format!("`group` is {group}, and there must be one group at least")));
+        return Err(Fault::attribute("group", message!("`group` is {}, and there must be one group at least"; group)));
     }
     let data = cx.shape(0);
     if let Some(dims) = data.dims() {
@@ -216,7 +217,8 @@ fn shuffle_channels(cx: &mut Context) -> Result<(), Fault> {
         if let Some(length) = dims.get(axis).and_then(|dim| dim.value())
             && length % group != 0
         {
-            let message = format!("`ShuffleChannels` cannot divide {length}, on axis {axis}, into {group} groups");
+            let message =
+                message!("`ShuffleChannels` cannot divide {}, on axis {}, into {} groups"; length, axis, group);
             return Err(Fault::shapes(&[0], message));
         }
     }
@@ -230,14 +232,14 @@ fn extract_image_patches(cx: &mut Context) -> Result<(), Fault> {
         &[rows, columns] => Ok([rows, columns]),
         other => Err(Fault::attribute(
             name,
-            format!("`{name}` has {} numbers, but needs two: rows and columns", other.len()),
+            message!("`{}` has {} numbers, but needs two: rows and columns"; name, other.len()),
         )),
     };
     let (sizes, strides, rates) = (pair("sizes")?, pair("strides")?, pair("rates")?);
     for (name, numbers) in [("strides", strides), ("rates", rates)] {
         // OpenVINO reads the numbers as unsigned, so negative ones become large.
         if numbers.contains(&0) {
-            return Err(Fault::attribute(name, format!("`{name}` must not be 0")));
+            return Err(Fault::attribute(name, message!("`{}` must not be 0"; name)));
         }
     }
     let valid = match cx.word("auto_pad")? {

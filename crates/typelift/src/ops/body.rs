@@ -1,14 +1,12 @@
 //! Operations with bodies: If, Loop, TensorIterator.
 
-use std::fmt::Write as _;
-
 use typelift_promote::ElementType;
 
 use super::common::{check_rank, normalize_axis};
 use super::evaluate::Bounds;
 use super::{BodyInput, Context, Fault, Given, LayerKind, Operation, kind};
 use crate::base::hash::{HashMap, HashSet};
-use crate::findings::Code;
+use crate::findings::{Code, Message, Text, described, message};
 use crate::model::graph::{Body, Direction, Graph, Layer, LayerId, Output, OutputPort, PortMapEntry};
 use crate::model::shape::{Dim, Shape, TensorType};
 
@@ -105,9 +103,9 @@ fn if_(cx: &mut Context) -> Result<(), Fault> {
     }
     for (output, left) in then.outputs.iter().enumerate() {
         let Some(right) = otherwise.outputs.get(output) else {
-            return Err(invalid(format!(
-                "output {output} is missing in the port map of `else_body`, but `then_body` has it"
-            ))
+            return Err(invalid(
+                message!("output {} is missing in the port map of `else_body`, but `then_body` has it"; output),
+            )
             .help("add the <output> to the <else_port_map>: both branches must have the same outputs"));
         };
         let TensorType { element_type: left_type, shape: left } = then.value(cx, left.result);
@@ -117,10 +115,9 @@ fn if_(cx: &mut Context) -> Result<(), Fault> {
             (ElementType::Dynamic, right) => right,
             (left, right) => {
                 let of = |side: &Joints, at: usize| side.producer(cx, side.outputs[at].result);
-                let message = format!(
-                    "output {output} is {left} from {} in `then_body` and {right} from {} in `else_body`",
-                    of(&then, output),
-                    of(&otherwise, output)
+                let message = message!(
+                    "output {} is {} from {} in `then_body` and {} from {} in `else_body`";
+                    output, left, of(&then, output), right, of(&otherwise, output)
                 );
                 let fault = Fault::types(&[], message).rule("both branches must have the same element type");
                 let results =
@@ -213,9 +210,11 @@ fn tensor_iterator(cx: &mut Context) -> Result<(), Fault> {
     let used = leading_to_results(&cx.bodies[joints.body].graph);
     let mut inside = used.iter().filter_map(|&id| cx.bodies[joints.body].graph.layer(id));
     if let Some(inner) = inside.find(|layer| kind(layer) == LayerKind::TensorIterator) {
-        return Err(invalid(format!("the body of this TensorIterator contains the TensorIterator `{}`", inner.name()))
-            .rule("OpenVINO allows no TensorIterator in the body of another")
-            .help("make one of them a Loop"));
+        return Err(invalid(
+            message!("the body of this TensorIterator contains the TensorIterator `{}`"; inner.name()),
+        )
+        .rule("OpenVINO allows no TensorIterator in the body of another")
+        .help("make one of them a Loop"));
     }
     let mut given = joints.given(cx, Entrance::cut)?;
     // OpenVINO keeps the declared element types of the body here. It ignores Parameters on which no Result depends.
@@ -275,17 +274,18 @@ fn leading_to_results(graph: &Graph) -> HashSet<LayerId> {
 /// Returns the number of slices of an axis.
 fn parts(length: i64, part_size: i64) -> Result<i64, Fault> {
     length.checked_div(part_size).ok_or_else(|| {
-        invalid(format!("`part_size` is {part_size} in the port map")).help("write the length of one slice, usually 1")
+        invalid(message!("`part_size` is {} in the port map"; part_size))
+            .help("write the length of one slice, usually 1")
     })
 }
 
 impl Joints {
     /// Finds the body `name` and its connections.
-    fn new(cx: &Context, name: &str) -> Result<Self, Fault> {
+    fn new(cx: &Context, name: &'static str) -> Result<Self, Fault> {
         match cx.bodies.iter().position(|body| body.name() == name) {
             Some(at) => Self::of(&cx.bodies[at], at),
-            None => Err(invalid(format!("this {} has no `{name}`", cx.layer.ty()))
-                .help(format!("add <{name}> with its <layers> and <edges>"))),
+            None => Err(invalid(message!("this {} has no `{}`"; cx.ty(), name))
+                .help(message!("add <{}> with its <layers> and <edges>"; name))),
         }
     }
 
@@ -308,8 +308,10 @@ impl Joints {
             let carried = carried.map(|edge| check_joint(body, edge.from, LayerKind::Result)).transpose()?;
             let input = usize::try_from(entry.external_port_id).unwrap_or(usize::MAX);
             if slices.is_some_and(|slices| slices.axis < 0) {
-                return Err(invalid(format!("the port map of `{name}` slices Parameter {id} along a negative axis"))
-                    .help("count the axis from 0"));
+                return Err(invalid(
+                    message!("the port map of `{}` slices Parameter {} along a negative axis"; name, id),
+                )
+                .help("count the axis from 0"));
             }
             joints.inputs.push(Entrance { input, parameter, slices, carried });
         }
@@ -331,14 +333,14 @@ impl Joints {
         let given = self.inputs.iter().map(|entrance| {
             let Some(input) = cx.inputs.get(entrance.input) else {
                 let (parameter, count) = (entrance.parameter, cx.inputs.len());
-                let message = format!(
-                    "the port map connects Parameter {parameter} to input {} of the layer, which has only {count} inputs",
-                    entrance.input as i64
+                let message = message!(
+                    "the port map connects Parameter {} to input {} of the layer, which has only {} inputs";
+                    parameter, entrance.input as i64, count
                 );
                 return Err(invalid(message)
                     .joint(&cx.bodies[self.body], Direction::Input, parameter)
                     .rule("`external_port_id` counts the inputs of the layer from 0")
-                    .help(format!("write an external_port_id from 0 to {}", count.saturating_sub(1))));
+                    .help(message!("write an external_port_id from 0 to {}"; count.saturating_sub(1))));
             };
             let shape = shape(entrance, input.shape().clone())?;
             Ok((entrance.parameter, BodyInput { shape, element_type: Some(input.element_type()) }))
@@ -353,14 +355,13 @@ impl Joints {
         match cx.inputs.len() {
             count if count == expected => Ok(()),
             count => {
-                let mut message = format!("`{}` has {count} inputs, but its port map uses {expected}", cx.layer.ty());
                 let free: Vec<_> = (own..count).filter(|at| self.inputs.iter().all(|it| it.input != *at)).collect();
                 let entries = || cx.bodies[self.body].port_map().iter().filter(|it| it.direction == Direction::Input);
                 let is_twice = |port: i64| entries().filter(|it| it.external_port_id == port).count() > 1;
                 let twice = entries().map(|it| it.external_port_id).find(|&port| port >= 0 && is_twice(port));
-                if let Some(port) = twice {
-                    let _ = write!(message, ": two entries name input {port}");
-                }
+                let twice = twice.map(|port| message!(": two entries name input {}"; port)).unwrap_or_default();
+                let message =
+                    message!("`{}` has {} inputs, but its port map uses {}{}"; cx.ty(), count, expected, twice);
                 let help = "map every input to a Parameter of the body, or take its edge out";
                 Err(Fault { inputs: free.into(), ..invalid(message).help(help) })
             }
@@ -373,7 +374,7 @@ impl Joints {
         match self.outputs.iter().find(|exit| !seen.insert(exit.result)) {
             Some(exit) => {
                 let name = cx.bodies[self.body].name();
-                Err(invalid(format!("the port map of `{name}` uses the Result {} for two outputs", exit.result))
+                Err(invalid(message!("the port map of `{}` uses the Result {} for two outputs"; name, exit.result))
                     .help("add another Result of the same tensor"))
             }
             None => Ok(()),
@@ -396,9 +397,9 @@ impl Joints {
     }
 
     /// Describes the layer that feeds a Result.
-    fn producer(&self, cx: &Context, result: LayerId) -> String {
+    fn producer(&self, cx: &Context, result: LayerId) -> Message {
         let source = self.source(cx, result).and_then(|source| cx.bodies[self.body].graph.layer(source.layer));
-        source.map_or("nothing".to_owned(), |layer| format!("{} {} `{}`", layer.ty(), layer.id(), layer.name()))
+        source.map_or_else(|| "nothing".into(), |layer| described(layer))
     }
 
     /// Returns the number of iterations of a Loop, if it is known now or was known in an earlier inference.
@@ -410,7 +411,7 @@ impl Joints {
         }
         let (value, shape) = (self.source(cx, condition), self.value(cx, condition).shape);
         if shape.rank().is_some_and(|rank| rank > 1) {
-            return Err(Fault::shapes(&[], format!("the body's execution condition has the shape {shape}"))
+            return Err(Fault::shapes(&[], message!("the body's execution condition has the shape {}"; shape))
                 .rule("it must be a scalar or a list of one number"));
         }
         let bounds = value.and_then(|output| cx.body_bounds(self.body, output));
@@ -505,18 +506,21 @@ fn check_joint(body: &Body, id: LayerId, wanted: LayerKind) -> Result<LayerId, F
     match body.graph.layer(id) {
         Some(layer) if kind(layer) == wanted => Ok(id),
         layer => {
-            let is =
-                layer.map_or("does not exist".to_owned(), |layer| format!("is the {} `{}`", layer.ty(), layer.name()));
+            let is = layer
+                .map_or_else(|| "does not exist".into(), |layer| message!("is the {} `{}`"; layer.ty(), layer.name()));
             let fitting = body.graph.layers().filter(|layer| kind(layer) == wanted);
             let fitting: Vec<_> =
                 fitting.map(|layer| format!("{} `{}`", layer.id(), layer.name())).take(SHOWN).collect();
             let direction = if wanted == LayerKind::Parameter { Direction::Input } else { Direction::Output };
             let help = if fitting.is_empty() {
-                format!("add a {wanted:?} to the body")
+                message!("add a {} to the body"; Text(format_args!("{wanted:?}")))
             } else {
-                format!("write the id of a {wanted:?} of the body: {}", fitting.join(", "))
+                message!("write the id of a {} of the body: {}"; Text(format_args!("{wanted:?}")), fitting.join(", "))
             };
-            Err(invalid(format!("layer {id} of `{}` should be a {wanted:?}, and {is}", body.name()))
+            Err(invalid(message!(
+                "layer {} of `{}` should be a {}, and {}";
+                id, body.name(), Text(format_args!("{wanted:?}")), is
+            ))
                 .joint(body, direction, id)
                 .rule("inputs and the ends of back edges must be Parameters; outputs and the starts of back edges must be Results")
                 .help(help))
@@ -525,18 +529,18 @@ fn check_joint(body: &Body, id: LayerId, wanted: LayerKind) -> Result<LayerId, F
 }
 
 /// Returns the value of a condition, if it is known.
-fn truth(values: Option<&Bounds>, what: &str) -> Result<Option<bool>, Fault> {
+fn truth(values: Option<&Bounds>, what: &'static str) -> Result<Option<bool>, Fault> {
     match values.map(|values| values.lower.truths()).as_deref() {
         None => Ok(None),
         Some(&[value]) => Ok(Some(value)),
-        Some(values) => Err(Fault::value(&[], format!("the {what} has {} values, not one", values.len()))),
+        Some(values) => Err(Fault::value(&[], message!("the {} has {} values, not one"; what, values.len()))),
     }
 }
 
-fn invalid(message: impl Into<String>) -> Fault {
+fn invalid(message: impl Into<Message>) -> Fault {
     Fault::other(Code::InvalidBody, message)
 }
 
 fn no_axis(inputs: &[usize], axis: i64, shape: &Shape) -> Fault {
-    Fault::shapes(inputs, format!("the port map names axis {axis} of a tensor of shape {shape}"))
+    Fault::shapes(inputs, message!("the port map names axis {} of a tensor of shape {}"; axis, shape))
 }

@@ -6,6 +6,7 @@ use super::broadcasting::{Mode, mode};
 use super::common::check_type;
 use super::evaluate::{DATA, Evaluate};
 use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Spread, evaluate, is_constant};
+use crate::findings::{Text, message};
 use crate::model::graph::Layer;
 use crate::model::shape::{BroadcastMode, Dim, ListInput, Shape};
 
@@ -38,7 +39,7 @@ fn broadcast(cx: &mut Context) -> Result<(), Fault> {
     for input in 1..if mapped { 3 } else { 2 } {
         check_type(cx, input, if input == 1 { "target shape" } else { "axes mapping" }, Accepts::Integer)?;
         if cx.shape(input).rank().is_some_and(|rank| rank != 1) {
-            return Err(Fault::shapes(&[input], format!("input {input} of `Broadcast` must be a list, of rank 1")));
+            return Err(Fault::shapes(&[input], message!("input {} of `Broadcast` must be a list, of rank 1"; input)));
         }
     }
     let axes = if mapped { cx.numbers(2)? } else { None };
@@ -59,7 +60,7 @@ fn broadcast(cx: &mut Context) -> Result<(), Fault> {
     let data = cx.shape(0);
     let shape = mode.combine(data, target).map_err(|mismatch| {
         let target = known.as_ref().map_or("its target".to_owned(), ToString::to_string);
-        Fault::shapes(&[0, 1], format!("{data} does not broadcast to {target}: {mismatch}"))
+        Fault::shapes(&[0, 1], message!("{} does not broadcast to {}: {}"; data, Text(target), mismatch))
     })?;
     cx.output(element_type, shape);
     Ok(())

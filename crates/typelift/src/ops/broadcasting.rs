@@ -1,6 +1,7 @@
 //! Attributes that choose how shapes broadcast, for inference and evaluation.
 
 use super::{Attributes, Fault};
+use crate::findings::message;
 use crate::model::shape::AutoBroadcast;
 
 /// Returns the broadcasting mode of the layer.
@@ -29,7 +30,10 @@ pub(super) fn mode(attributes: &Attributes, inputs: usize) -> Result<Mode, Fault
     let needs_mapping = if first { word == "pdpd" } else { explicit };
     if needs_mapping != (inputs == 3) && (needs_mapping || !first) {
         let needs = if needs_mapping { "needs" } else { "takes no" };
-        return Err(Fault::value(&[], format!("`Broadcast` in mode {word} {needs} third input, the axes mapping")));
+        return Err(Fault::value(
+            &[],
+            message!("`Broadcast` in mode {} {} third input, the axes mapping"; word, needs),
+        ));
     }
     Ok(match word {
         "pdpd" if first => Mode::Pdpd { axis: attributes.int("mode.auto_broadcast_axis")? },

@@ -4,6 +4,7 @@ use typelift_promote::ElementType;
 
 use super::common::{check_rank, dim};
 use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties};
+use crate::findings::message;
 use crate::model::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
@@ -36,7 +37,7 @@ fn plane_type(cx: &Context, accepts: fn(ElementType) -> bool) -> Result<ElementT
     if ty == ElementType::U8 || accepts(ty) {
         return Ok(ty);
     }
-    let message = format!("`{}` takes u8 or floating-point numbers, but gets {ty}", cx.layer.ty());
+    let message = message!("`{}` takes u8 or floating-point numbers, but gets {}"; cx.ty(), ty);
     Err(Fault::unsupported(0, message).help("insert a Convert before it"))
 }
 
@@ -47,7 +48,7 @@ fn check_channels(cx: &Context, input: usize, count: i64) -> Result<(), Fault> {
         return Ok(());
     }
     let message =
-        format!("input {input} of `{}` must have {count} in its last dim, but has {}", cx.layer.ty(), cx.shape(input));
+        message!("input {} of `{}` must have {} in its last dim, but has {}"; input, cx.ty(), count, cx.shape(input));
     Err(Fault::shapes(&[input], message).rule("images are laid out as batch, height, width, channels"))
 }
 
@@ -57,7 +58,7 @@ fn check_even(cx: &Context, height: Dim, width: Dim) -> Result<(), Fault> {
         if length.checked_div(2).is_none_or(Dim::is_empty) {
             return Err(Fault::shapes(
                 &[0],
-                format!("the {name} of the image of `{}` is {length}, not even", cx.layer.ty()),
+                message!("the {} of the image of `{}` is {}, not even"; name, cx.ty(), length),
             ));
         }
     }
@@ -75,7 +76,7 @@ fn from_i420(cx: &mut Context) -> Result<(), Fault> {
 /// Infers the conversion from one plane, or from `planes` planes whose chroma planes have `chroma` channels.
 fn from_yuv(cx: &mut Context, planes: usize, chroma: i64) -> Result<(), Fault> {
     if ![1, planes].contains(&cx.inputs.len()) {
-        let message = format!("`{}` takes 1 or {planes} planes, but gets {}", cx.layer.ty(), cx.inputs.len());
+        let message = message!("`{}` takes 1 or {} planes, but gets {}"; cx.ty(), planes, cx.inputs.len());
         return Err(Fault::shapes(&[0], message));
     }
     let element_type = plane_type(cx, |ty| Accepts::Real.takes(ty))?;
@@ -85,8 +86,7 @@ fn from_yuv(cx: &mut Context, planes: usize, chroma: i64) -> Result<(), Fault> {
     if planes > 1 && cx.inputs.len() == 1 {
         height = (height * Dim::fixed(2)).checked_div(3).unwrap_or(Dim::ANY);
         if height.is_empty() {
-            let message =
-                format!("the height of the plane {} of `{}` is not a multiple of 3", cx.shape(0), cx.layer.ty());
+            let message = message!("the height of the plane {} of `{}` is not a multiple of 3"; cx.shape(0), cx.ty());
             return Err(Fault::shapes(&[0], message)
                 .rule("two thirds of the plane contain brightness, one third contains colour"));
         }
@@ -97,10 +97,9 @@ fn from_yuv(cx: &mut Context, planes: usize, chroma: i64) -> Result<(), Fault> {
         let plane = cx.shape(input);
         let doubled = [dim(plane, 0), dim(plane, 1) * Dim::fixed(2), dim(plane, 2) * Dim::fixed(2)];
         image = image.merge(&Shape::from_iter(doubled)).map_err(|mismatch| {
-            let message = format!(
-                "the shapes of the planes {} and {plane} of `{}` contradict each other: {mismatch}",
-                cx.shape(0),
-                cx.layer.ty()
+            let message = message!(
+                "the shapes of the planes {} and {} of `{}` contradict each other: {}";
+                cx.shape(0), plane, cx.ty(), mismatch
             );
             Fault::shapes(&[0, input], message).rule("the colour planes must have half the height and half the width")
         })?;

@@ -3,7 +3,7 @@
 use typelift_promote::{ElementType, fidelity};
 
 use super::{Accepts, Context, Fault};
-use crate::findings::list;
+use crate::findings::{Message, Text, list, message};
 use crate::model::shape::{Dim, Shape};
 
 /// The types that some operations accept for indices, counts and axes.
@@ -24,22 +24,22 @@ pub(super) fn normalize_axis(axis: i64, rank: usize) -> Option<usize> {
 /// Checks an axis that is a value of `input`, and returns its position.
 pub(super) fn checked_axis(cx: &Context, input: usize, axis: i64, rank: usize) -> Result<usize, Fault> {
     normalize_axis(axis, rank).ok_or_else(|| {
-        let fault = Fault::value(&[input], format!("`{}` has no axis {axis}: its data has rank {rank}", cx.layer.ty()));
+        let fault = Fault::value(&[input], message!("`{}` has no axis {}: its data has rank {}"; cx.ty(), axis, rank));
         fault.rule(axis_range(rank))
     })
 }
 
-fn axis_range(rank: usize) -> String {
-    format!("valid axes are -{} to {}", rank.max(1), rank.saturating_sub(1))
+fn axis_range(rank: usize) -> Message {
+    message!("valid axes are -{} to {}"; rank.max(1), rank.saturating_sub(1))
 }
 
 /// Returns an error if `accepts` excludes the type of an input; `role` names the input in the message.
-pub(super) fn check_type(cx: &Context, input: usize, role: &str, accepts: Accepts) -> Result<(), Fault> {
+pub(super) fn check_type(cx: &Context, input: usize, role: &'static str, accepts: Accepts) -> Result<(), Fault> {
     let ty = cx.element_type(input);
     if accepts.takes(ty) {
         return Ok(());
     }
-    let message = format!("`{}` takes {} as {role}, but gets {ty}", cx.layer.ty(), accepts.description());
+    let message = message!("`{}` takes {} as {}, but gets {}"; cx.ty(), accepts.description(), role, ty);
     let fault = Fault::unsupported(input, message);
     Err(match accepts {
         Accepts::Bits | Accepts::Integer => fault.wants(ElementType::I64),
@@ -48,25 +48,25 @@ pub(super) fn check_type(cx: &Context, input: usize, role: &str, accepts: Accept
 }
 
 /// Returns an error if the rank of an input is known and not one of `ranks`; `role` names the input in the message.
-pub(super) fn check_rank(cx: &Context, input: usize, role: &str, ranks: &[usize]) -> Result<(), Fault> {
+pub(super) fn check_rank(cx: &Context, input: usize, role: &'static str, ranks: &[usize]) -> Result<(), Fault> {
     let shape = cx.shape(input);
     if shape.rank().is_none_or(|rank| ranks.contains(&rank)) {
         return Ok(());
     }
-    let expected = match ranks {
-        [0] => "a scalar".to_owned(),
-        [1] => "a list".to_owned(),
-        [0, 1] => "a scalar or a list".to_owned(),
-        ranks => format!("rank {}", ranks.iter().map(ToString::to_string).collect::<Vec<_>>().join(" or ")),
+    let expected: Message = match ranks {
+        [0] => "a scalar".into(),
+        [1] => "a list".into(),
+        [0, 1] => "a scalar or a list".into(),
+        ranks => message!("rank {}"; Text(ranks.iter().map(ToString::to_string).collect::<Vec<_>>().join(" or "))),
     };
-    let message = format!("`{}` takes {expected} as {role}, but gets the shape {shape}", cx.layer.ty());
+    let message = message!("`{}` takes {} as {}, but gets the shape {}"; cx.ty(), expected, role, shape);
     Err(Fault::shapes(&[input], message))
 }
 
 /// Checks an axis given by the attribute `name`, and returns its position.
 pub(super) fn attribute_axis(cx: &Context, name: &'static str, axis: i64, rank: usize) -> Result<usize, Fault> {
     normalize_axis(axis, rank).filter(|&axis| axis < rank).ok_or_else(|| {
-        let message = format!("`{name}` is {axis}, but the data of `{}` has rank {rank}", cx.layer.ty());
+        let message = message!("`{}` is {}, but the data of `{}` has rank {}"; name, axis, cx.ty(), rank);
         Fault::attribute(name, message).rule(axis_range(rank))
     })
 }
@@ -94,14 +94,19 @@ pub(super) fn dim_between(lower: i64, upper: i64) -> Dim {
 }
 
 /// Returns an error if the type of an input is not one of `types`; `role` names the input in the message.
-pub(super) fn check_type_in(cx: &Context, input: usize, role: &str, types: &[ElementType]) -> Result<(), Fault> {
+pub(super) fn check_type_in(
+    cx: &Context,
+    input: usize,
+    role: &'static str,
+    types: &[ElementType],
+) -> Result<(), Fault> {
     let ty = cx.element_type(input);
     if types.contains(&ty) {
         return Ok(());
     }
     let known = types.iter().copied().filter(|&ty| ty != ElementType::Dynamic);
     let names = list(known.clone().map(|ty| ty.to_string()).collect(), "or");
-    let message = format!("`{}` takes {names} as {role}, but gets {ty}", cx.layer.ty());
+    let message = message!("`{}` takes {} as {}, but gets {}"; cx.ty(), Text(names), role, ty);
     let fault = Fault::unsupported(input, message);
     let is_like = |other: &ElementType| other.is_integer() == ty.is_integer() && other.is_float() == ty.is_float();
     let holds = |other: &ElementType| fidelity(ty, *other).is_some_and(|fidelity| fidelity.is_exact());
@@ -122,9 +127,9 @@ pub(super) fn dim(shape: &Shape, axis: usize) -> Dim {
 }
 
 /// Unifies two dimensions that must be equal.
-pub(super) fn merge_dims(inputs: &[usize], what: &str, left: Dim, right: Dim) -> Result<Dim, Fault> {
+pub(super) fn merge_dims(inputs: &[usize], what: &'static str, left: Dim, right: Dim) -> Result<Dim, Fault> {
     (left & right)
-        .ok_or_else(|| Fault::shapes(inputs, format!("the {what} must be the same, but is {left} and {right}")))
+        .ok_or_else(|| Fault::shapes(inputs, message!("the {} must be the same, but is {} and {}"; what, left, right)))
 }
 
 /// Applies a function to both bounds of a dimension. It receives -1 if the dimension is unlimited.
@@ -154,26 +159,33 @@ pub(super) fn input_dim(cx: &Context, input: usize, axis: usize) -> Dim {
 }
 
 /// Returns an error if an input's dimension on `axis` cannot be `length`; `role` names the input in the message.
-pub(super) fn require_dim(cx: &Context, input: usize, role: &str, axis: usize, length: i64) -> Result<(), Fault> {
+pub(super) fn require_dim(
+    cx: &Context,
+    input: usize,
+    role: &'static str,
+    axis: usize,
+    length: i64,
+) -> Result<(), Fault> {
     let found = input_dim(cx, input, axis);
     if found.is_compatible(Dim::from(length)) {
         return Ok(());
     }
-    let message = format!("axis {axis} of the {role} of `{}` must be {length}, but is {found}", cx.layer.ty());
+    let message = message!("axis {} of the {} of `{}` must be {}, but is {}"; axis, role, cx.ty(), length, found);
     Err(Fault::shapes(&[input], message))
 }
 
 /// Unifies one dimension of two inputs. `what` names the dimension in the error.
-pub(super) fn common_dim(cx: &Context, what: &str, left: (usize, usize), right: (usize, usize)) -> Result<Dim, Fault> {
+pub(super) fn common_dim(
+    cx: &Context,
+    what: &'static str,
+    left: (usize, usize),
+    right: (usize, usize),
+) -> Result<Dim, Fault> {
     let (a, b) = (input_dim(cx, left.0, left.1), input_dim(cx, right.0, right.1));
     (a & b).ok_or_else(|| {
-        let message = format!(
-            "axis {} of input {} and axis {} of input {} of `{}` must both be the {what}, but are {a} and {b}",
-            left.1,
-            left.0,
-            right.1,
-            right.0,
-            cx.layer.ty()
+        let message = message!(
+            "axis {} of input {} and axis {} of input {} of `{}` must both be the {}, but are {} and {}";
+            left.1, left.0, right.1, right.0, cx.ty(), what, a, b
         );
         Fault::shapes(&[left.0, right.0], message)
     })
@@ -183,7 +195,7 @@ pub(super) fn common_dim(cx: &Context, what: &str, left: (usize, usize), right: 
 pub(super) fn index_type(cx: &Context, name: &'static str) -> Result<ElementType, Fault> {
     match cx.type_attribute(name)? {
         ty @ (ElementType::I32 | ElementType::I64) => Ok(ty),
-        ty => Err(Fault::attribute(name, format!("`{name}` is {ty}, not i32 or i64"))),
+        ty => Err(Fault::attribute(name, message!("`{}` is {}, not i32 or i64"; name, ty))),
     }
 }
 
@@ -207,11 +219,11 @@ pub(super) fn shape_of_length(list: &Shape) -> Shape {
 }
 
 /// Returns an error if an input cannot be a scalar or a list of one number; `role` names it in the message.
-pub(super) fn check_one_number(cx: &Context, input: usize, role: &str) -> Result<(), Fault> {
+pub(super) fn check_one_number(cx: &Context, input: usize, role: &'static str) -> Result<(), Fault> {
     let shape = cx.shape(input);
     if shape.is_compatible(&Shape::scalar()) || shape.is_compatible(&Shape::fixed([1])) {
         return Ok(());
     }
-    let message = format!("`{}` takes a scalar as {role}, but gets the shape {shape}", cx.layer.ty());
+    let message = message!("`{}` takes a scalar as {}, but gets the shape {}"; cx.ty(), role, shape);
     Err(Fault::shapes(&[input], message))
 }

@@ -11,7 +11,7 @@ use super::bounds::Bounds;
 use super::fault::{Fault, Spot};
 use super::{AttributeValues, Attributes, Operation, is_constant};
 use crate::base::hash::HashMap;
-use crate::findings::Code;
+use crate::findings::{Code, Message, Text, message};
 use crate::model::graph::{Body, Graph, Input, Layer, LayerId, Output, OutputPort};
 use crate::model::shape::{Dim, Oddity, Shape, TensorType};
 use crate::model::weights::Weights;
@@ -161,6 +161,11 @@ impl<'a> Context<'a> {
         self.graph
     }
 
+    /// Returns the name of the operation, for messages.
+    pub(crate) fn ty(&self) -> &'a str {
+        self.layer.ty()
+    }
+
     /// Returns the bytes of the model's constants.
     pub(crate) fn weights(&self) -> &Weights {
         self.around.weights()
@@ -213,7 +218,7 @@ impl<'a> Context<'a> {
         let types = types.iter().map(ToString::to_string).collect::<Vec<_>>().join(" and ");
         Fault::types(
             inputs,
-            format!("the inputs of `{}` must have one element type, but have {types}", self.layer.ty()),
+            message!("the inputs of `{}` must have one element type, but have {}"; self.layer.ty(), Text(types)),
         )
         .rule("OpenVINO does not convert types implicitly")
         .help("insert a Convert before the input whose type should change")
@@ -225,7 +230,7 @@ impl<'a> Context<'a> {
         if accepts.takes(ty) {
             return Ok(());
         }
-        let message = format!("`{}` takes {}, but gets {ty}", self.layer.ty(), accepts.description());
+        let message = message!("`{}` takes {}, but gets {}"; self.layer.ty(), accepts.description(), ty);
         let types: SmallVec<[ElementType; 4]> = self.inputs.iter().map(|port| port.element_type).collect();
         let tied = self.operation.input_groups(&types).into_iter().find(|group| group.contains(&input));
         let tied = tied.unwrap_or_default();
@@ -236,8 +241,11 @@ impl<'a> Context<'a> {
             _ => None,
         };
         let logical = logical.filter(|_| types.iter().all(|&ty| ty == ElementType::Boolean));
-        let logical = logical.map_or(String::new(), |name| format!("write type=\"{name}\" for truth values, or "));
-        Err(Fault::unsupported(input, message).about(&tied).help(format!("{logical}insert a Convert before {them}")))
+        let logical =
+            logical.map_or_else(Message::default, |name| message!("write type=\"{}\" for truth values, or "; name));
+        Err(Fault::unsupported(input, message)
+            .about(&tied)
+            .help(message!("{}insert a Convert before {}"; logical, them)))
     }
 
     /// Returns the bounds of an input's values, if they are known. They are computed when first needed.
@@ -359,9 +367,9 @@ impl<'a> Context<'a> {
             ty => ty.bits() <= 8 && ty.is_float() && ty != T::Nf4,
         };
         if unreadable && (known || self.is_constant(input)) {
-            let message = format!(
-                "`{}` needs the values of input {input}, but OpenVINO cannot read values of type {ty} here",
-                self.layer.ty()
+            let message = message!(
+                "`{}` needs the values of input {}, but OpenVINO cannot read values of type {} here";
+                self.layer.ty(), input, ty
             );
             return Err(Fault::unsupported(input, message).help("make it i64"));
         }
@@ -407,12 +415,14 @@ impl<'a> Context<'a> {
         let text = self.text(name)?;
         let (shape, oddities) = Shape::parse_lenient(text).map_err(|error| Fault::shape_text(name, text, error))?;
         for Oddity { kind, span, read_as } in oddities {
-            let message =
-                format!("`{}` of `{name}` is read as {read_as}: {kind}", text.get(span.clone()).unwrap_or_default());
+            let message = message!(
+                "`{}` of `{}` is read as {}: {}";
+                text.get(span.clone()).unwrap_or_default(), name, read_as, Text(kind)
+            );
             let lint = Fault::other(Code::OddDimension, message);
             let mut lint = Fault { attribute: Some(name), spot: Some(Box::new(Spot::Bytes(span.clone()))), ..lint };
             if let Some(meant) = text.get(span).and_then(range_meant) {
-                lint = lint.help(format!("write {meant} if you mean a range"));
+                lint = lint.help(message!("write {} if you mean a range"; meant));
             }
             self.lint(lint);
         }

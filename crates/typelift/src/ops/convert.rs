@@ -5,7 +5,7 @@ use typelift_promote::{Category, ElementType, Operand};
 
 use super::evaluate::Evaluate;
 use super::{Attr, AttrKind, Attributes, Context, Fault, LayerKind, Operation, Spread, evaluate};
-use crate::findings::Code;
+use crate::findings::{Code, Text};
 use crate::model::graph::OutputPort;
 use crate::model::shape::Shape;
 
@@ -55,15 +55,12 @@ pub(crate) fn promotion(attributes: &Attributes, inputs: &[&OutputPort]) -> Resu
 fn convert_promote_types(cx: &mut Context) -> Result<(), Fault> {
     let (options, [left, right]) = promotion(&cx.attributes, cx.inputs)?;
     let common = openvino::promote(left, right, &options).map_err(|refusal| {
-        Fault { inputs: [0, 1].into_iter().collect(), ..Fault::other(Code::NoCommonType, refusal.to_string()) }
+        Fault { inputs: [0, 1].into_iter().collect(), ..Fault::other(Code::NoCommonType, Text(refusal)) }
             .rule("these inputs cannot be promoted")
-            .help(openvino::suggestion(left, right, &options).to_string())
+            .help(Text(openvino::suggestion(left, right, &options)))
     })?;
     if let Some(quirk) = openvino::quirk(left, right, &options) {
-        cx.lint(Fault {
-            inputs: [0, 1].into_iter().collect(),
-            ..Fault::other(Code::LossySafePromotion, quirk.to_string())
-        });
+        cx.lint(Fault { inputs: [0, 1].into_iter().collect(), ..Fault::other(Code::LossySafePromotion, Text(quirk)) });
     }
     if common == ElementType::Dynamic {
         let message = "the common type is unknown before run time, so ConvertPromoteTypes is not replaced";

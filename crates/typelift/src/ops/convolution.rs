@@ -5,6 +5,7 @@ use typelift_promote::ElementType;
 use super::attributes::before;
 use super::common::{check_rank, check_type, dim, divide, map_ends, merge_dims};
 use super::{Accepts, Attr, AttrKind, Context, Fault, List, Operation, Ties};
+use crate::findings::message;
 use crate::model::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
@@ -100,7 +101,7 @@ impl Window {
         let end = per_axis(cx, "pads_end", spatial, 0)?;
         for (name, numbers) in [("strides", &strides), ("dilations", &dilations)] {
             if numbers.contains(&0) {
-                return Err(Fault::attribute(name, format!("`{name}` has a 0")));
+                return Err(Fault::attribute(name, message!("`{}` has a 0"; name)));
             }
         }
         let (same, pads) = match cx.word("auto_pad")? {
@@ -124,8 +125,9 @@ impl Window {
                 && kernel > padded
             {
                 let ty = cx.layer.ty();
-                let message = format!(
-                    "the filter of `{ty}` spans {kernel} on spatial axis {axis}, more than the {padded} of the padded data"
+                let message = message!(
+                    "the filter of `{}` spans {} on spatial axis {}, more than the {} of the padded data";
+                    ty, kernel, axis, padded
                 );
                 return Err(Fault::shapes(&[0, filter_input], message));
             }
@@ -157,7 +159,7 @@ pub(super) fn per_axis(cx: &Context, name: &'static str, spatial: usize, absent:
         0 => Ok(List::from_elem(absent, spatial)),
         length if length == spatial => Ok(numbers),
         length => {
-            let message = format!("`{name}` has {length} numbers, but there are {spatial} spatial axes");
+            let message = message!("`{}` has {} numbers, but there are {} spatial axes"; name, length, spatial);
             Err(Fault::attribute(name, message).counts_axes())
         }
     }
@@ -194,7 +196,7 @@ fn spatial_axes(cx: &Context, lead: usize, target: Option<usize>) -> Result<Opti
     match ranks {
         Some((_, lead, rank)) if rank >= lead => return Ok(Some(rank - lead)),
         Some((input, lead, rank)) if rank + 1 < lead => {
-            let message = format!("the input of `{}` has rank {rank}, so it has no spatial axes", cx.layer.ty());
+            let message = message!("the input of `{}` has rank {}, so it has no spatial axes"; cx.ty(), rank);
             return Err(Fault::shapes(&[input], message));
         }
         // OpenVINO continues with one axis too few if a rank is unknown.
@@ -226,7 +228,7 @@ fn check_filter_rank(cx: &Context, more: usize) -> Result<(), Fault> {
         (Some(rank), Some(filter_rank)) if rank + more != filter_rank => {
             let ty = cx.layer.ty();
             let message =
-                format!("`{ty}` needs filters of rank {} for its data {data}, but gets {filters}", rank + more);
+                message!("`{}` needs filters of rank {} for its data {}, but gets {}"; ty, rank + more, data, filters);
             Err(Fault::shapes(&[0, 1], message))
         }
         _ => Ok(()),
@@ -239,7 +241,7 @@ fn check_channels(cx: &Context, axis: usize) -> Result<(), Fault> {
     if channels.is_compatible(taken) {
         return Ok(());
     }
-    Err(Fault::shapes(&[0, 1], format!("the data has {channels} channels, but the filters take {taken}")))
+    Err(Fault::shapes(&[0, 1], message!("the data has {} channels, but the filters take {}"; channels, taken)))
 }
 
 /// Returns the output channels of grouped filters: `taken` is the axis of a group's input channels, and `given` that
@@ -250,7 +252,7 @@ fn group_channels(cx: &Context, taken: usize, given: usize) -> Result<Dim, Fault
     if let (Some(_), Some(per_group)) = (cx.shape(0).rank(), dim(filters, taken).value()) {
         let channels = dim(cx.shape(0), 1);
         groups = divide(channels, per_group).and_then(|quotient| groups & quotient).ok_or_else(|| {
-            let message = format!("{channels} channels of data are not {groups} groups of {per_group}");
+            let message = message!("{} channels of data are not {} groups of {}"; channels, groups, per_group);
             Fault::shapes(&[0, 1], message).rule("channels = groups x the input channels of a group")
         })?;
     }
@@ -326,17 +328,15 @@ fn transposed(cx: &mut Context, lead: usize, channels: fn(&Context) -> Result<Di
     }
     let Some(spatial) = spatial_axes(cx, lead, target.as_ref().and_then(Shape::rank))? else {
         if cx.shape(0).rank().or(cx.shape(1).rank()).is_some() {
-            let message = format!(
-                "the number of spatial axes of `{}` cannot be derived from its inputs or attributes",
-                cx.layer.ty()
-            );
+            let message =
+                message!("the number of spatial axes of `{}` cannot be derived from its inputs or attributes"; cx.ty());
             return Err(Fault::shapes(&[0, 1], message));
         }
         cx.output(element_type, Shape::dynamic());
         return Ok(());
     };
     if let Some(length) = target.as_ref().and_then(Shape::rank).filter(|&length| length != spatial) {
-        let message = format!("the output shape has {length} numbers, but there are {spatial} spatial axes");
+        let message = message!("the output shape has {} numbers, but there are {} spatial axes"; length, spatial);
         return Err(Fault::value(&[2], message).counts_axes());
     }
     check_rank(cx, 0, "data", &[3, 4, 5])?;
@@ -351,7 +351,7 @@ fn transposed(cx: &mut Context, lead: usize, channels: fn(&Context) -> Result<Di
         && (0..spatial)
             .any(|axis| from_end(data, spatial, axis).is_fixed() && from_end(filters, spatial, axis).is_fixed())
     {
-        let message = format!("the padding of `{}` for the output shape {target} cannot be computed", cx.layer.ty());
+        let message = message!("the padding of `{}` for the output shape {} cannot be computed"; cx.ty(), target);
         return Err(Fault::value(&[2], message)
             .help("provide an output shape of known length, or set pads instead of auto_pad"));
     }
@@ -389,7 +389,7 @@ fn deformable_convolution(cx: &mut Context) -> Result<(), Fault> {
     for name in ["group", "deformable_group"] {
         let groups = cx.int(name)?;
         if groups <= 0 {
-            return Err(Fault::attribute(name, format!("`{name}` is {groups}, but must be 1 or more")));
+            return Err(Fault::attribute(name, message!("`{}` is {}, but must be 1 or more"; name, groups)));
         }
     }
     let window = Window::new(cx, 2)?;
@@ -403,16 +403,19 @@ fn deformable_convolution(cx: &mut Context) -> Result<(), Fault> {
     merge_dims(&[0, 3], "batch of data and mask", dim(data, 0), dim(mask, 0))?;
     let (channels, taken) = (dim(data, 1), dim(filters, 1) * groups);
     if !channels.is_compatible(taken) {
-        return Err(Fault::shapes(&[0, 2], format!("the data has {channels} channels, but the filters take {taken}")));
+        return Err(Fault::shapes(
+            &[0, 2],
+            message!("the data has {} channels, but the filters take {}"; channels, taken),
+        ));
     }
     let dims = window.forward(cx, data, filters, 2)?;
     for (input, shape) in [(1, offsets), (3, mask)] {
         for (axis, &length) in (2..).zip(&dims) {
             let given = dim(shape, axis);
             if !length.is_compatible(given) {
-                let message = format!(
-                    "axis {axis} of the {} is {given}, but that of the output is {length}",
-                    DEFORMABLE_INPUTS[input]
+                let message = message!(
+                    "axis {} of the {} is {}, but that of the output is {}";
+                    axis, DEFORMABLE_INPUTS[input], given, length
                 );
                 return Err(Fault::shapes(&[input], message));
             }
@@ -430,7 +433,8 @@ fn check_offset_channels(cx: &Context, deformable_groups: Dim) -> Result<(), Fau
         let channels = dim(shape, 1);
         if filters.rank().is_some() && !channels.is_compatible(needed) {
             let name = DEFORMABLE_INPUTS[input];
-            let message = format!("the {name} have {channels} channels, and the filters {filters} need {needed}");
+            let message =
+                message!("the {} have {} channels, and the filters {} need {}"; name, channels, filters, needed);
             let rule =
                 if input == 1 { "2 x deformable_group x height x width" } else { "deformable_group x height x width" };
             return Err(Fault::shapes(&[input, 2], message).rule(rule));
@@ -445,7 +449,8 @@ fn check_divisible(cx: &Context, input: usize, axis: usize, groups: &'static str
     match divide(length, cx.int(groups)?) {
         Some(_) => Ok(()),
         None => {
-            let message = format!("axis {axis} of input {input} is {length}, which is not a multiple of `{groups}`");
+            let message =
+                message!("axis {} of input {} is {}, which is not a multiple of `{}`"; axis, input, length, groups);
             Err(Fault::shapes(&[input], message))
         }
     }

@@ -4,6 +4,7 @@ use typelift_promote::ElementType;
 
 use super::common::{check_rank, check_type, dim, merge_dims};
 use super::{Accepts, Attr, AttrKind, Context, Fault, Operation};
+use crate::findings::message;
 use crate::model::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
@@ -39,7 +40,7 @@ fn decoder_seq_len(cx: &mut Context) -> Result<(), Fault> {
         check_type(cx, 2, "blank index values", Accepts::Integer)?;
         let blank = cx.shape(2);
         if blank.is_static() && blank.rank() != Some(0) && *blank != Shape::fixed([1]) {
-            return Err(Fault::shapes(&[2], format!("the blank index must be one number, but has shape {blank}")));
+            return Err(Fault::shapes(&[2], message!("the blank index must be one number, but has shape {}"; blank)));
         }
     }
     check_rank(cx, 0, "logits", &[3])?;

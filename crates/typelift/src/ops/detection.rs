@@ -9,6 +9,7 @@ use super::common::{check_rank, check_type, common_dim, index_type, input_dim, r
 use super::evaluate::Evaluate::Exact;
 use super::roi::{check_real, common_real};
 use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties, evaluate};
+use crate::findings::message;
 use crate::model::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
@@ -233,7 +234,7 @@ impl Detection<'_, '_> {
             return Ok(());
         }
         let (boxes, logits) = (cx.shape(4), cx.shape(0));
-        let message = format!("the additional box predictions have the shape {boxes}, the box logits {logits}");
+        let message = message!("the additional box predictions have the shape {}, the box logits {}"; boxes, logits);
         Err(Fault::shapes(&[0, 4], message).rule("both must have one shape"))
     }
 
@@ -250,7 +251,7 @@ impl Detection<'_, '_> {
             Some(_) => {
                 let role = DETECTION_ROLES[input].0;
                 let message =
-                    format!("the last dimension of the {role} is {length}, which is not a multiple of {part}");
+                    message!("the last dimension of the {} is {}, which is not a multiple of {}"; role, length, part);
                 Err(Fault::shapes(&[input], message))
             }
         }
@@ -259,7 +260,7 @@ impl Detection<'_, '_> {
     fn positive(&self, input: usize, priors: i64) -> Result<i64, Fault> {
         match priors {
             1.. => Ok(priors),
-            _ => Err(Fault::shapes(&[input], format!("the {} have no prior boxes", DETECTION_ROLES[input].0))),
+            _ => Err(Fault::shapes(&[input], message!("the {} have no prior boxes"; DETECTION_ROLES[input].0))),
         }
     }
 
@@ -293,9 +294,9 @@ impl Detection<'_, '_> {
         if self.priors == 0 {
             self.priors = self.quotient(input, length, part)?;
         } else if length != self.priors.saturating_mul(part) {
-            let message = format!(
-                "the last dimension of the {} is {length}, but must be {part} for each of {} prior boxes",
-                DETECTION_ROLES[input].0, self.priors
+            let message = message!(
+                "the last dimension of the {} is {}, but must be {} for each of {} prior boxes";
+                DETECTION_ROLES[input].0, length, part, self.priors
             );
             return Err(Fault::shapes(&[input], message));
         }
@@ -312,11 +313,11 @@ fn detection_output(cx: &mut Context) -> Result<(), Fault> {
     let given = cx.operation.revision() == 0;
     let classes = if given { cx.int("num_classes")? } else { 0 };
     if given && classes <= 0 {
-        return Err(Fault::attribute("num_classes", format!("`num_classes` is {classes}, but must be more than 0")));
+        return Err(Fault::attribute("num_classes", message!("`num_classes` is {}, but must be more than 0"; classes)));
     }
     let code = cx.text("code_type")?;
     if !["caffe.PriorBoxParameter.CORNER", "caffe.PriorBoxParameter.CENTER_SIZE"].contains(&code) {
-        let message = format!("`code_type` is `{code}`, not caffe.PriorBoxParameter.CORNER or .CENTER_SIZE");
+        let message = message!("`code_type` is `{}`, not caffe.PriorBoxParameter.CORNER or .CENTER_SIZE"; code);
         return Err(Fault::attribute("code_type", message));
     }
     let keep = match cx.ints("keep_top_k")?.first() {
@@ -353,7 +354,7 @@ fn check_detection_types(cx: &Context) -> Result<(), Fault> {
     check_real(cx, &[(0, "box logits"), (2, "proposals")])?;
     for input in [1, 3, 4].into_iter().filter(|&input| input < cx.inputs.len()) {
         if cx.element_type(input) == ElementType::Dynamic {
-            let message = format!("the type of the {} of `DetectionOutput` must be known", DETECTION_ROLES[input].0);
+            let message = message!("the type of the {} of `DetectionOutput` must be known"; DETECTION_ROLES[input].0);
             return Err(Fault::unsupported(input, message).help("insert a Convert before it"));
         }
         cx.merge_types(&[0, input])?;
@@ -365,7 +366,7 @@ fn check_batch(input: usize, batch: Dim, images: Dim) -> Result<(), Fault> {
     if batch.is_compatible(images) {
         return Ok(());
     }
-    let message = format!("axis 0 of the {} is {batch}, but the batch size is {images}", DETECTION_ROLES[input].0);
+    let message = message!("axis 0 of the {} is {}, but the batch size is {}"; DETECTION_ROLES[input].0, batch, images);
     Err(Fault::shapes(&[0, input], message))
 }
 
@@ -377,7 +378,7 @@ fn prior_box(cx: &mut Context) -> Result<(), Fault> {
         _ => {
             let (widths, heights) = (cx.floats("width")?.len(), cx.floats("height")?.len());
             if widths != heights {
-                let message = format!("`height` has {heights} numbers, and `width` has {widths}");
+                let message = message!("`height` has {} numbers, and `width` has {}"; heights, widths);
                 return Err(Fault::attribute("height", message).help("each box needs a width and a height"));
             }
             i64::try_from(widths).unwrap_or(i64::MAX)
@@ -391,7 +392,7 @@ fn prior_box(cx: &mut Context) -> Result<(), Fault> {
             Some(&[height, width]) => height * width * Dim::from(priors) * Dim::fixed(4),
             _ => {
                 let count = size.rank().unwrap_or_default();
-                let message = format!("the size of the layer has {count} numbers, not height and width");
+                let message = message!("the size of the layer has {} numbers, not height and width"; count);
                 return Err(Fault::value(&[0], message));
             }
         },
@@ -437,13 +438,13 @@ fn proposal(cx: &mut Context) -> Result<(), Fault> {
     check_rank(cx, 2, "image shape", &[1])?;
     let image = input_dim(cx, 2, 0);
     if !image.contains(3) && !image.contains(4) {
-        return Err(Fault::shapes(&[2], format!("the image shape of `Proposal` has {image} numbers, not 3 or 4")));
+        return Err(Fault::shapes(&[2], message!("the image shape of `Proposal` has {} numbers, not 3 or 4"; image)));
     }
     let anchors = input_dim(cx, 0, 1) * Dim::fixed(2);
     if !input_dim(cx, 1, 1).is_compatible(anchors) {
-        let message = format!(
-            "axis 1 of the box deltas is {}, but must be {anchors}, twice that of the class probabilities",
-            input_dim(cx, 1, 1)
+        let message = message!(
+            "axis 1 of the box deltas is {}, but must be {}, twice that of the class probabilities";
+            input_dim(cx, 1, 1), anchors
         );
         return Err(Fault::shapes(&[0, 1], message));
     }
@@ -461,17 +462,17 @@ fn generate_proposals(cx: &mut Context) -> Result<(), Fault> {
     let kept = cx.int("post_nms_count")?;
     for (name, count) in [("pre_nms_count", cx.int("pre_nms_count")?), ("post_nms_count", kept)] {
         if count <= 0 {
-            return Err(Fault::attribute(name, format!("`{name}` is {count}, but must be more than 0")));
+            return Err(Fault::attribute(name, message!("`{}` is {}, but must be more than 0"; name, count)));
         }
     }
     let eta = cx.float("nms_eta")?;
     if eta as f32 != 1.0 {
-        return Err(Fault::attribute("nms_eta", format!("`nms_eta` is {eta}, but must be 1")));
+        return Err(Fault::attribute("nms_eta", message!("`nms_eta` is {}, but must be 1"; eta)));
     }
     check_rank(cx, 0, "image sizes", &[2])?;
     let numbers = input_dim(cx, 0, 1);
     if !numbers.contains(3) && !numbers.contains(4) {
-        return Err(Fault::shapes(&[0], format!("each of the image sizes has {numbers} numbers, not 3 or 4")));
+        return Err(Fault::shapes(&[0], message!("each of the image sizes has {} numbers, not 3 or 4"; numbers)));
     }
     check_rank(cx, 1, "anchors", &[4])?;
     require_dim(cx, 1, "anchors", 3, 4)?;
@@ -481,9 +482,9 @@ fn generate_proposals(cx: &mut Context) -> Result<(), Fault> {
         common_dim(cx, "batch", (2, 0), (3, 0))?;
         let deltas = input_dim(cx, 3, 1) * Dim::fixed(4);
         if !input_dim(cx, 2, 1).is_compatible(deltas) {
-            let message = format!(
-                "axis 1 of the deltas is {}, but must be {deltas}, four times that of the scores",
-                input_dim(cx, 2, 1)
+            let message = message!(
+                "axis 1 of the deltas is {}, but must be {}, four times that of the scores";
+                input_dim(cx, 2, 1), deltas
             );
             return Err(Fault::shapes(&[2, 3], message));
         }
@@ -513,12 +514,12 @@ fn detectron_detection_output(cx: &mut Context) -> Result<(), Fault> {
         require_dim(cx, input, role, 1, length)?;
     }
     if !cx.shape(3).is_compatible(&Shape::fixed([1, 3])) {
-        return Err(Fault::shapes(&[3], format!("the image size has the shape {}, not [1,3]", cx.shape(3))));
+        return Err(Fault::shapes(&[3], message!("the image size has the shape {}, not [1,3]"; cx.shape(3))));
     }
     if (0..3).all(|input| cx.shape(input).rank().is_some()) {
         let regions = common_dim(cx, "number of regions", (0, 0), (1, 0))?;
         if !regions.is_compatible(input_dim(cx, 2, 0)) {
-            let message = format!("the deltas have {regions} regions, but the scores have {}", input_dim(cx, 2, 0));
+            let message = message!("the deltas have {} regions, but the scores have {}"; regions, input_dim(cx, 2, 0));
             return Err(Fault::shapes(&[0, 1, 2], message));
         }
     }

@@ -7,6 +7,7 @@ use super::broadcasting::auto_broadcast;
 use super::evaluate::DATA;
 use super::evaluate::Evaluate::{Ends, Exact, FromBounds, Interval};
 use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, PromotedAs, Spread, Ties, evaluate};
+use crate::findings::{Message, message};
 use crate::model::shape::{AutoBroadcast, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
@@ -191,7 +192,7 @@ fn same(cx: &mut Context) -> Result<(), Fault> {
     if cx.operation.name() == "Clamp" {
         let (min, max) = (cx.float("min")?, cx.float("max")?);
         if min > max {
-            return Err(Fault::attribute("min", format!("`min` is {min}, more than `max`, which is {max}"))
+            return Err(Fault::attribute("min", message!("`min` is {}, more than `max`, which is {}"; min, max))
                 .help("swap min and max, or correct one of them"));
         }
     }
@@ -225,14 +226,14 @@ fn boolean(cx: &mut Context) -> Result<(), Fault> {
 fn select(cx: &mut Context) -> Result<(), Fault> {
     let condition = cx.element_type(0);
     if ![Boolean, ElementType::Dynamic].contains(&condition) {
-        let message = format!("the condition of `{}` is {condition}, not boolean", cx.layer.ty());
+        let message = message!("the condition of `{}` is {}, not boolean"; cx.ty(), condition);
         return Err(Fault::unsupported(0, message).help("insert a Convert to boolean before it"));
     }
     let element_type = cx.merge_types(&[1, 2])?;
     let rule = auto_broadcast(cx)?;
     let shape = rule
         .select(cx.shape(0), cx.shape(1), cx.shape(2))
-        .map_err(|fault| Fault::shapes(&[0, 1, 2], fault.mismatch.to_string()).rule(broadcast_rule(rule)))?;
+        .map_err(|fault| Fault::shapes(&[0, 1, 2], message!("{}"; fault.mismatch)).rule(broadcast_rule(rule)))?;
     cx.output(element_type, shape);
     Ok(())
 }
@@ -242,7 +243,7 @@ fn broadcast_operands(cx: &Context) -> Result<Shape, Fault> {
     let (left, right) = (cx.shape(0), cx.shape(1));
     rule.combine(left, right).map_err(|mismatch| {
         let message =
-            format!("the input shapes {left} and {right} of `{}` cannot be combined: {mismatch}", cx.layer.ty());
+            message!("the input shapes {} and {} of `{}` cannot be combined: {}"; left, right, cx.ty(), mismatch);
         let fault = Fault::shapes(&[0, 1], message).rule(broadcast_rule(rule));
         match (rule, AutoBroadcast::Numpy.combine(left, right)) {
             (AutoBroadcast::None, Ok(_)) => fault.help("set auto_broadcast=\"numpy\", which permits these shapes"),
@@ -251,14 +252,14 @@ fn broadcast_operands(cx: &Context) -> Result<Shape, Fault> {
     })
 }
 
-fn broadcast_rule(rule: AutoBroadcast) -> String {
+fn broadcast_rule(rule: AutoBroadcast) -> Message {
     match rule {
-        AutoBroadcast::None => "without broadcasting, shapes must be equal".to_owned(),
+        AutoBroadcast::None => "without broadcasting, shapes must be equal".into(),
         AutoBroadcast::Numpy => {
-            "numpy broadcasting: the shapes are aligned at the last axis, and dimensions must be equal or 1".to_owned()
+            "numpy broadcasting: the shapes are aligned at the last axis, and dimensions must be equal or 1".into()
         }
         AutoBroadcast::Pdpd { axis } => {
-            format!("pdpd broadcasting: the second shape is aligned with the first from axis {axis} on")
+            message!("pdpd broadcasting: the second shape is aligned with the first from axis {} on"; axis)
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::common::{INDEX, check_rank, check_type_in};
 use super::{Attr, AttrKind, Context, Fault, Operation, Ties};
+use crate::findings::message;
 use crate::model::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
@@ -49,7 +50,7 @@ fn segments_sum(cx: &mut Context) -> Result<(), Fault> {
 }
 
 /// Returns an error if indices are not i32 or i64, or differ in type.
-fn check_indices(cx: &Context, roles: &[(usize, &str)]) -> Result<(), Fault> {
+fn check_indices(cx: &Context, roles: &[(usize, &'static str)]) -> Result<(), Fault> {
     let given = roles.iter().filter(|(input, _)| *input < cx.inputs.len());
     for &(input, role) in given.clone() {
         check_type_in(cx, input, role, INDEX)?;
@@ -65,21 +66,19 @@ fn check_weights(cx: &Context, input: usize, rank: usize) -> Result<Shape, Fault
     }
     cx.merge_types(&[0, input])?;
     if cx.operation.attribute("reduction").is_some() && cx.word("reduction")? != "sum" {
-        return Err(Fault::attribute("reduction", format!("`{}` takes weights only for sums", cx.layer.ty()))
+        return Err(Fault::attribute("reduction", message!("`{}` takes weights only for sums"; cx.ty()))
             .help("set reduction=\"sum\", or remove the weights"));
     }
     check_rank(cx, input, "weights", &[rank])?;
     merge_shapes(cx, (1, "indices"), (input, "weights"))
 }
 
-fn merge_shapes(cx: &Context, left: (usize, &str), right: (usize, &str)) -> Result<Shape, Fault> {
+fn merge_shapes(cx: &Context, left: (usize, &'static str), right: (usize, &'static str)) -> Result<Shape, Fault> {
     let (a, b) = (cx.shape(left.0), cx.shape(right.0));
     a.merge(b).map_err(|mismatch| {
-        let message = format!(
-            "the {} and the {} of `{}` must have one shape, but have {a} and {b}: {mismatch}",
-            left.1,
-            right.1,
-            cx.layer.ty()
+        let message = message!(
+            "the {} and the {} of `{}` must have one shape, but have {} and {}: {}";
+            left.1, right.1, cx.ty(), a, b, mismatch
         );
         Fault::shapes(&[left.0, right.0], message)
     })
@@ -89,7 +88,7 @@ fn merge_shapes(cx: &Context, left: (usize, &str), right: (usize, &str)) -> Resu
 fn bags(cx: &mut Context, count: Option<Dim>) -> Result<(), Fault> {
     let mut shape = cx.shape(0).clone();
     match shape.dims_mut() {
-        Some([]) => return Err(Fault::shapes(&[0], format!("the table of `{}` is a scalar", cx.layer.ty()))),
+        Some([]) => return Err(Fault::shapes(&[0], message!("the table of `{}` is a scalar"; cx.ty()))),
         Some([rows, ..]) => *rows = count.unwrap_or(Dim::ANY),
         None => {}
     }

@@ -5,6 +5,7 @@ use typelift_promote::ElementType;
 use super::common::{check_rank, check_type, dims_from, shape_of_length};
 use super::evaluate::{DATA, Evaluate};
 use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Spread, Ties, evaluate};
+use crate::findings::message;
 use crate::model::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
@@ -71,7 +72,10 @@ fn pad(cx: &mut Context) -> Result<(), Fault> {
         return Err(Fault::unsupported(0, message).help("add the padding value as input 3"));
     }
     if element_type == ElementType::String && mode != "constant" {
-        return Err(Fault::attribute("pad_mode", format!("strings can only be padded in mode constant, not {mode}")));
+        return Err(Fault::attribute(
+            "pad_mode",
+            message!("strings can only be padded in mode constant, not {}"; mode),
+        ));
     }
     for (input, role) in [(1, "pads_begin"), (2, "pads_end")] {
         check_type(cx, input, role, Accepts::Integer)?;
@@ -108,7 +112,7 @@ fn check_count(data: &Shape, input: usize, count: i64, fits: bool) -> Result<(),
     if fits {
         return Ok(());
     }
-    let message = format!("`Pad` has {count} pads, but its data {data} has another number of axes");
+    let message = message!("`Pad` has {} pads, but its data {} has another number of axes"; count, data);
     Err(Fault::shapes(&[0, input], message))
 }
 
@@ -125,7 +129,8 @@ fn check_reach(mode: &str, axis: usize, dim: Dim, begin: i64, end: i64) -> Resul
     if fits {
         return Ok(());
     }
-    let message = format!("axis {axis} is {length} long, too short for pads of {begin} and {end} in mode {mode}");
+    let message =
+        message!("axis {} is {} long, too short for pads of {} and {} in mode {}"; axis, length, begin, end, mode);
     Err(Fault::shapes(&[0], message))
 }
 

@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 use thiserror::Error;
 use typelift_promote::ElementType;
 
-use crate::findings::{About, Code, Fix};
+use crate::findings::{About, Code, Fix, Message, Text, message};
 use crate::model::graph::{Body, Direction, LayerId};
 use crate::model::shape::{ParseShapeError, Shape};
 
@@ -16,7 +16,7 @@ use crate::model::shape::{ParseShapeError, Shape};
 pub(crate) struct Fault {
     pub(crate) code: Code,
     /// The message, one sentence without a full stop.
-    pub(crate) message: Box<str>,
+    pub(crate) message: Message,
     /// The inputs concerned, by position.
     pub(crate) inputs: SmallVec<[usize; 2]>,
     /// The attribute concerned.
@@ -24,7 +24,7 @@ pub(crate) struct Fault {
     /// The position inside the attribute or port map.
     pub(crate) spot: Option<Box<Spot>>,
     /// The violated rule, if the message does not state it.
-    pub(crate) rule: Option<Box<str>>,
+    pub(crate) rule: Option<Box<Message>>,
     /// The suggested fix.
     pub(crate) help: Option<Box<Fix>>,
     /// Other promotion rules under which the inputs are accepted.
@@ -45,10 +45,10 @@ pub(crate) enum Spot {
 }
 
 impl Fault {
-    fn new(code: Code, message: String) -> Self {
+    fn new(code: Code, message: Message) -> Self {
         Self {
             code,
-            message: message.into(),
+            message,
             inputs: SmallVec::new(),
             attribute: None,
             spot: None,
@@ -62,44 +62,44 @@ impl Fault {
 
     /// Creates an error: inputs must agree in type but differ.
     #[cold]
-    pub(crate) fn types(inputs: &[usize], message: impl Into<String>) -> Self {
+    pub(crate) fn types(inputs: &[usize], message: impl Into<Message>) -> Self {
         Self::new(Code::TypeMismatch, message.into()).about(inputs)
     }
 
     /// Creates an error: the type of an input is not supported.
     #[cold]
-    pub(crate) fn unsupported(input: usize, message: impl Into<String>) -> Self {
+    pub(crate) fn unsupported(input: usize, message: impl Into<Message>) -> Self {
         Self::new(Code::UnsupportedType, message.into()).about(&[input])
     }
 
     /// Creates an error: shapes or ranks contradict each other.
     #[cold]
-    pub(crate) fn shapes(inputs: &[usize], message: impl Into<String>) -> Self {
+    pub(crate) fn shapes(inputs: &[usize], message: impl Into<Message>) -> Self {
         Self::new(Code::ShapeMismatch, message.into()).about(inputs)
     }
 
     /// Creates an error: values of an input are invalid, alone or together with an attribute.
     #[cold]
-    pub(crate) fn value(inputs: &[usize], message: impl Into<String>) -> Self {
+    pub(crate) fn value(inputs: &[usize], message: impl Into<Message>) -> Self {
         Self::new(Code::InvalidValue, message.into()).about(inputs)
     }
 
     /// Creates an error: an attribute has an invalid value.
     #[cold]
-    pub(crate) fn attribute(name: &'static str, message: impl Into<String>) -> Self {
+    pub(crate) fn attribute(name: &'static str, message: impl Into<Message>) -> Self {
         Self { attribute: Some(name), ..Self::new(Code::InvalidValue, message.into()) }
     }
 
     /// Creates an error: an attribute's text is not a shape.
     #[cold]
     pub(crate) fn shape_text(name: &'static str, text: &str, error: ParseShapeError) -> Self {
-        let fault = Self::attribute(name, format!("`{name}` is `{text}`: {error}"));
+        let fault = Self::attribute(name, message!("`{}` is `{}`: {}"; name, text, Text(&error)));
         Self { spot: Some(Box::new(Spot::Bytes(error.span))), ..fault }.help(help_with_shape(name, text))
     }
 
     /// Creates an error of any other kind.
     #[cold]
-    pub(crate) fn other(code: Code, message: impl Into<String>) -> Self {
+    pub(crate) fn other(code: Code, message: impl Into<Message>) -> Self {
         Self::new(code, message.into())
     }
 
@@ -133,15 +133,15 @@ impl Fault {
     }
 
     /// Sets the violated rule.
-    pub(crate) fn rule(mut self, rule: impl Into<Box<str>>) -> Self {
-        self.rule = Some(rule.into());
+    pub(crate) fn rule(mut self, rule: impl Into<Message>) -> Self {
+        self.rule = Some(Box::new(rule.into()));
         self
     }
 
     /// Sets the type that the operation requires.
     pub(crate) fn wants(mut self, ty: ElementType) -> Self {
         self.wants = Some(ty);
-        self.help(format!("insert a Convert to {ty} before it"))
+        self.help(message!("insert a Convert to {} before it"; ty))
     }
 
     /// Sets the suggested fix.
@@ -152,14 +152,14 @@ impl Fault {
 }
 
 /// Suggests a shape for a text that cannot be parsed.
-fn help_with_shape(name: &str, text: &str) -> String {
+fn help_with_shape(name: &'static str, text: &str) -> Message {
     // Other frameworks write `(1, 3)` and `[1, 3]`; `1.0` is an integer written as a float.
     let text = text.trim().trim_matches(|c| "()[]{}".contains(c));
     let by_cross: Option<Vec<i64>> = text.split(['x', 'X', ' ', ';']).map(|dim| dim.parse().ok()).collect();
     match by_cross {
         Some(dims) => {
             let dims: Vec<_> = dims.iter().map(ToString::to_string).collect();
-            format!("write {name}=\"{}\": dimensions are separated by commas", dims.join(","))
+            message!("write {}=\"{}\": dimensions are separated by commas"; name, Text(dims.join(",")))
         }
         None => {
             let dim = |dim: &str| {
@@ -173,7 +173,7 @@ fn help_with_shape(name: &str, text: &str) -> String {
             };
             let dims: Vec<_> = text.split(',').map(dim).collect();
             let rule = if dims.iter().any(|dim| dim == "?") { ": `?` is a dimension that is not fixed" } else { "" };
-            format!("write {name}=\"{}\"{rule}", dims.join(","))
+            message!("write {}=\"{}\"{}"; name, Text(dims.join(",")), rule)
         }
     }
 }

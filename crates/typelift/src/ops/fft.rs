@@ -4,6 +4,7 @@ use typelift_promote::ElementType;
 
 use super::common::{INDEX_OR_DYNAMIC, SINGLE, check_rank, check_type, check_type_in, checked_axis, dim_between};
 use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties};
+use crate::findings::message;
 use crate::model::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
@@ -127,15 +128,16 @@ fn axes(cx: &mut Context, pairs: usize) -> Result<Option<Vec<usize>>, Fault> {
     let count = list.dims().and_then(<[Dim]>::first).copied();
     if let Some(dims) = data.dims() {
         if dims.len() < 1 + pairs {
-            return Err(Fault::shapes(&[0], format!("the data of `{}` has the shape {data}", cx.layer.ty()))
-                .rule(format!("it needs at least {} axes", 1 + pairs)));
+            return Err(Fault::shapes(&[0], message!("the data of `{}` has the shape {}"; cx.ty(), data))
+                .rule(message!("it needs at least {} axes"; 1 + pairs)));
         }
         if pairs == 1 && dims.last().is_some_and(|last| !last.contains(2)) {
-            return Err(Fault::shapes(&[0], format!("the data of `{}` has the shape {data}", cx.layer.ty()))
+            return Err(Fault::shapes(&[0], message!("the data of `{}` has the shape {}"; cx.ty(), data))
                 .rule("complex numbers are pairs: the last dimension must be 2"));
         }
         if count.and_then(|count| count.value()).is_some_and(|count| count > (dims.len() - pairs) as i64) {
-            let message = format!("{} axes cannot be transformed in data of shape {data}", count.unwrap_or(Dim::ANY));
+            let message =
+                message!("{} axes cannot be transformed in data of shape {}"; count.unwrap_or(Dim::ANY), data);
             return Err(Fault::shapes(&[0, 1], message));
         }
     }
@@ -144,17 +146,17 @@ fn axes(cx: &mut Context, pairs: usize) -> Result<Option<Vec<usize>>, Fault> {
         && count.is_fixed()
         && *sizes != count
     {
-        return Err(Fault::shapes(&[1, 2], format!("there are {count} axes and {sizes} sizes"))
+        return Err(Fault::shapes(&[1, 2], message!("there are {} axes and {} sizes"; count, sizes))
             .rule("each axis to transform needs its size"));
     }
     let (Some(axes), Some(rank)) = (cx.numbers(1)?, cx.shape(0).rank()) else { return Ok(None) };
     if axes.is_empty() && (pairs == 0 || cx.operation.name() == "IRDFT") {
-        return Err(Fault::value(&[1], format!("`{}` needs at least one axis to transform", cx.layer.ty())));
+        return Err(Fault::value(&[1], message!("`{}` needs at least one axis to transform"; cx.ty())));
     }
     let axes = axes.into_iter().map(|axis| checked_axis(cx, 1, axis, rank - pairs)).collect::<Result<Vec<_>, _>>()?;
     let mut seen = vec![false; rank];
     match axes.iter().find(|&&axis| std::mem::replace(&mut seen[axis], true)) {
-        Some(axis) => Err(Fault::value(&[1], format!("axis {axis} appears twice"))),
+        Some(axis) => Err(Fault::value(&[1], message!("axis {} appears twice"; axis))),
         None => Ok(Some(axes)),
     }
 }
@@ -195,7 +197,7 @@ fn to_frames(cx: &mut Context) -> Result<(), Fault> {
             if size < 1 || signal.upper().is_some_and(|longest| size > longest) {
                 return Err(Fault::value(
                     &[0, 2],
-                    format!("frames of length {size} are longer than the signal of length {signal}"),
+                    message!("frames of length {} are longer than the signal of length {}"; size, signal),
                 ));
             }
             check_frame_values(cx, Some(size), Some(step))?;
@@ -231,15 +233,15 @@ fn from_frames(cx: &mut Context) -> Result<(), Fault> {
         && cx.shape(0).is_static()
         && !samples.contains(size / 2 + 1)
     {
-        let message = format!("the spectra have {samples} samples, which frames of length {size} cannot give");
-        return Err(Fault::shapes(&[0, 2], message).rule(format!("such frames have {} samples", size / 2 + 1)));
+        let message = message!("the spectra have {} samples, which frames of length {} cannot give"; samples, size);
+        return Err(Fault::shapes(&[0, 2], message).rule(message!("such frames have {} samples"; size / 2 + 1)));
     }
     let length = if let Some(shape) = cx.try_shape(4) {
         check_type_in(cx, 4, "signal lengths", INDEX_OR_DYNAMIC)?;
         if !matches!(shape.dims(), None | Some([])) && !matches!(shape.dims(), Some([dim]) if dim.contains(1)) {
             return Err(Fault::shapes(
                 &[4],
-                format!("the signal length must be one number, but has the shape {shape}"),
+                message!("the signal length must be one number, but has the shape {}"; shape),
             ));
         }
         let length = cx.shape_value(4)?;
@@ -273,14 +275,14 @@ fn check_frame_values(cx: &Context, size: Option<i64>, step: Option<i64>) -> Res
     for (input, value) in [(2, size), (3, step)] {
         if let Some(value) = value.filter(|&value| value < 1) {
             let what = if input == 2 { "size" } else { "step" };
-            return Err(Fault::value(&[input], format!("the frame {what} is {value}, but must be 1 or more")));
+            return Err(Fault::value(&[input], message!("the frame {} is {}, but must be 1 or more"; what, value)));
         }
     }
     let window = cx.shape(1).dims().and_then(|dims| dims.first()?.value());
     match (window, size) {
         (Some(window), Some(size)) if !(1..=size).contains(&window) => Err(Fault::shapes(
             &[1, 2],
-            format!("the window of length {window} is longer than the frames of length {size}"),
+            message!("the window of length {} is longer than the frames of length {}"; window, size),
         )),
         _ => Ok(()),
     }

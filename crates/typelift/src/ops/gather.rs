@@ -5,6 +5,7 @@ use smallvec::SmallVec;
 use super::common::{INDEX, attribute_axis, check_one_number, check_rank, check_type, check_type_in, checked_axis};
 use super::evaluate::{DATA, Evaluate};
 use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties, evaluate};
+use crate::findings::message;
 use crate::model::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
@@ -51,13 +52,13 @@ fn gather(cx: &mut Context) -> Result<(), Fault> {
         && batch >= 0
         && (0..batch).contains(&axis)
     {
-        let message = format!("`batch_dims` is {batch}, so axis {axis} of `Gather` is a batch axis");
+        let message = message!("`batch_dims` is {}, so axis {} of `Gather` is a batch axis"; batch, axis);
         return Err(Fault::attribute("batch_dims", message));
     }
     if let Some(rank) = indices.rank()
         && batch > rank as i64
     {
-        let message = format!("`batch_dims` is {batch}, but the indices have rank {rank}");
+        let message = message!("`batch_dims` is {}, but the indices have rank {}"; batch, rank);
         return Err(Fault::attribute("batch_dims", message));
     }
     let shape = match (data.dims(), indices.dims()) {
@@ -70,8 +71,10 @@ fn gather(cx: &mut Context) -> Result<(), Fault> {
 
 fn gathered(data: &[Dim], indices: &[Dim], batch: i64, axis: Option<i64>) -> Result<Shape, Fault> {
     let missing = || {
-        let message =
-            format!("`Gather` with {batch} batch axes and this axis needs data of a higher rank than {}", data.len());
+        let message = message!(
+            "`Gather` with {} batch axes and this axis needs data of a higher rank than {}";
+            batch, data.len()
+        );
         Fault::shapes(&[0, 1], message)
     };
     let common = usize::try_from(batch).ok().and_then(|batch| Some((data.get(..batch)?, indices.get(..batch)?)));
@@ -107,7 +110,7 @@ fn gather_elements(cx: &mut Context) -> Result<(), Fault> {
     let (data, indices) = (cx.shape(0), cx.shape(1));
     for input in 0..2 {
         if cx.shape(input).rank() == Some(0) {
-            return Err(Fault::shapes(&[input], format!("input {input} of `GatherElements` must not be a scalar")));
+            return Err(Fault::shapes(&[input], message!("input {} of `GatherElements` must not be a scalar"; input)));
         }
     }
     let mut shape = data.clone();
@@ -120,8 +123,8 @@ fn gather_elements(cx: &mut Context) -> Result<(), Fault> {
             }
             shape.merge(indices).map_err(|mismatch| {
                 let message =
-                    format!("the indices {indices} of `GatherElements` contradict its data {data}: {mismatch}");
-                Fault::shapes(&[0, 1], message).rule(format!("shapes must agree on every axis but {axis}"))
+                    message!("the indices {} of `GatherElements` contradict its data {}: {}"; indices, data, mismatch);
+                Fault::shapes(&[0, 1], message).rule(message!("shapes must agree on every axis but {}"; axis))
             })?
         }
     };
@@ -136,7 +139,7 @@ fn gather_nd(cx: &mut Context) -> Result<(), Fault> {
         if let Some(rank) = cx.shape(input).rank()
             && !(0..rank as i64).contains(&batch)
         {
-            let message = format!("`batch_dims` is {batch}, but input {input} of `GatherND` has rank {rank}");
+            let message = message!("`batch_dims` is {}, but input {} of `GatherND` has rank {}"; batch, input, rank);
             return Err(Fault { inputs: [input].into_iter().collect(), ..Fault::attribute("batch_dims", message) });
         }
     }
@@ -146,9 +149,9 @@ fn gather_nd(cx: &mut Context) -> Result<(), Fault> {
             let (left, dims) = dims.split_at(usize::try_from(batch).unwrap_or(0).min(dims.len()));
             let (right, outer) = outer.split_at(left.len().min(outer.len()));
             let Some(inner) = usize::try_from(depth.lower()).ok().and_then(|depth| dims.get(depth..)) else {
-                let message = format!(
-                    "the indices of `GatherND` select {depth} axes, but the data {data} has only {} after the batch",
-                    dims.len()
+                let message = message!(
+                    "the indices of `GatherND` select {} axes, but the data {} has only {} after the batch";
+                    depth, data, dims.len()
                 );
                 return Err(Fault::shapes(&[0, 1], message));
             };
@@ -169,7 +172,7 @@ fn gather_nd(cx: &mut Context) -> Result<(), Fault> {
 fn common_batch(data: &[Dim], indices: &[Dim]) -> Result<SmallVec<[Dim; 6]>, Fault> {
     let pairs = data.iter().zip(indices).enumerate().map(|(axis, (&left, &right))| {
         (left & right).ok_or_else(|| {
-            let message = format!("batch axis {axis} is {left} in the data, but {right} in the indices");
+            let message = message!("batch axis {} is {} in the data, but {} in the indices"; axis, left, right);
             Fault::shapes(&[0, 1], message)
         })
     });
@@ -183,12 +186,13 @@ fn gather_tree(cx: &mut Context) -> Result<(), Fault> {
         check_rank(cx, input, role, &[rank])?;
     }
     let mut shape = cx.shape(0).merge(cx.shape(1)).map_err(|mismatch| {
-        let message = format!("step_ids and parent_idx of `GatherTree` must have one shape: {mismatch}");
+        let message = message!("step_ids and parent_idx of `GatherTree` must have one shape: {}"; mismatch);
         Fault::shapes(&[0, 1], message)
     })?;
     if let (Some([_, batch, _]), Some(&[length])) = (shape.dims_mut(), cx.shape(2).dims()) {
         *batch = (*batch & length).ok_or_else(|| {
-            let message = format!("max_seq_len of `GatherTree` has {length} elements, but the batch size is {batch}");
+            let message =
+                message!("max_seq_len of `GatherTree` has {} elements, but the batch size is {}"; length, batch);
             Fault::shapes(&[0, 2], message)
         })?;
     }

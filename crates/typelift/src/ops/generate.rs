@@ -8,6 +8,7 @@ use super::common::{
 };
 use super::evaluate::Evaluate::Exact;
 use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties, evaluate};
+use crate::findings::message;
 use crate::model::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
@@ -63,7 +64,7 @@ const AXIS: Attr = Attr::new("axis", AttrKind::Int).default("0");
 /// Returns a number as a length.
 fn length(number: i64) -> Result<Dim, Fault> {
     if number < 0 {
-        return Err(Fault::value(&[], format!("{number} is not a valid length")));
+        return Err(Fault::value(&[], message!("{} is not a valid length"; number)));
     }
     Ok(Dim::fixed(number))
 }
@@ -142,7 +143,7 @@ fn random_uniform(cx: &mut Context) -> Result<(), Fault> {
     if !drawn {
         return Err(Fault::attribute(
             "output_type",
-            format!("`RandomUniform` cannot generate numbers of type {element_type}"),
+            message!("`RandomUniform` cannot generate numbers of type {}"; element_type),
         ));
     }
     check_type_in(cx, 0, "shape", INDEX_OR_DYNAMIC)?;
@@ -157,7 +158,7 @@ fn random_uniform(cx: &mut Context) -> Result<(), Fault> {
     {
         return Err(Fault::value(
             &[1, 2],
-            format!("`RandomUniform` has an empty range: minimum {least}, maximum {most}"),
+            message!("`RandomUniform` has an empty range: minimum {}, maximum {}"; least, most),
         ));
     }
     let shape = cx.shape_value(0)?.unwrap_or_else(|| {

@@ -5,6 +5,7 @@ use typelift_promote::ElementType;
 use super::common::{INDEX, attribute_axis, check_rank, check_type, check_type_in, dim, divide, merge_dims};
 use super::convolution::{DILATIONS, PADS_BEGIN, PADS_END, STRIDES};
 use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties};
+use crate::findings::message;
 use crate::model::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
@@ -42,7 +43,7 @@ fn col2im(cx: &mut Context) -> Result<(), Fault> {
         if shape.rank().is_some() && *shape != Shape::fixed([2]) {
             return Err(Fault::shapes(
                 &[input],
-                format!("the {name} of `Col2Im` must have shape [2], but has {shape}"),
+                message!("the {} of `Col2Im` must have shape [2], but has {}"; name, shape),
             ));
         }
     }
@@ -57,7 +58,7 @@ fn col2im(cx: &mut Context) -> Result<(), Fault> {
     if let (Some(kernel), Some(_)) = (&kernel, columns.value()) {
         let elements = kernel.iter().fold(1, |product: i64, &length| product.saturating_mul(length));
         channels = divide(*columns, elements).filter(|_| elements > 0).ok_or_else(|| {
-            let message = format!("{columns} columns are not a multiple of the {elements} elements of the kernel");
+            let message = message!("{} columns are not a multiple of the {} elements of the kernel"; columns, elements);
             Fault::shapes(&[0, 2], message)
         })?;
     }
@@ -72,7 +73,7 @@ fn col2im(cx: &mut Context) -> Result<(), Fault> {
         });
         let needed = moves.fold(1, i64::saturating_mul);
         if blocks != needed {
-            let message = format!("the data has {blocks} blocks, but the sizes and attributes require {needed}");
+            let message = message!("the data has {} blocks, but the sizes and attributes require {}"; blocks, needed);
             return Err(Fault::shapes(&[0, 1, 2], message));
         }
     }
@@ -85,7 +86,7 @@ fn col2im(cx: &mut Context) -> Result<(), Fault> {
 fn two(cx: &Context, name: &'static str) -> Result<[i64; 2], Fault> {
     match *cx.ints(name)? {
         [height, width, ..] => Ok([height, width]),
-        _ => Err(Fault::attribute(name, format!("`{name}` of `{}` needs two numbers", cx.layer.ty()))),
+        _ => Err(Fault::attribute(name, message!("`{}` of `{}` needs two numbers"; name, cx.ty()))),
     }
 }
 
@@ -95,7 +96,7 @@ fn grid_sample(cx: &mut Context) -> Result<(), Fault> {
     check_rank(cx, 1, "grid", &[4])?;
     let (data, grid) = (cx.shape(0), cx.shape(1));
     if !dim(grid, 3).contains(2) {
-        let message = format!("the last dimension of the grid {grid} must be 2: the coordinates of a point");
+        let message = message!("the last dimension of the grid {} must be 2: the coordinates of a point"; grid);
         return Err(Fault::shapes(&[1], message));
     }
     let batch = merge_dims(&[0, 1], "batch of data and grid", dim(data, 0), dim(grid, 0))?;
@@ -115,14 +116,17 @@ fn reorg_yolo(cx: &mut Context) -> Result<(), Fault> {
     };
     let cells = stride.saturating_mul(stride);
     if channels.value().is_some_and(|channels| channels < cells) {
-        let message = format!("`ReorgYolo` needs at least {cells} channels, but gets {channels}");
+        let message = message!("`ReorgYolo` needs at least {} channels, but gets {}"; cells, channels);
         return Err(Fault::shapes(&[0], message).rule("channels >= stride x stride"));
     }
     let divide = |length: Dim| {
         divide(length, stride).ok_or_else(|| {
             Fault::shapes(
                 &[0],
-                format!("height {height} and width {width} of the data must be multiples of the stride {stride}"),
+                message!(
+                    "height {} and width {} of the data must be multiples of the stride {}";
+                    height, width, stride
+                ),
             )
         })
     };

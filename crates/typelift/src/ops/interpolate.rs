@@ -6,6 +6,7 @@ use typelift_promote::ElementType;
 
 use super::common::{check_rank, check_type, check_type_in, map_ends};
 use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Spread};
+use crate::findings::message;
 use crate::model::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
@@ -81,7 +82,7 @@ fn to_size(cx: &mut Context) -> Result<(), Fault> {
     let mut shape = cx.shape(0).clone();
     if let Some(rank) = shape.rank() {
         if let Some(axis) = axes.iter().find(|&&axis| axis < 0 || axis >= rank as i64) {
-            let message = format!("`axes` has {axis}, which is not an axis of the input of rank {rank}");
+            let message = message!("`axes` has {}, which is not an axis of the input of rank {}"; axis, rank);
             return Err(Fault::attribute("axes", message));
         }
         resize(cx, &mut shape, &axes, 1)?;
@@ -93,7 +94,7 @@ fn to_size(cx: &mut Context) -> Result<(), Fault> {
 fn to_size_or_scale(cx: &mut Context) -> Result<(), Fault> {
     let mode = cx.word("mode")?;
     if mode.ends_with("pillow") {
-        let fault = Fault::attribute("mode", format!("`Interpolate` of {} has no mode {mode}", cx.layer.version()));
+        let fault = Fault::attribute("mode", message!("`Interpolate` of {} has no mode {}"; cx.layer.version(), mode));
         return Err(fault.help("the revision of opset11 has it"));
     }
     check_type_in(cx, 1, "sizes", INDEX_TYPES)?;
@@ -130,7 +131,7 @@ fn interpolate(cx: &mut Context, by_scale: bool, by: usize, axes: usize) -> Resu
             return Ok(());
         };
         if let Some(axis) = values.iter().find(|&&axis| axis < 0 || axis >= dims.len() as i64) {
-            let message = format!("the axes have {axis}, which is not an axis of the data of rank {}", dims.len());
+            let message = message!("the axes have {}, which is not an axis of the data of rank {}"; axis, dims.len());
             return Err(Fault::value(&[axes], message));
         }
         values
@@ -187,11 +188,11 @@ fn to_length(number: f32) -> i64 {
     if number.abs() < LIMIT { number as i64 } else { i64::MIN }
 }
 
-fn check_count(input: usize, name: &str, count: usize, axes: usize) -> Result<(), Fault> {
+fn check_count(input: usize, name: &'static str, count: usize, axes: usize) -> Result<(), Fault> {
     if count >= axes {
         return Ok(());
     }
-    Err(Fault::value(&[input], format!("there are {count} {name}, but {axes} axes to resize")))
+    Err(Fault::value(&[input], message!("there are {} {}, but {} axes to resize"; count, name, axes)))
 }
 
 fn for_axes<T>(shape: &mut Shape, axes: &[i64], values: &[T], change: impl Fn(&mut Dim, &T)) {

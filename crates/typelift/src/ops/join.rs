@@ -8,6 +8,7 @@ use super::common::{
 };
 use super::evaluate::{ALL, DATA, Evaluate};
 use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Spread, Ties, evaluate};
+use crate::findings::message;
 use crate::model::shape::{Dim, Shape, ShapeMismatch};
 use crate::ops::values::array::Few;
 
@@ -70,9 +71,9 @@ fn concat(cx: &mut Context) -> Result<(), Fault> {
 #[cold]
 fn apart(cx: &Context, input: usize, axis: usize, mismatch: ShapeMismatch) -> Fault {
     let others: SmallVec<[usize; 8]> = (0..input).filter(|&other| cx.shape(other).rank().is_some()).collect();
-    let message = format!("input {input} of `Concat` has the shape {}: {mismatch}", cx.shape(input));
+    let message = message!("input {} of `Concat` has the shape {}: {}"; input, cx.shape(input), mismatch);
     let fault = Fault::shapes(&[others.first().copied().unwrap_or(0), input], message);
-    fault.rule(format!("shapes must agree on every axis but {axis}"))
+    fault.rule(message!("shapes must agree on every axis but {}"; axis))
 }
 
 fn split(cx: &mut Context) -> Result<(), Fault> {
@@ -88,7 +89,8 @@ fn split(cx: &mut Context) -> Result<(), Fault> {
         (Some(dims), Some(&[axis, ..])) => {
             let dim = axis_mut(cx, dims, axis)?;
             *dim = part(*dim, count).ok_or_else(|| {
-                let message = format!("axis {axis} has length {dim}, which cannot be split into {count} equal parts");
+                let message =
+                    message!("axis {} has length {}, which cannot be split into {} equal parts"; axis, dim, count);
                 Fault::shapes(&[0], message)
             })?;
         }
@@ -102,7 +104,7 @@ fn split(cx: &mut Context) -> Result<(), Fault> {
 fn axis_mut<'a>(cx: &Context, dims: &'a mut [Dim], axis: i64) -> Result<&'a mut Dim, Fault> {
     let position = checked_axis(cx, 1, axis, dims.len())?;
     dims.get_mut(position).ok_or_else(|| {
-        Fault::shapes(&[0], format!("the data of `{}` is a scalar, which has no axis to split", cx.layer.ty()))
+        Fault::shapes(&[0], message!("the data of `{}` is a scalar, which has no axis to split"; cx.ty()))
     })
 }
 
@@ -161,12 +163,12 @@ fn parts(data: Dim, mut lengths: Few<i64>) -> Result<Few<i64>, Fault> {
     let mut sum = 0_i64;
     for (position, &length) in lengths.iter().enumerate() {
         if length < -1 {
-            let message = format!("part {position} has the length {length}");
+            let message = message!("part {} has the length {}"; position, length);
             return Err(Fault::value(&[2], message).rule("a length must be 0 or more, or -1 for the remaining length"));
         } else if length >= 0 {
             sum = sum.wrapping_add(length);
         } else if let Some(first) = rest.replace(position) {
-            let message = format!("the lengths have -1 twice, at positions {first} and {position}");
+            let message = message!("the lengths have -1 twice, at positions {} and {}"; first, position);
             return Err(Fault::value(&[2], message).rule("only one length can be computed from the others"));
         }
     }
@@ -174,7 +176,7 @@ fn parts(data: Dim, mut lengths: Few<i64>) -> Result<Few<i64>, Fault> {
     match rest.and_then(|rest| lengths.get_mut(rest)) {
         Some(rest) => *rest = whole.wrapping_sub(sum),
         None if sum != whole => {
-            return Err(Fault::value(&[0, 2], format!("the parts add up to {sum}, but the dimension is {whole}")));
+            return Err(Fault::value(&[0, 2], message!("the parts add up to {}, but the dimension is {}"; sum, whole)));
         }
         None => {}
     }

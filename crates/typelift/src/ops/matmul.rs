@@ -5,6 +5,7 @@ use typelift_promote::ElementType;
 use super::common::{INDEX_OR_DYNAMIC, check_rank, check_type_in, merge_dims};
 use super::evaluate::Evaluate::Exact;
 use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties, evaluate};
+use crate::findings::{Text, message};
 use crate::model::shape::{AutoBroadcast, Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
@@ -43,8 +44,9 @@ fn matmul(cx: &mut Context) -> Result<(), Fault> {
     let (a_batch, a_rows, a_inner) = matrix(cx, 0, a, transposed.0)?;
     // The second operand is read as if transposed: rows first, then the inner dimension.
     let (b_batch, b_columns, b_inner) = matrix(cx, 1, b, !transposed.1)?;
-    let unfit = |what: &str, a: Dim, b: Dim| {
-        let message = format!("the {what} dimensions {a} and {b} of `MatMul` with shapes {left} and {right} differ");
+    let unfit = |what: &'static str, a: Dim, b: Dim| {
+        let message =
+            message!("the {} dimensions {} and {} of `MatMul` with shapes {} and {} differ"; what, a, b, left, right);
         Fault::shapes(&[0, 1], message)
     };
     // OpenVINO accepts any dimension that is not a single length.
@@ -82,7 +84,7 @@ fn matrix<'a>(
 ) -> Result<(&'a [Dim], Option<Dim>, Dim), Fault> {
     match *dims {
         [] => {
-            let fault = Fault::shapes(&[input], format!("`{}` does not accept scalars", cx.layer.ty()));
+            let fault = Fault::shapes(&[input], message!("`{}` does not accept scalars"; cx.ty()));
             Err(fault.help("use Multiply for scalars"))
         }
         [length] => Ok((&[], None, length)),
@@ -106,7 +108,8 @@ fn grouped_matmul(cx: &mut Context) -> Result<(), Fault> {
         }
         (Some(&[rows, a_inner]), Some(&[_, columns, b_inner])) => {
             if cx.inputs.len() < 3 {
-                let message = format!("`GroupedMatMul` of {a} and {b} needs a third input, the offsets of the groups");
+                let message =
+                    message!("`GroupedMatMul` of {} and {} needs a third input, the offsets of the groups"; a, b);
                 return Err(Fault::shapes(&[0, 1], message));
             }
             check_rank(cx, 2, "offsets", &[1])?;
@@ -114,7 +117,7 @@ fn grouped_matmul(cx: &mut Context) -> Result<(), Fault> {
             Shape::from_iter([rows, columns])
         }
         _ => {
-            let fault = Fault::shapes(&[0, 1], format!("`GroupedMatMul` does not multiply {a} and {b}"));
+            let fault = Fault::shapes(&[0, 1], message!("`GroupedMatMul` does not multiply {} and {}"; a, b));
             return Err(fault.rule("the ranks must be 2 and 3, or 3 and 3"));
         }
     };
@@ -134,7 +137,7 @@ fn einsum(cx: &mut Context) -> Result<(), Fault> {
     let (subscripts, output) = parse_equation(cx.text("equation")?)?;
     if subscripts.len() != cx.inputs.len() {
         let message =
-            format!("`equation` has {} subscripts, but there are {} inputs", subscripts.len(), cx.inputs.len());
+            message!("`equation` has {} subscripts, but there are {} inputs"; subscripts.len(), cx.inputs.len());
         return Err(Fault::attribute("equation", message));
     }
     let mut labels = Labels { lengths: [None; 128], ellipsis: None };
@@ -169,7 +172,7 @@ impl Labels {
         let letters = subscript.len() - usize::from(has_ellipsis);
         if dims.len() < letters || (dims.len() > letters && !has_ellipsis) {
             let message =
-                format!("subscript {input} has {letters} labels, but the input has shape {}", cx.shape(input));
+                message!("subscript {} has {} labels, but the input has shape {}"; input, letters, cx.shape(input));
             return Err(Fault::shapes(&[input], message));
         }
         let mut own: [Option<Dim>; 128] = [None; 128];
@@ -199,7 +202,10 @@ impl Labels {
             Some(shape) => AutoBroadcast::Numpy.combine(shape, &covered).map_err(|mismatch| {
                 Fault::shapes(
                     &[input],
-                    format!("the dimensions of the ellipses, {shape} and {covered}, contradict each other: {mismatch}"),
+                    message!(
+                        "the dimensions of the ellipses, {} and {}, contradict each other: {}";
+                        shape, covered, mismatch
+                    ),
                 )
             })?,
         });
@@ -214,7 +220,8 @@ impl Labels {
                 (ELLIPSIS, _) => dims.extend(self.ellipsis.as_ref().and_then(Shape::dims).unwrap_or_default()),
                 (_, Some(length)) => dims.push(length),
                 (_, None) => {
-                    let message = format!("label {} of the output is in no input of `equation`", char::from(label));
+                    let message =
+                        message!("label {} of the output is in no input of `equation`"; Text(char::from(label)));
                     return Err(Fault::attribute("equation", message));
                 }
             }
@@ -224,8 +231,10 @@ impl Labels {
 }
 
 fn unequal(label: u8, input: usize) -> Fault {
-    let message =
-        format!("the dimensions with label {} of `equation` differ, the last one in input {input}", char::from(label));
+    let message = message!(
+        "the dimensions with label {} of `equation` differ, the last one in input {}";
+        Text(char::from(label)), input
+    );
     Fault::shapes(&[input], message)
 }
 
@@ -233,7 +242,7 @@ fn unequal(label: u8, input: usize) -> Fault {
 fn parse_equation(equation: &str) -> Result<(Vec<Vec<u8>>, Vec<u8>), Fault> {
     let parse = |subscript: &str| {
         parse_subscript(subscript).ok_or_else(|| {
-            let message = format!("`{subscript}` in `equation` is not a valid subscript");
+            let message = message!("`{}` in `equation` is not a valid subscript"; subscript);
             Fault::attribute("equation", message)
                 .rule("a subscript consists of letters and at most one `...`, without spaces")
         })
@@ -304,7 +313,7 @@ fn attention(cx: &mut Context) -> Result<(), Fault> {
         None | Some([]) => {}
         Some([length]) if length.contains(1) => {}
         Some(_) => {
-            return Err(Fault::shapes(&[4], format!("the scale must be one number, but has shape {}", cx.shape(4))));
+            return Err(Fault::shapes(&[4], message!("the scale must be one number, but has shape {}"; cx.shape(4))));
         }
     }
     check_sink(cx, &query)?;
@@ -322,14 +331,14 @@ struct Sequences {
 }
 
 impl Sequences {
-    fn of(cx: &Context, input: usize, name: &str) -> Result<Self, Fault> {
+    fn of(cx: &Context, input: usize, name: &'static str) -> Result<Self, Fault> {
         match cx.shape(input).dims() {
             None => Ok(Self { batch: Shape::dynamic(), length: Dim::ANY, last: Dim::ANY }),
             Some([batch @ .., length, last]) if !batch.is_empty() => {
                 Ok(Self { batch: batch.iter().copied().collect(), length: *length, last: *last })
             }
             Some(_) => {
-                let message = format!("the {name} must have rank 3 or more, but has shape {}", cx.shape(input));
+                let message = message!("the {} must have rank 3 or more, but has shape {}"; name, cx.shape(input));
                 Err(Fault::shapes(&[input], message))
             }
         }
@@ -342,7 +351,7 @@ fn broadcast(inputs: &[usize], query: &Shape, other: &Shape) -> Result<Shape, Fa
         return Ok(query.clone());
     }
     AutoBroadcast::Numpy.combine(query, other).map_err(|mismatch| {
-        Fault::shapes(inputs, format!("the batches {query} and {other} cannot be broadcast: {mismatch}"))
+        Fault::shapes(inputs, message!("the batches {} and {} cannot be broadcast: {}"; query, other, mismatch))
     })
 }
 
@@ -352,12 +361,14 @@ fn mask(cx: &Context, query: &mut Sequences, length: Dim) -> Result<(), Fault> {
     let (batch, &rows, &columns) = match mask.dims() {
         None | Some([]) => return Ok(()),
         Some([batch @ .., rows, columns]) => (batch, rows, columns),
-        Some(_) => return Err(Fault::shapes(&[3], format!("the mask must have rank 2 or more, but has shape {mask}"))),
+        Some(_) => {
+            return Err(Fault::shapes(&[3], message!("the mask must have rank 2 or more, but has shape {}"; mask)));
+        }
     };
     match (query.length.broadcast(rows), length.broadcast(columns)) {
         (Some(rows), Some(_)) => query.length = rows,
         _ => {
-            let message = format!("the mask {mask} does not fit {} queries and {length} keys", query.length);
+            let message = message!("the mask {} does not fit {} queries and {} keys"; mask, query.length, length);
             return Err(Fault::shapes(&[0, 1, 3], message));
         }
     }
@@ -380,7 +391,7 @@ fn check_sink(cx: &Context, query: &Sequences) -> Result<(), Fault> {
     match AutoBroadcast::Numpy.combine(&queries, &sink.iter().copied().collect()) {
         Ok(_) if fits => Ok(()),
         _ => {
-            let message = format!("the sink {} cannot be broadcast to the {queries} queries", cx.shape(5));
+            let message = message!("the sink {} cannot be broadcast to the {} queries"; cx.shape(5), queries);
             Err(Fault::shapes(&[0, 5], message)
                 .rule("the sink must have the rank of the query, and its last dimension must be 1"))
         }

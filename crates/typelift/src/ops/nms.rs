@@ -7,6 +7,7 @@ use super::common::{
     INDEX, SINGLE, check_rank, check_type, check_type_in, common_dim, index_type, input_dim, require_dim,
 };
 use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties};
+use crate::findings::message;
 use crate::model::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
@@ -142,7 +143,7 @@ fn multiclass_nms(cx: &mut Context) -> Result<(), Fault> {
     check_limits(cx, top_k, keep)?;
     let eta = cx.float("nms_eta")?;
     if !(0.0..=1.0).contains(&eta) {
-        return Err(Fault::attribute("nms_eta", format!("`nms_eta` is {eta}, not between 0 and 1")));
+        return Err(Fault::attribute("nms_eta", message!("`nms_eta` is {}, not between 0 and 1"; eta)));
     }
     let element_type = check_class_boxes(cx)?;
     let per_roi = cx.inputs.len() == 3;
@@ -217,7 +218,7 @@ fn check_limits(cx: &Context, top_k: i64, keep: i64) -> Result<(), Fault> {
     let limits = [("nms_top_k", top_k), ("keep_top_k", keep), ("background_class", background)];
     match limits.into_iter().find(|&(_, value)| value < -1) {
         Some((name, value)) => {
-            Err(Fault::attribute(name, format!("`{name}` is {value}, less than -1")).help("-1 means none"))
+            Err(Fault::attribute(name, message!("`{}` is {}, less than -1"; name, value)).help("-1 means none"))
         }
         None => Ok(()),
     }
@@ -227,7 +228,7 @@ fn check_limits(cx: &Context, top_k: i64, keep: i64) -> Result<(), Fault> {
 fn check_class_boxes(cx: &Context) -> Result<ElementType, Fault> {
     for (input, role) in ["boxes", "scores"].into_iter().enumerate() {
         if cx.element_type(input) == ElementType::Dynamic {
-            let message = format!("the type of the {role} of `{}` must be known", cx.layer.ty());
+            let message = message!("the type of the {} of `{}` must be known"; role, cx.ty());
             return Err(Fault::unsupported(input, message).help("insert a Convert to f32 before it"));
         }
         check_type_in(cx, input, role, SINGLE)?;
@@ -245,7 +246,7 @@ fn check_boxes(cx: &Context, coordinates: i64, lists: bool) -> Result<(), Fault>
         if !list && shape.rank().is_some_and(|rank| rank != 0) {
             let or_list = if lists { " or a list of one" } else { "" };
             let message =
-                format!("the {role} of `{}` must be a scalar{or_list}, but has the shape {shape}", cx.layer.ty());
+                message!("the {} of `{}` must be a scalar{}, but has the shape {}"; role, cx.ty(), or_list, shape);
             return Err(Fault::shapes(&[input], message));
         }
     }

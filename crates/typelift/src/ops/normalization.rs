@@ -5,6 +5,7 @@ use smallvec::smallvec;
 use super::common::{attribute_axis, check_rank, check_type, checked_axis, dim, merge_dims};
 use super::evaluate::Evaluate::Exact;
 use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Spread, Ties, evaluate};
+use crate::findings::message;
 use crate::model::shape::Dim;
 
 pub(super) const ROWS: &[Operation] = &[
@@ -85,7 +86,7 @@ fn normalize_batch(cx: &mut Context, data: usize, parameters: [usize; 4]) -> Res
     cx.check_accepted(data, element_type)?;
     let epsilon = cx.float("epsilon")?;
     if epsilon < 0.0 {
-        return Err(Fault::attribute("epsilon", format!("`epsilon` is {epsilon}, less than 0")));
+        return Err(Fault::attribute("epsilon", message!("`epsilon` is {}, less than 0"; epsilon)));
     }
     let mut channels = Dim::ANY;
     for input in parameters {
@@ -95,13 +96,13 @@ fn normalize_batch(cx: &mut Context, data: usize, parameters: [usize; 4]) -> Res
     }
     let mut shape = cx.shape(data).clone();
     if shape.rank().is_some_and(|rank| rank < 2) {
-        let message = format!("the data of `{}` must have channels on axis 1, but has shape {shape}", cx.layer.ty());
+        let message = message!("the data of `{}` must have channels on axis 1, but has shape {}"; cx.ty(), shape);
         return Err(Fault::shapes(&[data], message));
     }
     let inputs = [data, parameters[0]];
     channels = merge_dims(&inputs, "number of channels of the data and of the parameters", dim(&shape, 1), channels)?;
     if channels.value() == Some(0) {
-        return Err(Fault::shapes(&inputs, format!("`{}` has no channels", cx.layer.ty())));
+        return Err(Fault::shapes(&inputs, message!("`{}` has no channels"; cx.ty())));
     }
     if let Some([_, axis, ..]) = shape.dims_mut() {
         *axis = channels;
@@ -113,14 +114,14 @@ fn normalize_batch(cx: &mut Context, data: usize, parameters: [usize; 4]) -> Res
 fn group_norm(cx: &mut Context) -> Result<(), Fault> {
     let groups = cx.int("num_groups")?;
     if groups <= 0 {
-        return Err(Fault::attribute("num_groups", format!("`num_groups` is {groups}, but must be 1 or more")));
+        return Err(Fault::attribute("num_groups", message!("`num_groups` is {}, but must be 1 or more"; groups)));
     }
     check_rank(cx, 1, "scale", &[1])?;
     check_rank(cx, 2, "bias", &[1])?;
     let [data, scale, bias] = [0, 1, 2].map(|input| cx.shape(input));
     if let Some(dims) = data.dims() {
         let Some(&channels) = dims.get(1) else {
-            let message = format!("the data of `{}` must have channels on axis 1, but has shape {data}", cx.layer.ty());
+            let message = message!("the data of `{}` must have channels on axis 1, but has shape {}"; cx.ty(), data);
             return Err(Fault::shapes(&[0], message));
         };
         merge_dims(&[0, 1], "number of channels of data and scale", channels, dim(scale, 0))?;
@@ -128,7 +129,7 @@ fn group_norm(cx: &mut Context) -> Result<(), Fault> {
         if channels.value().is_some_and(|channels| groups > channels || channels % groups != 0) {
             return Err(Fault::attribute(
                 "num_groups",
-                format!("{channels} channels cannot be divided into {groups} equal groups"),
+                message!("{} channels cannot be divided into {} equal groups"; channels, groups),
             ));
         }
     }
@@ -155,7 +156,7 @@ fn lrn(cx: &mut Context) -> Result<(), Fault> {
         // OpenVINO uses the channel axis if axes are unknown, and axis 0 for negative ones.
         let axes = cx.integers(1).unwrap_or_else(|| smallvec![1]);
         if let Some(axis) = axes.iter().find(|&&axis| axis >= rank as i64) {
-            return Err(Fault::value(&[0, 1], format!("`LRN` has no axis {axis}: its data has rank {rank}")));
+            return Err(Fault::value(&[0, 1], message!("`LRN` has no axis {}: its data has rank {}"; axis, rank)));
         }
     }
     as_data(cx)
@@ -170,7 +171,7 @@ fn check_axis_count(cx: &Context) -> Result<(), Fault> {
     check_rank(cx, 1, "axes", &[1])?;
     match (data.rank(), dim(axes, 0).value()) {
         (Some(rank), Some(count)) if count > rank as i64 => {
-            Err(Fault::shapes(&[0, 1], format!("`{}` has {count} axes, but its data has rank {rank}", cx.layer.ty())))
+            Err(Fault::shapes(&[0, 1], message!("`{}` has {} axes, but its data has rank {}"; cx.ty(), count, rank)))
         }
         _ => Ok(()),
     }
@@ -197,8 +198,10 @@ fn softmax_from_start(cx: &mut Context) -> Result<(), Fault> {
     let axis = cx.unsigned("axis")?;
     match cx.shape(0).rank() {
         Some(rank) if axis >= rank.max(1) as u64 => {
-            let fault =
-                Fault::attribute("axis", format!("`axis` is {axis}, which is not an axis of the input of rank {rank}"));
+            let fault = Fault::attribute(
+                "axis",
+                message!("`axis` is {}, which is not an axis of the input of rank {}"; axis, rank),
+            );
             Err(fault)
         }
         _ => as_data(cx),

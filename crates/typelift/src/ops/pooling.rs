@@ -3,6 +3,7 @@
 use super::common::{attribute_axis, check_rank, dim, dim_between, index_type};
 use super::convolution::{AUTO_PAD, DILATIONS, PADS_BEGIN, PADS_END, STRIDES, ceil_div, floor_div, per_axis};
 use super::{Attr, AttrKind, Context, Fault, List, Operation, Spread};
+use crate::findings::{Text, message};
 use crate::model::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] =
@@ -81,12 +82,12 @@ fn pooled(cx: &Context) -> Result<Shape, Fault> {
     let Some(dims) = data.dims() else { return Ok(Shape::of_rank(spatial.saturating_add(2))) };
     if dims.len() != spatial + 2 {
         let message =
-            format!("`kernel` has {spatial} numbers, but the data {data} has {} spatial axes", dims.len() - 2);
+            message!("`kernel` has {} numbers, but the data {} has {} spatial axes"; spatial, data, dims.len() - 2);
         return Err(Fault::attribute("kernel", message).counts_axes());
     }
     for (axis, name) in ["batch", "channels"].iter().enumerate() {
         if dim(data, axis).value() == Some(0) {
-            return Err(Fault::shapes(&[0], format!("the {name} of the data {data} of `{}` are 0", cx.layer.ty())));
+            return Err(Fault::shapes(&[0], message!("the {} of the data {} of `{}` are 0"; name, data, cx.ty())));
         }
     }
     let mut shape: Vec<Dim> = dims[..2].to_vec();
@@ -114,7 +115,7 @@ impl Windows {
         let spatial = kernel.len();
         let strides = cx.ints("strides")?;
         if strides.len() != spatial {
-            let message = format!("`strides` has {} numbers, but `kernel` has {spatial}", strides.len());
+            let message = message!("`strides` has {} numbers, but `kernel` has {}"; strides.len(), spatial);
             return Err(Fault::attribute("strides", message));
         }
         let has = |name| cx.operation.attribute(name).is_some();
@@ -122,15 +123,14 @@ impl Windows {
             if has("dilations") { per_axis(cx, "dilations", spatial, 1)? } else { List::from_elem(1, spatial) };
         for (name, numbers) in [("strides", &strides), ("dilations", &dilations)] {
             if numbers.contains(&0) {
-                return Err(Fault::attribute(name, format!("`{name}` has a 0")));
+                return Err(Fault::attribute(name, message!("`{}` has a 0"; name)));
             }
         }
         let begin = per_axis(cx, "pads_begin", spatial, 0)?;
         let end = per_axis(cx, "pads_end", spatial, 0)?;
         let (rounding, auto_pad) = (cx.word("rounding_type")?, cx.word("auto_pad")?);
         if rounding == "ceil_torch" && cx.operation.revision() < 14 {
-            let message =
-                format!("`{}` of {} does not support rounding_type=ceil_torch", cx.layer.ty(), cx.layer.version());
+            let message = message!("`{}` of {} does not support rounding_type=ceil_torch"; cx.ty(), cx.layer.version());
             return Err(Fault::attribute("rounding_type", message).help("the revision of opset14 supports it"));
         }
         let excludes_pad = has("exclude-pad") && cx.bool("exclude-pad")?;
@@ -151,15 +151,16 @@ impl Windows {
         let padded = length + Dim::from(begin.saturating_add(end));
         if length.is_fixed() {
             if span < 1 || padded.value().is_none_or(|padded| padded < span) {
-                let message = format!(
-                    "the kernel of `{}` spans {span} on spatial axis {axis}, more than the {padded} of the padded data",
-                    cx.layer.ty()
+                let message = message!(
+                    "the kernel of `{}` spans {} on spatial axis {}, more than the {} of the padded data";
+                    cx.ty(), span, axis, padded
                 );
                 return Err(Fault::shapes(&[0], message));
             }
             if self.excludes_pad && (span <= begin || span <= end) {
-                let message = format!(
-                    "the kernel spans {span} on spatial axis {axis}, which is not more than its padding {begin} and {end}"
+                let message = message!(
+                    "the kernel spans {} on spatial axis {}, which is not more than its padding {} and {}";
+                    span, axis, begin, end
                 );
                 return Err(
                     Fault::attribute("exclude-pad", message).rule("a window that only covers padding has no average")
@@ -218,7 +219,8 @@ fn adaptive(cx: &mut Context) -> Result<Shape, Fault> {
     let Some(dims) = cx.shape(0).dims() else { return Ok(Shape::dynamic()) };
     let spatial = dims.len() - 2;
     let unfit = |length: String| {
-        let message = format!("the output shape has {length} numbers, but the data has {spatial} spatial axes");
+        let message =
+            message!("the output shape has {} numbers, but the data has {} spatial axes"; Text(length), spatial);
         Fault::shapes(&[0, 1], message).counts_axes()
     };
     if let Some(target) = cx.shape(1).dims() {

@@ -5,6 +5,7 @@ use super::common::{SINGLE, check_type_in};
 use super::elementwise::{AUTO_BROADCAST, AXIS};
 use super::evaluate::Evaluate::Exact;
 use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Spread, Ties, evaluate};
+use crate::findings::message;
 use crate::model::shape::AutoBroadcast;
 
 pub(super) const ROWS: &[Operation] = &[
@@ -31,8 +32,9 @@ fn fake_quantize(cx: &mut Context) -> Result<(), Fault> {
     for input in 1..5 {
         let range = cx.shape(input);
         shape = rule.combine(&shape, range).map_err(|mismatch| {
-            let message = format!(
-                "the range {range} of `FakeQuantize` cannot be broadcast with the inputs before it: {mismatch}"
+            let message = message!(
+                "the range {} of `FakeQuantize` cannot be broadcast with the inputs before it: {}";
+                range, mismatch
             );
             Fault::shapes(&[0, input], message)
         })?;
@@ -51,13 +53,16 @@ fn fake_convert(cx: &mut Context) -> Result<(), Fault> {
     if let Some(shift) = cx.try_shape(2)
         && !scale.is_compatible(shift)
     {
-        return Err(Fault::shapes(&[1, 2], format!("the scale {scale} and the shift {shift} of `FakeConvert` differ")));
+        return Err(Fault::shapes(
+            &[1, 2],
+            message!("the scale {} and the shift {} of `FakeConvert` differ"; scale, shift),
+        ));
     }
     let shape = AutoBroadcast::Numpy.combine(data, scale).map_err(|mismatch| {
-        Fault::shapes(&[0, 1], format!("the scale {scale} cannot be broadcast to the data {data}: {mismatch}"))
+        Fault::shapes(&[0, 1], message!("the scale {} cannot be broadcast to the data {}: {}"; scale, data, mismatch))
     })?;
     if !data.is_compatible(&shape) {
-        return Err(Fault::shapes(&[0, 1], format!("the scale {scale} has a larger shape than the data {data}")));
+        return Err(Fault::shapes(&[0, 1], message!("the scale {} has a larger shape than the data {}"; scale, data)));
     }
     cx.output(element_type, shape);
     Ok(())

@@ -6,6 +6,7 @@ use typelift_promote::ElementType;
 use super::common::check_rank;
 use super::evaluate::Evaluate;
 use super::{Attr, AttrKind, Context, Fault, Operation, Spread, Ties, evaluate};
+use crate::findings::message;
 use crate::model::shape::{Dim, Shape};
 use crate::ops::values::array;
 
@@ -27,7 +28,7 @@ fn range(cx: &mut Context) -> Result<(), Fault> {
     for (input, role) in ROLES.into_iter().enumerate() {
         let ty = cx.element_type(input);
         if refused.contains(&ty) {
-            let message = format!("the {role} of `Range` is {ty}, not a number");
+            let message = message!("the {} of `Range` is {}, not a number"; role, ty);
             return Err(Fault::unsupported(input, message).help("insert a Convert before it"));
         }
         check_rank(cx, input, role, &[0])?;
@@ -35,7 +36,7 @@ fn range(cx: &mut Context) -> Result<(), Fault> {
     if refused.contains(&element_type) {
         return Err(Fault::attribute(
             "output_type",
-            format!("`output_type` of `Range` is {element_type}, which is not numeric"),
+            message!("`output_type` of `Range` is {}, which is not numeric"; element_type),
         ));
     }
     let mut known = [None; 3];
@@ -43,7 +44,7 @@ fn range(cx: &mut Context) -> Result<(), Fault> {
         known[input] = cx.reals(input)?.and_then(|values| values.first().copied());
         match known[input] {
             Some(value) if !value.is_finite() || (role == "step" && value == 0.0) => {
-                return Err(Fault::value(&[input], format!("the {role} of `Range` is {value}")));
+                return Err(Fault::value(&[input], message!("the {} of `Range` is {}"; role, value)));
             }
             _ => {}
         }

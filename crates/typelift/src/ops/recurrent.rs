@@ -2,6 +2,7 @@
 
 use super::common::check_rank;
 use super::{Attr, AttrKind, Context, Fault, Operation, Ties};
+use crate::findings::{Text, message};
 use crate::model::shape::{Dim, Shape};
 use typelift_promote::ElementType;
 
@@ -157,8 +158,9 @@ impl Network {
         let others: Vec<_> = tensors.iter().filter(other).map(|(input, _)| *input).collect();
         if others.len() == tensors.len() {
             let word = cx.word("direction")?;
-            let message = format!(
-                "`direction` is {word}, which needs {directions} directions, but the weights have another number"
+            let message = message!(
+                "`direction` is {}, which needs {} directions, but the weights have another number";
+                word, directions
             );
             return Err(Fault { attribute: Some("direction"), inputs: others.into(), ..Fault::shapes(&[], message) });
         }
@@ -193,9 +195,9 @@ impl Network {
             for (input, gates) in [(weights, self.gates), (recurrence, self.gates), (bias, bias_gates)] {
                 let (found, expected) = (dim(cx, input, extra), hidden * Dim::fixed(gates));
                 if !found.is_compatible(expected) {
-                    let message = format!("axis {extra} of input {input} is {found}, but must be {expected}");
+                    let message = message!("axis {} of input {} is {}, but must be {}"; extra, input, found, expected);
                     return Err(Fault::shapes(&[input], message)
-                        .rule(format!("the axis contains {gates} gates with a hidden size of {hidden}")));
+                        .rule(message!("the axis contains {} gates with a hidden size of {}"; gates, hidden)));
                 }
             }
         } else {
@@ -205,7 +207,7 @@ impl Network {
                     (dim(cx, input, 0).value(), dim(cx, input, extra).checked_div(self.gates))
                 {
                     hidden = (hidden & found).ok_or_else(|| {
-                        let message = format!("the hidden size is {hidden}, but input {input} has {found}");
+                        let message = message!("the hidden size is {}, but input {} has {}"; hidden, input, found);
                         Fault::shapes(&[input], message)
                     })?;
                 }
@@ -220,11 +222,12 @@ impl Network {
         let mut names = names.split(',').map(str::trim).filter(|name| !name.is_empty());
         for at in 0..self.activations {
             let Some(name) = names.next() else {
-                let message = format!("`{}` needs {} activations, but has {at}", cx.layer.ty(), self.activations);
+                let message = message!("`{}` needs {} activations, but has {}"; cx.ty(), self.activations, at);
                 return Err(Fault::attribute("activations", message));
             };
             if !FUNCTIONS.iter().any(|function| function.eq_ignore_ascii_case(name)) {
-                let message = format!("`{name}` is not an activation function; they are {}", FUNCTIONS.join(", "));
+                let message =
+                    message!("`{}` is not an activation function; they are {}"; name, Text(FUNCTIONS.join(", ")));
                 return Err(Fault::attribute("activations", message));
             }
         }
@@ -235,7 +238,7 @@ impl Network {
     fn check_peepholes(&self, cx: &Context, hidden: Dim) -> Result<(), Fault> {
         let count = cx.inputs.len();
         if count < 7 && cx.element_type(0) == ElementType::Dynamic {
-            let message = format!("`{}` cannot add its optional inputs, because their type is unknown", cx.layer.ty());
+            let message = message!("`{}` cannot add its optional inputs, because their type is unknown"; cx.ty());
             return Err(
                 Fault::unsupported(0, message).help("connect all 7 inputs, or declare the element type of input 0")
             );
@@ -245,7 +248,7 @@ impl Network {
         if count < 6 && !fits(Dim::fixed(size.saturating_mul(self.gates)), self.gates) {
             return Err(Fault::attribute(
                 "hidden_size",
-                format!("`hidden_size` is {size}, but the inputs have {hidden}"),
+                message!("`hidden_size` is {}, but the inputs have {}"; size, hidden),
             ));
         }
         let peepholes = match cx.try_shape(6).map(Shape::dims) {
@@ -255,7 +258,7 @@ impl Network {
         };
         if peepholes.is_fixed() && !fits(peepholes, 3) {
             let message =
-                format!("there are {peepholes} peepholes, but must be 3 times the hidden size, which is {hidden}");
+                message!("there are {} peepholes, but must be 3 times the hidden size, which is {}"; peepholes, hidden);
             return Err(Fault::shapes(&[6], message));
         }
         Ok(())
@@ -274,7 +277,8 @@ fn dim(cx: &Context, input: usize, axis: usize) -> Dim {
 }
 
 /// Unifies a size with the dimension of an input; `name` names the size in the error.
-fn merge(cx: &Context, name: &str, size: Dim, input: usize, axis: usize) -> Result<Dim, Fault> {
+fn merge(cx: &Context, name: &'static str, size: Dim, input: usize, axis: usize) -> Result<Dim, Fault> {
     let found = dim(cx, input, axis);
-    (size & found).ok_or_else(|| Fault::shapes(&[input], format!("{name} is {size}, but {found} in input {input}")))
+    (size & found)
+        .ok_or_else(|| Fault::shapes(&[input], message!("{} is {}, but {} in input {}"; name, size, found, input)))
 }

@@ -5,6 +5,7 @@ use typelift_promote::ElementType::{Bf16, Boolean, F16, F32, I8, I32, I64, U8};
 use super::common::{check_rank, check_type, checked_axis};
 use super::evaluate::{DATA, Evaluate};
 use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Spread, evaluate};
+use crate::findings::message;
 use crate::model::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
@@ -82,8 +83,7 @@ fn reduce(cx: &mut Context) -> Result<(), Fault> {
             let axes = axes.into_iter().map(|axis| checked_axis(cx, 1, axis, rank));
             let axes = axes.collect::<Result<Vec<_>, _>>()?;
             if rank == 0 && keep_dims && !axes.is_empty() {
-                let message =
-                    format!("`{}` has keep_dims, but its data is a scalar and has no axis to keep", cx.layer.ty());
+                let message = message!("`{}` has keep_dims, but its data is a scalar and has no axis to keep"; cx.ty());
                 return Err(Fault::value(&[0, 1], message).help("remove `keep_dims`, or use no axes"));
             }
             reduced(dims, &axes, keep_dims)

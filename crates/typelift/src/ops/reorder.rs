@@ -5,6 +5,7 @@ use typelift_promote::ElementType;
 use super::common::{INDEX, INDEX_OR_DYNAMIC, attribute_axis, check_rank, check_type, check_type_in, checked_axis};
 use super::evaluate::Evaluate::Exact;
 use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, evaluate};
+use crate::findings::message;
 
 pub(super) const ROWS: &[Operation] = &[
     Operation::new("CumSum", 0, cum_sum).wraps().evaluate(Exact(evaluate::cum_sum)).since(3).inputs(2, 2).attributes(
@@ -45,7 +46,7 @@ fn inverse(cx: &mut Context) -> Result<(), Fault> {
         None => {}
         Some([.., rows, columns]) if !(rows.is_fixed() && columns.is_fixed()) || rows == columns => {}
         Some(_) => {
-            let message = format!("`Inverse` needs square matrices, but the data has shape {data}");
+            let message = message!("`Inverse` needs square matrices, but the data has shape {}"; data);
             return Err(Fault::shapes(&[0], message));
         }
     }
@@ -66,12 +67,12 @@ fn reverse(cx: &mut Context) -> Result<(), Fault> {
         if mask && length.is_some_and(|length| !length.contains(rank as i64)) {
             return Err(Fault::shapes(
                 &[0, 1],
-                format!("the mask of `Reverse` does not have one element for each of {rank} axes"),
+                message!("the mask of `Reverse` does not have one element for each of {} axes"; rank),
             ));
         }
         // OpenVINO treats negative axes as 0.
         if !mask && let Some(axis) = cx.numbers(1)?.into_iter().flatten().find(|&axis| axis >= rank as i64) {
-            return Err(Fault::value(&[1], format!("`Reverse` has no axis {axis}: its data has rank {rank}")));
+            return Err(Fault::value(&[1], message!("`Reverse` has no axis {}: its data has rank {}"; axis, rank)));
         }
     }
     same(cx);
@@ -86,7 +87,7 @@ fn reverse_sequence(cx: &mut Context) -> Result<(), Fault> {
     let Some(dims) = shape.dims_mut() else {
         if sequence < 0 {
             let message =
-                format!("`seq_axis` is {sequence}, which counts from the end, but the rank of the data is unknown");
+                message!("`seq_axis` is {}, which counts from the end, but the rank of the data is unknown"; sequence);
             return Err(Fault::attribute("seq_axis", message));
         }
         same(cx);
@@ -100,7 +101,7 @@ fn reverse_sequence(cx: &mut Context) -> Result<(), Fault> {
         let axis = attribute_axis(cx, "batch_axis", cx.int("batch_axis")?, dims.len())?;
         if let Some(batch) = dims.get_mut(axis) {
             *batch = (*batch & length).ok_or_else(|| {
-                Fault::shapes(&[0, 1], format!("`ReverseSequence` has {length} lengths, but a batch of {batch}"))
+                Fault::shapes(&[0, 1], message!("`ReverseSequence` has {} lengths, but a batch of {}"; length, batch))
             })?;
         }
     }
@@ -117,7 +118,7 @@ fn roll(cx: &mut Context) -> Result<(), Fault> {
     if shift.rank() != Some(0)
         && let Err(mismatch) = shift.merge(axes)
     {
-        let message = format!("shift and axes of `Roll` must be equally long: {mismatch}");
+        let message = message!("shift and axes of `Roll` must be equally long: {}"; mismatch);
         return Err(Fault::shapes(&[1, 2], message).rule("one shift for each axis, or a single number for all"));
     }
     if let (Some(rank), Some(axes)) = (cx.shape(0).rank(), cx.numbers(2)?) {

@@ -5,6 +5,7 @@ use smallvec::SmallVec;
 use super::common::{check_rank, check_type, checked_axis, dim_between, shape_of_length};
 use super::evaluate::{DATA, Evaluate};
 use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Spread, evaluate};
+use crate::findings::{Message, Text, message};
 use crate::model::shape::{Dim, Shape};
 use crate::ops::values::array::Few;
 
@@ -62,7 +63,7 @@ impl Pattern {
             if (lower, upper) == (-1, -1)
                 && let Some(first) = pattern.rest.replace(position)
             {
-                let message = format!("the target shape has -1 twice, at positions {first} and {position}");
+                let message = message!("the target shape has -1 twice, at positions {} and {}"; first, position);
                 return Err(Fault::value(&[1], message).rule("only one dimension can be computed from the others"));
             }
             pattern.dims.push(match (lower, upper) {
@@ -70,8 +71,10 @@ impl Pattern {
                 // If one bound is unknown, OpenVINO ignores the other too.
                 (_, 0..) => Dim::ANY,
                 _ => {
-                    let message =
-                        format!("dimension {position} of the target shape is {lower}, which is not a valid length");
+                    let message = message!(
+                        "dimension {} of the target shape is {}, which is not a valid length";
+                        position, lower
+                    );
                     return Err(Fault::value(&[1], message)
                         .rule("a dimension must be 0 or more, or -1 for the remaining elements"));
                 }
@@ -94,9 +97,12 @@ impl Pattern {
                     Dim::ANY
                 }
                 (true, Some(None)) => {
-                    let message =
-                        format!("dimension {position} of the target shape is 0, but the data {data} has no dimension {position} to copy");
-                    return Err(Fault::value(&[0, 1], message).rule("with special_zero=\"true\", 0 copies the dimension of the data"));
+                    let message = message!(
+                        "dimension {} of the target shape is 0, but the data {} has no dimension {} to copy";
+                        position, data, position
+                    );
+                    return Err(Fault::value(&[0, 1], message)
+                        .rule("with special_zero=\"true\", 0 copies the dimension of the data"));
                 }
                 (true, Some(Some(source))) => source,
                 (false, _) => {
@@ -117,7 +123,10 @@ impl Pattern {
             *rest =
                 quotient.rest().filter(|rest| quotient.out_static == zero || !rest.is_empty()).ok_or_else(|| {
                     let message =
-                        format!("the number of elements of {data} is not a multiple of the product of the target's other dimensions, so -1 has no value");
+                        message!(
+                            "the number of elements of {} is not a multiple of the product of the target's other dimensions, so -1 has no value";
+                            data
+                        );
                     let fault = Fault::shapes(&[0, 1], message);
                     match fitting(data, self) {
                         Some(lengths) => fault.rule(lengths),
@@ -125,7 +134,8 @@ impl Pattern {
                     }
                 })?;
             if quotient.out_static == zero && quotient.in_static != zero {
-                let message = format!("the target shape contains 0 and -1, so it cannot hold the elements of {data}");
+                let message =
+                    message!("the target shape contains 0 and -1, so it cannot hold the elements of {}"; data);
                 return Err(Fault::shapes(&[0, 1], message));
             }
         }
@@ -133,10 +143,9 @@ impl Pattern {
         let decided = self.rest.is_some() || self.dims.iter().any(|&dim| copies(dim));
         if !decided && data.is_static() && shape.is_static() && quotient.in_static != quotient.out_static {
             let count = |shape: &Shape| shape.element_count().map_or("too many".to_owned(), |count| count.to_string());
-            let message = format!(
-                "the data {data} has {} elements, but the target shape {shape} has {}",
-                count(data),
-                count(&shape)
+            let message = message!(
+                "the data {} has {} elements, but the target shape {} has {}";
+                data, Text(count(data)), shape, Text(count(&shape))
             );
             return Err(Fault::shapes(&[0, 1], message));
         }
@@ -146,7 +155,7 @@ impl Pattern {
 
 /// Describes the lengths of each axis that fit a target shape with -1, if the other axes stay: `axis 2 must be a multiple
 /// of 4`.
-fn fitting(data: &Shape, target: &Pattern) -> Option<String> {
+fn fitting(data: &Shape, target: &Pattern) -> Option<Message> {
     let lengths = data.to_static()?;
     let others = target.dims.iter().enumerate().filter(|&(position, _)| target.rest != Some(position));
     let unit = others.map(|(_, dim)| dim.value()).try_fold(1_i64, |unit, length| unit.checked_mul(length?))?;
@@ -157,7 +166,7 @@ fn fitting(data: &Shape, target: &Pattern) -> Option<String> {
     let multiple = |&length: &i64| unit / gcd(unit, count / length);
     let axes = lengths.iter().map(multiple).enumerate().filter(|&(_, multiple)| multiple > 1);
     let axes: Vec<_> = axes.map(|(axis, multiple)| format!("axis {axis} a multiple of {multiple}")).collect();
-    Some(format!("it fits if one axis has another length: {}", axes.join(", or ")))
+    Some(message!("it fits if one axis has another length: {}"; Text(axes.join(", or "))))
 }
 
 fn gcd(a: i64, b: i64) -> i64 {
@@ -342,7 +351,7 @@ fn transpose(cx: &mut Context) -> Result<(), Fault> {
         && !length.contains(rank as i64)
         && length.value() != Some(0)
     {
-        let message = format!("the order of `Transpose` has {length} axes, but the data {data} has {rank}");
+        let message = message!("the order of `Transpose` has {} axes, but the data {} has {}"; length, data, rank);
         return Err(
             Fault::shapes(&[0, 1], message).rule("the order must contain every axis once, or be empty to reverse them")
         );
@@ -370,6 +379,6 @@ fn permuted(dims: &[Dim], order: &[i64]) -> Option<Shape> {
 
 fn not_a_permutation(order: &[i64]) -> Fault {
     let order = order.iter().take(16).map(ToString::to_string).collect::<Vec<_>>().join(", ");
-    let message = format!("the order of `Transpose` is {order}, which does not contain every axis once");
+    let message = message!("the order of `Transpose` is {}, which does not contain every axis once"; Text(order));
     Fault::value(&[1], message).rule("the axis must not be negative")
 }

@@ -5,6 +5,7 @@ use typelift_promote::ElementType;
 use super::attributes::before;
 use super::common::{check_rank, check_type, common_dim, input_dim, require_dim};
 use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties};
+use crate::findings::message;
 use crate::model::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
@@ -102,7 +103,7 @@ fn deformable_psroi_pooling(cx: &mut Context) -> Result<(), Fault> {
     let (channels, group) = (cx.int("output_dim")?, cx.int("group_size")?);
     for (name, value) in [("output_dim", channels), ("group_size", group)] {
         if value <= 0 {
-            return Err(Fault::attribute(name, format!("`{name}` is {value}, but must be more than 0")));
+            return Err(Fault::attribute(name, message!("`{}` is {}, but must be more than 0"; name, value)));
         }
     }
     let group = Dim::fixed(group);
@@ -122,11 +123,11 @@ fn psroi_pooling(cx: &mut Context) -> Result<(), Fault> {
         "bilinear" => {
             let bins = [("spatial_bins_x", cx.int("spatial_bins_x")?), ("spatial_bins_y", cx.int("spatial_bins_y")?)];
             if let Some((name, count)) = bins.into_iter().find(|&(_, count)| count <= 0) {
-                return Err(Fault::attribute(name, format!("`{name}` is {count}, but must be more than 0")));
+                return Err(Fault::attribute(name, message!("`{}` is {}, but must be more than 0"; name, count)));
             }
             bins[0].1.saturating_mul(bins[1].1)
         }
-        mode => return Err(Fault::attribute("mode", format!("`mode` is `{mode}`, not average or bilinear"))),
+        mode => return Err(Fault::attribute("mode", message!("`mode` is `{}`, not average or bilinear"; mode))),
     };
     check_scale(cx)?;
     check_rank(cx, 0, "features", &[4])?;
@@ -140,7 +141,7 @@ fn psroi_pooling(cx: &mut Context) -> Result<(), Fault> {
 fn roi_align(cx: &mut Context) -> Result<(), Fault> {
     let element_type = cx.merge_types(&[0, 1])?;
     if element_type == ElementType::Dynamic {
-        let message = format!("the type of the features of `{}` must be known", cx.layer.ty());
+        let message = message!("the type of the features of `{}` must be known"; cx.ty());
         return Err(Fault::unsupported(0, message).help("insert a Convert to f32 before it"));
     }
     cx.check_accepted(0, element_type)?;
@@ -164,7 +165,7 @@ fn roi_pooling(cx: &mut Context) -> Result<(), Fault> {
     check_scale(cx)?;
     let method = cx.text("method")?;
     if !["max", "bilinear"].contains(&method) {
-        return Err(Fault::attribute("method", format!("`method` is `{method}`, not max or bilinear")));
+        return Err(Fault::attribute("method", message!("`method` is `{}`, not max or bilinear"; method)));
     }
     cx.output(element_type, Shape::from_iter([input_dim(cx, 1, 0), input_dim(cx, 0, 1), pooled[0], pooled[1]]));
     Ok(())
@@ -176,14 +177,14 @@ fn pooled_size(cx: &Context) -> Result<[Dim; 2], Fault> {
     let list = if cx.has_attribute("output_roi") { "output_roi" } else { "output_size" };
     let mut size = cx.ints(list)?;
     let [height, width] = &mut size[..] else {
-        return Err(Fault::attribute(list, format!("`{list}` has {} numbers, not height and width", size.len())));
+        return Err(Fault::attribute(list, message!("`{}` has {} numbers, not height and width"; list, size.len())));
     };
     for (name, side) in [("pooled_h", &mut *height), ("pooled_w", &mut *width)] {
         if cx.has_attribute(name) {
             *side = cx.int(name)?;
         }
         if *side == 0 {
-            return Err(Fault::attribute(name, format!("`{name}` is 0, but must be 1 or more")));
+            return Err(Fault::attribute(name, message!("`{}` is 0, but must be 1 or more"; name)));
         }
     }
     Ok([Dim::from(*height), Dim::from(*width)])
@@ -205,8 +206,10 @@ fn roi_features(cx: &mut Context) -> Result<(), Fault> {
         match known & here {
             Some(both) => channels = Some((first, both)),
             None => {
-                let message =
-                    format!("the feature levels must have the same number of channels, but have {known} and {here}");
+                let message = message!(
+                    "the feature levels must have the same number of channels, but have {} and {}";
+                    known, here
+                );
                 return Err(Fault::shapes(&[first, input], message));
             }
         }
@@ -238,11 +241,11 @@ pub(super) fn common_real(cx: &Context) -> Result<ElementType, Fault> {
 }
 
 /// Returns an error if inputs are not floating point, or their type is unknown.
-pub(super) fn check_real(cx: &Context, roles: &[(usize, &str)]) -> Result<(), Fault> {
+pub(super) fn check_real(cx: &Context, roles: &[(usize, &'static str)]) -> Result<(), Fault> {
     for &(input, role) in roles {
         let ty = cx.element_type(input);
         if ty == ElementType::Dynamic || !Accepts::Real.takes(ty) {
-            let message = format!("the type of the {role} of `{}` must be floating point, but is {ty}", cx.layer.ty());
+            let message = message!("the type of the {} of `{}` must be floating point, but is {}"; role, cx.ty(), ty);
             return Err(Fault::unsupported(input, message).help("insert a Convert before it"));
         }
     }
@@ -259,5 +262,5 @@ fn check_scale(cx: &Context) -> Result<(), Fault> {
     if (scale as f32).is_normal() && scale > 0.0 {
         return Ok(());
     }
-    Err(Fault::attribute("spatial_scale", format!("`spatial_scale` is {scale}, but must be more than 0")))
+    Err(Fault::attribute("spatial_scale", message!("`spatial_scale` is {}, but must be more than 0"; scale)))
 }

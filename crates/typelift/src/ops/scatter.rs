@@ -5,6 +5,7 @@ use typelift_promote::ElementType;
 use super::common::{INDEX_OR_DYNAMIC, check_one_number, check_rank, check_type, check_type_in, checked_axis};
 use super::evaluate::Evaluate;
 use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties, evaluate};
+use crate::findings::message;
 use crate::model::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
@@ -54,8 +55,10 @@ fn scatter_update(cx: &mut Context) -> Result<(), Fault> {
     if let (Some(data), Some(indices), Some(updates)) = (data.rank(), indices.rank(), updates.rank())
         && updates + 1 != data + indices
     {
-        let message =
-            format!("the updates of `ScatterUpdate` have rank {updates}, the data {data} and the indices {indices}");
+        let message = message!(
+            "the updates of `ScatterUpdate` have rank {}, the data {} and the indices {}";
+            updates, data, indices
+        );
         return Err(Fault::shapes(&[0, 1, 2], message).rule("rank(updates) = rank(data) + rank(indices) - 1"));
     }
     if let (Some(dims), Some(&[axis, ..])) = (data.dims(), cx.integers(3).as_deref()) {
@@ -80,10 +83,10 @@ fn check_updates<'a>(
         return Ok(());
     }
     let (expected, updates): (Shape, Shape) = (expected.copied().collect(), updates.iter().copied().collect());
-    let message = format!("the updates of `{}` have the shape {updates}, not {expected}", cx.layer.ty());
+    let message = message!("the updates of `{}` have the shape {}, not {}"; cx.ty(), updates, expected);
     let fault =
         Fault::shapes(&[0, 1, 2], message).rule("the updates must have the shape of the elements that they replace");
-    Err(fault.help(format!("provide updates of shape {expected}")))
+    Err(fault.help(message!("provide updates of shape {}"; expected)))
 }
 
 fn scatter_nd(cx: &mut Context) -> Result<(), Fault> {
@@ -92,21 +95,23 @@ fn scatter_nd(cx: &mut Context) -> Result<(), Fault> {
     let (data, indices, updates) = (cx.shape(0), cx.shape(1), cx.shape(2));
     for input in 0..2 {
         if cx.shape(input).rank() == Some(0) {
-            return Err(Fault::shapes(&[input], format!("input {input} of `ScatterNDUpdate` must not be a scalar")));
+            return Err(Fault::shapes(&[input], message!("input {} of `ScatterNDUpdate` must not be a scalar"; input)));
         }
     }
     if let (Some(dims), Some((last, outer))) = (data.dims(), indices.dims().and_then(<[Dim]>::split_last))
         && let Some(depth) = last.value()
     {
         let Some(inner) = usize::try_from(depth).ok().and_then(|depth| dims.get(depth..)) else {
-            let message =
-                format!("the indices of `ScatterNDUpdate` select {depth} axes, but the data {data} has {}", dims.len());
+            let message = message!(
+                "the indices of `ScatterNDUpdate` select {} axes, but the data {} has {}";
+                depth, data, dims.len()
+            );
             return Err(Fault::shapes(&[0, 1], message));
         };
         if let Some(updates) = updates.dims() {
             let rank = outer.len() + inner.len();
             if rank != updates.len() && rank != 0 {
-                let message = format!("the updates of `ScatterNDUpdate` have rank {}, not {rank}", updates.len());
+                let message = message!("the updates of `ScatterNDUpdate` have rank {}, not {}"; updates.len(), rank);
                 let rule = "rank(updates) = rank(data) + rank(indices) - last dimension of indices - 1";
                 return Err(Fault::shapes(&[0, 1, 2], message).rule(rule));
             }
@@ -129,11 +134,11 @@ fn scatter_elements(cx: &mut Context) -> Result<(), Fault> {
     if let (Some(left), Some(right)) = (data.rank(), indices.rank())
         && left != right
     {
-        let message = format!("data and indices of `ScatterElementsUpdate` have the ranks {left} and {right}");
+        let message = message!("data and indices of `ScatterElementsUpdate` have the ranks {} and {}"; left, right);
         return Err(Fault::shapes(&[0, 1], message));
     }
     if let Err(mismatch) = indices.merge(updates) {
-        let message = format!("indices and updates of `ScatterElementsUpdate` must have one shape: {mismatch}");
+        let message = message!("indices and updates of `ScatterElementsUpdate` must have one shape: {}"; mismatch);
         return Err(Fault::shapes(&[1, 2], message));
     }
     if let Some(rank) = data.rank()

@@ -7,6 +7,7 @@ use super::common::{
 };
 use super::evaluate::Evaluate;
 use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Ties, evaluate};
+use crate::findings::message;
 use crate::model::shape::{Dim, Shape};
 use crate::ops::values::array::{Array, Data};
 
@@ -73,7 +74,7 @@ fn top_k(cx: &mut Context) -> Result<(), Fault> {
         let axis = attribute_axis(cx, "axis", axis, dims.len())?;
         let k = dims_from(cx, 1, |k| match k {
             0.. => Ok(Dim::fixed(k)),
-            _ => Err(Fault::value(&[1], format!("`TopK` has k = {k}, which is not a valid number of elements"))),
+            _ => Err(Fault::value(&[1], message!("`TopK` has k = {}, which is not a valid number of elements"; k))),
         })?;
         let k = k.as_ref().and_then(|k| k.dims()?.first().copied());
         if let Some(dim) = dims.get_mut(axis) {
@@ -128,8 +129,10 @@ fn search_sorted(cx: &mut Context) -> Result<(), Fault> {
         (Some([outer @ .., _]), Some(dims)) => {
             let rows: Shape = outer.iter().copied().chain([dims.last().copied().unwrap_or(Dim::ANY)]).collect();
             values.merge(&rows).map_err(|mismatch| {
-                let message =
-                    format!("the sequences {sorted} of `SearchSorted` contradict the values {values}: {mismatch}");
+                let message = message!(
+                    "the sequences {} of `SearchSorted` contradict the values {}: {}";
+                    sorted, values, mismatch
+                );
                 Fault::shapes(&[0, 1], message)
                     .rule("the input must have one sequence, or one for each row of the values")
             })?
@@ -199,7 +202,7 @@ fn unique_axis(cx: &mut Context) -> Result<Option<usize>, Fault> {
 fn count_distinct(cx: &Context, constant: &Array, axis: Option<usize>) -> Result<i64, Fault> {
     let ty = constant.element_type;
     if ty.bits() < 8 && ty.kind() != Kind::Boolean || ty.is_float() && ty.bits() == 8 {
-        return Err(Fault::unsupported(0, format!("`{}` cannot compare constants of type {ty}", cx.layer.ty())));
+        return Err(Fault::unsupported(0, message!("`{}` cannot compare constants of type {}"; cx.ty(), ty)));
     }
     let keys: Vec<i128> = match &constant.data {
         Data::Ints(values) => values.iter().collect(),
@@ -207,7 +210,7 @@ fn count_distinct(cx: &Context, constant: &Array, axis: Option<usize>) -> Result
         Data::Floats(values) => values.iter().map(|&value| i128::from((value + 0.0).to_bits())).collect(),
     };
     if keys.is_empty() {
-        return Err(Fault::shapes(&[0], format!("`{}` cannot be computed for an empty constant", cx.layer.ty())));
+        return Err(Fault::shapes(&[0], message!("`{}` cannot be computed for an empty constant"; cx.ty())));
     }
     let (length, inner) = match axis.and_then(|axis| Some((constant.dims.get(axis)?, constant.dims.get(axis + 1..)?))) {
         Some((&length, behind)) => (length, behind.iter().product()),

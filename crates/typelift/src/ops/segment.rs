@@ -6,6 +6,7 @@ use typelift_promote::ElementType;
 
 use super::common::{INDEX_OR_DYNAMIC, check_rank, check_type_in};
 use super::{Attr, AttrKind, Context, Fault, Operation, Ties};
+use crate::findings::message;
 use crate::model::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
@@ -31,7 +32,10 @@ fn segment_max(cx: &mut Context) -> Result<(), Fault> {
     if let (Some([rows, ..]), Some([ids, ..])) = (data.dims(), cx.shape(1).dims())
         && !rows.is_compatible(*ids)
     {
-        return Err(Fault::shapes(&[0, 1], format!("`SegmentMax` has {ids} segment_ids, but data of {rows} rows")));
+        return Err(Fault::shapes(
+            &[0, 1],
+            message!("`SegmentMax` has {} segment_ids, but data of {} rows"; ids, rows),
+        ));
     }
     let ids = cx.integers(1);
     if ids.as_ref().is_some_and(|ids| !ids.is_sorted()) {
@@ -64,14 +68,15 @@ fn sparse_fill_empty_rows(cx: &mut Context) -> Result<(), Fault> {
     for (input, expected) in [(1, &Shape::fixed([2])), (2, &pairs)] {
         if !cx.shape(input).is_compatible(expected) {
             let found = cx.shape(input);
-            let message = format!("input {input} of `SparseFillEmptyRows` has the shape {found}, not {expected}");
+            let message =
+                message!("input {} of `SparseFillEmptyRows` has the shape {}, not {}"; input, found, expected);
             return Err(Fault::shapes(&[input], message).rule("the sparse tensor must have rank 2"));
         }
     }
     if let (Some(_), Some(&[pairs, _]), Some(&[count])) = (dense.rank(), indices.dims(), values.dims())
         && !pairs.is_compatible(count)
     {
-        let message = format!("`SparseFillEmptyRows` has {pairs} index pairs, but {count} values");
+        let message = message!("`SparseFillEmptyRows` has {} index pairs, but {} values"; pairs, count);
         return Err(Fault::shapes(&[0, 2], message));
     }
     let size = cx.shape_value(1)?;
@@ -85,7 +90,8 @@ fn sparse_fill_empty_rows(cx: &mut Context) -> Result<(), Fault> {
         for pair in pairs.chunks_exact(2) {
             let &[row, column] = pair else { continue };
             if !(0..rows).contains(&row) || !(0..columns).contains(&column) {
-                let message = format!("index {row}, {column} is outside of the dense shape [{rows},{columns}]");
+                let message =
+                    message!("index {}, {} is outside of the dense shape [{},{}]"; row, column, rows, columns);
                 return Err(Fault::value(&[1, 2], message));
             }
             used.insert(row);

@@ -5,6 +5,7 @@ use smallvec::SmallVec;
 use super::common::{check_rank, check_type, checked_axis, dim_between};
 use super::evaluate::{DATA, Evaluate};
 use super::{Accepts, Attr, AttrKind, Context, Fault, List, Operation, Spread, evaluate};
+use crate::findings::message;
 use crate::model::shape::{Dim, Shape};
 use crate::ops::values::array::Few;
 
@@ -58,7 +59,7 @@ fn slice_scatter(cx: &mut Context) -> Result<(), Fault> {
             return Err(Fault::shapes(&[0, 1], "neither data nor updates of `SliceScatter` can be a scalar"));
         }
         (Some(left), Some(right)) if left != right => {
-            let message = format!("data and updates of `SliceScatter` have the ranks {left} and {right}");
+            let message = message!("data and updates of `SliceScatter` have the ranks {} and {}"; left, right);
             return Err(Fault::shapes(&[0, 1], message));
         }
         (None, Some(rank)) => Shape::of_rank(rank),
@@ -74,7 +75,8 @@ fn slice_scatter(cx: &mut Context) -> Result<(), Fault> {
     };
     let expected = ranges.cut(cx, &place, axes)?;
     if !updates.is_compatible(&expected) {
-        let message = format!("the updates of `SliceScatter` have the shape {updates}, but the ranges have {expected}");
+        let message =
+            message!("the updates of `SliceScatter` have the shape {}, but the ranges have {}"; updates, expected);
         return Err(Fault::shapes(&[0, 1], message));
     }
     cx.output(cx.element_type(0), place);
@@ -108,7 +110,7 @@ impl Ranges {
             if let (Some(length), Some(rank)) = (length, data.rank())
                 && length.lower() > rank as i64
             {
-                let message = format!("`{}` has {length} ranges, but the data {data} has fewer axes", cx.layer.ty());
+                let message = message!("`{}` has {} ranges, but the data {} has fewer axes"; cx.ty(), length, data);
                 return Err(Fault::shapes(&[0, input], message));
             }
         }
@@ -117,7 +119,7 @@ impl Ranges {
             if let (Some(&(left, one)), Some(&(right, other))) = (lists.get(pair.0), lists.get(pair.1))
                 && let Err(mismatch) = cx.shape(left).merge(cx.shape(right))
             {
-                let message = format!("{one} and {other} of `{}` must be equally long: {mismatch}", cx.layer.ty());
+                let message = message!("{} and {} of `{}` must be equally long: {}"; one, other, cx.ty(), mismatch);
                 return Err(Fault::shapes(&[left, right], message));
             }
         }
@@ -142,7 +144,7 @@ impl Ranges {
             let axis = checked_axis(cx, self.first + 3, axis, dims.len())?;
             let (Some(dim), Some(cut)) = (dims.get_mut(axis), cut.get_mut(axis)) else { continue };
             if std::mem::replace(cut, true) {
-                let message = format!("axis {axis} appears twice among the axes of `{}`", cx.layer.ty());
+                let message = message!("axis {} appears twice among the axes of `{}`"; axis, cx.ty());
                 return Err(Fault::value(&[self.first + 3], message));
             }
             let at = |ends: &Option<Few<Ends>>| ends.as_ref().and_then(|ends| ends.get(position).copied());
@@ -158,7 +160,7 @@ impl Ranges {
 }
 
 fn zero_step(cx: &Context, input: usize, position: usize) -> Fault {
-    Fault::value(&[input], format!("the step of `{}` is 0 at position {position}", cx.layer.ty()))
+    Fault::value(&[input], message!("the step of `{}` is 0 at position {}"; cx.ty(), position))
 }
 
 /// Returns the number of steps that cover `length` elements, for either sign of `step`.
@@ -202,8 +204,9 @@ fn strided_slice(cx: &mut Context) -> Result<(), Fault> {
         if let (Some(before), Some(length)) = (count, length)
             && before != length
         {
-            let message = format!(
-                "begin, end and strides of `StridedSlice` must have the same length, but have {before} and {length}"
+            let message = message!(
+                "begin, end and strides of `StridedSlice` must have the same length, but have {} and {}";
+                before, length
             );
             return Err(Fault::shapes(&[1, input], message));
         }
@@ -251,12 +254,15 @@ impl Masks {
         let mut mask = |name: &'static str| {
             let mask = cx.ints(name)?;
             if let Some(odd) = mask.iter().find(|bit| ![0, 1].contains(*bit)) {
-                return Err(Fault::attribute(name, format!("`{name}` contains {odd}, but masks consist of 0 and 1")));
+                return Err(Fault::attribute(
+                    name,
+                    message!("`{}` contains {}, but masks consist of 0 and 1"; name, odd),
+                ));
             }
             // An empty mask is treated as zeros, unless it is the first one.
             let expected = *length.get_or_insert(mask.len());
             if !mask.is_empty() && mask.len() != expected {
-                let message = format!("`{name}` has {} positions, but `begin_mask` has {expected}", mask.len());
+                let message = message!("`{}` has {} positions, but `begin_mask` has {}"; name, mask.len(), expected);
                 return Err(Fault::attribute(name, message).rule("all masks must have the same length"));
             }
             Ok(mask)
@@ -285,11 +291,11 @@ impl Masks {
         if ellipses > 1 {
             return Err(Fault::attribute(
                 "ellipsis_mask",
-                format!("`ellipsis_mask` has {ellipses} ellipses, but at most one is permitted"),
+                message!("`ellipsis_mask` has {} ellipses, but at most one is permitted"; ellipses),
             ));
         }
         if ellipses == 0 && dims.len() + number(&self.new_axis) < count {
-            let message = format!("`StridedSlice` has {count} ranges for {} axes", dims.len());
+            let message = message!("`StridedSlice` has {} ranges for {} axes"; count, dims.len());
             return Err(Fault::shapes(&[0, 1], message));
         }
         // Position and maximum length of the last range.
@@ -300,7 +306,7 @@ impl Masks {
             let missing = || {
                 Fault::shapes(
                     &[0, 1],
-                    format!("range {position} of `StridedSlice` belongs to an axis that does not exist"),
+                    message!("range {} of `StridedSlice` belongs to an axis that does not exist"; position),
                 )
             };
             if is_set(&self.ellipsis, position) {

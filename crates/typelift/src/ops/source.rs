@@ -7,7 +7,7 @@ use super::common::index_type;
 use super::evaluate::{Bounds, Evaluate, Evaluation};
 use super::{Attr, AttrKind, Context, Fault, LayerKind, Operation, Spread};
 use crate::base::number;
-use crate::findings::{About, Code, Fix, Owner};
+use crate::findings::{About, Code, Fix, Message, Owner, Text, message};
 use crate::model::shape::{Dim, Shape};
 use crate::model::weights::{Weights, byte_size, stored_size};
 use crate::ops::values::array::Array;
@@ -48,7 +48,7 @@ fn parameter(cx: &mut Context) -> Result<(), Fault> {
     let mut shape = cx.partial_shape("shape")?;
     for (attribute, becomes) in [("shape", "a scalar"), ("element_type", "dynamic")] {
         if !cx.has_attribute(attribute) {
-            let message = format!("a Parameter without `{attribute}` is {becomes}");
+            let message = message!("a Parameter without `{}` is {}"; attribute, becomes);
             let lint = Fault::other(Code::IncompleteParameter, message);
             let lint = lint.concerning(About::missing("data", vec![attribute.into()], None));
             cx.lint(lint.help(Fix::add([attribute], Owner::Data)));
@@ -86,7 +86,7 @@ fn constant(cx: &mut Context) -> Result<(), Fault> {
         // The text of the attribute is the data.
         let length = cx.text("value")?.len();
         if needed.is_none_or(|needed| needed > length as u128) {
-            let message = format!("`value` has {length} bytes, too few for {element_type}{shape}");
+            let message = message!("`value` has {} bytes, too few for {}{}"; length, element_type, shape);
             return Err(Fault { attribute: Some("value"), ..invalid(message) }
                 .rule("OpenVINO reads beyond the end of the value"));
         }
@@ -95,10 +95,11 @@ fn constant(cx: &mut Context) -> Result<(), Fault> {
     }
     let (offset, size) = (byte_count(cx, "offset")?, byte_count(cx, "size")?);
     if dims.iter().any(|&dim| dim < 0) {
-        let fault = invalid(format!("a constant cannot have the shape [{}]", cx.text("shape")?));
+        let written = cx.text("shape")?;
+        let fault = invalid(message!("a constant cannot have the shape [{}]"; written));
         let fault = Fault { attribute: Some("shape"), ..fault };
         return Err(match meant(&dims, element_type, size) {
-            Some(dims) => fault.help(format!("write shape=\"{dims}\": this shape has exactly `size` bytes")),
+            Some(dims) => fault.help(message!("write shape=\"{}\": this shape has exactly `size` bytes"; Text(dims))),
             None => fault.help("write the length of each axis"),
         });
     }
@@ -108,7 +109,7 @@ fn constant(cx: &mut Context) -> Result<(), Fault> {
     Ok(())
 }
 
-fn invalid(message: String) -> Fault {
+fn invalid(message: Message) -> Fault {
     Fault::other(Code::InvalidConstant, message)
 }
 
@@ -121,16 +122,16 @@ fn check_size(
 ) -> Result<(), Fault> {
     let Some(needed) = needed.filter(|&needed| needed <= size.into()) else {
         let help = match needed {
-            Some(bytes) => format!("write size=\"{bytes}\", or correct the shape or the element type"),
-            None => "correct the shape or the element type".to_owned(),
+            Some(bytes) => message!("write size=\"{}\", or correct the shape or the element type"; bytes),
+            None => "correct the shape or the element type".into(),
         };
-        let needed = needed.map_or("more bytes than `size`".to_owned(), |bytes| format!("{bytes} bytes"));
-        let fault = invalid(format!("{element_type}{shape} needs {needed}, but `size` is {size}"));
+        let needed = needed.map_or_else(|| "more bytes than `size`".into(), |bytes| message!("{} bytes"; bytes));
+        let fault = invalid(message!("{}{} needs {}, but `size` is {}"; element_type, shape, needed, size));
         return Err(Fault { attribute: Some("size"), ..fault }.help(help));
     };
     // Some writers store an empty constant as one byte.
     if needed.max(1) < size.into() && element_type.bits() > 0 {
-        let message = format!("{element_type}{shape} needs {needed} bytes, but `size` is {size}");
+        let message = message!("{}{} needs {} bytes, but `size` is {}"; element_type, shape, needed, size);
         let lint = Fault { attribute: Some("size"), ..Fault::other(Code::OversizedConstant, message) };
         let help = "correct the element type or the shape if they were changed, or write the required size";
         cx.lint(lint.help(help));
@@ -143,15 +144,17 @@ fn check_bytes(cx: &Context, element_type: ElementType, offset: u64, size: u64) 
     let weights = cx.weights();
     let Some(length) = weights.len() else { return Ok(()) };
     if offset.checked_add(size).is_none_or(|end| end > length) {
-        let message =
-            format!("the constant has {size} bytes at offset {offset}, but the weights have only {length} bytes");
+        let message = message!(
+            "the constant has {} bytes at offset {}, but the weights have only {} bytes";
+            size, offset, length
+        );
         return Err(Fault { attribute: Some("offset"), ..invalid(message) }.help(
             "correct `offset` and `size`, if only this constant is wrong; otherwise the .bin belongs to another model",
         ));
     }
     if element_type.kind() == Kind::String {
         check_strings(weights, offset, size)
-            .map_err(|message| invalid(format!("the strings of this constant are damaged: {message}")))?;
+            .map_err(|message| invalid(message!("the strings of this constant are damaged: {}"; message)))?;
     }
     Ok(())
 }
@@ -163,21 +166,21 @@ fn byte_count(cx: &Context, name: &'static str) -> Result<u64, Fault> {
         return Ok(count);
     }
     if count < 0 {
-        return Err(Fault::attribute(name, format!("`{name}` of a constant is `{text}`, less than 0"))
-            .help(format!("write the number of bytes: `{name}` counts from 0")));
+        return Err(Fault::attribute(name, message!("`{}` of a constant is `{}`, less than 0"; name, text))
+            .help(message!("write the number of bytes: `{}` counts from 0"; name)));
     }
-    Err(Fault::attribute(name, format!("`{name}` of a constant is `{text}`, not a plain number"))
-        .help(format!("write {name}=\"{count}\" if you mean this number")))
+    Err(Fault::attribute(name, message!("`{}` of a constant is `{}`, not a plain number"; name, text))
+        .help(message!("write {}=\"{}\" if you mean this number"; name, count)))
 }
 
 /// Checks the storage of strings: their number, the offset of each and the end of the last, then their bytes.
-fn check_strings(weights: &Weights, offset: u64, size: u64) -> Result<(), String> {
+fn check_strings(weights: &Weights, offset: u64, size: u64) -> Result<(), Message> {
     const CHUNK: usize = 1 << 12;
     let number = |bytes: &[u8]| bytes.try_into().map_or(0, i32::from_le_bytes);
     let head = weights.read(offset, 4).filter(|_| size >= 4).ok_or("the data is shorter than the number of strings")?;
     let count = u64::try_from(number(&head)).map_err(|_| "the number of strings is negative")?;
     let header = (count + 2) * 4;
-    let room = size.checked_sub(header).ok_or_else(|| format!("{count} strings do not fit into {size} bytes"))?;
+    let room = size.checked_sub(header).ok_or_else(|| message!("{} strings do not fit into {} bytes"; count, size))?;
     let mut last = 0;
     let mut at = 4;
     while at < header && count > 0 {
@@ -185,7 +188,7 @@ fn check_strings(weights: &Weights, offset: u64, size: u64) -> Result<(), String
         let bytes = weights.read(offset + at, length).ok_or("the weights cannot be read")?;
         for place in bytes.chunks_exact(4).map(number) {
             if place < last {
-                return Err(format!("the offset {place} follows the larger offset {last}"));
+                return Err(message!("the offset {} follows the larger offset {}"; place, last));
             }
             last = place;
         }
@@ -194,7 +197,7 @@ fn check_strings(weights: &Weights, offset: u64, size: u64) -> Result<(), String
     if u64::from(last.unsigned_abs()) <= room {
         Ok(())
     } else {
-        Err(format!("a string ends at byte {last}, but there are {room} bytes"))
+        Err(message!("a string ends at byte {}, but there are {} bytes"; last, room))
     }
 }
 

@@ -4,6 +4,7 @@ use typelift_promote::ElementType;
 
 use super::common::{INDEX, check_rank, check_type_in};
 use super::{Context, Fault, Operation, Ties};
+use crate::findings::message;
 use crate::model::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
@@ -22,7 +23,7 @@ fn pack(cx: &mut Context) -> Result<(), Fault> {
     check_places(cx, 0)?;
     check_places(cx, 1)?;
     let shape = cx.shape(0).merge(cx.shape(1)).map_err(|mismatch| {
-        let message = format!("the begin and end positions of the strings have different shapes: {mismatch}");
+        let message = message!("the begin and end positions of the strings have different shapes: {}"; mismatch);
         Fault::shapes(&[0, 1], message)
     })?;
     cx.output(ElementType::String, shape);
@@ -39,12 +40,12 @@ fn check_places(cx: &mut Context, input: usize) -> Result<(), Fault> {
     if *first < 0 {
         return Err(Fault::value(
             &[input],
-            format!("the first string begins at position {first}, before the first symbol"),
+            message!("the first string begins at position {}, before the first symbol"; first),
         ));
     }
     let symbols = cx.shape(2).dims().and_then(|dims| dims.first()?.value());
     if let Some(symbols) = symbols.filter(|symbols| last > symbols) {
-        let message = format!("the last string ends at position {last}, but there are {symbols} symbols");
+        let message = message!("the last string ends at position {}, but there are {} symbols"; last, symbols);
         return Err(Fault::value(&[input, 2], message));
     }
     if places.is_sorted() {
@@ -57,7 +58,7 @@ fn check_places(cx: &mut Context, input: usize) -> Result<(), Fault> {
 fn unpack(cx: &mut Context) -> Result<(), Fault> {
     let ty = cx.element_type(0);
     if ty != ElementType::String {
-        return Err(Fault::unsupported(0, format!("`{}` takes strings, but gets {ty}", cx.layer.ty())));
+        return Err(Fault::unsupported(0, message!("`{}` takes strings, but gets {}"; cx.ty(), ty)));
     }
     let shape = cx.shape(0);
     cx.output(ElementType::I32, shape.clone());

@@ -2,7 +2,7 @@
 
 use super::{LAST_OPSET, Operation, Release, all, file_spelling, revisions};
 use crate::base::{foreign, names};
-use crate::findings::Code;
+use crate::findings::{Code, Message, Text, message};
 
 /// Finding about an unknown operation.
 pub(crate) struct UnknownOperation {
@@ -11,9 +11,9 @@ pub(crate) struct UnknownOperation {
     pub(crate) code: Code,
     /// The attribute of the layer that is most likely wrong.
     pub(crate) attribute: &'static str,
-    pub(crate) message: String,
+    pub(crate) message: Message,
     /// The suggested fix.
-    pub(crate) help: String,
+    pub(crate) help: Message,
 }
 
 const EXTENSION: &str = "load the extension that provides it; without it OpenVINO cannot read the model";
@@ -31,19 +31,19 @@ pub(crate) fn describe_unknown(ty: &str, version: &str) -> UnknownOperation {
         (None, Some(first), Some(_)) if is_misspelt(version) || is_foreign(version) => UnknownOperation {
             code: Code::WrongOpset,
             attribute: "version",
-            message: format!("`{version}` is not an operation set: use opset1 to opset{LAST_OPSET}"),
-            help: format!(
-                "write version=\"opset{}\"",
+            message: message!("`{}` is not an operation set: use opset1 to opset{}"; version, LAST_OPSET),
+            help: message!(
+                "write version=\"opset{}\"";
                 number_in(version).filter(|it| sets.contains(it)).unwrap_or(*first)
             ),
         },
         (None, _, Some(_)) => UnknownOperation {
             code: Code::UnknownOperation,
             attribute: "version",
-            message: format!("`{ty}` of `{version}` is not one of OpenVINO's own operations"),
-            help: format!(
-                "write version=\"opset{}\" if OpenVINO's own `{ty}` is meant; otherwise {EXTENSION}",
-                newest_revision(ty)
+            message: message!("`{}` of `{}` is not one of OpenVINO's own operations"; ty, version),
+            help: message!(
+                "write version=\"opset{}\" if OpenVINO's own `{}` is meant; otherwise {}";
+                newest_revision(ty), ty, EXTENSION
             ),
         },
         _ => misnamed(ty, version, opset),
@@ -74,19 +74,24 @@ fn known_elsewhere(ty: &str, opset: u8, [first, last]: [u8; 2], sets: &[u8]) -> 
         return UnknownOperation {
             code: Code::WrongOpset,
             attribute: "version",
-            message: format!("OpenVINO {removed} and newer do not read `{ty}` of opset{opset}, which has other inputs"),
-            help: format!("load it with an older release, or write the inputs and the version of opset{first}"),
+            message: message!(
+                "OpenVINO {} and newer do not read `{}` of opset{}, which has other inputs";
+                Text(removed), ty, opset
+            ),
+            help: message!("load it with an older release, or write the inputs and the version of opset{}"; first),
         };
     }
     let message = match opset {
         opset if opset > LAST_OPSET || opset == 0 => {
-            format!("opset{opset} does not exist: the newest operation set is opset{LAST_OPSET}")
+            message!("opset{} does not exist: the newest operation set is opset{}"; opset, LAST_OPSET)
         }
-        opset if first > opset => format!("opset{opset} does not have `{ty}`, which was added in opset{first}"),
-        _ => format!("opset{opset} no longer has `{ty}`, which was last in opset{last}"),
+        opset if first > opset => {
+            message!("opset{} does not have `{}`, which was added in opset{}"; opset, ty, first)
+        }
+        _ => message!("opset{} no longer has `{}`, which was last in opset{}"; opset, ty, last),
     };
     let set = sets.iter().find(|set| **set > opset).copied().unwrap_or(last);
-    let help = format!("write version=\"opset{set}\"");
+    let help = message!("write version=\"opset{}\""; set);
     UnknownOperation { code: Code::WrongOpset, attribute: "version", message, help }
 }
 
@@ -101,33 +106,28 @@ fn is_foreign(version: &str) -> bool {
 fn misnamed(ty: &str, version: &str, opset: Option<u8>) -> UnknownOperation {
     let is_own = opset.is_some() || is_foreign(version);
     let message = match opset {
-        Some(_) => format!("OpenVINO does not have an operation `{ty}`"),
-        None => format!("`{ty}` of `{version}` is not one of OpenVINO's own operations"),
+        Some(_) => message!("OpenVINO does not have an operation `{}`"; ty),
+        None => message!("`{}` of `{}` is not one of OpenVINO's own operations"; ty, version),
     };
     if !is_own {
-        return UnknownOperation {
-            code: Code::UnknownOperation,
-            attribute: "type",
-            message,
-            help: EXTENSION.to_owned(),
-        };
+        return UnknownOperation { code: Code::UnknownOperation, attribute: "type", message, help: EXTENSION.into() };
     }
     let names: Vec<_> = all().map(Operation::name).collect();
     let (code, help) = match foreign::operation(ty, &names) {
         Some((meant, difference)) => (Code::MisnamedOperation, what_to_write(meant, difference)),
-        None => (Code::UnknownOperation, OWN_SET.to_owned()),
+        None => (Code::UnknownOperation, OWN_SET.into()),
     };
     UnknownOperation { code, attribute: "type", message, help }
 }
 
 /// Explains what to write instead of an operation of another framework; empty if OpenVINO has no replacement.
-fn what_to_write(meant: &'static str, difference: &str) -> String {
+fn what_to_write(meant: &'static str, difference: &'static str) -> Message {
     if meant.is_empty() {
-        return difference.to_owned();
+        return difference.into();
     }
-    let more = if difference.is_empty() { String::new() } else { format!("; {difference}") };
+    let more = if difference.is_empty() { Message::default() } else { message!("; {}"; difference) };
     let oldest = revisions(meant).iter().flat_map(|row| row.opsets()).min().unwrap_or(1);
-    format!("write type=\"{}\" with version=\"opset{oldest}\" or later{more}", file_spelling(meant))
+    message!("write type=\"{}\" with version=\"opset{}\" or later{}"; file_spelling(meant), oldest, more)
 }
 
 /// True if OpenVINO does not accept unknown operations of this set even with extensions, which have their own sets.

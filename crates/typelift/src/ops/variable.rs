@@ -4,7 +4,7 @@ use typelift_promote::ElementType;
 
 use super::{Attr, AttrKind, Context, Fault, LayerKind, Operation};
 use crate::base::hash::HashSet;
-use crate::findings::Code;
+use crate::findings::{Code, message};
 use crate::model::graph::OutputPort;
 use crate::model::shape::TensorType;
 
@@ -41,15 +41,16 @@ fn read(cx: &mut Context) -> Result<(), Fault> {
     if let Some(initial) = cx.try_shape(0) {
         let initial_type = cx.element_type(0);
         if !shape.relaxes(initial) {
-            let message = format!("variable `{name}` has the shape {shape}, but its initial value has {initial}");
+            let message =
+                message!("variable `{}` has the shape {}, but its initial value has {}"; name, shape, initial);
             return Err(Fault::shapes(&[0], message)
                 .rule("`variable_shape` must include the shape of the initial value")
                 .help("make `variable_shape` larger or dynamic"));
         }
         if element_type != ElementType::Dynamic && element_type != initial_type {
             let message =
-                format!("variable `{name}` has type {element_type}, but its initial value has {initial_type}");
-            let help = format!("insert a Convert to {element_type} before the ReadValue, or change `variable_type`");
+                message!("variable `{}` has type {}, but its initial value has {}"; name, element_type, initial_type);
+            let help = message!("insert a Convert to {} before the ReadValue, or change `variable_type`"; element_type);
             return Err(Fault::types(&[0], message).wants(element_type).help(help));
         }
         if element_type == ElementType::Dynamic && shape.rank().is_none() {
@@ -68,12 +69,12 @@ fn assign_by_name(cx: &mut Context) -> Result<(), Fault> {
     };
     if element_type != read_type {
         let message =
-            format!("variable `{name}` has type {read_type}, but a tensor of {element_type} is assigned to it");
+            message!("variable `{}` has type {}, but a tensor of {} is assigned to it"; name, read_type, element_type);
         return Err(Fault::types(&[0], message).wants(read_type));
     }
     if shape.is_static() && read_shape.is_static() && *shape != read_shape {
         let message =
-            format!("variable `{name}` has the shape {read_shape}, but a tensor of {shape} is assigned to it");
+            message!("variable `{}` has the shape {}, but a tensor of {} is assigned to it"; name, read_shape, shape);
         return Err(Fault::shapes(&[0], message));
     }
     cx.output(element_type, shape.clone());
@@ -86,13 +87,17 @@ fn assign(cx: &mut Context) -> Result<(), Fault> {
     if let Some(TensorType { element_type: known_type, shape: known_shape }) = cx.around_mut().variables().get(name) {
         let dynamic = [element_type, *known_type].contains(&ElementType::Dynamic);
         if !dynamic && element_type != *known_type {
-            let message =
-                format!("variable `{name}` has type {known_type}, but a tensor of {element_type} is assigned to it");
+            let message = message!(
+                "variable `{}` has type {}, but a tensor of {} is assigned to it";
+                name, known_type, element_type
+            );
             return Err(Fault::types(&[0], message).wants(*known_type));
         }
         if !shape.is_compatible(known_shape) {
-            let message =
-                format!("variable `{name}` has the shape {known_shape}, but a tensor of {shape} is assigned to it");
+            let message = message!(
+                "variable `{}` has the shape {}, but a tensor of {} is assigned to it";
+                name, known_shape, shape
+            );
             return Err(
                 Fault::shapes(&[0], message).help("make the `variable_shape` of its ReadValue larger or dynamic")
             );
@@ -111,7 +116,7 @@ fn check_readable(cx: &Context, name: &str) -> Result<(), Fault> {
 }
 
 fn unknown(name: &str) -> Fault {
-    Fault::other(Code::UnknownVariable, format!("the graph has no ReadValue of variable `{name}`"))
+    Fault::other(Code::UnknownVariable, message!("the graph has no ReadValue of variable `{}`"; name))
         .help("add one, or correct `variable_id`")
 }
 

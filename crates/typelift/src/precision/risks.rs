@@ -10,7 +10,7 @@ use typelift_promote::ElementType;
 use super::view::{self, GraphView, is_float};
 use crate::base::hash::HashSet;
 use crate::base::span::Span;
-use crate::findings::LayerRef;
+use crate::findings::{LayerRef, Message, Text, message};
 use crate::infer::Probe;
 use crate::model::graph::{Graph, Layer, LayerId, Model, Output, OutputPort};
 use crate::ops::evaluate::Bounds;
@@ -26,7 +26,7 @@ pub struct Risk {
     /// The affected layer.
     pub layer: LayerRef,
     /// The problem, as a clause.
-    pub detail: String,
+    pub detail: Message,
     /// The paths of the layers to keep, for [`KeepPattern`](super::KeepPattern).
     pub keep: Vec<String>,
     /// Position of the layer in the file.
@@ -143,7 +143,7 @@ fn can_be_beyond_i32(model: &Model) -> bool {
 struct Found {
     rule: RiskRule,
     layer: LayerId,
-    detail: String,
+    detail: Message,
     keep: Vec<LayerId>,
 }
 
@@ -198,7 +198,7 @@ impl<'a> Search<'a> {
         tensors.into_iter().filter(is_small).collect()
     }
 
-    fn add(&mut self, rule: RiskRule, layer: LayerId, detail: String, keep: Vec<LayerId>) {
+    fn add(&mut self, rule: RiskRule, layer: LayerId, detail: Message, keep: Vec<LayerId>) {
         self.found.push(Found { rule, layer, detail, keep });
     }
 
@@ -241,9 +241,14 @@ impl<'a> Search<'a> {
         let name = name(view.graph, sum);
         let written = epsilon as f32;
         let detail = match epsilon {
-            epsilon if epsilon <= least => format!("{written:e} in `{name}` becomes 0 in f16"),
+            epsilon if epsilon <= least => {
+                message!("{} in `{}` becomes 0 in f16"; Text(format_args!("{written:e}")), name)
+            }
             epsilon if epsilon < normal => {
-                format!("{written:e} in `{name}` is subnormal in f16: it loses digits, or becomes 0")
+                message!(
+                    "{} in `{}` is subnormal in f16: it loses digits, or becomes 0";
+                    Text(format_args!("{written:e}")), name
+                )
             }
             _ => return,
         };
@@ -259,8 +264,8 @@ impl<'a> Search<'a> {
         let keep = self.downstream(&[id], SCALING);
         let sum = keep.iter().copied().find(|&layer| view.is_of(layer, &["ReduceSum", "ReduceMean"]));
         if let Some(sum) = sum {
-            let detail = format!(
-                "`{}` sums exponentials; the exponential of an input above 11.09 overflows f16",
+            let detail = message!(
+                "`{}` sums exponentials; the exponential of an input above 11.09 overflows f16";
                 name(view.graph, sum)
             );
             self.add(RiskRule::ExponentOverflow, id, detail, keep);
@@ -297,7 +302,7 @@ impl<'a> Search<'a> {
             || view.is_of(square, &["Power"]) && is_two();
         if squares {
             let detail =
-                format!("`{}` squares its input; above 255.9 the square overflows f16", name(view.graph, square));
+                message!("`{}` squares its input; above 255.9 the square overflows f16"; name(view.graph, square));
             let keep = [vec![square], self.downstream(&[id], SCALING)].concat();
             self.add(RiskRule::SquareOverflow, id, detail, keep);
         }
@@ -330,7 +335,7 @@ impl<'a> Search<'a> {
             }
         }
         for id in sums {
-            let detail = "both inputs can be below -32752, so their sum is infinite in f16".to_owned();
+            let detail = "both inputs can be below -32752, so their sum is infinite in f16".into();
             let keep = self.downstream(&[id], SCALING);
             self.add(RiskRule::MaskOverflow, id, detail, keep);
         }
@@ -351,7 +356,8 @@ impl<'a> Search<'a> {
             bounds.and_then(|bounds| bounds.lower.to_floats().iter().copied().find(|&value| is_beyond(value)))
         };
         if let Some(large) = large {
-            let detail = format!("`{}` contains {large}; the largest f16 is {LARGEST}", name(view.graph, tensor.layer));
+            let detail =
+                message!("`{}` contains {}; the largest f16 is {}"; name(view.graph, tensor.layer), large, LARGEST);
             let keep = self.downstream(&[id], SCALING);
             self.add(RiskRule::IntegerOverflow, id, detail, keep);
         }
@@ -375,7 +381,7 @@ impl<'a> Search<'a> {
             return;
         };
         if !is_short {
-            let detail = format!("{} has no odd integers beyond {last}, so counting in steps of 1 fails", self.to);
+            let detail = message!("{} has no odd integers beyond {}, so counting in steps of 1 fails"; self.to, last);
             let keep = self.downstream(&[id], BOUNDING);
             self.add(RiskRule::CountRounded, id, detail, keep);
         }
@@ -397,17 +403,17 @@ impl<'a> Search<'a> {
             let feeds: Vec<_> = view.float_sources(source).collect();
             if ops::is_constant(layer) {
                 let lost = view.value(source, |value| value.fract() == 0.0 && array::round(self.to, value) != value);
-                origin = origin.or_else(|| lost.map(|lost| format!("`{}` contains {lost}", layer.name())));
+                origin = origin.or_else(|| lost.map(|lost| message!("`{}` contains {}"; layer.name(), lost)));
             } else if ops::kind(layer) == LayerKind::Convert && feeds.is_empty() {
                 let is_small = view.graph.producer(source.input(0)).is_some_and(|tensor| small.contains(&tensor));
-                origin = origin.or_else(|| (!is_small).then(|| format!("`{}` converts integers to it", layer.name())));
+                origin = origin.or_else(|| (!is_small).then(|| message!("`{}` converts integers to it"; layer.name())));
             } else if view.spreads(source, Spread::Kept) || view.spreads(source, Spread::Quantized) {
                 pending.extend(feeds);
             }
         }
         if let Some(origin) = origin {
             let detail =
-                format!("{} cannot represent every integer beyond {}, and {origin}", self.to, self.last_integer());
+                message!("{} cannot represent every integer beyond {}, and {}"; self.to, self.last_integer(), origin);
             let is_kept = |id: &LayerId| view.layer(*id).is_some_and(|it| !ops::is_constant(it));
             let mut keep = view.ordered(seen.into_iter().filter(is_kept));
             keep.push(id);
@@ -423,7 +429,7 @@ impl<'a> Search<'a> {
             if self.view.graph.sources(id).any(|source| beyond.contains(&source)) {
                 continue;
             }
-            let detail = format!("its value is {value}, which i32 cannot represent");
+            let detail = message!("its value is {}, which i32 cannot represent"; value);
             let keep = self.downstream(&[id], &[]);
             self.add(RiskRule::BeyondI32, id, detail, keep);
         }

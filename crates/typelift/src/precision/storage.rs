@@ -5,7 +5,7 @@ use typelift_promote::ElementType;
 use super::Kept;
 use super::compress::{Compression, Like};
 use super::plan::{Action, Constant, Loss, Plan, Reason};
-use crate::findings::{Code, Diagnostic, LayerRef, Severity};
+use crate::findings::{Code, Diagnostic, LayerRef, Message, Severity, Text, message};
 use crate::model::graph::Model;
 use crate::text::xml;
 
@@ -45,11 +45,9 @@ impl Plan {
     pub fn beyond(&self, model: &Model, limit: f64) -> Vec<Diagnostic> {
         let worst = self.worst(usize::MAX).into_iter();
         let error = |constant: &Constant| {
-            let message = format!(
-                "the relative error of `{}` in {} would be up to {}, more than {limit}",
-                constant.path,
-                Short(constant.loss.max_rel),
-                constant.to
+            let message = message!(
+                "the relative error of `{}` in {} would be up to {}, more than {}";
+                constant.path, Text(Short(constant.loss.max_rel)), constant.to, limit
             );
             let found = finding(model, constant, message);
             Diagnostic { severity: Severity::Error, ..found.help("keep the constant, or allow a larger error") }
@@ -66,28 +64,31 @@ impl Plan {
             let Loss { n, to_inf, nan, .. } = constant.loss;
             let (path, to) = (&constant.path, constant.to);
             let message = match (to_inf, nan) {
-                (0, _) => format!("`{path}` has {nan} of {n} values that are NaN"),
-                _ => format!(
-                    "{to_inf} of {n} values of `{path}` are out of the range of {to} and become its largest number"
-                ),
+                (0, _) => message!("`{}` has {} of {} values that are NaN"; path, nan, n),
+                _ => {
+                    message!(
+                        "{} of {} values of `{}` are out of the range of {} and become its largest number";
+                        to_inf, n, path, to
+                    )
+                }
             };
             finding(model, constant, message).help("if these values matter, do not change the constant")
         };
         let too_large = self.constants.iter().filter(|constant| constant.action == Action::Keep(Reason::TooLarge));
         let unchanged = |constant: &Constant| {
             let reason = model.weights().hold(constant.loss.n).err()?;
-            let message = format!("the values of `{}` cannot be computed: {reason}", constant.path);
+            let message = message!("the values of `{}` cannot be computed: {}"; constant.path, Text(reason));
             Some(finding(model, constant, message).help("raise the memory limit"))
         };
         damaged.map(warning).chain(too_large.filter_map(unchanged)).collect()
     }
 }
 
-fn finding(model: &Model, constant: &Constant, message: String) -> Diagnostic {
+fn finding(model: &Model, constant: &Constant, message: Message) -> Diagnostic {
     let layer = model.graph_at(&constant.place).and_then(|graph| graph.layer(constant.layer));
     let span = xml::locate(model.source(), layer.and_then(|it| it.span()).unwrap_or_default(), "layer", "name");
     let reference = layer.map(|layer| LayerRef::of(&constant.place, layer));
-    let label = format!("{} as {}", constant.from, constant.to);
+    let label = message!("{} as {}"; constant.from, constant.to);
     Diagnostic { layer: reference, ..Diagnostic::new(Code::LossyConversion, message).at(span, label) }
 }
 

@@ -366,11 +366,11 @@ impl Planner<'_> {
         let mut values = AttributeValues::default();
         for finding in values.read(&layer, operation) {
             if let Finding::Refused(fault) = finding {
-                return Err(fault.message.into());
+                return Err(fault.message.to_string());
             }
         }
         let subject = Subject { graph: self.graph, layer: &layer, operation, values: &values, given: None };
-        self.probe.ask(&subject, &ports.iter().collect::<Vec<_>>()).map_err(|fault| fault.message.into())
+        self.probe.ask(&subject, &ports.iter().collect::<Vec<_>>()).map_err(|fault| fault.message.to_string())
     }
 }
 

@@ -236,7 +236,7 @@ fn apply_all(
         }
         let errors = crate::infer(model);
         if let Some(new) = known.compare(&errors).new.first() {
-            return Err(breaks(&sites, new.message.clone()));
+            return Err(breaks(&sites, new.message.to_string()));
         }
         report.errors = Some(count(&errors));
         memory.gave_way.clear();

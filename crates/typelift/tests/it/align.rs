@@ -28,7 +28,13 @@ fn repaired(model: &mut Model, rules: RuleSet) -> Result<String, String> {
         let lines = errors.iter().flat_map(|d| {
             [d.to_string()]
                 .into_iter()
-                .chain(d.related.iter().map(ToString::to_string).chain(d.notes.clone()).map(|n| format!("  {n}")))
+                .chain(
+                    d.related
+                        .iter()
+                        .map(ToString::to_string)
+                        .chain(d.notes.iter().map(ToString::to_string))
+                        .map(|n| format!("  {n}")),
+                )
                 .chain(Voice::Plain.help(d).into_iter().map(|h| format!("  {h}")))
         });
         return Err(lines.collect::<Vec<_>>().join("\n"));

@@ -59,7 +59,7 @@ fn said(model: &mut Model, notes: bool) -> String {
             .iter()
             .filter(|fix| matches!(fix.action, FixAction::Advise(_) | FixAction::Add { .. }))
             .map(ToString::to_string);
-        for line in related.chain(diagnostic.notes.clone()).chain(help) {
+        for line in related.chain(diagnostic.notes.iter().map(ToString::to_string)).chain(help) {
             text += &format!("  = {line}\n");
         }
     }
@@ -177,7 +177,7 @@ fn the_oldest_release_reads_all_of_a_model() {
         let _ = infer(&mut model);
         let note = check(&model).into_iter().find(|lint| lint.code == Code::RequiredRelease);
         let Some(message) = note.map(|note| note.message) else { continue };
-        let release = message.split(' ').find_map(|word| word.parse().ok()).unwrap();
+        let release = message.arguments().find_map(|it| it.text.parse().ok()).unwrap();
         assert_eq!(crate::common::newer_than(&model, release), [], "{}: {message}", path.display());
         noted += 1;
     }

@@ -314,7 +314,7 @@ fn truth_values_collapse() {
     let (_, changes) = infer_aligned(&mut model, RuleSet::from_name("pytorch").unwrap()).unwrap();
     insta::assert_snapshot!(changes[0].audit().unwrap(), @"1 of 2 values changes: 1 becomes true; off by up to 6 (85.7 %)");
     let warning = changes[0].warning(&model).unwrap();
-    insta::assert_snapshot!(format!("{warning}\n{}\n{}", warning.labels[0].message, warning.notes.join("\n")), @r"
+    insta::assert_snapshot!(format!("{warning}\n{}\n{}", warning.labels[0].message, warning.notes[0]), @r"
     warning[lossy-conversion]: values of the constant `w` are lost in the conversion from i32 to boolean
     1 of 2 values changes: 1 becomes true; off by up to 6 (85.7 %)
     LogicalAnd 2 `both` takes i32 from `w` and boolean from `b`: the operation treats every number except zero as true

@@ -83,7 +83,12 @@ fn what_is_said_of_each() {
             for place in places {
                 text += &format!("    at {place}\n");
             }
-            for note in diagnostic.related.iter().map(ToString::to_string).chain(diagnostic.notes.clone()) {
+            for note in diagnostic
+                .related
+                .iter()
+                .map(ToString::to_string)
+                .chain(diagnostic.notes.iter().map(ToString::to_string))
+            {
                 text += &format!("    note: {note}\n");
             }
             for help in &diagnostic.fixes {

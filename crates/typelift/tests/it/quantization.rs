@@ -153,7 +153,7 @@ fn a_plan_file_that_does_not_fit_is_refused() {
     let model = open("groups_not_dividing");
     let reason = |text: &str| {
         let request = Request::Plan(Choice::parse(text).unwrap());
-        request.plan(&model, &Kept::default()).unwrap_err().remove(0).message
+        request.plan(&model, &Kept::default()).unwrap_err()[0].message.to_string()
     };
     let first = QuantizationPlan::of(&model, &Quantization::to(Mode::Int8Sym), &Kept::default()).unwrap();
     let name = &first.constants[0].name;
@@ -171,7 +171,7 @@ fn infinite_weights_are_refused() {
     model.set_weights(typelift::Weights::from_bytes(bytes));
     let errors = QuantizationPlan::of(&model, &Quantization::to(Mode::Int8Asym), &Kept::default()).unwrap_err();
     assert_eq!(errors.len(), 1);
-    assert!(errors[0].message.contains("infinite"), "{}", errors[0].message);
+    assert!(errors[0].message.to_string().contains("infinite"), "{}", errors[0].message);
 }
 
 /// The loss that the audit states is that of the values which the codes stand for.
@@ -253,7 +253,7 @@ fn scales_and_reordered_values_keep_to_the_memory_limit() {
     let mut model = open("mm_ranks");
     model.set_weights(model.weights().clone().with_memory(10));
     let refused = QuantizationPlan::of(&model, &Quantization::to(Mode::Int8Sym), &Kept::default()).unwrap_err();
-    assert!(refused[0].message.contains("cannot be quantized: it needs "), "{refused:?}");
+    assert!(refused[0].message.to_string().contains("cannot be quantized: it needs "), "{refused:?}");
 
     let row = format!("[{}]", vec!["1"; 300].join(", "));
     let mut model = Model::from_text(&format!(
@@ -276,7 +276,10 @@ fn scales_and_reordered_values_keep_to_the_memory_limit() {
     let plan = Plan::dequantize(&model, None, &Kept::default());
     let warnings = plan.warnings(&model);
     assert_eq!((plan.changed().count(), warnings.len()), (0, 1));
-    assert!(warnings[0].message.starts_with("the values of `c` cannot be computed: it needs 4.7 KiB"), "{warnings:?}");
+    assert!(
+        warnings[0].message.to_string().starts_with("the values of `c` cannot be computed: it needs 4.7 KiB"),
+        "{warnings:?}"
+    );
 }
 
 /// Weights in a form that the CPU plugin unfolds get the one that it keeps, with the same values.

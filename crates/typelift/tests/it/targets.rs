@@ -145,7 +145,7 @@ fn a_text_opens_as_older_releases_recognize_it() {
         assert_eq!(text == xml, found.is_empty(), "{found:?}");
         let again = Model::from_xml(text.clone()).unwrap();
         assert_eq!(crate::common::newer_than(&again, target.parse().unwrap()), []);
-        (text, found.into_iter().map(|found| found.message).collect::<Vec<_>>())
+        (text, found.into_iter().map(|found| found.message.to_string()).collect::<Vec<_>>())
     };
     let (text, found) = written("", "2024.4");
     assert_eq!(found, ["a model of so few bytes needs OpenVINO 2024.5, and the target is 2024.4"]);
@@ -175,7 +175,7 @@ fn ports_of_version_10_with_open_dims_are_found() {
     let mut model = Model::from_xml(xml).unwrap();
     let _ = typelift::infer(&mut model);
     let found = crate::common::newer_than(&model, "2021.4".parse().unwrap());
-    let found: Vec<_> = found.into_iter().map(|found| found.message).collect();
+    let found: Vec<_> = found.into_iter().map(|found| found.message.to_string()).collect();
     let expected = [
         "a dimension of -1 in a port of `y` needs OpenVINO 2022.1, and the target is 2021.4",
         "a port without an element type of `z` needs OpenVINO 2023.0, and the target is 2021.4",

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::{Aspect, Causes};
 use crate::base::span::Span;
 use crate::check::Declared;
-use crate::findings::{Code, Diagnostic, Label, LayerRef};
+use crate::findings::{Code, Diagnostic, Label, LayerRef, Message, Text, message};
 use crate::model::graph::{Direction, Layer, OutputPort, Place};
 use crate::ops::{self, LayerKind};
 use crate::text::xml;
@@ -14,8 +14,8 @@ use crate::text::xml;
 pub(super) struct Entry {
     owner: LayerRef,
     span: Span,
-    message: String,
-    help: String,
+    message: Message,
+    help: Message,
 }
 
 impl Causes<'_> {
@@ -44,14 +44,13 @@ impl Causes<'_> {
         let mut fitting = (0..owner.inputs().len()).filter(is_free).filter(fits);
         let meant = fitting.next().filter(|_| is_wrong && fitting.next().is_none())?;
         let span = xml::locate_entry(self.source, owner.span()?, body.name(), Direction::Input, parameter.id())?;
-        let message = format!(
-            "the port map gives Parameter {} `{}` of `{}` input {now} of the layer, which is {port}, but its port declares \
-             {declared}",
-            parameter.id(),
-            parameter.name(),
-            body.name(),
+        let message = message!(
+            "the port map gives Parameter {} `{}` of `{}` input {} of the layer, which is {}, but its port declares \
+             {}";
+            parameter.id(), parameter.name(), body.name(), now, port, Text(&declared)
         );
-        let help = format!("write external_port_id=\"{meant}\": input {meant} of the layer is {declared}");
+        let help =
+            message!("write external_port_id=\"{}\": input {} of the layer is {}"; meant, meant, Text(&declared));
         Some(Entry { owner: LayerRef::of(&outside, owner), span, message, help })
     }
 }

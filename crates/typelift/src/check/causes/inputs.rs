@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use super::{Aspect, Causes, Mistake, is_about_port};
 use crate::base::span::Span;
 use crate::check::Declared;
-use crate::findings::{Code, Diagnostic, Fix, FixAction, Label};
+use crate::findings::{Code, Diagnostic, Fix, FixAction, Label, Message, described, message};
 use crate::model::graph::{Direction, Graph, InputPort, Layer, OutputPort};
 
 /// Maximum number of wrong inputs of a layer that are compared to find two swapped ones.
@@ -130,36 +130,33 @@ impl Wrong<'_> {
     fn explain(self, it: &mut Diagnostic, layer: &Layer) {
         let id = |input: usize| layer.inputs().get(input).map_or(0, InputPort::id);
         it.remove_actions();
-        let label = |it: &mut Diagnostic, span, message| {
+        let label = |it: &mut Diagnostic, span, message: Message| {
             it.labels.push(Label { span, message });
         };
         let help = match self {
             Self::Exchanged { inputs: [one, other], producers, edges } => {
                 for ((input, producer), edge) in [one, other].into_iter().zip(producers).zip(edges) {
-                    let from = format!("{} {} `{}`", producer.ty(), producer.id(), producer.name());
-                    label(it, edge, format!("this edge ends at input {input}, from {from}"));
+                    let from = described(producer);
+                    label(it, edge, message!("this edge ends at input {}, from {}"; input, from));
                 }
-                format!(
-                    "swap the two edges: by the declared types, the tensors of inputs {one} and {other} are exchanged"
+                message!(
+                    "swap the two edges: by the declared types, the tensors of inputs {} and {} are exchanged";
+                    one, other
                 )
                 .into()
             }
             Self::Source { input, producer, port, edge } => {
-                label(it, edge, format!("the edge to input {input}"));
-                format!(
-                    "start the edge at {} {} `{}`, from-layer=\"{}\" from-port=\"{}\": its output has the declared type, and no layer uses it",
-                    producer.ty(),
-                    producer.id(),
-                    producer.name(),
-                    producer.id(),
-                    port.id()
+                label(it, edge, message!("the edge to input {}"; input));
+                message!(
+                    "start the edge at {}, from-layer=\"{}\" from-port=\"{}\": its output has the declared type, and no layer uses it";
+                    described(producer), producer.id(), port.id()
                 )
                 .into()
             }
             Self::Missing { input, producer, port } => Fix::untried(FixAction::AddEdge {
                 from: (producer.id(), port.id()),
                 to: (layer.id(), id(input)),
-                producer: format!("{} {} `{}`", producer.ty(), producer.id(), producer.name()),
+                producer: described(producer),
             }),
         };
         it.replace_help(vec![help]);

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::{PLACES, remove};
-use crate::findings::{About, Code, Diagnostic, Label, LayerRef, Severity};
+use crate::findings::{About, Code, Diagnostic, Label, LayerRef, Severity, message};
 
 /// Merges the errors of a layer that lacks an attribute with the lint about the attribute's misspelling.
 pub(super) fn explain_misspellings(found: &mut Vec<Diagnostic>) {
@@ -84,7 +84,7 @@ pub(super) fn join_oversized(found: &mut Vec<Diagnostic>) {
         return;
     }
     let mut joined = found[*first].clone();
-    joined.message = format!("{} constants have a `size` that is too large: {}", oversized.len(), joined.message);
+    joined.message = message!("{} constants have a `size` that is too large: {}"; oversized.len(), joined.message);
     joined.consequences = oversized.iter().filter_map(|&at| found[at].layer.clone()).collect();
     let labels =
         others.iter().take(PLACES).filter_map(|&at| Some((found[at].labels.first()?.span, &found[at].message)));

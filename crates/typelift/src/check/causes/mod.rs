@@ -17,7 +17,9 @@ use typelift_promote::ElementType;
 use super::PLACES;
 use super::ports::Declared;
 use crate::base::span::Span;
-use crate::findings::{About, Code, Diagnostic, FixAction, Label, LayerRef, Severity};
+use crate::findings::{
+    About, Code, Diagnostic, FixAction, Label, LayerRef, Message, Severity, Text, described, message,
+};
 use crate::model::graph::{Attribute, Direction, Graph, Layer, LayerId, Model, Output, OutputPort, Place};
 use crate::ops::{self, LayerKind};
 use crate::text::xml;
@@ -89,8 +91,8 @@ fn findings_by_layer(found: &[Diagnostic]) -> HashMap<LayerRef, LayerFindings> {
 struct Mistake {
     span: Span,
     /// Description; `None` if it only is that an output differs from the declaration of its port.
-    label: Option<String>,
-    help: Option<String>,
+    label: Option<Message>,
+    help: Option<Message>,
 }
 
 /// Output of a layer, with the place of its graph.
@@ -273,7 +275,8 @@ impl<'a> Causes<'a> {
     fn explain_one(&self, it: &mut Diagnostic, layer: &Layer, port: &OutputPort, mistake: Mistake) {
         let declared = Declared::read(self.source, port.declared, port.content);
         let Mistake { span, label, help } = mistake;
-        let message = label.unwrap_or_else(|| format!("its output is {port}, but its port declares {declared}"));
+        let message =
+            label.unwrap_or_else(|| message!("its output is {}, but its port declares {}"; port, Text(declared)));
         it.labels.push(Label { span, message });
         if Aspect::of(it.code) == Some(Aspect::Any) {
             it.replace_help(Vec::new());
@@ -281,7 +284,7 @@ impl<'a> Causes<'a> {
         match help {
             Some(help) => it.fixes.insert(0, help.into()),
             None if !it.has_help() => {
-                it.fixes.insert(0, format!("correct {} {} `{}`", layer.ty(), layer.id(), layer.name()).into());
+                it.fixes.insert(0, message!("correct {}"; described(layer)).into());
             }
             None => {}
         }
@@ -303,16 +306,16 @@ impl<'a> Causes<'a> {
         let declared = Declared::read(self.source, port.declared, port.content);
         let first = &found[members[0]];
         let message =
-            format!("`{}` is {}, and {} errors follow from it: {}", layer.name(), port, members.len(), first.message);
-        let label = label.unwrap_or_else(|| format!("its port declares {declared}"));
+            message!("`{}` is {}, and {} errors follow from it: {}"; layer.name(), port, members.len(), first.message);
+        let label = label.unwrap_or_else(|| message!("its port declares {}"; Text(declared)));
         let mut joined = Diagnostic::new(first.code, message).at(span, label);
         joined.labels.extend(members.iter().take(PLACES).filter_map(|&at| label_of(&found[at])));
         joined.layer = Some(reference);
         joined.related = first.related.clone();
         if let Some(more @ 1..) = members.len().checked_sub(PLACES) {
-            joined.notes.push(format!("{more} more layers do not accept it either"));
+            joined.notes.push(message!("{} more layers do not accept it either"; more));
         }
-        let correct = || format!("correct {} {} `{}`", layer.ty(), layer.id(), layer.name());
+        let correct = || message!("correct {}"; described(layer));
         joined.fixes.push(help.unwrap_or_else(correct).into());
         let converts = members.iter().all(|&at| found[at].actions().eq(first.actions()))
             && !has_bytes_of_another_type(layer, port);
@@ -325,19 +328,23 @@ impl<'a> Causes<'a> {
     fn what_to_write(&self, layer: &Layer, port: &OutputPort) -> Mistake {
         let declared = Declared::read(self.source, port.declared, port.content);
         let place = layer.span().unwrap_or_default();
-        let of = format!("in {} {} `{}`, as its port declares", layer.ty(), layer.id(), layer.name());
+        let of = message!("in {}, as its port declares"; described(layer));
         let wrong_type = declared.element_type.filter(|&ty| ty != port.element_type());
         if let Some(ty) = wrong_type {
             let says = |it: &&Attribute| ElementType::from_name(it.value()) == Some(port.element_type());
             if let Some(attribute) = layer.attributes().iter().find(says) {
                 let span = xml::locate(self.source, place, "data", attribute.name());
-                let help = Some(format!("write {}=\"{ty}\" {of}", attribute.name()));
+                let help = Some(message!("write {}=\"{}\" {}"; attribute.name(), ty, of));
                 return Mistake { span, label: None, help };
             }
         } else if matches!(ops::kind(layer), LayerKind::Parameter | LayerKind::Constant) {
             let dims: Vec<_> = declared.shape().dims().unwrap_or_default().iter().map(ToString::to_string).collect();
             let span = xml::locate(self.source, place, "data", "shape");
-            return Mistake { span, label: None, help: Some(format!("write shape=\"{}\" {of}", dims.join(","))) };
+            return Mistake {
+                span,
+                label: None,
+                help: Some(message!("write shape=\"{}\" {}"; Text(dims.join(",")), of)),
+            };
         }
         Mistake { span: xml::locate(self.source, place, "layer", "name"), label: None, help: None }
     }
@@ -356,16 +363,13 @@ impl<'a> Causes<'a> {
         let span = graph.wires_into(layer.id()).find(|wire| wire.to_port as usize == *at)?.span?;
         Some(Mistake {
             span,
-            label: Some(format!(
-                "it connects {output} to input {at} of layer {}, which declares {declared}",
-                layer.id()
+            label: Some(message!(
+                "it connects {} to input {} of layer {}, which declares {}";
+                output, at, layer.id(), Text(declared)
             )),
-            help: Some(format!(
-                "connect input {at} of {} {} `{}` to a tensor of type {declared} instead",
-                layer.ty(),
-                layer.id(),
-                layer.name()
-            )),
+            help: Some(
+                message!("connect input {} of {} to a tensor of type {} instead"; at, described(layer), Text(declared)),
+            ),
         })
     }
 
@@ -466,7 +470,7 @@ fn is_stray_attribute(it: &Diagnostic) -> bool {
 fn label_of(it: &Diagnostic) -> Option<Label> {
     let span = it.labels.first()?.span;
     let layer = it.layer.as_ref()?;
-    Some(Label { span, message: format!("layer {} `{}`: {}", layer.id, layer.name, it.message) })
+    Some(Label { span, message: message!("{}: {}"; layer, it.message) })
 }
 
 /// True if the size of a constant in bytes fits the declared type of its port, but not its own type.

@@ -3,7 +3,7 @@
 use typelift_promote::ElementType;
 
 use super::{MEASURED, View, and_others, name};
-use crate::findings::{Code, Diagnostic};
+use crate::findings::{Code, Diagnostic, Text, message};
 use crate::model::graph::{Layer, LayerId};
 use crate::ops::{self, LayerKind, Release};
 
@@ -28,7 +28,8 @@ impl<'a> View<'a> {
         let mask = |layer: &'a Layer| self.source(layer.id(), 3).filter(|mask| is_boolean(mask));
         let mut refused = self.attentions().filter(is_refused).filter_map(|layer| Some((layer, mask(layer)?)));
         let Some((first, mask)) = refused.next() else { return };
-        let message = format!("the mask of `{}` is boolean, which the CPU plugin of {target} refuses", first.name());
+        let message =
+            message!("the mask of `{}` is boolean, which the CPU plugin of {} refuses"; first.name(), Text(target));
         let finding = self.finding(Code::BooleanMask, mask, message, "boolean", GROUND);
         let finding = and_others(finding, refused.map(|(layer, _)| layer));
         found.push(finding.help("select between 0 and the lowest number by the mask, and use that as the mask"));
@@ -44,7 +45,7 @@ impl<'a> View<'a> {
         let mut cached = self.attentions().filter(|layer| self.is_stateful(layer, is_cache));
         let Some(first) = cached.next() else { return };
         let message =
-            format!("the CPU plugin stores keys and values of `{}` as u8, with any precision hint", first.name());
+            message!("the CPU plugin stores keys and values of `{}` as u8, with any precision hint"; first.name());
         let finding = self.finding(Code::CacheU8, first, message, "keys and values come from a state", MEASURED);
         found.push(and_others(finding, cached).help("set the metadata `runtime_options/KV_CACHE_PRECISION` to f16"));
     }

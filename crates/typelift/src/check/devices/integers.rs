@@ -4,7 +4,7 @@ use typelift_promote::{ElementType, Kind};
 
 use super::{MEASURED, View, and_others, name};
 use crate::base::hash::HashMap;
-use crate::findings::{Code, Diagnostic};
+use crate::findings::{Code, Diagnostic, Message, message};
 use crate::model::graph::{Layer, LayerId, OutputPort};
 use crate::ops::{self, LayerKind};
 
@@ -42,12 +42,12 @@ impl<'a> View<'a> {
             }
         }
         let Some(&(first, reach)) = beyond.first() else { return };
-        let label = match reach {
-            ANY => "its integers come from an input of the model".to_owned(),
-            reach => format!("its integers can be as large as {reach}"),
+        let label: Message = match reach {
+            ANY => "its integers come from an input of the model".into(),
+            reach => message!("its integers can be as large as {}"; reach),
         };
-        let message = format!(
-            "the CPU plugin computes the integers of `{}` in f32, which is exact up to 16,777,216",
+        let message = message!(
+            "the CPU plugin computes the integers of `{}` in f32, which is exact up to 16,777,216";
             first.name()
         );
         let finding = self.finding(Code::IntegerThroughFloat, first, message, label, MEASURED);

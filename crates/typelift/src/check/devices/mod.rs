@@ -15,7 +15,7 @@ use typelift_promote::ElementType;
 
 use super::check_precision;
 use crate::base::hash::HashMap;
-use crate::findings::{Code, Diagnostic, LayerRef};
+use crate::findings::{Code, Diagnostic, LayerRef, Message, message};
 use crate::model::graph::{Graph, Layer, LayerId, Model, Place};
 use crate::ops::{self, LayerKind, Release};
 use crate::text::xml;
@@ -152,9 +152,9 @@ impl<'a> View<'a> {
         &self,
         code: Code,
         layer: &Layer,
-        message: String,
-        label: impl Into<String>,
-        ground: &str,
+        message: Message,
+        label: impl Into<Message>,
+        ground: &'static str,
     ) -> Diagnostic {
         let span = xml::locate(self.model.source(), layer.span().unwrap_or_default(), "layer", "name");
         let finding = Diagnostic::new(code, message).at(span, label).note(ground);
@@ -205,7 +205,7 @@ fn and_others<'a>(found: Diagnostic, others: impl Iterator<Item = &'a Layer>) ->
         count => {
             let shown = names.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join(", ");
             let rest = if count > SHOWN { ", …" } else { "" };
-            found.note(format!("{count} more: {shown}{rest}"))
+            found.note(message!("{} more: {}{}"; count, shown, rest))
         }
     }
 }

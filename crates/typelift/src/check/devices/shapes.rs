@@ -1,7 +1,7 @@
 //! Ranks and lengths that a device needs to know.
 
 use super::{Device, View};
-use crate::findings::{Code, Diagnostic};
+use crate::findings::{Code, Diagnostic, Message, message};
 use crate::model::graph::{Layer, OutputPort};
 use crate::ops::{self, LayerKind};
 
@@ -17,7 +17,7 @@ impl<'a> View<'a> {
             Device::Gpu => "OpenVINO's documentation: GPU device",
             Device::Npu => "reported: openvino#26907",
         };
-        let message = format!("the output of `{}` has unknown rank, which no device supports", layer.name());
+        let message = message!("the output of `{}` has unknown rank, which no device supports"; layer.name());
         let finding = self.finding(Code::OpenRank, layer, message, "the rank is unknown", ground);
         found.push(finding.help("set the shapes of the inputs, or add the axes of a Squeeze"));
     }
@@ -30,17 +30,19 @@ impl<'a> View<'a> {
         let opens = |layer: &&Layer| layer.outputs().iter().any(is_open);
         let is_source = |layer: &Layer| matches!(ops::kind(layer), LayerKind::Parameter | LayerKind::ReadValue);
         let mut sources = self.layers().filter(|layer| is_source(layer)).filter(opens);
-        let report = |layer: &'a Layer, message: String| {
-            let shape = layer.outputs().first().map(ToString::to_string).unwrap_or_default();
+        let report = |layer: &'a Layer, message: Message| {
+            let shape = layer.outputs().first().map(|port| message!("{}"; port)).unwrap_or_default();
             let finding = self.finding(Code::OpenDim, layer, message, shape, GROUND);
             finding.help("set the shapes of the inputs: each dimension must be a number or a range such as 1..64")
         };
         if let (Some(first), true) = (sources.next(), self.place.is_model()) {
-            let tensor = first.outputs().first().map(ToString::to_string).unwrap_or_default();
+            let tensor = first.outputs().first().map(|port| message!("{}"; port)).unwrap_or_default();
             let others: Vec<_> = sources.map(|layer| format!("`{}`", layer.name())).collect();
-            let others = if others.is_empty() { String::new() } else { format!(", as do {}", others.join(", ")) };
-            let message =
-                format!("`{}` is {tensor}, but on an NPU every dimension needs an upper bound{others}", first.name());
+            let others = if others.is_empty() { Message::default() } else { message!(", as do {}"; others.join(", ")) };
+            let message = message!(
+                "`{}` is {}, but on an NPU every dimension needs an upper bound{}";
+                first.name(), tensor, others
+            );
             found.push(report(first, message));
             return;
         }
@@ -48,7 +50,7 @@ impl<'a> View<'a> {
         let mut losing = self.layers().filter(|layer| self.is_computed(layer) && !is_source(layer)).filter(opens);
         if let Some(layer) = losing.find(is_bounded) {
             let message =
-                format!("the output of `{}` has no upper bound, which an NPU needs for every dimension", layer.name());
+                message!("the output of `{}` has no upper bound, which an NPU needs for every dimension"; layer.name());
             found.push(report(layer, message));
         }
     }

@@ -3,7 +3,7 @@
 use typelift_promote::{ElementType, Kind};
 
 use super::{Device, MEASURED, View, and_others, name};
-use crate::findings::{Code, Diagnostic};
+use crate::findings::{Code, Diagnostic, Text, message};
 use crate::model::graph::{Layer, OutputPort};
 use crate::ops;
 use crate::ops::values::conversion::Stored;
@@ -49,12 +49,11 @@ impl<'a> View<'a> {
                 },
             };
             if let Some(ty) = refused {
-                let message = format!(
-                    "the output of `{}` has type {ty}, which the {} plugin does not support",
-                    layer.name(),
-                    self.name()
+                let message = message!(
+                    "the output of `{}` has type {}, which the {} plugin does not support";
+                    layer.name(), ty, self.name()
                 );
-                let finding = self.finding(code, layer, message, format!("{ty}"), ground);
+                let finding = self.finding(code, layer, message, message!("{}"; ty), ground);
                 found.push(finding.help(match code {
                     Code::StringOnDevice => "run these layers on the CPU",
                     _ if BITS.contains(&ty) => "store and compute it as u8",
@@ -78,8 +77,8 @@ impl<'a> View<'a> {
             if is_refused {
                 let operation = name(layer);
                 let message =
-                    format!("the CPU plugin does not support {operation} in {ty}, which `{}` uses", layer.name());
-                let finding = self.finding(Code::OperationType, layer, message, format!("{ty}"), MEASURED);
+                    message!("the CPU plugin does not support {} in {}, which `{}` uses"; operation, ty, layer.name());
+                let finding = self.finding(Code::OperationType, layer, message, message!("{}"; ty), MEASURED);
                 found.push(finding.help("compute it in a wider type, between two Converts"));
             }
         }
@@ -108,8 +107,11 @@ impl<'a> View<'a> {
             let is_beyond = |value: f64| value.is_finite() && value.abs() > f64::from(f32::MAX);
             let value = Stored::of(layer).and_then(|stored| stored.find(self.model.weights(), is_beyond));
             if let Some(value) = value {
-                let message = format!("`{}` holds {value:e}, and the CPU plugin computes f64 as f32", layer.name());
-                let label = format!("the largest f32 is {:e}", f32::MAX);
+                let message = message!(
+                    "`{}` holds {}, and the CPU plugin computes f64 as f32";
+                    layer.name(), Text(format_args!("{value:e}"))
+                );
+                let label = message!("the largest f32 is {}"; Text(format_args!("{:e}", f32::MAX)));
                 let finding = self.finding(Code::BeyondF32, layer, message, label, MEASURED);
                 found.push(finding.help("use numbers that f32 holds: the plugin replaces this one by the largest f32"));
             }
@@ -126,7 +128,7 @@ impl<'a> View<'a> {
         let mut layers = self.layers().filter(|layer| self.is_computed(layer)).filter(is_bf16);
         let Some(first) = layers.next() else { return };
         let message =
-            format!("`{}` is a {} of bf16, which fails on some releases of the GPU plugin", first.name(), name(first));
+            message!("`{}` is a {} of bf16, which fails on some releases of the GPU plugin"; first.name(), name(first));
         let finding = self.finding(Code::Bf16OnGpu, first, message, "bf16", GROUND);
         found.push(and_others(finding, layers).help("convert bf16 to f16"));
     }

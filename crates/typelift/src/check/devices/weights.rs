@@ -5,7 +5,7 @@ use typelift_promote::ElementType;
 use super::{FEW, MEASURED, Path, View, and_others, count, is_code, name};
 use crate::base::hash::HashSet;
 use crate::edit::precision_marks::Marks;
-use crate::findings::{Code, Diagnostic, Fix, FixAction, grouped};
+use crate::findings::{Code, Diagnostic, Fix, FixAction, Message, Text, grouped, message};
 use crate::model::graph::Layer;
 use crate::model::weights::byte_size;
 use crate::ops::{self, LayerKind};
@@ -35,10 +35,9 @@ impl<'a> View<'a> {
         let size =
             |ty| byte_size(ty, values).and_then(|size| u64::try_from(size).ok()).map_or_else(String::new, grouped);
         let (before, after) = (size(path.stored), size(ElementType::F32));
-        let message = format!(
-            "the CPU plugin converts the weights `{}` to f32: {before} bytes become {after}, for `{}`",
-            path.constant.name(),
-            layer.name()
+        let message = message!(
+            "the CPU plugin converts the weights `{}` to f32: {} bytes become {}, for `{}`";
+            path.constant.name(), Text(before), Text(after), layer.name()
         );
         let finding = self.finding(Code::WeightsUnfold, path.constant, message, reason, MEASURED);
         Some(match broken_pattern(&path.steps) {
@@ -50,34 +49,34 @@ impl<'a> View<'a> {
     }
 
     /// Returns the reason why the plugin converts weights to floats; `None` if it keeps them or if that is unknown.
-    fn reason_to_unfold(&self, layer: &Layer, port: usize, path: &Path<'_>) -> Option<String> {
+    fn reason_to_unfold(&self, layer: &Layer, port: usize, path: &Path<'_>) -> Option<Message> {
         let ty = path.stored;
         let is_byte = matches!(ty, ElementType::U8 | ElementType::I8);
         let first = path.steps.first().filter(|layer| ops::kind(layer) == LayerKind::Convert)?;
         let is_bf16 = first.outputs().first()?.element_type() == ElementType::Bf16;
         match name(layer) {
-            "MatMul" if port == 0 => Some("the weights are input 0 of a MatMul".to_owned()),
+            "MatMul" if port == 0 => Some("the weights are input 0 of a MatMul".into()),
             "MatMul" => {
                 use ElementType::{F4E2M1, I4, I8, Nf4, U2, U4, U8};
                 let dims = self.graph.output(self.graph.producer(layer.id().input(port))?)?.shape().to_static()?;
                 if dims.iter().rev().skip(2).any(|&dim| dim != 1) {
-                    return Some("the weights have batch dimensions".to_owned());
+                    return Some("the weights have batch dimensions".into());
                 }
                 if ![U8, I8, U4, I4, U2, Nf4, F4E2M1].contains(&ty) {
-                    return Some(format!("no kernel supports weights of type {ty}"));
+                    return Some(message!("no kernel supports weights of type {}"; ty));
                 }
                 if is_bf16 {
-                    return Some("the codes are converted to bf16".to_owned());
+                    return Some("the codes are converted to bf16".into());
                 }
-                broken_pattern(&path.steps).map(|broken| broken.words().to_owned())
+                broken_pattern(&path.steps).map(|broken| broken.words().into())
             }
             "Gather" if port == 0 => match (ty, broken_pattern(&path.steps)) {
                 (ElementType::U8 | ElementType::I8 | ElementType::U4 | ElementType::I4, Some(broken)) => {
-                    Some(broken.words().to_owned())
+                    Some(broken.words().into())
                 }
                 (ElementType::U4 | ElementType::I4, None) => None,
-                _ if is_byte => self.has_fake_quantize.then(|| "the model contains FakeQuantize layers".to_owned()),
-                _ => Some(format!("no kernel supports a Gather from {ty}")),
+                _ if is_byte => self.has_fake_quantize.then(|| "the model contains FakeQuantize layers".into()),
+                _ => Some(message!("no kernel supports a Gather from {}"; ty)),
             },
             "Convolution" | "GroupConvolution" | "ConvolutionBackpropData" | "GroupConvolutionBackpropData"
                 if port == 1 =>
@@ -88,11 +87,11 @@ impl<'a> View<'a> {
                 let is_of = |operation| data.is_some_and(|data| name(data) == operation);
                 let is_product = dims.iter().skip(2).all(|&dim| dim == 1) && is_of("Transpose");
                 let is_quantized = is_byte && is_of("FakeQuantize");
-                (!is_product && !is_quantized).then(|| "convolutions take floats".to_owned())
+                (!is_product && !is_quantized).then(|| "convolutions take floats".into())
             }
             operation @ ("Einsum" | "LSTMSequence" | "LSTMCell" | "GRUSequence" | "GRUCell" | "RNNSequence"
-            | "RNNCell") => Some(format!("{operation} needs weights in floats")),
-            operation if OF_FLOATS.contains(&operation) => Some(format!("{operation} needs floats")),
+            | "RNNCell") => Some(message!("{} needs weights in floats"; operation)),
+            operation if OF_FLOATS.contains(&operation) => Some(message!("{} needs floats"; operation)),
             _ => None,
         }
     }
@@ -129,13 +128,12 @@ impl<'a> View<'a> {
             return None;
         }
         let what = if sums_over_rows { "rows" } else { "columns" };
-        let message = format!(
-            "`{}` has a scale for each of {summed} {what}, over which `{}` sums",
-            path.constant.name(),
-            layer.name()
+        let message = message!(
+            "`{}` has a scale for each of {} {}, over which `{}` sums";
+            path.constant.name(), summed, what, layer.name()
         );
         let ground = "measured on x86-64 with OpenVINO 2025.2 to 2026.4.1: with 4 bits it computes wrong numbers or crashes, with 8 bits it crashes in bf16";
-        let label = format!("scale along {what}");
+        let label = message!("scale along {}"; what);
         let finding = self.finding(Code::ScaleAlongColumns, multiply, message, label, ground);
         Some(
             finding
@@ -152,8 +150,8 @@ impl<'a> View<'a> {
         if !is_half || !takes_weights || ops::kind(convert) != LayerKind::Convert || is_marked() {
             return None;
         }
-        let message = format!(
-            "the CPU plugin converts the weights `{}` to f32, because the Convert after them has no decompression mark",
+        let message = message!(
+            "the CPU plugin converts the weights `{}` to f32, because the Convert after them has no decompression mark";
             path.constant.name()
         );
         let finding = self.finding(Code::WeightsUnmarked, convert, message, "no decompression mark", MEASURED);
@@ -174,36 +172,40 @@ impl<'a> View<'a> {
         let has_codes = is_code(weights.stored);
         let reason = match (data, folded) {
             (Some(levels), _) if ![16, 255, 256].contains(&levels) => {
-                format!("its data is quantized to {levels} levels")
+                message!("its data is quantized to {} levels"; levels)
             }
-            (Some(_), None) if !has_codes => "only its data is quantized".to_owned(),
-            (None, Some(_)) => "only its weights are quantized".to_owned(),
+            (Some(_), None) if !has_codes => "only its data is quantized".into(),
+            (None, Some(_)) => "only its weights are quantized".into(),
             (Some(_), Some(levels)) if ![255, 256].contains(&levels) => {
-                format!("its weights are quantized to {levels} levels")
+                message!("its weights are quantized to {} levels"; levels)
             }
             _ => return None,
         };
-        let message = format!("`{}` is not computed in 8 bits on a CPU: {reason}", layer.name());
+        let message = message!("`{}` is not computed in 8 bits on a CPU: {}"; layer.name(), reason);
         Some(self.finding(Code::NotQuantized, layer, message, "computed in floats", MEASURED))
     }
 
     /// Warns of 4-bit weights in other forms than those that are documented for an NPU.
     pub(super) fn asymmetric_weights(&self, found: &mut Vec<Diagnostic>) {
         const GROUND: &str = "OpenVINO's documentation: GenAI on NPU; reported: openvino#34450";
-        let reason = |scheme: &schemes::Scheme| match scheme.sharing {
-            _ if !scheme.element_type.is_integer() || scheme.element_type.bits() != 4 => None,
-            _ if scheme.has_zero_point => Some("asymmetric".to_owned()),
-            _ if scheme.element_type == ElementType::U4 => Some("stored as u4".to_owned()),
-            Sharing::Group(size) if size != 128 => Some(format!("in groups of {size}")),
-            _ => None,
+        let reason = |scheme: &schemes::Scheme| -> Option<Message> {
+            match scheme.sharing {
+                _ if !scheme.element_type.is_integer() || scheme.element_type.bits() != 4 => None,
+                _ if scheme.has_zero_point => Some("asymmetric".into()),
+                _ if scheme.element_type == ElementType::U4 => Some("stored as u4".into()),
+                Sharing::Group(size) if size != 128 => Some(message!("in groups of {}"; size)),
+                _ => None,
+            }
         };
         let quantized = schemes::find(self.graph, self.model.weights());
         let weights =
             quantized.iter().filter(|weights| self.graph.layer(weights.codes).is_some_and(|codes| count(codes) >= FEW));
         let mut odd = weights.filter_map(|weights| Some((self.graph.layer(weights.codes)?, reason(&weights.scheme)?)));
         let Some((first, reason)) = odd.next() else { return };
-        let message =
-            format!("`{}` is {reason}, and an NPU takes symmetric int4 in groups of 128 or whole rows", first.name());
+        let message = message!(
+            "`{}` is {}, and an NPU takes symmetric int4 in groups of 128 or whole rows";
+            first.name(), reason
+        );
         let finding = self.finding(Code::AsymmetricInt4, first, message, reason, GROUND);
         let is_u4 = first.outputs().first().is_some_and(|port| port.element_type() == ElementType::U4);
         let finding = and_others(finding, odd.map(|(layer, _)| layer));
@@ -211,7 +213,7 @@ impl<'a> View<'a> {
         // Codes of u4 around 8 are codes of i4 around 0.
         let rule = "Subtract(c: const f16, 8) => Convert(convert(c - 8, i4)) {destination_type=f16}";
         found.push(if is_u4 {
-            finding.help(format!("with a zero point of 8, the rule `{rule}` stores i4"))
+            finding.help(message!("with a zero point of 8, the rule `{}` stores i4"; rule))
         } else {
             finding
         });

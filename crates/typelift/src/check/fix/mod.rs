@@ -35,7 +35,7 @@ pub(crate) use self::trial::examine;
 use crate::base::hash::{self, HashSet};
 use crate::base::span::Span;
 use crate::findings::{
-    About, Applicability, Code, Diagnostic, FindingKey, Fix, FixAction, Label, Proof, Severity, TextEdit,
+    About, Applicability, Code, Diagnostic, FindingKey, Fix, FixAction, Label, Proof, Severity, TextEdit, message,
 };
 use crate::model::graph::{Direction, Graph, Model, OutputPort};
 use crate::model::weights::Weights;
@@ -89,7 +89,7 @@ fn join(found: &mut [Diagnostic], at: usize, fixed: &HashSet<FindingKey>) -> Vec
     it.labels.extend(labels.into_iter().map(|(span, message)| Label { span, message }));
     it.consequences.extend(consequences.into_iter().filter(|layer| Some(layer) != it.layer.as_ref()));
     if count > CONSEQUENCES {
-        it.notes.push(format!("it also causes {} more findings", count - CONSEQUENCES));
+        it.notes.push(message!("it also causes {} more findings"; count - CONSEQUENCES));
     }
     others
 }
@@ -247,7 +247,7 @@ fn offer(it: &mut Diagnostic, source: &str, tried: Vec<Fix>) {
             let line = |span: Span| source.get(..span.start as usize).unwrap_or_default().rfind('\n');
             for edit in it.edits().unwrap_or_default().to_vec() {
                 if it.labels.iter().all(|label| line(label.span) != line(edit.span)) {
-                    it.labels.push(Label { span: edit.span, message: "the mistake is here".to_owned() });
+                    it.labels.push(Label { span: edit.span, message: "the mistake is here".into() });
                 }
             }
         }

@@ -4,7 +4,7 @@
 //! floats. The result has another type and other values.
 
 use crate::check::{Check, PLACES};
-use crate::findings::Code;
+use crate::findings::{Code, message};
 use crate::model::graph::{Graph, Layer};
 
 pub(super) fn find(check: &mut Check<'_>, graph: &Graph) {
@@ -17,10 +17,11 @@ pub(super) fn find(check: &mut Check<'_>, graph: &Graph) {
         let fraction = ["min", "max"].into_iter().find(|name| limit(layer, name).is_some_and(|it| it.fract() != 0.0));
         let Some(name) = fraction else { continue };
         let value = layer.attribute(name).unwrap_or_default();
-        let message = format!("`{}` clamps {ty} by {value} and gives {ty}; PyTorch's rules give f32", layer.name());
+        let message =
+            message!("`{}` clamps {} by {} and gives {}; PyTorch's rules give f32"; layer.name(), ty, value, ty);
         let rounded = if name == "min" { "up" } else { "down" };
         let lint = check.lint(Code::IntegerResult, layer, message);
-        let lint = lint.at(check.locate(layer, "data", name), format!("OpenVINO rounds it {rounded} to an integer"));
+        let lint = lint.at(check.locate(layer, "data", name), message!("OpenVINO rounds it {} to an integer"; rounded));
         check.diagnostics.push(lint.help("put a Convert to f32 before it, if fractions are meant"));
     }
 }

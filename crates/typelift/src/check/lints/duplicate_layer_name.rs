@@ -1,17 +1,17 @@
 //! Lint: layers of one graph with the same name.
 
 use crate::check::{Check, PLACES, repeated};
-use crate::findings::Code;
+use crate::findings::{Code, message};
 use crate::model::graph::Graph;
 
 pub(super) fn find(check: &mut Check<'_>, graph: &Graph) {
     for layers in repeated(graph.layers().map(|layer| (layer.name(), layer))) {
         let Some((last, earlier)) = layers.split_last() else { continue };
-        let message = format!("{} layers have the name `{}`", layers.len(), last.name());
+        let message = message!("{} layers have the name `{}`"; layers.len(), last.name());
         let mut lint = check.lint(Code::DuplicateLayerName, last, message);
         lint = lint.at(check.locate(last, "layer", "name"), "the last of these layers");
         for layer in earlier.iter().take(PLACES) {
-            lint = lint.at(check.locate(layer, "layer", "name"), format!("layer {} has the same name", layer.id()));
+            lint = lint.at(check.locate(layer, "layer", "name"), message!("layer {} has the same name"; layer.id()));
         }
         check
             .diagnostics

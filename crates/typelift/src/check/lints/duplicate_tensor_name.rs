@@ -2,7 +2,7 @@
 
 use crate::base::hash::HashMap;
 use crate::check::{Check, PLACES, repeated};
-use crate::findings::Code;
+use crate::findings::{Code, message};
 use crate::model::graph::{Direction, Graph, Layer, split_names};
 use crate::text::xml;
 
@@ -25,14 +25,14 @@ pub(super) fn find(check: &mut Check<'_>, graph: &Graph) {
     }
     for tensors in repeated(names.iter().map(|(name, tensor)| (name.as_str(), (name, *tensor)))) {
         let Some(((name, (layer, port)), earlier)) = tensors.split_last() else { continue };
-        let message = format!("{} tensors have the name `{name}`", tensors.len());
+        let message = message!("{} tensors have the name `{}`"; tensors.len(), name);
         let place = |layer: &Layer, port| {
             xml::locate_port(check.source, layer.span().unwrap_or_default(), Direction::Output, port)
         };
         let mut lint = check.lint(Code::DuplicateTensorName, layer, message);
         lint = lint.at(place(layer, *port), "the last of these tensors: OpenVINO adds a number to its name");
         for (_, (layer, port)) in earlier.iter().take(PLACES) {
-            lint = lint.at(place(layer, *port), format!("layer {} has a tensor with the same name", layer.id()));
+            lint = lint.at(place(layer, *port), message!("layer {} has a tensor with the same name"; layer.id()));
         }
         check.diagnostics.push(lint.help("remove it from the `names` of the other tensors"));
     }

@@ -20,7 +20,7 @@ use typelift_promote::{ElementType, Kind, Loss, fidelity};
 
 use super::Check;
 use crate::base::foreign;
-use crate::findings::{About, Code, Fix, Owner, Related};
+use crate::findings::{About, Code, Fix, Message, Owner, Related, Text, described, message};
 use crate::model::graph::{Body, Direction, Graph, Layer, OutputPort, split_names};
 use crate::ops::values::conversion::Audit;
 use crate::ops::{self, LayerKind, Operation};
@@ -86,31 +86,31 @@ impl<'a> Check<'a> {
     ) {
         for name in operation.missing_attributes(layer) {
             let Some(assumed) = operation.default_of(name) else { continue };
-            let message = format!("`{}` has no attribute `{name}`, which it requires", layer.ty());
+            let message = message!("`{}` has no attribute `{}`, which it requires"; layer.ty(), name);
             let span = self.locate(layer, "data", name);
             let size = || inputs.get(1).copied().flatten()?.1.shape().dims()?.last()?.value();
             let declared = layer.outputs().first().and_then(|port| port.declared);
-            let (label, help) = match (name, assumed) {
+            let (label, help): (Message, Fix) = match (name, assumed) {
                 ("destination_type", _) => (
-                    "OpenVINO reads it, but cannot run a conversion without a destination type".to_owned(),
+                    "OpenVINO reads it, but cannot run a conversion without a destination type".into(),
                     match declared.filter(|&ty| ty != ElementType::Dynamic) {
-                        Some(ty) => format!("add destination_type=\"{ty}\", the type its port declares").into(),
+                        Some(ty) => message!("add destination_type=\"{}\", the type its port declares"; ty).into(),
                         None => "add destination_type=\"f32\", \"f16\", \"i64\" or another element type".into(),
                     },
                 ),
                 ("hidden_size", _) if size().is_some() => (
-                    format!("OpenVINO assumes {assumed}"),
-                    format!("add hidden_size=\"{}\", the size of its hidden state", size().unwrap_or_default()).into(),
+                    message!("OpenVINO assumes {}"; assumed),
+                    message!("add hidden_size=\"{}\", the size of its hidden state"; size().unwrap_or_default()).into(),
                 ),
                 ("levels", _) => (
-                    format!("OpenVINO assumes {assumed}, but its plugins do not accept it"),
+                    message!("OpenVINO assumes {}, but its plugins do not accept it"; assumed),
                     "add levels=\"256\" for 8 bits, or another number of levels".into(),
                 ),
-                (_, "") => ("OpenVINO assumes that it is empty".to_owned(), Fix::add([name], Owner::Here)),
-                (_, "0") => ("OpenVINO assumes 0".to_owned(), Fix::add([name], Owner::Here)),
+                (_, "") => ("OpenVINO assumes that it is empty".into(), Fix::add([name], Owner::Here)),
+                (_, "0") => ("OpenVINO assumes 0".into(), Fix::add([name], Owner::Here)),
                 (_, assumed) => {
-                    let help = format!("add {name}=\"{assumed}\" if you mean this value");
-                    (format!("OpenVINO assumes {assumed}"), help.into())
+                    let help = message!("add {}=\"{}\" if you mean this value"; name, assumed);
+                    (message!("OpenVINO assumes {}"; assumed), help.into())
                 }
             };
             let about = About::Assumed { attribute: name, value: assumed };
@@ -122,7 +122,7 @@ impl<'a> Check<'a> {
     fn check_result(&mut self, graph: &Graph, layer: &Layer) {
         self.check_result_names(graph, layer);
         let Some(user) = graph.users(layer.id()).next().and_then(|id| graph.layer(id)) else { return };
-        let message = format!("Result {} `{}` feeds `{}`", layer.id(), layer.name(), user.name());
+        let message = message!("Result {} `{}` feeds `{}`"; layer.id(), layer.name(), user.name());
         let lint = self.lint(Code::UsedResult, layer, message);
         let lint =
             lint.at(self.locate(layer, "layer", "name"), "OpenVINO reads it, but its CPU plugin does not accept it");
@@ -142,11 +142,11 @@ impl<'a> Check<'a> {
         if split_names(names_text).iter().all(|name| given.contains(name)) {
             return;
         }
-        let message = format!("`names` of the input of Result {} `{}` is ignored", layer.id(), layer.name());
+        let message = message!("`names` of the input of Result {} `{}` is ignored"; layer.id(), layer.name());
         let lint = self.lint(Code::UnknownAttribute, layer, message);
-        let producer = format!("{} {} `{}`", producer.ty(), producer.id(), producer.name());
+        let producer = described(producer);
         let label = "OpenVINO reads the names of a tensor at the output port of the layer that computes it";
-        let help = format!("move names=\"{names_text}\" to output port {} of {producer}", output.id());
+        let help = message!("move names=\"{}\" to output port {} of {}"; names_text, output.id(), producer);
         self.diagnostics.push(lint.at(names, label).help(help));
     }
 
@@ -155,7 +155,7 @@ impl<'a> Check<'a> {
         if port.element_type().is_integer() || port.element_type() == ElementType::Dynamic {
             return;
         }
-        let message = format!("the trip count of `{}` is {}, not an integer", layer.ty(), port.element_type());
+        let message = message!("the trip count of `{}` is {}, not an integer"; layer.ty(), port.element_type());
         let lint = self.lint(Code::ConditionType, layer, message);
         let label = "OpenVINO reads it, but its CPU plugin does not accept it";
         let mut lint = lint.at(self.locate(layer, "layer", "name"), label);
@@ -168,7 +168,7 @@ impl<'a> Check<'a> {
         if [ElementType::Boolean, ElementType::Dynamic].contains(&port.element_type()) {
             return;
         }
-        let message = format!("the condition of `{}` is {}, not boolean", layer.ty(), port.element_type());
+        let message = message!("the condition of `{}` is {}, not boolean"; layer.ty(), port.element_type());
         let lint = self.lint(Code::ConditionType, layer, message);
         let is_loop = ops::kind(layer) == LayerKind::Loop && port.element_type() != ElementType::U8;
         let label = if is_loop {
@@ -192,7 +192,7 @@ impl<'a> Check<'a> {
             return;
         }
         let message =
-            format!("the condition in the body of `{}` is {}, not boolean", layer.name(), port.element_type());
+            message!("the condition in the body of `{}` is {}, not boolean"; layer.name(), port.element_type());
         let place = layer.span().unwrap_or_default();
         let span = xml::locate_joint(self.source, place, id).unwrap_or(place);
         let lint = self.lint(Code::ConditionType, layer, message);
@@ -225,7 +225,7 @@ impl<'a> Check<'a> {
         let decides = misspelt
             || body.port_map().iter().any(|it| it.direction == Direction::Output && is_condition(it.purpose()));
         if ops::kind(layer) == LayerKind::Loop && !decides {
-            let message = format!("the port map of `{}` has no execution_condition", layer.name());
+            let message = message!("the port map of `{}` has no execution_condition"; layer.name());
             let lint = self.lint(Code::IncompletePortMap, layer, message);
             let lint = lint
                 .at(self.locate(layer, "layer", "name"), "OpenVINO reads it, but its CPU plugin does not accept it");
@@ -242,7 +242,7 @@ impl<'a> Check<'a> {
     fn check_purposes(&mut self, layer: &Layer, body: &Body) {
         for entry in body.port_map() {
             let Some(purpose) = entry.purpose().filter(|purpose| !PURPOSES.contains(purpose)) else { continue };
-            let message = format!("`{purpose}` is not a valid purpose: OpenVINO ignores it");
+            let message = message!("`{}` is not a valid purpose: OpenVINO ignores it"; purpose);
             let place = layer.span().unwrap_or_default();
             let is_it = |name: &str, value: &str| name == "purpose" && value == purpose;
             let span = xml::locate_joint_with(self.source, place, is_it).unwrap_or(place);
@@ -250,7 +250,7 @@ impl<'a> Check<'a> {
             let meant =
                 PURPOSES.iter().max_by_key(|known| known.bytes().zip(purpose.bytes()).filter(|(a, b)| a == b).count());
             let meant = foreign::word(purpose, &PURPOSES).or(meant.copied()).unwrap_or_default();
-            self.diagnostics.push(lint.help(format!("write purpose=\"{meant}\"")));
+            self.diagnostics.push(lint.help(message!("write purpose=\"{}\""; meant)));
         }
     }
 
@@ -269,17 +269,12 @@ impl<'a> Check<'a> {
         if !matches!(ranks, (Some(a), Some(b)) if a != b) {
             return;
         }
-        let message = format!(
-            "the state `{}` of `{}` is {}{} in the first iteration and {}{} in the next",
-            parameter.name(),
-            layer.name(),
-            start.element_type(),
-            start.shape(),
-            next.element_type(),
-            next.shape()
+        let message = message!(
+            "the state `{}` of `{}` is {}{} in the first iteration and {}{} in the next";
+            parameter.name(), layer.name(), start.element_type(), start.shape(), next.element_type(), next.shape()
         );
         let span = xml::locate_back_edge(self.source, layer.span().unwrap_or_default(), at);
-        let label = format!("it starts at Result {} `{}`", result.id(), result.name());
+        let label = message!("it starts at Result {} `{}`"; result.id(), result.name());
         let lint = self.lint(Code::UnstableState, layer, message).at(span, label);
         let lint = lint.note("the rank of a state cannot change: OpenVINO reads the loop, and fails when it runs");
         self.diagnostics.push(lint.help("start the back edge at the Result of the new state"));
@@ -293,18 +288,19 @@ impl<'a> Check<'a> {
         let Some(&Some((producer, state))) = inputs.get(1) else { return };
         let size = state.shape().dims().and_then(|dims| dims.last()?.value());
         let Some(size) = size.filter(|&size| size != said) else { return };
-        let message = format!("hidden_size is {said}, but the hidden state of `{}` has {size} elements", layer.ty());
+        let message =
+            message!("hidden_size is {}, but the hidden state of `{}` has {} elements"; said, layer.ty(), size);
         let span = self.locate(layer, "data", "hidden_size");
         let lint = self.lint(Code::InconsistentSize, layer, message);
         let mut lint = lint.at(span, "OpenVINO's reader uses the size of the weights; its plugins may use hidden_size");
         lint.related.push(self.related(producer, state, 1, None));
-        self.diagnostics.push(lint.help(format!("write hidden_size=\"{size}\"")));
+        self.diagnostics.push(lint.help(message!("write hidden_size=\"{}\""; size)));
     }
 
     /// OpenVINO reads the data of a constant only if its type is exactly `Const`.
     fn check_name_length(&mut self, layer: &Layer) {
         if layer.ty().eq_ignore_ascii_case("Constant") {
-            let message = format!("`{}` is a constant without data: its type must be `Const`", layer.name());
+            let message = message!("`{}` is a constant without data: its type must be `Const`"; layer.name());
             let lint = self.lint(Code::MisnamedOperation, layer, message);
             let label = "OpenVINO reads data only for the type `Const`; this constant has undefined values";
             self.diagnostics.push(lint.at(self.locate(layer, "layer", "type"), label).help("write type=\"Const\""));
@@ -325,11 +321,11 @@ impl<'a> Check<'a> {
         // Minus infinity is normal in masks.
         let odd = bits.filter(|bits| bits & exponent == exponent && *bits != sign | exponent).count();
         if odd > 0 {
-            let message = format!("{odd} values of `{}` are infinite or not a number", layer.name());
+            let message = message!("{} values of `{}` are infinite or not a number"; odd, layer.name());
             let lint = self.lint(Code::NonFiniteConstant, layer, message);
             let lint = lint.at(
                 self.locate(layer, "data", "element_type"),
-                format!("the original values may have been too large for {ty}"),
+                message!("the original values may have been too large for {}"; ty),
             );
             self.diagnostics
                 .push(lint.help("export the constant again as f32, or clamp its values before converting them"));
@@ -351,15 +347,14 @@ impl<'a> Check<'a> {
         }
         self.budget -= size;
         let Some(audit) = Audit::of(constant, self.weights, to).filter(|audit| audit.destroyed() > 0) else { return };
-        let message = format!(
-            "{} values of `{}` become zero or infinite in the conversion to {to}",
-            audit.destroyed(),
-            constant.name()
+        let message = message!(
+            "{} values of `{}` become zero or infinite in the conversion to {}";
+            audit.destroyed(), constant.name(), to
         );
         let lint = self.lint(Code::DestroyedValues, layer, message);
-        let lint = lint.at(self.locate(layer, "data", "destination_type"), audit.to_string());
+        let lint = lint.at(self.locate(layer, "data", "destination_type"), Text(audit));
         self.diagnostics.push(
-            lint.help(format!("keep the type {} of the constant, or convert it to a wider type", from.element_type())),
+            lint.help(message!("keep the type {} of the constant, or convert it to a wider type"; from.element_type())),
         );
     }
 }

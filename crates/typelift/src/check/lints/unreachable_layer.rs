@@ -2,7 +2,7 @@
 
 use crate::base::hash::HashSet;
 use crate::check::{Check, is_kept, mark_upstream};
-use crate::findings::Code;
+use crate::findings::{Code, message};
 use crate::model::graph::{Graph, Layer};
 
 /// Reports layers that OpenVINO drops. Of a chain of such layers only the last one is reported.
@@ -20,12 +20,12 @@ pub(super) fn find(check: &mut Check<'_>, graph: &Graph) {
             continue;
         }
         let more = mark_upstream(graph, [layer.id()], &mut reached) - 1;
-        let message = format!("no Result depends on `{}`: OpenVINO drops it", layer.name());
+        let message = message!("no Result depends on `{}`: OpenVINO drops it"; layer.name());
         let mut lint = check.lint(Code::UnreachableLayer, layer, message);
         lint = lint.at(check.locate(layer, "layer", "name"), "no layer uses its outputs");
         if more > 0 {
             let layers = if more == 1 { "more layer that feeds" } else { "more layers that feed" };
-            lint = lint.note(format!("{more} {layers} no other layer are dropped too"));
+            lint = lint.note(message!("{} {} no other layer are dropped too"; more, layers));
         }
         check.diagnostics.push(lint.help("add a Result for its output, or remove it"));
     }

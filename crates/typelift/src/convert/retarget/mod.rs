@@ -11,7 +11,7 @@ mod version_10;
 use crate::check::{self, repeated_names};
 use crate::edit::Edit;
 use crate::edit::precision_marks::{Marks, Spelling};
-use crate::findings::{Code, Diagnostic, LayerRef};
+use crate::findings::{Code, Diagnostic, LayerRef, Text, message};
 use crate::model::graph::{EditError, Graph, IrVersion, Layer, LayerId, Model};
 use crate::ops::{self, LayerKind, Release};
 use crate::promotion::passes::{self, Change};
@@ -100,7 +100,7 @@ fn retarget(model: &mut Model, target: Release) -> Result<Retargeted, Vec<Diagno
 }
 
 fn refusal(target: Release, error: &dyn std::fmt::Display) -> Vec<Diagnostic> {
-    let message = format!("the model cannot be rewritten for OpenVINO {target}: {error}");
+    let message = message!("the model cannot be rewritten for OpenVINO {}: {}"; Text(target), Text(error));
     vec![Diagnostic::new(Code::NewerThanTarget, message)]
 }
 
@@ -168,8 +168,8 @@ fn lost_marks(model: &Model, target: Release) -> Option<Diagnostic> {
     let layers = model.walk().flat_map(|(_, graph)| graph.layers());
     let marked: Vec<_> = layers.filter(|layer| Marks::of(layer, model.version).keeps_precision()).collect();
     let first = marked.first()?;
-    let count = if marked.len() == 1 { "1 layer".to_owned() } else { format!("{} layers", marked.len()) };
-    let message = format!("OpenVINO {target} ignores the precision marks of {count}");
+    let count = if marked.len() == 1 { "1 layer".into() } else { message!("{} layers"; marked.len()) };
+    let message = message!("OpenVINO {} ignores the precision marks of {}"; Text(target), count);
     let place = first.span.unwrap_or_default();
     let place = crate::text::xml::locate(&model.source, place, "layer", "name");
     let found = Diagnostic::new(Code::LostMark, message).at(place, "the first of them");
@@ -211,9 +211,9 @@ fn explain(error: &mut Diagnostic, model: &Model, rules: &[Rule], skipped: &[Rew
     let Some(at) = error.layer.clone().filter(|_| error.code == Code::NewerThanTarget) else { return };
     let refused: Vec<_> = skipped.iter().filter_map(|error| error.at(&at)).collect();
     if !refused.is_empty() {
-        error
-            .notes
-            .extend(refused.into_iter().map(|(rule, reason)| format!("rule {rule} cannot be applied: {reason}")));
+        error.notes.extend(
+            refused.into_iter().map(|(rule, reason)| message!("rule {} cannot be applied: {}"; rule, Text(reason))),
+        );
         return;
     }
     let Some(graph) = model.graph_at(&at.place) else { return };
@@ -221,5 +221,7 @@ fn explain(error: &mut Diagnostic, model: &Model, rules: &[Rule], skipped: &[Rew
     // If several rules match partly, the one with the largest matched part gives the reason.
     let misses = rules.iter().filter_map(|rule| Some((rule.miss(graph, model.weights(), layer)?, rule)));
     let miss = misses.filter(|((progress, _), _)| *progress > 0).max_by_key(|((progress, _), _)| *progress);
-    error.notes.extend(miss.map(|((_, reason), rule)| format!("rule {} does not match: {reason}", rule.name())));
+    error
+        .notes
+        .extend(miss.map(|((_, reason), rule)| message!("rule {} does not match: {}"; rule.name(), Text(reason))));
 }

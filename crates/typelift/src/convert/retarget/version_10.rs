@@ -1,7 +1,7 @@
 //! Conversion to IR version 10, and the losses that it causes.
 
 use crate::base::hash::HashSet;
-use crate::findings::{Code, Diagnostic, LayerRef};
+use crate::findings::{Code, Diagnostic, LayerRef, message};
 use crate::model::graph::{Graph, Input, IrVersion, Layer, LayerId, Model, NewLayer, Output, OutputPort, Place, Start};
 use crate::text::xml;
 
@@ -28,13 +28,13 @@ fn metadata(model: &Model) -> Option<Diagnostic> {
                 count += 1;
                 if count <= PLACES {
                     let place = rt_info.place_in(&model.source).or(layer.span).unwrap_or_default();
-                    found = found.at(place, format!("metadata of `{}`", layer.name()));
+                    found = found.at(place, message!("metadata of `{}`"; layer.name()));
                 }
             }
         }
     }
     let what = if count == 1 { "layer or port is" } else { "layers and ports is" };
-    found.message = format!("IR version 10 has no `rt_info` of layers and ports: that of {count} {what} ignored");
+    found.message = message!("IR version 10 has no `rt_info` of layers and ports: that of {} {} ignored"; count, what);
     (count > 0)
         .then(|| found.help("no action is needed, unless a tool relies on this metadata, for example on `fused_names`"))
 }
@@ -92,9 +92,11 @@ fn loss(model: &Model, layer: &Layer, missing: &[String], lost: &[String]) -> Di
     let message = match (missing.is_empty(), lost.is_empty()) {
         (false, _) => {
             let becomes = if missing.len() == 1 { "becomes a name" } else { "become names" };
-            format!("IR version 10 has no `output_names`: {} {becomes} of the tensor", list(missing))
+            message!("IR version 10 has no `output_names`: {} {} of the tensor"; list(missing), becomes)
         }
-        (true, _) => format!("IR version 10 has no `output_names`: the output can also be found as {}", list(lost)),
+        (true, _) => {
+            message!("IR version 10 has no `output_names`: the output can also be found as {}"; list(lost))
+        }
     };
     let span = xml::locate(&model.source, layer.span().unwrap_or_default(), "layer", "output_names");
     let mut found = Diagnostic::new(Code::Version10Loss, message).at(span, "ignored in IR version 10");

@@ -3,7 +3,7 @@
 use typelift_promote::ElementType;
 
 use crate::base::span::Span;
-use crate::findings::{Code, Diagnostic, LayerRef};
+use crate::findings::{Code, Diagnostic, LayerRef, Text, message};
 use crate::infer::infer;
 use crate::model::graph::{Layer, LayerId, Model, Place};
 use crate::model::shape::Dim;
@@ -84,12 +84,12 @@ impl Model {
         let copies = layer.attribute("special_zero") == Some("true");
         let (axis, freed) = freed(&lengths, &was, is, copies)?;
         let incoming = port.shape();
-        let message = format!(
-            "`{}` has the hard-coded target shape {lengths:?}, but its input now has the shape {incoming}",
-            layer.name()
+        let message = message!(
+            "`{}` has the hard-coded target shape {}, but its input now has the shape {}";
+            layer.name(), Text(format_args!("{lengths:?}")), incoming
         );
         let place = locate(&self.source, layer.span().unwrap_or_default(), "layer", "name");
-        let label = format!("axis {axis} has the fixed length {}", lengths[axis]);
+        let label = message!("axis {} has the fixed length {}"; axis, lengths[axis]);
         let found = Diagnostic::new(Code::HardCodedShape, message).at(place, label);
         let finding = Diagnostic { layer: Some(LayerRef::of(&Place::default(), layer)), ..found };
         Some(HardCoded { finding, constant: constant.id(), name: constant.name().to_owned(), element_type, freed })
@@ -113,8 +113,8 @@ impl HardCoded {
 
     fn into_finding(self) -> Diagnostic {
         let help = match self.statement() {
-            Some(statement) => format!("make it adapt with the statement `{statement}`"),
-            None => "compute the target shape with ShapeOf, or keep the old length".to_owned(),
+            Some(statement) => message!("make it adapt with the statement `{}`"; statement),
+            None => "compute the target shape with ShapeOf, or keep the old length".into(),
         };
         self.finding.help(help)
     }

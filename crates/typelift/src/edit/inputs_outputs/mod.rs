@@ -12,7 +12,7 @@ use typelift_promote::{ElementType, fidelity};
 use crate::base::names::{is_glob, matches_glob};
 use crate::edit::changes::{Action, Change, Changes};
 use crate::edit::indices::Narrowing;
-use crate::findings::{Code, Diagnostic, Fix, FixAction, LayerRef};
+use crate::findings::{Code, Diagnostic, Fix, FixAction, LayerRef, message};
 use crate::model::graph::{
     EditError, Graph, IrVersion, Layer, LayerId, Model, NewLayer, OutputPort, Place, split_names,
 };
@@ -520,18 +520,18 @@ impl Model {
                 }
             }
         }
-        let warn = |found: &[(&Layer, Place, ElementType, ElementType)], what: &str| {
+        let warn = |found: &[(&Layer, Place, ElementType, ElementType)], what: &'static str| {
             let (layer, place, was, is) = found.first()?;
             let span = crate::text::xml::locate(&self.source, layer.span().unwrap_or_default(), "layer", "name");
-            let message = format!("{} `{}` {what} {is}; the file declares {was}", layer.ty(), layer.name());
+            let message = message!("{} `{}` {} {}; the file declares {}"; layer.ty(), layer.name(), what, is, was);
             let warning = Diagnostic::new(Code::LossyConversion, message).at(span, "values may overflow");
             let layer = LayerRef::of(place, layer);
             let others = found[1..].iter().take(SHOWN_AT_ENDS).map(|(layer, _, was, is)| {
-                format!("also {} `{}`: {is}; the file declares {was}", layer.ty(), layer.name())
+                message!("also {} `{}`: {}; the file declares {}"; layer.ty(), layer.name(), is, was)
             });
             let mut warning = Diagnostic { layer: Some(layer), notes: others.collect(), ..warning };
             if found.len() > SHOWN_AT_ENDS + 1 {
-                warning.notes.push(format!("and {} more", found.len() - SHOWN_AT_ENDS - 1));
+                warning.notes.push(message!("and {} more"; found.len() - SHOWN_AT_ENDS - 1));
             }
             Some(warning.help(Fix::untried(FixAction::ConvertInput)))
         };
@@ -593,7 +593,7 @@ pub fn trace_changes(graph: &Graph, changed: &[LayerId], diagnostics: &mut [Diag
                 let hidden = chain.len() - 2 * SHOWN_AT_ENDS;
                 chain.splice(SHOWN_AT_ENDS..chain.len() - SHOWN_AT_ENDS, [format!("({hidden} layers)")]);
             }
-            diagnostic.notes.push(format!("the changed input reaches it through {}", chain.join(" -> ")));
+            diagnostic.notes.push(message!("the changed input reaches it through {}"; chain.join(" -> ")));
         }
     }
 }

@@ -6,7 +6,7 @@ use typelift_promote::ElementType;
 
 use super::{Became, Ran, RanLayer, StoredWeights};
 use crate::base::hash::HashMap;
-use crate::findings::{Code, Diagnostic, LayerRef, grouped};
+use crate::findings::{Code, Diagnostic, LayerRef, Message, Text, grouped, message};
 use crate::model::graph::{Graph, Layer, Model, Place};
 use crate::text::xml;
 
@@ -43,7 +43,7 @@ struct View<'a> {
 }
 
 impl View<'_> {
-    fn finding(&self, code: Code, name: &str, message: String, label: String) -> Option<Diagnostic> {
+    fn finding(&self, code: Code, name: &str, message: Message, label: impl Into<Message>) -> Option<Diagnostic> {
         let layer = self.layers.get(name)?;
         let span = xml::locate(self.model.source(), layer.span().unwrap_or_default(), "layer", "name");
         let finding = Diagnostic::new(code, message).at(span, label);
@@ -57,15 +57,11 @@ impl View<'_> {
         if after <= before {
             return None;
         }
-        let message = format!(
-            "`{}` was unfolded from {} to {used} for `{}`: {} bytes became {}",
-            weights.constant,
-            weights.stored_as,
-            weights.user,
-            grouped(before),
-            grouped(after)
+        let message = message!(
+            "`{}` was unfolded from {} to {} for `{}`: {} bytes became {}";
+            weights.constant, weights.stored_as, used, weights.user, Text(grouped(before)), Text(grouped(after))
         );
-        self.finding(Code::RanUnfolded, &weights.constant, message, format!("used as {used}"))
+        self.finding(Code::RanUnfolded, &weights.constant, message, message!("used as {}"; used))
     }
 
     /// Warns of a layer that FakeQuantize prepares for 8 bits and that ran in floats.
@@ -83,16 +79,16 @@ impl View<'_> {
             (false, true) => "weights",
             (false, false) => return None,
         };
-        let message = format!("`{}` ran in {precision}, although FakeQuantize quantizes its {inputs}", layer.name);
-        self.finding(Code::RanNotQuantized, &layer.name, message, format!("ran in {precision}"))
+        let message = message!("`{}` ran in {}, although FakeQuantize quantizes its {}"; layer.name, precision, inputs);
+        self.finding(Code::RanNotQuantized, &layer.name, message, message!("ran in {}"; precision))
     }
 
     /// Warns of a layer for which the plugin has no kernel.
     fn reference(&self, layer: &RanLayer) -> Option<Diagnostic> {
         let is_own = layer.became == Became::Ran && layer.exec_type.as_deref() == Some(REFERENCE);
         let message =
-            format!("the plugin has no kernel for `{}` ({}) and ran its reference code", layer.name, layer.ty);
-        is_own.then(|| self.finding(Code::RanReference, &layer.name, message, "ran as Reference".to_owned()))?
+            message!("the plugin has no kernel for `{}` ({}) and ran its reference code"; layer.name, layer.ty);
+        is_own.then(|| self.finding(Code::RanReference, &layer.name, message, "ran as Reference"))?
     }
 
     /// Notes results that were computed in fewer bits than the model declares, once for all.
@@ -114,8 +110,8 @@ impl View<'_> {
         let words: Vec<_> =
             words.map(|((from, to), count)| format!("{} from {from} to {to}", grouped(*count as u64))).collect();
         let more = if sorted.len() > PAIRS { ", …" } else { "" };
-        let message = format!("results were computed in fewer bits than declared: {}{more}", words.join(", "));
-        let finding = self.finding(Code::RanNarrower, &first?.name, message, "the first one".to_owned())?;
+        let message = message!("results were computed in fewer bits than declared: {}{}"; Text(words.join(", ")), more);
+        let finding = self.finding(Code::RanNarrower, &first?.name, message, "the first one")?;
         Some(finding.help("ask for f32 with the hint INFERENCE_PRECISION_HINT, if floats are to keep their bits"))
     }
 }

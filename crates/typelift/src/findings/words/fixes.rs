@@ -209,7 +209,8 @@ fn convert(from: ElementType, to: ElementType) -> String {
 impl fmt::Display for Fix {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.action {
-            FixAction::Advise(words) | FixAction::Edit { words, .. } => f.write_str(words),
+            FixAction::Advise(advice) => advice.fmt(f),
+            FixAction::Edit { words, .. } => f.write_str(words),
             FixAction::Add { attributes, to } => {
                 let written = |(name, value): &(String, Option<String>)| {
                     format!("{name}=\"{}\"", value.as_deref().unwrap_or("…"))

@@ -5,8 +5,9 @@ mod fixes;
 
 use std::fmt;
 
-use super::{Code, Diagnostic, Diagnostics, LayerRef, Related, Severity};
+use super::{Code, Diagnostic, Diagnostics, LayerRef, Message, Related, Severity, message};
 use crate::base::span::Lines;
+use crate::model::graph::Layer;
 
 pub use commands::{reason, shell_word};
 pub use fixes::{Voice, shell_command};
@@ -47,6 +48,11 @@ impl fmt::Display for Related {
     }
 }
 
+/// Describes a layer by its operation, id and name: ``Const 3 `x` ``.
+pub(crate) fn described(layer: &Layer) -> Message {
+    message!("{} {} `{}`"; layer.ty(), layer.id(), layer.name())
+}
+
 /// Returns the text of a finding without positions: the message, the notes and the fixes, one per line.
 pub(super) fn whole(lines: &Lines, diagnostic: &Diagnostic, voice: Voice<'_>) -> String {
     let layer = diagnostic.layer.iter().map(ToString::to_string);
@@ -55,8 +61,8 @@ pub(super) fn whole(lines: &Lines, diagnostic: &Diagnostic, voice: Voice<'_>) ->
         format!("{related} (line {line})")
     });
     let help = voice.help(diagnostic).into_iter().map(|help| format!("help: {help}"));
-    let message = std::iter::once(diagnostic.message.clone());
-    let all = message.chain(layer).chain(related).chain(diagnostic.notes.iter().cloned()).chain(help);
+    let message = std::iter::once(diagnostic.message.to_string());
+    let all = message.chain(layer).chain(related).chain(diagnostic.notes.iter().map(ToString::to_string)).chain(help);
     all.collect::<Vec<_>>().join("\n")
 }
 

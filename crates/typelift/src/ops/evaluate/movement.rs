@@ -5,6 +5,7 @@ use typelift_promote::ElementType;
 
 use super::{Bounds, Evaluation, ends};
 use super::{COMMON, axis, inferred_dims, of_type, position};
+use crate::findings::{Text, message};
 use crate::ops::Fault;
 use crate::ops::broadcasting::{self, Mode};
 use crate::ops::values::array::{self, Array, Data, Few, Fill, MAX_ELEMENTS, ZERO};
@@ -332,7 +333,10 @@ pub(crate) fn scatter_nd_update(evaluation: &Evaluation, inputs: &[&Array]) -> O
         let tuple = values[at * depth..][..depth].iter().zip(&data.dims).zip(&own);
         let start = tuple.map(|((&index, &dim), stride)| Some(position(index, dim)? * stride)).sum::<Option<usize>>();
         let Some(start) = start else {
-            let message = format!("an index of `ScatterNDUpdate` is outside of its data {:?}", data.dims);
+            let message = message!(
+                "an index of `ScatterNDUpdate` is outside of its data {}";
+                Text(format_args!("{:?}", data.dims))
+            );
             return evaluation
                 .refuse(Fault::value(&[1], message).rule("OpenVINO computes this value when it reads the model"));
         };

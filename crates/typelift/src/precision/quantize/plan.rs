@@ -12,7 +12,7 @@ use super::order;
 use super::select::{self, Role, Weight};
 use super::source::{KnownScales, Source};
 use crate::base::hash::HashMap;
-use crate::findings::{Code, Diagnostic, LayerRef};
+use crate::findings::{Code, Diagnostic, LayerRef, Message, Text, message};
 use crate::model::graph::{Graph, LayerId, Model, Place};
 use crate::model::weights::{Weights, byte_size};
 use crate::ops::values::conversion::Stored;
@@ -248,7 +248,7 @@ impl QuantizationPlan {
     /// # Errors
     /// A finding for each constant that cannot be quantized with these settings, with a fix.
     pub fn of(model: &Model, settings: &Quantization, kept: &Kept) -> Result<Self, Vec<Diagnostic>> {
-        settings.check().map_err(|reason| vec![Diagnostic::new(Code::CannotQuantize, reason)])?;
+        settings.check().map_err(|reason| vec![Diagnostic::new(Code::CannotQuantize, Text(reason))])?;
         let place = Place::default();
         let is_kept = |weight: &Weight| [weight.constant, weight.consumer].iter().any(|&id| kept.covers(&place, id));
         let is_left_out = |weight: &Weight| is_kept(weight) || !takes(settings.mode, weight.stored.element_type);
@@ -280,8 +280,8 @@ impl QuantizationPlan {
                 None => {
                     let names = constants.iter().map(|constant| constant.name.as_str());
                     let near = crate::base::names::near(&choice.constant, names);
-                    let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-                    let message = format!("no layer has weights called `{}`{near}", choice.constant);
+                    let near = near.map(|near| message!("; did you mean `{}`?"; near)).unwrap_or_default();
+                    let message = message!("no layer has weights called `{}`{}"; choice.constant, near);
                     errors.push(Diagnostic::new(Code::CannotQuantize, message));
                 }
             }
@@ -291,7 +291,7 @@ impl QuantizationPlan {
         }
         for QuantizedConstant { weight, to, .. } in &constants {
             if let Some((mode, group)) = to.filter(|&(_, group)| weight.shapes(group).is_none()) {
-                errors.push(indivisible(model, weight, mode, group, "write another group size in the plan"));
+                errors.push(indivisible(model, weight, mode, group, "write another group size in the plan".into()));
             }
         }
         if !errors.is_empty() {
@@ -307,10 +307,10 @@ impl QuantizationPlan {
         for constant in self.changed() {
             let Some(source) = constant.source(weights) else { continue };
             let message = match source.reserve().map(|()| source.bounds()) {
-                Err(reason) => format!("`{}` cannot be quantized: {reason}", constant.name),
-                Ok(None) => format!("the values of `{}` cannot be read", constant.name),
+                Err(reason) => message!("`{}` cannot be quantized: {}"; constant.name, Text(reason)),
+                Ok(None) => message!("the values of `{}` cannot be read"; constant.name),
                 Ok(Some(bounds)) if bounds.iter().any(|it| !it.min.is_finite() || !it.max.is_finite()) => {
-                    format!("`{}` has values that are infinite or not a number, or too large for f32", constant.name)
+                    message!("`{}` has values that are infinite or not a number, or too large for f32"; constant.name)
                 }
                 Ok(Some(bounds)) => {
                     if let Some(left) = room.checked_sub(bounds.len()) {
@@ -347,10 +347,9 @@ impl QuantizationPlan {
         beyond.sort_by(|(_, a), (_, b)| b.largest.total_cmp(&a.largest));
         let error = |(constant, loss): (&QuantizedConstant, QuantizationLoss)| {
             let percent = crate::precision::storage::Short(loss.largest * 100.0);
-            let message = format!(
-                "the error of `{}` would be up to {percent} % of the range of a row, more than {} %",
-                constant.name,
-                limit * 100.0
+            let message = message!(
+                "the error of `{}` would be up to {} % of the range of a row, more than {} %";
+                constant.name, Text(percent), limit * 100.0
             );
             finding(model, &constant.weight, message)
                 .help("exclude the constant, choose another mode, or allow a larger error")
@@ -542,26 +541,29 @@ impl<'a> Choices<'a> {
         });
         let failed: Vec<_> = failed.collect();
         let fix = self.fix(settings);
-        let errors: Vec<_> =
-            failed.into_iter().map(|(weight, mode, group)| indivisible(model, weight, mode, group, &fix)).collect();
+        let errors: Vec<_> = failed
+            .into_iter()
+            .map(|(weight, mode, group)| indivisible(model, weight, mode, group, fix.clone()))
+            .collect();
         if errors.is_empty() { Ok(()) } else { Err(errors) }
     }
 
     /// Describes settings that avoid the error.
-    fn fix(&self, settings: &Quantization) -> String {
+    fn fix(&self, settings: &Quantization) -> Message {
         let fails = |at: &usize| self.list[*at].0.is_some_and(|(_, group)| self.weights[*at].shapes(group).is_none());
         if (0..self.list.len()).filter(fails).any(|at| !self.main.contains(&at)) {
-            return "choose int8_asym or none as backup mode".to_owned();
+            return "choose int8_asym or none as backup mode".into();
         }
         if settings.mode.has_powers_of_two() {
-            return "set the group fallback so that these constants are not quantized".to_owned();
+            return "set the group fallback so that these constants are not quantized".into();
         }
         let divides = |size: &u64| self.main.iter().all(|&at| self.weights[at].shapes(Group::Of(*size)).is_some());
         match [128, 64, 32, 16, 8].into_iter().find(divides) {
-            Some(size) => format!(
-                "use a group size of {size}, or set the group fallback so that these groups are adjusted or not quantized"
+            Some(size) => message!(
+                "use a group size of {}, or set the group fallback so that these groups are adjusted or not quantized";
+                size
             ),
-            None => "set the group fallback so that these groups are adjusted or not quantized, or use one scale per channel with a group size of -1".to_owned(),
+            None => "set the group fallback so that these groups are adjusted or not quantized, or use one scale per channel with a group size of -1".into(),
         }
     }
 }
@@ -589,29 +591,33 @@ fn score(weight: &Weight, weights: &Arc<Weights>) -> f64 {
     1.0 / (error.unwrap_or(0.0) + epsilon)
 }
 
-fn indivisible(model: &Model, weight: &Weight, mode: Mode, group: Group, fix: &str) -> Diagnostic {
+fn indivisible(model: &Model, weight: &Weight, mode: Mode, group: Group, fix: Message) -> Diagnostic {
     let consumer = model.graph().layer(weight.consumer).map(|layer| layer.name().to_owned()).unwrap_or_default();
     let constant = model.graph().layer(weight.constant).map(|layer| layer.name().to_owned()).unwrap_or_default();
     let message = match weight.channel_size() {
         Some(size) => {
-            format!(
-                "the channel size {size} of `{constant}`, the weights of `{consumer}`, is not a multiple of the group size {group}"
+            message!(
+                "the channel size {} of `{}`, the weights of `{}`, is not a multiple of the group size {}";
+                size, constant, consumer, Text(group)
             )
         }
-        None => format!(
-            "{mode} needs one axis for groups, but `{constant}`, the weights of `{consumer}`, has none or several"
-        ),
+        None => {
+            message!(
+                "{} needs one axis for groups, but `{}`, the weights of `{}`, has none or several";
+                Text(mode), constant, consumer
+            )
+        }
     };
     finding(model, weight, message).help(fix)
 }
 
 /// Creates a finding about a constant.
-fn finding(model: &Model, weight: &Weight, message: String) -> Diagnostic {
+fn finding(model: &Model, weight: &Weight, message: Message) -> Diagnostic {
     let layer = model.graph().layer(weight.constant);
     let span = xml::locate(model.source(), layer.and_then(|it| it.span()).unwrap_or_default(), "layer", "name");
     let Stored { element_type, .. } = weight.stored;
     let dims = weight.dims.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
     let reference = layer.map(|layer| LayerRef::of(&Place::default(), layer));
-    let found = Diagnostic::new(Code::CannotQuantize, message).at(span, format!("{element_type}[{dims}]"));
+    let found = Diagnostic::new(Code::CannotQuantize, message).at(span, message!("{}[{}]"; element_type, Text(dims)));
     Diagnostic { layer: reference, ..found }
 }

@@ -8,7 +8,7 @@ use typelift_promote::{Category, ElementType, Operand, PromotedAs, RuleSet};
 
 use super::group::{common_type, operand, other_rules};
 use super::{Aligner, Retyped};
-use crate::findings::Code;
+use crate::findings::{Code, Text, message};
 use crate::infer::{Alignment, Alignments};
 use crate::model::graph::{Body, Direction, Layer, LayerId, OutputPort, Place, PortMapEntry};
 use crate::ops::{Fault, Subject};
@@ -151,8 +151,9 @@ impl Entrance<'_> {
         );
         let common = common_type(rules, PromotedAs::Ordinary, &operands, &mut reason);
         let common = common.map_err(|refusal| {
-            let message = format!(
-                "input {input} of `{ty}` has type {given}, but the Parameter in its body has {declared}: {refusal}"
+            let message = message!(
+                "input {} of `{}` has type {}, but the Parameter in its body has {}: {}";
+                input, ty, given, Text(declared), Text(refusal)
             );
             let fault = Fault { inputs: SmallVec::from_iter([input]), ..Fault::other(Code::NoCommonType, message) };
             let common = |other: &_| common_type(other, PromotedAs::Ordinary, &operands, &mut String::new()).ok();

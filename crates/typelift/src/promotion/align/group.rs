@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use smallvec::SmallVec;
 use typelift_promote::{Category, ElementType, Operand, PromotedAs, Refusal, RuleSet};
 
-use crate::findings::{Code, Fix, FixAction, Rules, list};
+use crate::findings::{Code, Fix, FixAction, Message, Rules, Text, list, message};
 use crate::model::graph::{Layer, OutputPort};
 use crate::ops::{Accepts, Fault, Subject, is_constant};
 
@@ -197,17 +197,17 @@ impl Group<'_> {
 
     #[cold]
     pub(super) fn fault(&self, rules: &RuleSet, why: &NoCommonType) -> Fault {
-        let ty = &self.subject.layer.ty();
-        let message = match why {
-            NoCommonType::Refused(refusal) => refusal.to_string(),
-            NoCommonType::NotTaken(common) => format!(
-                "`{ty}` takes {}, but its inputs {} have the common type {common} by the {} rules",
-                self.subject.operation.accepted().description(),
-                self.types(),
-                rules.name()
-            ),
+        let ty = self.subject.layer.ty();
+        let message: Message = match why {
+            NoCommonType::Refused(refusal) => Text(refusal).into(),
+            NoCommonType::NotTaken(common) => {
+                message!(
+                    "`{}` takes {}, but its inputs {} have the common type {} by the {} rules";
+                    ty, self.subject.operation.accepted().description(), Text(self.types()), common, rules.name()
+                )
+            }
             NoCommonType::Unknown => {
-                format!("the common type of the inputs of `{ty}` depends on an unknown type or rank")
+                message!("the common type of the inputs of `{}` depends on an unknown type or rank"; ty)
             }
         };
         let other_rules = self.other_rules(rules);

@@ -102,7 +102,7 @@ pub enum PassError {
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
     Invalid(Vec<Violation>),
     /// The model has errors of types or shapes that it did not have before.
-    #[error("{}", .0.iter().map(|error| error.message.as_str()).collect::<Vec<_>>().join("; "))]
+    #[error("{}", .0.iter().map(|error| error.message.to_string()).collect::<Vec<_>>().join("; "))]
     IllTyped(Vec<Diagnostic>),
 }
 

@@ -36,7 +36,7 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use crate::findings::{Code, Diagnostic, LayerRef, Severity};
+use crate::findings::{Code, Diagnostic, LayerRef, Severity, message};
 use crate::model::graph::{Layer, Model};
 use crate::model::weights::Weights;
 use crate::text::xml::{self, WriteOptions};
@@ -337,7 +337,7 @@ pub fn missing_weights(model: &Model) -> Option<Diagnostic> {
             && let Some(constant) = graph.layers().find(|layer| is_stored(layer))
         {
             let layer = LayerRef::of(&place, constant);
-            let message = format!("the constant `{}` has its bytes in a file that is not there", constant.name());
+            let message = message!("the constant `{}` has its bytes in a file that is not there"; constant.name());
             let refusal =
                 Diagnostic::new(Code::MissingWeights, message).at(xml::name_span(model, constant), "the first of them");
             return Some(Diagnostic { severity: Severity::Error, layer: Some(layer), ..refusal });

@@ -34,7 +34,7 @@ use thiserror::Error;
 use crate::base::file::{open_regular, other_format};
 use crate::base::progress::Stage;
 use crate::base::span::Span;
-use crate::findings::{Code, Diagnostic, Diagnostics};
+use crate::findings::{Code, Diagnostic, Diagnostics, message};
 use crate::model::graph::{Layer, Model};
 use crate::model::weights::Weights;
 
@@ -160,7 +160,7 @@ fn begins_as_xml(start: &[u8]) -> bool {
 /// Returns the finding for a file of another format.
 fn not_a_model(bytes: &[u8]) -> Option<Diagnostic> {
     let (name, help) = other_format(bytes).filter(|_| !bytes.trim_ascii_start().starts_with(b"<"))?;
-    Some(Diagnostic::new(Code::NotAnIr, format!("the file is {name}, not the XML of a model")).help(help))
+    Some(Diagnostic::new(Code::NotAnIr, message!("the file is {}, not the XML of a model"; name)).help(help))
 }
 
 /// Converts bytes to text.
@@ -184,7 +184,7 @@ fn not_utf8(error: &FromUtf8Error) -> Diagnostic {
         bytes => {
             let at = error.utf8_error().valid_up_to();
             let line = bytes[..at].iter().filter(|&&byte| byte == b'\n').count() + 1;
-            let message = format!("byte {at}, in line {line}, is not UTF-8, and Typelift reads UTF-8 only");
+            let message = message!("byte {}, in line {}, is not UTF-8, and Typelift reads UTF-8 only"; at, line);
             Diagnostic::new(Code::XmlSyntax, message).help(
                 "if the file is a model, convert it to UTF-8: `iconv -f LATIN1 -t UTF-8 model.xml > utf8.xml`; otherwise give \
                  the .xml of the model",

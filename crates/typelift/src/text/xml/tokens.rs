@@ -10,7 +10,7 @@ use quick_xml::events::attributes::{AttrError, Attributes};
 use quick_xml::events::{BytesStart, Event};
 
 use crate::base::span::Span;
-use crate::findings::{Code, Diagnostic};
+use crate::findings::{Code, Diagnostic, Message, Text, message};
 
 /// Error that ends reading, because the text is not well-formed.
 pub(super) type Fatal = Box<Diagnostic>;
@@ -51,12 +51,12 @@ impl Element<'_> {
         if is_name(name) {
             return Ok(());
         }
-        let error = |message: String| Diagnostic::new(Code::XmlSyntax, message).at(self.tag_span, "in this element");
+        let error = |message: Message| Diagnostic::new(Code::XmlSyntax, message).at(self.tag_span, "in this element");
         let refusal = if name.starts_with("<<<<<<") {
-            error("the file contains an unresolved merge conflict".to_owned())
+            error("the file contains an unresolved merge conflict".into())
                 .help("resolve the conflict: keep one side and remove the lines with <<<<<<<, ======= and >>>>>>>")
         } else {
-            error(format!("`{name}` is not a valid XML name"))
+            error(message!("`{}` is not a valid XML name"; name))
                 .help("correct the name, or remove the text that is not XML")
         };
         Err(refusal.into())
@@ -277,7 +277,7 @@ impl<'a> Tokens<'a> {
         let start = self.position();
         match self.event()? {
             Event::DocType(_) => {
-                let message = "a document type declaration (`<!DOCTYPE`) is inside an element".to_owned();
+                let message = "a document type declaration (`<!DOCTYPE`) is inside an element";
                 let refusal = Diagnostic::new(Code::XmlSyntax, message);
                 let place = Span::new(start, self.position());
                 Err(refusal
@@ -299,11 +299,11 @@ impl<'a> Tokens<'a> {
             (quick_xml::Error::IllFormed(IllFormedError::MismatchedEndTag { expected, found }), Some(open))
                 if !self.is_open(at, found) =>
             {
-                let message = format!("`</{found}>` has no start tag: <{expected}> is open here, not <{found}>");
+                let message = message!("`</{}>` has no start tag: <{}> is open here, not <{}>"; found, expected, found);
                 let help = if expected.eq_ignore_ascii_case(found) {
-                    format!("write <{found}> and `</{found}>`: the names differ in case")
+                    message!("write <{}> and `</{}>`: the names differ in case"; found, found)
                 } else {
-                    format!("remove `</{found}>`, or write `</{expected}>`")
+                    message!("remove `</{}>`, or write `</{}>`"; found, expected)
                 };
                 Diagnostic::new(Code::XmlSyntax, message)
                     .at(self.end_tag(at), "this end tag has no start tag")
@@ -311,11 +311,11 @@ impl<'a> Tokens<'a> {
                     .help(help)
             }
             (quick_xml::Error::IllFormed(IllFormedError::MismatchedEndTag { expected, found }), Some(open)) => {
-                let message = format!("`</{found}>` comes before `</{expected}>`: <{expected}> is still open");
+                let message = message!("`</{}>` comes before `</{}>`: <{}> is still open"; found, expected, expected);
                 Diagnostic::new(Code::XmlSyntax, message)
-                    .at(self.end_tag(at), format!("`</{expected}>` must be before it"))
+                    .at(self.end_tag(at), message!("`</{}>` must be before it"; expected))
                     .at(open, "this element is not closed")
-                    .help(format!("add `</{expected}>` where <{expected}> ends, or correct `</{found}>`"))
+                    .help(message!("add `</{}>` where <{}> ends, or correct `</{}>`"; expected, expected, found))
             }
             (quick_xml::Error::Syntax(_), _) if !self.text[at..].contains('>') => self.cut_off(Some(at)),
             (quick_xml::Error::Syntax(SyntaxError::UnclosedComment), _) => {
@@ -330,13 +330,16 @@ impl<'a> Tokens<'a> {
                 _,
             ) => {
                 let name = self.text[at..].split(|c: char| c.is_whitespace() || c == '>').next().unwrap_or_default();
-                Diagnostic::new(Code::XmlSyntax, format!("the value of an attribute of {name}> has no closing quote"))
-                    .at(self.line_from(at), "in this tag")
-                    .help("add the quote where the value ends")
+                Diagnostic::new(
+                    Code::XmlSyntax,
+                    message!("the value of an attribute of {}> has no closing quote"; name),
+                )
+                .at(self.line_from(at), "in this tag")
+                .help("add the quote where the value ends")
             }
             (error, open) => {
                 let error = error.to_string();
-                let message = error.strip_prefix("ill-formed document: ").unwrap_or(&error);
+                let message = message!("{}"; error.strip_prefix("ill-formed document: ").unwrap_or(&error));
                 let found =
                     Diagnostic::new(Code::XmlSyntax, message).at(place, "the text is not XML after this position");
                 let found = match open {
@@ -356,15 +359,15 @@ impl<'a> Tokens<'a> {
         let layer = open.iter().rposition(|span| self.tag(*span).starts_with("<layer "));
         let layer = layer.filter(|&at| at + 1 < open.len()).map(|at| open.remove(at));
         let innermost = open.pop();
-        let inside = match (tag, innermost) {
-            (Some(_), _) => "a tag".to_owned(),
+        let inside: Message = match (tag, innermost) {
+            (Some(_), _) => "a tag".into(),
             (None, Some(open)) => {
                 let name = self.tag(open).split(|c: char| c.is_whitespace() || "/>".contains(c)).next();
-                format!("{}>", name.unwrap_or_default())
+                message!("{}>"; name.unwrap_or_default())
             }
-            (None, None) => "an element".to_owned(),
+            (None, None) => "an element".into(),
         };
-        let message = format!("the file is incomplete: it ends after {} bytes, inside {inside}", text.len());
+        let message = message!("the file is incomplete: it ends after {} bytes, inside {}"; text.len(), inside);
         let end = text.trim_end().len();
         let last = tag.unwrap_or_else(|| text.floor_char_boundary(end.saturating_sub(1)));
         let mut found = Diagnostic::new(Code::XmlSyntax, message)
@@ -375,10 +378,9 @@ impl<'a> Tokens<'a> {
             }
         }
         if self.text.len() > text.len() {
-            found = found.note(format!(
-                "{} zero bytes follow, as an interrupted download leaves them",
-                self.text.len() - text.len()
-            ));
+            found = found.note(
+                message!("{} zero bytes follow, as an interrupted download leaves them"; self.text.len() - text.len()),
+            );
         }
         found.help("get a fresh copy of the file: download or copy it again")
     }
@@ -450,25 +452,25 @@ fn attribute_error(element: &Element, error: Option<&AttrError>) -> Diagnostic {
     let name = element.name();
     let (message, help) = match error {
         _ if text.contains(['\u{201c}', '\u{201d}', '\u{2018}', '\u{2019}']) => (
-            format!("an attribute of <{name}> is in typographic quotes"),
-            "write plain quotes (\") around each value; word processors replace them".to_owned(),
+            message!("an attribute of <{}> is in typographic quotes"; name),
+            "write plain quotes (\") around each value; word processors replace them",
         ),
         Some(AttrError::UnquotedValue(_)) => (
-            format!("the value of an attribute of <{name}> is not in quotes"),
-            "write quotes around it, as in id=\"3\"".to_owned(),
+            message!("the value of an attribute of <{}> is not in quotes"; name),
+            "write quotes around it, as in id=\"3\"",
         ),
         Some(AttrError::ExpectedQuote(..)) => (
-            format!("the value of an attribute of <{name}> has no closing quote"),
-            "add the quote where the value ends".to_owned(),
+            message!("the value of an attribute of <{}> has no closing quote"; name),
+            "add the quote where the value ends",
         ),
         Some(AttrError::ExpectedEq(_)) => (
-            format!("an attribute of <{name}> has no value, or an attribute before it has no closing quote"),
-            "write each attribute as name=\"value\", and a quote inside of a value as &quot;".to_owned(),
+            message!("an attribute of <{}> has no value, or an attribute before it has no closing quote"; name),
+            "write each attribute as name=\"value\", and a quote inside of a value as &quot;",
         ),
-        Some(error) => (error.to_string(), "correct this tag".to_owned()),
+        Some(error) => (Text(error).into(), "correct this tag"),
         None => (
-            format!("there is no space between two attributes of <{name}>"),
-            "write a space between a value and the next name".to_owned(),
+            message!("there is no space between two attributes of <{}>"; name),
+            "write a space between a value and the next name",
         ),
     };
     Diagnostic::new(Code::XmlSyntax, message).at(element.tag_span, "in this tag").help(help)

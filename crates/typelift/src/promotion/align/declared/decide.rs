@@ -8,7 +8,7 @@ use super::Search;
 use super::scope::{Scope, describe};
 use super::ties::wider;
 use crate::base::hash::HashSet;
-use crate::findings::Code;
+use crate::findings::{Code, Text, message};
 use crate::infer;
 use crate::model::graph::{Input, Layer, Output, OutputPort};
 use crate::ops::values::conversion;
@@ -310,15 +310,15 @@ impl<'a> Search<'a> {
         let to = choice.to;
         let is_float = |input: &&usize| case.ports[**input].element_type().is_float();
         let floats: Vec<usize> = choice.group.iter().filter(is_float).copied().collect();
-        let message = format!(
-            "`{}` would need {} as {to}, but floating-point numbers are not converted to integers or booleans automatically",
-            case.layer.ty(),
-            scope.origins(case.sources(&floats)),
+        let message = message!(
+            "`{}` would need {} as {}, but floating-point numbers are not converted to integers or booleans automatically";
+            case.layer.ty(), Text(scope.origins(case.sources(&floats))), to
         );
         let fault = Fault { inputs: floats.into(), ..Fault::types(&[], message) };
-        let fault = Fault { code: Code::NoCommonType, ..fault }
-            .rule("the declared types of the file require this")
-            .help(format!("insert a Convert to {to} if rounding is intended, or change the type of the other input"));
+        let fault =
+            Fault { code: Code::NoCommonType, ..fault }.rule("the declared types of the file require this").help(
+                message!("insert a Convert to {} if rounding is intended, or change the type of the other input"; to),
+            );
         self.refusals.push(infer::diagnose(self.model.source(), &scope.place, scope.graph, case.layer.id(), &fault));
     }
 }

@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use super::super::tokens::Element;
 use super::{Fatal, Read, SHOWN};
 use crate::base::hash::{HashMap, HashSet};
-use crate::findings::{About, Code, Diagnostic, LayerRef, Severity};
+use crate::findings::{About, Code, Diagnostic, LayerRef, Message, Severity, Text, message};
 // Dropped layers are found by the text of `type` alone, as in OpenVINO, before operations are known.
 use crate::base::span::Span;
 use crate::model::graph::{Direction, Graph, Input, Layer, LayerId, Output, Start};
@@ -103,7 +103,7 @@ impl<'a> Read<'a> {
             let Some(found) = self.diagnostics.get_mut(at) else { continue };
             found.severity = Severity::Error;
             if let Some(id) = ids.first() {
-                found.fixes = vec![format!("give one of them the id {id}, which edges use and no layer has").into()];
+                found.fixes = vec![message!("give one of them the id {}, which edges use and no layer has"; id).into()];
             }
         }
     }
@@ -186,7 +186,7 @@ impl<'a> Read<'a> {
         if cycle.len() > layers.len() {
             list.push(format!("{} more", cycle.len() - layers.len()));
         }
-        let mut refusal = Diagnostic::new(Code::Cycle, format!("layers form a cycle: {}", list.join(" -> ")));
+        let mut refusal = Diagnostic::new(Code::Cycle, message!("layers form a cycle: {}"; list.join(" -> ")));
         for (at, layer) in layers.iter().enumerate() {
             refusal = refusal.at(
                 self.tag_of(layer),
@@ -208,14 +208,14 @@ impl<'a> Read<'a> {
         let (Some(producer), Some(consumer)) = (graph.layer(from), graph.layer(to)) else { return };
         let ends =
             [(producer, Direction::Output, "output", edge.from.1), (consumer, Direction::Input, "input", edge.to.1)];
-        let missing = |&(layer, direction, _, id): &(&Layer, Direction, &str, u64)| {
+        let missing = |&(layer, direction, _, id): &(&Layer, Direction, &'static str, u64)| {
             ports.position(layer, direction, id).is_none()
         };
-        let report = |(layer, _, kind, id): (&Layer, Direction, &str, u64)| {
-            let message = format!("layer {} `{}` has no {kind} port {id}", layer.id, layer.name);
+        let report = |(layer, _, kind, id): (&Layer, Direction, &'static str, u64)| {
+            let message = message!("layer {} `{}` has no {} port {}"; layer.id, layer.name, kind, id);
             let refusal = Diagnostic::new(Code::UnknownPort, message).about(edge.about());
-            let refusal = refusal.at(edge.span, format!("names {kind} port {id}"));
-            let refusal = refusal.at(self.tag_of(layer), format!("has {}", port_list(layer, kind)));
+            let refusal = refusal.at(edge.span, message!("names {} port {}"; kind, id));
+            let refusal = refusal.at(self.tag_of(layer), message!("has {}"; port_list(layer, kind)));
             self.of(layer, refusal.help(help_with_port(layer, kind, id)))
         };
         let missing: Vec<_> = ends.into_iter().filter(missing).collect();
@@ -236,17 +236,17 @@ impl<'a> Read<'a> {
         if !is_turned {
             return None;
         }
-        let message = format!(
-            "the edge from layer {} `{}` to layer {} `{}` has its ends swapped",
+        let message = message!(
+            "the edge from layer {} `{}` to layer {} `{}` has its ends swapped";
             from.id, from.name, to.id, to.name
         );
         let refusal = Diagnostic::new(Code::UnknownPort, message).about(edge.about());
-        let label = format!(
-            "port {} of layer {} is an input, port {} of layer {} an output",
+        let label = message!(
+            "port {} of layer {} is an input, port {} of layer {} an output";
             edge.from.1, from.id, edge.to.1, to.id
         );
-        let refusal = refusal.at(edge.span, label).help(format!(
-            "write <edge from-layer=\"{}\" from-port=\"{}\" to-layer=\"{}\" to-port=\"{}\"/>",
+        let refusal = refusal.at(edge.span, label).help(message!(
+            "write <edge from-layer=\"{}\" from-port=\"{}\" to-layer=\"{}\" to-port=\"{}\"/>";
             to.id, edge.to.1, from.id, edge.from.1
         ));
         self.report_of(from, refusal);
@@ -270,9 +270,9 @@ impl<'a> Read<'a> {
                 ([], []) => continue,
             };
             let message = match (edges.len(), code) {
-                (1, Code::UnknownLayer) => format!("an edge starts at layer {id}, which does not exist"),
-                (1, _) => format!("an edge ends at layer {id}, which does not exist"),
-                (count, _) => format!("{count} edges name layer {id}, which does not exist"),
+                (1, Code::UnknownLayer) => message!("an edge starts at layer {}, which does not exist"; id),
+                (1, _) => message!("an edge ends at layer {}, which does not exist"; id),
+                (count, _) => message!("{} edges name layer {}, which does not exist"; count, id),
             };
             let mut found = Diagnostic::new(code, message).about(first.about());
             found = match code {
@@ -285,7 +285,7 @@ impl<'a> Read<'a> {
             };
             for edge in rest.take(SHOWN) {
                 let end = if edge.from.0 == id.0 { "starts" } else { "ends" };
-                found = found.at(edge.span, format!("{end} at the same layer"));
+                found = found.at(edge.span, message!("{} at the same layer"; end));
             }
             match graph.layer(LayerId(first.to.0)) {
                 Some(consumer) => {
@@ -311,7 +311,7 @@ impl<'a> Read<'a> {
             if matches!(*found.about, About::Missing { written: Some(_), .. }) {
                 return;
             }
-            found.fixes = vec![format!("write id=\"{id}\", which edges use and no layer has").into()];
+            found.fixes = vec![message!("write id=\"{}\", which edges use and no layer has"; id).into()];
         }
     }
 
@@ -319,7 +319,7 @@ impl<'a> Read<'a> {
     pub(super) fn report_unless_dropped(&mut self, graph: &Graph, id: LayerId, mut report: Diagnostic) {
         if report.is_error() && self.drops(graph, id) {
             report.severity = Severity::Warning;
-            report = report.note(format!("OpenVINO drops layer {id}, because no Result depends on it"));
+            report = report.note(message!("OpenVINO drops layer {}, because no Result depends on it"; id));
         }
         self.report(report);
     }
@@ -348,13 +348,13 @@ impl<'a> Read<'a> {
                 }
             }
             for (port, second, first) in twice {
-                let message = format!("input {port} of layer {} `{}` is fed by two edges", layer.id, layer.name);
+                let message = message!("input {} of layer {} `{}` is fed by two edges"; port, layer.id, layer.name);
                 let refusal = Diagnostic::new(Code::InputFedTwice, message).at(second, "the second edge");
                 let refusal = refusal.at(first, "the first edge").at(self.tag_of(layer), "both end here");
                 let free: Vec<_> = fed.iter().zip(layer.inputs()).filter(|(fed, _)| fed.is_none()).collect();
                 let refusal = match free.first() {
                     Some((_, port)) => refusal
-                        .help(format!("write to-port=\"{}\" in one edge: nothing is connected to that port", port.id)),
+                        .help(message!("write to-port=\"{}\" in one edge: nothing is connected to that port"; port.id)),
                     None => refusal.help("remove the wrong edge, or combine the two tensors, for example by a Concat"),
                 };
                 self.report_unless_dropped(graph, layer.id, self.of(layer, refusal));
@@ -364,7 +364,7 @@ impl<'a> Read<'a> {
                 if self.damaged || layer.broken || fed_count == 0 {
                     break;
                 }
-                let message = format!("input {port} of layer {} `{}` is not connected", layer.id, layer.name);
+                let message = message!("input {} of layer {} `{}` is not connected"; port, layer.id, layer.name);
                 let refusal = Diagnostic::new(Code::UnconnectedInput, message);
                 let refusal =
                     refusal.at(self.tag_of(layer), "a later input of this layer is connected, so this one must be");
@@ -425,10 +425,10 @@ impl PortIndex {
 }
 
 /// Suggests a fix for an edge that names a port which a layer does not have.
-fn help_with_port(layer: &Layer, kind: &str, id: u64) -> String {
+fn help_with_port(layer: &Layer, kind: &'static str, id: u64) -> Message {
     let (end, only) = match (kind, &layer.inputs[..], &layer.outputs[..]) {
         ("input", [], _) | ("output", _, []) => {
-            return format!("declare the {kind} port: <{kind}><port id=\"{id}\" …/></{kind}>");
+            return message!("declare the {} port: <{}><port id=\"{}\" …/></{}>"; kind, kind, id, kind);
         }
         ("input", [port], _) => ("to", Some(port.id)),
         ("input", ..) => ("to", None),
@@ -436,8 +436,8 @@ fn help_with_port(layer: &Layer, kind: &str, id: u64) -> String {
         _ => ("from", None),
     };
     match only {
-        Some(only) => format!("write {end}-port=\"{only}\", or declare an {kind} port {id}"),
-        None => format!("set {end}-port to one of its {}", port_list(layer, kind)),
+        Some(only) => message!("write {}-port=\"{}\", or declare an {} port {}"; end, only, kind, id),
+        None => message!("set {}-port to one of its {}"; end, port_list(layer, kind)),
     }
 }
 
@@ -457,15 +457,15 @@ fn created_layers(graph: &Graph) -> HashSet<LayerId> {
     created
 }
 
-fn port_list(layer: &Layer, kind: &str) -> String {
+fn port_list(layer: &Layer, kind: &'static str) -> Message {
     let (count, ids): (_, Vec<_>) = match kind {
         "input" => (layer.inputs.len(), layer.inputs.iter().take(SHOWN).map(|port| port.id.to_string()).collect()),
         _ => (layer.outputs.len(), layer.outputs.iter().take(SHOWN).map(|port| port.id.to_string()).collect()),
     };
     match count {
-        0 => format!("no {kind} ports"),
-        1 => format!("{kind} port {}", ids[0]),
-        _ if count > ids.len() => format!("{kind} ports {} and {} more", ids.join(", "), count - ids.len()),
-        _ => format!("{kind} ports {}", ids.join(", ")),
+        0 => message!("no {} ports"; kind),
+        1 => message!("{} port {}"; kind, Text(&ids[0])),
+        _ if count > ids.len() => message!("{} ports {} and {} more"; kind, Text(ids.join(", ")), count - ids.len()),
+        _ => message!("{} ports {}"; kind, Text(ids.join(", "))),
     }
 }

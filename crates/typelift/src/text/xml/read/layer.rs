@@ -12,7 +12,7 @@ use crate::base::foreign;
 use crate::base::hash::{HashMap, HashSet};
 use crate::base::number::integer_prefix;
 use crate::base::span::Span;
-use crate::findings::{About, Code, Diagnostic};
+use crate::findings::{About, Code, Diagnostic, message};
 use crate::model::graph::{
     Attribute, AttributeList, BackEdge, Body, Direction, InputPort, Layer, LayerId, OperationName, OutputPort,
     PortMapEntry, Text,
@@ -80,14 +80,14 @@ impl<'a> Read<'a> {
             named.iter().any(|(known, missing)| *missing && name.eq_ignore_ascii_case(known))
         };
         for &(name, value) in unknown.iter().filter(|(name, _)| !missing(name)).take(SHOWN) {
-            let message = format!("attribute `{name}` of <layer> is ignored");
+            let message = message!("attribute `{}` of <layer> is ignored"; name);
             let lint = Diagnostic::new(Code::UnknownAttribute, message)
                 .at(self.tokens.span_of(value), "this attribute does not exist");
             let lint = lint.about(About::Unknown { attribute: name.to_owned(), meant: None });
             self.report_of(&layer, lint);
         }
         if unknown.len() > SHOWN {
-            let message = format!("{} more attributes of this <layer> are ignored", unknown.len() - SHOWN);
+            let message = message!("{} more attributes of this <layer> are ignored"; unknown.len() - SHOWN);
             let lint =
                 Diagnostic::new(Code::UnknownAttribute, message).at(element.tag_span, "this attribute does not exist");
             self.report_of(&layer, lint);
@@ -276,7 +276,7 @@ impl<'a> Read<'a> {
         let id = self.port_id(element, id, previous.map(|port| port.id));
         let declared = precision.and_then(ElementType::from_port_name);
         if let Some(text) = precision.filter(|_| declared.is_none()) {
-            let lint = Diagnostic::new(Code::UnknownPortType, format!("`{text}` is not an element type"));
+            let lint = Diagnostic::new(Code::UnknownPortType, message!("`{}` is not an element type"; text));
             let lint = lint.at(
                 self.tokens.span_of(text),
                 "OpenVINO ignores it: the type is that of the tensor that feeds the port",
@@ -305,11 +305,12 @@ impl<'a> Read<'a> {
         match precision {
             None => self.missing_attribute(element, "precision"),
             Some(text) if element_type.is_none() => {
-                let refusal = Diagnostic::new(Code::InvalidValue, format!("`{text}` is not an element type of a port"));
+                let refusal =
+                    Diagnostic::new(Code::InvalidValue, message!("`{}` is not an element type of a port"; text));
                 let mut refusal = refusal.at(self.tokens.span_of(text), "ports spell types FP32, I64, BOOL, BIN, …");
                 let meant = ElementType::from_name(text).or_else(|| foreign::element_type(text));
                 if let Some(meant) = meant.and_then(ElementType::port_name) {
-                    refusal = refusal.help(format!("write `{meant}`"));
+                    refusal = refusal.help(message!("write `{}`"; meant));
                 }
                 self.report_of(layer, refusal);
             }
@@ -364,8 +365,8 @@ impl<'a> Read<'a> {
                 Ok(if dim < 0 { Dim::ANY } else { Dim::fixed(dim) })
             }
             _ => {
-                let what = if text.is_empty() { "nothing".to_owned() } else { format!("`{text}`") };
-                let refusal = Diagnostic::new(Code::InvalidValue, format!("{what} is not a dimension"));
+                let what = if text.is_empty() { "nothing".into() } else { message!("`{}`"; text) };
+                let refusal = Diagnostic::new(Code::InvalidValue, message!("{} is not a dimension"; what));
                 let span = self.tokens.span_since(element);
                 let refusal = refusal.at(span, "a dimension is a length, or -1 for any length");
                 self.report(refusal.help("write a length, or -1 for any length (`?` in a shape attribute)"));
@@ -379,7 +380,7 @@ impl<'a> Read<'a> {
     fn port_id(&mut self, element: &Element<'a>, text: Option<&str>, previous: Option<u64>) -> u64 {
         let id = self.required(element, "id", text).unwrap_or(u64::MAX);
         if previous == Some(id) && id != u64::MAX {
-            let lint = Diagnostic::new(Code::DuplicatePortId, format!("port id {id} is used twice"));
+            let lint = Diagnostic::new(Code::DuplicatePortId, message!("port id {} is used twice"; id));
             self.report(lint.at(element.tag_span, "edges cannot name this port"));
         }
         id
@@ -444,6 +445,6 @@ impl<'a> Read<'a> {
 
 #[cold]
 fn nested_too_deep(body: &Element) -> Fatal {
-    let message = format!("bodies nest more than {MAX_DEPTH} deep");
+    let message = message!("bodies nest more than {} deep"; MAX_DEPTH);
     Diagnostic::new(Code::NestingTooDeep, message).at(body.tag_span, "one body too many").into()
 }

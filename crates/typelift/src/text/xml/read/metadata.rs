@@ -10,11 +10,11 @@ use super::super::tokens::{Element, Tokens, decode};
 use super::Read;
 use crate::base::number::integer_prefix;
 use crate::base::span::Span;
-use crate::findings::{Code, Diagnostic};
+use crate::findings::{Code, Diagnostic, Message, message};
 use crate::model::graph::{IrVersion, Layer};
 
 /// Reason why a value is invalid, and the fix.
-type Refused = (String, &'static str);
+type Refused = (Message, &'static str);
 
 /// Values of an attribute that OpenVINO can read.
 enum Reads {
@@ -57,7 +57,7 @@ impl<'a> Read<'a> {
                 "attribute" => rt_attribute(&tokens, &child, &mut seen),
                 "user_data" => None,
                 other => {
-                    let message = format!("<{other}> in the rt_info of a layer is ignored");
+                    let message = message!("<{}> in the rt_info of a layer is ignored"; other);
                     let lint = Diagnostic::new(Code::UnknownElement, message);
                     let lint = lint.at(child.tag_span, "OpenVINO reads <attribute> and <user_data> here");
                     let help = "write <user_data name=\"…\" value=\"…\" version=\"\"/> to keep a value of your own";
@@ -79,25 +79,25 @@ fn rt_attribute(tokens: &Tokens<'_>, element: &Element<'_>, seen: &mut SmallVec<
     let written = |name| Tokens::attribute(element, name);
     let name = written("name").unwrap_or_default();
     let Some((known, reads)) = RT_INFO.iter().find(|(known, _)| *known == name) else {
-        let lint = Diagnostic::new(Code::UnknownAttribute, format!("rt_info has an unknown attribute `{name}`"));
+        let lint = Diagnostic::new(Code::UnknownAttribute, message!("rt_info has an unknown attribute `{}`"; name));
         return Some(lint.at(element.tag_span, "OpenVINO ignores it, and does not write it to new files"));
     };
     if written("version") != Some("0") {
         let message = match written("version") {
-            Some(version) => format!("rt_info has `{name}` with version `{version}`, not 0"),
-            None => format!("rt_info has `{name}` without a version"),
+            Some(version) => message!("rt_info has `{}` with version `{}`, not 0"; name, version),
+            None => message!("rt_info has `{}` without a version"; name),
         };
         let lint = Diagnostic::new(Code::UnknownAttribute, message);
         let lint = lint.at(element.tag_span, "OpenVINO ignores it, and a file that it writes will not have it");
         return Some(lint.help("write version=\"0\" in the <attribute>"));
     }
     if seen.contains(known) {
-        let refusal = Diagnostic::new(Code::DuplicateRtInfo, format!("rt_info has `{name}` twice"));
+        let refusal = Diagnostic::new(Code::DuplicateRtInfo, message!("rt_info has `{}` twice"; name));
         return Some(refusal.at(element.tag_span, "the second").help("remove one of them"));
     }
     match reads {
         Reads::Nothing => {
-            let message = format!("rt_info has `{name}`, which OpenVINO cannot read");
+            let message = message!("rt_info has `{}`, which OpenVINO cannot read"; name);
             let refusal = Diagnostic::new(Code::InvalidValue, message);
             return Some(refusal.at(element.tag_span, "only OpenVINO itself uses this attribute").help("remove it"));
         }
@@ -105,7 +105,7 @@ fn rt_attribute(tokens: &Tokens<'_>, element: &Element<'_>, seen: &mut SmallVec<
             seen.push(known);
             let value = written(attribute)?;
             let (reason, help) = check(&decode(value)).err()?;
-            let message = format!("`{name}` is `{}`, which OpenVINO cannot read", decode(value));
+            let message = message!("`{}` is `{}`, which OpenVINO cannot read"; name, decode(value));
             let refusal = Diagnostic::new(Code::InvalidValue, message).at(tokens.span_of(value), reason);
             return Some(refusal.help(help));
         }
@@ -141,14 +141,14 @@ fn conversions(value: &str) -> Result<(), Refused> {
         .flat_map(|(from, to)| iter::once(from).chain(to.split(',')))
     {
         if ElementType::from_port_name(name).is_none() {
-            return Err((format!("`{name}` is not an element type here"), help));
+            return Err((message!("`{}` is not an element type here"; name), help));
         }
     }
     Ok(())
 }
 
 fn element_type(value: &str) -> Result<(), Refused> {
-    let refused = || ("not an element type".to_owned(), "write a type as in attributes: f32, i64, boolean");
+    let refused = || ("not an element type".into(), "write a type as in attributes: f32, i64, boolean");
     ElementType::from_name(value).map(drop).ok_or_else(refused)
 }
 
@@ -157,7 +157,7 @@ fn order(value: &str) -> Result<(), Refused> {
     let is_number = |item: &str| integer_prefix(item).is_some_and(|(number, _)| number >= 0);
     let odd = value.split(',').find(|item| !is_number(item)).filter(|_| !value.is_empty());
     odd.map_or(Ok(()), |item| {
-        Err((format!("`{item}` is not an axis"), "write the numbers of the axes with commas: 0,2,3,1"))
+        Err((message!("`{}` is not an axis"; item), "write the numbers of the axes with commas: 0,2,3,1"))
     })
 }
 
@@ -170,13 +170,13 @@ fn layout(value: &str) -> Result<(), Refused> {
         return Ok(());
     }
     let names: Vec<&str> = match text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
-        Some("") => return Err(("a layout needs at least one dimension".to_owned(), help)),
+        Some("") => return Err(("a layout needs at least one dimension".into(), help)),
         // A comma at the end is ignored, except after dots.
         Some(inside) => {
             let without = inside.strip_suffix(',').filter(|names| !names.ends_with("..."));
             without.unwrap_or(inside).split(',').map(str::trim).collect()
         }
-        None => letters(&text).ok_or_else(|| ("write exactly three dots: `...`".to_owned(), help))?,
+        None => letters(&text).ok_or_else(|| ("write exactly three dots: `...`".into(), help))?,
     };
     let mut seen = BTreeSet::new();
     for name in names {
@@ -186,10 +186,10 @@ fn layout(value: &str) -> Result<(), Refused> {
             continue;
         }
         if !is_word {
-            return Err((format!("`{name}` is not the name of a dimension"), help));
+            return Err((message!("`{}` is not the name of a dimension"; name), help));
         }
         if !seen.insert(name) {
-            return Err((format!("two dimensions have the name `{name}`"), help));
+            return Err((message!("two dimensions have the name `{}`"; name), help));
         }
     }
     Ok(())

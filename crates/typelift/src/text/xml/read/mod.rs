@@ -20,7 +20,7 @@ use crate::base::names::nearest;
 use crate::base::number::whole;
 use crate::base::progress::Stage;
 use crate::base::span::Span;
-use crate::findings::{About, Code, Diagnostic, Fix, LayerRef, Owner};
+use crate::findings::{About, Code, Diagnostic, Fix, LayerRef, Owner, message};
 use crate::model::graph::{
     AttributeList, Graph, InputPort, IrVersion, Layer, LayerId, Model, OperationName, OutputConstraints, OutputPort,
     Place, Text,
@@ -246,7 +246,7 @@ impl<'a> Read<'a> {
             "layers" | "edges" | "layer" => "put <net name=\"model\" version=\"11\"> around <layers> and <edges>",
             _ => "give the .xml of an OpenVINO model",
         };
-        let refusal = Diagnostic::new(Code::NotAnIr, format!("the root element is <{name}>, not <net>"));
+        let refusal = Diagnostic::new(Code::NotAnIr, message!("the root element is <{}>, not <net>"; name));
         self.report(refusal.at(root.tag_span, "not an OpenVINO IR").help(help));
         Ok(None)
     }
@@ -278,7 +278,8 @@ impl<'a> Read<'a> {
             Some(10) => IrVersion::V10,
             Some(11) => IrVersion::V11,
             other => {
-                let refusal = Diagnostic::new(Code::UnsupportedVersion, format!("IR version `{text}` cannot be read"));
+                let refusal =
+                    Diagnostic::new(Code::UnsupportedVersion, message!("IR version `{}` cannot be read"; text));
                 let span = self.tokens.span_of(text);
                 let help = match other {
                     Some(..10) => {
@@ -298,8 +299,10 @@ impl<'a> Read<'a> {
             let text = span.text(self.source);
             if let Some(name) = ["meta_data", "quantization_parameters"].into_iter().find(|n| text[1..].starts_with(n))
             {
-                let lint =
-                    Diagnostic::new(Code::IgnoredMetadata, format!("<{name}> is ignored where the file has <rt_info>"));
+                let lint = Diagnostic::new(
+                    Code::IgnoredMetadata,
+                    message!("<{}> is ignored where the file has <rt_info>"; name),
+                );
                 self.report(lint.at(*span, "OpenVINO reads it only if the file has no <rt_info>"));
             }
         }
@@ -357,7 +360,7 @@ impl<'a> Read<'a> {
         for (earlier, next) in graph.index_layers() {
             let lint = Diagnostic::new(
                 Code::DuplicateLayerId,
-                format!("layer id {} is used again: `{}` is dropped", earlier.id, earlier.name),
+                message!("layer id {} is used again: `{}` is dropped"; earlier.id, earlier.name),
             );
             let lint = lint
                 .at(self.tag_at(next), "this layer is kept")
@@ -376,7 +379,7 @@ impl<'a> Read<'a> {
         for layer in take(&mut self.unnamed).into_iter().filter_map(|id| graph.layer(id)) {
             for (attribute, value) in [("type", layer.ty()), ("version", layer.version())] {
                 if value.is_empty() {
-                    let message = format!("layer {} `{}` has an empty `{attribute}`", layer.id, layer.name);
+                    let message = message!("layer {} `{}` has an empty `{}`"; layer.id, layer.name, attribute);
                     let place = locate(self.source, layer.span.unwrap_or_default(), "layer", attribute);
                     let refusal = Diagnostic::new(Code::InvalidValue, message).at(place, "must not be empty");
                     self.report_unless_dropped(graph, layer.id, self.of(layer, refusal));
@@ -417,14 +420,14 @@ impl<'a> Read<'a> {
     }
 
     /// Returns the number in a required attribute of `element`.
-    fn required(&mut self, element: &Element<'a>, name: &str, text: Option<&str>) -> Option<u64> {
+    fn required(&mut self, element: &Element<'a>, name: &'static str, text: Option<&str>) -> Option<u64> {
         if text.is_none() {
             self.missing_attribute(element, name);
         }
         self.unsigned(name, text?)
     }
 
-    fn unsigned(&mut self, name: &str, text: &str) -> Option<u64> {
+    fn unsigned(&mut self, name: &'static str, text: &str) -> Option<u64> {
         // Ids are usually plain digits; other forms take the slower path.
         if let Some((number, "")) = plain_number(text) {
             return Some(number);
@@ -434,15 +437,15 @@ impl<'a> Read<'a> {
         number.or_else(|| self.no_number(name, text, "a number from 0", "must be digits, at most 9223372036854775807"))
     }
 
-    fn signed(&mut self, name: &str, text: Option<&str>) -> Option<i64> {
+    fn signed(&mut self, name: &'static str, text: Option<&str>) -> Option<i64> {
         let text = text?;
         let number = whole(&decode(text)).and_then(|number| number.try_into().ok());
         number.or_else(|| self.no_number(name, text, "a number", "must be digits"))
     }
 
     #[cold]
-    fn no_number<T>(&mut self, name: &str, text: &str, wanted: &str, form: &str) -> Option<T> {
-        let refusal = Diagnostic::new(Code::InvalidValue, format!("`{name}` is `{text}`, not {wanted}"));
+    fn no_number<T>(&mut self, name: &'static str, text: &str, wanted: &'static str, form: &'static str) -> Option<T> {
+        let refusal = Diagnostic::new(Code::InvalidValue, message!("`{}` is `{}`, not {}"; name, text, wanted));
         let refusal = refusal.about(About::Unreadable { attribute: name.to_owned() });
         self.report(refusal.at(self.tokens.span_of(text), form));
         None
@@ -458,7 +461,8 @@ impl<'a> Read<'a> {
     #[cold]
     fn unknown_element(&mut self, element: &Element<'a>, owner: Option<&Layer>) -> Result<(), Fatal> {
         let name = element.name();
-        let lint = Diagnostic::new(Code::UnknownElement, format!("element <{}> is ignored", name.escape_debug()));
+        let lint =
+            Diagnostic::new(Code::UnknownElement, message!("element <{}> is ignored"; name.escape_debug().to_string()));
         let lint = lint.at(element.tag_span, "the format has no such element here");
         let has_no_break_space = name.contains('\u{a0}');
         let meant = nearest(name, ELEMENTS.iter().copied()).filter(|meant| *meant != name && !has_no_break_space);
@@ -467,7 +471,7 @@ impl<'a> Read<'a> {
             lint.help("replace the no-break space (U+00A0) by a space: in XML it is part of the name")
         } else {
             match meant {
-                Some(meant) => lint.help(format!("write <{meant}> if you mean that element")),
+                Some(meant) => lint.help(message!("write <{}> if you mean that element"; meant)),
                 None => lint.help("remove it, or move it to the element that it belongs to"),
             }
         };
@@ -479,8 +483,8 @@ impl<'a> Read<'a> {
     }
 
     #[cold]
-    fn missing_attribute(&mut self, element: &Element, name: &str) {
-        let message = format!("<{}> has no attribute `{name}`", element.name());
+    fn missing_attribute(&mut self, element: &Element, name: &'static str) {
+        let message = message!("<{}> has no attribute `{}`"; element.name(), name);
         let refusal = Diagnostic::new(Code::MissingAttribute, message);
         let written: Vec<_> = Tokens::attributes(element).flatten().map(|(written, _)| written).collect();
         let plain = |name: &str| name.replace(['-', '_'], "").to_ascii_lowercase();
@@ -491,12 +495,12 @@ impl<'a> Read<'a> {
         };
         let near = written.into_iter().find(is_meant);
         let help = match near {
-            Some(near) => format!("write `{name}` for `{near}`").into(),
+            Some(near) => message!("write `{}` for `{}`"; name, near).into(),
             None => Fix::add([name], Owner::Element(element.name().to_owned())),
         };
         let about = About::missing(element.name(), vec![name.to_owned().into()], near.map(str::to_owned));
         let refusal = refusal.about(about);
-        let refusal = refusal.at(element.tag_span, format!("`{name}` is required here")).help(help);
+        let refusal = refusal.at(element.tag_span, message!("`{}` is required here"; name)).help(help);
         let value = |name| Tokens::attribute(element, name);
         match (element.name(), value("id").and_then(|id| id.parse().ok()), value("name")) {
             ("layer", Some(id), Some(layer)) => {
@@ -519,20 +523,20 @@ impl<'a> Read<'a> {
         *more += 1;
         let more = *more;
         first.notes =
-            vec![format!("{more} more {} with the same mistake", if more == 1 { "edge is" } else { "edges are" })];
+            vec![message!("{} more {} with the same mistake"; more, if more == 1 { "edge is" } else { "edges are" })];
     }
 
     #[cold]
     fn duplicate_attribute(&mut self, element: &Element, name: &str) {
-        let message = format!("attribute `{name}` appears twice in <{}>", element.name());
+        let message = message!("attribute `{}` appears twice in <{}>"; name, element.name());
         self.report(
             Diagnostic::new(Code::DuplicateAttribute, message).at(element.tag_span, "OpenVINO uses the first one"),
         );
     }
 
     #[cold]
-    fn trailing_junk(&mut self, what: &str, text: &str, span: Span) {
-        let message = format!("OpenVINO reads only the number at the start of {what} `{text}`");
+    fn trailing_junk(&mut self, what: &'static str, text: &str, span: Span) {
+        let message = message!("OpenVINO reads only the number at the start of {} `{}`"; what, text);
         self.report(Diagnostic::new(Code::TrailingJunk, message).at(span, "the text after the number is ignored"));
     }
 
@@ -562,7 +566,9 @@ impl<'a> Read<'a> {
             |code: &Code| Some(self.counts.get(code)?.saturating_sub(MAX_OF_A_KIND)).filter(|&more| more > 0);
         let more = Code::ALL.iter().filter_map(|code| Some((*code, unlisted(code)?)));
         diagnostics.extend(
-            more.map(|(code, more)| Diagnostic::new(code, format!("{more} more findings of this kind are not listed"))),
+            more.map(|(code, more)| {
+                Diagnostic::new(code, message!("{} more findings of this kind are not listed"; more))
+            }),
         );
         diagnostics
     }
