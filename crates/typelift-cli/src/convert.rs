@@ -1,7 +1,6 @@
 //! `typelift convert`: makes promotion explicit.
 
 use std::path::Path;
-use std::path::PathBuf;
 
 use clap::ArgGroup;
 use clap::builder::PossibleValuesParser;
@@ -13,13 +12,14 @@ use typelift::passes::Align;
 use typelift::precision::{KeepPattern, TypeMap};
 use typelift::{Diagnostics, Model};
 
-use crate::batch::{Inputs, LINES};
+use crate::batch::Inputs;
+use crate::changing::ChangeArgs;
 use crate::check;
 use crate::columns::count;
 use crate::failure::Failure;
 use crate::findings;
 use crate::input::{self, Input, InputChanges, InterfaceChanges, Loaded, parsed};
-use crate::output::{self, OutputArgs, Target, forget_report};
+use crate::output::{OutputArgs, Target};
 use crate::plan::{Plan, Totals};
 use crate::precision::{self, StorageArgs};
 use crate::promote::OpenVinoArgs;
@@ -28,7 +28,7 @@ use crate::render::{self, Show};
 use crate::status::Status;
 use crate::terminal::{self, Page, Terminal};
 use crate::texts;
-use crate::verify::{BeforeWriting, Verdict};
+use crate::verify::Verdict;
 
 /// Insert Converts so that element types agree and every promotion is explicit
 ///
@@ -110,14 +110,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "VALUES", value_parser = parsed::<Values>(&["zero", "random"]), conflicts_with = "verify")]
     strip_weights: Option<Values>,
     #[command(flatten)]
-    before: BeforeWriting,
-    /// Print the plan, and write no model
-    #[arg(long)]
-    dry_run: bool,
-    /// Write the changes to this file as JSON, or - for standard output; for a refused model, its findings. For several
-    /// models the document is an array
-    #[arg(long, value_name = "FILE")]
-    report: Option<PathBuf>,
+    change: ChangeArgs,
 }
 
 /// Result for a model.
@@ -129,27 +122,11 @@ struct Conversion {
 }
 
 pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failure> {
-    if !args.writes_nothing() && !args.output.is_given() {
-        args.inputs.check_for_other_arguments()?;
-        return Err(Failure::new("nowhere to write to")
-            .help("give -o OUT.xml, or --in-place to write over the model, or --dry-run to see what would be done"));
-    }
-    if args.reports_on_stdout() && args.output.is_stdout() {
-        return Err(
-            Failure::new("standard output cannot take both the model and the report").help("give one of them a file")
-        );
-    }
-    terminal.answers_in_json = args.reports_on_stdout();
-    let batch = args.inputs.find(Some(&args.output), args.report.as_deref(), &[])?;
+    args.change.check(&args.inputs, &args.output, !args.writes_nothing())?;
+    let batch = args.inputs.find(Some(&args.output), args.change.report.as_deref(), &[])?;
     let work = |input: &Input, page: &mut Page| args.convert(input, page);
-    let old_report = args.report.as_deref();
-    let conversions = batch.each(&LINES, terminal, work);
-    let mut conversions = conversions.inspect_err(|_| old_report.into_iter().for_each(forget_report))?;
+    let conversions = args.change.each(&batch, terminal, work, |conversion| conversion.report.take())?;
     let status = conversions.status(|conversion| conversion.totals.is_none());
-    if let Some(path) = &args.report {
-        let reports = conversions.done.iter_mut().filter_map(|conversion| conversion.report.take()).collect();
-        output::write_reports(path, reports, batch.single().is_none(), terminal)?;
-    }
     if batch.single().is_none() {
         let totals: Vec<_> = conversions.done.iter().filter_map(|conversion| conversion.totals).collect();
         let unchanged = totals.iter().filter(|totals| totals.change_nothing()).count();
@@ -167,11 +144,7 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
 
 impl Args {
     fn writes_nothing(&self) -> bool {
-        self.dry_run || self.storage.audit
-    }
-
-    fn reports_on_stdout(&self) -> bool {
-        self.report.as_deref().is_some_and(input::is_stdout)
+        self.change.dry_run || self.storage.audit
     }
 
     /// Converts one model.
@@ -199,7 +172,7 @@ impl Args {
             let file = self.offer(input, diagnostics);
             page.said = render::text(diagnostics, Voice::Shell(file), Show::Briefly);
             page.said.extend(check::suggestion(input, &diagnostics.source));
-            let report = self.report.as_ref().map(|_| findings::refused(diagnostics)).transpose()?;
+            let report = self.change.report.as_ref().map(|_| findings::refused(diagnostics)).transpose()?;
             return Ok(Conversion { totals: None, report });
         };
         let Converted { refresh_ports, stripped, stored, quantized, .. } = &converted;
@@ -224,7 +197,7 @@ impl Args {
         let totals = plan.totals();
         let ready = self.target.filter(|_| totals.change_nothing());
         remarks.extend(ready.map(|release| format!("OpenVINO {release} reads it as it is")));
-        match self.before.compare(input, model)? {
+        match self.change.before.compare(input, model)? {
             Verdict::Agree(remark) => remarks.extend(remark),
             Verdict::Differ(report) => {
                 page.said +=
@@ -236,12 +209,12 @@ impl Args {
         let remarks = plan.outputs(model).into_iter().chain(rounding).chain(remarks);
         let remarks = remarks.map(|remark| format!("; {remark}"));
         let summary = format!("{}: {totals}{}\n", diagnostics.file, remarks.collect::<String>());
-        if target.is_none() && !self.reports_on_stdout() {
+        if target.is_none() && !self.change.reports_on_stdout() {
             page.styled = true;
             page.printed = format!("{}{table}{dangers}{summary}", plan.text(true));
         }
         // A plan that no report needs is freed before writing.
-        let plan = self.report.is_some().then_some(plan);
+        let plan = self.change.report.is_some().then_some(plan);
         if let Some(target) = &target {
             let options = self.output.text(input, refresh_ports);
             target.write(model, options, page)?;
@@ -276,7 +249,7 @@ impl Args {
         conversion.max_error = self.storage.max_error;
         conversion.target = self.target;
         conversion.strip = self.strip_weights;
-        conversion.is_brief = self.report.is_none() && !self.writes_nothing();
+        conversion.is_brief = self.change.report.is_none() && !self.writes_nothing();
         Ok(conversion)
     }
 

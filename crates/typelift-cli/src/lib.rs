@@ -5,6 +5,7 @@
 //! formats results of commands for models in memory.
 
 mod batch;
+mod changing;
 mod check;
 mod columns;
 mod completions;

@@ -8,6 +8,7 @@ use std::sync::OnceLock;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use typelift::findings::{Diagnostic, Message, Text, grouped};
 use typelift::save::{self, FileId, SaveError, SaveOptions, Stamp};
 use typelift::xml::{self, WriteOptions};
@@ -34,8 +35,8 @@ pub(crate) struct OutputArgs {
     #[arg(long)]
     pub(crate) canonical: bool,
     /// Way in which OUT gets its .bin
-    #[arg(long, value_enum, default_value_t = Weights::Copy)]
-    weights: Weights,
+    #[arg(long, value_name = "WEIGHTS", value_parser = weights(), default_value = "copy")]
+    weights: WeightsMode,
     /// Refuse to write a .bin that is more than this many times as large as the one of IN. Constants that overlap in IN
     /// may need bytes of their own. A .bin of up to 1 MB is always written
     #[arg(long, value_name = "TIMES", default_value_t = 16)]
@@ -45,28 +46,23 @@ pub(crate) struct OutputArgs {
     is_directory: OnceLock<bool>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Weights {
-    /// A copy, which shares its blocks with the original if the file system can. If constants are added or removed, the
-    /// others keep their offsets, unless compacting saves at least 1 % or 64 KB
-    Copy,
-    /// A hard link, or a symbolic one across file systems: do not modify either file through another program
-    Link,
-    /// No .bin
-    None,
-    /// A file with the bytes that constants use and no others, equal bytes once
-    Compact,
-}
-
-impl From<Weights> for WeightsMode {
-    fn from(weights: Weights) -> Self {
-        match weights {
-            Weights::Copy => Self::Copy,
-            Weights::Link => Self::Link,
-            Weights::None => Self::None,
-            Weights::Compact => Self::Compact,
-        }
-    }
+/// Returns the parser of `--weights`.
+fn weights() -> impl TypedValueParser<Value = WeightsMode> {
+    let modes = [
+        (
+            "copy",
+            "A copy, which shares its blocks with the original if the file system can. If constants are added or removed, \
+             the others keep their offsets, unless compacting saves at least 1 % or 64 KB",
+        ),
+        (
+            "link",
+            "A hard link, or a symbolic one across file systems: do not modify either file through another program",
+        ),
+        ("none", "No .bin"),
+        ("compact", "A file with the bytes that constants use and no others, equal bytes once"),
+    ];
+    let values = modes.map(|(name, help)| PossibleValue::new(name).help(help));
+    PossibleValuesParser::new(values).try_map(|name| name.parse::<WeightsMode>())
 }
 
 /// Fewer bytes than this are written within milliseconds.
@@ -183,7 +179,7 @@ impl Target {
         Ok(Some(Self::File(Destination {
             path,
             in_place: args.in_place,
-            weights: args.weights.into(),
+            weights: args.weights,
             max_growth: args.max_growth,
             bin: input.weights(),
             source: stamp.map(|stamp| (input.file.clone(), stamp)),

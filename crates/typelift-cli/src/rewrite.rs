@@ -9,18 +9,19 @@ use typelift::Model;
 use typelift::findings::Voice;
 use typelift::rewrite::{Losses, Report, Script, library, values_are};
 
-use crate::batch::{Inputs, LINES};
+use crate::batch::Inputs;
+use crate::changing::ChangeArgs;
 use crate::check;
 use crate::failure::Failure;
 use crate::findings;
 use crate::gate::Clean;
 use crate::input::{self, Input, Loaded};
-use crate::output::{self, OutputArgs, Target, forget_report};
+use crate::output::{OutputArgs, Target};
 use crate::render::{self, Show};
 use crate::status::Status;
 use crate::terminal::{self, Page, Terminal};
 use crate::texts;
-use crate::verify::{BeforeWriting, Verdict};
+use crate::verify::Verdict;
 
 /// Rewrite a model by rules and other statements
 ///
@@ -61,13 +62,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "KIND")]
     deny: Vec<Denied>,
     #[command(flatten)]
-    before: BeforeWriting,
-    /// Print the plan, and write no model
-    #[arg(long)]
-    dry_run: bool,
-    /// Write the changes to this file as JSON, or - for standard output; for several models an array
-    #[arg(long, value_name = "FILE")]
-    report: Option<PathBuf>,
+    change: ChangeArgs,
 }
 
 /// The findings that make a run fail.
@@ -116,35 +111,17 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
         args.inputs.check_for_other_arguments()?;
         return Err(Failure::new("there is nothing to do").help("give -e STATEMENT, --rules FILE or --use NAME"));
     }
-    if !args.dry_run && args.explain.is_none() && !args.output.is_given() {
-        return Err(Failure::new("nowhere to write to")
-            .help("give -o OUT.xml, or --in-place to write over the model, or --dry-run to see what would be done"));
-    }
-    if args.reports_on_stdout() && args.output.is_stdout() && !args.dry_run {
-        return Err(
-            Failure::new("standard output cannot take both the model and the report").help("give one of them a file")
-        );
-    }
+    args.change.check(&args.inputs, &args.output, !args.change.dry_run && args.explain.is_none())?;
     let script = args.script()?;
-    terminal.answers_in_json = args.reports_on_stdout();
     let joined = script.files().flat_map(|file| [file.to_path_buf(), file.with_extension("bin")]);
     let files: Vec<_> = args.rules.iter().cloned().chain(joined).collect();
-    let batch = args.inputs.find(Some(&args.output), args.report.as_deref(), &files)?;
-    let done = batch.each(&LINES, terminal, |input, page| args.rewrite(&script, input, page));
-    let mut done = done.inspect_err(|_| args.report.iter().for_each(|report| forget_report(report)))?;
-    let status = done.status(|rewriting| rewriting.is_refused);
-    if let Some(path) = &args.report {
-        let reports = done.done.iter_mut().filter_map(|rewriting| rewriting.report.take()).collect();
-        output::write_reports(path, reports, batch.single().is_none(), terminal)?;
-    }
-    Ok(status)
+    let batch = args.inputs.find(Some(&args.output), args.change.report.as_deref(), &files)?;
+    let work = |input: &Input, page: &mut Page| args.rewrite(&script, input, page);
+    let done = args.change.each(&batch, terminal, work, |rewriting| rewriting.report.take())?;
+    Ok(done.status(|rewriting| rewriting.is_refused))
 }
 
 impl Args {
-    fn reports_on_stdout(&self) -> bool {
-        self.report.as_deref().is_some_and(input::is_stdout)
-    }
-
     /// Returns all statements, those of files first.
     fn script(&self) -> Result<Script, Failure> {
         let mut text = String::new();
@@ -180,10 +157,10 @@ impl Args {
     /// Rewrites one model.
     fn rewrite(&self, script: &Script, input: &Input, page: &mut Page) -> Result<Rewriting, Failure> {
         let refused = |report: Result<String, Failure>| {
-            let report = self.report.as_ref().map(|_| report).transpose()?;
+            let report = self.change.report.as_ref().map(|_| report).transpose()?;
             Ok(Rewriting { is_refused: true, report })
         };
-        let target = if self.dry_run { None } else { Target::new(&self.output, input)? };
+        let target = if self.change.dry_run { None } else { Target::new(&self.output, input)? };
         let mut loaded = input.read()?;
         let Loaded { model, diagnostics, .. } = &mut loaded;
         if let (Some(model), Some(target)) = (&model, &target) {
@@ -220,7 +197,7 @@ impl Args {
             return refused(document);
         }
         let left = if model.outputs().count() < outputs { left(model) } else { String::new() };
-        let verified = match self.before.compare(input, model)? {
+        let verified = match self.change.before.compare(input, model)? {
             Verdict::Agree(remark) => remark.map_or(String::new(), |remark| format!("; {remark}")),
             Verdict::Differ(report) => {
                 page.said = format!("{report}{file}: not written, because the result computes something else\n");
@@ -241,7 +218,7 @@ impl Args {
                 target.write(model, options, page)?;
                 page.said += &summary;
             }
-            None if !self.reports_on_stdout() => {
+            None if !self.change.reports_on_stdout() => {
                 for site in &report.applied {
                     let _ = writeln!(page.printed, "  {site}");
                 }
@@ -259,7 +236,7 @@ impl Args {
         page.said += &losses;
         page.said += &refused_by_openvino(report.errors.unwrap_or_default(), &file);
         let document = Document { file: &file, report: &report };
-        let report = self.report.as_ref().map(|_| terminal::json(&document)).transpose()?;
+        let report = self.change.report.as_ref().map(|_| terminal::json(&document)).transpose()?;
         Ok(Rewriting { is_refused: false, report })
     }
 }

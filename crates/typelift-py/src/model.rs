@@ -12,7 +12,7 @@ use typelift::promote::ElementType;
 use typelift::save::FileId;
 use typelift::shape::Shape;
 use typelift::xml;
-use typelift::{Checking, Conversion, Diagnostics, LayerId, SaveOptions, Weights, WeightsMode};
+use typelift::{Checking, Conversion, Diagnostics, LayerId, SaveOptions, Weights};
 use typelift_cli::report;
 
 use crate::answer::Answer;
@@ -24,13 +24,6 @@ use crate::report::Report;
 use crate::state::{State, refused};
 use crate::types::{element_type, release, shape};
 use crate::work::{self, Caller};
-
-const WEIGHTS: [(&str, WeightsMode); 4] = [
-    ("copy", WeightsMode::Copy),
-    ("link", WeightsMode::Link),
-    ("none", WeightsMode::None),
-    ("compact", WeightsMode::Compact),
-];
 
 /// A model that threads can share. An edit creates a new state and swaps it in, or fails and changes nothing. A reader
 /// sees one state or the other.
@@ -182,13 +175,6 @@ fn edited<T>(
     let done = edit(&mut state)?;
     state.was_edited();
     Ok((Arc::new(state), done))
-}
-
-/// Returns the value with this name.
-fn one_of<T: Copy>(option: &str, name: &str, values: &[(&str, T)]) -> Result<T, Failure> {
-    let names = || values.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
-    let value = values.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
-    value.ok_or_else(|| Failure::Value(format!("{option} is one of {}, not `{name}`", names())))
 }
 
 /// Returns the weights with a limit on the memory of computed values, if there is one.
@@ -541,7 +527,7 @@ impl Model {
         work::run_to_end(py, move |_| {
             let mut options = SaveOptions::default();
             options.text = state.options(canonical);
-            options.weights = one_of("weights", &weights, &WEIGHTS)?;
+            options.weights = weights.parse().map_err(|reason| Failure::Value(format!("weights: {reason}")))?;
             options.in_place = state.path.as_ref().is_some_and(|own| FileId::of(own) == FileId::of(&path));
             Ok(state.model.save_with(&path, options)?)
         })

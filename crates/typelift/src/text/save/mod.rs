@@ -35,6 +35,7 @@ mod tests;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 use crate::findings::{Code, Diagnostic, LayerRef, Severity, message};
 use crate::model::graph::{Layer, Model};
@@ -59,6 +60,20 @@ pub enum WeightsMode {
     None,
     /// A file with exactly the bytes that constants use, equal bytes once.
     Compact,
+}
+
+impl FromStr for WeightsMode {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "copy" => Ok(Self::Copy),
+            "link" => Ok(Self::Link),
+            "none" => Ok(Self::None),
+            "compact" => Ok(Self::Compact),
+            _ => Err(format!("expected one of copy, link, none, compact, not `{text}`")),
+        }
+    }
 }
 
 /// Options for saving a model.
