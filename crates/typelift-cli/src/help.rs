@@ -173,7 +173,12 @@ fn shortened(arg: Arg) -> Arg {
     let colon = text.find(": ").filter(|&at| at >= CLAUSE);
     let end = ["; ", ". "].iter().filter_map(|mark| text.find(mark)).chain(colon).min();
     let Some(short) = end.and_then(|end| text.get(..end)).map(str::to_owned) else { return arg };
-    let long = arg.get_long_help().map_or(text, ToString::to_string);
+    let mut long = arg.get_long_help().map_or(text, ToString::to_string);
+    // Many values do not fit on a screen.
+    if arg.is_hide_possible_values_set() {
+        let values: Vec<_> = arg.get_possible_values().iter().map(|value| value.get_name().to_owned()).collect();
+        long.push_str(&format!(" [possible values: {}]", values.join(", ")));
+    }
     arg.help(short).long_help(long)
 }
 
