@@ -158,7 +158,7 @@ impl<W: Write> Write for Escaped<'_, W> {
 /// Returns the width of text: from COLUMNS, else from the terminal.
 fn columns() -> Option<usize> {
     let set = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok()).filter(|&columns| columns > 0);
-    let terminal = || terminal_size::terminal_size().filter(|_| io::stdout().is_terminal());
+    let terminal = || io::stdout().is_terminal().then(terminal_size::terminal_size).flatten();
     set.or_else(|| terminal().map(|(terminal_size::Width(columns), _)| columns.into()))
 }
 
