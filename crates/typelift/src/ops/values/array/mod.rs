@@ -405,8 +405,8 @@ impl Array {
         }
         let codes = (0..count).map(|index| code(element_type.bits(), bytes, index).unwrap_or_default());
         let data = match element_type.kind() {
-            Kind::Boolean => Data::Ints(codes.map(|code| (code != 0).into()).collect()),
-            Kind::Signed | Kind::Unsigned => Data::Ints(Integers::from_codes(element_type, codes)),
+            // OpenVINO converts the byte of a boolean, which may be more than 1.
+            Kind::Boolean | Kind::Signed | Kind::Unsigned => Data::Ints(Integers::from_codes(element_type, codes)),
             Kind::Float => Data::Floats(codes.map(|code| float(element_type, code)).collect::<Option<_>>()?),
             _ => return None,
         };
@@ -629,7 +629,7 @@ mod tests {
         assert_eq!(read(ElementType::U1, 9, &[0xb0, 0x80]), [1, 0, 1, 1, 0, 0, 0, 0, 1]);
         assert_eq!(read(ElementType::U3, 8, &[0x6c, 0x6c, 0x1e]), [1, 2, 3, 4, 5, 6, 7, 0]);
         assert_eq!(read(ElementType::U6, 4, &[0x12, 0x3f, 0x03]), [1, 2, 3, 63]);
-        assert_eq!(read(ElementType::Boolean, 2, &[0, 7]), [0, 1]);
+        assert_eq!(read(ElementType::Boolean, 2, &[0, 7]), [0, 7]);
         assert_eq!(Array::decode(ElementType::U3, smallvec![8], &[0, 0]), None);
         assert_eq!(Array::decode(ElementType::I64, smallvec![1 << 40, 0], &[]), None);
     }
