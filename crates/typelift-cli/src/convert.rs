@@ -25,11 +25,13 @@ use crate::precision::{self, StorageArgs};
 use crate::promote::OpenVinoArgs;
 use crate::quantize::{self, QuantizeArgs};
 use crate::render::{self, Show};
+use crate::settings::settings_args;
 use crate::status::Status;
 use crate::terminal::{self, Page, Terminal};
 use crate::texts;
 use crate::verify::Verdict;
 
+settings_args! {
 /// Insert Converts so that element types agree and every promotion is explicit
 ///
 /// Infers types and shapes, gives inputs that disagree their common type, and replaces each ConvertPromoteTypes by
@@ -59,7 +61,7 @@ use crate::verify::Verdict;
   typelift convert --compress f16 --audit model.xml
   typelift convert --quantize int4_sym --group-size 64 model.xml -o out.xml
   cat model.xml | typelift convert - -o - > out.xml")]
-pub(crate) struct Args {
+pub(crate) struct Args for typelift::Conversion {
     #[command(flatten)]
     inputs: Inputs,
     #[command(flatten)]
@@ -83,7 +85,7 @@ pub(crate) struct Args {
     types: Option<TypeMap>,
     /// Keep the types of inputs and outputs when --types changes others, with a Convert at each
     #[arg(long, requires = "types")]
-    keep_io: bool,
+    keep_io: bool => keep_io,
     /// Keep the types of these layers and constants. Goes with --types, --compress, --quantize and others. Accepts
     /// names (loop/body/add*), type:Softmax, type:MVN-6, @FILE with one pattern per line, or auto for the layers that
     /// OpenVINO keeps when it computes in f16; repeatable
@@ -91,7 +93,7 @@ pub(crate) struct Args {
     keep: Vec<Vec<KeepPattern>>,
     /// Also mark the layers of --keep, so that OpenVINO keeps them in f32 when it computes in f16 or bf16
     #[arg(long, requires = "keep")]
-    mark_keeps: bool,
+    mark_keeps: bool => mark_keeps,
     #[command(flatten)]
     storage: StorageArgs,
     #[command(flatten)]
@@ -104,13 +106,14 @@ pub(crate) struct Args {
     /// Write for this OpenVINO release, such as 2023.3: operations that it lacks are replaced, and before 2022.1 the
     /// format becomes version 10. If that is impossible, all reasons are reported
     #[arg(long, value_name = "RELEASE")]
-    target: Option<Release>,
+    target: Option<Release> => target,
     /// Replace the values of constants that no shape depends on, so that the model can be sent to others. It still loads, and
     /// its .bin holds one run of bytes that constants share
     #[arg(long, value_name = "VALUES", value_parser = parsed::<Values>(&["zero", "random"]), conflicts_with = "verify")]
-    strip_weights: Option<Values>,
+    strip_weights: Option<Values> => strip,
     #[command(flatten)]
     change: ChangeArgs,
+}
 }
 
 /// Result for a model.
@@ -234,6 +237,7 @@ impl Args {
         let (InputChanges { set_type, set_shape }, InterfaceChanges { input_type, output_type }) =
             (self.changes.clone(), self.interface.clone());
         let mut conversion = typelift::Conversion::default();
+        self.fill(&mut conversion);
         conversion.align = Align::named(&self.align, self.openvino.attributes()).unwrap_or_default();
         conversion.unneeded = unneeded;
         conversion.set_types = set_type;
@@ -242,13 +246,9 @@ impl Args {
         conversion.output_types = output_type;
         conversion.types = self.types.clone().unwrap_or_default();
         conversion.keep = self.keep.concat();
-        conversion.mark_keeps = self.mark_keeps;
-        conversion.keep_io = self.keep_io;
         conversion.storage = self.storage.storage();
         conversion.quantize = self.quantize.request()?;
         conversion.max_error = self.storage.max_error;
-        conversion.target = self.target;
-        conversion.strip = self.strip_weights;
         conversion.is_brief = self.change.report.is_none() && !self.writes_nothing();
         Ok(conversion)
     }

@@ -41,6 +41,7 @@ pub mod report;
 mod rewrite;
 mod schema;
 mod selection;
+mod settings;
 mod show;
 mod stats;
 mod status;
@@ -58,6 +59,7 @@ use std::time::Instant;
 
 use clap::{ArgMatches, Args, ColorChoice, Command, CommandFactory, FromArgMatches, Parser, Subcommand};
 
+use crate::document::Asked;
 use crate::failure::Failure;
 use crate::terminal::Terminal;
 
@@ -113,6 +115,9 @@ enum Verb<const WHOLE: bool> {
     #[command(hide = true)]
     Man(Deferred<completions::ManArgs, WHOLE>),
 }
+
+/// Commands that answer about a model in memory without options, for packages in other languages.
+const ANSWERS: [(&str, fn(&Asked<'_>) -> Result<(String, String), Failure>); 1] = [("stats", stats::answer)];
 
 /// Arguments of a command. They are built only for the command of this run, unless the `WHOLE` program is needed, as
 /// for help and messages. Building all of them takes as long as reading a small model.

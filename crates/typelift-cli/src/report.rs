@@ -18,7 +18,7 @@ use crate::fit::ShortNames;
 use crate::input;
 use crate::plan::Plan;
 use crate::render::{self, Show};
-use crate::{diff, dot, explain, openvino, promote, show, stats, verify, view, why};
+use crate::{diff, dot, explain, openvino, promote, show, verify, view, why};
 
 pub use typelift_view::Before;
 
@@ -164,16 +164,13 @@ pub fn dot(model: &Model, shown: &SelectionArgs) -> Result<String, ReportError> 
     Ok(dot::print(model, &shown.find(model)?))
 }
 
-/// Commands that answer about a model without options. A new one needs a row here and a method in each package.
-const ANSWERS: [(&str, fn(&Asked<'_>) -> Result<(String, String), Failure>); 1] = [("stats", stats::answer)];
-
 /// Returns the complete answer of a command about an inferred model, as text and as JSON. `file` is its name in the text, and
 /// `found` are the findings of the reader and of inference.
 ///
 /// # Errors
 /// [`ReportError`] if no such command answers without options, or if the answer cannot be printed as JSON.
 pub fn answer(command: &str, file: &str, model: &Model, found: &[Diagnostic]) -> Result<(String, String), ReportError> {
-    let known = ANSWERS.iter().find(|(name, _)| *name == command);
+    let known = crate::ANSWERS.iter().find(|(name, _)| *name == command);
     let (_, answer) = known.ok_or_else(|| Failure::new(format!("`{command}` is not a command with one answer")))?;
     let (text, json) = answer(&Asked { file, model, found })?;
     Ok((strip_str(&text).to_string(), json))
