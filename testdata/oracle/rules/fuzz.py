@@ -205,6 +205,9 @@ def compare_at(before, after, shapes, seed, kinds, is_exact):
         return "types", f"{out_types} → {types_of(CORE.read_model(after).outputs)}"
     for kind in kinds:
         values = inputs_of(shapes, types, seed, kind)
+        # The reference kernel of MVN crashes on an empty tensor, which the plugin computes.
+        if any(0 in shape for shape in shapes) and any(node.get_type_name() == "MVN" for node in new.get_ops()):
+            continue
         try:
             expected, run = reference(old, values), reference
         except Exception:
@@ -232,9 +235,29 @@ def compare_at(before, after, shapes, seed, kinds, is_exact):
                 other = np.where(np.isnan(one), one, other)
             # Sums of large products cancel. Extreme inputs would hide differences of ordinary values.
             differs = difference(one, other, type, np.inf if kind == "normal" else 1e3)
+            if differs and run is plugin and not difference_unfused(old, new, values, at, type):
+                continue
             if differs and not devices_differ(old, values, at, one, other, type):
                 return kind, f"{run.__name__}, output {at}: {differs}"
     return None
+
+
+def difference_unfused(before, after, values, at, type):
+    """What differs where the plugin fuses no layers: some of its fused kernels are wrong, such as those of bf16 attention."""
+    try:
+        one, other = (plugin(unfused(model), values)[at] for model in (before, after))
+    except Exception:
+        return "not computed"
+    return difference(one, other, type, np.inf)
+
+
+def unfused(model):
+    """The model with every floating-point layer as an output."""
+    model, convert = model.clone(), build.FACTORIES[1].create
+    for node in model.get_ordered_ops():
+        if node.get_type_name() not in ("Parameter", "Constant", "Result") and node.get_output_size() == 1 and node.get_element_type().is_real():
+            model.add_results([ov.op.Result(convert("Convert", [node.output(0)], {"destination_type": "f32"}).output(0))])
+    return model
 
 
 def devices_differ(model, values, at, expected, found, type):
