@@ -1,5 +1,6 @@
 //! Diagnostics as text in rustc's style, and failures in the same style.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt::Write as _;
 use std::ops::Range;
@@ -137,13 +138,11 @@ fn render(
         Severity::Warning => Level::WARNING,
         Severity::Note => Level::NOTE,
     };
-    let title =
-        level
-            .primary_title(names.message(
-                &Clean(&diagnostic.message.to_string()).to_string(),
-                BEFORE_TEXT + diagnostic.code.name().len(),
-            ))
-            .id(diagnostic.code.name());
+    let message = diagnostic.message.to_string();
+    let message = Clean(&brief(&message)).to_string();
+    let title = level
+        .primary_title(names.message(&message, BEFORE_TEXT + diagnostic.code.name().len()))
+        .id(diagnostic.code.name());
     let mut group = Group::with_title(title);
     for excerpt in excerpts(lines, &diagnostic.labels) {
         group = group.elements(excerpt.elements(file));
@@ -173,7 +172,20 @@ fn render(
 
 /// Formats a note or a help.
 fn told(text: &str, names: &ShortNames) -> String {
-    names.message(&normalize_untrusted_str(text), BEFORE_TEXT)
+    names.message(&normalize_untrusted_str(&brief(text)), BEFORE_TEXT)
+}
+
+/// Maximum length of a message in bytes.
+const LONGEST: usize = 10_000;
+
+/// Removes the middle of a text that is too long for a terminal: the name of a layer may be as long as the file.
+fn brief(text: &str) -> Cow<'_, str> {
+    if text.len() <= LONGEST {
+        return text.into();
+    }
+    let start = &text[..text.floor_char_boundary(LONGEST / 2)];
+    let end = &text[text.ceil_char_boundary(text.len() - LONGEST / 2)..];
+    format!("{start}…{end}").into()
 }
 
 /// True if the marked line names the layer.

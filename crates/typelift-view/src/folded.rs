@@ -4,6 +4,7 @@
 //! first occurrence, as `[0, "model.layers.0.q", 15, "k"]`: the number of characters shared with the string before, and
 //! the rest. Every occurrence is replaced by `~1`, its position in the list. `page.js` reverses this.
 
+use std::hash::BuildHasher as _;
 use std::io;
 
 use foldhash::HashMap;
@@ -18,27 +19,41 @@ const LEAST: usize = 6;
 /// Writer of compact JSON that replaces long strings by references and collects them. All strings include their quotes.
 #[derive(Default)]
 struct Folding {
-    /// The reference of each string.
-    places: HashMap<String, String>,
+    /// Positions of the strings in the list, by their hashes.
+    places: HashMap<u64, u32>,
+    /// The ends of the strings in `texts`.
+    ends: Vec<usize>,
+    /// The strings of the list, one after the other.
+    texts: String,
     /// The items of the list of strings.
     list: String,
-    /// The last string of the list.
-    last: String,
     /// The text written so far of the current string.
     text: String,
     is_key: bool,
 }
 
 impl Folding {
-    /// Adds the current text to the list, and returns its reference.
-    fn add(&mut self) -> String {
-        let (number, shared) = (self.places.len(), shared(&self.last, &self.text));
+    /// Returns a string of the list.
+    fn at(&self, number: usize) -> &str {
+        let start = number.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.texts[start..self.ends[number]]
+    }
+
+    /// Returns the position of the current text in the list. Adds it if it is new.
+    fn place(&mut self) -> usize {
+        let hash = self.places.hasher().hash_one(&self.text);
+        let known = self.places.get(&hash).map(|&number| number as usize);
+        if let Some(number) = known.filter(|&number| self.at(number) == self.text) {
+            return number;
+        }
+        let number = self.ends.len();
+        let shared = number.checked_sub(1).map_or(0, |last| shared(self.at(last), &self.text));
         let comma = if number == 0 { "" } else { "," };
         self.list.extend([comma, &shared.to_string(), ",\"", &self.text[1 + shared..]]);
-        self.last.clone_from(&self.text);
-        let place = format!("\"~{number}\"");
-        self.places.insert(self.text.clone(), place.clone());
-        place
+        self.texts.push_str(&self.text);
+        self.ends.push(self.texts.len());
+        self.places.insert(hash, number as u32);
+        number
     }
 }
 
@@ -78,10 +93,7 @@ impl Formatter for &mut Folding {
         if !is_folded {
             return writer.write_all(self.text.as_bytes());
         }
-        match self.places.get(&self.text) {
-            Some(place) => writer.write_all(place.as_bytes()),
-            None => writer.write_all(self.add().as_bytes()),
-        }
+        write!(writer, "\"~{}\"", self.place())
     }
 }
 

@@ -10,6 +10,7 @@ use std::convert::Infallible;
 
 use allocation_counter::{AllocationInfo, measure};
 use typelift::passes::Align;
+use typelift::rewrite::{Script, library};
 use typelift::xml::{self, WriteOptions, write_to};
 use typelift::{Checking, Conversion, Model, Weights, infer, infer_aligned};
 
@@ -115,6 +116,53 @@ fn misshapen_models_are_looked_at_in_proportion_to_their_size() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// A model of Ifs whose conditions are constants, each on the output of the one before.
+fn constant_ifs(count: usize) -> String {
+    let one = |at: usize| {
+        let branch = |operation: &str| format!("a = Parameter : f32[2]\nb = {operation}(a)\nr = Result(b)\n");
+        let body = |name: &str, operation: &str| {
+            let lines = branch(operation).replace('\n', "\n        ");
+            format!("    {name} (in 1 -> 0, out 2 -> 0):\n        {}\n", lines.trim_end())
+        };
+        let bodies = body("then_body", "Abs") + &body("else_body", "Exp");
+        format!("c{at} = Const(true) : boolean[]\ny{} = If-8(c{at}, y{at})\n{bodies}", at + 1)
+    };
+    let ifs: String = (0..count).map(one).collect();
+    format!("y0 = Parameter : f32[2]\n{ifs}out = Result(y{count})\n")
+}
+
+/// A name with a wildcard, a long path and a set of rules took the square of the time.
+#[test]
+fn statements_and_branches_take_effort_in_proportion() {
+    let chain = |size: usize| Model::from_xml(graphs::chain(size)).unwrap();
+    let run = |model: Model, text: &str| text.parse::<Script>().unwrap().run(model).is_ok();
+    let rename = |size: usize| {
+        let model = chain(size);
+        measure(|| assert!(run(model, "rename * y_*")))
+    };
+    let info = |size: usize| {
+        let (model, path) = (chain(1), "a/".repeat(size));
+        // Groups nest at most 64 deep, so a longer path is an error.
+        measure(|| assert!(!run(model, &format!("info {path}a = 1"))))
+    };
+    let branches = |size: usize| {
+        let mut model = Model::from_text(&constant_ifs(size)).unwrap();
+        let rules = library::get("constant-ifs").unwrap().rules().unwrap();
+        measure(|| assert_eq!(model.rewrite(&rules).unwrap().applied.len(), size))
+    };
+    let runs: [(&str, &dyn Fn(usize) -> AllocationInfo); 3] =
+        [("rename", &rename), ("info", &info), ("constant-ifs", &branches)];
+    for (name, run) in runs {
+        let [small, large] = [500, 2000].map(|size| {
+            run(100);
+            let info = run(size);
+            [info.count_total, info.bytes_total].map(|number| number as f64 / size as f64)
+        });
+        assert!(large[0] < 1.2 * small[0], "{name}: {} and {} allocations", small[0], large[0]);
+        assert!(large[1] < 1.2 * small[1], "{name}: {} and {} bytes", small[1], large[1]);
+    }
 }
 
 /// No change of edges, ports or attributes turns an operation of an extension into one of OpenVINO's own.

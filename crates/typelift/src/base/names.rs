@@ -62,6 +62,9 @@ pub(crate) fn nearest<'n>(text: &str, names: impl Iterator<Item = &'n str>) -> O
     (near.0 <= limit).then_some(near.1)
 }
 
+/// Maximum length of a name that is suggested for a pattern. Both lengths multiplied give the steps and the memory.
+const LONGEST: usize = 2000;
+
 /// Returns the nearest of the known names, if it differs in at most a third of the letters. For a text with `*` or
 /// `?`, returns a similar pattern that matches a known name.
 ///
@@ -78,7 +81,8 @@ pub fn near<'n>(text: &str, names: impl IntoIterator<Item = &'n str>) -> Option<
         return nearest(text, names.into_iter()).map(str::to_owned);
     }
     let limit = text.chars().filter(|letter| !['*', '?'].contains(letter)).count().min(60) / 3;
-    let tables = names.into_iter().map(|name| Alignment::of(text, name));
+    let names = names.into_iter().filter(|name| name.len() <= LONGEST);
+    let tables = names.map(|name| Alignment::of(text, name));
     let best = tables.min_by_key(Alignment::distance).filter(|best| best.distance() <= limit)?;
     Some(best.glob())
 }

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use smallvec::SmallVec;
+
 use super::Edit;
 use super::refuse::check_names;
 use crate::base::hash::{HashMap, HashSet};
@@ -46,10 +48,10 @@ impl Edit<'_> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn rename_all<'n>(&mut self, pairs: impl IntoIterator<Item = (&'n str, &'n str)>) -> Result<(), EditError> {
-        let new: HashMap<&str, &str> = pairs.into_iter().collect();
-        let all = Named::all(self, &new, &|layer| self.is(layer, LayerKind::Result))?;
-        let new: HashMap<&str, &str> = new.into_iter().filter(|(old, new)| old != new).collect();
-        let all: Vec<_> = all.into_iter().filter_map(|(old, named)| Some((old, *new.get(old)?, named))).collect();
+        let mut new: HashMap<&str, &str> = pairs.into_iter().collect();
+        let mut all = Named::all(self, &new, &|layer| self.is(layer, LayerKind::Result))?;
+        new.retain(|old, new| old != new);
+        all.retain(|(old, new, _)| old != new);
         all.iter().try_for_each(|(_, new, _)| check_names(&[new]))?;
         let mut taken = self.taken_by_tensors(&all)?;
         let sinks = self.named_after_tensors(&all, &new);
@@ -137,22 +139,23 @@ impl Edit<'_> {
 /// Layers, tensors and Results with the same name in a graph.
 #[derive(Default)]
 struct Named {
-    layers: Vec<LayerId>,
-    tensors: Vec<Output>,
+    layers: SmallVec<[LayerId; 1]>,
+    tensors: SmallVec<[Output; 1]>,
     /// The Results that use one of the tensors, or whose output has the name.
-    results: Vec<LayerId>,
-    /// Producers of all of these.
-    makers: BTreeSet<LayerId>,
+    results: SmallVec<[LayerId; 1]>,
+    /// Producers of all of these, in order.
+    makers: SmallVec<[LayerId; 1]>,
 }
 
 impl Named {
-    /// Returns everything that has one of these names, in the order of the names.
+    /// Returns everything that has one of these names, with the old and the new name, in the order of the old names.
     fn all<'n>(
         graph: &Graph,
-        wanted: &HashMap<&'n str, &str>,
+        wanted: &HashMap<&'n str, &'n str>,
         is_result: &dyn Fn(LayerId) -> bool,
-    ) -> Result<Vec<(&'n str, Self)>, FindError> {
-        let mut found: HashMap<&str, Self> = HashMap::default();
+    ) -> Result<Vec<(&'n str, &'n str, Self)>, FindError> {
+        let mut all: Vec<_> = wanted.iter().map(|(&old, &new)| (old, new, Self::default())).collect();
+        all.sort_unstable_by_key(|(old, ..)| *old);
         let mut results: HashMap<Output, Vec<LayerId>> = HashMap::default();
         for layer in graph.layers() {
             let source = graph.producer(layer.id().input(0)).filter(|_| is_result(layer.id()));
@@ -161,9 +164,9 @@ impl Named {
             }
             let maker = || source.map_or(layer.id(), |source| source.layer);
             let mut note = |name: &str, add: &dyn Fn(&mut Self)| {
-                if let Some((&name, _)) = wanted.get_key_value(name) {
-                    let named = found.entry(name).or_default();
-                    named.makers.insert(maker());
+                if let Ok(at) = all.binary_search_by_key(&name, |(old, ..)| *old) {
+                    let named = &mut all[at].2;
+                    named.makers.push(maker());
                     add(named);
                 }
             };
@@ -175,17 +178,20 @@ impl Named {
                 names.iter().for_each(|name| note(name, &|named| named.tensors.push(layer.id().output(port))));
             }
         }
-        let mut names: Vec<_> = wanted.keys().copied().collect();
-        names.sort_unstable();
-        let whole = names.into_iter().map(|name| {
-            let mut named = found.remove(name).ok_or_else(|| FindError::Unknown(name.to_owned()))?;
-            if named.makers.len() > 1 {
-                let layers = named.makers.into_iter().collect();
-                return Err(FindError::Ambiguous { name: name.to_owned(), layers });
+        for (name, _, named) in &mut all {
+            named.makers.sort_unstable();
+            named.makers.dedup();
+            match named.makers.len() {
+                0 => return Err(FindError::Unknown((*name).to_owned())),
+                1 => named
+                    .results
+                    .extend(named.tensors.iter().filter_map(|tensor| results.get(tensor)).flatten().copied()),
+                _ => {
+                    let layers = named.makers.to_vec();
+                    return Err(FindError::Ambiguous { name: (*name).to_owned(), layers });
+                }
             }
-            named.results.extend(named.tensors.iter().filter_map(|tensor| results.get(tensor)).flatten());
-            Ok((name, named))
-        });
-        whole.collect()
+        }
+        Ok(all)
     }
 }

@@ -95,16 +95,16 @@ impl Statement {
 fn rename(model: &mut Model, old: &str, new: &str) -> Result<(), String> {
     let error = match model.edit(|edit| edit.rename(old, new)) {
         Ok(()) => return Ok(()),
-        Err(error) => with_suggestion(model, old, error.to_string()),
+        Err(error) => error.to_string(),
     };
     if !is_glob(old) {
-        return Err(error);
+        return Err(with_suggestion(model, old, error));
     }
     let mut names: Vec<_> = names(model).filter(|name| matches_glob(old, name)).collect();
     names.sort_unstable();
     names.dedup();
     if names.is_empty() {
-        return Err(error);
+        return Err(with_suggestion(model, old, error));
     }
     let pairs: Vec<_> =
         names.into_iter().map(|name| renamed(old, new, &name).map(|new| (name, new))).collect::<Result<_, _>>()?;

@@ -3,7 +3,7 @@
 use crate::base::name_pattern::NamePattern;
 use crate::base::names::{captures, is_glob, matches_glob, near};
 use crate::edit::inputs_outputs::{End, InterfaceError};
-use crate::model::graph::{Layer, Model, Output};
+use crate::model::graph::{FindError, Layer, Model, Output};
 use crate::ops::{self, LayerKind};
 use crate::rewrite::notation::closest;
 
@@ -14,7 +14,7 @@ pub(super) fn ends(model: &Model, end: End, name: &str) -> Result<Vec<String>, S
 
 /// Returns the tensors of the model's own graph that a name or pattern matches, each with the matching name.
 pub(super) fn tensors(model: &Model, name: &str) -> Result<Vec<(Output, String)>, String> {
-    let error = match tensor(model, name) {
+    let error = match find_tensor(model, name) {
         Ok(tensor) => return Ok(vec![(tensor, name.to_owned())]),
         Err(error) => error,
     };
@@ -34,7 +34,7 @@ pub(super) fn tensors(model: &Model, name: &str) -> Result<Vec<(Output, String)>
     for name in model.ends_named(End::Output, name).ok().filter(|_| found.is_empty()).into_iter().flatten() {
         found.push((tensor(model, &name)?, name));
     }
-    if found.is_empty() { Err(error) } else { Ok(found) }
+    if found.is_empty() { Err(with_suggestion(model, name, error.to_string())) } else { Ok(found) }
 }
 
 /// Returns the new name: each wildcard of `new` is replaced by the text that the corresponding one of `old` matched.
@@ -48,6 +48,11 @@ pub(super) fn renamed(old: &str, new: &str, name: &str) -> Result<String, String
 
 /// Returns a tensor of the model's own graph: by its name, by that of its layer, or as output of a layer, `NAME.1`.
 pub(super) fn tensor(model: &Model, name: &str) -> Result<Output, String> {
+    find_tensor(model, name).map_err(|error| with_suggestion(model, name, error.to_string()))
+}
+
+/// Returns a tensor as [`tensor`] does. The error suggests no other name, which takes longer.
+fn find_tensor(model: &Model, name: &str) -> Result<Output, FindError> {
     let graph = model.graph();
     let result = graph.tensor(name).or_else(|error| {
         let result = model.find_output(name).ok();
@@ -59,7 +64,7 @@ pub(super) fn tensor(model: &Model, name: &str) -> Result<Output, String> {
         };
         source.or_else(port).ok_or(error)
     });
-    let found = result.map_err(|error| with_suggestion(model, name, error.to_string()))?;
+    let found = result?;
     // For a Result, the tensor that feeds it is returned.
     let is_result = graph.layer(found.layer).is_some_and(|layer| ops::kind(layer) == LayerKind::Result);
     let source = graph.producer(found.layer.input(0)).filter(|_| is_result);

@@ -82,17 +82,18 @@ struct Place {
 }
 
 impl Place {
-    /// Starts a replacement of a file; waits if another process is replacing it.
-    fn new(file: &Path) -> io::Result<Self> {
+    /// Starts a replacement of a file; waits if another process is replacing it. `settle` deals with the remains of a
+    /// killed run. An interrupt waits for it: it would remove these remains, which the pair may need.
+    fn new(file: &Path, settle: impl Fn(&mut Self) -> io::Result<()>) -> io::Result<Self> {
         loop {
-            if let Some(place) = Self::try_new(file)? {
+            if let Some(place) = Self::try_new(file, &settle)? {
                 return Ok(place);
             }
         }
     }
 
     /// Returns `None` if another process is replacing the file, or removed the directory.
-    fn try_new(file: &Path) -> io::Result<Option<Self>> {
+    fn try_new(file: &Path, settle: impl Fn(&mut Self) -> io::Result<()>) -> io::Result<Option<Self>> {
         let uninterrupted = uninterrupted()?;
         step()?;
         let (folder, made) = Folder::make(&folder_of(file))?;
@@ -105,9 +106,14 @@ impl Place {
         step()?;
         let is_locked = is_locked(&lock)?;
         if !is_locked && folder.is_at(&name(&hash, LOCK), &lock) {
-            running().places.insert((folder.path().to_owned(), hash.clone()));
             let has = if made { Vec::new() } else { ENDINGS.to_vec() };
-            return Ok(Some(Self { folder, hash, has, stays: false, _lock: lock }));
+            let mut place = Self { folder, hash, has, stays: false, _lock: lock };
+            let settled = settle(&mut place);
+            if settled.is_ok() {
+                running().places.insert((place.folder.path().to_owned(), place.hash.clone()));
+            }
+            drop(uninterrupted);
+            return settled.map(|()| Some(place));
         }
         drop(uninterrupted);
         if is_locked {
@@ -132,16 +138,33 @@ impl Place {
         name(&self.hash, ending)
     }
 
-    /// Creates a file. If it replaces another one, it is synced and gets that file's attributes.
+    /// Creates a file with content as [`fill`](Self::fill) does. Between an interrupt and the end of the process no file
+    /// is created, because nothing would remove it.
     fn make(
         &mut self,
         ending: &'static str,
         replaced: Option<&Path>,
         write: impl FnOnce(&mut File) -> io::Result<()>,
     ) -> io::Result<()> {
+        let uninterrupted = uninterrupted()?;
+        let file = self.create(ending)?;
+        drop(uninterrupted);
+        Self::fill(file, replaced, write)
+    }
+
+    /// Creates an empty file.
+    fn create(&mut self, ending: &'static str) -> io::Result<File> {
         step()?;
         self.has.insert(0, ending);
-        let mut file = self.folder.create(&self.name(ending))?;
+        self.folder.create(&self.name(ending))
+    }
+
+    /// Writes the content of a file. If it replaces another one, it is synced and gets that file's attributes.
+    fn fill(
+        mut file: File,
+        replaced: Option<&Path>,
+        write: impl FnOnce(&mut File) -> io::Result<()>,
+    ) -> io::Result<()> {
         write(&mut file)?;
         step()?;
         if let Some(old) = replaced {
@@ -211,9 +234,7 @@ pub(super) struct Single {
 impl Single {
     /// Begins to replace a file; waits if another process is replacing it.
     pub(super) fn new(file: &Path) -> io::Result<Self> {
-        let mut place = Place::new(file)?;
-        place.clear()?;
-        Ok(Self { place, replaces: file.exists() })
+        Ok(Self { place: Place::new(file, Place::clear)?, replaces: file.exists() })
     }
 
     /// Writes the replacement of the file.
@@ -242,9 +263,10 @@ impl<'a> Pair<'a> {
     /// Begins to replace a pair; waits if another process is replacing it. Completes or removes the remains of a killed
     /// run.
     pub(super) fn new(xml: &'a Path, bin: &'a Path) -> io::Result<Self> {
-        let mut place = Place::new(xml)?;
-        place.settle(xml)?;
-        place.clear()?;
+        let place = Place::new(xml, |place| {
+            place.settle(xml)?;
+            place.clear()
+        })?;
         Ok(Self { xml, bin, place, replaces: xml.exists() || bin.exists() })
     }
 
@@ -255,6 +277,7 @@ impl<'a> Pair<'a> {
 
     /// Makes the weights a link to the file `from`: a hard one, or a symbolic one across file systems.
     pub(super) fn link_weights(&mut self, from: &Path) -> io::Result<()> {
+        let _uninterrupted = uninterrupted()?;
         step()?;
         self.place.has.insert(0, WEIGHTS);
         self.place.folder.link(&fs::canonicalize(from)?, &self.place.name(WEIGHTS))
@@ -289,7 +312,8 @@ impl<'a> Pair<'a> {
     fn take_old(&mut self) -> io::Result<bool> {
         let is_link = fs::symlink_metadata(self.xml).is_ok_and(|found| found.is_symlink());
         if let (true, Ok(mut old)) = (is_link, File::open(self.xml)) {
-            self.place.make(OLD, Some(self.xml), |copy| io::copy(&mut old, copy).map(drop))?;
+            let copy = self.place.create(OLD)?;
+            Place::fill(copy, Some(self.xml), |copy| io::copy(&mut old, copy).map(drop))?;
             step()?;
             return fs::remove_file(self.xml).map(|()| true);
         }

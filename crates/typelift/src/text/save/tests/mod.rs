@@ -5,6 +5,8 @@ use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::Mutex;
+use std::thread::JoinHandle;
 use std::{env, process};
 
 use tempfile::TempDir;
@@ -17,10 +19,15 @@ enum Fault {
     Kill,
     FailOnce,
     FailFromThen,
+    /// An interrupt by another thread.
+    Interrupt,
 }
 
 /// An action of another process in a folder, after this number of steps.
 type Other = (usize, fn(PathBuf), PathBuf);
+
+/// The thread of the interrupt.
+static INTERRUPT: Mutex<Option<JoinHandle<()>>> = Mutex::new(None);
 
 thread_local! {
     /// The event after this number of steps.
@@ -45,6 +52,13 @@ pub(super) fn step() -> io::Result<()> {
         Some((0, Fault::Kill)) => process::abort(),
         Some((0, Fault::FailOnce)) => FAULT.set(None),
         Some((0, Fault::FailFromThen)) => {}
+        Some((0, Fault::Interrupt)) => {
+            FAULT.set(None);
+            *INTERRUPT.lock().unwrap() = Some(std::thread::spawn(interrupt));
+            // The interrupt is given time to end or to wait for this thread. Nothing may be left in either case.
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            return Ok(());
+        }
     }
     Err(io::ErrorKind::StorageFull.into())
 }
@@ -150,6 +164,15 @@ fn dies(action: &str, steps: usize, folder: &Path) -> bool {
 fn child() {
     let Ok(task) = env::var("TYPELIFT_SAVE_TEST") else { return };
     let (action, steps) = task.rsplit_once(' ').unwrap();
+    if action == "interrupt" {
+        FAULT.set(Some((steps.parse().unwrap(), Fault::Interrupt)));
+        let _interrupted_or_not = save(Path::new(""));
+        if let Some(thread) = INTERRUPT.lock().unwrap().take() {
+            thread.join().unwrap();
+            process::abort();
+        }
+        return;
+    }
     FAULT.set(Some((steps.parse().unwrap(), Fault::Kill)));
     match action {
         "save" => save(Path::new("")).unwrap(),
@@ -186,6 +209,51 @@ fn a_kill_at_any_step_mixes_nothing_and_the_next_run_completes_the_pair() {
             if !died {
                 break;
             }
+        }
+    }
+}
+
+/// One of 300 interrupts left a file, because it had been created after the removal of the others.
+#[test]
+fn an_interrupt_at_any_step_leaves_nothing() {
+    for old in [&["out.xml", "out.bin"][..], &[]] {
+        for steps in 0.. {
+            let folder = folder(old);
+            let before = pair(folder.path());
+            // A file of another model keeps the directory, so that files can be created after an interrupt too.
+            let stage = stage::folder_of(&folder.path().join("out.xml"));
+            fs::create_dir(&stage).unwrap();
+            fs::write(stage.join("other.new"), OLD).unwrap();
+            let interrupted = dies("interrupt", steps, folder.path());
+            let after = pair(folder.path());
+            assert!(after == before || after == new_pair(), "step {steps}: {after:?}");
+            assert_eq!(entries(&stage), BTreeSet::from([PathBuf::from("other.new")]), "step {steps}");
+            if !interrupted {
+                break;
+            }
+        }
+    }
+}
+
+/// The remains of a killed run can be the only copy of the graph.
+#[test]
+fn an_interrupt_loses_nothing_that_a_killed_run_left() {
+    let killed = |steps: usize| {
+        let folder = folder(&["out.xml", "out.bin"]);
+        dies("save", steps, folder.path());
+        let before = pair(folder.path());
+        (folder, before)
+    };
+    let kill = (0..).find(|&steps| killed(steps).1[0].is_none()).unwrap();
+    for steps in 0.. {
+        let (folder, before) = killed(kill);
+        let interrupted = dies("interrupt", steps, folder.path());
+        recover(&folder.path().join("out.xml")).unwrap();
+        let after = pair(folder.path());
+        let is_old = after == [Some(OLD.to_owned()), Some(OLD.to_owned())];
+        assert!(is_old || after == new_pair(), "step {steps}: {before:?}, {after:?}");
+        if !interrupted {
+            break;
         }
     }
 }
