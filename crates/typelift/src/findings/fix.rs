@@ -26,16 +26,16 @@ pub struct Fix {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Proof {
-    /// Kind of evidence, in words.
-    pub kind: String,
+    /// Kind of evidence.
+    pub kind: Message,
     /// Other edits that were tried and fail, such as `axis="2"`.
     pub rivals: Vec<String>,
 }
 
 impl Proof {
     /// Creates a proof without rival edits.
-    pub(crate) fn new(kind: &str) -> Self {
-        Self { kind: kind.to_owned(), rivals: Vec::new() }
+    pub(crate) fn new(kind: impl Into<Message>) -> Self {
+        Self { kind: kind.into(), rivals: Vec::new() }
     }
 }
 

@@ -20,7 +20,7 @@ use super::syntax::COMMENT;
 use super::trial::Soundness;
 use super::{relation, words};
 use crate::check::Declared;
-use crate::findings::Proof;
+use crate::findings::{Proof, Text, message};
 use crate::model::graph::{Attribute, Direction, Graph, InputPort, Layer, LayerId, Model, OutputPort, split_names};
 use crate::ops::{self, Attr, AttrKind, LayerKind};
 
@@ -93,7 +93,7 @@ impl Case<'_> {
             Change::Joint { is_only } => {
                 (*is_only && self.is_error).then(|| Proof::new("the only two ends without an entry"))
             }
-            Change::Whole(hypothesis) => Some(Proof::new(hypothesis)),
+            Change::Whole(hypothesis) => Some(Proof::new(*hypothesis)),
             Change::ExchangedIds => {
                 let is_all = !after.has_errors() && (self.is_error || after.has_no_deviations());
                 is_all.then(|| Proof::new("ids: only these two are out of order, and their swap explains all"))
@@ -102,7 +102,7 @@ impl Case<'_> {
                 let is_all = !after.has_errors() && after.has_no_deviations();
                 is_all.then(|| Proof::new(COMMENT))
             }
-            Change::Text { slip, is_only } => (*is_only && !after.has_errors()).then(|| Proof::new(slip)),
+            Change::Text { slip, is_only } => (*is_only && !after.has_errors()).then(|| Proof::new(*slip)),
             Change::Renumbered => {
                 (!after.has_errors()).then(|| Proof::new("one shift of the ids of the body explains all"))
             }
@@ -518,7 +518,7 @@ fn words_of(row: &Attr) -> &'static [&'static str] {
 
 fn text(read: Reading) -> Proof {
     let slips: Vec<_> = read.slips.iter().map(|slip| slip.name()).collect();
-    Proof::new(&format!("text: {}", slips.join(", ")))
+    Proof::new(message!("text: {}"; Text(slips.join(", "))))
 }
 
 #[cfg(test)]
