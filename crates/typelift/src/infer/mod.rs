@@ -31,7 +31,7 @@ use crate::model::shape::TensorType;
 use crate::model::weights::Weights;
 use crate::ops::evaluate::Bounds;
 use crate::ops::{
-    self, AttributeValues, Fault, Finding, Given, LayerKind, Operation, Outputs, Spot, Subject, Surroundings,
+    self, AttributeValues, Detail, Fault, Finding, Given, LayerKind, Operation, Outputs, Subject, Surroundings,
     UnknownOperation,
 };
 use crate::text::xml;
@@ -586,16 +586,18 @@ pub(crate) fn diagnose(source: &Arc<String>, place: &Place, graph: &Graph, id: L
     diagnostic.layer = Some(LayerRef::of(place, layer));
     let text = layer.span.unwrap_or_default();
     let name = || xml::locate(source, text, "layer", "name");
-    let span = match (fault.attribute, fault.spot.as_deref()) {
-        (Some(attribute), spot) => {
+    let span = match (fault.attribute, fault.detail.as_deref()) {
+        (Some(attribute), detail) => {
             let value = xml::locate(source, text, "data", attribute);
-            match spot {
-                Some(Spot::Bytes(bytes)) => layer.attribute(attribute).and_then(|text| value.part(bytes.clone(), text)),
+            match detail {
+                Some(Detail::Bytes(bytes)) => {
+                    layer.attribute(attribute).and_then(|text| value.part(bytes.clone(), text))
+                }
                 _ => None,
             }
             .unwrap_or(value)
         }
-        (None, Some(Spot::Joint { body, direction, id })) => xml::locate_entry(source, text, body, *direction, *id)
+        (None, Some(Detail::Joint { body, direction, id })) => xml::locate_entry(source, text, body, *direction, *id)
             .or_else(|| xml::locate_joint(source, text, *id))
             .unwrap_or_else(name),
         (None, _) => name(),

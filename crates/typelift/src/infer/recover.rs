@@ -175,7 +175,7 @@ fn is_echo(known: &Fault, next: &Fault) -> bool {
     let overlap = known.inputs.iter().any(|input| next.inputs.contains(input));
     let same_place = known.attribute == next.attribute && (known.inputs == next.inputs || overlap);
     // When inputs are unknown, a rule compares the lists of attributes with each other instead.
-    let counts = |fault: &&Fault| matches!(fault.about.as_deref(), Some(About::Refusal { counts_axes: true, .. }));
+    let counts = |fault: &&Fault| matches!(fault.to_about(), About::Refusal { counts_axes: true, .. });
     let same_count = [known, next].iter().all(counts);
     Part::of(known) == Part::of(next) && (same_place || same_count)
 }

@@ -399,7 +399,7 @@ impl Joints {
     /// Describes the layer that feeds a Result.
     fn producer(&self, cx: &Context, result: LayerId) -> Message {
         let source = self.source(cx, result).and_then(|source| cx.bodies[self.body].graph.layer(source.layer));
-        source.map_or_else(|| "nothing".into(), |layer| described(layer))
+        source.map_or_else(|| "nothing".into(), described)
     }
 
     /// Returns the number of iterations of a Loop, if it is known now or was known in an earlier inference.

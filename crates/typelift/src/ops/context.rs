@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use typelift_promote::ElementType;
 
 use super::bounds::Bounds;
-use super::fault::{Fault, Spot};
+use super::fault::{Detail, Fault};
 use super::{AttributeValues, Attributes, Operation, is_constant};
 use crate::base::hash::HashMap;
 use crate::findings::{Code, Message, Text, message};
@@ -420,7 +420,7 @@ impl<'a> Context<'a> {
                 text.get(span.clone()).unwrap_or_default(), name, read_as, Text(kind)
             );
             let lint = Fault::other(Code::OddDimension, message);
-            let mut lint = Fault { attribute: Some(name), spot: Some(Box::new(Spot::Bytes(span.clone()))), ..lint };
+            let mut lint = Fault { attribute: Some(name), detail: Some(Box::new(Detail::Bytes(span.clone()))), ..lint };
             if let Some(meant) = text.get(span).and_then(range_meant) {
                 lint = lint.help(message!("write {} if you mean a range"; meant));
             }

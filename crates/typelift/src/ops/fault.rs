@@ -21,8 +21,8 @@ pub(crate) struct Fault {
     pub(crate) inputs: SmallVec<[usize; 2]>,
     /// The attribute concerned.
     pub(crate) attribute: Option<&'static str>,
-    /// The position inside the attribute or port map.
-    pub(crate) spot: Option<Box<Spot>>,
+    /// Facts that do not follow from `inputs` and `attribute`.
+    pub(crate) detail: Option<Box<Detail>>,
     /// The violated rule, if the message does not state it.
     pub(crate) rule: Option<Box<Message>>,
     /// The suggested fix.
@@ -31,17 +31,17 @@ pub(crate) struct Fault {
     pub(crate) other_rules: Box<[Fix]>,
     /// The type that the operation requires for the first of `inputs`, if there is a single one.
     pub(crate) wants: Option<ElementType>,
-    /// Details of the finding, if they do not follow from `inputs` and `attribute`.
-    pub(crate) about: Option<Box<About>>,
 }
 
-/// Position of an error inside an attribute or port map.
+/// Position of an error inside an attribute or port map, or the details of its finding.
 #[derive(Clone, Debug)]
-pub(crate) enum Spot {
+pub(crate) enum Detail {
     /// The byte range in the attribute's value.
     Bytes(Range<usize>),
     /// The entry of a body's port map, or the back edge, that names this layer of the body.
     Joint { body: String, direction: Direction, id: LayerId },
+    /// The details of the finding.
+    About(About),
 }
 
 impl Fault {
@@ -51,10 +51,9 @@ impl Fault {
             message,
             inputs: SmallVec::new(),
             attribute: None,
-            spot: None,
+            detail: None,
             rule: None,
             help: None,
-            about: None,
             other_rules: Box::default(),
             wants: None,
         }
@@ -94,7 +93,7 @@ impl Fault {
     #[cold]
     pub(crate) fn shape_text(name: &'static str, text: &str, error: ParseShapeError) -> Self {
         let fault = Self::attribute(name, message!("`{}` is `{}`: {}"; name, text, Text(&error)));
-        Self { spot: Some(Box::new(Spot::Bytes(error.span))), ..fault }.help(help_with_shape(name, text))
+        Self { detail: Some(Box::new(Detail::Bytes(error.span))), ..fault }.help(help_with_shape(name, text))
     }
 
     /// Creates an error of any other kind.
@@ -110,13 +109,13 @@ impl Fault {
 
     /// Sets the position: the entry of a port map, or the back edge, that refers to a layer of a body.
     pub(crate) fn joint(mut self, body: &Body, direction: Direction, id: LayerId) -> Self {
-        self.spot = Some(Box::new(Spot::Joint { body: body.name().to_owned(), direction, id }));
+        self.detail = Some(Box::new(Detail::Joint { body: body.name().to_owned(), direction, id }));
         self
     }
 
     /// Sets the details of the finding, instead of those that follow from inputs and attribute.
     pub(crate) fn concerning(mut self, about: About) -> Self {
-        self.about = Some(Box::new(about));
+        self.detail = Some(Box::new(Detail::About(about)));
         self
     }
 
@@ -128,8 +127,10 @@ impl Fault {
 
     /// Returns the details of the finding.
     pub(crate) fn to_about(&self) -> About {
-        let refusal = || About::Refusal { inputs: self.inputs.clone(), attribute: self.attribute, counts_axes: false };
-        self.about.as_deref().cloned().unwrap_or_else(refusal)
+        match self.detail.as_deref() {
+            Some(Detail::About(about)) => about.clone(),
+            _ => About::Refusal { inputs: self.inputs.clone(), attribute: self.attribute, counts_axes: false },
+        }
     }
 
     /// Sets the violated rule.

@@ -64,7 +64,7 @@ pub(crate) use body::check_port_maps;
 pub(crate) use context::{BodyInput, Context, Given, Outputs, Subject, Surroundings};
 pub use conversion::{Conversion, conversion};
 pub(crate) use convert::promotion;
-pub(crate) use fault::{Fault, Spot};
+pub(crate) use fault::{Detail, Fault};
 pub(crate) use indexing::{Axis, UseOfValues, use_of_values};
 pub use kind::{LayerKind, kind};
 pub(crate) use kind::{is_constant, is_own, is_promotion};
