@@ -116,8 +116,11 @@ enum Verb<const WHOLE: bool> {
     Man(Deferred<completions::ManArgs, WHOLE>),
 }
 
-/// Commands that answer about a model in memory without options, for packages in other languages.
-const ANSWERS: [(&str, fn(&Asked<'_>) -> Result<(String, String), Failure>); 1] = [("stats", stats::answer)];
+/// Returns the answer of a command about a model in memory, as text and as JSON.
+type Answer = fn(&Asked<'_>) -> Result<(String, String), Failure>;
+
+/// Commands that answer without options, for packages in other languages.
+const ANSWERS: [(&str, Answer); 1] = [("stats", stats::answer)];
 
 /// Arguments of a command. They are built only for the command of this run, unless the `WHOLE` program is needed, as
 /// for help and messages. Building all of them takes as long as reading a small model.

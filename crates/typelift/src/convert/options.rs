@@ -121,12 +121,12 @@ struct Alignment {
 
 pub(super) fn align<'de, D: Deserializer<'de>>(from: D) -> Result<Align, D::Error> {
     let options = Alignment::deserialize(from)?;
-    let mut attributes = openvino::Options::default();
-    attributes.promote_unsafe = options.promote_unsafe;
-    attributes.pytorch_scalar_promotion = options.pytorch_scalar_promotion;
-    if let Some(Type(target)) = options.u64_integer_promotion_target {
-        attributes.u64_integer_promotion_target = target;
-    }
+    let default = openvino::Options::default().u64_integer_promotion_target;
+    let attributes = openvino::Options {
+        promote_unsafe: options.promote_unsafe,
+        pytorch_scalar_promotion: options.pytorch_scalar_promotion,
+        u64_integer_promotion_target: options.u64_integer_promotion_target.map_or(default, |Type(target)| target),
+    };
     let name = options.align.as_deref().unwrap_or("declared");
     let known = || Align::names().find(|known| *known == name);
     known().and_then(|name| Align::named(name, attributes)).ok_or_else(|| {

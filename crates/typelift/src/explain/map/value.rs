@@ -237,13 +237,14 @@ impl<'a> Ways<'a> {
                 let Some(user) = self.graph.layer(input.layer).filter(|user| !user.outputs().is_empty()) else {
                     continue;
                 };
-                let converts = || !self.is_stored(tensor) && ops::conversion(self.graph, user).is_some();
-                if !next.contains_key(&tensor) {
-                    next.insert(tensor, user.id().output(0));
-                    converted.extend(converts().then_some(tensor));
-                } else if !converted.contains(&tensor) && converts() {
-                    next.insert(tensor, user.id().output(0));
+                if converted.contains(&tensor) {
+                    continue;
+                }
+                if !self.is_stored(tensor) && ops::conversion(self.graph, user).is_some() {
                     converted.insert(tensor);
+                    next.insert(tensor, user.id().output(0));
+                } else {
+                    next.entry(tensor).or_insert(user.id().output(0));
                 }
             }
         }
