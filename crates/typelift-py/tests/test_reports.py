@@ -170,6 +170,8 @@ def test_what_no_file_can_hold_is_refused() -> None:
     values = model["c"].numpy(copy=True)
     values[0] = 5
     assert model["c"].numpy().tolist() == [1, 2]
+    model.set_constant("c", numpy.zeros((0, 3), numpy.float32))
+    assert model["c"].numpy().shape == (0, 3)
 
 
 def test_text_of_a_file_is_escaped_when_it_is_shown() -> None:

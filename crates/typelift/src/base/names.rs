@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use smallvec::SmallVec;
+
 use super::name_pattern::NamePattern;
 
 /// True if `name` matches `glob`, read as a [`NamePattern`], or equals it.
@@ -155,7 +157,22 @@ fn stands_for(letter: char, other: char) -> bool {
 pub(crate) fn distance(a: &str, b: &str) -> usize {
     const FAR: usize = 32;
     let longer = a.chars().count().abs_diff(b.chars().count());
-    if longer > FAR { longer } else { strsim::levenshtein(&a.to_ascii_lowercase(), &b.to_ascii_lowercase()) }
+    if longer > FAR {
+        return longer;
+    }
+    let mut row: SmallVec<[usize; 64]> = (0..=b.chars().count()).collect();
+    for (i, x) in a.chars().enumerate() {
+        let mut diagonal = i;
+        let mut left = i + 1;
+        row[0] = left;
+        for (cell, y) in row[1..].iter_mut().zip(b.chars()) {
+            let changed = diagonal + usize::from(!x.eq_ignore_ascii_case(&y));
+            diagonal = *cell;
+            left = changed.min(left + 1).min(*cell + 1);
+            *cell = left;
+        }
+    }
+    row.last().copied().unwrap_or_default()
 }
 
 /// Returns a name with line breaks and other control characters escaped, for output on one line.

@@ -13,7 +13,6 @@ const DIFFERENT: &[(&str, &str)] = &[
     ("types_202170", "OpenVINO leaves an Assign in a body with the shape of a run before the last"),
     ("mish-bf16", "OpenVINO rounds to bf16 after each step of Mish, Typelift once"),
     ("types_15887", "OpenVINO reads elements behind the end of what a VariadicSplit cuts"),
-    ("text loop_trip:boolean", "OpenVINO reads the byte of a boolean trip count as a number"),
     ("nonzero_shape", "OpenVINO evaluates a MaxPool on the bounds of its input, which gives the places of its maxima"),
 ];
 
