@@ -34,7 +34,7 @@ impl Model {
     /// model.set_weights(Weights::from_bytes([1_i64, 4].map(i64::to_le_bytes).concat()));
     /// model.set_inputs(&[], &[("x".to_owned(), "?,4".parse()?)])?;
     /// assert!(infer(&mut model).is_empty());
-    /// assert_eq!(model.hard_coded_shapes()[0].message, "`y` has the hard-coded target shape [1, 4], but its input now has the shape [?,4]");
+    /// assert_eq!(model.hard_coded_shapes()[0].message.to_string(), "`y` has the hard-coded target shape [1, 4], but its input now has the shape [?,4]");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
