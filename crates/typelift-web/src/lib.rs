@@ -148,7 +148,8 @@ impl Session {
 /// Returns the answer of a conversion that did not run.
 fn refusal(error: &impl ToString) -> String {
     let message = error.to_string();
-    let finding = json!({ "severity": "error", "code": "", "message": message, "related": [], "notes": [], "help": [] });
+    let finding =
+        json!({ "severity": "error", "code": "", "message": message, "related": [], "notes": [], "help": [] });
     json!({ "changes": [], "findings": [finding] }).to_string()
 }
 
