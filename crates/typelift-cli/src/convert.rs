@@ -178,8 +178,7 @@ impl Args {
             let report = self.change.report.as_ref().map(|_| findings::refused(diagnostics)).transpose()?;
             return Ok(Conversion { totals: None, report });
         };
-        let Converted { refresh_ports, stripped, stored, quantized, .. } = &converted;
-        let refresh_ports = *refresh_ports;
+        let &Converted { refresh_ports, ref stripped, ref stored, ref quantized, .. } = &converted;
         let mut remarks = stored.as_ref().map(precision::remarks).unwrap_or_default();
         remarks.extend(quantized.as_ref().map(quantize::remark));
         remarks.extend(stripped.map(stripped_remark));

@@ -107,6 +107,13 @@ pub(crate) fn refuse_both(options: &Options, exclusive: &[&str]) -> Result<(), S
     }
 }
 
+/// Returns the value with this name.
+pub(crate) fn one_of<T: Copy>(name: &str, values: &[(&str, T)]) -> Result<T, String> {
+    let names = || values.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
+    let value = values.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
+    value.ok_or_else(|| format!("expected one of {}, not `{name}`", names()))
+}
+
 /// Value with a text form. A number in its place is read as its text.
 pub(crate) fn text<'de, D: Deserializer<'de>, T: FromStr<Err: Display>>(from: D) -> Result<T, D::Error> {
     let text = match Value::deserialize(from)? {

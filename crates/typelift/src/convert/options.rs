@@ -12,7 +12,7 @@ use typelift_promote::{ElementType, openvino};
 use super::strip::Values;
 use super::{Conversion, Unneeded};
 use crate::base::foreign;
-use crate::base::options::{self, Composed, Options, deserialize_as_text};
+use crate::base::options::{self, Composed, Options, deserialize_as_text, one_of};
 use crate::precision::quantize::{Choice, Quantization, Request};
 use crate::precision::{Like, Storage, TypeMap};
 use crate::promotion::passes::Align;
@@ -59,13 +59,6 @@ impl Conversion {
         EXCLUSIVE.iter().try_for_each(|names| options::refuse_both(&options, names)).map_err(OptionError)?;
         options::read("convert", options, COMPOSED).map_err(OptionError)
     }
-}
-
-/// Returns the value with this name.
-fn one_of<T: Copy>(name: &str, values: &[(&str, T)]) -> Result<T, String> {
-    let names = || values.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
-    let value = values.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
-    value.ok_or_else(|| format!("expected one of {}, not `{name}`", names()))
 }
 
 /// Element type by its name, or by that of another program.
@@ -128,11 +121,8 @@ pub(super) fn align<'de, D: Deserializer<'de>>(from: D) -> Result<Align, D::Erro
         u64_integer_promotion_target: options.u64_integer_promotion_target.map_or(default, |Type(target)| target),
     };
     let name = options.align.as_deref().unwrap_or("declared");
-    let known = || Align::names().find(|known| *known == name);
-    known().and_then(|name| Align::named(name, attributes)).ok_or_else(|| {
-        let names = Align::names().collect::<Vec<_>>().join(", ");
-        D::Error::custom(format!("expected one of {names}, not `{name}`"))
-    })
+    let known = Align::names().filter_map(|name| Some((name, Align::named(name, attributes)?)));
+    one_of(name, &known.collect::<Vec<_>>()).map_err(D::Error::custom)
 }
 
 /// Options for the Converts to remove.

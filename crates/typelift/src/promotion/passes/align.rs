@@ -22,7 +22,7 @@ pub enum Align {
     Declared(openvino::Options),
     /// The common type of these rules.
     Rules(RuleSet),
-    /// None: such inputs are errors.
+    /// An error for such inputs.
     Off,
 }
 

@@ -37,6 +37,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use crate::base::options::one_of;
 use crate::findings::{Code, Diagnostic, LayerRef, Severity, message};
 use crate::model::graph::{Layer, Model};
 use crate::model::weights::Weights;
@@ -66,13 +67,7 @@ impl FromStr for WeightsMode {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "copy" => Ok(Self::Copy),
-            "link" => Ok(Self::Link),
-            "none" => Ok(Self::None),
-            "compact" => Ok(Self::Compact),
-            _ => Err(format!("expected one of copy, link, none, compact, not `{text}`")),
-        }
+        one_of(text, &[("copy", Self::Copy), ("link", Self::Link), ("none", Self::None), ("compact", Self::Compact)])
     }
 }
 

@@ -213,7 +213,7 @@ fn a_kill_at_any_step_mixes_nothing_and_the_next_run_completes_the_pair() {
     }
 }
 
-/// One of 300 interrupts left a file, because it had been created after the removal of the others.
+/// An interrupt left a file that had been created after the removal of the others, once in 5,100 kills.
 #[test]
 fn an_interrupt_at_any_step_leaves_nothing() {
     for old in [&["out.xml", "out.bin"][..], &[]] {
