@@ -178,16 +178,15 @@ impl Edit<'_> {
         let mut found = HashSet::default();
         let mut writers: Vec<_> = self.layers().filter(|layer| self.is(layer.id(), LayerKind::Assign)).collect();
         let mut read = HashSet::default();
-        while let Some(id) = pending.pop() {
-            if !found.insert(id) {
-                continue;
+        while !pending.is_empty() {
+            while let Some(id) = pending.pop() {
+                if found.insert(id) {
+                    pending.extend(self.producers(id).into_iter().flatten().map(|source| source.layer));
+                    read.extend(self.layer(id).and_then(|layer| layer.attribute("variable_id")));
+                }
             }
-            pending.extend(self.producers(id).into_iter().flatten().map(|source| source.layer));
-            read.extend(self.layer(id).and_then(|layer| layer.attribute("variable_id")));
-            if pending.is_empty() {
-                let is_read = |layer: &Layer| layer.attribute("variable_id").is_some_and(|id| read.contains(id));
-                pending.extend(writers.extract_if(.., |layer| is_read(layer)).map(Layer::id));
-            }
+            let is_read = |layer: &mut &Layer| layer.attribute("variable_id").is_some_and(|id| read.contains(id));
+            pending.extend(writers.extract_if(.., is_read).map(Layer::id));
         }
         found
     }

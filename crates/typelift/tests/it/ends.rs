@@ -47,6 +47,37 @@ fn a_piece_keeps_its_state_and_no_other_outputs() {
     assert!(model.find_input("features").is_ok());
 }
 
+/// A variable that is written from a tensor with two consumers.
+const SHARED: &str = "
+    x = Parameter : f32[2]
+    y = Parameter : f32[2]
+    k = Const([1, 2]) : f32[2]
+    past = ReadValue-6(k) {variable_id=v, variable_type=f32, variable_shape=2}
+    sum = Add(past, x) : f32[2]
+    act = ReLU(sum) : f32[2]
+    side = Multiply(sum, x) : f32[2]
+    joined = Add(act, side) : f32[2]
+    out = Add(joined, y) : f32[2] \"out\"
+    kept = Assign-6(sum) {variable_id=v}
+    result = Result(out)
+";
+
+#[test]
+fn a_variable_that_is_read_is_written_after_each_redirect_and_removal() {
+    let tensors = ["sum", "act", "side", "joined", "out"];
+    for tensor in tensors {
+        let script: Script = format!("redirect {tensor} -> Multiply({tensor}, 2)").parse().unwrap();
+        let (model, _) = script.run(read(SHARED)).unwrap();
+        assert!(model.graph().find("kept").is_ok(), "redirect {tensor}: {model}");
+    }
+    for tensor in tensors {
+        let script: Script =
+            format!("add output more = Exp({tensor}); remove output out").replace("; ", "\n").parse().unwrap();
+        let (model, _) = script.run(read(SHARED)).unwrap();
+        assert!(model.graph().find("kept").is_ok(), "output of {tensor}: {model}");
+    }
+}
+
 #[test]
 fn an_input_that_the_piece_does_not_use_is_refused() {
     let mut model = read(STATE);
