@@ -113,10 +113,31 @@ fn short(text: &str) -> String {
     if lines.is_empty() { text.trim().to_owned() } else { lines.join("\n") }
 }
 
+/// Variables with folders in which a program, a module or a library is looked for.
+const SEARCH_PATHS: [&str; 4] = ["PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH"];
+
+/// Returns the command that runs the script, with no code from the current folder: it may be somebody else's.
+///
+/// Python 3.11 leaves that folder out of its search path by `PYTHONSAFEPATH`. Older versions put it there as an empty
+/// part, which is removed before anything is imported. The parts of the variables are read before that.
+fn python_command(python: &Path) -> Command {
+    let mut command = Command::new(python);
+    command.arg("-c").arg(format!("import sys; sys.path[:] = filter(None, sys.path)\n{SCRIPT}"));
+    command.env("PYTHONSAFEPATH", "1");
+    for variable in SEARCH_PATHS {
+        let Some(value) = std::env::var_os(variable) else { continue };
+        match std::env::join_paths(std::env::split_paths(&value).filter(|part| part.is_absolute())) {
+            Ok(parts) if !parts.is_empty() => command.env(variable, parts),
+            _ => command.env_remove(variable),
+        };
+    }
+    command
+}
+
 impl Running {
     fn start(python: &Path) -> io::Result<Self> {
-        let mut command = Command::new(python);
-        command.arg("-c").arg(SCRIPT).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut command = python_command(python);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn()?;
         let (requests, replies, errors) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let said = Arc::new(Mutex::new(VecDeque::new()));

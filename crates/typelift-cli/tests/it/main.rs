@@ -16,6 +16,7 @@ mod formats;
 mod jobs;
 mod layout;
 mod one_check;
+mod openvino;
 mod packaging;
 mod prose;
 mod python;

@@ -125,6 +125,10 @@ const PROMISES: &[(&str, &[&str])] = &[
     ("No network", &[
         "crates/typelift-cli/tests/it/security.rs: sources_name_neither_the_network_nor_other_programs",
     ]),
+    ("No code from the current folder", &[
+        "crates/typelift-cli/tests/it/openvino.rs: no_module_of_the_current_folder_is_run",
+        "crates/typelift-cli/tests/it/openvino.rs: the_python_gets_only_whole_paths_to_search",
+    ]),
     ("No `unsafe`", &[
         "crates/typelift-cli/tests/it/security.rs: unsafe_code_is_forbidden_everywhere",
     ]),
