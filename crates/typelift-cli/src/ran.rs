@@ -5,10 +5,10 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use anstyle::Style;
-use typelift::execution::{Became, Execution, Ran, StoredWeights};
 use typelift::findings::{Message, Text, Voice, grouped, reason};
 use typelift::promote::ElementType;
 use typelift::{Diagnostic, Model};
+use typelift_run::execution::{Became, Execution, Ran, StoredWeights};
 
 use crate::columns::{Columns, Side};
 use crate::failure::Failure;
@@ -208,8 +208,8 @@ fn stored(ran: &Ran) -> String {
 pub(crate) fn of_layer(ran: &Ran, name: &str) -> Option<String> {
     let layer = ran.layer(name)?;
     let exec = match &layer.exec {
-        Some(typelift::execution::Led::To(exec)) => format!("`{}`", Clean(exec)),
-        Some(typelift::execution::Led::ToAll(all)) => format!("{} executed layers", all.len()),
+        Some(typelift_run::execution::Led::To(exec)) => format!("`{}`", Clean(exec)),
+        Some(typelift_run::execution::Led::ToAll(all)) => format!("{} executed layers", all.len()),
         None => "nothing".to_owned(),
         Some(_) => String::new(),
     };

@@ -78,7 +78,7 @@ pub const RUNNER: &str = openvino::SCRIPT;
 
 /// Formats a comparison of two models that ran, as `verify` does.
 #[must_use]
-pub fn verify_text(report: &typelift::verify::Report) -> String {
+pub fn verify_text(report: &typelift_run::verify::Report) -> String {
     strip_str(&verify::text(report)).to_string()
 }
 

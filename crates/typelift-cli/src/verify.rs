@@ -8,7 +8,7 @@ use serde::Serialize;
 use typelift::Model;
 use typelift::findings::Voice;
 use typelift::shape::Shape;
-use typelift::verify::{Difference, First, Growth, Report, RunError, Verification, VerifyError};
+use typelift_run::verify::{Difference, First, Growth, Report, RunError, Verification, VerifyError};
 
 use crate::columns::count;
 use crate::diff::load_both;

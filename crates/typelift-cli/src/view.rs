@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use typelift::execution::Ran;
 use typelift::findings::Voice;
 use typelift::{Checking, Diagnostic, Model, NeedForWeights};
+use typelift_run::execution::Ran;
 use typelift_view::{Before, Page};
 
 use crate::failure::Failure;

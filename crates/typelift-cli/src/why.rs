@@ -5,11 +5,11 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 use typelift::Model;
-use typelift::execution::RanLayer;
 use typelift::findings::Voice;
 use typelift::map::ValuePath;
 use typelift::ops::LayerKind;
 use typelift::why::{Derivation, NameError, Rule, Step};
+use typelift_run::execution::RanLayer;
 
 use crate::columns::count;
 use crate::failure::Failure;

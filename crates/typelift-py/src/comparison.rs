@@ -8,7 +8,7 @@ use pyo3::exceptions::{PyImportError, PyKeyboardInterrupt};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyModule};
 use typelift::promote::ElementType;
-use typelift::verify::{Bytes, RunError, Runner, Runtime, Setting, Source, Tensor, Verification, VerifyError};
+use typelift_run::verify::{Bytes, RunError, Runner, Runtime, Setting, Source, Tensor, Verification, VerifyError};
 use typelift_cli::report;
 
 use crate::failure::{self, Failure};

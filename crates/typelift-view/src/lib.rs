@@ -21,10 +21,10 @@ use std::collections::HashMap;
 use serde::Serialize;
 use typelift::blocks::Blocks;
 use typelift::diff::{ChangeKind, Diff};
-use typelift::execution::Ran;
 use typelift::findings::{LayerRef, Voice};
 use typelift::map::{PrecisionMap, Row};
 use typelift::{Diagnostic, Model, Severity};
+use typelift_run::execution::Ran;
 
 use crate::graphs::brief;
 

@@ -2,8 +2,8 @@
 
 use foldhash::{HashMap, HashSet};
 use serde::Serialize;
-use typelift::execution::{Became, Led, Ran, RanLayer};
 use typelift::{Graph, Layer};
+use typelift_run::execution::{Became, Led, Ran, RanLayer};
 
 /// A run of the model.
 #[derive(Serialize)]

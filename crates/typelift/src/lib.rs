@@ -137,7 +137,7 @@ pub mod text;
 pub use base::foreign::named_element_type;
 pub use base::names::{near, without_numbers};
 pub use base::span::Span;
-pub use base::{progress, span};
+pub use base::{options, progress, span};
 pub use check::fix::{Checked, Checking, NeedForWeights};
 pub use check::{check, fix, unknown_operations};
 pub use convert::{Conversion, retarget};
@@ -146,7 +146,7 @@ pub use edit::{Batch, Bf16, Edit, Element, F16, KeptLayer, KeptReason, Removed, 
 pub use explain::diff::diff;
 pub use explain::stats::stats;
 pub use explain::why::why;
-pub use explain::{blocks, diff, execution, map, reduce, stats, verify, why};
+pub use explain::{blocks, diff, map, stats, why};
 pub use findings::{Code, Diagnostic, Diagnostics, Severity};
 pub use infer::{infer, infer_read};
 pub use model::graph::{Graph, Input, IrVersion, Layer, LayerId, Model, Output};

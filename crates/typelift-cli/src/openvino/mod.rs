@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use typelift::promote::ElementType;
-use typelift::verify::{Bytes, RunError, Runner, Runtime, Setting, Source, Tensor};
+use typelift_run::verify::{Bytes, RunError, Runner, Runtime, Setting, Source, Tensor};
 
 /// The script that runs models. The Python package has it too.
 pub(crate) const SCRIPT: &str = include_str!("runner.py");

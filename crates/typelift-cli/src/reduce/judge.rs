@@ -12,9 +12,9 @@ use std::time::{Duration, Instant};
 
 use regex::Regex;
 use typelift::graph::LayerId;
-use typelift::verify::{RunError, Runner, Setting, Source, Verification, VerifyError};
 use typelift::xml::{self, WriteOptions};
 use typelift::{Checking, Code, Model, SaveOptions};
+use typelift_run::verify::{RunError, Runner, Setting, Source, Verification, VerifyError};
 
 use super::{Asked, is_asked};
 use crate::failure::Failure;
@@ -349,7 +349,7 @@ impl<R: Runner> Differs<R> {
         stop: Asked,
     ) -> Self {
         let pairs = typelift::diff::matched_layers(original, &other).into_iter().collect();
-        let whole = typelift::reduce::layers(original);
+        let whole = typelift_run::reduce::layers(original);
         Self { other, whole, pairs, pool: Pool::new(start), stop }
     }
 
@@ -384,10 +384,10 @@ impl<R: Runner + Send> Wanted for Differs<R> {
 
     fn other_for(&self, candidate: &Model) -> Option<Model> {
         // A part has other outputs than the whole.
-        if typelift::reduce::layers(candidate) == self.whole {
+        if typelift_run::reduce::layers(candidate) == self.whole {
             return Some(self.other.clone());
         }
-        let mut part = typelift::reduce::part_like(&self.other, candidate, &self.pairs)?;
+        let mut part = typelift_run::reduce::part_like(&self.other, candidate, &self.pairs)?;
         let errors = typelift::infer(&mut part);
         errors.iter().all(|found| !found.is_error()).then_some(part)
     }
@@ -398,8 +398,8 @@ mod tests {
     use std::convert::Infallible;
 
     use typelift::promote::ElementType;
-    use typelift::reduce::Reduction;
-    use typelift::verify::{Runtime, Tensor};
+    use typelift_run::reduce::Reduction;
+    use typelift_run::verify::{Runtime, Tensor};
 
     use super::*;
 

@@ -11,8 +11,8 @@ use serde::Serialize;
 use typelift::convert::strip::{Values, strip_weights};
 use typelift::findings::grouped;
 use typelift::graph::EditError;
-use typelift::reduce::{Judge, Reduced, Reduction, Step, Stopped, anonymized};
 use typelift::{Code, Model};
+use typelift_run::reduce::{Judge, Reduced, Reduction, Step, Stopped, anonymized};
 
 use crate::columns::count;
 use crate::failure::Failure;

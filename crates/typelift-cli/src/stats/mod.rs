@@ -5,10 +5,10 @@ mod screen;
 use anstyle::Style;
 use serde::Serialize;
 use typelift::blocks::Blocks;
-use typelift::execution::Ran;
 use typelift::findings::{Voice, grouped};
 use typelift::map::{PrecisionMap, Row, WeightPath};
 use typelift::stats::{Stats, Tensor, TypeCount};
+use typelift_run::execution::Ran;
 
 use crate::batch::{ARRAY, Inputs, PARAGRAPHS};
 use crate::columns::{Columns, Side, count};

@@ -35,7 +35,7 @@ fn every_verb_has_a_man_page() {
 fn a_package_compiles_without_what_is_beside_it() {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let mut outside = Vec::new();
-    for name in ["typelift-promote", "typelift", "typelift-view", "typelift-cli"] {
+    for name in ["typelift-promote", "typelift", "typelift-run", "typelift-view", "typelift-cli"] {
         let root = crates.join(name);
         for folder in ["src", "tests", "benches", "examples"] {
             let sources = WalkDir::new(root.join(folder)).into_iter().filter_map(Result::ok);

@@ -9,8 +9,8 @@ use std::process::Command;
 
 use serde_json::Value;
 use typelift::promote::ElementType;
-use typelift::verify::{RunError, Runner, Runtime, Setting, Source, Tensor, Verification};
 use typelift::{Model, Weights};
+use typelift_run::verify::{RunError, Runner, Runtime, Setting, Source, Tensor, Verification};
 
 use crate::commands::with_documents;
 

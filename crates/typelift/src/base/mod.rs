@@ -12,7 +12,7 @@ pub(crate) mod hash;
 pub(crate) mod name_pattern;
 pub(crate) mod names;
 pub(crate) mod number;
-pub(crate) mod options;
+pub mod options;
 pub(crate) mod parallel;
 pub mod progress;
 pub mod span;

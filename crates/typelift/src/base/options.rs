@@ -12,10 +12,10 @@ use serde_json::{Map, Value};
 use super::names;
 
 /// Options of a command by name.
-pub(crate) type Options = Map<String, Value>;
+pub type Options = Map<String, Value>;
 
 /// Returns the names of a type's settings, which are those of its fields.
-pub(crate) fn names_of<T: DeserializeOwned>() -> &'static [&'static str] {
+pub fn names_of<T: DeserializeOwned>() -> &'static [&'static str] {
     let mut names: &[&str] = &[];
     // Reading ends when the names are known, so there is no value.
     let _nothing = T::deserialize(Fields(&mut names));
@@ -49,7 +49,7 @@ impl<'de> Deserializer<'de> for Fields<'_> {
 }
 
 /// Settings that are made of several options: the name of each, and the names of its options.
-pub(crate) type Composed = &'static [(&'static str, fn() -> &'static [&'static str])];
+pub type Composed = &'static [(&'static str, fn() -> &'static [&'static str])];
 
 /// Returns the names of the options that make up a type's settings.
 pub(crate) fn names_with<T: DeserializeOwned>(composed: Composed) -> Vec<&'static str> {
@@ -65,7 +65,7 @@ pub(crate) fn names_with<T: DeserializeOwned>(composed: Composed) -> Vec<&'stati
 ///
 /// # Errors
 /// A sentence about an unknown option, with the nearest known name, or about the option whose value does not fit.
-pub(crate) fn read<T: DeserializeOwned>(owner: &str, mut options: Options, composed: Composed) -> Result<T, String> {
+pub fn read<T: DeserializeOwned>(owner: &str, mut options: Options, composed: Composed) -> Result<T, String> {
     let names = names_with::<T>(composed);
     options.retain(|_, value| !value.is_null());
     if let Some(unknown) = options.keys().find(|name| !names.contains(&name.as_str())) {

@@ -69,7 +69,7 @@ pub fn watch<T>(
 }
 
 /// Ends the current work if the user stopped it. Long code that is not a stage calls this.
-pub(crate) fn poll() {
+pub fn poll() {
     if IS_WATCHED.get() {
         tell();
     }

@@ -9,7 +9,7 @@ impl Edit<'_> {
     ///
     /// # Errors
     /// [`EditError::NoBody`]; [`EditError::InUse`] if a layer uses the Parameter, or an output that would be removed.
-    pub(crate) fn remove_body_end(&mut self, layer: LayerId, at: usize, end: LayerId) -> Result<(), EditError> {
+    pub fn remove_body_end(&mut self, layer: LayerId, at: usize, end: LayerId) -> Result<(), EditError> {
         let owner = self.graph.checked(layer)?;
         let body = owner.bodies().get(at).ok_or(EditError::NoBody { layer, at })?;
         let is_lost = |entry: &PortMapEntry| entry.internal_layer_id == end;

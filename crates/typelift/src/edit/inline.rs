@@ -11,6 +11,20 @@ use crate::model::graph::{Direction, EditError, Graph, Layer, LayerId, Model, Ou
 use crate::model::weights::{Content, Weights};
 use crate::ops::{self, LayerKind};
 
+impl Model {
+    /// Returns a model that consists of the graph of a body; `None` if there is no such body.
+    #[must_use]
+    pub fn body_alone(&self, layer: LayerId, at: usize) -> Option<Self> {
+        let graph = self.graph().layer(layer)?.bodies().get(at)?.graph().clone();
+        let inner = Self { graph, ..self.clone() };
+        let version = self.version();
+        let empty = format!(r#"<net name="body" version="{version}"><layers></layers><edges></edges></net>"#);
+        let mut fresh = Self::from_xml(empty).ok()?;
+        fresh.edit(|edit| edit.inline_model(&inner, &[], "")).ok()?;
+        Some(fresh)
+    }
+}
+
 impl Edit<'_> {
     /// Inserts all layers of another model, with their bodies, metadata and constants. Each input in `feeds` is
     /// replaced by the given tensor. The other inputs and all outputs are added to those of this model. All names of

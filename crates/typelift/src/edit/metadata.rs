@@ -47,7 +47,7 @@ impl Model {
     }
 
     /// Removes the metadata of the model, of its bodies, layers and tensors.
-    pub(crate) fn clear_metadata(&mut self) -> Result<(), EditError> {
+    pub fn clear_metadata(&mut self) -> Result<(), EditError> {
         self.edit(|graph| {
             graph.everywhere(&mut |graph| {
                 let layers: Vec<_> = graph.layers().map(|layer| (layer.id(), layer.outputs().len())).collect();

@@ -373,7 +373,7 @@ impl Edit<'_> {
     }
 
     /// Removes the attributes of a layer of which `keeps` does not approve.
-    pub(crate) fn retain_attributes(&mut self, id: LayerId, keeps: impl Fn(&str) -> bool) -> Result<(), EditError> {
+    pub fn retain_attributes(&mut self, id: LayerId, keeps: impl Fn(&str) -> bool) -> Result<(), EditError> {
         if !self.graph.checked(id)?.attributes.iter().all(|it| keeps(it.name())) {
             self.changed(id)?.attributes.to_mut().retain(|it| keeps(it.name()));
         }

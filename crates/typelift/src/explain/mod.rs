@@ -8,9 +8,6 @@
 
 pub mod blocks;
 pub mod diff;
-pub mod execution;
 pub mod map;
-pub mod reduce;
 pub mod stats;
-pub mod verify;
 pub mod why;

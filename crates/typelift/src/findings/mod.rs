@@ -306,7 +306,7 @@ impl LayerRef {
     }
 
     /// Creates a reference to a layer that is not in the graph yet, with its name.
-    pub(crate) fn named(place: &Place, id: LayerId, name: &str) -> Self {
+    pub fn named(place: &Place, id: LayerId, name: &str) -> Self {
         Self { id, name: name.to_owned(), place: place.clone() }
     }
 

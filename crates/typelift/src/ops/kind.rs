@@ -50,7 +50,7 @@ pub(crate) fn is_promotion(layer: &Layer) -> bool {
 }
 
 /// True for an input, output or variable of the model. It is kept even if it is unused.
-pub(crate) fn is_own(layer: &Layer) -> bool {
+pub fn is_own(layer: &Layer) -> bool {
     layer.start().is_some() || matches!(kind(layer), LayerKind::Parameter | LayerKind::Result | LayerKind::Assign)
 }
 

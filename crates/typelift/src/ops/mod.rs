@@ -66,8 +66,8 @@ pub use conversion::{Conversion, conversion};
 pub(crate) use convert::promotion;
 pub(crate) use fault::{Detail, Fault};
 pub(crate) use indexing::{Axis, UseOfValues, use_of_values};
-pub use kind::{LayerKind, kind};
-pub(crate) use kind::{is_constant, is_own, is_promotion};
+pub use kind::{LayerKind, is_own, kind};
+pub(crate) use kind::{is_constant, is_promotion};
 pub(crate) use macs::least_count;
 pub use macs::{Macs, macs};
 pub use promotion::Setting;
@@ -423,7 +423,7 @@ impl Operation {
 
     /// Returns the inputs that contain shapes or indices. OpenVINO keeps the precision of all layers that these depend
     /// on.
-    pub(crate) fn shaping_inputs(&self) -> &'static [usize] {
+    pub fn shaping_inputs(&self) -> &'static [usize] {
         self.shaping
     }
 
@@ -520,7 +520,7 @@ impl Operation {
     }
 
     /// Returns the names of its attributes.
-    pub(crate) fn attribute_names(&self) -> impl Iterator<Item = &'static str> + use<> {
+    pub fn attribute_names(&self) -> impl Iterator<Item = &'static str> + use<> {
         self.attributes.iter().map(|attribute| attribute.name)
     }
 

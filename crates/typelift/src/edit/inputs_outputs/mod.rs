@@ -225,7 +225,7 @@ impl Model {
     }
 
     /// Returns the names of a Parameter's output or a Result's input, including those that the Result gives it.
-    pub(crate) fn interface_names(&self, end: End, layer: &Layer) -> Vec<String> {
+    pub fn interface_names(&self, end: End, layer: &Layer) -> Vec<String> {
         let tensor = match end {
             End::Input => layer.outputs().first(),
             End::Output => self.graph.producer(layer.id().input(0)).and_then(|source| self.graph.output(source)),

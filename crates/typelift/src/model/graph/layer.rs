@@ -471,7 +471,8 @@ impl fmt::Display for OutputPort {
 }
 
 /// Splits a `names` attribute at commas, where `\,` is a comma inside a name. Empty names are ignored.
-pub(crate) fn split_names(text: &str) -> Vec<String> {
+#[must_use]
+pub fn split_names(text: &str) -> Vec<String> {
     let mut names = Vec::<String>::new();
     for piece in text.split(',') {
         match names.last_mut() {

@@ -30,8 +30,9 @@ use smallvec::SmallVec;
 
 pub use error::EditError;
 pub use find::FindError;
+pub use layer::split_names;
 pub use layer::{Attribute, BackEdge, Body, Direction, InputPort, Layer, NewLayer, OutputPort, PortMapEntry, Start};
-pub(crate) use layer::{AttributeList, Joints, OperationName, join_names, split_names};
+pub(crate) use layer::{AttributeList, Joints, OperationName, join_names};
 pub use layer_map::LayerMap;
 pub(crate) use model::OutputConstraints;
 pub use model::{IrVersion, Model, UnknownVersion};

@@ -112,6 +112,11 @@ impl fmt::Debug for Model {
 }
 
 impl Model {
+    /// Gives the model another name.
+    pub fn set_name(&mut self, name: &str) {
+        self.name = Some(name.into());
+    }
+
     /// Returns the name; empty if the file has none.
     pub fn name(&self) -> &str {
         self.name.as_deref().unwrap_or_default()

@@ -14,7 +14,7 @@ use smallvec::SmallVec;
 use thiserror::Error;
 
 pub use broadcast::{AutoBroadcast, BroadcastMode, ListInput, SelectMismatch, paddle_broadcast};
-pub(crate) use parse::pairs;
+pub use parse::pairs;
 pub use parse::{Oddity, OddityKind, ParseShapeError, ShapeFault};
 pub use typelift_promote::Dim;
 use typelift_promote::ElementType;

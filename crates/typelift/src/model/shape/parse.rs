@@ -111,7 +111,7 @@ impl FromStr for Exact {
 }
 
 /// Reads shapes by name.
-pub(crate) fn pairs<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<(String, Shape)>, D::Error> {
+pub fn pairs<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<(String, Shape)>, D::Error> {
     Ok(options::pairs(from)?.into_iter().map(|(name, Exact(shape))| (name, shape)).collect())
 }
 

@@ -24,7 +24,7 @@ pub(super) struct Budget {
 
 /// Error of values that need more memory than permitted. `Display` writes a clause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct TooLarge {
+pub struct TooLarge {
     needed: u64,
     limit: u64,
 }

@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex};
 use typelift_promote::ElementType;
 
 use self::budget::Budget;
-pub(crate) use self::budget::TooLarge;
+pub use self::budget::TooLarge;
 use crate::base::file::{FileId, Stamp, open_regular};
 use crate::base::hash::{self, HashMap};
 use crate::base::parallel::share;
@@ -598,7 +598,7 @@ impl Weights {
     }
 
     /// Fails if a tensor of that many elements exceeds the memory limit.
-    pub(crate) fn hold(&self, elements: u64) -> Result<(), TooLarge> {
+    pub fn hold(&self, elements: u64) -> Result<(), TooLarge> {
         self.budget.hold(elements, self.tail.bytes.len() as u64, self.base_len().unwrap_or(0))
     }
 
@@ -631,12 +631,12 @@ impl Weights {
     }
 
     /// Returns the path of their file.
-    pub(crate) fn path(&self) -> Option<&Path> {
+    pub fn path(&self) -> Option<&Path> {
         self.source().map(|source| source.path.as_path())
     }
 
     /// True if the weights contain bytes that their file lacks.
-    pub(crate) fn has_added(&self) -> bool {
+    pub fn has_added(&self) -> bool {
         self.len_of_tail() > 0 || matches!(self.base, Base::Laid(_))
     }
 
@@ -837,7 +837,7 @@ pub(crate) fn byte_size(element_type: ElementType, count: u64) -> Option<u128> {
 }
 
 /// Returns the number of bytes of `count` values: those of 3 and 6 bits are stored in groups of 3 bytes.
-pub(crate) fn stored_size(element_type: ElementType, count: u64) -> Option<u128> {
+pub fn stored_size(element_type: ElementType, count: u64) -> Option<u128> {
     let size = byte_size(element_type, count)?;
     Some(if [3, 6].contains(&element_type.bits()) { size.next_multiple_of(3) } else { size })
 }

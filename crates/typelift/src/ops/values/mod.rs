@@ -6,5 +6,5 @@
 //! Worked example: an f32 constant `[1e-8, 100000]` as f16 has the bytes of `[0, inf]`, and its audit counts one value that
 //! became zero and one that overflowed.
 
-pub(crate) mod array;
+pub mod array;
 pub mod conversion;

@@ -16,7 +16,7 @@ pub(super) fn refusal(source: &str) -> Option<Diagnostic> {
 }
 
 /// True for an execution graph: its layers have an order of execution, and no operation set.
-pub(crate) fn is_execution(source: &str) -> bool {
+pub fn is_execution(source: &str) -> bool {
     let head = &source.as_bytes()[..source.len().min(HEAD)];
     let Some(layer) = memmem::find(head, b"<layer ") else { return false };
     let tag = &head[layer..];

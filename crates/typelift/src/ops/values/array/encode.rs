@@ -8,7 +8,7 @@ use super::{Array, Data, float};
 
 impl Array {
     /// Returns the bytes of the tensor in a weights file; `None` for a type without numbers.
-    pub(crate) fn encode(&self) -> Option<Vec<u8>> {
+    pub fn encode(&self) -> Option<Vec<u8>> {
         let ty = self.element_type;
         let codes: Vec<u64> = match (&self.data, ty) {
             (Data::Ints(values), _) => values.iter().map(|value| value as u64).collect(),

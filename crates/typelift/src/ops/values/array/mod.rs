@@ -16,19 +16,22 @@ use crate::model::weights::stored_size;
 pub(crate) const MAX_ELEMENTS: usize = 1 << 18;
 
 /// List that is usually short. Most tensors from which shapes are computed have few elements.
-pub(crate) type Few<T> = SmallVec<[T; 4]>;
+pub type Few<T> = SmallVec<[T; 4]>;
 
 /// Tensor with its values.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Array {
-    pub(crate) element_type: ElementType,
-    pub(crate) dims: Few<usize>,
-    pub(crate) data: Data,
+pub struct Array {
+    /// The type of the values.
+    pub element_type: ElementType,
+    /// The lengths of the axes.
+    pub dims: Few<usize>,
+    /// The values.
+    pub data: Data,
 }
 
 /// Values of a tensor, in row-major order.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Data {
+pub enum Data {
     /// Integers and booleans, each within the range of the element type.
     Ints(Integers),
     /// Floating-point numbers, each representable in the element type.
@@ -37,7 +40,7 @@ pub(crate) enum Data {
 
 /// Integers of one element type, which have at most 64 bits.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Integers {
+pub struct Integers {
     bits: Few<i64>,
     /// True if the type is unsigned, so that values may exceed `i64`.
     unsigned: bool,
@@ -48,7 +51,8 @@ impl Integers {
         self.bits.len()
     }
 
-    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = i128> + ExactSizeIterator + Clone {
+    /// Returns the numbers in order.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = i128> + ExactSizeIterator + Clone {
         self.bits.iter().map(|&bits| self.number(bits))
     }
 
@@ -163,11 +167,13 @@ fn sums(lists: &[Vec<Option<usize>>]) -> impl Iterator<Item = Option<usize>> {
 }
 
 impl Array {
-    pub(crate) fn ints(element_type: ElementType, dims: Few<usize>, values: impl IntoIterator<Item = i128>) -> Self {
+    /// Creates a tensor of integers or booleans, each within the range of the type.
+    pub fn ints(element_type: ElementType, dims: Few<usize>, values: impl IntoIterator<Item = i128>) -> Self {
         Self { element_type, dims, data: Data::Ints(values.into_iter().collect()) }
     }
 
-    pub(crate) fn floats(element_type: ElementType, dims: Few<usize>, values: Few<f64>) -> Self {
+    /// Creates a tensor of floating-point numbers that the type can represent.
+    pub fn floats(element_type: ElementType, dims: Few<usize>, values: Few<f64>) -> Self {
         Self { element_type, dims, data: Data::Floats(values) }
     }
 
@@ -198,7 +204,7 @@ impl Array {
     }
 
     /// Returns the values as floating-point numbers.
-    pub(crate) fn to_floats(&self) -> Few<f64> {
+    pub fn to_floats(&self) -> Few<f64> {
         match &self.data {
             Data::Ints(values) => values.iter().map(|v| v as f64).collect(),
             Data::Floats(values) => Few::from_slice(values),
@@ -348,7 +354,7 @@ impl Array {
     }
 
     /// Returns the values in another type, converted as OpenVINO's reference code does on x86-64.
-    pub(crate) fn converted(&self, to: ElementType) -> Option<Self> {
+    pub fn converted(&self, to: ElementType) -> Option<Self> {
         let data = match (&self.data, to.kind()) {
             (Data::Ints(values), Kind::Boolean) => Data::Ints(values.iter().map(|v| (v != 0).into()).collect()),
             (Data::Floats(values), Kind::Boolean) => Data::Ints(values.iter().map(|&v| (v != 0.0).into()).collect()),
@@ -398,7 +404,7 @@ impl Array {
     }
 
     /// Does the same as [`decode`](Self::decode) for any number of elements.
-    pub(crate) fn decode_all(element_type: ElementType, dims: Few<usize>, bytes: &[u8]) -> Option<Self> {
+    pub fn decode_all(element_type: ElementType, dims: Few<usize>, bytes: &[u8]) -> Option<Self> {
         let count = dims.iter().try_fold(1_usize, |count, &dim| count.checked_mul(dim))?;
         if stored_size(element_type, count as u64)? > bytes.len() as u128 {
             return None;
@@ -557,7 +563,7 @@ fn saturate_from(from: ElementType, to: ElementType, value: f64) -> f64 {
 }
 
 /// Returns the number of a floating-point type nearest to `value`.
-pub(crate) fn round(element_type: ElementType, value: f64) -> f64 {
+pub fn round(element_type: ElementType, value: f64) -> f64 {
     match element_type {
         ElementType::F32 => f64::from(value as f32),
         ElementType::F16 => f16::from_f32(value as f32).to_f64(),

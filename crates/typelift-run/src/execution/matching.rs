@@ -1,0 +1,349 @@
+//! Matching of a model's layers with executed layers by name.
+//!
+//! A plugin keeps the name of a layer, or lists it among those that it fused. Low-precision passes add a suffix. A
+//! layer without such a name is between named ones. If all its consumers reach the same executed layer, it is part of
+//! that layer.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+use foldhash::{HashMap, HashSet};
+use typelift::model::graph::{Graph, Layer, LayerId, Model};
+use typelift::ops::{self, LayerKind};
+use typelift::promote::ElementType;
+
+use super::graph::{Executed, Execution};
+use super::{AddedLayer, Became, Counts, Kernels, Led, Ran, RanLayer};
+
+/// Kinds of executed layers that cannot represent the layer before a Result.
+const MOVES: [&str; 3] = ["Convert", "Reorder", "Const"];
+/// Kinds of executed layers whose names low-precision passes change.
+const RENAMED: [&str; 4] = ["FullyConnected", "Convolution", "MatMul", "Deconvolution"];
+/// Kinds of executed layers at the inputs and outputs of a graph.
+const ENDS: [&str; 4] = ["Input", "Output", "MemoryInput", "MemoryOutput"];
+
+/// Returns an error if an execution graph belongs to another model. Common names are not enough evidence: variants of
+/// a model share up to 80 % of them.
+///
+/// # Errors
+/// A sentence that says what differs.
+pub(super) fn refuse_other_model(model: &Model, execution: &Execution) -> Result<(), String> {
+    let graph = model.graph();
+    let inputs = |layer: &&Layer| ops::kind(layer) == LayerKind::Parameter;
+    let own: BTreeSet<&str> = graph.layers().filter(inputs).map(Layer::name).collect();
+    let ran: BTreeSet<&str> =
+        execution.layers.iter().filter(|layer| layer.ty == "Input").map(|layer| layer.name.as_str()).collect();
+    let quoted = |name: Option<&&str>| name.map_or("none".to_owned(), |name| format!("`{name}`"));
+    if let Some(other) = ran.difference(&own).next() {
+        return Err(format!(
+            "the execution graph is not of this model: the model has no input {}",
+            quoted(Some(other))
+        ));
+    }
+    if let Some(missing) = own.difference(&ran).next().filter(|_| !ran.is_empty()) {
+        return Err(format!("the execution graph is not of this model: it has no input {}", quoted(Some(missing))));
+    }
+    let constants: HashMap<&str, &Layer> = graph
+        .layers()
+        .filter(|layer| ops::kind(layer) == LayerKind::Constant)
+        .map(|layer| (layer.name(), layer))
+        .collect();
+    // A plugin numbers its own constants as OpenVINO numbers those of models, so that such a name can be of either.
+    let is_named = |layer: &&Executed| layer.ty == "Const" && !is_numbered(&layer.name);
+    for executed in execution.layers.iter().filter(is_named) {
+        let Some(port) = constants.get(executed.name.as_str()).and_then(|layer| layer.outputs().first()) else {
+            continue;
+        };
+        let bits = |name: &str| ElementType::from_name(name).map_or(0, ElementType::bits);
+        // Transposed integer constants keep their dimensions, and f16 scales become f32.
+        let long = |dims: &[i64]| {
+            let mut dims: Vec<_> = dims.iter().copied().filter(|&dim| dim != 1).collect();
+            dims.sort_unstable();
+            dims
+        };
+        let (own, ran) = (port.shape().to_static(), executed.shapes.first());
+        let is_other = own.zip(ran).is_some_and(|(own, ran)| long(&own) != long(ran));
+        let stored = port.element_type().bits();
+        let is_wider = stored <= 8 && executed.outputs.first().is_some_and(|ty| bits(ty) > stored);
+        if is_other || is_wider {
+            let name = &executed.name;
+            return Err(format!("the execution graph is not of this model: `{name}` has another shape or type in it"));
+        }
+    }
+    Ok(())
+}
+
+/// True for names that OpenVINO makes up: `Constant_123`.
+fn is_numbered(name: &str) -> bool {
+    name.strip_prefix("Constant_").is_some_and(|number| number.bytes().all(|digit| digit.is_ascii_digit()))
+}
+
+/// Model graph and execution graph, with the names that connect them.
+pub(super) struct Matching<'a> {
+    pub(super) graph: &'a Graph,
+    pub(super) execution: &'a Execution,
+    pub(super) layers: Vec<&'a Layer>,
+    /// Positions of the model's layers, by id.
+    pub(super) places: HashMap<LayerId, usize>,
+    /// For each layer of the model: the executed layers with its name, with or without a suffix.
+    pub(super) own: Vec<Vec<usize>>,
+    /// For each layer of the model: the executed layers that list its name.
+    pub(super) listed: Vec<Vec<usize>>,
+    /// For each layer of the model that no executed layer names: the names of executed layers that its consumers
+    /// reach.
+    ahead: Vec<Rc<BTreeSet<&'a str>>>,
+}
+
+impl<'a> Matching<'a> {
+    pub(super) fn new(graph: &'a Graph, execution: &'a Execution) -> Self {
+        let layers: Vec<&Layer> = graph.layers().collect();
+        let places = layers.iter().enumerate().map(|(at, layer)| (layer.id(), at)).collect();
+        let mut matching = Self {
+            graph,
+            execution,
+            own: Vec::new(),
+            listed: Vec::new(),
+            ahead: vec![Rc::default(); layers.len()],
+            layers,
+            places,
+        };
+        matching.find_names();
+        matching.look_ahead();
+        matching
+    }
+
+    fn find_names(&mut self) {
+        let known: HashSet<&str> = self.layers.iter().map(|layer| layer.name()).collect();
+        let (mut named, mut listed) = (HashMap::<&str, Vec<usize>>::default(), HashMap::<&str, Vec<usize>>::default());
+        for (at, executed) in self.execution.layers.iter().enumerate() {
+            named.entry(&executed.name).or_default().push(at);
+            for name in names_in(&executed.listed, &known) {
+                listed.entry(name).or_default().push(at);
+            }
+        }
+        let executed = &self.execution.layers;
+        let with_suffix = |layer: &Layer| {
+            let of_kind = |name: String, fits: &dyn Fn(&str) -> bool| {
+                let found = named.get(name.as_str()).into_iter().flatten().copied();
+                found.filter(|&at| fits(&executed[at].ty)).collect::<Vec<_>>()
+            };
+            let name = layer.name();
+            let mut found = Vec::new();
+            for port in 0..layer.outputs().len().max(1) {
+                found.extend(of_kind(format!("{name}.{port}"), &|ty| !MOVES.contains(&ty)));
+            }
+            for step in ["DequantizationMultiply", "DequantizationSubtract"] {
+                found.extend(of_kind(format!("{name}/{step}"), &|ty| RENAMED.contains(&ty)));
+            }
+            found
+        };
+        for layer in &self.layers {
+            let own = named.get(layer.name()).cloned();
+            let mentioned = listed.get(layer.name()).cloned().unwrap_or_default();
+            let own = own.unwrap_or_else(|| if mentioned.is_empty() { with_suffix(layer) } else { Vec::new() });
+            self.own.push(own);
+            self.listed.push(mentioned);
+        }
+    }
+
+    /// Returns the executed layer that has or lists the name of a model layer.
+    pub(super) fn trace(&self, at: usize) -> Option<usize> {
+        self.own[at].first().or(self.listed[at].first()).copied()
+    }
+
+    /// Returns the consumers of a layer, each as often as it uses an output.
+    pub(super) fn users(&self, at: usize) -> impl Iterator<Item = usize> {
+        self.graph.users(self.layers[at].id()).filter_map(|id| self.places.get(&id).copied())
+    }
+
+    /// Finds, for each layer that no executed layer names, the executed layers that its consumers reach.
+    fn look_ahead(&mut self) {
+        let order = self.graph.topological_order().unwrap_or_default();
+        for at in order.iter().rev().filter_map(|id| self.places.get(id).copied()) {
+            let mut found = BTreeSet::new();
+            let users: Vec<_> = self.users(at).collect();
+            if let ([user], true) = (&users[..], users.iter().all(|&user| self.trace(user).is_none())) {
+                self.ahead[at] = self.ahead[*user].clone();
+                continue;
+            }
+            for user in users {
+                match self.trace(user) {
+                    Some(executed) => drop(found.insert(self.execution.layers[executed].name.as_str())),
+                    None => found.extend(self.ahead[user].iter().copied()),
+                }
+            }
+            self.ahead[at] = Rc::new(found);
+        }
+    }
+
+    /// Returns the name of the executed layer that a layer's consumers reach, if there is exactly one.
+    pub(super) fn only_ahead(&self, at: usize) -> Option<&'a str> {
+        let mut names = self.ahead[at].iter();
+        names.next().copied().filter(|_| names.next().is_none())
+    }
+
+    /// Returns those model layers of an executed layer whose results are used outside of it.
+    fn ends_of(&self, inner: &HashSet<usize>) -> HashSet<usize> {
+        let leaves = |&start: &usize| {
+            let (mut pending, mut seen) = (self.users(start).collect::<Vec<_>>(), HashSet::default());
+            while let Some(at) = pending.pop() {
+                if inner.contains(&at) {
+                    return false;
+                }
+                if seen.insert(at) && self.trace(at).is_none() {
+                    pending.extend(self.users(at));
+                }
+            }
+            true
+        };
+        inner.iter().copied().filter(leaves).collect()
+    }
+
+    /// Returns the result of the matching.
+    pub(super) fn ran(&self) -> Ran {
+        let mut inner: HashMap<&str, HashSet<usize>> = HashMap::default();
+        for at in 0..self.layers.len() {
+            let first = self.own[at].first().into_iter();
+            for &executed in first.chain(&self.listed[at]) {
+                inner.entry(&self.execution.layers[executed].name).or_default().insert(at);
+            }
+        }
+        let ends: HashMap<&str, HashSet<usize>> =
+            inner.iter().map(|(name, inner)| (*name, self.ends_of(inner))).collect();
+        let layers: Vec<_> = (0..self.layers.len()).map(|at| self.layer(at, &ends)).collect();
+        let weights = self.used_weights();
+        let stored = self.stored_weights(&weights);
+        let counts = self.counts(&layers);
+        Ran { layers, weights, stored, added: self.added(), counts, kernels: self.kernels() }
+    }
+
+    fn layer(&self, at: usize, ends: &HashMap<&str, HashSet<usize>>) -> RanLayer {
+        let layer = self.layers[at];
+        let executed = self.trace(at).map(|executed| &self.execution.layers[executed]);
+        let became = self.became(at, executed);
+        let (exec, exec_type) = match (executed, self.ahead[at].len()) {
+            (Some(executed), _) => (Some(Led::To(executed.name.clone())), Some(executed.ty.clone())),
+            (None, 0) => (None, None),
+            (None, 1) => {
+                let name = self.only_ahead(at).unwrap_or_default();
+                let found = self.execution.layers.iter().find(|layer| layer.name == name);
+                (Some(Led::To(name.to_owned())), found.map(|layer| layer.ty.clone()))
+            }
+            (None, _) => (Some(Led::ToAll(self.ahead[at].iter().map(|name| (*name).to_owned()).collect())), None),
+        };
+        let is_end = |executed: &&Executed| ends.get(executed.name.as_str()).is_some_and(|ends| ends.contains(&at));
+        RanLayer {
+            id: layer.id().0,
+            name: layer.name().to_owned(),
+            ty: layer.ty().to_owned(),
+            gives: layer.outputs().iter().map(|port| port.element_type().name()).collect(),
+            became,
+            exec,
+            exec_type,
+            exec_in: executed.map(|executed| executed.inputs.clone()),
+            precision: executed.map(|executed| executed.precision().to_owned()),
+            exec_gives: executed.filter(is_end).map(|executed| executed.outputs.clone()),
+            us: executed.filter(|_| became == Became::Ran).and_then(Executed::time),
+            bodies_not_shown: layer.bodies().iter().map(|body| body.graph().len()).collect(),
+        }
+    }
+
+    fn became(&self, at: usize, executed: Option<&Executed>) -> Became {
+        match (executed, self.own[at].is_empty(), self.ahead[at].len()) {
+            (Some(executed), false, _) => match executed.ty.as_str() {
+                "Const" if ops::kind(self.layers[at]) == LayerKind::Constant => Became::Constant,
+                "Const" => Became::Folded,
+                "Input" => Became::Input,
+                "Output" => Became::Output,
+                _ => Became::Ran,
+            },
+            (Some(_), true, _) => Became::Fused,
+            (None, _, 0) => Became::Gone,
+            (None, _, 1) => Became::Inside,
+            (None, ..) => Became::Spread,
+        }
+    }
+
+    /// Returns the executed layers that correspond to no layer of the model.
+    fn added(&self) -> Vec<AddedLayer> {
+        let stand_ins: HashSet<&str> =
+            self.own.iter().flatten().map(|&at| self.execution.layers[at].name.as_str()).collect();
+        let known: HashSet<&str> = self.layers.iter().map(|layer| layer.name()).collect();
+        let is_added = |layer: &&Executed| {
+            let lists = names_in(&layer.listed, &known).iter().any(|name| known.contains(name));
+            !layer.is_constant
+                && !stand_ins.contains(layer.name.as_str())
+                && !lists
+                && !ENDS.contains(&layer.ty.as_str())
+        };
+        let added = |layer: &Executed| AddedLayer {
+            exec: layer.name.clone(),
+            ty: layer.ty.clone(),
+            from: layer.inputs.clone(),
+            to: layer.outputs.clone(),
+            us: layer.time(),
+        };
+        self.execution.layers.iter().filter(is_added).map(added).collect()
+    }
+
+    fn counts(&self, layers: &[RanLayer]) -> Counts {
+        let mut counts = Counts::default();
+        for layer in layers {
+            *counts.ir.entry(layer.became.name()).or_default() += 1;
+        }
+        for executed in &self.execution.layers {
+            *counts.exec.entry(executed.ty.clone()).or_default() += 1;
+            counts.us += executed.time().unwrap_or(0);
+            counts.us_reorders += executed.time().filter(|_| executed.ty == "Reorder").unwrap_or(0);
+        }
+        counts
+    }
+
+    /// Returns the numbers and times of executed layers by kind and precision.
+    fn kernels(&self) -> Vec<Kernels> {
+        let mut kernels: BTreeMap<(&str, &str), (usize, u64)> = BTreeMap::new();
+        for layer in
+            self.execution.layers.iter().filter(|layer| !layer.is_constant && !ENDS.contains(&layer.ty.as_str()))
+        {
+            let count = kernels.entry((&layer.ty, layer.precision())).or_default();
+            *count = (count.0 + 1, count.1 + layer.time().unwrap_or(0));
+        }
+        let kernel = |((ty, precision), (count, us)): ((&str, &str), _)| Kernels {
+            ty: ty.to_owned(),
+            precision: precision.to_owned(),
+            count,
+            us,
+        };
+        let mut kernels: Vec<_> = kernels.into_iter().map(kernel).collect();
+        kernels.sort_by_key(|kernel| std::cmp::Reverse(kernel.us));
+        kernels
+    }
+}
+
+/// Splits a comma-separated list of names. Names may contain commas, so the longest sequence that is a known name is
+/// taken.
+fn names_in<'t>(list: &'t str, known: &HashSet<&str>) -> Vec<&'t str> {
+    let mut names = Vec::new();
+    let mut rest = list;
+    while !rest.is_empty() {
+        let ends = std::iter::once(rest.len()).chain(rest.rmatch_indices(',').map(|(at, _)| at));
+        let first = rest.find(',').unwrap_or(rest.len());
+        let end = ends.into_iter().find(|&end| known.contains(&rest[..end])).unwrap_or(first);
+        names.push(&rest[..end]);
+        rest = rest[end..].strip_prefix(',').unwrap_or("");
+    }
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longest_known_name_is_one() {
+        let known: HashSet<&str> = ["conv,a", "a", "conv"].into_iter().collect();
+        assert_eq!(names_in("conv,a,a,conv", &known), ["conv,a", "a", "conv"]);
+        assert_eq!(names_in("b,conv", &known), ["b", "conv"]);
+        assert!(names_in("", &known).is_empty());
+    }
+}

@@ -1,0 +1,201 @@
+//! Comparison of two tensors that should be equal.
+
+use serde::Serialize;
+use typelift::ops::values::array::Data;
+
+use super::Tensor;
+use super::tolerance::Tolerance;
+
+/// Maximum number of positions that are kept for a tensor.
+const SHOWN: usize = 3;
+
+/// Difference between two tensors that should be equal.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Difference {
+    /// True if they are equal within the tolerance.
+    pub same: bool,
+    /// The largest absolute difference of two finite values.
+    pub max_absolute: f64,
+    /// The largest absolute difference, relative to the largest finite value of A. Infinite if that is 0.
+    pub max_relative: f64,
+    /// The cosine similarity of both as vectors; 1 if all values are zero.
+    pub cosine: f64,
+    /// The number of values that are not exactly equal.
+    pub changed: u64,
+    /// The number of values.
+    pub of: u64,
+    /// The number of positions where one tensor has NaN or infinity, and the other has another value.
+    pub not_finite: u64,
+    /// The shapes of both, if they differ.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shapes: Option<[String; 2]>,
+    /// The positions with the largest differences, the worst first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub worst: Vec<Place>,
+}
+
+/// Position in two tensors, with the value of each.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Place {
+    /// The index along each axis.
+    pub index: Vec<usize>,
+    /// The value in A; `null` in JSON if it is not finite.
+    pub a: f64,
+    /// The value in B; `null` in JSON if it is not finite.
+    pub b: f64,
+}
+
+impl Difference {
+    /// Compares two tensors. Integers and booleans must be equal. Values of different types are compared as numbers.
+    #[must_use]
+    pub fn between(a: &Tensor, b: &Tensor, tolerance: Tolerance) -> Self {
+        let of = a.count().max(b.count()) as u64;
+        if a.dims != b.dims {
+            let shapes = Some([a.shape().to_string(), b.shape().to_string()]);
+            return Self { shapes, changed: of, of, max_relative: f64::INFINITY, ..Self::default() };
+        }
+        if a == b {
+            return Self { same: true, cosine: 1.0, of, ..Self::default() };
+        }
+        let Some((x, y)) = a.floats().zip(b.floats()) else {
+            // Strings are equal or not.
+            return Self { changed: 1, of, max_relative: f64::INFINITY, ..Self::default() };
+        };
+        let mut found = Self::of_numbers(&x, &y, &a.dims);
+        if a.element_type.is_float() || b.element_type.is_float() {
+            let limit = tolerance.absolute + tolerance.relative * scale(&x);
+            found.same = found.not_finite == 0 && found.max_absolute <= limit;
+        } else {
+            found.changed = exact_changes(a, b).unwrap_or(found.changed);
+            found.same = found.changed == 0;
+        }
+        found
+    }
+
+    fn of_numbers(x: &[f64], y: &[f64], dims: &[usize]) -> Self {
+        let mut found = Self { of: x.len() as u64, ..Self::default() };
+        let (mut dot, mut xx, mut yy) = (0.0, 0.0, 0.0);
+        // Positions sorted by difference; one with NaN or infinity is worse than any other.
+        let mut worst: Vec<(f64, usize)> = Vec::new();
+        for (at, (&a, &b)) in x.iter().zip(y).enumerate() {
+            if a.is_finite() && b.is_finite() {
+                dot += a * b;
+                xx += a * a;
+                yy += b * b;
+            }
+            if a == b || a.is_nan() && b.is_nan() {
+                continue;
+            }
+            found.changed += 1;
+            let distance = (a - b).abs();
+            if distance.is_finite() {
+                found.max_absolute = found.max_absolute.max(distance);
+            } else {
+                found.not_finite += 1;
+            }
+            let distance = if distance.is_finite() { distance } else { f64::INFINITY };
+            if worst.len() < SHOWN || worst.last().is_some_and(|last| distance > last.0) {
+                worst.push((distance, at));
+                worst.sort_by(|a, b| b.0.total_cmp(&a.0));
+                worst.truncate(SHOWN);
+            }
+        }
+        found.max_relative = relative(found.max_absolute, scale(x));
+        found.cosine = if xx == 0.0 && yy == 0.0 { 1.0 } else { dot / (xx.sqrt() * yy.sqrt()) };
+        if !found.cosine.is_finite() {
+            found.cosine = 0.0;
+        }
+        found.worst = worst.iter().map(|&(_, at)| Place { index: index_of(at, dims), a: x[at], b: y[at] }).collect();
+        found
+    }
+
+    /// Returns the size of the difference for sorting: infinite if values are not finite, or shapes differ.
+    pub(super) fn size(&self) -> f64 {
+        if self.not_finite > 0 || self.shapes.is_some() { f64::INFINITY } else { self.max_relative }
+    }
+
+    /// Returns the larger difference of a tensor in two samples or steps.
+    pub(super) fn or_worse(self, other: Self) -> Self {
+        if (other.same, self.size()) < (self.same, other.size()) && (!other.same || self.same) { other } else { self }
+    }
+}
+
+/// Returns the largest absolute finite value.
+fn scale(values: &[f64]) -> f64 {
+    values.iter().filter(|value| value.is_finite()).fold(0.0, |scale, value| value.abs().max(scale))
+}
+
+fn relative(distance: f64, scale: f64) -> f64 {
+    if distance == 0.0 { 0.0 } else { distance / scale }
+}
+
+/// Returns the number of integers that differ; `None` if the values are not integers.
+fn exact_changes(a: &Tensor, b: &Tensor) -> Option<u64> {
+    match (a.array()?.data, b.array()?.data) {
+        (Data::Ints(a), Data::Ints(b)) => Some(a.iter().zip(b.iter()).filter(|(a, b)| a != b).count() as u64),
+        _ => None,
+    }
+}
+
+fn index_of(mut at: usize, dims: &[usize]) -> Vec<usize> {
+    let axis = |&dim: &usize| {
+        let index = at % dim.max(1);
+        at /= dim.max(1);
+        index
+    };
+    let mut index: Vec<usize> = dims.iter().rev().map(axis).collect();
+    index.reverse();
+    index
+}
+
+/// True if all values are finite, as strings and integers always are.
+pub(super) fn is_finite(tensor: &Tensor) -> bool {
+    !tensor.element_type.is_float() || tensor.floats().is_none_or(|values| values.iter().all(|value| value.is_finite()))
+}
+
+#[cfg(test)]
+mod tests {
+    use typelift::promote::ElementType;
+
+    use super::*;
+
+    const TOLERANCE: Tolerance = Tolerance { relative: 1e-3, absolute: 0.0, noise: 1e-6 };
+
+    fn floats(values: &[f32]) -> Tensor {
+        Tensor::new(ElementType::F32, vec![values.len()], values.iter().flat_map(|value| value.to_le_bytes()).collect())
+    }
+
+    #[test]
+    fn the_largest_difference_counts_relative_to_the_largest_value() {
+        let found = Difference::between(&floats(&[0.001, 100.0, -2.0]), &floats(&[0.05, 100.0, -2.0]), TOLERANCE);
+        assert!(found.same && found.changed == 1, "0.049 of 100 is within 1e-3: {found:?}");
+        let found = Difference::between(&floats(&[1.0, 2.0]), &floats(&[1.0, 2.1]), TOLERANCE);
+        assert!(!found.same && (found.max_relative - 0.05).abs() < 1e-6, "{found:?}");
+        assert_eq!(found.worst[0].index, [1]);
+    }
+
+    #[test]
+    fn not_finite_values_agree_only_with_themselves() {
+        let (inf, nan) = (f32::INFINITY, f32::NAN);
+        assert!(Difference::between(&floats(&[inf, nan, 1.0]), &floats(&[inf, nan, 1.0]), TOLERANCE).same);
+        let found = Difference::between(&floats(&[inf, nan, 1.0]), &floats(&[-inf, 1.0, nan]), TOLERANCE);
+        assert_eq!((found.same, found.not_finite, found.changed), (false, 3, 3));
+    }
+
+    #[test]
+    fn integers_are_equal_or_not_and_shapes_too() {
+        let tensor = |value: i64| Tensor::new(ElementType::I64, vec![], value.to_le_bytes().to_vec());
+        let found = Difference::between(&tensor(i64::MAX), &tensor(i64::MAX - 1), TOLERANCE);
+        assert!(!found.same && found.changed == 1, "beyond 2^53: {found:?}");
+        let found = Difference::between(&floats(&[1.0]), &floats(&[1.0, 1.0]), TOLERANCE);
+        assert_eq!(found.shapes, Some(["[1]".to_owned(), "[2]".to_owned()]));
+    }
+
+    #[test]
+    fn a_place_is_named_by_its_indices() {
+        assert_eq!(index_of(7, &[2, 1, 5]), [1, 0, 2]);
+        assert_eq!(index_of(0, &[]), [0_usize; 0]);
+    }
+}

@@ -1,0 +1,129 @@
+//! Values of inputs, chosen by their use.
+
+use typelift::ops::values::array::{Array, Few, round};
+use typelift::promote::{ElementType, Kind};
+
+use super::roles::Role;
+use crate::verify::Tensor;
+use crate::verify::random::Random;
+
+/// The distribution of floating-point values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Floats {
+    Normal,
+    /// From 0 to 1.
+    Unit,
+    /// From 0.5 to 1.5.
+    Positive,
+    /// From 0 to 0.01.
+    Small,
+}
+
+/// Values of an input, with a description.
+pub(super) struct Values {
+    pub(super) words: String,
+    numbers: Numbers,
+}
+
+enum Numbers {
+    Ints(Vec<i128>),
+    Floats(Vec<f64>),
+    Texts(Vec<u8>),
+}
+
+/// Texts for inputs of strings.
+const TEXTS: [&str; 4] = ["hello world", "The quick brown fox", "a", "x = 1 + 2"];
+
+/// Chooses values for an input with this type and shape. `step` is the step of a model with state.
+pub(super) fn values(
+    ty: ElementType,
+    dims: &[usize],
+    role: Role,
+    floats: Floats,
+    step: usize,
+    random: &mut Random,
+) -> Values {
+    let count: usize = dims.iter().product();
+    let last = dims.last().copied().unwrap_or(1).max(1);
+    if ty == ElementType::String {
+        let texts = (0..count).flat_map(|at| {
+            let text = TEXTS[at % TEXTS.len()].as_bytes();
+            [&(text.len() as u32).to_le_bytes()[..], text].concat()
+        });
+        return Values { words: "texts".to_owned(), numbers: Numbers::Texts(texts.collect()) };
+    }
+    let ints = |words: String, ints: Vec<i64>| Values {
+        words,
+        numbers: Numbers::Ints(ints.into_iter().map(i128::from).collect()),
+    };
+    if role.is_mask && role.limit.is_none_or(|limit| limit > 1) {
+        // The first element is never masked, because a softmax over nothing is NaN.
+        let mask = |at: usize| i64::from(at.is_multiple_of(last) || random.unit() < 0.8);
+        return as_type(ty, ints("mask of 0 and 1".to_owned(), (0..count).map(mask).collect()));
+    }
+    if let Some(longest) = role.longest {
+        return as_type(
+            ty,
+            ints(format!("lengths 1 to {longest}"), (0..count).map(|_| random.between(1, longest)).collect()),
+        );
+    }
+    let largest = role.limit.map(|limit| limit - 1);
+    if role.is_position && ty.is_integer() {
+        let position = |at: usize| ((at % last) + step * last) as i64;
+        let position = |at: usize| largest.map_or(position(at), |largest| position(at).min(largest));
+        return ints("positions from 0".to_owned(), (0..count).map(position).collect());
+    }
+    if let Some(largest) = largest {
+        let most = if ty.is_float() { largest.min(2048) } else { largest.min(max_of(ty)) };
+        return as_type(
+            ty,
+            ints(format!("indices 0 to {most}"), (0..count).map(|_| random.between(0, most)).collect()),
+        );
+    }
+    if ty.kind() == Kind::Float {
+        let (words, next): (_, fn(&mut Random) -> f64) = match floats {
+            Floats::Normal => ("normal", Random::normal),
+            Floats::Unit => ("uniform 0 to 1", Random::unit),
+            Floats::Positive => ("uniform 0.5 to 1.5", |random| 0.5 + random.unit()),
+            Floats::Small => ("uniform 0 to 0.01", |random| 0.01 * random.unit()),
+        };
+        let numbers = Numbers::Floats((0..count).map(|_| round(ty, next(random))).collect());
+        return Values { words: words.to_owned(), numbers };
+    }
+    let (low, high) = match ty {
+        ElementType::Boolean | ElementType::U1 => (0, 1),
+        _ if role.is_count => (1, 3),
+        ElementType::U8 if dims.len() > 2 => (0, 255),
+        _ => (1, 9.min(max_of(ty))),
+    };
+    ints(format!("integers {low} to {high}"), (0..count).map(|_| random.between(low, high)).collect())
+}
+
+fn max_of(ty: ElementType) -> i64 {
+    let bits = ty.bits().min(62) - u32::from(ty.kind() == Kind::Signed);
+    (1 << bits) - 1
+}
+
+/// Converts integers to floating-point numbers if the type requires it.
+fn as_type(ty: ElementType, values: Values) -> Values {
+    match values.numbers {
+        Numbers::Ints(ints) if ty.is_float() => {
+            let numbers = Numbers::Floats(ints.into_iter().map(|value| round(ty, value as f64)).collect());
+            Values { words: values.words, numbers }
+        }
+        numbers => Values { numbers, ..values },
+    }
+}
+
+impl Values {
+    /// Returns the values as a tensor of a type; `None` if the type is not numeric.
+    pub(super) fn tensor(&self, ty: ElementType, dims: &[usize]) -> Option<Tensor> {
+        let shape: Few<usize> = dims.iter().copied().collect();
+        let own = match &self.numbers {
+            Numbers::Texts(bytes) => return Some(Tensor::new(ty, dims.to_vec(), bytes.clone())),
+            Numbers::Ints(ints) => Array::ints(ElementType::I64, shape, ints.iter().copied()),
+            Numbers::Floats(floats) => Array::floats(ElementType::F64, shape, floats.iter().copied().collect()),
+        };
+        Some(Tensor::new(ty, dims.to_vec(), own.converted(ty)?.encode()?))
+    }
+}

@@ -1,0 +1,67 @@
+//! Comparison of two models by running them on an installed OpenVINO. It finds the layer at which a difference starts.
+//!
+//! The trait [`Runner`] is the interface to the runtime. The program implements it with a Python process, the Python
+//! package with the `openvino` module, and tests with a fake.
+//!
+//! 1. Inputs and outputs are paired by name, then by position.
+//! 2. Dynamic dimensions get the smallest lengths that are valid in both models. Values fit their use: indices are in
+//!    range, masks are 0 and 1, positions are consecutive.
+//! 3. Both models run, several steps if they have state, and their outputs are compared.
+//! 4. If they differ, inner tensors that both models have are exposed and compared, to find the first layer whose inputs agree
+//!    and whose output does not.
+//!
+//! # Examples
+//! A runtime that doubles its input agrees with itself.
+//! ```
+//! use std::path::Path;
+//! use typelift::Model;
+//! use typelift_run::verify::{RunError, Runner, Runtime, Setting, Source, Tensor, Verification};
+//!
+//! struct Copies;
+//!
+//! impl Runner for Copies {
+//!     fn describe(&mut self, _: &str) -> Result<Runtime, RunError> {
+//!         Ok(Runtime::default())
+//!     }
+//!     fn load(&mut self, _: &Source, _: &Setting) -> Result<u64, RunError> {
+//!         Ok(0)
+//!     }
+//!     fn run(&mut self, _: u64, inputs: &[Tensor], _: bool) -> Result<Vec<Tensor>, RunError> {
+//!         Ok(inputs.to_vec())
+//!     }
+//!     fn release(&mut self, _: u64) {}
+//!     fn arrays(&mut self, _: &Path) -> Result<Vec<(String, Tensor)>, RunError> {
+//!         Ok(Vec::new())
+//!     }
+//! }
+//!
+//! let mut model = Model::from_text("x = Parameter : f32[?,2]\ny = ReLU(x)\nr = Result(y)\n")?;
+//! typelift::infer(&mut model);
+//! let report = Verification::default().run(&model, &model, &mut Copies)?;
+//! assert!(report.same);
+//! assert_eq!(report.samples[0].inputs[0].shape, "[1,2]");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod compare;
+mod error;
+mod inputs;
+mod locate;
+mod narrow;
+mod pairing;
+pub(crate) mod random;
+mod report;
+mod run;
+mod runner;
+mod session;
+mod tensor;
+mod tolerance;
+
+pub use compare::{Difference, Place};
+pub use error::{Side, VerifyError};
+pub use inputs::Fed;
+pub use report::{First, Growth, OutputReport, Report, SampleReport};
+pub use run::Verification;
+pub use runner::{Bytes, RunError, Runner, Runtime, Setting, Source};
+pub use tensor::Tensor;
+pub use tolerance::Tolerance;

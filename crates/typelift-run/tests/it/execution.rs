@@ -1,0 +1,104 @@
+//! Execution graphs of OpenVINO's CPU plugin, matched with their models: `testdata/oracle/execution`.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use typelift::{Code, Model};
+use typelift_run::execution::{Execution, Ran};
+
+const PAIRS: [&str; 4] = ["weights_ways", "types_ways", "comma_names", "folded_and_fused"];
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/oracle/execution")
+}
+
+fn execution(name: &str) -> Execution {
+    let path = folder().join(format!("{name}.exec.xml"));
+    Execution::read(&path, std::fs::read_to_string(&path).unwrap()).unwrap()
+}
+
+fn model(name: &str) -> Model {
+    Model::open(folder().join(format!("{name}.xml"))).unwrap()
+}
+
+/// A list without times, sorted.
+fn facts(document: &Value, list: &str) -> Vec<String> {
+    let mut facts: Vec<_> = document[list]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|fact| {
+            let mut fact = fact.as_object().unwrap().clone();
+            fact.remove("us");
+            Value::Object(fact).to_string()
+        })
+        .collect();
+    facts.sort();
+    facts
+}
+
+/// Every layer is matched, every type is read, and all weights are found as the recorded truth has them.
+#[test]
+fn layers_are_matched_with_what_ran() {
+    for name in PAIRS {
+        let truth: Value =
+            serde_json::from_str(&std::fs::read_to_string(folder().join(format!("{name}.json"))).unwrap()).unwrap();
+        let ran = serde_json::to_value(Ran::of(&model(name), &execution(name)).unwrap()).unwrap();
+        for list in ["layers", "weights", "stored", "added"] {
+            assert_eq!(facts(&ran, list), facts(&truth, list), "{name}: {list}");
+        }
+        assert_eq!(ran["counts"]["ir"], truth["counts"]["ir"], "{name}");
+        assert_eq!(ran["counts"]["exec"], truth["counts"]["exec"], "{name}");
+    }
+}
+
+/// An execution graph of another model is refused, whatever names the two share.
+#[test]
+fn a_pair_that_does_not_belong_together_is_refused() {
+    for (a, b) in [("weights_ways", "types_ways"), ("comma_names", "folded_and_fused")] {
+        let reason = Ran::of(&model(a), &execution(b)).unwrap_err();
+        assert!(reason.contains("not of this model"), "{reason}");
+    }
+}
+
+/// A plugin numbers its own constants like those of models, so equal names do not make a pair wrong.
+#[test]
+fn a_constant_that_a_plugin_numbered_is_no_contradiction() {
+    let executed = execution("weights_ways");
+    let own = executed.layers.iter().find(|layer| layer.ty == "Const" && layer.name.starts_with("Constant_")).unwrap();
+    let model = std::fs::read_to_string(folder().join("weights_ways.xml")).unwrap();
+    let model = model.replace("\"i8_scale/weights\"", &format!("\"{}\"", own.name));
+    let model = typelift::xml::parse(std::sync::Arc::new(model)).model.unwrap();
+    assert!(Ran::of(&model, &executed).is_ok());
+}
+
+/// An execution graph that is given as a model is one finding, and a model that is given as one is refused.
+#[test]
+fn a_graph_of_the_wrong_kind_is_one_finding() {
+    let text = std::fs::read_to_string(folder().join("types_ways.exec.xml")).unwrap();
+    let reading = typelift::xml::parse(std::sync::Arc::new(text));
+    let codes: Vec<_> = reading.diagnostics.iter().map(|it| it.code).collect();
+    assert_eq!(codes, [Code::ExecutionGraph]);
+    let path = folder().join("types_ways.xml");
+    let refused = Execution::read(&path, std::fs::read_to_string(&path).unwrap()).unwrap_err();
+    assert_eq!(refused.list.len(), 1);
+}
+
+/// Weights are reported as unfolded on a CPU exactly where the plugin unfolded them.
+#[test]
+fn weights_that_unfold_are_reported() {
+    let path = folder().join("weights_ways.xml");
+    let source = std::fs::read_to_string(&path).unwrap().into();
+    let checking = typelift::Checking { device: Some(typelift::check::Device::Cpu), ..Default::default() };
+    let checked = checking.run(&source, &typelift::Weights::none());
+    let found = checked.findings.iter().filter(|it| it.code == Code::WeightsUnfold);
+    let mut found: Vec<_> = found.map(|it| it.layer.as_ref().unwrap().name.clone()).collect();
+    let ran = Ran::of(&model("weights_ways"), &execution("weights_ways")).unwrap();
+    let mut unfolded: Vec<_> =
+        ran.stored.iter().filter(|it| it.kept == Some(false)).map(|it| it.constant.clone()).collect();
+    found.sort();
+    unfolded.sort();
+    assert_eq!(found, unfolded);
+    assert_eq!(found.len(), 5);
+}
