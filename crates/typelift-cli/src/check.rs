@@ -18,7 +18,7 @@ use crate::explain::find_code;
 use crate::failure::Failure;
 use crate::fit;
 use crate::gate::Form;
-use crate::input::{Input, Loaded, names};
+use crate::input::{Input, Loaded, ReadFrom, names};
 use crate::output::{OutputArgs, Target};
 use crate::ran::RanArgs;
 use crate::render::{self, Show};
@@ -195,9 +195,10 @@ fn unified(file: &str, before: &str, after: &str) -> String {
 }
 
 /// The fixes of a file.
-struct Fix {
+struct Fix<'a> {
     /// The text before.
     before: Arc<String>,
+    read_from: &'a ReadFrom,
     /// The findings that were fixed.
     removed: Vec<Diagnostic>,
     /// True if the budget of one run was used up.
@@ -248,7 +249,7 @@ impl Args {
         let target = if self.fix && !self.diff { Target::new(&self.output, input)? } else { None };
         let mut loaded = input.read()?;
         let before = loaded.diagnostics.source.clone();
-        let Loaded { model, diagnostics, .. } = &mut loaded;
+        let Loaded { model, diagnostics, read_from, .. } = &mut loaded;
         let checking = self.checking(input);
         let checked = match model.take() {
             // A text that is not a model may become one by a fix, which needs the weights.
@@ -287,7 +288,7 @@ impl Args {
             }
         }
         if fixes {
-            let fixed = Fix { before, removed: fixed, is_unfinished };
+            let fixed = Fix { before, read_from, removed: fixed, is_unfinished };
             outcome.fails |= !self.write(input, &fixed, model.as_ref().zip(target.as_ref()), page)?;
             if self.diff {
                 page.form = Form::Text;
@@ -310,7 +311,7 @@ impl Args {
     fn write(
         &self,
         input: &Input,
-        fixed: &Fix,
+        fixed: &Fix<'_>,
         written: Option<(&Model, &Target)>,
         page: &mut Page,
     ) -> Result<bool, Failure> {
@@ -341,7 +342,7 @@ impl Args {
                     return Ok(false);
                 }
             }
-            target.write(model, self.output.text(input, false), page)?;
+            target.write(model, fixed.read_from, self.output.text(input, false), page)?;
         }
         Ok(true)
     }

@@ -154,7 +154,7 @@ impl Args {
     fn convert(&self, input: &Input, page: &mut Page) -> Result<Conversion, Failure> {
         let target = if self.writes_nothing() { None } else { Target::new(&self.output, input)? };
         let mut loaded = input.read()?;
-        let Loaded { model, diagnostics, .. } = &mut loaded;
+        let Loaded { model, diagnostics, read_from, .. } = &mut loaded;
         let version = model.as_ref().map(Model::version);
         let mut converted = None;
         if let Some(model) = model {
@@ -219,7 +219,7 @@ impl Args {
         let plan = self.change.report.is_some().then_some(plan);
         if let Some(target) = &target {
             let options = self.output.text(input, refresh_ports);
-            target.write(model, options, page)?;
+            target.write(model, read_from, options, page)?;
             page.said += &summary;
         }
         let report = plan.map(|plan| terminal::json(&plan.with_lines(model))).transpose()?;

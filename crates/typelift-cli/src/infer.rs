@@ -73,7 +73,7 @@ impl Args {
     fn infer(&self, input: &Input, page: &mut Page) -> Result<Status, Failure> {
         let target = Target::new(&self.output, input)?;
         let mut loaded = input.read()?;
-        let Loaded { model, diagnostics, .. } = &mut loaded;
+        let Loaded { model, diagnostics, read_from, .. } = &mut loaded;
         if let Some(model) = model {
             let changed = self.changes.apply(model)?;
             input::infer(model, diagnostics, &changed);
@@ -103,7 +103,7 @@ impl Args {
                 page.said += &render::text(diagnostics, Voice::Shell(None), Show::Briefly);
                 return Ok(Status::Faulty);
             }
-            target.write(model, options, page)?;
+            target.write(model, read_from, options, page)?;
         }
         Ok(Status::of(faulty))
     }

@@ -148,11 +148,15 @@ fn near_file(path: &Path) -> Option<PathBuf> {
     Some(path.with_file_name(near))
 }
 
+/// The file that a text was read from, and its state then; `None` for standard input, pipes and devices.
+pub(crate) type ReadFrom = Option<(PathBuf, Stamp)>;
+
 /// A text that was read, with its model and findings.
 pub(crate) struct Loaded {
     /// The model, as far as it could be read; `None` if the text is not an IR at all.
     pub(crate) model: Option<Model>,
     pub(crate) diagnostics: Diagnostics,
+    pub(crate) read_from: ReadFrom,
     /// True if the process ends after this model.
     is_last: bool,
 }
@@ -224,9 +228,9 @@ impl Input {
     pub(crate) fn read(&self) -> Result<Loaded, Failure> {
         let name = if self.is_stdin() { Path::new("<stdin>") } else { &self.file };
         let diagnostics = Diagnostics::new(name, Arc::default());
-        let mut loaded = Loaded { model: None, diagnostics, is_last: self.member.is_none() };
+        let (bytes, read_from) = self.bytes()?;
+        let mut loaded = Loaded { model: None, diagnostics, read_from, is_last: self.member.is_none() };
         let diagnostics = &mut loaded.diagnostics;
-        let (bytes, stamp) = self.bytes()?;
         match xml::decode_utf8(bytes) {
             Ok(text) => diagnostics.source = Arc::new(text),
             Err(refusal) => {
@@ -242,7 +246,7 @@ impl Input {
             None => self.skip(diagnostics)?,
         }
         // Otherwise the weights could be those of another model.
-        if stamp.is_some_and(|stamp| !stamp.holds_at(&self.file)) && self.file.is_file() {
+        if loaded.read_from.as_ref().is_some_and(|(file, stamp)| !stamp.holds_at(file)) {
             let message = format!("`{}` was changed or replaced while it was read", self.file.display());
             return Err(Failure::new(message).of(&self.file).help("run it again"));
         }
@@ -288,8 +292,8 @@ impl Input {
         }
     }
 
-    /// Returns the bytes of the file and its state, which standard input does not have.
-    fn bytes(&self) -> Result<(Vec<u8>, Option<Stamp>), Failure> {
+    /// Returns the bytes of the file and its state.
+    fn bytes(&self) -> Result<(Vec<u8>, ReadFrom), Failure> {
         let path = &self.file;
         let too_long = || Failure::new(format!("`{}` is 4 GiB or longer, and no IR is", path.display())).of(path);
         if self.is_stdin() {
@@ -311,7 +315,9 @@ impl Input {
         let read = || {
             let file = File::open(path)?;
             let stamp = Stamp::of(&file)?;
-            Ok((xml::read_bytes(&file, stamp.length())?, Some(stamp)))
+            let is_file = file.metadata()?.is_file();
+            let bytes = xml::read_bytes(&file, stamp.length())?;
+            Ok((bytes, is_file.then(|| (path.clone(), stamp))))
         };
         let mut found = read();
         // While another run replaces a pair, its .xml is missing.

@@ -10,13 +10,13 @@ use std::time::{Duration, Instant};
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use typelift::findings::{Diagnostic, Message, Text, grouped};
-use typelift::save::{self, FileId, SaveError, SaveOptions, Stamp};
+use typelift::save::{self, FileId, SaveError, SaveOptions};
 use typelift::xml::{self, WriteOptions};
 use typelift::{Model, WeightsMode};
 
 use crate::failure::Failure;
 use crate::gate::Form;
-use crate::input::{Input, is_stdout};
+use crate::input::{Input, ReadFrom, is_stdout};
 use crate::interrupt::uninterrupted;
 use crate::terminal::{Page, Terminal};
 
@@ -87,8 +87,6 @@ pub(crate) struct Destination {
     max_growth: u64,
     /// The weights of the input.
     bin: Option<PathBuf>,
-    /// The file of the input, and its state before it is read; `None` for standard input, and if it does not exist.
-    source: Option<(PathBuf, Stamp)>,
     /// True for a model in a batch.
     is_member: bool,
 }
@@ -175,14 +173,12 @@ impl Target {
         if !args.in_place && !input.is_stdin() && same_file(&path, &input.file) {
             return Err(refused(&path, "it is the model to read").help("use --in-place to replace it"));
         }
-        let stamp = if input.is_stdin() { None } else { Stamp::at(&input.file).ok() };
         Ok(Some(Self::File(Destination {
             path,
             in_place: args.in_place,
             weights: args.weights,
             max_growth: args.max_growth,
             bin: input.weights(),
-            source: stamp.map(|stamp| (input.file.clone(), stamp)),
             is_member: input.member.is_some(),
         })))
     }
@@ -203,8 +199,14 @@ impl Target {
         }
     }
 
-    /// Writes a model and its weights.
-    pub(crate) fn write(&self, model: &Model, options: WriteOptions, page: &mut Page) -> Result<(), Failure> {
+    /// Writes a model and its weights, unless `read_from` has changed since the model was read from it.
+    pub(crate) fn write(
+        &self,
+        model: &Model,
+        read_from: &ReadFrom,
+        options: WriteOptions,
+        page: &mut Page,
+    ) -> Result<(), Failure> {
         match self {
             Self::Stdout => {
                 page.form = Form::Product;
@@ -221,7 +223,7 @@ impl Target {
             }
             Self::File(place) => {
                 let links = place.links();
-                place.write(model, options)?;
+                place.write(model, read_from, options)?;
                 page.said += &place.weights_beside(model).unwrap_or_default();
                 page.said += &place.growth().unwrap_or_default();
                 page.said.extend(links.iter().filter(|(link, _)| !link.is_symlink()).map(replaced));
@@ -262,17 +264,14 @@ impl Destination {
         files.into_iter().filter_map(|file| fs::read_link(&file).ok().map(|target| (file, target))).collect()
     }
 
-    fn write(&self, model: &Model, text: WriteOptions) -> Result<(), Failure> {
-        if let Some((source, _)) = self.source.as_ref().filter(|(source, stamp)| !stamp.holds_at(source)) {
-            let message = format!("`{}` was changed or replaced after it was read", source.display());
-            return Err(Failure::new(message).of(source).help("nothing was written; run it again"));
-        }
+    fn write(&self, model: &Model, read_from: &ReadFrom, text: WriteOptions) -> Result<(), Failure> {
         let path = &self.path;
         let mut options = SaveOptions::default();
         options.text = text;
         options.weights = self.weights;
         options.in_place = self.in_place;
         options.max_growth = self.max_growth;
+        options.read_from.clone_from(read_from);
         let is_written = matches!(self.weights, WeightsMode::Copy | WeightsMode::Compact);
         let weights = if is_written { model.weights().len().unwrap_or(0) } else { 0 };
         let short = !self.is_member && model.source().len() as u64 + weights < SHORT;
@@ -288,7 +287,9 @@ impl Destination {
     fn failure(&self, error: &SaveError) -> Failure {
         match error {
             SaveError::Io { path, source } => Failure::io("write", path, source),
-            SaveError::WeightsChanged(_) => Failure::new(error.to_string()).help("nothing was written; run it again"),
+            SaveError::Changed(path) => {
+                Failure::new(error.to_string()).of(path).help("nothing was written; run it again")
+            }
             SaveError::Grown { .. } => Failure::new(error.to_string())
                 .of(&self.path)
                 .help("give --max-growth a larger number if that is meant"),

@@ -162,7 +162,7 @@ impl Args {
         };
         let target = if self.change.dry_run { None } else { Target::new(&self.output, input)? };
         let mut loaded = input.read()?;
-        let Loaded { model, diagnostics, .. } = &mut loaded;
+        let Loaded { model, diagnostics, read_from, .. } = &mut loaded;
         if let (Some(model), Some(target)) = (&model, &target) {
             diagnostics.list.extend(target.objection(model, input));
         }
@@ -215,7 +215,7 @@ impl Args {
             }
             Some(target) => {
                 let options = self.output.text(input, script.edits_interface());
-                target.write(model, options, page)?;
+                target.write(model, read_from, options, page)?;
                 page.said += &summary;
             }
             None if !self.change.reports_on_stdout() => {

@@ -299,6 +299,43 @@ mod unix {
         assert!(left.iter().all(|name| left.contains(&name.replace("lock", "xml"))), "{left:?}");
     }
 
+    /// Processes change one model in place at the same time. A change is there, or its run was refused.
+    #[test]
+    fn processes_that_change_one_model_lose_nothing_without_a_word() {
+        const PROCESSES: usize = 8;
+        for _ in 0..3 {
+            let folder = folder();
+            let path = folder.path();
+            fs::write(path.join("model.xml"), crate::cli::model("f16", PROCESSES)).unwrap();
+            let change = |at: usize| {
+                let statement = format!("rename s{at} renamed{at}");
+                let words = match at {
+                    0 => vec!["convert", "--compress", "f16", "--in-place", "model.xml"],
+                    _ => vec!["rewrite", "-e", &statement, "--in-place", "model.xml"],
+                };
+                run(path, &words)
+            };
+            let runs: Vec<crate::cli::Run> = std::thread::scope(|scope| {
+                let running: Vec<_> = (0..PROCESSES).map(|at| scope.spawn(move || change(at))).collect();
+                running.into_iter().map(|run| run.join().unwrap()).collect()
+            });
+            let text = fs::read_to_string(path.join("model.xml")).unwrap();
+            for (at, run) in runs.iter().enumerate() {
+                let mark = if at == 0 {
+                    "element_type=\"f16\" shape=\"\" offset".to_owned()
+                } else {
+                    format!("\"renamed{at}\"")
+                };
+                match run.status {
+                    0 => assert!(text.contains(&mark), "{at}: {run:?} {text}"),
+                    _ => assert!(run.status == 2 && run.stderr.contains("run it again"), "{run:?}"),
+                }
+            }
+            assert_eq!(run(path, &["check", "model.xml"]).status, 0);
+            assert_eq!(entries(path), ["model.bin", "model.xml"]);
+        }
+    }
+
     #[test]
     fn the_device_of_standard_output_is_standard_output() {
         let folder = folder();

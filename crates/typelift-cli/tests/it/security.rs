@@ -121,6 +121,9 @@ const PROMISES: &[(&str, &[&str])] = &[
     ("Parallel runs", &[
         "crates/typelift/src/text/save/tests/mod.rs: runs_that_write_other_models_into_one_folder_leave_each_other_alone",
         "crates/typelift-cli/tests/it/files.rs: processes_that_write_into_one_folder_leave_each_other_alone",
+        "crates/typelift-cli/tests/it/files.rs: processes_that_change_one_model_lose_nothing_without_a_word",
+        "crates/typelift/src/text/save/tests/mod.rs: a_save_that_was_overtaken_is_refused",
+        "crates/typelift/src/text/save/tests/mod.rs: whether_weights_are_written_is_decided_under_the_lock",
     ]),
     ("No network", &[
         "crates/typelift-cli/tests/it/security.rs: sources_name_neither_the_network_nor_other_programs",

@@ -16,7 +16,8 @@
 //!
 //! The directory is synced between the steps if something is replaced, so a power cut cannot reorder them. A new pair is not
 //! synced: a power cut can lose it. Names follow from the `.xml` and the user alone. Nothing is read from the lock. A second
-//! process that writes the same model waits for the lock and says so.
+//! process that writes the same model waits for the lock and says so. Once it has the lock, it looks again at what it read:
+//! if the graph or the weights have changed, nothing is written.
 //!
 //! A command that writes `out.xml` completes an interrupted pair first. A command that only reads reports it and changes
 //! nothing. If step 4 fails, `out.xml` is restored. If step 5 fails, the files stay for the next run. If the `.bin` does not
@@ -72,7 +73,7 @@ impl FromStr for WeightsMode {
 }
 
 /// Options for saving a model.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SaveOptions {
     /// The format of the graph.
@@ -84,11 +85,15 @@ pub struct SaveOptions {
     /// Maximum size of the new weights, as a multiple of the old weights and the added values. Constants that overlap
     /// in the old file need separate bytes after a change of type.
     pub max_growth: u64,
+    /// The file of the graph, and its state when the model was read from it. If the file has changed since, nothing is
+    /// written: the result would undo what another process wrote.
+    pub read_from: Option<(PathBuf, Stamp)>,
 }
 
 impl Default for SaveOptions {
     fn default() -> Self {
-        Self { text: WriteOptions::default(), weights: WeightsMode::default(), in_place: false, max_growth: MAX_GROWTH }
+        let (text, weights) = (WriteOptions::default(), WeightsMode::default());
+        Self { text, weights, in_place: false, max_growth: MAX_GROWTH, read_from: None }
     }
 }
 
@@ -132,9 +137,9 @@ pub enum SaveError {
         /// Size of the new weights in bytes.
         after: u64,
     },
-    /// The weights have changed since the model was read.
+    /// The graph or the weights have changed since the model was read.
     #[error("`{}` was changed or replaced after the model was read", .0.display())]
-    WeightsChanged(PathBuf),
+    Changed(PathBuf),
 }
 
 impl SaveError {
@@ -181,40 +186,47 @@ impl Model {
         let arranged = match options.weights {
             WeightsMode::Compact if self.weights.len().is_some() => self.compacted(),
             WeightsMode::Copy if has_changed => self.rearranged(),
-            _ => return self.write_pair(path, options),
+            _ => return self.write_pair(path, &options),
         };
         let arranged = arranged.map_err(SaveError::io(path))?;
         let (before, after) = (self.weights.given_len(), arranged.weights.len().unwrap_or(0));
         if after > before.saturating_mul(options.max_growth).max(ALWAYS_ALLOWED) {
             return Err(SaveError::Grown { before, after });
         }
-        arranged.write_pair(path, options)
+        arranged.write_pair(path, &options)
     }
 
-    fn write_pair(&self, path: &Path, options: SaveOptions) -> Result<(), SaveError> {
+    fn write_pair(&self, path: &Path, options: &SaveOptions) -> Result<(), SaveError> {
         let destination = Destination::new(path)?;
-        stage::recover(destination.xml).map_err(SaveError::io(path))?;
-        let weights = self.weights_to_write(&destination, options)?;
-        // An unchanged file is not rewritten, so it keeps its modification time. The text is compared only if the
-        // lengths are equal.
-        let source = self.source().as_bytes();
-        let is_as_long = || fs::metadata(destination.xml).is_ok_and(|old| old.len() == source.len() as u64);
-        let is_source = || fs::read(destination.xml).is_ok_and(|old| old == source);
-        if !weights && is_as_long() && xml::is_source(self, options.text) && is_source() {
+        let failed = || SaveError::io(destination.xml);
+        stage::recover(destination.xml).map_err(failed())?;
+        if !self.weights_to_write(&destination, options)? && self.is_text_at(destination.xml, options.text) {
             return Ok(());
         }
-        let write = |file: &mut File| xml::write_to(self, options.text, |piece| file.write_all(piece.as_bytes()));
-        if !weights {
-            return replace(destination.xml, write).map_err(SaveError::io(destination.xml));
+        let mut pair = Pair::new(destination.xml, &destination.bin).map_err(failed())?;
+        // Until the pair was locked, other processes could replace it and the files that the model was read from.
+        if self.weights_to_write(&destination, options)? {
+            self.make_weights(&mut pair, &destination, options.weights)?;
         }
-        let mut pair = Pair::new(destination.xml, &destination.bin).map_err(SaveError::io(destination.xml))?;
-        self.make_weights(&mut pair, &destination, options.weights)?;
-        pair.write_graph(write).map_err(SaveError::io(destination.xml))?;
-        pair.replace().map_err(SaveError::io(destination.xml))
+        let write = |file: &mut File| xml::write_to(self, options.text, |piece| file.write_all(piece.as_bytes()));
+        pair.write_graph(write).map_err(failed())?;
+        pair.replace().map_err(failed())
     }
 
-    /// True if the `.bin` must be written.
-    fn weights_to_write(&self, destination: &Destination<'_>, options: SaveOptions) -> Result<bool, SaveError> {
+    /// True if the file at `xml` has the text of the model. An unchanged file is not rewritten, so it keeps its
+    /// modification time.
+    fn is_text_at(&self, xml: &Path, text: WriteOptions) -> bool {
+        let source = self.source().as_bytes();
+        // The text is compared only if the lengths are equal.
+        let is_as_long = || fs::metadata(xml).is_ok_and(|old| old.len() == source.len() as u64);
+        is_as_long() && xml::is_source(self, text) && fs::read(xml).is_ok_and(|old| old == source)
+    }
+
+    /// True if the `.bin` must be written. Fails if a file has changed since the model was read from it.
+    fn weights_to_write(&self, destination: &Destination<'_>, options: &SaveOptions) -> Result<bool, SaveError> {
+        if let Some((path, _)) = options.read_from.as_ref().filter(|(path, stamp)| !stamp.holds_at(path)) {
+            return Err(SaveError::Changed(path.clone()));
+        }
         let added = self.weights.has_added();
         if added && matches!(options.weights, WeightsMode::Link | WeightsMode::None) {
             return Err(SaveError::AddedConstants);
@@ -254,7 +266,7 @@ impl Model {
     /// Fails if the weights have changed since the model was read.
     fn weights_as_read(&self, are_so: impl Fn(&Weights) -> bool) -> Result<(), SaveError> {
         match self.weights.path() {
-            Some(path) if !are_so(&self.weights) => Err(SaveError::WeightsChanged(path.to_owned())),
+            Some(path) if !are_so(&self.weights) => Err(SaveError::Changed(path.to_owned())),
             _ => Ok(()),
         }
     }

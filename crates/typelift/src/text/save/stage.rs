@@ -182,6 +182,13 @@ impl Place {
         Ok(())
     }
 
+    /// Moves the replacement of one file to its destination.
+    fn give_new(&mut self, file: &Path, replaces: bool) -> io::Result<()> {
+        let _uninterrupted = uninterrupted()?;
+        self.give(NEW, file)?;
+        if replaces { sync(directory(file)) } else { Ok(()) }
+    }
+
     /// Removes the files of a killed process, except the lock.
     fn clear(&mut self) -> io::Result<()> {
         remove(&self.folder, &self.hash, &self.has)?;
@@ -244,13 +251,11 @@ impl Single {
 
     /// Moves the replacement to its destination.
     pub(super) fn replace(mut self, file: &Path) -> io::Result<()> {
-        let _uninterrupted = uninterrupted()?;
-        self.place.give(NEW, file)?;
-        if self.replaces { sync(directory(file)) } else { Ok(()) }
+        self.place.give_new(file, self.replaces)
     }
 }
 
-/// Replacement of a graph and its weights.
+/// Replacement of a graph, with or without its weights.
 pub(super) struct Pair<'a> {
     xml: &'a Path,
     bin: &'a Path,
@@ -283,13 +288,21 @@ impl<'a> Pair<'a> {
         self.place.folder.link(&fs::canonicalize(from)?, &self.place.name(WEIGHTS))
     }
 
-    /// Writes the graph.
+    /// Writes the graph, after the weights.
     pub(super) fn write_graph(&mut self, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
-        self.place.make(GRAPH, self.replaces.then_some(self.xml), write)
+        let ending = if self.has_weights() { GRAPH } else { NEW };
+        self.place.make(ending, self.replaces.then_some(self.xml), write)
     }
 
-    /// Moves both to their destinations.
+    fn has_weights(&self) -> bool {
+        self.place.has.contains(&WEIGHTS)
+    }
+
+    /// Moves what was written to its destination.
     pub(super) fn replace(mut self) -> io::Result<()> {
+        if !self.has_weights() {
+            return self.place.give_new(self.xml, self.replaces);
+        }
         let _uninterrupted = uninterrupted()?;
         self.sync_all()?;
         let had_old = self.take_old()?;

@@ -378,6 +378,66 @@ fn runs_that_write_other_models_into_one_folder_leave_each_other_alone() {
     }
 }
 
+/// Writes `in.xml` and `in.bin`, and returns the model with the options that refuse to undo a change of them.
+fn read_pair(folder: &Path) -> (Model, SaveOptions) {
+    let path = folder.join("in.xml");
+    fs::write(&path, CONSTANT).unwrap();
+    fs::write(folder.join("in.bin"), "new").unwrap();
+    let read_from = Some((path.clone(), Stamp::at(&path).unwrap()));
+    (Model::open(&path).unwrap(), SaveOptions { read_from, ..SaveOptions::default() })
+}
+
+/// Two runs in place read the same pair: the second would undo what the first wrote, or mix its weights with the old
+/// graph.
+#[test]
+fn a_save_that_was_overtaken_is_refused() {
+    let canonical = WriteOptions { canonical: true, ..WriteOptions::default() };
+    for to in ["in.xml", "out.xml"] {
+        // The third step is the last before the lock.
+        for steps in 0..3 {
+            let folder = folder(&["out.xml", "out.bin"]);
+            let (model, options) = read_pair(folder.path());
+            let options = SaveOptions { in_place: to == "in.xml", text: canonical, ..options };
+            let other = |folder: PathBuf| {
+                stage::forget_sweeps();
+                let path = folder.join("in.xml");
+                let other = CONSTANT.replace("\"n\"", "\"other\"");
+                replace(&path, |file| file.write_all(other.as_bytes())).unwrap();
+            };
+            OTHER.set(Some((steps, other, folder.path().to_owned())));
+            let saved = model.save_with(folder.path().join(to), options);
+            assert!(matches!(saved, Err(SaveError::Changed(_))), "{to} after {steps} steps: {saved:?}");
+            assert!(OTHER.take().is_none());
+            let text = fs::read_to_string(folder.path().join("in.xml")).unwrap();
+            assert!(text.contains("\"other\""), "{text}");
+            assert_eq!(pair(folder.path()), [OLD, OLD].map(|text| Some(text.to_owned())));
+            assert_eq!(entries(folder.path()).len(), 4, "{:?}", entries(folder.path()));
+        }
+    }
+}
+
+/// The weights at the output are a link to those of the input, and need not be written until another run replaces them.
+#[test]
+fn whether_weights_are_written_is_decided_under_the_lock() {
+    for steps in 0..3 {
+        let folder = folder(&[]);
+        let (read, options) = read_pair(folder.path());
+        let out = folder.path().join("out.xml");
+        read.save_with(&out, SaveOptions { weights: WeightsMode::Link, ..SaveOptions::default() }).unwrap();
+        let other = |folder: PathBuf| {
+            stage::forget_sweeps();
+            let mut other = model();
+            other.weights = Weights::from_bytes(*b"alt");
+            other.save(folder.join("out.xml")).unwrap();
+        };
+        fs::write(&out, OLD).unwrap();
+        OTHER.set(Some((steps, other, folder.path().to_owned())));
+        read.save_with(&out, options).unwrap();
+        assert!(OTHER.take().is_none());
+        assert_eq!(pair(folder.path()), new_pair(), "{steps}");
+    }
+}
+
 #[cfg(unix)]
 #[test]
 fn attributes_and_permissions_stay() {
@@ -408,7 +468,7 @@ fn weights_in_a_file_are_copied_left_or_linked_and_never_of_another_file() {
     assert_eq!(pair(path), new_pair());
     model.save(path.join("in.xml")).unwrap();
     let link = SaveOptions { weights: WeightsMode::Link, ..SaveOptions::default() };
-    model.save_with(path.join("link.xml"), link).unwrap();
+    model.save_with(path.join("link.xml"), link.clone()).unwrap();
     assert_eq!(FileId::of(&path.join("link.bin")), FileId::of(&path.join("in.bin")));
     // The file was replaced while the model was open: the open file is copied, not the new one.
     fs::write(path.join("else"), "else").unwrap();
@@ -418,12 +478,12 @@ fn weights_in_a_file_are_copied_left_or_linked_and_never_of_another_file() {
     let in_place = SaveOptions { in_place: true, ..SaveOptions::default() };
     for options in [link, in_place] {
         let refused = model.save_with(path.join("in.xml"), options);
-        assert!(matches!(refused, Err(SaveError::WeightsChanged(_))), "{refused:?}");
+        assert!(matches!(refused, Err(SaveError::Changed(_))), "{refused:?}");
     }
     // The file was changed, so values that were read before may be out of date.
     let model = Model::open(path.join("in.xml")).unwrap();
     fs::write(path.join("in.bin"), "longer").unwrap();
-    assert!(matches!(model.save(path.join("out.xml")), Err(SaveError::WeightsChanged(_))));
+    assert!(matches!(model.save(path.join("out.xml")), Err(SaveError::Changed(_))));
     assert_eq!(pair(path), new_pair());
 }
 
