@@ -4,6 +4,7 @@ use crate::batch::{ARRAY, Inputs, PARAGRAPHS};
 use crate::failure::Failure;
 use crate::findings;
 use crate::input::{self, Input, InputChanges, Loaded};
+use crate::lengths;
 use crate::listing;
 use crate::output::{OutputArgs, Target};
 use crate::paint;
@@ -32,6 +33,9 @@ pub(crate) struct Args {
     /// Output format: text has one line per layer; the default is text, and nothing if the model is written
     #[arg(long, value_enum)]
     format: Option<Format>,
+    /// Say which lengths of open dimensions fit, and why
+    #[arg(long)]
+    shapes: bool,
     #[command(flatten)]
     changes: InputChanges,
     #[command(flatten)]
@@ -81,10 +85,17 @@ impl Args {
         page.said = render::text(diagnostics, Voice::Shell(None), Show::Briefly);
         let faulty = diagnostics.has_errors();
         let graph = model.as_ref().map(typelift::Model::graph);
+        let shapes = model.as_ref().filter(|_| self.shapes).map(typelift::shapes);
         match (self.format, &target) {
             (Some(Format::Json), _) => {
                 page.printed = match graph {
-                    Some(graph) => terminal::json(&listing::types(&diagnostics.file, graph))?,
+                    Some(graph) => {
+                        let types = listing::types(&diagnostics.file, graph);
+                        match (&shapes, &model) {
+                            (Some(shapes), Some(model)) => terminal::json(&lengths::document(types, model, shapes))?,
+                            _ => terminal::json(&types)?,
+                        }
+                    }
                     None => findings::refused(diagnostics)?,
                 }
             }
@@ -92,7 +103,10 @@ impl Args {
                 if input.member.is_some() {
                     page.printed = format!("{}:\n", diagnostics.file);
                 }
-                page.printed += &graph.map(listing::types_text).unwrap_or_default();
+                page.printed += &match (&shapes, &model) {
+                    (Some(shapes), Some(model)) => lengths::text(model, shapes),
+                    _ => graph.map(listing::types_text).unwrap_or_default(),
+                };
             }
             (None, Some(_)) => {}
         }

@@ -23,6 +23,7 @@ mod help;
 mod infer;
 mod input;
 mod interrupt;
+mod lengths;
 mod listing;
 mod nearest;
 mod openvino;

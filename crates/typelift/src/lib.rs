@@ -132,6 +132,7 @@ pub mod ops;
 pub mod precision;
 pub mod promotion;
 pub mod rewrite;
+pub mod symbols;
 pub mod text;
 
 pub use base::foreign::named_element_type;
@@ -159,6 +160,7 @@ pub use petgraph;
 pub use promotion::passes;
 pub use promotion::passes::infer_aligned;
 pub use rewrite::notation;
+pub use symbols::{Shapes, fitting_lengths, shapes};
 pub use text::save::{SaveError, SaveOptions, WeightsMode};
 pub use text::xml::ReadError;
 pub use text::{save, xml};

@@ -133,9 +133,10 @@ fn every_document_has_the_form_of_its_schema() {
         assert_valid("convert", &["convert", &file, "--dry-run", "--report", "-"]);
     }
     let swap = "Add(x, y) => Subtract(x, y)";
-    let commands: [&[&str]; 23] = [
+    let commands: [&[&str]; 24] = [
         &["check", "models/loop_py.xml", "absent.xml", "--format", "json"],
         &["infer", "models/loop_py.xml", "--format", "json"],
+        &["infer", "models/loop_py.xml", "--shapes", "--format", "json"],
         &["infer", "models", "absent.xml", "--format", "json"],
         &["show", "models/loop_py.xml", "--format", "json"],
         &["stats", "models/loop_py.xml", "--format", "json"],

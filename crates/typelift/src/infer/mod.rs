@@ -21,7 +21,7 @@ pub(crate) use self::probe::Probe;
 pub(crate) use self::recover::declared;
 pub(crate) use self::retype::Retyper;
 use self::scope::{Run, Scope};
-use self::value::{Evaluator, Values};
+pub(crate) use self::value::{Evaluator, Values};
 
 use crate::base::hash::{HashMap, HashSet};
 use crate::base::progress::{each, poll};

@@ -16,7 +16,7 @@ pub(super) const SINGLE: &[ElementType] =
 
 /// Returns the position of `axis` among `rank` axes; a negative axis counts from the end. As in OpenVINO, a scalar has
 /// the axes 0 and -1, both at position 0.
-pub(super) fn normalize_axis(axis: i64, rank: usize) -> Option<usize> {
+pub(crate) fn normalize_axis(axis: i64, rank: usize) -> Option<usize> {
     let rank = i64::try_from(rank).ok()?.max(1);
     usize::try_from(if axis < 0 { axis.checked_add(rank)? } else { axis }).ok().filter(|_| axis < rank)
 }

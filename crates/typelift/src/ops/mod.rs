@@ -11,7 +11,7 @@ mod bounds;
 mod broadcast;
 mod broadcasting;
 mod color;
-mod common;
+pub(crate) mod common;
 mod context;
 mod conversion;
 mod convert;

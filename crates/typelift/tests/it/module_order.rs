@@ -18,6 +18,7 @@ const ORDER: &[&str] = &[
     "ops",
     "infer",
     "edit",
+    "symbols",
     "promotion",
     "precision",
     "check",

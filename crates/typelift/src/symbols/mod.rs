@@ -1,0 +1,205 @@
+//! Symbolic lengths: which lengths of open dimensions fit, and why.
+//!
+//! [`shapes`] walks an inferred model once. Each open dimension of an input is a symbol, a dimension of a tensor is an
+//! expression over symbols, and what an operation demands of lengths is a [`Constraint`] with its reason. Inference
+//! itself is not touched: without this walk, symbols cost nothing.
+//!
+//! - `expression`: integer expressions in a normal form
+//! - `walk`: tensors, ties of symbols, and constraints while the layers are visited
+//! - `rules`: dimensions and constraints by operation, and values of shape computations
+//! - `trial`: lengths that fit, tried by static inference
+//! - `names`: what symbols are called
+
+mod expression;
+mod names;
+mod rules;
+mod trial;
+mod walk;
+
+use std::fmt;
+
+use self::expression::{Arena, Expr};
+use self::walk::Walk;
+use crate::base::hash::HashMap;
+use crate::base::span::Span;
+use crate::findings::LayerRef;
+use crate::model::graph::{LayerId, Model, Output};
+
+pub use self::trial::fitting_lengths;
+
+/// Symbols, constraints and dimensions of a model.
+#[derive(Debug)]
+pub struct Shapes {
+    arena: Arena,
+    symbols: Vec<Symbol>,
+    constraints: Vec<Constraint>,
+    tensors: HashMap<Output, Vec<Option<Expr>>>,
+}
+
+/// An open length of a model's inputs.
+#[derive(Clone, Debug)]
+pub struct Symbol {
+    id: String,
+    name: String,
+    /// Parameters with the axes that have this length.
+    axes: Vec<(LayerId, usize)>,
+    /// Inputs by name, for messages.
+    inputs: Vec<String>,
+    because: Vec<Reason>,
+    /// The limits that the Parameters declare.
+    bounds: (i64, i64),
+}
+
+/// When a constraint that does not hold is noticed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Noticed {
+    /// Static shape inference refuses the lengths.
+    Load,
+    /// Only a device refuses them, or it computes from values that do not exist.
+    Run,
+}
+
+/// What the lengths of a model must satisfy.
+#[derive(Clone, Debug)]
+pub struct Constraint {
+    test: Expr,
+    text: String,
+    named: String,
+    /// When it is noticed that it does not hold.
+    pub at: Noticed,
+    because: Vec<Reason>,
+    /// What happens otherwise, if no error does.
+    pub consequence: Option<&'static str>,
+}
+
+/// A layer that is the reason of a constraint: the one that demands it, then those above it up to a constant.
+#[derive(Clone, Debug)]
+pub struct Reason {
+    /// The layer.
+    pub layer: LayerRef,
+    /// Its type.
+    pub operation: String,
+    /// Where the layer is written.
+    pub span: Span,
+}
+
+impl Symbol {
+    /// Returns the id, which is unique and short: `s0`.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// Returns the name, which is unique in the model: `batch`.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns the Parameters with the axes that have this length.
+    #[must_use]
+    pub fn axes(&self) -> &[(LayerId, usize)] {
+        &self.axes
+    }
+
+    /// Returns the axes with the names of their inputs.
+    pub fn named_axes(&self) -> impl Iterator<Item = (&str, usize)> {
+        self.inputs.iter().zip(&self.axes).map(|(name, &(_, axis))| (name.as_str(), axis))
+    }
+
+    /// Returns why its axes have one length, if there are several.
+    #[must_use]
+    pub fn because(&self) -> &[Reason] {
+        &self.because
+    }
+}
+
+impl Constraint {
+    /// Returns the layer that demands it, and those above it up to a constant.
+    #[must_use]
+    pub fn because(&self) -> &[Reason] {
+        &self.because
+    }
+
+    /// Returns the expression with the names of symbols in place of their ids.
+    #[must_use]
+    pub fn named(&self) -> &str {
+        &self.named
+    }
+}
+
+/// Formats the expression, as Python, with the ids of symbols.
+impl fmt::Display for Constraint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl Shapes {
+    /// Returns the open lengths, in the order of the inputs.
+    #[must_use]
+    pub fn symbols(&self) -> &[Symbol] {
+        &self.symbols
+    }
+
+    /// Returns the constraints in the order of the graph.
+    #[must_use]
+    pub fn constraints(&self) -> &[Constraint] {
+        &self.constraints
+    }
+
+    /// Returns the dimensions of a tensor of the model's own graph, as Python with the ids of symbols; `?` is unknown.
+    /// `None` if the rank is unknown.
+    #[must_use]
+    pub fn dims(&self, tensor: Output) -> Option<Vec<String>> {
+        let ids: Vec<String> = self.symbols.iter().map(|symbol| symbol.id.clone()).collect();
+        self.dims_with(tensor, &ids)
+    }
+
+    /// Returns the dimensions as [`dims`](Self::dims) does, with the names of symbols.
+    #[must_use]
+    pub fn named_dims(&self, tensor: Output) -> Option<Vec<String>> {
+        let names: Vec<String> = self.symbols.iter().map(|symbol| symbol.name.clone()).collect();
+        self.dims_with(tensor, &names)
+    }
+
+    fn dims_with(&self, tensor: Output, names: &[String]) -> Option<Vec<String>> {
+        let dims = self.tensors.get(&tensor)?;
+        Some(dims.iter().map(|dim| dim.map_or_else(|| "?".to_owned(), |dim| self.arena.text(dim, names))).collect())
+    }
+
+    /// Returns the lengths of a tensor's dimensions for these lengths of the symbols; `None` for unknown ones.
+    #[must_use]
+    pub fn lengths_of(&self, tensor: Output, lengths: &[i64]) -> Option<Vec<Option<i64>>> {
+        let dims = self.tensors.get(&tensor)?;
+        Some(dims.iter().map(|dim| dim.and_then(|dim| self.arena.evaluate(dim, lengths))).collect())
+    }
+
+    /// Returns the constraints that do not hold for these lengths, one length for each symbol.
+    #[must_use]
+    pub fn broken(&self, lengths: &[i64]) -> Vec<&Constraint> {
+        let holds = |test: Expr| self.arena.evaluate(test, lengths) != Some(0);
+        self.constraints.iter().filter(|constraint| !holds(constraint.test)).collect()
+    }
+}
+
+/// Finds symbols, constraints and dimensions of an inferred model.
+///
+/// An open dimension of an input of known rank is a symbol. Lengths are at least 1.
+///
+/// # Examples
+/// ```
+/// let mut model = typelift::Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
+/// assert_eq!(typelift::infer(&mut model), []);
+/// let shapes = typelift::shapes(&model);
+/// let y = model.graph().tensor("y")?;
+/// assert_eq!(shapes.dims(y), Some(vec!["s0".to_owned(), "4".to_owned()]));
+/// assert!(shapes.constraints().is_empty());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use]
+pub fn shapes(model: &Model) -> Shapes {
+    let mut walk = Walk::new(model);
+    rules::visit(&mut walk, model.graph());
+    walk.finish()
+}

@@ -1,0 +1,416 @@
+//! Dimensions of outputs and constraints, by operation.
+//!
+//! A rule describes lengths that inference accepts; ranks, types and attributes were checked by inference. An operation
+//! without a rule is asked by its rule of inference which lengths of its inputs it passes on.
+
+mod body;
+mod join;
+mod movement;
+mod network;
+mod values;
+
+use std::rc::Rc;
+
+use smallvec::SmallVec;
+
+use super::expression::{Arena, Expr};
+use super::walk::{Dims, Length, Tensor, Value, Walk};
+use super::{Noticed, Reason};
+use crate::base::hash::HashMap;
+use crate::infer::Probe;
+use crate::model::graph::{Graph, Layer, Output, OutputPort};
+use crate::model::shape::{Dim as Interval, Shape};
+use crate::ops::common::normalize_axis;
+use crate::ops::{self, AttributeValues, Attributes, LayerKind, Operation, Subject};
+
+/// A layer whose dimensions are wanted.
+pub(super) struct Rule<'w, 'm> {
+    pub(super) walk: &'w mut Walk<'m>,
+    pub(super) graph: &'w Graph,
+    pub(super) layer: &'w Layer,
+    pub(super) operation: &'static Operation,
+    pub(super) attributes: Attributes<'w>,
+    pub(super) inputs: SmallVec<[Tensor; 4]>,
+    /// The dimensions of the outputs; `None` if the rank is unknown.
+    pub(super) outputs: Vec<Option<Dims>>,
+    /// Largest value of the second output.
+    pub(super) last_of_second: Length,
+}
+
+/// Visits the layers of a graph whose Parameters are known.
+pub(super) fn visit(walk: &mut Walk, graph: &Graph) {
+    let Ok(order) = graph.topological_order() else { return };
+    for id in order {
+        let Some(layer) = graph.layer(id) else { continue };
+        let Some(operation) = layer.operation() else {
+            walk.keep_inferred(layer);
+            continue;
+        };
+        match ops::kind(layer) {
+            LayerKind::Parameter if walk.tensors.contains_key(&id.output(0)) => {}
+            LayerKind::Parameter | LayerKind::Constant => walk.keep_inferred(layer),
+            _ => visit_layer(walk, graph, layer, operation),
+        }
+    }
+}
+
+fn visit_layer(walk: &mut Walk, graph: &Graph, layer: &Layer, operation: &'static Operation) {
+    let feeds = graph.feeds(layer.id());
+    let mut inputs: SmallVec<[Tensor; 4]> = SmallVec::new();
+    for feed in &feeds {
+        let output = feed.map(|(layer, port)| layer.id().output(port));
+        let tensor = output.and_then(|output| walk.tensors.get(&output).cloned()).unwrap_or_default();
+        inputs.push(walk.resolved_tensor(tensor));
+    }
+    // Without an open length or a value that depends on one, inference knows all.
+    let is_open = |tensor: &Tensor| {
+        tensor.value.is_some()
+            || tensor.last.is_some()
+            || tensor.dims.as_ref().is_none_or(|dims| dims.iter().any(|dim| !walk.is_number(*dim)))
+    };
+    let is_stored = |port: &OutputPort| port.shape().is_static();
+    if layer.bodies().is_empty() && !inputs.iter().any(is_open) && layer.outputs().iter().all(is_stored) {
+        return walk.keep_inferred(layer);
+    }
+    let attributes = Attributes::new(layer, operation);
+    let mut cx = Rule { walk, graph, layer, operation, attributes, inputs, outputs: Vec::new(), last_of_second: None };
+    apply(&mut cx);
+    let value = cx.value_of_output();
+    let last = cx.last_of_output();
+    let last_of_second = cx.last_of_second;
+    let outputs = std::mem::take(&mut cx.outputs);
+    let mut outputs = outputs.into_iter();
+    for port in 0..layer.outputs().len() {
+        let value = value.clone().filter(|_| port == 0);
+        let last = if port == 0 { last } else { last_of_second.filter(|_| port == 1) };
+        walk.store(layer, port, outputs.next().flatten(), value, last);
+    }
+    if layer.outputs().len() > 1 && operation_splits_values(operation) {
+        split_values(walk, graph, layer, operation);
+    }
+}
+
+fn split_values(walk: &mut Walk, graph: &Graph, layer: &Layer, operation: &'static Operation) {
+    for port in 0..layer.outputs().len() {
+        let attributes = Attributes::new(layer, operation);
+        let feeds = graph.feeds(layer.id());
+        let inputs = feeds.iter().map(|feed| {
+            let output = feed.map(|(layer, port)| layer.id().output(port));
+            output.and_then(|output| walk.tensors.get(&output).cloned()).unwrap_or_default()
+        });
+        let inputs = inputs.collect();
+        let mut cx =
+            Rule { walk, graph, layer, operation, attributes, inputs, outputs: Vec::new(), last_of_second: None };
+        let value = cx.moved_value(port);
+        if let (Some(value), Some(tensor)) = (value, walk.tensors.get_mut(&layer.id().output(port))) {
+            tensor.value = Some(Rc::new(value));
+        }
+    }
+}
+
+fn operation_splits_values(operation: &Operation) -> bool {
+    matches!(operation.name(), "Split" | "VariadicSplit")
+}
+
+/// Finds the dimensions of a layer's outputs and records its constraints.
+fn apply(rule: &mut Rule) {
+    let found = match rule.operation.name() {
+        "Add"
+        | "Subtract"
+        | "Multiply"
+        | "Divide"
+        | "FloorMod"
+        | "Mod"
+        | "Maximum"
+        | "Minimum"
+        | "Power"
+        | "SquaredDifference"
+        | "BitwiseAnd"
+        | "BitwiseOr"
+        | "BitwiseXor"
+        | "BitwiseLeftShift"
+        | "BitwiseRightShift"
+        | "Equal"
+        | "NotEqual"
+        | "Less"
+        | "LessEqual"
+        | "Greater"
+        | "GreaterEqual"
+        | "LogicalAnd"
+        | "LogicalOr"
+        | "LogicalXor"
+        | "Xor"
+        | "ConvertPromoteTypes" => join::elementwise(rule),
+        "Select" => join::select(rule),
+        "MatMul" => join::matmul(rule),
+        "Einsum" => join::einsum(rule),
+        "Concat" => join::concat(rule),
+        "ScaledDotProductAttention" => join::attention(rule),
+        "PRelu" => join::prelu(rule),
+        "FakeQuantize" | "FakeConvert" => rule.pass_on(),
+        "Relu" | "Sigmoid" | "Tanh" | "Gelu" | "Swish" | "Convert" | "ConvertLike" | "Softmax" | "LogSoftmax"
+        | "MVN" | "CumSum" | "Exp" | "Log" | "Sqrt" | "Sin" | "Cos" | "Abs" | "Negative" | "Floor" | "Ceiling"
+        | "Clamp" | "Erf" | "HSwish" | "HSigmoid" | "SoftPlus" | "Elu" | "Mish" | "LogicalNot" | "BitwiseNot"
+        | "Sign" | "Round" | "Result" | "Identity" | "NormalizeL2" | "LRN" | "Selu" | "IsInf" | "IsNaN"
+        | "IsFinite" => rule.pass_on(),
+        "GroupNormalization" => network::group_normalization(rule),
+        "BatchNormInference" => network::batch_normalization(rule),
+        "Reshape" => movement::reshape(rule),
+        "Squeeze" => movement::squeeze(rule),
+        "Unsqueeze" => movement::unsqueeze(rule),
+        "Transpose" => movement::transpose(rule),
+        "Split" => movement::split(rule),
+        "VariadicSplit" => movement::variadic_split(rule),
+        "Slice" => movement::slice(rule),
+        "StridedSlice" => movement::strided_slice(rule),
+        "Pad" => movement::pad(rule),
+        "Gather" => movement::gather(rule),
+        "GatherElements" => movement::gather_elements(rule),
+        "GatherND" => movement::gather_nd(rule),
+        "ScatterNDUpdate" => movement::scatter_nd(rule),
+        "ScatterElementsUpdate" => movement::scatter_elements(rule),
+        "ScatterUpdate" => movement::scatter(rule),
+        "Broadcast" => movement::broadcast(rule),
+        "Tile" => movement::tile(rule),
+        "Range" => movement::range(rule),
+        "TopK" => movement::top_k(rule),
+        "OneHot" => movement::one_hot(rule),
+        "DepthToSpace" | "SpaceToDepth" => movement::depth_and_space(rule),
+        "BatchToSpace" | "SpaceToBatch" => movement::batch_and_space(rule),
+        "ShuffleChannels" => movement::shuffle_channels(rule),
+        "NonZero" => movement::non_zero(rule),
+        "RandomUniform" => movement::from_shape_input(rule),
+        "Eye" => movement::eye(rule),
+        "Convolution" | "GroupConvolution" | "BinaryConvolution" => network::convolution(rule),
+        "ConvolutionBackpropData" | "GroupConvolutionBackpropData" => network::deconvolution(rule),
+        "MaxPool" | "AvgPool" => network::pool(rule),
+        "AdaptiveAvgPool" | "AdaptiveMaxPool" => network::adaptive_pool(rule),
+        "Interpolate" => network::interpolate(rule),
+        "ReduceSum" | "ReduceMean" | "ReduceMax" | "ReduceMin" | "ReduceProd" | "ReduceL1" | "ReduceL2"
+        | "ReduceLogicalAnd" | "ReduceLogicalOr" => movement::reduce(rule),
+        "LSTMSequence" | "GRUSequence" | "RNNSequence" | "LSTMCell" | "GRUCell" | "RNNCell" => network::recurrent(rule),
+        "NonMaxSuppression" | "NMSRotated" => network::suppression(rule),
+        "ROIAlign" | "ROIAlignRotated" => network::roi_align(rule),
+        "GridSample" => network::grid_sample(rule),
+        "ReverseSequence" => {
+            let _ = network::reverse_sequence(rule);
+            rule.pass_on()
+        }
+        "RDFT" => network::real_transform(rule),
+        "Col2Im" => network::blocks_to_image(rule),
+        "IRDFT" => network::real_inverse(rule),
+        "STFT" => network::frames(rule),
+        "If" => body::branches(rule),
+        "Loop" => body::looped(rule),
+        "TensorIterator" => body::iterated(rule),
+        "ReadValue" => body::read_value(rule),
+        "Assign" => body::assign(rule),
+        _ => None,
+    };
+    if found.is_none() {
+        rule.outputs.clear();
+        if rule.layer.bodies().is_empty() {
+            probe(rule);
+        }
+    }
+}
+
+impl<'m> Rule<'_, 'm> {
+    pub(super) fn arena(&mut self) -> &mut Arena {
+        &mut self.walk.arena
+    }
+
+    pub(super) fn number(&mut self, number: i64) -> Expr {
+        self.walk.arena.number(number)
+    }
+
+    /// Returns the dimensions of an input, if its rank is known.
+    pub(super) fn dims(&self, input: usize) -> Option<Dims> {
+        self.inputs.get(input)?.dims.as_deref().cloned()
+    }
+
+    pub(super) fn dim(&self, input: usize, axis: usize) -> Length {
+        self.inputs.get(input)?.dims.as_ref()?.get(axis).copied().flatten()
+    }
+
+    pub(super) fn output(&self, input: usize) -> Option<Output> {
+        self.graph.producer(self.layer.id().input(input))
+    }
+
+    /// Returns the values of an input, if it is small.
+    pub(super) fn input_value(&mut self, input: usize) -> Option<Value> {
+        match self.inputs.get(input)?.value.clone() {
+            Some(value) => Some((*value).clone()),
+            None => {
+                let output = self.output(input)?;
+                self.walk.value(self.graph, output)
+            }
+        }
+    }
+
+    /// Returns the integers of an input, each as far as it is known.
+    pub(super) fn values(&mut self, input: usize) -> Option<Vec<Length>> {
+        let value = self.input_value(input)?;
+        Some(value.items.iter().map(|item| item.and_then(|(expr, by)| (by == 1).then_some(expr))).collect())
+    }
+
+    /// Returns the integers of an input that are numbers.
+    pub(super) fn ints(&mut self, input: usize) -> Option<Vec<i64>> {
+        let values = self.values(input)?;
+        values.into_iter().map(|value| self.walk.arena.value(value?)).collect()
+    }
+
+    /// Returns the only value of an input.
+    pub(super) fn single(&mut self, input: usize) -> Length {
+        match self.values(input)?[..] {
+            [value] => value,
+            _ => None,
+        }
+    }
+
+    pub(super) fn axis(&self, axis: i64, rank: usize) -> Option<usize> {
+        normalize_axis(axis, rank).filter(|&axis| axis < rank)
+    }
+
+    /// Adds an output with the dimensions of the first input.
+    fn pass_on(&mut self) -> Option<()> {
+        let dims = self.dims(0)?;
+        self.outputs.push(Some(dims));
+        Some(())
+    }
+
+    /// Adds an output.
+    pub(super) fn put(&mut self, dims: Dims) -> Option<()> {
+        self.outputs.push(Some(dims));
+        Some(())
+    }
+
+    /// Records what lengths must satisfy. The input names what the reason is read from.
+    pub(super) fn demand(&mut self, test: Length, at: Noticed, input: usize) {
+        self.demand_with(test, at, input, None);
+    }
+
+    pub(super) fn demand_with(&mut self, test: Length, at: Noticed, input: usize, consequence: Option<&'static str>) {
+        let (graph, layer) = (self.graph, self.layer);
+        self.walk.demand(test, at, |walk| reasons(walk, graph, layer, input), consequence);
+    }
+
+    /// Demands that two lengths are equal, and returns the one of which more is known.
+    pub(super) fn same(&mut self, a: Length, b: Length, at: Noticed, input: usize) -> Length {
+        let (Some(left), Some(right)) = (a, b) else { return a.or(b) };
+        let test = self.arena().equal(left, right);
+        self.demand(test, at, input);
+        let (left, right) = (self.walk.resolve(a)?, self.walk.resolve(b)?);
+        Some(if self.walk.arena.value(right).is_some() { right } else { left })
+    }
+
+    /// Demands that the dimensions on these axes of inputs are equal.
+    pub(super) fn same_axes(&mut self, axes: &[(usize, usize)]) -> Length {
+        let mut common = None;
+        for &(input, axis) in axes {
+            let dim = self.dim(input, axis);
+            common = self.same(common, dim, Noticed::Load, input);
+        }
+        common
+    }
+
+    /// Demands that two lengths broadcast to each other, and returns the result.
+    pub(super) fn broadcast_length(&mut self, a: Length, b: Length, input: usize) -> Length {
+        let (Some(left), Some(right)) = (a, b) else {
+            // A fixed length other than 1 is that of the result.
+            let known = a.or(b)?;
+            return self.walk.arena.value(known).filter(|&number| number != 1).map(|_| known);
+        };
+        let test = self.arena().broadcasts(left, right);
+        self.demand(test, Noticed::Load, input);
+        self.arena().broadcast(left, right)
+    }
+
+    /// Demands that dimensions broadcast to each other, aligned at the last axis, and returns the result.
+    pub(super) fn broadcast_dims(&mut self, a: &[Length], b: &[Length], input: usize) -> Dims {
+        let (longer, shorter) = if a.len() >= b.len() { (a, b) } else { (b, a) };
+        let start = longer.len() - shorter.len();
+        let mut dims = Dims::from_slice(longer);
+        for (axis, &other) in shorter.iter().enumerate() {
+            dims[start + axis] = self.broadcast_length(dims[start + axis], other, input);
+        }
+        dims
+    }
+
+    pub(super) fn sum(&mut self, lengths: impl IntoIterator<Item = Length>) -> Length {
+        let zero = self.number(0);
+        lengths.into_iter().try_fold(zero, |sum, length| self.walk.arena.add(sum, length?))
+    }
+
+    pub(super) fn product(&mut self, lengths: impl IntoIterator<Item = Length>) -> Length {
+        let factors: Option<Vec<Expr>> = lengths.into_iter().collect();
+        self.arena().product(factors?)
+    }
+}
+
+/// Returns the layer that demands something, and those above its input up to the constant that says the number.
+fn reasons(walk: &Walk, graph: &Graph, layer: &Layer, input: usize) -> Vec<Reason> {
+    const MOST: usize = 12;
+    let mut reasons = vec![walk.reason(layer)];
+    let mut next = graph.producer(layer.id().input(input)).and_then(|output| graph.layer(output.layer));
+    while let Some(above) = next.filter(|_| reasons.len() < MOST) {
+        if ops::kind(above) == LayerKind::Parameter {
+            break;
+        }
+        reasons.push(walk.reason(above));
+        let feeds = graph.feeds(above.id());
+        let is_constant = |feed: &&Option<(&Layer, usize)>| feed.is_some_and(|(layer, _)| ops::is_constant(layer));
+        let feed = if above.ty() == "Concat" { feeds.iter().find(is_constant) } else { None };
+        next = feed.or(feeds.first()).copied().flatten().map(|(layer, _)| layer);
+    }
+    reasons
+}
+
+/// Applies the rule of inference to inputs whose open lengths have different lower bounds. A length of an output that
+/// has one of these bounds is the length of that input.
+fn probe(rule: &mut Rule) -> Option<()> {
+    const FIRST: i64 = 1 << 40;
+    let mut marks: HashMap<i64, Expr> = HashMap::default();
+    let mut marked: HashMap<Expr, i64> = HashMap::default();
+    let mut ports: SmallVec<[OutputPort; 4]> = SmallVec::new();
+    for (input, tensor) in rule.inputs.iter().enumerate() {
+        let output = rule.graph.producer(rule.layer.id().input(input))?;
+        let port = rule.graph.output(output)?;
+        let mut port = OutputPort::new(port.element_type(), port.shape().clone());
+        if let Some(dims) = &tensor.dims {
+            let lengths = dims.iter().map(|dim| match dim {
+                Some(dim) => rule.walk.arena.value(*dim).map_or_else(
+                    || {
+                        let mark = FIRST + (marked.len() as i64 + 1) * 1_000_003;
+                        let mark = *marked.entry(*dim).or_insert(mark);
+                        marks.insert(mark, *dim);
+                        Interval::at_least(mark)
+                    },
+                    Interval::fixed,
+                ),
+                None => Interval::ANY,
+            });
+            port.shape = lengths.collect::<Shape>();
+        }
+        ports.push(port);
+    }
+    let values = AttributeValues::of(rule.layer, rule.operation);
+    let (graph, layer, operation) = (rule.graph, rule.layer, rule.operation);
+    let subject = Subject { graph, layer, operation, values: &values, given: None };
+    let ports: SmallVec<[&OutputPort; 4]> = ports.iter().collect();
+    let mut probe = Probe::new(rule.walk.evaluator.weights());
+    let outputs = probe.ask(&subject, &ports).ok()?;
+    let found: Vec<Option<Dims>> = outputs
+        .iter()
+        .map(|output| {
+            let dims = output.shape.dims()?.iter();
+            let length = |dim: &Interval| match dim.value() {
+                Some(number) => Some(rule.walk.arena.number(number)),
+                None => dim.upper().is_none().then(|| marks.get(&dim.lower()).copied()).flatten(),
+            };
+            Some(dims.map(length).collect())
+        })
+        .collect();
+    rule.outputs = found;
+    Some(())
+}

@@ -1,0 +1,176 @@
+//! Search for lengths that satisfy all constraints, and their trial by static inference.
+
+use super::Shapes;
+use super::expression::{Expr, Node};
+use crate::infer::infer;
+use crate::model::graph::{LayerId, Model};
+use crate::model::shape::{Dim, Shape};
+
+/// Lengths that are tried for one symbol.
+const MOST_LENGTHS: i64 = 4096;
+/// Most evaluations of constraints in one search.
+const MOST_STEPS: usize = 1 << 18;
+/// Most lengths that are tried by inference.
+const MOST_TRIALS: i64 = 12;
+
+/// Returns lengths, one for each symbol, that satisfy all constraints and load: static inference accepts them. They are
+/// `at_least` or more where such lengths fit.
+#[must_use]
+pub fn fitting_lengths(model: &Model, shapes: &Shapes, at_least: i64) -> Option<Vec<i64>> {
+    let mut tried: Vec<Vec<i64>> = Vec::new();
+    for more in 0..MOST_TRIALS {
+        let least = vec![at_least.max(1).saturating_add(more); shapes.symbols.len()];
+        let Some(lengths) = shapes.fitting(&least) else { return None };
+        if tried.contains(&lengths) {
+            continue;
+        }
+        if shapes.loads(model, &lengths) {
+            return Some(lengths);
+        }
+        tried.push(lengths);
+    }
+    None
+}
+
+impl Shapes {
+    /// Returns the shapes of the inputs that have symbols, with these lengths.
+    #[must_use]
+    pub fn input_shapes(&self, model: &Model, lengths: &[i64]) -> Vec<(LayerId, Shape)> {
+        let mut found: Vec<(LayerId, Shape)> = Vec::new();
+        for (symbol, &length) in self.symbols.iter().zip(lengths) {
+            for &(id, axis) in &symbol.axes {
+                let at = found.iter().position(|(known, _)| *known == id).unwrap_or_else(|| {
+                    let port = model.graph().layer(id).and_then(|layer| layer.outputs().first());
+                    found.push((id, port.map_or_else(Shape::dynamic, |port| port.shape().clone())));
+                    found.len() - 1
+                });
+                if let Some(dim) = found[at].1.dims_mut().and_then(|dims| dims.get_mut(axis)) {
+                    *dim = Dim::fixed(length);
+                }
+            }
+        }
+        found
+    }
+
+    /// True if static inference accepts these lengths.
+    #[must_use]
+    pub fn loads(&self, model: &Model, lengths: &[i64]) -> bool {
+        self.with_lengths(model, lengths)
+            .is_some_and(|mut model| !infer(&mut model).iter().any(|found| found.is_error()))
+    }
+
+    /// Returns a copy of the model whose inputs have these lengths; it is not inferred.
+    pub(crate) fn with_lengths(&self, model: &Model, lengths: &[i64]) -> Option<Model> {
+        let mut copy = model.clone();
+        let shapes = self.input_shapes(model, lengths);
+        let set = copy.edit(|edit| {
+            shapes.iter().try_for_each(|(id, shape)| edit.set_attribute(*id, "shape", shape.to_attribute()).map(drop))
+        });
+        set.ok().map(|()| copy)
+    }
+
+    /// Returns lengths that satisfy all constraints, one for each symbol, `at_least` or more where one fits.
+    #[must_use]
+    pub fn fitting(&self, at_least: &[i64]) -> Option<Vec<i64>> {
+        let tests = self.constraints.iter().map(|constraint| {
+            let mut symbols = Vec::new();
+            self.arena.symbols(constraint.test, &mut symbols);
+            (constraint.test, symbols)
+        });
+        let mut search = Search { shapes: self, tests: tests.collect(), steps: 0, lengths: at_least.to_vec() };
+        search.lengths.resize(self.symbols.len(), 1);
+        // Symbols without constraints between them are independent, so each group is searched by itself.
+        let mut group: Vec<usize> = (0..self.symbols.len()).collect();
+        for (_, symbols) in &search.tests {
+            for pair in symbols.windows(2) {
+                let (keep, give) = (group[pair[0]], group[pair[1]]);
+                group.iter_mut().filter(|it| **it == give).for_each(|it| *it = keep);
+            }
+        }
+        if search.tests.iter().any(|(test, symbols)| symbols.is_empty() && self.arena.evaluate(*test, &[]) == Some(0)) {
+            return None;
+        }
+        let mut roots = group.clone();
+        roots.sort_unstable();
+        roots.dedup();
+        for root in roots {
+            let members: Vec<usize> = (0..group.len()).filter(|&at| group[at] == root).collect();
+            if !search.find(&members, 0) {
+                return None;
+            }
+        }
+        Some(search.lengths)
+    }
+}
+
+/// Search for lengths, symbol by symbol.
+struct Search<'s> {
+    shapes: &'s Shapes,
+    /// Constraints with their symbols.
+    tests: Vec<(Expr, Vec<usize>)>,
+    steps: usize,
+    /// Wanted lengths, which become those that fit.
+    lengths: Vec<i64>,
+}
+
+impl Search<'_> {
+    /// Finds lengths of the members from `at` on.
+    fn find(&mut self, members: &[usize], at: usize) -> bool {
+        let Some(&symbol) = members.get(at) else { return true };
+        let wanted = self.lengths[symbol];
+        let decided = &members[..=at];
+        let ready: Vec<Expr> = self
+            .tests
+            .iter()
+            .filter(|(_, symbols)| symbols.contains(&symbol) && symbols.iter().all(|it| decided.contains(it)))
+            .map(|(test, _)| *test)
+            .collect();
+        let solved = self.solutions(symbol, &ready);
+        let (low, high) = self.shapes.symbols[symbol].bounds;
+        let upward = wanted.max(low)..=high.min(MOST_LENGTHS.max(wanted + 64));
+        let downward = (low..wanted).rev();
+        let candidates = std::iter::once(wanted).filter(|it| (low..=high).contains(it)).chain(solved);
+        let candidates: Vec<i64> = candidates.collect();
+        for length in candidates.into_iter().chain(upward).chain(downward) {
+            self.lengths[symbol] = length;
+            self.steps += 1 + ready.len();
+            if self.steps > MOST_STEPS {
+                break;
+            }
+            let holds = |&test: &Expr| self.shapes.arena.evaluate(test, &self.lengths) != Some(0);
+            if ready.iter().all(holds) && self.find(members, at + 1) {
+                return true;
+            }
+        }
+        self.lengths[symbol] = wanted;
+        false
+    }
+
+    /// Returns lengths of a symbol at which one of the tests changes, as far as it is linear there.
+    fn solutions(&mut self, symbol: usize, tests: &[Expr]) -> Vec<i64> {
+        let mut found = Vec::new();
+        let mut parts: Vec<Expr> = tests.to_vec();
+        while let Some(test) = parts.pop() {
+            match self.shapes.arena.node(test) {
+                Node::Any(list) | Node::All(list) => parts.extend(list.iter().copied()),
+                Node::IsZero(difference) | Node::IsNonNegative(difference) => {
+                    let at = |length: i64, lengths: &mut [i64]| {
+                        lengths[symbol] = length;
+                        self.shapes.arena.evaluate(*difference, lengths)
+                    };
+                    let mut lengths = self.lengths.clone();
+                    let values = (at(1, &mut lengths), at(2, &mut lengths));
+                    let (Some(one), Some(two)) = values else { continue };
+                    let slope = two - one;
+                    if slope != 0 && one % slope == 0 && 1 - one / slope >= 1 {
+                        found.push(1 - one / slope);
+                    }
+                }
+                _ => {}
+            }
+        }
+        let (low, high) = self.shapes.symbols[symbol].bounds;
+        found.retain(|length| (low..=high).contains(length));
+        found
+    }
+}

@@ -1,0 +1,361 @@
+//! State of the walk over a model's layers: tensors, ties of symbols, constraints.
+
+use std::rc::Rc;
+
+use smallvec::SmallVec;
+
+use super::expression::{Arena, Expr};
+use super::{Constraint, Noticed, Reason, Shapes, Symbol, names};
+use crate::base::hash::{HashMap, HashSet};
+use crate::findings::LayerRef;
+use crate::infer::{Evaluator, Values};
+use crate::model::graph::{Graph, Layer, LayerId, Model, Output, Place};
+use crate::model::shape::Dim as Interval;
+use crate::ops::values::array::{Array, Data, Few};
+use crate::ops::{self, LayerKind};
+
+/// A dimension or a value; `None` if it is unknown.
+pub(super) type Length = Option<Expr>;
+/// The dimensions of a tensor of known rank.
+pub(super) type Dims = SmallVec<[Length; 6]>;
+
+/// What is known of a tensor.
+#[derive(Clone, Default)]
+pub(super) struct Tensor {
+    /// `None` if the rank is unknown.
+    pub(super) dims: Option<Rc<Dims>>,
+    /// The values, if they depend on lengths.
+    pub(super) value: Option<Rc<Value>>,
+    /// Largest value of integers that grow along each axis, such as positions.
+    pub(super) last: Option<Expr>,
+}
+
+/// Most elements of a tensor whose values are known.
+pub(super) const MAX_ITEMS: usize = 64;
+
+/// A fraction: an expression and the number by which it is divided. Integers are divided by 1.
+pub(super) type Fraction = (Expr, i64);
+
+/// A small tensor whose elements depend on lengths.
+#[derive(Clone, Debug)]
+pub(super) struct Value {
+    pub(super) dims: Few<usize>,
+    pub(super) items: Vec<Option<Fraction>>,
+}
+
+/// A constraint while the walk is under way.
+struct Demand {
+    test: Expr,
+    at: Noticed,
+    because: Vec<Reason>,
+    consequence: Option<&'static str>,
+}
+
+/// State of the walk.
+pub(super) struct Walk<'m> {
+    pub(super) model: &'m Model,
+    pub(super) arena: Arena,
+    pub(super) evaluator: Evaluator,
+    /// Exact values of the current graph.
+    pub(super) values: Values,
+    pub(super) place: Place,
+    pub(super) tensors: HashMap<Output, Tensor>,
+    /// Conditions under which the current graph runs.
+    pub(super) guard: Vec<Expr>,
+    /// True in a body whose constraints are not checked at load.
+    pub(super) is_unchecked: bool,
+    /// True while a body is walked only for its dimensions.
+    pub(super) is_silent: bool,
+    /// Expression of each symbol: itself, or the symbol with which it is tied.
+    replaced: Vec<Expr>,
+    /// Replaced expressions that are known.
+    resolved: HashMap<Expr, Option<Expr>>,
+    axes: Vec<Axis>,
+    demands: Vec<Demand>,
+    /// Tests that were recorded before.
+    demanded: HashSet<(Expr, Noticed)>,
+    has_ties: bool,
+    /// Dimensions of each variable.
+    pub(super) variables: HashMap<String, Option<Rc<Dims>>>,
+}
+
+/// An open axis of an input.
+struct Axis {
+    parameter: LayerId,
+    axis: usize,
+    bounds: (i64, i64),
+    /// Why it is tied with another symbol.
+    because: Vec<Reason>,
+}
+
+impl<'m> Walk<'m> {
+    pub(super) fn new(model: &'m Model) -> Self {
+        let mut walk = Self {
+            model,
+            arena: Arena::default(),
+            evaluator: Evaluator::new(model.weights()),
+            values: Values::default(),
+            place: Place::default(),
+            tensors: HashMap::default(),
+            guard: Vec::new(),
+            is_unchecked: false,
+            is_silent: false,
+            replaced: Vec::new(),
+            resolved: HashMap::default(),
+            axes: Vec::new(),
+            demands: Vec::new(),
+            demanded: HashSet::default(),
+            has_ties: false,
+            variables: HashMap::default(),
+        };
+        walk.add_symbols(model.graph());
+        walk
+    }
+
+    fn add_symbols(&mut self, graph: &Graph) {
+        for layer in graph.layers().filter(|layer| ops::kind(layer) == LayerKind::Parameter) {
+            let Some(dims) = layer.outputs().first().and_then(|port| port.shape().dims()) else { continue };
+            let open = dims.iter().enumerate().filter(|(_, dim)| !dim.is_fixed());
+            let mut list: Dims = dims.iter().map(|dim| self.fixed(*dim)).collect();
+            for (axis, dim) in open {
+                let symbol = self.arena.symbol(self.axes.len());
+                self.replaced.push(symbol);
+                let bounds = (dim.lower().max(1), dim.upper().unwrap_or(i64::MAX));
+                self.axes.push(Axis { parameter: layer.id(), axis, bounds, because: Vec::new() });
+                list[axis] = Some(symbol);
+            }
+            let tensor = Tensor { dims: Some(Rc::new(list)), ..Tensor::default() };
+            self.tensors.insert(layer.id().output(0), tensor);
+        }
+    }
+
+    fn fixed(&mut self, dim: Interval) -> Length {
+        dim.value().map(|length| self.arena.number(length))
+    }
+
+    /// Takes the dimensions that inference knows.
+    pub(super) fn keep_inferred(&mut self, layer: &Layer) {
+        for port in 0..layer.outputs().len() {
+            self.store(layer, port, None, None, None);
+        }
+    }
+
+    pub(super) fn is_number(&self, dim: Length) -> bool {
+        dim.is_some_and(|dim| self.arena.value(dim).is_some())
+    }
+
+    /// Stores a tensor. A length that inference knows is that number.
+    pub(super) fn store(
+        &mut self,
+        layer: &Layer,
+        port: usize,
+        dims: Option<Dims>,
+        value: Option<Value>,
+        last: Option<Expr>,
+    ) {
+        let inferred = layer.outputs().get(port).and_then(|port| port.shape().dims());
+        let dims = match (inferred, dims) {
+            (Some(inferred), Some(mut dims)) if inferred.len() == dims.len() => {
+                for (dim, inferred) in dims.iter_mut().zip(inferred) {
+                    if inferred.is_fixed() {
+                        *dim = self.fixed(*inferred);
+                    }
+                }
+                Some(dims)
+            }
+            (Some(inferred), _) => Some(inferred.iter().map(|dim| self.fixed(*dim)).collect()),
+            (None, dims) => dims,
+        };
+        let tensor = Tensor { dims: dims.map(Rc::new), value: value.map(Rc::new), last };
+        self.tensors.insert(layer.id().output(port), tensor);
+    }
+
+    /// Replaces tied symbols in what is known of a tensor.
+    pub(super) fn resolved_tensor(&mut self, tensor: Tensor) -> Tensor {
+        if !self.has_ties {
+            return tensor;
+        }
+        let Tensor { mut dims, mut value, last } = tensor;
+        if let Some(list) = &mut dims {
+            for dim in Rc::make_mut(list) {
+                *dim = self.resolve(*dim);
+            }
+        }
+        if let Some(value) = &mut value {
+            for item in &mut Rc::make_mut(value).items {
+                *item = item.and_then(|(expr, by)| Some((self.resolve(Some(expr))?, by)));
+            }
+        }
+        Tensor { dims, value, last: self.resolve(last) }
+    }
+
+    /// Replaces tied symbols.
+    pub(super) fn resolve(&mut self, length: Length) -> Length {
+        if !self.has_ties {
+            return length;
+        }
+        self.arena.replaced(length?, &self.replaced, &mut self.resolved)
+    }
+
+    /// Ties two symbols, because they must be equal for the model to load.
+    fn tie(&mut self, a: usize, b: usize, because: Vec<Reason>) {
+        let (keep, give) = (a.min(b), a.max(b));
+        let kept = self.arena.symbol(keep);
+        let given = self.arena.symbol(give);
+        for symbol in &mut self.replaced {
+            if *symbol == given {
+                *symbol = kept;
+            }
+        }
+        self.axes[give].because = because;
+        self.resolved.clear();
+        self.has_ties = true;
+    }
+
+    /// Records what lengths must satisfy.
+    pub(super) fn demand(
+        &mut self,
+        test: Length,
+        at: Noticed,
+        because: impl FnOnce(&Self) -> Vec<Reason>,
+        consequence: Option<&'static str>,
+    ) {
+        let Some(test) = self.resolve(test) else { return };
+        if self.arena.value(test).is_some_and(|value| value != 0) || self.is_silent {
+            return;
+        }
+        let at = if self.is_unchecked { Noticed::Run } else { at };
+        if let (Some((a, b)), true, Noticed::Load) = (self.arena.tied_symbols(test), self.guard.is_empty(), at) {
+            let because = because(self);
+            return self.tie(a, b, because);
+        }
+        let mut tests = Vec::new();
+        for guard in self.guard.clone() {
+            let Some(not) = self.arena.not(guard) else { return };
+            tests.push(not);
+        }
+        tests.push(test);
+        let Some(test) = self.arena.any(&tests) else { return };
+        if !self.demanded.insert((test, at)) {
+            return;
+        }
+        let because = because(self);
+        self.demands.push(Demand { test, at, because, consequence });
+    }
+
+    /// Returns a layer as a reason.
+    pub(super) fn reason(&self, layer: &Layer) -> Reason {
+        Reason {
+            layer: LayerRef::of(&self.place, layer),
+            operation: layer.ty().to_owned(),
+            span: layer.span().unwrap_or_default(),
+        }
+    }
+
+    pub(super) fn finish(mut self) -> Shapes {
+        let graph = self.model.graph();
+        // Tied symbols become one, and the symbols that are left are numbered.
+        let mut symbols: Vec<Symbol> = Vec::new();
+        let mut numbers: Vec<usize> = vec![0; self.axes.len()];
+        for (at, axis) in self.axes.iter().enumerate() {
+            let kept = self.arena.symbol_of(self.replaced[at]).unwrap_or(at);
+            let input = graph.layer(axis.parameter).map(|layer| self.model.end_name(layer)).unwrap_or_default();
+            if kept == at {
+                numbers[at] = symbols.len();
+                symbols.push(Symbol {
+                    id: format!("s{}", symbols.len()),
+                    name: String::new(),
+                    axes: Vec::new(),
+                    inputs: Vec::new(),
+                    because: Vec::new(),
+                    bounds: (1, i64::MAX),
+                });
+            } else {
+                numbers[at] = numbers[kept];
+            }
+            let symbol = &mut symbols[numbers[at]];
+            symbol.axes.push((axis.parameter, axis.axis));
+            symbol.inputs.push(input);
+            symbol.because.extend(axis.because.iter().cloned());
+            symbol.bounds = (symbol.bounds.0.max(axis.bounds.0), symbol.bounds.1.min(axis.bounds.1));
+        }
+        names::name(&mut symbols, graph);
+        let numbered: Vec<Expr> = (0..self.axes.len()).map(|at| self.arena.symbol(numbers[at])).collect();
+        let mut known = HashMap::default();
+        let ids: Vec<String> = symbols.iter().map(|symbol| symbol.id.clone()).collect();
+        let names: Vec<String> = symbols.iter().map(|symbol| symbol.name.clone()).collect();
+        let mut constraints: Vec<Constraint> = Vec::new();
+        for (at, symbol) in symbols.iter().enumerate() {
+            let expr = self.arena.symbol(at);
+            let because: Vec<Reason> =
+                symbol.axes.iter().filter_map(|&(id, _)| graph.layer(id)).map(|layer| self.reason(layer)).collect();
+            let (low, high) = symbol.bounds;
+            for (is_low, bound) in [(true, low), (false, high)] {
+                let bound_expr = self.arena.number(bound);
+                let test = if is_low && bound > 1 {
+                    self.arena.at_least(expr, bound_expr)
+                } else if !is_low && bound < i64::MAX {
+                    self.arena.at_least(bound_expr, expr)
+                } else {
+                    None
+                };
+                if let Some(test) = test {
+                    let (text, named) = (self.arena.text(test, &ids), self.arena.text(test, &names));
+                    let because = because.clone();
+                    constraints.push(Constraint { test, text, named, at: Noticed::Run, because, consequence: None });
+                }
+            }
+        }
+        let mut found = HashSet::default();
+        for Demand { test, at, because, consequence } in std::mem::take(&mut self.demands) {
+            let Some(test) = self.arena.replaced(test, &numbered, &mut known) else { continue };
+            let is_known = at == Noticed::Run && found.contains(&(test, Noticed::Load)) || !found.insert((test, at));
+            if self.arena.value(test).is_some_and(|value| value != 0) || is_known {
+                continue;
+            }
+            let (text, named) = (self.arena.text(test, &ids), self.arena.text(test, &names));
+            constraints.push(Constraint { test, text, named, at, because, consequence });
+        }
+        let mut tensors = HashMap::default();
+        for (output, tensor) in std::mem::take(&mut self.tensors) {
+            let Some(dims) = tensor.dims else { continue };
+            let dims = dims.iter().map(|dim| self.arena.replaced((*dim)?, &numbered, &mut known)).collect();
+            tensors.insert(output, dims);
+        }
+        Shapes { arena: self.arena, symbols, constraints, tensors }
+    }
+}
+
+impl Walk<'_> {
+    /// Returns the values of a tensor, if it is small.
+    pub(super) fn value(&mut self, graph: &Graph, output: Output) -> Option<Value> {
+        if let Some(value) = self.tensors.get(&output).and_then(|tensor| tensor.value.clone()) {
+            return Some((*value).clone());
+        }
+        let count = graph.output(output)?.shape().element_count()?;
+        if count > MAX_ITEMS as u64 {
+            return None;
+        }
+        let bounds = self.evaluator.bounds(graph, &mut self.values, None, output)?;
+        let exact = bounds.exact()?;
+        let items = match &exact.data {
+            Data::Ints(_) => exact.to_integers().iter().map(|&value| Some((self.arena.number(value), 1))).collect(),
+            Data::Floats(values) => values.iter().map(|&value| fraction(&mut self.arena, value)).collect(),
+        };
+        Some(Value { dims: exact.dims.clone(), items })
+    }
+
+    /// Returns exact values of a tensor of any size that can be read.
+    pub(super) fn exact(&mut self, graph: &Graph, output: Output) -> Option<Array> {
+        let bounds = self.evaluator.bounds(graph, &mut self.values, None, output)?;
+        bounds.exact().cloned()
+    }
+}
+
+/// Returns a number as a fraction with a small power of two below.
+fn fraction(arena: &mut Arena, value: f64) -> Option<Fraction> {
+    (0..=20).map(|bits| 1_i64 << bits).find_map(|by| {
+        let above = value * by as f64;
+        (above.fract() == 0.0 && above.abs() < 1e12).then(|| (arena.number(above as i64), by))
+    })
+}
