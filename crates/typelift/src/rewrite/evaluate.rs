@@ -197,7 +197,7 @@ impl Evaluator<'_> {
     pub(super) fn array(&self, term: usize, expected: Option<ElementType>) -> Result<Array, Lack> {
         let array = match &self.side.terms[term].kind {
             TermKind::Literal(literal) => literal_array(literal, expected)?,
-            TermKind::File(file) => file.read()?.clone(),
+            TermKind::File(file) => file.read(self.weights)?.clone(),
             TermKind::Type(ty) => Array::ints(ElementType::I64, SmallVec::new(), [*ty as i128]),
             TermKind::Variable(variable) => self.variable(*variable, expected)?,
             TermKind::Name { name, .. } => self.named(*name, expected)?,

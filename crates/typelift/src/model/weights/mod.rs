@@ -16,7 +16,7 @@ use typelift_promote::ElementType;
 
 use self::budget::Budget;
 pub use self::budget::TooLarge;
-use crate::base::file::{FileId, Stamp, open_regular};
+use crate::base::file::{FileId, Stamp, open_regular, read_exact_at};
 use crate::base::hash::{self, HashMap};
 use crate::base::parallel::share;
 use crate::base::progress::{Stage, each};
@@ -807,29 +807,6 @@ fn write_all_at(_file: &File, _bytes: &[u8], _offset: u64) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-#[cfg(unix)]
-fn read_exact_at(file: &File, bytes: &mut [u8], offset: u64) -> io::Result<()> {
-    std::os::unix::fs::FileExt::read_exact_at(file, bytes, offset)
-}
-
-#[cfg(windows)]
-fn read_exact_at(file: &File, mut bytes: &mut [u8], mut offset: u64) -> io::Result<()> {
-    while !bytes.is_empty() {
-        match std::os::windows::fs::FileExt::seek_read(file, bytes, offset)? {
-            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
-            read => {
-                bytes = &mut bytes[read..];
-                offset += read as u64;
-            }
-        }
-    }
-    Ok(())
-}
-
-#[cfg(not(any(unix, windows)))]
-fn read_exact_at(_file: &File, _bytes: &mut [u8], _offset: u64) -> io::Result<()> {
-    Err(io::ErrorKind::Unsupported.into())
-}
 /// Returns the number of bytes that OpenVINO requires for `count` values in a weights file.
 pub(crate) fn byte_size(element_type: ElementType, count: u64) -> Option<u128> {
     let bits = u128::from(count).checked_mul(element_type.bits().into())?;

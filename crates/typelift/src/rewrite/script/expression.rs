@@ -11,6 +11,7 @@ use crate::base::names::is_glob;
 use crate::edit::Edit;
 use crate::model::graph::{EditError, LayerId, Model, Output};
 use crate::model::shape::TensorType;
+use crate::model::weights::Weights;
 use crate::ops::values::array::Array;
 use crate::rewrite::bound::Bound;
 use crate::rewrite::build::{Added, Build};
@@ -117,7 +118,7 @@ impl Resolved<'_> {
         if let (true, Some(dims)) = (self.fills(), like.and_then(|like| like.shape.to_static())) {
             let array = self.array(edit, expected).map_err(EditError::Other)?;
             let lengths: Vec<_> = dims.iter().map(|&dim| dim as usize).collect();
-            let bytes = stretch(&array, &lengths).encode();
+            let bytes = filled(&array, &lengths, edit.weights()).map_err(EditError::Other)?.encode();
             let bytes = bytes.ok_or_else(|| EditError::Other(format!("{} is not numeric", array.element_type)))?;
             return edit.constant(array.element_type, &dims, &bytes);
         }
@@ -151,13 +152,13 @@ impl Resolved<'_> {
     /// Returns values as [`array`](Self::array) does, for a model. A number fills `dims`.
     pub(super) fn values(&self, model: &Model, expected: ElementType, dims: &[usize]) -> Result<Array, String> {
         let array = self.evaluate(model.graph(), model.weights(), Some(expected))?;
-        Ok(if self.fills() { stretch(&array, dims) } else { array })
+        if self.fills() { filled(&array, dims, model.weights()) } else { Ok(array) }
     }
 
     fn evaluate(
         &self,
         graph: &crate::model::graph::Graph,
-        weights: &crate::model::weights::Weights,
+        weights: &Weights,
         expected: Option<ElementType>,
     ) -> Result<Array, String> {
         let Expression { side, names, .. } = &self.expression;
@@ -186,4 +187,11 @@ impl Resolved<'_> {
         self.lets.lose(evaluator.losses.get());
         Ok(array)
     }
+}
+
+/// Returns a tensor of these dimensions in which every element is one number, if the memory limit permits it.
+fn filled(number: &Array, dims: &[usize], weights: &Weights) -> Result<Array, String> {
+    let count = dims.iter().fold(1_u64, |count, &dim| count.saturating_mul(dim as u64));
+    weights.compute(count).map_err(|reason| format!("the value is too large: {reason}"))?;
+    Ok(stretch(number, dims))
 }

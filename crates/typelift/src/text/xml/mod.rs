@@ -136,19 +136,25 @@ pub fn read_bytes(mut source: impl Read, expected: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::with_capacity(START);
     source.by_ref().take(START as u64).read_to_end(&mut bytes)?;
     if begins_as_xml(&bytes) && expected <= MAX_LENGTH {
-        // A source of the expected length is read in one call.
-        let mut whole = vec![0; usize::try_from(expected).unwrap_or(0).max(bytes.len())];
-        let (start, rest) = whole.split_at_mut(bytes.len());
-        start.copy_from_slice(&bytes);
-        source.read_exact(rest)?;
-        source.take(MAX_LENGTH - whole.len() as u64 + 1).read_to_end(&mut whole)?;
-        bytes = whole;
+        let expected = usize::try_from(expected).unwrap_or(0);
+        bytes.try_reserve_exact(expected.saturating_sub(bytes.len()))?;
+        // No XML has a zero, and the hole of a sparse file consists of them.
+        while bytes.len() < expected && bytes.last() != Some(&0) {
+            let start = bytes.len();
+            bytes.resize(expected.min(start + PART), 0);
+            source.read_exact(&mut bytes[start..])?;
+        }
+        if bytes.len() >= expected {
+            source.take(MAX_LENGTH - bytes.len() as u64 + 1).read_to_end(&mut bytes)?;
+        }
     }
     if expected.max(bytes.len() as u64) > MAX_LENGTH { Err(io::ErrorKind::FileTooLarge.into()) } else { Ok(bytes) }
 }
 
 /// Number of bytes at the start that are checked before the rest is read.
 const START: usize = 4096;
+/// Number of bytes that are read at a time.
+const PART: usize = 16 << 20;
 
 fn begins_as_xml(start: &[u8]) -> bool {
     let white = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, 0xef | 0xbb | 0xbf | 0xfe | 0xff);

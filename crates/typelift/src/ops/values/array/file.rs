@@ -1,28 +1,36 @@
 //! Arrays in files of other programs: `.npy` and `.safetensors`.
+//!
+//! Nothing that a file says is believed. Opening one reads the descriptions of its arrays, whose places must lie in the
+//! file. Values are read when they are needed, and only if they fit into the memory limit of the model that needs them.
 
-use std::io::{self, Read as _};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use serde::Deserialize;
 use typelift_promote::ElementType;
 
-use super::{Array, npy};
-use crate::base::file::open_regular;
+use super::{Array, Few, npy, safetensors};
+use crate::base::file::{open_regular, read_exact_at};
+use crate::base::names::nearest;
 use crate::findings::reason;
+use crate::model::shape::Shape;
+use crate::model::weights::{Weights, stored_size};
 
-/// Array in a file. The file is read once, when the values are first needed.
+/// Array in a file that a rule names. The file is read once, when the values are first needed.
 #[derive(Debug)]
 pub(crate) struct ArrayFile {
     path: PathBuf,
     /// The name of the array in a `.safetensors` file.
     entry: Option<String>,
-    read: OnceLock<Result<Array, String>>,
+    opened: OnceLock<Result<Arrays, String>>,
+    read: OnceLock<Array>,
 }
 
 impl ArrayFile {
     pub(crate) fn new(path: PathBuf, entry: Option<String>) -> Self {
-        Self { path, entry, read: OnceLock::new() }
+        Self { path, entry, opened: OnceLock::new(), read: OnceLock::new() }
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -32,105 +40,156 @@ impl ArrayFile {
     /// Returns the array.
     ///
     /// # Errors
-    /// The file cannot be read, or does not have the array.
-    pub(crate) fn read(&self) -> Result<&Array, String> {
-        let read = self.read.get_or_init(|| {
-            let bytes = read_whole(&self.path).map_err(|error| reason(&error));
-            let array = bytes.and_then(|bytes| match &self.entry {
-                None => npy::read(&bytes),
-                Some(name) => safetensors(&bytes, name),
-            });
-            array.map_err(|reason| format!("cannot read `{}`: {reason}", self.path.display()))
-        });
-        read.as_ref().map_err(Clone::clone)
+    /// The file cannot be read or does not have the array, or its values exceed the memory limit of the model.
+    pub(crate) fn read(&self, weights: &Weights) -> Result<&Array, String> {
+        let read = || {
+            if let Some(array) = self.read.get() {
+                return Ok(array);
+            }
+            let arrays = self.opened.get_or_init(|| Arrays::open(&self.path)).as_ref().map_err(Clone::clone)?;
+            // A refusal is not kept: another model may have a larger limit.
+            let array = arrays.read(arrays.find(self.entry.as_deref())?, weights)?;
+            Ok(self.read.get_or_init(|| array))
+        };
+        read().map_err(|reason: String| format!("cannot read `{}`: {reason}", self.path.display()))
     }
 }
 
-/// Maximum size of a file of arrays, which is read completely.
-const LARGEST: u64 = 4 << 30;
+/// An open file of arrays.
+#[derive(Debug)]
+pub(crate) struct Arrays {
+    file: File,
+    /// The arrays by name. The array of a `.npy` file has the empty name.
+    pub(crate) found: BTreeMap<String, Stored>,
+}
 
-fn read_whole(path: &Path) -> io::Result<Vec<u8>> {
-    let file = open_regular(path)?;
-    let length = file.metadata()?.len();
-    if length > LARGEST {
-        return Err(io::Error::other(format!("it is larger than {} GiB", LARGEST >> 30)));
+/// Description of an array in a file.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Stored {
+    pub(crate) element_type: ElementType,
+    /// The dimensions in the order of the axes in the file.
+    pub(crate) dims: Few<usize>,
+    /// The place of the values in the file, in bytes.
+    pub(super) place: Range<u64>,
+    /// True if the last axis is stored first, as Fortran does.
+    pub(super) is_reversed: bool,
+    pub(super) is_big_endian: bool,
+}
+
+impl Arrays {
+    /// Opens a file and reads the descriptions of its arrays.
+    ///
+    /// # Errors
+    /// It is not a regular file, has another format, or its descriptions do not fit its size.
+    pub(crate) fn open(path: &Path) -> Result<Self, String> {
+        let open = || {
+            let file = open_regular(path)?;
+            let length = file.metadata()?.len();
+            Ok((file, length))
+        };
+        let (file, length) = open().map_err(|error| reason(&error))?;
+        let found = match npy::describe(&file, length)? {
+            Some(array) => BTreeMap::from([(String::new(), array)]),
+            None => safetensors::describe(&file, length)?,
+        };
+        Ok(Self { file, found })
     }
-    let mut bytes = Vec::with_capacity(length as usize);
-    file.take(LARGEST).read_to_end(&mut bytes)?;
-    Ok(bytes)
-}
 
-/// Description of a tensor in the header of a `.safetensors` file.
-#[derive(Deserialize)]
-struct Entry {
-    dtype: String,
-    shape: Vec<usize>,
-    data_offsets: [usize; 2],
-}
-
-/// Reads a tensor of a `.safetensors` file: the length of the header, the header as JSON, and the bytes of all tensors.
-fn safetensors(bytes: &[u8], name: &str) -> Result<Array, String> {
-    let parts = bytes.split_first_chunk().and_then(|(length, rest)| {
-        let length = usize::try_from(u64::from_le_bytes(*length)).ok()?;
-        rest.split_at_checked(length)
-    });
-    let (header, values) = parts.ok_or("it is not a .safetensors file")?;
-    let header: serde_json::Map<String, serde_json::Value> =
-        serde_json::from_slice(header).map_err(|_| "it is not a .safetensors file")?;
-    let entry = header.get(name).filter(|_| name != "__metadata__").ok_or_else(|| {
-        let names = header.keys().map(String::as_str).filter(|name| *name != "__metadata__");
-        match crate::base::names::nearest(name, names) {
+    /// Finds an array by its name. A `.npy` file has only one, without a name.
+    pub(crate) fn find(&self, name: Option<&str>) -> Result<&Stored, String> {
+        let is_npy = self.found.contains_key("");
+        match (name, is_npy) {
+            (None, false) => return Err("it is not a .npy file".to_owned()),
+            (Some(_), true) => return Err("it is not a .safetensors file".to_owned()),
+            _ => {}
+        }
+        let name = name.unwrap_or_default();
+        self.found.get(name).ok_or_else(|| match nearest(name, self.found.keys().map(String::as_str)) {
             Some(near) => format!("it has no tensor `{name}`; did you mean `{near}`?"),
             None => format!("it has no tensor `{name}`"),
+        })
+    }
+
+    /// Reads the values of an array, if the memory limit of the model that needs them permits it.
+    pub(crate) fn read(&self, array: &Stored, weights: &Weights) -> Result<Array, String> {
+        weights.compute(array.len()).map_err(|reason| reason.to_string())?;
+        let mut bytes = vec![0; (array.place.end - array.place.start) as usize];
+        read_exact_at(&self.file, &mut bytes, array.place.start).map_err(|error| reason(&error))?;
+        if array.is_big_endian {
+            bytes.chunks_exact_mut(array.element_type.bits() as usize / 8).for_each(<[u8]>::reverse);
         }
-    })?;
-    let Entry { dtype, shape, data_offsets: [start, end] } =
-        Entry::deserialize(entry).map_err(|_| format!("its header describes `{name}` incompletely"))?;
-    let element_type = element_type(&dtype).ok_or_else(|| format!("`{name}` is {dtype}, which is not supported"))?;
-    let array =
-        values.get(start..end).and_then(|values| Array::decode_all(element_type, shape.as_slice().into(), values));
-    array.ok_or_else(|| format!("the bytes of `{name}` are missing"))
+        let decoded = Array::decode_all(array.element_type, array.dims.clone(), &bytes);
+        let decoded = decoded.ok_or_else(|| format!("{} has no numbers", array.element_type))?;
+        Ok(if array.is_reversed { decoded.with_axes_reversed() } else { decoded })
+    }
 }
 
-fn element_type(dtype: &str) -> Option<ElementType> {
-    Some(match dtype {
-        "BOOL" => ElementType::Boolean,
-        "U8" => ElementType::U8,
-        "I8" => ElementType::I8,
-        "U16" => ElementType::U16,
-        "I16" => ElementType::I16,
-        "U32" => ElementType::U32,
-        "I32" => ElementType::I32,
-        "U64" => ElementType::U64,
-        "I64" => ElementType::I64,
-        "F16" => ElementType::F16,
-        "BF16" => ElementType::Bf16,
-        "F32" => ElementType::F32,
-        "F64" => ElementType::F64,
-        "F8_E4M3" => ElementType::F8E4M3,
-        "F8_E5M2" => ElementType::F8E5M2,
-        _ => return None,
-    })
+impl Stored {
+    /// Describes an array in row-major order whose values are at `place`.
+    ///
+    /// # Errors
+    /// It has too many axes, or its values do not fit into the place.
+    pub(super) fn new(element_type: ElementType, dims: Few<usize>, place: Range<u64>) -> Result<Self, String> {
+        if dims.len() > Shape::MAX_RANK {
+            return Err(format!("it has more than {} axes", Shape::MAX_RANK));
+        }
+        let count = dims.iter().try_fold(1_u64, |count, &dim| count.checked_mul(dim as u64));
+        let size = count.and_then(|count| stored_size(element_type, count)).and_then(|size| u64::try_from(size).ok());
+        let end = size.and_then(|size| place.start.checked_add(size)).filter(|&end| end <= place.end);
+        let end = end.ok_or_else(|| format!("it has fewer values than its shape {dims:?}"))?;
+        let place = place.start..end;
+        Ok(Self { element_type, dims, place, is_reversed: false, is_big_endian: false })
+    }
+
+    /// Returns the number of elements, whose bytes are in the file.
+    pub(crate) fn len(&self) -> u64 {
+        self.dims.iter().map(|&dim| dim as u64).product()
+    }
+}
+
+/// Reads bytes of a file of this length; `None` if it ends before.
+pub(super) fn bytes_at(file: &File, length: u64, range: Range<u64>) -> Option<Vec<u8>> {
+    let mut bytes = vec![0; usize::try_from(range.end.checked_sub(range.start).filter(|_| range.end <= length)?).ok()?];
+    read_exact_at(file, &mut bytes, range.start).ok().map(|()| bytes)
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
+    use std::io::Write as _;
+
     use super::*;
 
+    /// Returns the arrays of a file with these bytes.
+    pub(crate) fn opened(bytes: &[u8]) -> Result<Arrays, String> {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(bytes).unwrap();
+        Arrays::open(file.path())
+    }
+
     #[test]
-    fn a_tensor_of_a_safetensors_file_is_found_by_its_name() {
-        let header =
-            r#"{"__metadata__": {"format": "pt"}, "w.weight": {"dtype": "F16", "shape": [2], "data_offsets": [2, 6]}}"#;
-        let mut bytes = (header.len() as u64).to_le_bytes().to_vec();
-        bytes.extend_from_slice(header.as_bytes());
-        bytes.extend_from_slice(&[9, 9, 0, 0x3c, 0, 0x40]);
-        let array = safetensors(&bytes, "w.weight").unwrap();
-        assert_eq!((array.element_type, &array.to_floats()[..]), (ElementType::F16, &[1.0, 2.0][..]));
-        assert_eq!(
-            safetensors(&bytes, "w.wieght").unwrap_err(),
-            "it has no tensor `w.wieght`; did you mean `w.weight`?"
-        );
-        assert!(safetensors(&bytes, "__metadata__").is_err() && safetensors(&bytes[..20], "w.weight").is_err());
-        assert!(safetensors(&bytes[..bytes.len() - 1], "w.weight").is_err());
+    fn values_beyond_the_memory_limit_are_refused_and_another_model_may_have_more() {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(&npy::tests::file("{'descr': '|u1', 'fortran_order': False, 'shape': (100,), }", &[7; 100])).unwrap();
+        let array = ArrayFile::new(file.path().to_owned(), None);
+        let refused = array.read(&Weights::none().with_memory(799)).unwrap_err();
+        assert!(refused.ends_with("it needs 800 bytes, and the memory limit for values is 799 bytes"), "{refused}");
+        assert_eq!(array.read(&Weights::none().with_memory(800)).unwrap().len(), 100);
+        assert_eq!(array.read(&Weights::none().with_memory(1)).unwrap().len(), 100);
+    }
+
+    /// A file of 1 GiB, nearly all of it a hole, has only four values.
+    #[test]
+    fn only_the_bytes_of_an_array_are_read() {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(&npy::tests::file("{'descr': '<f4', 'fortran_order': False, 'shape': (4,), }", &[0; 16])).unwrap();
+        file.as_file().set_len(1 << 30).unwrap();
+        let array = ArrayFile::new(file.path().to_owned(), None);
+        assert_eq!(array.read(&Weights::none().with_memory(32)).unwrap().len(), 4);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_is_not_a_regular_file_is_refused() {
+        assert_eq!(Arrays::open("/dev/zero".as_ref()).unwrap_err(), "it is not a regular file");
     }
 }

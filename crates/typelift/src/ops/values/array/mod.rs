@@ -2,7 +2,8 @@
 
 mod encode;
 mod file;
-pub(crate) mod npy;
+mod npy;
+mod safetensors;
 
 use half::{bf16, f16};
 use smallvec::{SmallVec, smallvec};

@@ -1,43 +1,40 @@
 //! Arrays in NumPy's `.npy` files.
 
+use std::fs::File;
 use std::iter;
 
 use typelift_promote::ElementType;
 
+use super::file::{Stored, bytes_at};
 use super::{Array, Data, Few};
+use crate::model::shape::Shape;
 
-/// Reads an array that `numpy.save` wrote: numbers and booleans, in either byte order and axis order.
+/// Maximum length of a header in bytes. NumPy refuses more than 10,000 unless it is told to trust the file.
+const LONGEST_HEADER: u64 = 1 << 20;
+
+/// Reads the description of an array that `numpy.save` wrote: numbers and booleans, in either byte order and axis
+/// order. `None` if a file of this length has another format.
 ///
 /// # Errors
 /// A description of the invalid part.
-pub(crate) fn read(bytes: &[u8]) -> Result<Array, String> {
-    let (header, values) = split(bytes).ok_or("it is not a .npy file")?;
-    let (element_type, is_big) = element_type(value_of(header, "descr").ok_or("its header has no type")?)?;
-    let dims = value_of(header, "shape").and_then(dims_of).ok_or("its header has no shape")?;
-    let is_fortran = value_of(header, "fortran_order").is_some_and(|value| value.starts_with("True"));
-    let width = element_type.bits() as usize / 8;
-    let swapped = |value: &[u8]| value.iter().rev().copied().collect::<Vec<_>>();
-    let swapped: Option<Vec<u8>> = is_big.then(|| values.chunks_exact(width).flat_map(swapped).collect());
-    let values = swapped.as_deref().unwrap_or(values);
-    let stored: Few<usize> = if is_fortran { dims.iter().rev().copied().collect() } else { dims.clone() };
-    let array = Array::decode_all(element_type, stored, values);
-    let array = array.ok_or_else(|| format!("it has fewer values than its shape {dims:?}"))?;
-    Ok(if is_fortran { array.with_axes_reversed() } else { array })
-}
-
-/// Splits a file into the header and the values.
-fn split(bytes: &[u8]) -> Option<(&str, &[u8])> {
-    let rest = bytes.strip_prefix(b"\x93NUMPY")?;
-    let (&version, rest) = (rest.first()?, rest.get(2..)?);
-    let (length, rest) = if version == 1 {
-        let (length, rest) = rest.split_first_chunk()?;
-        (usize::from(u16::from_le_bytes(*length)), rest)
-    } else {
-        let (length, rest) = rest.split_first_chunk()?;
-        (usize::try_from(u32::from_le_bytes(*length)).ok()?, rest)
+pub(super) fn describe(file: &File, length: u64) -> Result<Option<Stored>, String> {
+    let begin = bytes_at(file, length, 0..12).unwrap_or_default();
+    let [0x93, b'N', b'U', b'M', b'P', b'Y', version, _, sizes @ ..] = &begin[..] else { return Ok(None) };
+    let (start, size) = match (version, sizes) {
+        (1, &[a, b, ..]) => (10, u32::from(u16::from_le_bytes([a, b]))),
+        (_, &[a, b, c, d]) => (12, u32::from_le_bytes([a, b, c, d])),
+        _ => return Ok(None),
     };
-    let (header, values) = rest.split_at_checked(length)?;
-    Some((str::from_utf8(header).ok()?, values))
+    let end = start + u64::from(size);
+    let header = Some(start..end).filter(|_| u64::from(size) <= LONGEST_HEADER);
+    let header = header.and_then(|header| String::from_utf8(bytes_at(file, length, header)?).ok());
+    let header = header.ok_or("its header is not one of NumPy")?;
+    let (element_type, is_big_endian) = element_type(value_of(&header, "descr").ok_or("its header has no type")?)?;
+    let dims = value_of(&header, "shape").and_then(dims_of).ok_or("its header has no shape")?;
+    let is_reversed = value_of(&header, "fortran_order").is_some_and(|value| value.starts_with("True"));
+    let stored = Stored::new(element_type, dims, end..length)?;
+    let dims = if is_reversed { stored.dims.iter().rev().copied().collect() } else { stored.dims };
+    Ok(Some(Stored { dims, is_reversed, is_big_endian, ..stored }))
 }
 
 /// Returns the text after a key of the header.
@@ -67,23 +64,25 @@ fn element_type(descr: &str) -> Result<(ElementType, bool), String> {
     Ok((ty, text.starts_with('>')))
 }
 
-/// Parses the shape in `(3, 4), …`.
+/// Parses the shape in `(3, 4), …`, as many axes as are supported and one more.
 fn dims_of(text: &str) -> Option<Few<usize>> {
     let inside = text.strip_prefix('(')?.split(')').next()?;
-    inside.split(',').map(str::trim).filter(|dim| !dim.is_empty()).map(|dim| dim.parse().ok()).collect()
+    let dims = inside.split(',').map(str::trim).filter(|dim| !dim.is_empty()).take(Shape::MAX_RANK + 1);
+    dims.map(|dim| dim.parse().ok()).collect()
 }
 
 impl Array {
     /// Returns the same values with the last axis first.
-    fn with_axes_reversed(&self) -> Self {
+    pub(super) fn with_axes_reversed(&self) -> Self {
         let dims: Few<usize> = self.dims.iter().rev().copied().collect();
-        let own = super::strides(&self.dims);
-        let mut at = vec![0; dims.len()];
+        // Axes of length 1 would take time at every value.
+        let axes: Vec<_> = self.dims.iter().zip(super::strides(&self.dims)).rev().filter(|(dim, _)| **dim != 1).collect();
+        let mut at = vec![0; axes.len()];
         let next = || {
-            let place: usize = at.iter().rev().zip(&own).map(|(at, stride)| at * stride).sum();
-            for (at, dim) in at.iter_mut().zip(&dims).rev() {
+            let place: usize = at.iter().zip(&axes).map(|(at, (_, stride))| at * stride).sum();
+            for (at, (dim, _)) in at.iter_mut().zip(&axes).rev() {
                 *at += 1;
-                if *at < *dim {
+                if *at < **dim {
                     break;
                 }
                 *at = 0;
@@ -100,14 +99,21 @@ impl Array {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
+    use super::super::file::tests::opened;
     use super::*;
+    use crate::model::weights::Weights;
 
     /// Creates a file with this header, padded as NumPy does.
-    fn file(header: &str, values: &[u8]) -> Vec<u8> {
+    pub(crate) fn file(header: &str, values: &[u8]) -> Vec<u8> {
         let header = format!("{header:<117}\n");
         let length = (header.len() as u16).to_le_bytes();
         [b"\x93NUMPY\x01\x00", &length[..], header.as_bytes(), values].concat()
+    }
+
+    fn read(bytes: &[u8]) -> Result<Array, String> {
+        let arrays = opened(bytes)?;
+        arrays.read(arrays.find(None)?, &Weights::none())
     }
 
     #[test]
@@ -116,8 +122,8 @@ mod tests {
         let array = read(&file("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }", &floats)).unwrap();
         assert_eq!((array.element_type, &array.dims[..]), (ElementType::F32, &[2, 3][..]));
         assert_eq!(array.to_floats()[..], [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
-        let array = read(&file("{'descr': '<f4', 'fortran_order': True, 'shape': (2, 3), }", &floats)).unwrap();
-        assert_eq!(array.to_floats()[..], [1.0, 3.0, 5.0, 2.0, 4.0, 6.0]);
+        let array = read(&file("{'descr': '<f4', 'fortran_order': True, 'shape': (2, 1, 3), }", &floats)).unwrap();
+        assert_eq!((&array.dims[..], &array.to_floats()[..]), (&[2, 1, 3][..], &[1.0, 3.0, 5.0, 2.0, 4.0, 6.0][..]));
         let big = [0, 0, 0, 7, 255, 255, 255, 255];
         let array = read(&file("{'descr': '>i4', 'fortran_order': False, 'shape': (2,), }", &big)).unwrap();
         assert_eq!(array.to_integers()[..], [7, -1]);
@@ -127,12 +133,16 @@ mod tests {
 
     #[test]
     fn what_is_not_an_array_of_numbers_is_refused() {
-        assert_eq!(read(b"PK"), Err("it is not a .npy file".to_owned()));
+        assert_eq!(opened(b"PK").unwrap_err(), "it is neither a .npy nor a .safetensors file");
         let text = file("{'descr': '<U3', 'fortran_order': False, 'shape': (1,), }", &[0; 12]);
         assert!(read(&text).unwrap_err().contains("`<U3`"));
         let short = file("{'descr': '<f4', 'fortran_order': False, 'shape': (4,), }", &[0; 12]);
         assert!(read(&short).unwrap_err().contains("fewer values"));
         let huge = file("{'descr': '<f8', 'fortran_order': False, 'shape': (99999999999, 99999999999), }", &[]);
         read(&huge).unwrap_err();
+        let axes = file(&format!("{{'descr': '|u1', 'fortran_order': True, 'shape': ({}), }}", "1,".repeat(9999)), &[0]);
+        assert_eq!(read(&axes).unwrap_err(), "it has more than 1024 axes");
+        let long = [b"\x93NUMPY\x02\x00", &u32::MAX.to_le_bytes()[..], b"{}"].concat();
+        assert_eq!(read(&long).unwrap_err(), "its header is not one of NumPy");
     }
 }
