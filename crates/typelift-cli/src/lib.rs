@@ -33,6 +33,7 @@ mod paint;
 mod panics;
 mod plan;
 mod precision;
+mod process;
 mod promote;
 mod quantize;
 mod ran;

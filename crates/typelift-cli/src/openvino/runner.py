@@ -2,9 +2,14 @@
 
 import json
 import os
+import queue
 import signal
 import struct
 import sys
+import threading
+
+# Limit on the arrays of a file or folder, in bytes.
+MOST_ARRAYS = 1 << 30
 
 
 def _openvino():
@@ -79,16 +84,57 @@ class Runner:
 
         if os.path.isdir(path):
             files = sorted(name for name in os.listdir(path) if name.endswith(".npy"))
-            found = {name[:-4]: numpy.load(os.path.join(path, name)) for name in files}
+            files = [(name[:-4], os.path.join(path, name)) for name in files]
         else:
-            loaded = numpy.load(path)
-            found = dict(loaded) if hasattr(loaded, "files") else {"": loaded}
+            files = [("", path)]
+        found, limit = {}, MOST_ARRAYS
+        for name, file in files:
+            if not os.path.isfile(file):
+                raise ValueError(f"{file}: it is not a regular file")
+            limit -= _size(file, limit)
+            loaded = numpy.load(file)
+            found.update(dict(loaded) if hasattr(loaded, "files") else {name: loaded})
         return [(name, *_value(_openvino().Tensor(numpy.ascontiguousarray(data)))) for name, data in found.items()]
 
     def drop(self, key):
         """Releases a compiled model."""
         self.compiled.pop(key, None)
         return {}
+
+
+def _size(path, limit):
+    """Returns the bytes of the arrays of a file, before any of them is in memory. Numbers in the file are not believed."""
+    import zipfile
+
+    sizes = []
+    with open(path, "rb") as stream:
+        is_archive = stream.read(2) == b"PK"
+    if is_archive:
+        with zipfile.ZipFile(path) as archive:
+            for member in archive.infolist():
+                with archive.open(member) as stream:
+                    sizes.append(_described(stream, member.file_size, f"{path}: {member.filename}"))
+    else:
+        with open(path, "rb") as stream:
+            sizes.append(_described(stream, os.path.getsize(path), path))
+    if sum(sizes) > limit:
+        raise ValueError(f"{path}: its arrays have {sum(sizes)} bytes, and at most {limit} are read")
+    return sum(sizes)
+
+
+def _described(stream, size, name):
+    """Returns the bytes of the array whose header a stream begins with. The stream has size bytes."""
+    from numpy.lib import format
+
+    version = format.read_magic(stream)
+    read = format.read_array_header_1_0 if version == (1, 0) else format.read_array_header_2_0
+    shape, _, dtype = read(stream)
+    count = dtype.itemsize
+    for dim in shape:
+        count *= dim
+    if count > size:
+        raise ValueError(f"{name}: it has fewer values than its shape {shape}")
+    return count
 
 
 def _tensor(element_type, shape, data):
@@ -126,12 +172,12 @@ def answer(runner, head, blobs):
     if head["do"] == "describe":
         return runner.describe(head["device"]), []
     if head["do"] == "load":
-        weights = head["weights"] if head["weights"] is not None else blobs[1]
+        weights = os.fsdecode(bytes(blobs[1])) if head["is_path"] else blobs[1]
         return runner.load(head["key"], blobs[0], weights, head["device"], head["config"], head["extension"]), []
     if head["do"] == "drop":
         return runner.drop(head["key"]), []
     if head["do"] == "arrays":
-        arrays = runner.arrays(head["path"])
+        arrays = runner.arrays(os.fsdecode(bytes(blobs[0])))
         described = [{"name": name, "type": kind, "shape": shape} for name, kind, shape, _ in arrays]
         return {"outputs": described}, [data for _, _, _, data in arrays]
     inputs = [(value["type"], value["shape"], data) for value, data in zip(head["inputs"], blobs)]
@@ -141,27 +187,47 @@ def answer(runner, head, blobs):
 
 
 def _read(stream, size):
-    data = stream.read(size)
-    if len(data) < size:
-        raise EOFError
+    data = bytearray(size)
+    view = memoryview(data)
+    while len(view):
+        count = stream.readinto(view)
+        if not count:
+            raise EOFError
+        view = view[count:]
     return data
+
+
+def _requests(stream, requests):
+    """Reads requests until the program ends, and then ends this process with all that it started, whatever it does."""
+    try:
+        while True:
+            head = json.loads(_read(stream, struct.unpack("<Q", _read(stream, 8))[0]))
+            requests.put((head, [_read(stream, size) for size in head.get("blobs", [])]))
+    except BaseException:
+        pass
+    finally:
+        if hasattr(os, "killpg") and os.getpgrp() == os.getpid():
+            os.killpg(os.getpgrp(), signal.SIGKILL)
+        os._exit(0)
 
 
 def main():
     """Answers requests until standard input ends. A message is two lengths, JSON, and the bytes of its blobs."""
+    # Without a buffer, and not as sys.stdin: a fork would wait for the lock of a stream that is being read.
+    stream = os.fdopen(os.dup(0), "rb", buffering=0)
     replies = os.fdopen(os.dup(1), "wb")
+    with open(os.devnull, "rb") as nothing:
+        os.dup2(nothing.fileno(), 0)
     # Output that libraries print must not get between the replies.
     os.dup2(2, 1)
     # Ctrl-C is for the program, which ends this process when it is ready.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    runner, requests = None, sys.stdin.buffer
+    # OpenVINO sends no telemetry if this module cannot be imported.
+    sys.modules["openvino_telemetry"] = None
+    runner, requests = None, queue.Queue()
+    threading.Thread(target=_requests, args=(stream, requests), daemon=True).start()
     while True:
-        try:
-            count = struct.unpack("<Q", _read(requests, 8))[0]
-            head = json.loads(_read(requests, count))
-            blobs = [_read(requests, size) for size in head.get("blobs", [])]
-        except EOFError:
-            return
+        head, blobs = requests.get()
         try:
             if runner is None:
                 runner = Runner()

@@ -2,27 +2,25 @@
 
 use std::collections::HashMap;
 use std::ffi::OsString;
-use std::fs::File;
-use std::io::Read as _;
 use std::path::Path;
-use std::process::{Child, ExitStatus, Stdio};
+use std::process::{ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, OnceLock};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use regex::Regex;
 use typelift::graph::LayerId;
 use typelift::xml::{self, WriteOptions};
-use typelift::{Checking, Code, Model, SaveOptions};
+use typelift::{Checking, Code, Model, SaveOptions, WeightsMode};
 use typelift_run::verify::{RunError, Runner, Setting, Source, Verification, VerifyError};
 
 use super::{Asked, is_asked};
 use crate::failure::Failure;
 use crate::openvino::{Process, PythonArgs};
+use crate::process::{Group, Output, Part};
 use crate::verify::no_runtime;
 
-/// Limit on the output of a command that is read, in bytes.
-const MOST_OUTPUT: u64 = 1 << 24;
+/// Limit on the output of a command that is kept, in bytes.
+const MOST_OUTPUT: usize = 1 << 24;
 
 /// Reason why a reduction ends before it is done.
 #[derive(Clone, Debug)]
@@ -82,6 +80,7 @@ pub(super) trait Wanted: Sync {
 pub(super) fn save(model: &Model, path: &Path) -> Result<(), Failure> {
     let mut options = SaveOptions::default();
     options.text = style();
+    options.weights = WeightsMode::Compact;
     model.save_with(path, options).map_err(|error| Failure::new(error.to_string()).of(path))
 }
 
@@ -138,45 +137,27 @@ impl Command {
             return Err(Stop::Asked);
         }
         let broken = |error: &dyn std::fmt::Display| Stop::Failed(error.to_string());
-        let folder = tempfile::tempdir().map_err(|error| broken(&error))?;
+        let folder = private_folder().map_err(|error| broken(&error))?;
         let path = folder.path().join("model.xml");
         save(candidate, &path).map_err(|failure| Stop::Failed(failure.text()))?;
-        let printed = folder.path().join("output.txt");
-        let out = File::create(&printed).map_err(|error| broken(&error))?;
+        let (printed, out) = std::io::pipe().map_err(|error| broken(&error))?;
         let err = out.try_clone().map_err(|error| broken(&error))?;
         let mut parts = self.parts.iter().map(|part| with_path(part, &path));
         let program = parts.next().unwrap_or_default();
         let mut command = std::process::Command::new(&program);
         command.args(parts).stdin(Stdio::null()).stdout(out).stderr(err);
-        in_own_group(&mut command);
-        let mut child = command.spawn().map_err(|error| {
+        let mut group = Group::start(&mut command).map_err(|error| {
             Stop::Failed(format!("cannot run `{}`: {}", program.to_string_lossy(), typelift::findings::reason(&error)))
         })?;
-        let Some(status) = self.wait(&mut child)? else { return Ok(Ended::TooLate) };
-        let mut text = Vec::new();
-        File::open(&printed)
-            .and_then(|file| file.take(MOST_OUTPUT).read_to_end(&mut text))
-            .map_err(|error| broken(&error))?;
-        Ok(Ended::With(status, text))
-    }
-
-    /// Waits for a process; `None` if it takes too long.
-    fn wait(&self, child: &mut Child) -> Result<Option<ExitStatus>, Stop> {
-        let begin = Instant::now();
-        let mut pause = Duration::from_millis(1);
-        loop {
-            match child.try_wait() {
-                Ok(Some(status)) => return Ok(Some(status)),
-                Ok(None) => {}
-                Err(error) => return Err(Stop::Failed(error.to_string())),
-            }
-            let is_late = begin.elapsed() > Duration::from_secs(self.seconds);
-            if is_late || is_asked(&self.stop) {
-                end_group(child);
-                return if is_late { Ok(None) } else { Err(Stop::Asked) };
-            }
-            thread::sleep(pause);
-            pause = (pause * 2).min(Duration::from_millis(20));
+        // The command owns the other end of the pipe.
+        drop(command);
+        let printed = Output::of(printed, Part::First(MOST_OUTPUT)).map_err(|error| broken(&error))?;
+        let (begin, limit) = (Instant::now(), Duration::from_secs(self.seconds));
+        let ended = group.wait(|| begin.elapsed() > limit || is_asked(&self.stop)).map_err(|error| broken(&error))?;
+        match ended {
+            Some(status) => Ok(Ended::With(status, printed.text())),
+            None if is_asked(&self.stop) => Err(Stop::Asked),
+            None => Ok(Ended::TooLate),
         }
     }
 
@@ -220,23 +201,12 @@ fn with_path(part: &OsString, path: &Path) -> OsString {
     }
 }
 
-#[cfg(unix)]
-fn in_own_group(command: &mut std::process::Command) {
-    use std::os::unix::process::CommandExt as _;
-    // Ctrl-C is for this program, and a command that is ended takes its own processes along.
-    command.process_group(0);
-}
-
-#[cfg(not(unix))]
-fn in_own_group(_: &mut std::process::Command) {}
-
-fn end_group(child: &mut Child) {
+/// Creates a temporary folder that no other user can read.
+fn private_folder() -> std::io::Result<tempfile::TempDir> {
+    let mut folder = tempfile::Builder::new();
     #[cfg(unix)]
-    if let Some(group) = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw) {
-        let _ended = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
-    }
-    let _ended = child.kill();
-    let _status = child.wait();
+    folder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
+    folder.tempdir()
 }
 
 /// Runtimes, one for each thread that asks at a time.
