@@ -77,16 +77,15 @@ pub(crate) struct Outcomes<T> {
 }
 
 impl Inputs {
-    /// Finds the models. Fails if the output, including a report, could not be written or would replace an input,
-    /// including files of rules.
+    /// Finds the models. Fails if the output, including other documents, could not be written or would replace an input,
+    /// including files that rules use.
     pub(crate) fn find(
         &self,
         output: Option<&OutputArgs>,
-        report: Option<&Path>,
+        documents: &[(&Path, &'static str)],
         rules: &[PathBuf],
     ) -> Result<Batch, Failure> {
-        let document = report.map(|report| (report, "the report"));
-        let check = |models: &[Input]| Run { models, rules, output, document }.check();
+        let check = |models: &[Input]| Run { models, rules, output, documents }.check();
         if let [file] = &self.paths[..]
             && !file.is_dir()
         {

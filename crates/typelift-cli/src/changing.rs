@@ -1,6 +1,6 @@
 //! Options of commands that change models, and reports on the changes.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::batch::{Batch, Inputs, LINES, Outcomes};
 use crate::failure::Failure;
@@ -25,6 +25,11 @@ pub(crate) struct ChangeArgs {
 impl ChangeArgs {
     pub(crate) fn reports_on_stdout(&self) -> bool {
         self.report.as_deref().is_some_and(input::is_stdout)
+    }
+
+    /// Returns the report as a document that is written.
+    pub(crate) fn document(&self) -> Option<(&Path, &'static str)> {
+        self.report.as_deref().map(|path| (path, "the report"))
     }
 
     /// Fails if a model is written, and has no place or the same one as the report.

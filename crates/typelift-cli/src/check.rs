@@ -223,7 +223,7 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
     let writes = args.fix && !args.diff;
     let batch = match args.changed {
         true => args.inputs.find_changed(),
-        false => args.inputs.find(writes.then_some(&args.output), None, &[])?,
+        false => args.inputs.find(writes.then_some(&args.output), &[], &[])?,
     };
     args.ran.check(batch.single().is_some())?;
     let frame = if args.keeps_stdout() { LINES } else { args.format.frame(batch.single().is_some())? };

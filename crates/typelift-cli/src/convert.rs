@@ -126,7 +126,9 @@ struct Conversion {
 
 pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failure> {
     args.change.check(&args.inputs, &args.output, !args.writes_nothing())?;
-    let batch = args.inputs.find(Some(&args.output), args.change.report.as_deref(), &[])?;
+    let plan = args.quantize.write_plan.as_deref().map(|path| (path, "the plan"));
+    let documents: Vec<_> = args.change.document().into_iter().chain(plan).collect();
+    let batch = args.inputs.find(Some(&args.output), &documents, &[])?;
     let work = |input: &Input, page: &mut Page| args.convert(input, page);
     let conversions = args.change.each(&batch, terminal, work, |conversion| conversion.report.take())?;
     let status = conversions.status(|conversion| conversion.totals.is_none());

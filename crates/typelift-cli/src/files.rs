@@ -1,9 +1,14 @@
 //! Files that a run reads and writes: no input is overwritten, and no file is written twice.
+//!
+//! Models and the arrays of rules are known from the command line. Every other file notes itself when it is read, so that
+//! no command has to list it. What is written is compared with all of them before anything is written, and a document once
+//! more when it is written.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use typelift::WeightsMode;
 use typelift::save::FileId;
@@ -16,17 +21,32 @@ use crate::output::{Destination, OutputArgs, Target, check_ending, directory, is
 #[derive(Default)]
 pub(crate) struct Run<'a> {
     pub(crate) models: &'a [Input],
-    /// Files of rules, and those that their statements read.
+    /// Files that the statements of rules read.
     pub(crate) rules: &'a [PathBuf],
     /// The destination of the models.
     pub(crate) output: Option<&'a OutputArgs>,
-    /// A further output and its description.
-    pub(crate) document: Option<(&'a Path, &'static str)>,
+    /// Further outputs, each with its description.
+    pub(crate) documents: &'a [(&'a Path, &'static str)],
+}
+
+/// Files that this process has read besides models.
+static NOTED: Mutex<Vec<FileId>> = Mutex::new(Vec::new());
+
+/// Notes that a file is read, so that nothing is written over it.
+pub(crate) fn note_read(path: &Path) {
+    NOTED.lock().unwrap_or_else(PoisonError::into_inner).push(FileId::of(path));
+}
+
+/// Fails for a file that this process has read.
+pub(crate) fn check_unread(path: &Path) -> Result<(), Failure> {
+    let is_read = NOTED.lock().unwrap_or_else(PoisonError::into_inner).contains(&FileId::of(path));
+    if is_read { Err(refused(path, TEXT).help(ANOTHER)) } else { Ok(()) }
 }
 
 const MODEL: &str = "a model is read from it";
 const WEIGHTS: &str = "weights are read from it";
-const RULES: &str = "rules are read from it, or use it";
+const RULES: &str = "rules use it";
+const TEXT: &str = "a text is read from it";
 
 const ANOTHER: &str = "give another file";
 
@@ -43,8 +63,8 @@ impl Run<'_> {
     /// Fails if the run would overwrite an input, write one file twice, or could not write at all. Nothing has been
     /// written at this point.
     pub(crate) fn check(&self) -> Result<(), Failure> {
-        let document = self.document.filter(|(path, _)| !is_stdout(path) && !is_stream(path));
-        if self.output.is_none_or(|output| !output.is_given()) && document.is_none() {
+        let mut documents = self.documents.iter().filter(|(path, _)| !is_stdout(path) && !is_stream(path)).peekable();
+        if self.output.is_none_or(|output| !output.is_given()) && documents.peek().is_none() {
             return Ok(());
         }
         let mut files = Files { read: self.read(), ..Files::default() };
@@ -55,7 +75,7 @@ impl Run<'_> {
                 }
             }
         }
-        if let Some((path, what)) = document {
+        for (path, what) in documents {
             files.add(path, what, None, false)?;
         }
         let mut directories = HashSet::new();
@@ -64,7 +84,8 @@ impl Run<'_> {
 
     /// Returns the files that are read, with their purpose.
     fn read(&self) -> HashMap<FileId, &'static str> {
-        let mut read = HashMap::new();
+        let noted = NOTED.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut read: HashMap<_, _> = noted.iter().map(|id| (id.clone(), TEXT)).collect();
         for weights in self.models.iter().filter_map(Input::weights) {
             read.insert(FileId::of(&weights), WEIGHTS);
         }

@@ -48,7 +48,7 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
             .help("give -o a file, or leave --format out"));
     }
     terminal.answers_in_json = args.format == Some(Format::Json);
-    let batch = args.inputs.find(Some(&args.output), None, &[])?;
+    let batch = args.inputs.find(Some(&args.output), &[], &[])?;
     let frame = match (args.format, batch.single()) {
         (Some(Format::Json), None) => ARRAY,
         _ => PARAGRAPHS,

@@ -15,6 +15,7 @@ use typelift::xml::{self, WriteOptions};
 use typelift::{Model, WeightsMode};
 
 use crate::failure::Failure;
+use crate::files;
 use crate::gate::Form;
 use crate::input::{Input, ReadFrom, is_stdout};
 use crate::interrupt::uninterrupted;
@@ -332,6 +333,7 @@ pub(crate) fn write_reports(
 
 /// Writes a report, replacing an old one as a whole.
 pub(crate) fn write_report(path: &Path, report: &str) -> Result<(), Failure> {
+    files::check_unread(path)?;
     if is_stream(path) {
         // Writing to a pipe takes as long as its reader.
         return open_stream(path)?.write_all(report.as_bytes()).map_err(|error| Failure::io("write", path, &error));

@@ -5,13 +5,14 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use anstyle::Style;
-use typelift::findings::{Message, Text, Voice, grouped, reason};
+use typelift::findings::{Message, Text, Voice, grouped};
 use typelift::promote::ElementType;
-use typelift::{Diagnostic, Model};
+use typelift::{Diagnostic, Model, ReadError, xml};
 use typelift_run::execution::{Became, Execution, Ran, StoredWeights};
 
 use crate::columns::{Columns, Side};
 use crate::failure::Failure;
+use crate::files;
 use crate::gate::Clean;
 use crate::render::{self, Show};
 use crate::terminal::Format;
@@ -67,9 +68,11 @@ impl RanArgs {
 
 /// Reads an execution graph and matches it with its model.
 fn read(model: &Model, path: &Path) -> Result<Ran, Failure> {
-    let source = std::fs::read_to_string(path);
-    let source =
-        source.map_err(|error| Failure::new(format!("cannot read `{}`: {}", path.display(), reason(&error))))?;
+    files::note_read(path);
+    let source = xml::load(path).map_err(|error| match error {
+        ReadError::Io { source, .. } => Failure::io("read", path, &source),
+        error => Failure::new(error.to_string()),
+    })?;
     let execution = Execution::read(path, source).map_err(|refused| {
         Failure::new(render::text(&refused, Voice::Shell(None), Show::Briefly).trim_end().to_owned())
     })?;

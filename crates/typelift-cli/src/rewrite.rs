@@ -113,9 +113,8 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
     }
     args.change.check(&args.inputs, &args.output, !args.change.dry_run && args.explain.is_none())?;
     let script = args.script()?;
-    let joined = script.files().flat_map(|file| [file.to_path_buf(), file.with_extension("bin")]);
-    let files: Vec<_> = args.rules.iter().cloned().chain(joined).collect();
-    let batch = args.inputs.find(Some(&args.output), args.change.report.as_deref(), &files)?;
+    let files: Vec<_> = script.files().flat_map(|file| [file.to_path_buf(), file.with_extension("bin")]).collect();
+    let batch = args.inputs.find(Some(&args.output), args.change.document().as_slice(), &files)?;
     let work = |input: &Input, page: &mut Page| args.rewrite(&script, input, page);
     let done = args.change.each(&batch, terminal, work, |rewriting| rewriting.report.take())?;
     Ok(done.status(|rewriting| rewriting.is_refused))

@@ -45,7 +45,7 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
     let other =
         args.other.as_ref().map(|file| Input { file: file.clone(), bin: None, member: None, on_one_thread: false });
     let models: Vec<_> = [args.input.clone()].into_iter().chain(other).collect();
-    Run { models: &models, document: Some((&args.output, "the page")), ..Run::default() }.check()?;
+    Run { models: &models, documents: &[(&args.output, "the page")], ..Run::default() }.check()?;
     if !input::is_stdout(&args.output) && !output::is_stream(&args.output) {
         output::check_ending(&args.output, "html", "a page for a browser")?;
     }

@@ -1,7 +1,7 @@
 //! `typelift reduce`: the smallest model on which a command, a finding or OpenVINO behaves as on the original.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -16,10 +16,11 @@ use typelift_run::reduce::{Judge, Reduced, Reduction, Step, Stopped, anonymized}
 
 use crate::columns::count;
 use crate::failure::Failure;
+use crate::files::Run;
 use crate::input::Input;
 use crate::interrupt;
 use crate::openvino::PythonArgs;
-use crate::output::{self, same_file};
+use crate::output;
 use crate::render::{self, Show};
 use crate::status::Status;
 use crate::terminal::{self, Terminal};
@@ -102,6 +103,10 @@ fn parse_code(text: &str) -> Result<Code, String> {
     })
 }
 
+fn input_of(file: &PathBuf) -> Input {
+    Input { file: file.clone(), bin: None, member: None, on_one_thread: false }
+}
+
 /// A reduction as JSON has it.
 #[derive(Serialize)]
 struct Report<'a> {
@@ -140,7 +145,7 @@ struct Safe {
 pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failure> {
     args.check()?;
     terminal.answers_in_json = args.report.as_deref().is_some_and(crate::input::is_stdout);
-    let loaded = Input { file: args.model.clone(), bin: None, member: None, on_one_thread: false }.load()?;
+    let loaded = input_of(&args.model).load()?;
     let Some(model) = &loaded.model else {
         terminal.say(&render::text(&loaded.diagnostics, typelift::findings::Voice::Shell(None), Show::Briefly));
         return Ok(Status::Faulty);
@@ -154,7 +159,7 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
         return args.reduce(model, &Refused::new(&args.python, seconds, stop), terminal);
     }
     if let Some(other) = &args.differs {
-        let other = Input { file: other.clone(), bin: None, member: None, on_one_thread: false }.load()?;
+        let other = input_of(other).load()?;
         let Some(other) = other.model.clone() else { return Err(Failure::new("OTHER.xml cannot be read")) };
         let python = args.python.clone();
         let differs = Differs::new(model, other, move || python.runner(seconds), stop);
@@ -164,16 +169,22 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
 }
 
 impl Args {
+    /// Returns the graphs that are written: the smallest model, and with `--differs` the part of the other one.
+    fn outputs(&self) -> Vec<PathBuf> {
+        let other = self.differs.as_ref().map(|_| self.output.with_extension("other.xml"));
+        [self.output.clone()].into_iter().chain(other).collect()
+    }
+
     /// Refuses outputs that would overwrite an input.
     fn check(&self) -> Result<(), Failure> {
-        let is_xml = self.output.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("xml"));
-        if !is_xml {
-            return Err(output::refused(&self.output, "the name of a model ends in .xml"));
-        }
-        let is_read = |path: &PathBuf| self.output.exists() && same_file(&self.output, path);
-        if is_read(&self.model) || self.differs.as_ref().is_some_and(is_read) {
-            return Err(output::refused(&self.output, "it is read by this command"));
-        }
+        output::check_ending(&self.output, "xml", "OpenVINO IR")?;
+        let models: Vec<_> = [Some(&self.model), self.differs.as_ref()].into_iter().flatten().map(input_of).collect();
+        let graphs = self.outputs();
+        let weights: Vec<_> = graphs.iter().map(|graph| graph.with_extension("bin")).collect();
+        let mut documents: Vec<(&Path, _)> = graphs.iter().map(|graph| (&**graph, "a model")).collect();
+        documents.extend(weights.iter().map(|weights| (&**weights, "the weights")));
+        documents.extend(self.report.as_deref().map(|report| (report, "the report")));
+        Run { models: &models, documents: &documents, ..Run::default() }.check()?;
         if !self.command.is_empty() && !self.command.iter().any(|part| part.to_string_lossy().contains("{}")) {
             return Err(Failure::new("COMMAND does not name the candidate").help("write {} where its file belongs"));
         }
@@ -205,13 +216,18 @@ impl Args {
             }
             Err(Some(stop)) => return Err(stop.failure()),
         };
-        if let Some(Stopped::ByJudge(stop @ (Stop::Failed(_) | Stop::NoRuntime(_)))) = &reduced.stopped {
-            return Err(stop.clone().failure());
-        }
+        let failed = match &reduced.stopped {
+            Some(Stopped::ByJudge(stop @ (Stop::Failed(_) | Stop::NoRuntime(_)))) => Some(stop.clone().failure()),
+            _ => None,
+        };
+        let failed = match failed {
+            Some(failure) if reduced.layers_after == reduced.layers_before => return Err(failure),
+            failed => failed.map(|failure| failure.help("the smallest model so far was written")),
+        };
         let safe = self.safe_to_send(&reduced.model, wanted)?;
-        let paths = [self.output.clone(), self.output.with_extension("other.xml")];
-        safe.models.iter().zip(&paths).try_for_each(|(model, path)| judge::save(model, path))?;
-        self.tell(&reduced, &safe, terminal)
+        safe.models.iter().zip(&self.outputs()).try_for_each(|(model, path)| judge::save(model, path))?;
+        self.tell(&reduced, &safe, terminal)?;
+        failed.map_or(Ok(Status::Done), Err)
     }
 
     /// Applies --weights and --anonymize as long as the result stays interesting.
@@ -250,7 +266,7 @@ impl Args {
         Ok(safe)
     }
 
-    fn tell(&self, reduced: &Reduced<Stop>, safe: &Safe, terminal: &mut Terminal) -> Result<Status, Failure> {
+    fn tell(&self, reduced: &Reduced<Stop>, safe: &Safe, terminal: &mut Terminal) -> Result<(), Failure> {
         let outcome = match &reduced.stopped {
             Some(Stopped::AtLimit) => "limit",
             Some(Stopped::ByJudge(_)) => "stopped",
@@ -293,7 +309,7 @@ impl Args {
         text += &format!("{file}: {before} layers -> {after} in {}{why}\n", count(reduced.runs, "run"));
         safe.remarks.iter().for_each(|remark| text += &format!("{remark}\n"));
         terminal.say(&text);
-        Ok(Status::Done)
+        Ok(())
     }
 }
 

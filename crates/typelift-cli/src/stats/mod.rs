@@ -60,7 +60,7 @@ struct Document<'a> {
 
 pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failure> {
     terminal.answers_in_json = args.answer.format == Format::Json;
-    let batch = args.inputs.find(None, None, &[])?;
+    let batch = args.inputs.find(None, &[], &[])?;
     args.answer.ran.check(batch.single().is_some())?;
     let frame = match (args.answer.format, batch.single()) {
         (Format::Json, None) => ARRAY,
