@@ -6,6 +6,8 @@ use std::panic::{self, AssertUnwindSafe};
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
+use typelift::findings::shell_word;
+
 use crate::failure::Failure;
 
 /// State of this run and its panics.
@@ -26,8 +28,11 @@ fn known() -> MutexGuard<'static, Known> {
 
 /// Collects panics for [`catch`] instead of printing them, unless backtraces are enabled.
 pub(crate) fn expect(arguments: &[OsString]) {
-    let words: Vec<_> = arguments.iter().skip(1).map(|word| word.to_string_lossy()).collect();
-    let mut command = format!("typelift {}", words.join(" "));
+    let mut command = "typelift".to_owned();
+    for word in arguments.iter().skip(1).map(|word| word.to_string_lossy()) {
+        let value = word.trim_start_matches('-');
+        command += &format!(" {}{}", &word[..word.len() - value.len()], shell_word(value));
+    }
     if let Some((end, _)) = command.char_indices().nth(COMMAND) {
         command.replace_range(end.., " …");
     }

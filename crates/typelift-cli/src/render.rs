@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::ops::Range;
 
 use annotate_snippets::{AnnotationKind, Element, Group, Level, Origin, Renderer, Snippet, normalize_untrusted_str};
-use typelift::findings::{Code, Count, Diagnostic, Diagnostics, Label, LayerRef, Severity, Voice};
+use typelift::findings::{Code, Count, Diagnostic, Diagnostics, Label, LayerRef, Severity, Voice, shell_word};
 use typelift::span::Lines;
 use typelift::without_numbers;
 
@@ -77,7 +77,7 @@ pub(crate) fn text(diagnostics: &Diagnostics, voice: Voice<'_>, show: Show) -> S
         let warnings = if hidden == 1 { "the warning" } else { "the warnings" };
         let more = match hidden {
             0 => String::new(),
-            _ => format!("; `typelift check {}` shows {warnings}", diagnostics.file),
+            _ => format!("; `typelift check {}` shows {warnings}", shell_word(&diagnostics.file)),
         };
         let _ = writeln!(text, "{count} in {}{more}", diagnostics.file);
     }
@@ -123,6 +123,7 @@ fn fold(hidden: &[&Diagnostic], file: &str) -> Option<String> {
     let more = if alike.len() > LISTED { ", …" } else { "" };
     let names: Vec<_> = alike.iter().take(LISTED).map(said).collect();
     let at = if names.is_empty() { String::new() } else { format!(": layers {}{more}", names.join(", ")) };
+    let file = shell_word(file);
     Some(format!("{} more of {code}{at}; `typelift check --all {file}` shows them", hidden.len()))
 }
 

@@ -28,7 +28,8 @@ pub(crate) fn read(path: &Path) -> Result<String, Failure> {
             LONGEST_TEXT >> 20
         )));
     }
-    Ok(text)
+    // Editors of Windows begin a text with this mark.
+    Ok(text.strip_prefix('\u{feff}').map_or(text.clone(), str::to_owned))
 }
 
 /// Iterates over the lines of a text; one that is too long is an error.

@@ -6,6 +6,7 @@ use std::path::Path;
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, Command, Error};
+use typelift::findings::shell_word;
 
 use crate::nearest::nearest;
 
@@ -262,14 +263,14 @@ fn verb_tip(word: &str, program: &Command) -> Option<String> {
         return Some(format!("`typelift {verb}` does that"));
     }
     if let Some((_, tip)) = FILES.iter().find(|(ending, _)| word.to_ascii_lowercase().ends_with(ending)) {
-        return Some(tip.replace("FILE", word));
+        return Some(tip.replace("FILE", &shell_word(word)));
     }
     if Path::new(word).is_dir() {
-        return Some(format!("`typelift check {word}` checks all models in it"));
+        return Some(format!("`typelift check {}` checks all models in it", shell_word(word)));
     }
     let with_ending = format!("{word}.xml");
     if Path::new(&with_ending).is_file() {
-        return Some(format!("did you mean `typelift {with_ending}`?"));
+        return Some(format!("did you mean `typelift {}`?", shell_word(&with_ending)));
     }
     let names = program.get_subcommands().filter(|command| !command.is_hide_set()).map(Command::get_name);
     nearest(word, names, 0.7).map(|name| format!("did you mean `{name}`?"))

@@ -168,7 +168,8 @@ impl Reply {
     /// A tensor without its bytes, or with more or fewer bytes than its type and shape need.
     pub(super) fn tensors(mut self) -> Result<Vec<(String, Tensor)>, RunError> {
         let described = self.head.get_mut("outputs").map(Value::take);
-        let Some(Value::Array(described)) = described.filter(|it| it.as_array().map(Vec::len) == Some(self.blobs.len()))
+        let Some(Value::Array(described)) =
+            described.filter(|it| it.as_array().map(Vec::len) == Some(self.blobs.len()))
         else {
             return Err(RunError::Broken("the answer of Python does not describe its tensors".to_owned()));
         };
@@ -258,5 +259,20 @@ mod tests {
         assert!(reply(json!({ "outputs": [{ "type": "f32", "shape": [0] }] }), 1).is_ok());
         assert!(reply(json!({ "outputs": 1 }), 0).is_err() && reply(json!({}), 0).is_err());
         assert!(reply(json!({ "outputs": [] }), 1).is_err());
+    }
+
+    #[test]
+    fn damaged_replies_are_replies_or_errors() {
+        let head = r#"{"outputs": [{"name": "a", "type": "f32", "shape": [2, 1]}, {"type": "string", "shape": [1]}], "blobs": [8, 5]}"#;
+        let whole = message(head, b"12345678\x01\0\0\0a");
+        assert_eq!(read_reply(&mut &whole[..]).unwrap().tensors().unwrap().len(), 2);
+        for at in 0..whole.len() {
+            for byte in [0, 1, b'9', b'-', b'"', b'[', 0x7f, 0xff] {
+                let mut damaged = whole.clone();
+                damaged[at] = byte;
+                drop(read_reply(&mut &damaged[..]).map(Reply::tensors));
+            }
+            assert!(read_reply(&mut &whole[..at]).is_err());
+        }
     }
 }

@@ -4,6 +4,7 @@ import json
 import os
 import queue
 import signal
+import stat
 import struct
 import sys
 import threading
@@ -89,7 +90,7 @@ class Runner:
             files = [("", path)]
         found, limit = {}, MOST_ARRAYS
         for name, file in files:
-            if not os.path.isfile(file):
+            if not stat.S_ISREG(os.stat(file).st_mode):
                 raise ValueError(f"{file}: it is not a regular file")
             limit -= _size(file, limit)
             loaded = numpy.load(file)
@@ -236,7 +237,7 @@ def main():
             reply, data = {"missing": f"{type(error).__name__}: {error}"}, []
         except Exception as error:
             reply, data = {"error": str(error) or type(error).__name__}, []
-        text = json.dumps({**reply, "blobs": [len(part) for part in data]}).encode()
+        text = json.dumps({**reply, "blobs": [len(part) for part in data]}, ensure_ascii=False).encode(errors="replace")
         replies.write(struct.pack("<Q", len(text)) + text)
         for part in data:
             replies.write(part)

@@ -306,7 +306,7 @@ mod unix {
         for _ in 0..3 {
             let folder = folder();
             let path = folder.path();
-            fs::write(path.join("model.xml"), crate::cli::model("f16", PROCESSES)).unwrap();
+            fs::write(path.join("model.xml"), model("f16", PROCESSES)).unwrap();
             let change = |at: usize| {
                 let statement = format!("rename s{at} renamed{at}");
                 let words = match at {

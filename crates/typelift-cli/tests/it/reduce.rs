@@ -71,6 +71,108 @@ fn what_a_command_takes_too_long_for_is_not_interesting() {
     assert!(listed(&out).contains("Softmax"));
 }
 
+/// The constants of removed layers are not in the weights of the result, nor in those of a candidate.
+#[cfg(unix)]
+#[test]
+fn only_the_weights_of_layers_that_are_left_are_written() {
+    let (folder, xml) = model();
+    let (out, seen) = (folder.path().join("small.xml"), folder.path().join("seen"));
+    let words = ["reduce", xml.to_str().unwrap(), "-o", out.to_str().unwrap(), "--"];
+    // The last candidate of the script has no constant, unless the original is asked for again.
+    let script = format!(
+        "stat -c %a $(dirname $0) >> {0}; grep -c Const $0 >> {0}; stat -c %s ${{0%xml}}bin >> {0}; grep -q Softmax $0",
+        seen.display()
+    );
+    let run = typelift(&[&words[..], &["sh", "-c", &script, "{}"]].concat());
+    assert!(run.status.success(), "{}", text(&run.stderr));
+    assert_eq!(fs::metadata(out.with_extension("bin")).map_or(0, |found| found.len()), 0, "{}", listed(&out));
+    let seen = fs::read_to_string(seen).unwrap();
+    for candidate in seen.lines().collect::<Vec<_>>().chunks(3) {
+        let [mode, constants, size] = candidate else { panic!("{seen}") };
+        assert_eq!(*mode, "700");
+        assert_eq!(*size == "0", *constants == "0", "{candidate:?}");
+    }
+}
+
+#[test]
+fn nothing_that_is_read_is_written_over() {
+    let (folder, xml) = model();
+    let path = folder.path();
+    let out = path.join("small.xml");
+    let other = path.join("small.other.xml");
+    for ending in ["xml", "bin"] {
+        fs::copy(xml.with_extension(ending), other.with_extension(ending)).unwrap();
+    }
+    let (xml, out) = (xml.to_str().unwrap(), out.to_str().unwrap());
+    let bin = path.join("model.bin");
+    let report = |file: &Path| {
+        [&["--finding", "required-release", "--report"][..], &[file.to_str().unwrap()]]
+            .concat()
+            .iter()
+            .map(|&word| word.to_owned())
+            .collect::<Vec<_>>()
+    };
+    let cases = [
+        report(Path::new(xml)),
+        report(&bin),
+        report(Path::new(out)),
+        report(&path.join("small.bin")),
+        vec!["--differs".to_owned(), other.display().to_string()],
+    ];
+    let before = fs::read_dir(path).unwrap().count();
+    for words in cases {
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let run = typelift(&[&["reduce", xml, "-o", out][..], &words].concat());
+        assert_eq!(run.status.code(), Some(2), "{words:?} {}", text(&run.stderr));
+        assert_eq!(fs::read_dir(path).unwrap().count(), before, "{words:?}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn the_best_model_is_written_if_the_command_cannot_be_run_any_more() {
+    let (folder, xml) = model();
+    let (out, program) = (folder.path().join("small.xml"), folder.path().join("judge"));
+    fs::write(
+        &program,
+        format!(
+            "#!/bin/sh\necho >> {0}.runs\n[ $(wc -l < {0}.runs) -lt 8 ] || rm -f {0}\ngrep -q Softmax $1\n",
+            program.display()
+        ),
+    )
+    .unwrap();
+    fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let words = ["reduce", xml.to_str().unwrap(), "-o", out.to_str().unwrap(), "--", program.to_str().unwrap(), "{}"];
+    let run = typelift(&words);
+    let said = text(&run.stderr);
+    assert_eq!(run.status.code(), Some(2), "{said}");
+    assert!(said.contains("cannot run") && said.contains("the smallest model so far was written"), "{said}");
+    assert!(listed(&out).contains("Softmax"));
+}
+
+/// What a command prints is read until it ends, and no more than a part is kept.
+#[cfg(unix)]
+#[test]
+fn a_command_that_prints_without_end_fills_no_disk() {
+    let (folder, xml) = model();
+    let out = folder.path().join("small.xml");
+    let words = [
+        "reduce",
+        xml.to_str().unwrap(),
+        "-o",
+        out.to_str().unwrap(),
+        "--max-runs",
+        "3",
+        "--timeout",
+        "1",
+        "--match",
+        "y",
+    ];
+    let run = typelift(&[&words[..], &["--", "sh", "-c", "yes & sleep 0.3; : {}"]].concat());
+    // The command ends, and what it left running in its group ends with it.
+    assert!(run.status.success(), "{}", text(&run.stderr));
+}
+
 #[test]
 fn a_finding_is_kept_and_the_result_is_anonymous() {
     let (folder, xml) = model();
@@ -90,8 +192,8 @@ fn what_cannot_be_reduced_is_an_error_and_writes_nothing() {
     let cases: [(&[&str], i32, &str); 6] = [
         (&["-o", out_text, "--finding", "type-mismatch"], 1, "has no finding"),
         (&["-o", out_text, "--finding", "no-such-code"], 2, "no finding has this code"),
-        (&["-o", &xml, "--finding", "required-release"], 2, "is read by this command"),
-        (&["-o", "small.bin", "--finding", "required-release"], 2, "ends in .xml"),
+        (&["-o", &xml, "--finding", "required-release"], 2, "a model is read from it"),
+        (&["-o", "small.bin", "--finding", "required-release"], 2, "not .bin"),
         (&["-o", out_text, "--", "true"], 2, "does not name the candidate"),
         (&["-o", out_text, "--", "/no/such/program", "{}"], 2, "cannot run"),
     ];

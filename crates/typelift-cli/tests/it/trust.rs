@@ -247,11 +247,92 @@ fn a_device_or_a_pipe_is_refused_at_once() {
             &["convert", "--compress", "f16", "--keep", &keep, "model.xml", "-o", "out.xml"],
             &["convert", "--quantize", &keep, "model.xml", "-o", "out.xml"],
             &["convert", "--bin", file, "model.xml", "-o", "out.xml"],
+            &["check", "model.xml", "--ran", file],
+            &["stats", "model.xml", "--ran", file],
+            &["view", "model.xml", "--ran", file, "-o", "page.html"],
         ] {
             let mut child = command(path, arguments);
             let run = child.stdin(std::process::Stdio::null()).output().unwrap();
             let said = String::from_utf8_lossy(&run.stderr);
             assert!(matches!(run.status.code(), Some(1 | 2)) && said.contains("regular file"), "{arguments:?} {said}");
+        }
+    }
+}
+
+/// A hole takes no room on the disk, and must take none in memory.
+#[cfg(unix)]
+#[test]
+fn the_hole_of_a_sparse_text_is_not_read() {
+    let folder = folder();
+    let sparse = fs::File::create(folder.path().join("hole.xml")).unwrap();
+    std::io::Write::write_all(&mut &sparse, b"<net>").unwrap();
+    sparse.set_len(3 << 30).unwrap();
+    for arguments in [&["check", "hole.xml"][..], &["stats", "model.xml", "--ran", "hole.xml"]] {
+        let program = env!("CARGO_BIN_EXE_typelift");
+        let script = format!("ulimit -v 1000000; exec {program} {}", arguments.join(" "));
+        let run = std::process::Command::new("sh").args(["-c", &script]).current_dir(folder.path()).output().unwrap();
+        assert!(matches!(run.status.code(), Some(1 | 2)), "{run:?}");
+    }
+}
+
+#[test]
+fn a_report_replaces_no_file_that_any_option_reads() {
+    let folder = folder();
+    let path = folder.path();
+    fs::write(path.join("keep.txt"), "c\n").unwrap();
+    fs::write(path.join("rules.txt"), "try Add(x, y) => Add(y, x)\n").unwrap();
+    let values = [
+        b"\x93NUMPY\x01\x00v\x00" as &[u8],
+        format!("{:<117}\n", "{'descr': '<f4', 'fortran_order': False, 'shape': (), }").as_bytes(),
+        &[0; 4],
+    ]
+    .concat();
+    fs::write(path.join("c.npy"), values).unwrap();
+    for (read, arguments) in [
+        ("keep.txt", &["convert", "--compress", "f16", "--keep", "@keep.txt"][..]),
+        ("rules.txt", &["rewrite", "--rules", "rules.txt"]),
+        ("c.npy", &["rewrite", "-e", "set c = npy(\"c.npy\")"]),
+        ("model.bin", &["convert"]),
+        ("out.bin", &["convert"]),
+    ] {
+        let before = fs::read(path.join(read)).ok();
+        for report in [read.to_owned(), format!("./{read}")] {
+            let run = run(path, &[arguments, &["model.xml", "-o", "out.xml", "--report", &report]].concat());
+            assert!(run.status == 2 && run.stderr.contains("cannot write"), "{arguments:?} {report}: {run:?}");
+            assert_eq!(fs::read(path.join(read)).ok(), before, "{arguments:?}");
+            assert!(!path.join("out.xml").exists(), "{arguments:?}");
+        }
+    }
+}
+
+/// A command that a message prints is pasted into a shell.
+#[cfg(unix)]
+#[test]
+fn names_of_files_in_printed_commands_are_quoted() {
+    let folder = folder();
+    let path = folder.path();
+    for name in ["$(touch PWNED)", "a;touch PWNED", "`touch PWNED`"] {
+        let (file, directory) = (format!("{name}.xml"), format!("{name} folder"));
+        fs::write(path.join(&file), crate::cli::model("f16", 40)).unwrap();
+        fs::create_dir(path.join(&directory)).unwrap();
+        let lines: [&[&str]; 7] = [
+            &["check", &file],
+            &["convert", &file, "--dry-run"],
+            &["infer", &file],
+            &["rewrite", "--use", "all", "--dry-run", &file],
+            &[name],
+            &[&directory],
+            &[&file],
+        ];
+        for line in lines {
+            let run = run(path, line);
+            let said = run.stdout + &run.stderr;
+            let shown = said.split('`').skip(1).step_by(2).chain(said.lines().map(str::trim));
+            for shown in shown.filter(|shown| shown.starts_with("typelift ")) {
+                let mut shell = std::process::Command::new("sh");
+                shell.args(["-c", shown]).env("PATH", "/usr/bin:/bin").current_dir(path).output().unwrap();
+                assert!(!path.join("PWNED").exists(), "{line:?} prints {shown}");
+            }
         }
     }
 }

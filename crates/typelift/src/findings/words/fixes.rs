@@ -117,7 +117,7 @@ impl Voice<'_> {
                 Some(format!("`{command}` gives them the form that is kept"))
             }
             (FixAction::ReadWeights(bin), Self::Shell(_)) => {
-                Some(format!("`--bin {}` reads the weights next to it", bin.display()))
+                Some(format!("`--bin {}` reads the weights next to it", shell_word(&bin.display().to_string())))
             }
             _ => Some(fix.to_string()),
         }

@@ -169,7 +169,8 @@ pub(super) mod tests {
     #[test]
     fn values_beyond_the_memory_limit_are_refused_and_another_model_may_have_more() {
         let mut file = tempfile::NamedTempFile::new().unwrap();
-        file.write_all(&npy::tests::file("{'descr': '|u1', 'fortran_order': False, 'shape': (100,), }", &[7; 100])).unwrap();
+        file.write_all(&npy::tests::file("{'descr': '|u1', 'fortran_order': False, 'shape': (100,), }", &[7; 100]))
+            .unwrap();
         let array = ArrayFile::new(file.path().to_owned(), None);
         let refused = array.read(&Weights::none().with_memory(799)).unwrap_err();
         assert!(refused.ends_with("it needs 800 bytes, and the memory limit for values is 799 bytes"), "{refused}");
@@ -181,7 +182,8 @@ pub(super) mod tests {
     #[test]
     fn only_the_bytes_of_an_array_are_read() {
         let mut file = tempfile::NamedTempFile::new().unwrap();
-        file.write_all(&npy::tests::file("{'descr': '<f4', 'fortran_order': False, 'shape': (4,), }", &[0; 16])).unwrap();
+        file.write_all(&npy::tests::file("{'descr': '<f4', 'fortran_order': False, 'shape': (4,), }", &[0; 16]))
+            .unwrap();
         file.as_file().set_len(1 << 30).unwrap();
         let array = ArrayFile::new(file.path().to_owned(), None);
         assert_eq!(array.read(&Weights::none().with_memory(32)).unwrap().len(), 4);

@@ -76,7 +76,8 @@ impl Array {
     pub(super) fn with_axes_reversed(&self) -> Self {
         let dims: Few<usize> = self.dims.iter().rev().copied().collect();
         // Axes of length 1 would take time at every value.
-        let axes: Vec<_> = self.dims.iter().zip(super::strides(&self.dims)).rev().filter(|(dim, _)| **dim != 1).collect();
+        let axes: Vec<_> =
+            self.dims.iter().zip(super::strides(&self.dims)).rev().filter(|(dim, _)| **dim != 1).collect();
         let mut at = vec![0; axes.len()];
         let next = || {
             let place: usize = at.iter().zip(&axes).map(|(at, (_, stride))| at * stride).sum();
@@ -140,7 +141,8 @@ pub(super) mod tests {
         assert!(read(&short).unwrap_err().contains("fewer values"));
         let huge = file("{'descr': '<f8', 'fortran_order': False, 'shape': (99999999999, 99999999999), }", &[]);
         read(&huge).unwrap_err();
-        let axes = file(&format!("{{'descr': '|u1', 'fortran_order': True, 'shape': ({}), }}", "1,".repeat(9999)), &[0]);
+        let axes =
+            file(&format!("{{'descr': '|u1', 'fortran_order': True, 'shape': ({}), }}", "1,".repeat(9999)), &[0]);
         assert_eq!(read(&axes).unwrap_err(), "it has more than 1024 axes");
         let long = [b"\x93NUMPY\x02\x00", &u32::MAX.to_le_bytes()[..], b"{}"].concat();
         assert_eq!(read(&long).unwrap_err(), "its header is not one of NumPy");

@@ -44,7 +44,8 @@ fn tensor(name: &str, item: Item, start: u64, length: u64) -> Result<Stored, Str
     };
     let element_type = element_type(&dtype).ok_or_else(|| format!("`{name}` is {dtype}, which is not supported"))?;
     let place = start.checked_add(from).zip(start.checked_add(to).filter(|&end| end <= length));
-    let (from, to) = place.filter(|(from, to)| from <= to).ok_or_else(|| format!("the bytes of `{name}` are missing"))?;
+    let (from, to) =
+        place.filter(|(from, to)| from <= to).ok_or_else(|| format!("the bytes of `{name}` are missing"))?;
     Stored::new(element_type, shape.into(), from..to)
         .ok()
         .filter(|stored| stored.place.end == to)
@@ -90,10 +91,7 @@ mod tests {
         let arrays = opened(&bytes).unwrap();
         let array = arrays.read(arrays.find(Some("w.weight")).unwrap(), &Weights::none()).unwrap();
         assert_eq!((array.element_type, &array.to_floats()[..]), (ElementType::F16, &[1.0, 2.0][..]));
-        assert_eq!(
-            arrays.find(Some("w.wieght")).unwrap_err(),
-            "it has no tensor `w.wieght`; did you mean `w.weight`?"
-        );
+        assert_eq!(arrays.find(Some("w.wieght")).unwrap_err(), "it has no tensor `w.wieght`; did you mean `w.weight`?");
         assert!(arrays.find(Some("__metadata__")).is_err() && opened(&bytes[..20]).is_err());
         assert_eq!(opened(&bytes[..bytes.len() - 1]).unwrap_err(), "the bytes of `w.weight` are missing");
     }
