@@ -198,6 +198,9 @@ impl Args {
         diagnostics.list.extend(plan.warnings(model));
         diagnostics.list.extend(typelift::unknown_operations(model));
         page.said = render::text(diagnostics, Voice::Shell(None), Show::Briefly);
+        for pattern in self.keep.iter().flatten() {
+            page.said += &input::other_meaning(model, &pattern.to_string());
+        }
         let totals = plan.totals();
         let ready = self.target.filter(|_| totals.change_nothing());
         remarks.extend(ready.map(|release| format!("OpenVINO {release} reads it as it is")));

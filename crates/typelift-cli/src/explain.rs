@@ -3,7 +3,6 @@
 use typelift::Code;
 
 use crate::failure::Failure;
-use crate::nearest::nearest;
 use crate::status::Status;
 use crate::terminal::Terminal;
 
@@ -52,7 +51,7 @@ fn section(code: Code) -> Option<&'static str> {
 pub(crate) fn find_code(text: &str) -> Result<Code, String> {
     let named = Code::ALL.iter().copied().find(|code| code.name() == text);
     named.ok_or_else(|| {
-        let near = nearest(text, Code::ALL.iter().map(|code| code.name()), 0.7);
+        let near = typelift::near(text, Code::ALL.iter().map(|code| code.name()));
         let near = near.map_or(String::new(), |code| format!("; did you mean `{code}`?"));
         format!("no finding has this code{near}")
     })

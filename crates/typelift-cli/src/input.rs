@@ -15,7 +15,6 @@ use typelift::shape::Shape;
 use typelift::{End, InterfaceError, Layer, LayerId, Model, Weights, xml};
 
 use crate::failure::Failure;
-use crate::nearest::nearest;
 
 /// The model to read.
 #[derive(Clone, clap::Args)]
@@ -119,7 +118,7 @@ pub(crate) fn element_type(text: &str) -> Result<ElementType, String> {
     let known = typelift::named_element_type(text).filter(|ty| ty.port_name().is_some());
     known.ok_or_else(|| {
         let names = ElementType::all().filter(|ty| ty.port_name().is_some()).map(ElementType::name);
-        let near = nearest(text, names.chain(LONG_NAMES), 0.5).and_then(typelift::named_element_type);
+        let near = typelift::near(text, names.chain(LONG_NAMES)).and_then(|near| typelift::named_element_type(&near));
         let near = near.map_or(String::new(), |near| format!("; did you mean {near}?"));
         format!("`{text}` is not an element type such as f32, f16, bf16, i64, i32, u8 or boolean{near}")
     })
@@ -144,7 +143,8 @@ fn near_file(path: &Path) -> Option<PathBuf> {
         std::fs::read_dir(directory).ok()?.take(MOST).filter_map(|entry| entry.ok()?.file_name().into_string().ok());
     let models =
         names.filter(|name| Path::new(name).extension().is_some_and(|ending| ending.eq_ignore_ascii_case("xml")));
-    let near = nearest(path.file_name()?.to_str()?, models, 0.8)?;
+    let models: Vec<_> = models.collect();
+    let near = typelift::near(path.file_name()?.to_str()?, models.iter().map(String::as_str))?;
     Some(path.with_file_name(near))
 }
 
@@ -399,9 +399,20 @@ pub(crate) fn refused_name(model: &Model, error: &InterfaceError) -> Failure {
     }
 }
 
-/// Returns the name of a layer or a tensor outside of bodies that is most similar to an unknown name.
-pub(crate) fn nearest_name(model: &Model, name: &str) -> Option<String> {
-    closest(model.graph().layers(), name)
+/// Adds the name of a layer or tensor that is most similar to an unknown word.
+pub(crate) fn with_nearest(failure: Failure, model: &Model, word: &str) -> Failure {
+    match model.nearest_name(word) {
+        Some(near) => failure.help(format!("did you mean `{near}`?")),
+        None => failure.help("`typelift show` lists the layers"),
+    }
+}
+
+/// Returns a note on a number that is the name of one layer and the id of another; nothing for other words.
+pub(crate) fn other_meaning(model: &Model, word: &str) -> String {
+    let other = model.other_meaning(word);
+    other.map_or(String::new(), |layer| {
+        format!("note: `{word}` is a name; `id:{word}` is the layer `{}`\n", layer.name())
+    })
 }
 
 fn closest<'a>(layers: impl Iterator<Item = &'a Layer>, name: &str) -> Option<String> {
@@ -409,11 +420,8 @@ fn closest<'a>(layers: impl Iterator<Item = &'a Layer>, name: &str) -> Option<St
         let tensors = layer.outputs().iter().flat_map(|port| port.names());
         std::iter::once(layer.name().to_owned()).chain(tensors)
     });
-    if name.contains(['*', '?']) {
-        let names: Vec<_> = names.collect();
-        return typelift::near(name, names.iter().map(String::as_str));
-    }
-    nearest(name, names, 0.7)
+    let names: Vec<_> = names.collect();
+    typelift::near(name, names.iter().map(String::as_str))
 }
 
 /// Infers types and shapes. If reading found errors, layers with unconnected inputs are skipped.

@@ -25,7 +25,6 @@ mod input;
 mod interrupt;
 mod lengths;
 mod listing;
-mod nearest;
 mod openvino;
 mod output;
 mod overview;

@@ -14,7 +14,6 @@ use crate::columns::count;
 use crate::document::Versioned;
 use crate::failure::Failure;
 use crate::input::element_type;
-use crate::nearest::nearest;
 use crate::render::{self, Remark};
 use crate::status::Status;
 use crate::terminal::{Format, Terminal};
@@ -399,7 +398,7 @@ impl Args {
 fn unknown_operation(rules: &RuleSet, name: &str) -> Failure {
     let failure = Failure::new(format!("{} has no operation `{name}`", rules.name()));
     let names = || rules.operations().map(|operation| operation.name);
-    let nearest = nearest(name, names(), 0.8);
+    let nearest = typelift::near(name, names());
     let all = names().collect::<Vec<_>>().join(", ");
     failure.help(nearest.map_or(String::new(), |near| format!("did you mean `{near}`? ")) + &format!("it has {all}"))
 }
@@ -451,7 +450,8 @@ fn operand(rules: &RuleSet, text: &str) -> Result<Operand, Failure> {
         // The name may belong to another rule set, or be similar to one of this.
         let elsewhere = RuleSet::all().find_map(|other| other.type_from_name(name)).map(|ty| rules.type_name(ty));
         let known = elsewhere.filter(|name| rules.type_from_name(name).is_some());
-        match known.or_else(|| nearest(name, rules.types().map(|ty| rules.type_name(ty)), 0.8)) {
+        let near = || typelift::near(name, rules.types().map(|ty| rules.type_name(ty)));
+        match known.map(str::to_owned).or_else(near) {
             Some(near) if near != name => failure.help(format!("did you mean `{near}`?")),
             _ => failure,
         }

@@ -15,7 +15,6 @@ use typelift::{Diagnostic, Diagnostics, Model};
 use crate::document::Asked;
 use crate::failure::Failure;
 use crate::fit::ShortNames;
-use crate::input;
 use crate::plan::Plan;
 use crate::render::{self, Show};
 use crate::{diff, dot, explain, openvino, promote, show, verify, view, why};
@@ -183,12 +182,6 @@ pub fn answer(command: &str, file: &str, model: &Model, found: &[Diagnostic]) ->
 pub fn explanation(code: Option<&str>) -> Result<String, ReportError> {
     let code = code.map(explain::find_code).transpose().map_err(|message| ReportError { message, help: None })?;
     Ok(explain::text(code))
-}
-
-/// Returns the layer or tensor with the name that is most similar to an unknown one.
-#[must_use]
-pub fn nearest_name(model: &Model, name: &str) -> Option<String> {
-    input::nearest_name(model, name)
 }
 
 fn json(value: &impl Serialize) -> Result<String, ReportError> {

@@ -314,13 +314,9 @@ fn summary(script: &Script, applied: usize, skipped: usize) -> String {
 fn explain(script: &Script, model: &Model, layer: &str) -> Result<String, Failure> {
     let mut texts = Vec::new();
     for rule in script.rules() {
-        let explanation = model.explain(rule, Some(layer)).map_err(|error| {
-            let failure = Failure::new(error.to_string());
-            match input::nearest_name(model, layer) {
-                Some(near) => failure.help(format!("did you mean `{near}`?")),
-                None => failure.help("`typelift show` lists the layers"),
-            }
-        })?;
+        let explanation = model
+            .explain(rule, Some(layer))
+            .map_err(|error| input::with_nearest(Failure::new(error.to_string()), model, layer))?;
         texts.push(format!("{explanation}\n"));
     }
     Ok(texts.join("\n"))

@@ -8,7 +8,6 @@ use typelift::{Graph, Layer, LayerId, Model, Output};
 
 use crate::failure::Failure;
 use crate::input;
-use crate::nearest::nearest;
 
 /// Selection of layers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, clap::Args)]
@@ -134,42 +133,16 @@ fn within(id: LayerId, depth: usize, next: impl Fn(LayerId) -> Vec<LayerId>) -> 
     found
 }
 
-/// Returns the layer with a name, which can be in a body if only one layer has it.
-fn find(model: &Model, name: &str) -> Result<(Place, LayerId), Failure> {
-    let error = match model.find(name) {
-        Ok(found) => return Ok(found),
-        Err(error) => error,
-    };
-    let failure = Failure::new(error.to_string());
-    if matches!(error, FindError::Ambiguous { .. }) {
-        return Err(failure.help("give the id of the one that is meant"));
-    }
-    match &in_bodies(model, name)[..] {
-        [path] => model.find(path).map_err(|error| Failure::new(error.to_string())),
-        [] => Err(match input::nearest_name(model, name) {
-            Some(near) => failure.help(format!("did you mean `{near}`?")),
-            None => failure.help("`typelift show` lists the layers"),
-        }),
-        paths => {
-            let paths: Vec<_> = paths.iter().map(|path| format!("`{path}`")).collect();
-            Err(failure.help(format!("bodies have several: {}", paths.join(", "))))
+/// Returns the layer that a word means.
+fn find(model: &Model, word: &str) -> Result<(Place, LayerId), Failure> {
+    model.find(word).map_err(|error| {
+        let failure = Failure::new(error.to_string());
+        match error {
+            FindError::Unknown(_) => input::with_nearest(failure, model, word),
+            FindError::Ambiguous { .. } => failure.help("ask for one of them"),
+            _ => failure,
         }
-    }
-}
-
-/// Returns the paths of the layers in bodies with a name.
-fn in_bodies(model: &Model, name: &str) -> Vec<String> {
-    let (mut found, mut pending) = (Vec::new(), vec![(String::new(), model.graph())]);
-    while let Some((path, graph)) = pending.pop() {
-        for layer in graph.layers() {
-            if layer.name() == name && !path.is_empty() {
-                found.push(format!("{path}{name}"));
-            }
-            let inside = |body: &Body| format!("{path}{}/{}/", layer.name(), body.name());
-            pending.extend(layer.bodies().iter().map(|body| (inside(body), body.graph())));
-        }
-    }
-    found
+    })
 }
 
 /// Fails if an operation is neither known nor in the model.
@@ -190,7 +163,7 @@ fn known_operation(model: &Model, ty: &str) -> Result<(), Failure> {
         return Ok(());
     }
     let failure = Failure::new(format!("`{ty}` is not an operation, and no layer of the model has it"));
-    Err(match nearest(ty, names.into_iter().chain(known), 0.7) {
+    Err(match typelift::near(ty, names.into_iter().chain(known)) {
         Some(near) => failure.help(format!("did you mean `{near}`?")),
         None => failure.help("`typelift stats` lists the operations of the model"),
     })

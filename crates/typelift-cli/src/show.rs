@@ -70,6 +70,9 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
         Some(model) => Some((model, args.selection.find(model)?)),
         None => None,
     };
+    if let (Some(model), Some(word)) = (&loaded.model, &args.selection.around) {
+        terminal.say(&crate::input::other_meaning(model, word));
+    }
     match (&selection, args.format) {
         (None, Format::Json) => {
             terminal.print(&findings::refused(diagnostics)?)?;

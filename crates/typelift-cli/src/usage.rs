@@ -8,8 +8,6 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, Command, Error};
 use typelift::findings::shell_word;
 
-use crate::nearest::nearest;
-
 /// Commands of other programs, each with the command here.
 const VERBS: &[(&str, &str)] = &[
     ("align", "convert"),
@@ -273,7 +271,7 @@ fn verb_tip(word: &str, program: &Command) -> Option<String> {
         return Some(format!("did you mean `typelift {}`?", shell_word(&with_ending)));
     }
     let names = program.get_subcommands().filter(|command| !command.is_hide_set()).map(Command::get_name);
-    nearest(word, names, 0.7).map(|name| format!("did you mean `{name}`?"))
+    typelift::near(word, names).map(|name| format!("did you mean `{name}`?"))
 }
 
 /// Returns a replacement for an option that the command of a usage line does not have.

@@ -6,9 +6,10 @@ use std::fmt::Write as _;
 use serde::Serialize;
 use typelift::Model;
 use typelift::findings::Voice;
+use typelift::graph::FindError;
 use typelift::map::ValuePath;
 use typelift::ops::LayerKind;
-use typelift::why::{Derivation, NameError, Rule, Step};
+use typelift::why::{Derivation, Rule, Step};
 use typelift_run::execution::RanLayer;
 
 use crate::columns::count;
@@ -85,6 +86,7 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
         }
         return Ok(Status::Faulty);
     };
+    terminal.say(&input::other_meaning(model, &args.name));
     let names = ShortNames::of([model]);
     let unnamed = |error| unnamed(model, &args.name, &error);
     let file = &diagnostics.file;
@@ -126,16 +128,12 @@ fn answer<A: Serialize>(
 }
 
 /// Returns the failure for a name that is not that of one tensor, with suggestions.
-fn unnamed(model: &Model, name: &str, error: &NameError) -> Failure {
+fn unnamed(model: &Model, name: &str, error: &FindError) -> Failure {
     let failure = Failure::new(error.to_string());
     match error {
-        NameError::Ambiguous { .. } => return failure.help("ask for one of them"),
-        NameError::NoOutput { .. } => return failure,
-        _ => {}
-    }
-    match input::nearest_name(model, name) {
-        Some(near) => failure.help(format!("did you mean `{near}`?")),
-        None => failure.help("`typelift show` lists the layers"),
+        FindError::Ambiguous { .. } => failure.help("ask for one of them"),
+        FindError::NoOutput { .. } => failure,
+        _ => input::with_nearest(failure, model, name),
     }
 }
 

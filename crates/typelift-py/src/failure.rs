@@ -11,7 +11,6 @@ use typelift::findings::{Document, Voice};
 use typelift::graph::FindError;
 use typelift::notation::NotationError;
 use typelift::rewrite::ScriptError;
-use typelift::why::NameError;
 use typelift::{Diagnostics, InterfaceError, ReadError, SaveError};
 use typelift_cli::report;
 
@@ -87,7 +86,7 @@ impl Failure {
 
     /// Returns the failure for an unknown name in a model, with a similar name if there is one.
     pub(crate) fn unknown(model: &typelift::Model, name: &str, error: &impl ToString) -> Self {
-        let near = report::nearest_name(model, name).map(|near| format!("; did you mean `{near}`?"));
+        let near = model.nearest_name(name).map(|near| format!("; did you mean `{near}`?"));
         Self::Unknown(error.to_string() + &near.unwrap_or_default())
     }
 
@@ -95,13 +94,6 @@ impl Failure {
         match error {
             FindError::Unknown(_) => Self::unknown(model, name, error),
             error => Self::Unknown(error.to_string()),
-        }
-    }
-
-    pub(crate) fn why(model: &typelift::Model, name: &str, error: &NameError) -> Self {
-        match error {
-            NameError::Ambiguous { .. } | NameError::NoOutput { .. } => Self::Unknown(error.to_string()),
-            error => Self::unknown(model, name, error),
         }
     }
 }

@@ -444,7 +444,7 @@ impl Model {
     /// Explains the element type of a tensor.
     fn why(&self, py: Python<'_>, name: String) -> PyResult<Answer> {
         let derivation = self.look(py, move |state| {
-            typelift::why(&state.model, &name).map_err(|error| Failure::why(&state.model, &name, &error))
+            typelift::why(&state.model, &name).map_err(|error| Failure::find(&state.model, &name, &error))
         });
         derivation.map(Answer::new)
     }

@@ -170,3 +170,8 @@ pub use typelift_promote as promote;
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
+
+/// Examples of the guide, which run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../rust.md")]
+struct Guide;

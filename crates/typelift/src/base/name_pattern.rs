@@ -1,6 +1,5 @@
 //! Patterns of layer names. `*` matches any text, `?` any character, `[0-5]` one character of the range, and `{0..5}`
 //! a number from 0 to 5. `{i}` matches one section of the name, between `.`, `/` or `:`, and captures it as `i`.
-//! 5. `{i}` is a part of the name that is called `i`.
 
 use std::iter::Peekable;
 use std::str::Chars;

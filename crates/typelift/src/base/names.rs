@@ -2,8 +2,6 @@
 
 use std::borrow::Cow;
 
-use smallvec::SmallVec;
-
 use super::name_pattern::NamePattern;
 
 /// True if `name` matches `glob`, read as a [`NamePattern`], or equals it.
@@ -57,9 +55,9 @@ pub(crate) fn captures(glob: &str, name: &str) -> Option<Vec<String>> {
 }
 
 /// Returns the nearest of `names`, if it differs from `text` in at most a third of the letters.
-pub(crate) fn nearest<'n>(text: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+pub(crate) fn nearest<'n>(text: &str, names: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
     let limit = text.chars().count().min(60) / 3;
-    let near = names.filter(|name| name.len().abs_diff(text.len()) <= limit);
+    let near = names.into_iter().filter(|name| name.len().abs_diff(text.len()) <= limit);
     let near = near.map(|name| (distance(text, name), name)).min_by_key(|&(distance, _)| distance)?;
     (near.0 <= limit).then_some(near.1)
 }
@@ -80,7 +78,7 @@ const LONGEST: usize = 2000;
 #[must_use]
 pub fn near<'n>(text: &str, names: impl IntoIterator<Item = &'n str>) -> Option<String> {
     if !is_glob(text) {
-        return nearest(text, names.into_iter()).map(str::to_owned);
+        return nearest(text, names).map(str::to_owned);
     }
     let limit = text.chars().filter(|letter| !['*', '?'].contains(letter)).count().min(60) / 3;
     let names = names.into_iter().filter(|name| name.len() <= LONGEST);
@@ -152,27 +150,10 @@ fn stands_for(letter: char, other: char) -> bool {
     ['*', '?'].contains(&letter) || letter.eq_ignore_ascii_case(&other)
 }
 
-/// Returns the number of letters to change, add or remove to turn one text into the other; case is ignored. If one is
-/// much longer, returns the difference in length.
+/// Returns the number of letters to change, add, remove or exchange with a neighbour to turn one text into the other; case is
+/// ignored.
 pub(crate) fn distance(a: &str, b: &str) -> usize {
-    const FAR: usize = 32;
-    let longer = a.chars().count().abs_diff(b.chars().count());
-    if longer > FAR {
-        return longer;
-    }
-    let mut row: SmallVec<[usize; 64]> = (0..=b.chars().count()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut diagonal = i;
-        let mut left = i + 1;
-        row[0] = left;
-        for (cell, y) in row[1..].iter_mut().zip(b.chars()) {
-            let changed = diagonal + usize::from(!x.eq_ignore_ascii_case(&y));
-            diagonal = *cell;
-            left = changed.min(left + 1).min(*cell + 1);
-            *cell = left;
-        }
-    }
-    row.last().copied().unwrap_or_default()
+    strsim::osa_distance(&a.to_lowercase(), &b.to_lowercase())
 }
 
 /// Returns a name with line breaks and other control characters escaped, for output on one line.

@@ -187,8 +187,8 @@ impl Named {
                     .results
                     .extend(named.tensors.iter().filter_map(|tensor| results.get(tensor)).flatten().copied()),
                 _ => {
-                    let layers = named.makers.to_vec();
-                    return Err(FindError::Ambiguous { name: (*name).to_owned(), layers });
+                    let addresses = named.makers.iter().map(|id| format!("id:{id}")).collect();
+                    return Err(FindError::Ambiguous { name: (*name).to_owned(), addresses });
                 }
             }
         }

@@ -5,14 +5,15 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 use smallvec::SmallVec;
-use thiserror::Error;
 use typelift_promote::ElementType;
 
 use crate::base::hash::HashMap;
 use crate::base::span::Lines;
 use crate::findings::{LayerRef, list};
 use crate::infer::Probe;
-use crate::model::graph::{Direction, Graph, Layer, LayerId, Model, Output, OutputPort, Place, PortMapEntry};
+use crate::model::graph::{
+    Direction, FindError, Graph, Layer, LayerId, Model, Output, OutputPort, Place, PortMapEntry,
+};
 use crate::model::shape::Shape;
 pub use crate::ops::Setting;
 use crate::ops::{self, Attr, AttributeValues, LayerKind, OTHER_TYPES, Operation, Subject, kind, setting};
@@ -155,44 +156,15 @@ impl fmt::Display for Rule {
     }
 }
 
-/// Reason why a name does not identify one tensor.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[non_exhaustive]
-pub enum NameError {
-    /// No layer or tensor has this name.
-    #[error("the model has neither a layer nor a tensor `{0}`")]
-    Unknown(String),
-    /// The layer does not have this output.
-    #[error("`{name}` does not exist: outputs are counted from 0, and layer {layer} has {outputs}")]
-    NoOutput {
-        /// The name that was asked for.
-        name: String,
-        /// The layer.
-        layer: LayerId,
-        /// The number of its outputs.
-        outputs: usize,
-    },
-    /// Several tensors have this name.
-    #[error("`{name}` is ambiguous: {} tensors have this name: {}", .tensors.len(), list(.tensors.clone(), "and"))]
-    Ambiguous {
-        /// The name that was asked for.
-        name: String,
-        /// The tensors, by unambiguous names: `If_36/then_body/4.0`.
-        tensors: Vec<String>,
-    },
-}
-
 /// Explains the element type of a tensor in an inferred model. The explanation lists the Parameters, constants and
 /// attributes that decide it, and each rule between them.
 ///
-/// `name` is the name of a tensor, or the name or id of a layer. A layer stands for its first output, or for the input
-/// of a Result. `split.1` and `7.1` are output 1 of a layer. `loop/body/x` is `x` in the body `body` of the layer
-/// `loop`. If the model's own graph has no such name, bodies are searched.
+/// `name` is read as [`Model::find_tensor`] does.
 ///
 /// To find the inputs and attributes that matter, the rule of each operation is applied again with other types.
 ///
 /// # Errors
-/// [`NameError`] if nothing has that name, or several tensors have it.
+/// [`FindError`] if nothing has that name, or several tensors have it.
 ///
 /// # Examples
 /// ```
@@ -208,18 +180,13 @@ pub enum NameError {
 /// assert_eq!(derivation.steps[1].rule.to_string(), "attribute element_type=\"f16\"");
 /// # Ok::<(), typelift::Diagnostics>(())
 /// ```
-pub fn why(model: &Model, name: &str) -> Result<Derivation, NameError> {
+pub fn why(model: &Model, name: &str) -> Result<Derivation, FindError> {
+    let unknown = || FindError::Unknown(name.to_owned());
+    let (place, tensor) = model.find_tensor(name)?;
     let mut search = Search::new(model);
-    let (scope, tensor) = search.find(name)?;
-    search.visit(None, scope, tensor).ok_or_else(|| NameError::Unknown(name.to_owned()))?;
+    let scope = search.scopes.iter().position(|scope| scope.place == place).ok_or_else(unknown)?;
+    search.visit(None, scope, tensor).ok_or_else(unknown)?;
     Ok(search.derive())
-}
-
-/// Returns the tensor with a name, as [`why`] accepts it, and the place of its graph.
-pub(crate) fn locate(model: &Model, name: &str) -> Result<(Place, Output), NameError> {
-    let search = Search::new(model);
-    let (scope, tensor) = search.find(name)?;
-    Ok((search.scopes[scope].place.clone(), tensor))
 }
 
 /// Explains the element types of all tensors of an inferred model, including bodies. There is one step for each
@@ -244,56 +211,6 @@ pub fn why_all(model: &Model) -> Derivation {
         }
     }
     search.derive()
-}
-
-/// Returns the tensors of a graph with a name, and the outputs of layers with this name or id.
-fn named(graph: &Graph, name: &str) -> BTreeSet<Output> {
-    // An id comes before names, because exporters name tensors by numbers.
-    if let Some(layer) = name.parse().ok().and_then(|id| graph.layer(LayerId(id))) {
-        return main_tensor(graph, layer).into_iter().collect();
-    }
-    let mut found = BTreeSet::new();
-    for layer in graph.layers() {
-        if layer.name() == name {
-            found.extend(main_tensor(graph, layer));
-        }
-        let ports = layer.outputs().iter().enumerate();
-        let ports = ports.filter(|(_, port)| port.names().iter().any(|known| known == name));
-        found.extend(ports.map(|(port, _)| Output { layer: layer.id(), port }));
-    }
-    found
-}
-
-/// Returns the first output of a layer, or the input of a Result.
-fn main_tensor(graph: &Graph, layer: &Layer) -> Option<Output> {
-    if kind(layer) == LayerKind::Result || layer.outputs().is_empty() {
-        graph.producer(layer.id().input(0))
-    } else {
-        Some(Output { layer: layer.id(), port: 0 })
-    }
-}
-
-/// Returns the outputs of a graph with a name such as `7.1` or `split.1`. Ids are preferred to names, so that every
-/// tensor has an unambiguous name.
-///
-/// # Errors
-/// The layer exists, but has fewer outputs.
-fn numbered(graph: &Graph, name: &str) -> Result<BTreeSet<Output>, NameError> {
-    let number = || name.rsplit_once('.').and_then(|(layer, port)| Some((layer, port.parse::<usize>().ok()?)));
-    let Some((layer, port)) = number() else { return Ok(BTreeSet::new()) };
-    let by_id = layer.parse().ok().and_then(|id| graph.layer(LayerId(id)));
-    let layers: Vec<&Layer> = match by_id {
-        Some(layer) => vec![layer],
-        None => graph.layers().filter(|known| known.name() == layer).collect(),
-    };
-    let outputs = layers.iter().filter(|layer| port < layer.outputs().len());
-    let found: BTreeSet<Output> = outputs.map(|layer| Output { layer: layer.id(), port }).collect();
-    match layers.first() {
-        Some(layer) if found.is_empty() => {
-            Err(NameError::NoOutput { name: name.to_owned(), layer: layer.id(), outputs: layer.outputs().len() })
-        }
-        _ => Ok(found),
-    }
 }
 
 /// Body of a layer: number of the surrounding graph, the layer, and the position among its bodies.
@@ -369,47 +286,6 @@ impl<'a> Search<'a> {
             }
             next += 1;
         }
-    }
-
-    /// Returns the tensor with a name and its graph, if there is exactly one.
-    fn find(&self, name: &str) -> Result<(usize, Output), NameError> {
-        let scopes = || self.scopes.iter().enumerate();
-        let mut found: Vec<(usize, Output)> = Vec::new();
-        // Names with a path are searched first.
-        let inside = scopes().filter_map(|(at, scope)| match scope.place.path() {
-            "" => Some((at, scope.graph, name)),
-            path => Some((at, scope.graph, name.strip_prefix(path)?.strip_prefix('/')?)),
-        });
-        let inside: Vec<_> = inside.collect();
-        for &(at, graph, rest) in &inside {
-            found.extend(named(graph, rest).into_iter().map(|tensor| (at, tensor)));
-        }
-        let mut reason = NameError::Unknown(name.to_owned());
-        if found.is_empty() {
-            for &(at, graph, rest) in &inside {
-                match numbered(graph, rest) {
-                    Ok(tensors) => found.extend(tensors.into_iter().map(|tensor| (at, tensor))),
-                    Err(error) => reason = error,
-                }
-            }
-        }
-        // An id without a path is not searched in bodies, because it would be ambiguous.
-        if found.is_empty() && name.parse::<u64>().is_err() {
-            found.extend(scopes().flat_map(|(at, scope)| named(scope.graph, name).into_iter().map(move |it| (at, it))));
-        }
-        match found[..] {
-            [] => Err(reason),
-            [one] => Ok(one),
-            _ => {
-                let tensors = found.iter().map(|&(scope, tensor)| self.spelled(scope, tensor)).collect();
-                Err(NameError::Ambiguous { name: name.to_owned(), tensors })
-            }
-        }
-    }
-
-    /// Returns an unambiguous name of a tensor: `If_36/then_body/4.0`.
-    fn spelled(&self, scope: usize, tensor: Output) -> String {
-        self.scopes[scope].place.path_to(format_args!("{}.{}", tensor.layer, tensor.port))
     }
 
     /// Adds a tensor to the steps as source of another; `None` if it does not exist.

@@ -1,6 +1,6 @@
 //! Selection of layers that keep their element types.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use serde::{Deserialize, Deserializer};
@@ -8,9 +8,9 @@ use thiserror::Error;
 
 use super::{automatic, shape_paths};
 use crate::base::hash::{HashMap, HashSet};
-use crate::base::names::{is_glob, matches_glob, near};
+use crate::base::names::{matches_glob, near};
 use crate::infer::blocks::{layers_of_blocks, numbers_of_blocks};
-use crate::model::graph::{Graph, Layer, LayerId, Model, Place};
+use crate::model::graph::{FindError, Graph, Layer, LayerId, Model, Place};
 use crate::ops::{self, LayerKind, Operation};
 
 /// Pattern for layers that keep their element types.
@@ -25,8 +25,7 @@ use crate::ops::{self, LayerKind, Operation};
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum KeepPattern {
-    /// Layers by path: their name, after those of the layers and bodies around them: `loop/body/add*`. `*` matches any
-    /// text, `?` any character.
+    /// Layers by a word that [`Model::find_all`] reads: a name, an id, a path into a body, a pattern `loop/body/add*`.
     Name(String),
     /// Layers of an operation, `Softmax`, or of one revision, `MVN-6`. `*` and `?` work as in names, and case is
     /// ignored.
@@ -73,15 +72,21 @@ impl fmt::Display for KeepPattern {
     }
 }
 
-/// Error for a pattern that matches no layer.
+/// Error for a pattern that means no layers.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("`{pattern}` matches no layer{}", .near.as_ref().map(|near| format!("; did you mean `{near}`?")).unwrap_or_default())]
 #[non_exhaustive]
-pub struct KeepError {
-    /// The pattern, as `--keep` accepts it.
-    pub pattern: String,
-    /// A similar pattern that matches layers, if there is one.
-    pub near: Option<String>,
+pub enum KeepError {
+    /// Nothing matches.
+    #[error("`{pattern}` matches no layer{}", .near.as_ref().map(|near| format!("; did you mean `{near}`?")).unwrap_or_default())]
+    Unmatched {
+        /// The pattern, as `--keep` accepts it.
+        pattern: String,
+        /// A similar pattern that matches layers, if there is one.
+        near: Option<String>,
+    },
+    /// A name does not say which layer is meant.
+    #[error(transparent)]
+    Find(#[from] FindError),
 }
 
 /// The layers that keep their types, and the constants that feed only these layers.
@@ -111,7 +116,6 @@ impl Kept {
         if patterns.is_empty() {
             return Ok(kept);
         }
-        let paths = paths(model);
         for pattern in patterns {
             if *pattern == KeepPattern::Automatic {
                 for (place, layers) in automatic::find(model) {
@@ -125,20 +129,22 @@ impl Kept {
                 if layers.is_empty() {
                     let known = numbers_of_blocks(model);
                     let near = known.map(|numbers| format!("block:{}-{}", numbers.start(), numbers.end()));
-                    return Err(KeepError { pattern: pattern.to_string(), near });
+                    return Err(KeepError::Unmatched { pattern: pattern.to_string(), near });
                 }
                 layers.iter().for_each(|(place, layer)| kept.insert(place, *layer));
                 continue;
             }
-            let matching = paths.iter().filter(|(path, _, layer)| pattern.matches(path, layer));
-            let mut is_unused = true;
-            for (_, place, layer) in matching {
-                is_unused = false;
-                kept.insert(place, layer.id());
-            }
-            if is_unused {
-                return Err(pattern.unmatched(&paths));
-            }
+            let found = match pattern {
+                KeepPattern::Name(name) => model.find_all(name).map_err(|error| match error {
+                    FindError::Unknown(_) => {
+                        KeepError::Unmatched { pattern: name.clone(), near: model.nearest_name(name) }
+                    }
+                    error => KeepError::Find(error),
+                })?,
+                KeepPattern::Operation(operation) => of_operation(model, operation)?,
+                KeepPattern::Blocks(..) | KeepPattern::Automatic => Vec::new(),
+            };
+            found.iter().for_each(|(place, layer)| kept.insert(place, *layer));
         }
         for (place, layers) in &mut kept.layers {
             add_constants(model, place, layers, layers.iter().copied().collect());
@@ -211,46 +217,24 @@ fn add_constants(model: &Model, place: &Place, kept: &mut HashSet<LayerId>, laye
     }
 }
 
-impl KeepPattern {
-    fn matches(&self, path: &str, layer: &Layer) -> bool {
-        match self {
-            Self::Name(glob) => matches_glob(glob, path),
-            Self::Operation(glob) => {
-                let glob = glob.to_ascii_lowercase();
-                names_of_operation(layer).iter().any(|name| matches_glob(&glob, &name.to_ascii_lowercase()))
+/// Returns the layers of an operation, or of those that match a pattern.
+fn of_operation(model: &Model, operation: &str) -> Result<Vec<(Place, LayerId)>, KeepError> {
+    let glob = operation.to_ascii_lowercase();
+    let (mut found, mut known) = (Vec::new(), BTreeSet::new());
+    for (place, graph) in model.walk() {
+        for layer in graph.layers() {
+            let names = names_of_operation(layer);
+            if names.iter().any(|name| matches_glob(&glob, &name.to_ascii_lowercase())) {
+                found.push((place.clone(), layer.id()));
             }
-            // Neither depends on the name of a layer.
-            Self::Blocks(..) | Self::Automatic => false,
+            known.extend(names);
         }
     }
-
-    /// Returns the error for a pattern that matches none of the layers, with a similar pattern that does.
-    fn unmatched(&self, paths: &[(String, Place, &Layer)]) -> KeepError {
-        let (pattern, near) = match self {
-            Self::Name(name) => {
-                let anywhere = format!("*/{name}");
-                let inside = paths.iter().find(|(path, ..)| matches_glob(&anywhere, path)).map(|(path, ..)| path);
-                let inside = inside.map(|path| if is_glob(name) { anywhere } else { path.clone() });
-                (self.to_string(), inside.or_else(|| near(name, paths.iter().map(|(path, ..)| path.as_str()))))
-            }
-            Self::Operation(name) => {
-                let operations: Vec<_> = paths.iter().flat_map(|(.., layer)| names_of_operation(layer)).collect();
-                let near = near(name, operations.iter().map(String::as_str));
-                (self.to_string(), near.map(|near| format!("type:{near}")))
-            }
-            Self::Automatic | Self::Blocks(..) => (self.to_string(), None),
-        };
-        KeepError { pattern, near }
+    if found.is_empty() {
+        let near = near(operation, known.iter().map(String::as_str)).map(|near| format!("type:{near}"));
+        return Err(KeepError::Unmatched { pattern: format!("type:{operation}"), near });
     }
-}
-
-/// Returns each layer of a model and its bodies, with its path and the place of its graph.
-fn paths(model: &Model) -> Vec<(String, Place, &Layer)> {
-    let mut paths = Vec::new();
-    for (place, graph) in model.walk() {
-        paths.extend(graph.layers().map(|layer| (place.path_to(layer.name()), place.clone(), layer)));
-    }
-    paths
+    Ok(found)
 }
 
 /// Returns the names of a layer's operation: without revision, with it, and as in the file.

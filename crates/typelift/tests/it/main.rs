@@ -22,6 +22,7 @@
     reason = "a test fails by panicking and prints what it counts"
 )]
 
+mod addresses;
 mod align;
 mod blocks;
 mod bodies;

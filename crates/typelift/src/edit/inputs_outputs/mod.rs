@@ -213,6 +213,16 @@ impl Model {
                 found = having(names);
             }
         }
+        if found.is_empty() {
+            let is_meant = |layer: &&&Layer| {
+                let tensor = self.graph.tensor(name).ok();
+                tensor.is_some_and(|tensor| match end {
+                    End::Input => tensor.layer == layer.id(),
+                    End::Output => self.graph.producer(layer.id().input(0)) == Some(tensor),
+                })
+            };
+            found = ends.iter().filter(is_meant).map(|layer| layer.id()).collect();
+        }
         match found[..] {
             [id] => Ok(id),
             [] => Err(InterfaceError::Unknown {

@@ -11,10 +11,9 @@ use super::paths::{Main, is_weight, values};
 use crate::base::hash::{HashMap, HashSet};
 use crate::base::span::Lines;
 use crate::explain::stats::name_of;
-use crate::explain::why::{self, NameError};
 use crate::findings::LayerRef;
 use crate::infer::blocks::{Role, in_order, roles};
-use crate::model::graph::{Graph, Layer, LayerId, LayerMap, Model, Output};
+use crate::model::graph::{FindError, Graph, Layer, LayerId, LayerMap, Model, Output};
 use crate::model::shape::Shape;
 use crate::ops::{self, LayerKind};
 
@@ -80,7 +79,7 @@ impl ValuePath {
     /// Converts after that layer. A path stays within its body.
     ///
     /// # Errors
-    /// [`NameError`] if nothing has that name, or several tensors have it.
+    /// [`FindError`] if nothing has that name, or several tensors have it.
     ///
     /// # Examples
     /// ```
@@ -94,9 +93,9 @@ impl ValuePath {
     /// assert!(path.loses.is_empty());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn new(model: &Model, name: &str) -> Result<Self, NameError> {
-        let unknown = || NameError::Unknown(name.to_owned());
-        let (place, asked) = why::locate(model, name)?;
+    pub fn new(model: &Model, name: &str) -> Result<Self, FindError> {
+        let unknown = || FindError::Unknown(name.to_owned());
+        let (place, asked) = model.find_tensor(name)?;
         let graph = model.graph_at(&place).ok_or_else(unknown)?;
         let ways = Ways::new(graph);
         let mut tensors: Vec<Output> = std::iter::successors(Some(asked), |&tensor| ways.before(tensor)).collect();

@@ -1,10 +1,10 @@
 //! Graph: layers, the edges between their ports, and elementary changes.
 
+mod address;
 mod build;
 mod change;
 mod compact;
 mod error;
-mod find;
 mod journal;
 mod layer;
 mod layer_map;
@@ -28,8 +28,8 @@ use petgraph::visit::{EdgeRef, IntoEdgeReferences, NodeIndexable};
 use serde::Serialize;
 use smallvec::SmallVec;
 
+pub use address::FindError;
 pub use error::EditError;
-pub use find::FindError;
 pub use layer::split_names;
 pub use layer::{Attribute, BackEdge, Body, Direction, InputPort, Layer, NewLayer, OutputPort, PortMapEntry, Start};
 pub(crate) use layer::{AttributeList, Joints, OperationName, join_names};

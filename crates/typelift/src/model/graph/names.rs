@@ -43,6 +43,7 @@ impl Names {
 
     fn add(&mut self, layer: &Layer) {
         let of_tensors = layer.outputs.iter().filter_map(|port| port.names.as_deref());
+        let of_tensors = of_tensors.chain(layer.output_names());
         let of_tensors: SmallVec<[_; 1]> = of_tensors.flat_map(super::split_names).collect();
         for name in of_tensors.iter().map(String::as_str).chain([&*layer.name]) {
             let known = self.layers.entry(hash::of(name)).or_default();
@@ -53,7 +54,7 @@ impl Names {
     }
 
     /// Returns the layers that have the hash of a name.
-    fn candidates<'g>(&self, graph: &'g Graph, name: &str) -> impl Iterator<Item = &'g Layer> {
+    fn candidates<'g>(&self, graph: &'g Graph, name: &str) -> impl Iterator<Item = &'g Layer> + use<'_, 'g> {
         self.layers.get(&hash::of(name)).into_iter().flatten().filter_map(|&id| graph.layer(id))
     }
 
@@ -62,9 +63,9 @@ impl Names {
     /// # Errors
     /// [`FindError`] if there is none, or more than one.
     pub fn find(&self, model: &Model, path: &str) -> Result<(Place, LayerId), FindError> {
-        match model.graph().find_among(path, || self.candidates(model.graph(), path)) {
+        match model.graph().find_among(path, &|name| self.candidates(model.graph(), name)) {
             Ok(id) => Ok((Place::default(), id)),
-            Err(FindError::Unknown(_)) => model.find_in_bodies(path),
+            Err(FindError::Unknown(_)) => model.find(path),
             Err(error) => Err(error),
         }
     }
@@ -74,7 +75,7 @@ impl Names {
     /// # Errors
     /// [`FindError`] if there is none, or more than one.
     pub fn tensor(&self, model: &Model, name: &str) -> Result<Output, FindError> {
-        model.graph().tensor_among(name, || self.candidates(model.graph(), name))
+        model.graph().tensor_among(name, &|name| self.candidates(model.graph(), name))
     }
 }
 

@@ -5,7 +5,8 @@ use std::ops::Range;
 use typelift_promote::ElementType;
 
 use super::lex::is_bare;
-use super::{Cursor, Literal, NotationError, closest};
+use super::{Cursor, Literal, NotationError};
+use crate::base::names::nearest;
 use crate::model::graph::{Direction, IrVersion};
 use crate::model::shape::Shape;
 use crate::ops;
@@ -227,7 +228,7 @@ fn operation(cursor: &mut Cursor) -> Result<(String, String), NotationError> {
         Some(row) => Ok((ops::file_spelling(row.name()).to_owned(), ops::first_version(&ty).unwrap_or_default())),
         None => {
             let error = cursor.error(span, format!("`{ty}` is not an operation"));
-            Err(match closest(&ty, ops::all().map(|operation| operation.name())) {
+            Err(match nearest(&ty, ops::all().map(|operation| operation.name())) {
                 Some(near) => error.with_help(format!("did you mean `{near}`?")),
                 None => error.with_help(format!("write `{ty}-extension` for an operation of an extension")),
             })
@@ -343,7 +344,7 @@ pub(crate) fn element_type(cursor: &mut Cursor) -> Result<ElementType, NotationE
         let error = cursor.error(start..cursor.at, format!("`{name}` is not an element type"));
         let near = match ElementType::from_port_name(name) {
             Some(ty) => Some(ty.name()),
-            None => closest(name, ElementType::all().map(ElementType::name)),
+            None => nearest(name, ElementType::all().map(ElementType::name)),
         };
         match near {
             Some(near) => error.with_help(format!("did you mean `{near}`?")),

@@ -21,7 +21,6 @@ mod lex;
 mod listing;
 mod print;
 mod read;
-mod suggest;
 mod value;
 
 pub use error::NotationError;
@@ -29,5 +28,4 @@ pub(crate) use error::pointer;
 pub(crate) use lex::{Cursor, Quoted};
 pub(crate) use listing::{attribute_value, element_type, shape, tensor_type, word};
 pub use print::{Line, body_line};
-pub(crate) use suggest::closest;
 pub(crate) use value::{Literal, number, print as print_values};

@@ -8,7 +8,8 @@ use typelift_promote::ElementType;
 
 use super::listing::{BodyText, InputText, LayerText, Listing, Tie};
 use super::value::Number;
-use super::{Cursor, Literal, NotationError, closest};
+use super::{Cursor, Literal, NotationError};
+use crate::base::names::nearest;
 use crate::base::span::Span;
 use crate::findings::Diagnostic;
 use crate::model::graph::{
@@ -139,7 +140,7 @@ impl Builder<'_> {
 
     fn no_layer(&self, input: &InputText, name: &str, lines: &[LayerText]) -> NotationError {
         let error = self.error(&input.span, format!("no layer here is named `{name}`"));
-        match closest(name, lines.iter().map(|line| line.name.as_str())) {
+        match nearest(name, lines.iter().map(|line| line.name.as_str())) {
             Some(near) => error.with_help(format!("did you mean `{near}`?")),
             None => error,
         }

@@ -3,8 +3,9 @@
 use std::ops::Range;
 
 use super::{Mode, Parser};
+use crate::base::names::nearest;
 use crate::ops::{self, AttrKind};
-use crate::rewrite::notation::{NotationError, attribute_value, closest, word};
+use crate::rewrite::notation::{NotationError, attribute_value, word};
 use crate::rewrite::term::{
     AttributeTerm, AttributeValue, Branch, FUNCTIONS, LayerTerm, Name, Rest, TermKind, rows_of,
 };
@@ -101,7 +102,7 @@ impl Parser<'_> {
         }
         if self.mode == Mode::Condition {
             let error = self.cursor.error(head.span.clone(), format!("`{}` is not a function", head.text));
-            return Err(match closest(&head.text, FUNCTIONS.iter().map(|row| row.0)) {
+            return Err(match nearest(&head.text, FUNCTIONS.iter().map(|row| row.0)) {
                 Some(near) => error.with_help(format!("did you mean `{near}`?")),
                 None => error.with_help(format!(
                     "there are {}",
@@ -188,7 +189,7 @@ impl Parser<'_> {
             (None, _) => {
                 let unknown = error(format!("`{text}` is not an operation"));
                 let functions = FUNCTIONS.iter().map(|row| row.0).filter(|_| self.mode != Mode::Pattern);
-                return Err(match closest(&text, ops::all().map(|row| row.name()).chain(functions)) {
+                return Err(match nearest(&text, ops::all().map(|row| row.name()).chain(functions)) {
                     Some(near) => unknown.with_help(format!("did you mean `{near}`?")),
                     None => unknown.with_help(format!("write `\"{text}\"(…)` for an operation of an extension")),
                 });
@@ -420,7 +421,7 @@ impl Parser<'_> {
         }
         let known: Vec<_> = rows.iter().flat_map(|row| row.attribute_names()).collect();
         let error = self.cursor.error(span, format!("`{}` does not have an attribute `{name}`", layer.operation));
-        Err(match closest(name, known.iter().copied()) {
+        Err(match nearest(name, known.iter().copied()) {
             Some(near) => error.with_help(format!("did you mean `{near}`?")),
             None if known.is_empty() => error.with_help("the operation has no attributes"),
             None => error.with_help(format!("it has {}", known.join(", "))),

@@ -3,9 +3,10 @@
 use std::ops::Range;
 
 use super::{Mode, Parser};
+use crate::base::names::nearest;
 use crate::ops;
 use crate::ops::values::array::ArrayFile;
-use crate::rewrite::notation::{NotationError, closest, element_type, shape};
+use crate::rewrite::notation::{NotationError, element_type, shape};
 use crate::rewrite::operations::operations_of;
 use crate::rewrite::term::{Link, Name, Source, TermKind};
 
@@ -202,7 +203,7 @@ impl Parser<'_> {
         let names = self.parsed.names.iter().enumerate().filter(|(at, _)| !outputs.contains(at));
         let names: Vec<_> = names.map(|(_, name)| name.text.as_str()).collect();
         let error = self.cursor.error(span, format!("`{text}` is not in the pattern"));
-        match closest(text, names.iter().copied()) {
+        match nearest(text, names.iter().copied()) {
             Some(near) => error.with_help(format!("did you mean `{near}`?")),
             None if text == "_" => error.with_help("`_` is any tensor; give it a name in the pattern"),
             None if ops::revisions(text).is_empty() => {
@@ -225,7 +226,7 @@ impl Parser<'_> {
             Some(at) => Ok(at),
             None if self.mode != Mode::Pattern => {
                 let error = self.cursor.error(start - 1..self.cursor.at, format!("`${name}` is not in the pattern"));
-                Err(match closest(name, self.parsed.variables.iter().map(String::as_str)) {
+                Err(match nearest(name, self.parsed.variables.iter().map(String::as_str)) {
                     Some(near) => error.with_help(format!("did you mean `${near}`?")),
                     None => error,
                 })

@@ -10,7 +10,7 @@ use super::names::{all as names, ends as end_names, renamed, tensors, unknown, w
 use super::statement::{Owner, Statement};
 use super::{ends, state};
 use crate::base::hash::HashSet;
-use crate::base::names::{is_glob, matches_glob};
+use crate::base::names::{is_glob, matches_glob, nearest};
 use crate::edit::inputs_outputs::End;
 use crate::edit::precision_marks::Spelling;
 use crate::findings::reason;
@@ -23,7 +23,6 @@ use crate::precision::{self, KeepPattern, Kept};
 use crate::rewrite::bound::self_describe;
 use crate::rewrite::known::Branches;
 use crate::rewrite::losses::Losses;
-use crate::rewrite::notation::closest;
 use crate::rewrite::values;
 use crate::text::xml::ReadError;
 
@@ -264,7 +263,7 @@ fn info(model: &mut Model, owner: &Owner, path: &str, value: &str) -> Result<(),
         let edited = model.edit(|edit| found.iter().try_for_each(|&id| edit.set_rt_info(id, key, value)));
         return edited.map_err(|error| error.describe(model.graph()));
     }
-    let near = closest(name, model.graph().layers().map(Layer::name));
+    let near = nearest(name, model.graph().layers().map(Layer::name));
     let is_named = matches!(owner, Owner::Named) && !is_glob(name);
     match near {
         None if is_named => model.set_rt_info(path, value).map_err(|error| error.describe(model.graph())),

@@ -20,9 +20,10 @@ use self::statement::{Statement, Touches};
 use super::apply::count;
 use super::parse::{Definitions, starts_clause};
 use super::{Lossy, Report, RewriteError, Rule};
+use crate::base::names::nearest;
 use crate::findings::{Diagnostic, Known};
 use crate::model::graph::Model;
-use crate::rewrite::notation::{Cursor, NotationError, closest};
+use crate::rewrite::notation::{Cursor, NotationError};
 
 /// Script: a list of statements that can be applied to a model, and again to later exports of it.
 ///
@@ -92,7 +93,7 @@ impl FromStr for Script {
                 let at = text.find(name.as_str()).unwrap_or_default();
                 let error = Cursor::new(text).error(at..at + name.len(), format!("no rule is named `{name}`"));
                 let names = script.rules.iter().map(Rule::name);
-                return Err(match closest(name, names) {
+                return Err(match nearest(name, names) {
                     Some(near) => error.with_help(format!("did you mean `{near}`?")),
                     None => error.with_help(format!("write `{name}: PATTERN => REPLACEMENT`")),
                 });

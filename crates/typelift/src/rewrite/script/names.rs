@@ -1,11 +1,10 @@
 //! Search of the layers and tensors that statements name.
 
 use crate::base::name_pattern::NamePattern;
-use crate::base::names::{captures, is_glob, matches_glob, near};
+use crate::base::names::{captures, is_glob, matches_glob};
 use crate::edit::inputs_outputs::{End, InterfaceError};
-use crate::model::graph::{FindError, Layer, Model, Output};
+use crate::model::graph::{Layer, Model, Output};
 use crate::ops::{self, LayerKind};
-use crate::rewrite::notation::closest;
 
 /// Returns the names of the inputs or outputs that a name or pattern matches.
 pub(super) fn ends(model: &Model, end: End, name: &str) -> Result<Vec<String>, String> {
@@ -14,7 +13,7 @@ pub(super) fn ends(model: &Model, end: End, name: &str) -> Result<Vec<String>, S
 
 /// Returns the tensors of the model's own graph that a name or pattern matches, each with the matching name.
 pub(super) fn tensors(model: &Model, name: &str) -> Result<Vec<(Output, String)>, String> {
-    let error = match find_tensor(model, name) {
+    let error = match model.graph().tensor(name) {
         Ok(tensor) => return Ok(vec![(tensor, name.to_owned())]),
         Err(error) => error,
     };
@@ -46,29 +45,9 @@ pub(super) fn renamed(old: &str, new: &str, name: &str) -> Result<String, String
     })
 }
 
-/// Returns a tensor of the model's own graph: by its name, by that of its layer, or as output of a layer, `NAME.1`.
+/// Returns a tensor of the model's own graph: as [`Graph::tensor`](crate::Graph::tensor) reads its name.
 pub(super) fn tensor(model: &Model, name: &str) -> Result<Output, String> {
-    find_tensor(model, name).map_err(|error| with_suggestion(model, name, error.to_string()))
-}
-
-/// Returns a tensor as [`tensor`] does. The error suggests no other name, which takes longer.
-fn find_tensor(model: &Model, name: &str) -> Result<Output, FindError> {
-    let graph = model.graph();
-    let result = graph.tensor(name).or_else(|error| {
-        let result = model.find_output(name).ok();
-        let source = result.and_then(|result| graph.producer(result.input(0)));
-        let port = || {
-            let (layer, port) = name.rsplit_once('.')?;
-            let tensor = graph.find(layer).ok()?.output(port.parse().ok()?);
-            graph.output(tensor).map(|_| tensor)
-        };
-        source.or_else(port).ok_or(error)
-    });
-    let found = result?;
-    // For a Result, the tensor that feeds it is returned.
-    let is_result = graph.layer(found.layer).is_some_and(|layer| ops::kind(layer) == LayerKind::Result);
-    let source = graph.producer(found.layer.input(0)).filter(|_| is_result);
-    Ok(source.unwrap_or(found))
+    model.graph().tensor(name).map_err(|error| with_suggestion(model, name, error.to_string()))
 }
 
 pub(super) fn unknown(model: &Model, name: &str, error: &InterfaceError) -> String {
@@ -83,10 +62,7 @@ pub(super) fn all(model: &Model) -> impl Iterator<Item = String> {
 }
 
 pub(super) fn with_suggestion(model: &Model, name: &str, message: String) -> String {
-    let names: Vec<_> = all(model).filter(|known| known != name).collect();
-    let names = names.iter().map(String::as_str);
-    let near = if is_glob(name) { near(name, names) } else { closest(name, names).map(str::to_owned) };
-    match near {
+    match model.nearest_name(name) {
         Some(near) => format!("{message}; did you mean `{near}`?"),
         None => message,
     }

@@ -4,13 +4,12 @@ use typelift_promote::ElementType;
 
 use super::ends::{add_input, end_tensor};
 use super::names::{ends, renamed, tensor, unknown, with_suggestion};
-use crate::base::names::{captures, is_glob, matches_glob};
+use crate::base::names::{captures, is_glob, matches_glob, nearest};
 use crate::edit::StatePair;
 use crate::edit::inputs_outputs::End;
 use crate::model::graph::{Graph, Layer, LayerId, Model, Output};
 use crate::model::shape::Shape;
 use crate::ops::{self, LayerKind};
-use crate::rewrite::notation::closest;
 
 /// Turns pairs of inputs and outputs into variables; each output provides the next value of its input.
 pub(super) fn stateful(model: &mut Model, past: &str, present: &str, name: Option<&str>) -> Result<(), String> {
@@ -133,7 +132,7 @@ pub(super) fn state(model: &mut Model, name: &str, ty: ElementType, shape: Optio
     }
     if found.is_empty() {
         let message = format!("the model has no variable `{name}`");
-        return Err(match closest(name, all.iter().map(String::as_str)) {
+        return Err(match nearest(name, all.iter().map(String::as_str)) {
             Some(near) => format!("{message}; did you mean `{near}`?"),
             None if end_tensor(model, End::Input, name).is_some() => {
                 format!("{message}; `{name}` is an input, which `input {name} : {ty}` changes")

@@ -7,11 +7,12 @@ use typelift_promote::ElementType;
 
 use super::Script;
 use super::expression::Formula;
+use crate::base::names::nearest;
 use crate::edit::inputs_outputs::End;
 use crate::model::shape::Shape;
 use crate::precision::KeepPattern;
 use crate::rewrite::Rule;
-use crate::rewrite::notation::{Cursor, NotationError, closest, tensor_type};
+use crate::rewrite::notation::{Cursor, NotationError, tensor_type};
 
 /// Statement other than a rule. In names, `*` matches any text and `?` any character.
 #[derive(Clone, Debug)]
@@ -145,7 +146,7 @@ impl Script {
         let name = cursor.run(|c| c.is_alphanumeric() || "_-./".contains(c));
         let rest = &text[start..range.end];
         let is_rule = rest.contains("=>") || rest.contains('(') || ["try", "once"].contains(&name);
-        if !is_rule && let Some(near) = closest(name, WORDS) {
+        if !is_rule && let Some(near) = nearest(name, WORDS) {
             let error = cursor.error(start..start + name.len(), format!("`{name}` is not a statement"));
             return Err(error.with_help(format!("did you mean `{near}`?")));
         }
