@@ -8,15 +8,15 @@ use typelift::{LayerId, Model};
 
 const MODEL: &str = r#"<net name="n" version="11"><layers>
 <layer id="0" name="x" type="Parameter" version="opset1"><data shape="2,4" element_type="f32"/>
-    <output><port id="0" names="image"/></output></layer>
-<layer id="1" name="2" type="Exp" version="opset1"><input><port id="0"/></input><output><port id="1"/></output></layer>
-<layer id="2" name="1" type="Abs" version="opset1"><input><port id="0"/></input><output><port id="1"/></output></layer>
+    <output><port precision="FP32" id="0" names="image"/></output></layer>
+<layer id="1" name="2" type="Exp" version="opset1"><input><port id="0"/></input><output><port precision="FP32" id="1"/></output></layer>
+<layer id="2" name="1" type="Abs" version="opset1"><input><port id="0"/></input><output><port precision="FP32" id="1"/></output></layer>
 <layer id="3" name="axis" type="Const" version="opset1">
-    <data element_type="i64" shape="" offset="0" size="8"/><output><port id="0"/></output></layer>
+    <data element_type="i64" shape="" offset="0" size="8"/><output><port precision="I64" id="0"/></output></layer>
 <layer id="4" name="halves" type="Split" version="opset1"><data num_splits="2"/>
-    <input><port id="0"/><port id="1"/></input><output><port id="2"/><port id="3" names="right"/></output></layer>
+    <input><port id="0"/><port id="1"/></input><output><port precision="FP32" id="2"/><port precision="FP32" id="3" names="right"/></output></layer>
 <layer id="5" name="model/enc/layers.0/attention/aten::add/Add" type="Add" version="opset1">
-    <input><port id="0"/><port id="1"/></input><output><port id="2" names="sum,total"/></output></layer>
+    <input><port id="0"/><port id="1"/></input><output><port precision="FP32" id="2" names="sum,total"/></output></layer>
 <layer id="6" name="Result_6" type="Result" version="opset1"><input><port id="0"/></input></layer>
 </layers><edges>
 <edge from-layer="0" from-port="0" to-layer="1" to-port="0"/><edge from-layer="1" from-port="1" to-layer="2" to-port="0"/>

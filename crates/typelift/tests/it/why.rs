@@ -3,7 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use crate::common::Net;
-use typelift::why::{NameError, Rule};
+use typelift::graph::FindError;
+use typelift::why::Rule;
 use typelift::{infer, why};
 
 /// Returns the rules from a tensor back to its sources, each with its layer.
@@ -66,7 +67,7 @@ fn unknown_names_and_operations_are_told() {
     let mut model = net.model();
     let _ = infer(&mut model);
     assert_eq!(why(&model, "own").unwrap().steps[0].rule, Rule::Declared);
-    assert_eq!(why(&model, "other").unwrap_err().to_string(), "the model has neither a layer nor a tensor `other`");
+    assert_eq!(why(&model, "other").unwrap_err().to_string(), "no layer and no tensor is called `other`");
 }
 
 #[test]
@@ -74,9 +75,11 @@ fn what_is_ambiguous_is_listed_and_each_can_be_asked_for() {
     let fixtures = format!("{}/../../testdata/fixtures/why", env!("CARGO_MANIFEST_DIR"));
     let mut model = typelift::Model::open(format!("{fixtures}/body_path.xml")).unwrap();
     let _ = infer(&mut model);
-    let NameError::Ambiguous { tensors, .. } = why(&model, "bx").unwrap_err() else { panic!("`bx` is in two bodies") };
-    assert_eq!(tensors, ["If_36/then_body/1.0", "If_36/else_body/1.0"]);
-    let asked = tensors.iter().map(|name| why(&model, name).unwrap().steps[0].operation.clone());
+    let FindError::Ambiguous { addresses, .. } = why(&model, "bx").unwrap_err() else {
+        panic!("`bx` is in two bodies")
+    };
+    assert_eq!(addresses, ["If_36/then_body/id:1", "If_36/else_body/id:1"]);
+    let asked = addresses.iter().map(|name| why(&model, name).unwrap().steps[0].operation.clone());
     assert_eq!(asked.collect::<Vec<_>>(), ["Abs", "ReLU"]);
     let error = why(&model, "If_36.1").unwrap_err();
     assert_eq!(error.to_string(), "`If_36.1` does not exist: outputs are counted from 0, and layer 36 has 1");
@@ -90,7 +93,7 @@ fn every_tensor_of_real_models_has_a_derivation_that_ends() {
         let _ = infer(&mut model);
         for layer in model.graph().layers().filter(|layer| !layer.outputs().is_empty()) {
             // A name can be the id of another layer.
-            let derivation = why(&model, &format!("{}.0", layer.id())).unwrap();
+            let derivation = why(&model, &format!("id:{}.0", layer.id())).unwrap();
             assert!(derivation.sources().next().is_some(), "{name}: {}", layer.name());
             for step in &derivation.steps {
                 assert!(!matches!(step.rule, Rule::Refused { .. }), "{name}: {} {:?}", step.layer.name, step.rule);

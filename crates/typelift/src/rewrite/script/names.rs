@@ -33,6 +33,12 @@ pub(super) fn tensors(model: &Model, name: &str) -> Result<Vec<(Output, String)>
     for name in model.ends_named(End::Output, name).ok().filter(|_| found.is_empty()).into_iter().flatten() {
         found.push((tensor(model, &name)?, name));
     }
+    // A pattern of layer names, or a name as the program shortens it.
+    let layers = model.find_all(name).ok().filter(|_| found.is_empty()).into_iter().flatten();
+    for (_, id) in layers.filter(|(place, _)| place.is_model()) {
+        let named = model.graph().layer(id).map(|layer| layer.name().to_owned()).unwrap_or_default();
+        found.push((tensor(model, &format!("id:{id}"))?, named));
+    }
     if found.is_empty() { Err(with_suggestion(model, name, error.to_string())) } else { Ok(found) }
 }
 
