@@ -171,12 +171,17 @@ impl Graph {
 
 impl Layer {
     fn port_named(&self, name: &str) -> Option<usize> {
-        self.outputs.iter().position(|port| port.names().iter().any(|known| known == name))
+        self.outputs.iter().position(|port| port.names.as_deref().is_some_and(|names| is_among(name, names)))
     }
 
     fn is_output_named(&self, name: &str) -> bool {
-        self.output_names().is_some_and(|names| split_names(names).iter().any(|known| known == name))
+        self.output_names().is_some_and(|names| is_among(name, names))
     }
+}
+
+/// True if a `names` attribute has this name. Most have only one, which is compared as it stands.
+fn is_among(name: &str, names: &str) -> bool {
+    if names.contains([',', '\\']) { split_names(names).iter().any(|known| known == name) } else { names == name }
 }
 
 /// Returns the layer if there is one, `None` if there is none, and an error if there are several.
