@@ -21,7 +21,6 @@ impl<'a, T> Versioned<'a, T> {
     }
 }
 
-/// Returns a document and a line end.
 pub(crate) fn text(document: &impl Serialize) -> serde_json::Result<String> {
     serde_json::to_string_pretty(&Versioned::new(document)).map(|text| text + "\n")
 }

@@ -16,7 +16,6 @@ use crate::selection::Selection;
 const KEEPS: &str = "#17803d";
 const LOSES: &str = "#b3001b";
 
-/// Returns the selected layers as a graph for Graphviz.
 pub(crate) fn print(model: &Model, selection: &Selection<'_>) -> String {
     let mut drawing = Drawing { model, selection, types: BTreeSet::new(), converts: [false; 2], out: String::new() };
     drawing.write_graph(selection.graph, "", 1);
@@ -126,7 +125,6 @@ impl Drawing<'_> {
         }
     }
 
-    /// Returns a node with the colours and borders that occur.
     fn legend(&self) -> String {
         let types = self.types.iter().map(|&ty| format!("<td bgcolor=\"{}\">{ty}</td>", color(Some(ty))));
         let borders = [(KEEPS, "keeps every value"), (LOSES, "can lose values")].into_iter().zip(self.converts);
@@ -142,7 +140,6 @@ impl Drawing<'_> {
     }
 }
 
-/// Returns a hue for each kind of type, darker for wider ones.
 fn color(ty: Option<ElementType>) -> &'static str {
     let Some(ty) = ty else { return "#ffffff" };
     match (ty.kind(), ty.bits()) {

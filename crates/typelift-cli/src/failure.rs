@@ -38,17 +38,14 @@ impl Failure {
         Self::Other { message: message.into(), help: None, status: Status::Failed, file: None }
     }
 
-    /// Returns the failure for a bug of this program, with a suggestion.
     pub(crate) fn internal(message: String, help: String) -> Self {
         Self::Other { message, help: Some(help), status: Status::Faulty, file: None }
     }
 
-    /// Returns the failure for a request that the model cannot meet.
     pub(crate) fn refusal(message: String) -> Self {
         Self::Other { message, help: None, status: Status::Faulty, file: None }
     }
 
-    /// Returns the status of a run with this failure.
     pub(crate) fn status(&self) -> Status {
         match self {
             Self::BrokenPipe | Self::NoModel(_) => Status::Done,
@@ -65,7 +62,6 @@ impl Failure {
         }
     }
 
-    /// Sets the file that the message names.
     pub(crate) fn of(mut self, path: &Path) -> Self {
         if let Self::Other { file, .. } = &mut self {
             *file = Some(path.to_owned());
@@ -83,7 +79,6 @@ impl Failure {
         self
     }
 
-    /// Returns the message alone.
     pub(crate) fn message(self) -> String {
         match self {
             Self::BrokenPipe => String::new(),
@@ -101,7 +96,6 @@ impl Failure {
         }
     }
 
-    /// Returns a JSON document, which names the model in a batch.
     pub(crate) fn json(&self, file: Option<&str>) -> Result<String, Self> {
         let (message, help) = match self {
             Self::BrokenPipe => return Ok(String::new()),
@@ -115,7 +109,6 @@ impl Failure {
         Ok(document::text(&document)?)
     }
 
-    /// Returns the failure of a file operation: "cannot read `x`: permission denied".
     pub(crate) fn io(verb: &str, path: &Path, error: &io::Error) -> Self {
         Self::new(format!("cannot {verb} `{}`: {}", path.display(), reason(error))).of(path)
     }

@@ -5,7 +5,6 @@ use typelift::findings::{Diagnostics, Document, Voice};
 use crate::failure::Failure;
 use crate::terminal;
 
-/// Returns the document of a refused model with its findings, for any command.
 pub(crate) fn refused(diagnostics: &Diagnostics) -> Result<String, Failure> {
     terminal::json(&Document::with(diagnostics, Voice::Shell(None)))
 }

@@ -24,7 +24,6 @@ const PLACE: &str = "::: ";
 /// Texts that Azure Pipelines, TeamCity and GitHub Actions read as commands anywhere in a line.
 const ANYWHERE: [&str; 3] = ["##[", "##vso[", "##teamcity["];
 
-/// Returns the text with hostile characters and commands to CI systems escaped.
 pub(crate) fn pass(text: &str, form: Form) -> Cow<'_, str> {
     match form {
         Form::Product => Cow::Borrowed(text),
@@ -35,7 +34,6 @@ pub(crate) fn pass(text: &str, form: Form) -> Cow<'_, str> {
     }
 }
 
-/// True if a character moves the cursor, changes the terminal or the direction of a line, or is a line break to some readers.
 fn is_hostile(c: char) -> bool {
     matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
         || c.is_control() && c != '\n' && c != '\t'
@@ -65,7 +63,7 @@ fn escape_controls(text: &str, form: Form) -> Cow<'_, str> {
     Cow::Owned(out + rest)
 }
 
-/// Returns the length of the style, such as `ESC [ 1 m`, that a text begins with: the only control sequence that is printed.
+/// The length of the style, such as `ESC [ 1 m`, that a text begins with: the only control sequence that is printed.
 fn style(text: &str) -> usize {
     let Some(codes) = text.strip_prefix("\u{1b}[") else { return 0 };
     let end = codes.find(|c: char| !c.is_ascii_digit() && c != ';').unwrap_or(codes.len());
@@ -111,7 +109,7 @@ fn escape_commands(text: &str, form: Form) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Returns a line without the white space and styles that it begins with.
+/// A line without the white space and styles that it begins with.
 fn without_styles(mut line: &str) -> &str {
     loop {
         line = line.trim_start();

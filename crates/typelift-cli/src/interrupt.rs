@@ -60,8 +60,8 @@ mod signals {
         if short { Ok(()) } else { start_cleaner() }
     }
 
-    /// Returns the requests that this process does not ignore. `nohup` has it ignore SIGHUP, and a shell in the
-    /// background SIGINT.
+    /// The requests that this process does not ignore. `nohup` has it ignore SIGHUP, and a shell in the background
+    /// SIGINT.
     fn requests() -> impl Iterator<Item = i32> {
         let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
         let ignored =

@@ -21,7 +21,6 @@ fn outputs(layer: &Layer) -> String {
     outputs.collect::<Vec<_>>().join(", ")
 }
 
-/// Returns one line per layer with outputs: the surrounding bodies, its name, the types.
 pub(crate) fn types_text(graph: &Graph) -> String {
     fn list(graph: &Graph, path: &str, out: &mut String) {
         for layer in graph.layers() {
@@ -115,13 +114,11 @@ pub(crate) struct Document<'a> {
     layers: Vec<Entry<'a>>,
 }
 
-/// Returns the selected layers of a model with all details.
 pub(crate) fn model<'a>(file: &'a str, model: &'a Model, selection: &'a Selection<'a>) -> Document<'a> {
     let layers = entries(selection.graph, selection);
     Document { file, name: model.name(), version: model.version().number(), layers }
 }
 
-/// Returns the layers of a graph with their types and shapes.
 pub(crate) fn types<'a>(file: &'a str, graph: &'a Graph) -> Types<'a> {
     Types { file, layers: typed(graph) }
 }
@@ -188,7 +185,7 @@ pub(crate) struct Conversion {
     pub(crate) lost: String,
 }
 
-/// Returns the conversion of a layer; `None` for other layers.
+/// `None` for other layers.
 pub(crate) fn conversion(graph: &Graph, layer: &Layer) -> Option<Conversion> {
     let found = ops::conversion(graph, layer)?;
     let lost = found.lossy().next().map_or(String::new(), |(_, lost)| lost.to_string());

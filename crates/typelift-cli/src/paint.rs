@@ -3,7 +3,6 @@
 use anstyle::{AnsiColor, Color, Style};
 use typelift::promote::{ElementType, Kind};
 
-/// Returns a colour for each kind of element type.
 pub(crate) fn color(ty: ElementType) -> Style {
     let color = match ty.kind() {
         Kind::Float => AnsiColor::Blue,

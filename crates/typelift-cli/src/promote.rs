@@ -296,7 +296,6 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
     }
 }
 
-/// Returns the answer to one question as JSON, with its derivation.
 pub(crate) fn json(
     operands: &[&str],
     rules: &str,
@@ -312,14 +311,12 @@ pub(crate) fn json(
 /// A table of types: its title, and its rows.
 pub(crate) type Table = (String, Vec<Vec<String>>);
 
-/// Returns the common types of all pairs of types, or the results of all types, as tables with titles.
 pub(crate) fn tables(rules: &str, operation: &str, settings: &[(String, String)]) -> Result<Vec<Table>, Failure> {
     let rules = Args::asked(rules, operation, settings)?.rule_set()?;
     Ok(table(&rules, operation).into_iter().map(|matrix| (matrix.title, matrix.rows)).collect())
 }
 
 impl Args {
-    /// Creates a question about these rules, with their options by name.
     fn asked(rules: &str, operation: &str, settings: &[(String, String)]) -> Result<Self, Failure> {
         if RuleSet::from_name(rules).is_none() {
             let known = RuleSet::all().map(|rules| rules.name()).collect::<Vec<_>>().join(", ");
@@ -343,7 +340,7 @@ impl Args {
         })
     }
 
-    /// Returns the rule set with its settings. It has the operation, unless all are compared.
+    /// The rule set with its settings. It has the operation, unless all are compared.
     fn rule_set(&self) -> Result<RuleSet, Failure> {
         let mut rules = RuleSet::from_name(&self.rules).unwrap_or(RuleSet::OpenVino(openvino::Options::default()));
         if !self.compare {
@@ -368,7 +365,6 @@ impl Args {
         }
     }
 
-    /// Returns every rule set with the words that select it.
     fn all(&self) -> Result<Vec<(&'static str, RuleSet)>, Failure> {
         RuleSet::variants()
             .map(|(words, mut rules)| self.settings.apply(&mut rules, false).map(|()| (words, rules)))
@@ -513,7 +509,6 @@ fn lines(args: &Args, rules: &RuleSet, terminal: &mut Terminal) -> Result<Status
     Ok(Status::Done)
 }
 
-/// Returns the operands on one side of a matrix.
 fn operands_of(rules: &RuleSet, category: Category) -> Vec<Operand> {
     match category {
         Category::Number => {
@@ -575,8 +570,6 @@ fn print_matrices(args: &Args, matrices: &[Matrix], terminal: &mut Terminal) -> 
     terminal.print(&matrices.iter().map(text).collect::<Vec<_>>().join("\n")).map(|()| Status::Done)
 }
 
-/// Returns the results of an operation, in one matrix for each pair of operand categories that the rule set
-/// distinguishes.
 fn table(rules: &RuleSet, operation: &str) -> Vec<Matrix> {
     let categories = rules.categories();
     if rules.operation(operation).is_some_and(|row| row.most == 1) {
@@ -662,8 +655,8 @@ fn compare(args: &Args, texts: &[&str], terminal: &mut Terminal) -> Result<Statu
     Ok(Status::Done)
 }
 
-/// Returns every pair of types on which rule sets disagree; `-` means refused. The modes of JAX are left out: strict
-/// promotion refuses every pair, and without 64-bit types every pair of them differs. NumPy 1 may lack a type.
+/// `-` means refused. The modes of JAX are left out: strict promotion refuses every pair, and without 64-bit types
+/// every pair of them differs. NumPy 1 may lack a type.
 fn disagreements(args: &Args) -> Result<Vec<Matrix>, Failure> {
     let mut all = args.all()?;
     all.retain(|(_, rules)| !matches!(rules, RuleSet::Jax(options) if options.strict || options.no_x64));

@@ -59,7 +59,7 @@ fn parse_request(text: &str) -> Result<Wanted, String> {
 }
 
 impl QuantizeArgs {
-    /// Returns the quantization that is asked for, if any.
+    /// The quantization that is asked for, if any.
     pub(crate) fn request(&self) -> Result<Option<Request>, Failure> {
         let settings = match &self.quantize {
             None => return Ok(None),
@@ -113,7 +113,6 @@ pub(crate) fn remark(plan: &QuantizationPlan) -> String {
     }
 }
 
-/// Returns a line for each constant: its mode and group, the rule that chose them, what its values lose, and its bytes.
 pub(crate) fn table(plan: &QuantizationPlan) -> String {
     let (left, right) = (Side::Left, Side::Right);
     let mut columns = Columns::new([left, left, right, left, right, right, right, right, right, left]);

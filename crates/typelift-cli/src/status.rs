@@ -15,7 +15,6 @@ impl Status {
         if faulty { Self::Faulty } else { Self::Done }
     }
 
-    /// Returns the exit status.
     pub(crate) fn code(self) -> u8 {
         match self {
             Self::Done => 0,

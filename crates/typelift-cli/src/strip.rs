@@ -42,7 +42,6 @@ pub(crate) fn text(path: &ValuePath, all: bool, names: &ShortNames) -> String {
     lines.join("\n") + "\n"
 }
 
-/// Returns the combined losses of the Converts on the path.
 fn losses(path: &ValuePath) -> String {
     let losses: Vec<&str> = path.loses.iter().map(|loss| loss.name()).collect();
     let converts = || path.steps.iter().filter(|step| step.converts);
@@ -81,7 +80,7 @@ fn strip(path: &ValuePath) -> String {
     text
 }
 
-/// Returns the loss of a Convert; `None` for other layers.
+/// `None` for other layers.
 fn lost(step: &ValueStep) -> Option<String> {
     let known = || step.loses.map_or_else(|| "of an unknown type".to_owned(), |loses| loses.to_string());
     step.converts.then(known)

@@ -155,7 +155,6 @@ impl<W: Write> Write for Escaped<'_, W> {
     }
 }
 
-/// Returns the width of text: from COLUMNS, else from the terminal.
 fn columns() -> Option<usize> {
     let set = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok()).filter(|&columns| columns > 0);
     let terminal = || io::stdout().is_terminal().then(terminal_size::terminal_size).flatten();
@@ -181,7 +180,6 @@ pub(crate) struct Page {
     pub(crate) form: Form,
 }
 
-/// Returns a JSON document and a line end.
 pub(crate) fn json(document: &impl Serialize) -> Result<String, Failure> {
     Ok(document::text(document)?)
 }

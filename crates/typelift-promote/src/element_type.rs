@@ -152,12 +152,11 @@ pub enum Specials {
     None,
 }
 
-/// Returns the format of a float with infinities and NaN.
 const fn ieee(exponent: u8, mantissa: u8) -> Format {
     Format::Float(FloatFormat { exponent, mantissa, specials: Specials::Infinities })
 }
 
-/// Returns the format of a float without infinities.
+/// The format of a float without infinities.
 const fn finite(exponent: u8, mantissa: u8, specials: Specials) -> Format {
     Format::Float(FloatFormat { exponent, mantissa, specials })
 }

@@ -113,7 +113,6 @@ struct Max {
 }
 
 impl Max {
-    /// Returns the position of the highest bit.
     fn magnitude(self) -> i32 {
         63 - self.mantissa.leading_zeros() as i32 + self.exponent
     }
@@ -123,7 +122,7 @@ impl Max {
         (self.magnitude(), align(self)) > (other.magnitude(), align(other))
     }
 
-    /// Returns the number without its fraction.
+    /// The number without its fraction.
     fn truncated(self) -> Self {
         if self.exponent < 0 { Self { mantissa: self.mantissa >> -self.exponent, exponent: 0 } } else { self }
     }

@@ -134,7 +134,7 @@ fn integer(text: &str) -> i128 {
     if text.starts_with('-') { -value } else { value }
 }
 
-/// Returns the narrowest float type in whose range a literal lies, by the bounds that NumPy 1 uses.
+/// The narrowest float type in whose range a literal lies, by the bounds that NumPy 1 uses.
 fn least_float(text: &str) -> ElementType {
     match parse_float(text).map(f64::abs) {
         Some(value) if value < 65000.0 => ElementType::F16,
@@ -154,7 +154,6 @@ fn parse_float(text: &str) -> Option<f64> {
     core::str::from_utf8(buffer.get(..length)?).ok()?.parse().ok()
 }
 
-/// True if `text` consists of digits with single underscores between them.
 fn is_digits(text: &str, is_digit: fn(&char) -> bool) -> bool {
     text.split('_').all(|group| !group.is_empty() && group.chars().all(|digit| is_digit(&digit)))
 }
@@ -250,9 +249,8 @@ impl<'a> Operands<'a> {
     }
 }
 
-/// Returns ranks for [`Operands`] under which `decide` gives the same answer as under any other choice. Choices that
-/// the rule set refuses because of the ranks are ignored. `None` if the answer depends on unknown ranks, or if there
-/// are too many of them.
+/// Choices that the rule set refuses because of the ranks are ignored. `None` if the answer depends on unknown ranks,
+/// or if there are too many of them.
 pub(crate) fn agreeing_ranks<E>(
     operands: &[Operand],
     decide: impl Fn(u32) -> Result<Promotion, E>,

@@ -152,7 +152,7 @@ impl RuleSet {
     }
 }
 
-/// Returns the operand as a tensor of that type. Only a zero-dimensional tensor stays without dimensions.
+/// Only a zero-dimensional tensor stays without dimensions.
 fn as_tensor(operand: Operand, element_type: ElementType) -> Operand {
     let category = if operand.is_number() { Category::Dimensioned } else { operand.category };
     Operand::new(element_type, category)
@@ -172,7 +172,6 @@ fn with(
     accepts(changed)
 }
 
-/// Returns the type of the tensor that can replace a number.
 fn number_type(operand: Operand) -> Option<ElementType> {
     Some(match operand.number_name()? {
         "True" => ElementType::Boolean,

@@ -24,7 +24,6 @@ pub(crate) trait Listed: Send + Sync {
     /// Formats the text of the program; the complete text if `all` is true.
     fn text(&self, all: bool) -> String;
 
-    /// Returns the first items as JSON.
     fn json(&self, most: usize) -> Result<String, Failure>;
 }
 

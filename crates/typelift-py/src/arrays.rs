@@ -33,7 +33,7 @@ pub(crate) fn copy(py: Python<'_>, bytes: &[u8]) -> Buffer {
 }
 
 impl Held {
-    /// Returns the location of a constant's bytes; `None` for other layers, and for bytes that the weights lack.
+    /// `None` for other layers, and for bytes that the weights lack.
     pub(crate) fn of(layer: &Layer, weights: &Weights) -> Option<Self> {
         if kind(layer) != LayerKind::Constant {
             return None;
@@ -53,12 +53,10 @@ impl Held {
 }
 
 impl Keeper {
-    /// Creates a keeper for weights that Python holds in memory.
     pub(crate) fn of(given: Py<PyBytes>) -> Self {
         Self { given: Some(given), mapped: OnceLock::new() }
     }
 
-    /// Returns the buffer in which Python finds the bytes.
     pub(crate) fn buffer(&self, py: Python<'_>, weights: &Weights, held: Held) -> PyResult<Buffer> {
         let (offset, size) = match held {
             Held::Base { offset, size } => (offset, size),
@@ -73,14 +71,14 @@ impl Keeper {
         Ok(copy(py, &weights.read(offset as u64, size).unwrap_or_default()))
     }
 
-    /// Returns the bytes that the model was read with, if its weights begin with them.
+    /// The bytes that the model was read with, if its weights begin with them.
     pub(crate) fn given<'py>(&self, py: Python<'py>, weights: &Weights) -> Option<Bound<'py, PyBytes>> {
         let given = self.given.as_ref()?.bind(py);
         let is_same = weights.in_memory().is_some_and(|bytes| std::ptr::eq(bytes, given.as_bytes()));
         is_same.then(|| given.clone())
     }
 
-    /// Returns the file of the weights as mapped by Python's `mmap`. The file is mapped once and read on access.
+    /// The file is mapped once and read on access.
     fn mapped(&self, py: Python<'_>, weights: &Weights) -> PyResult<Option<Py<PyAny>>> {
         if let Some(mapped) = self.mapped.get() {
             return Ok(weights.file().map(|_| mapped.clone_ref(py)));

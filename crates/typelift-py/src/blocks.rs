@@ -30,18 +30,15 @@ impl Blocks {
 
 #[pymethods]
 impl Blocks {
-    /// Returns the tree as JSON.
     fn json(&self, py: Python<'_>) -> PyResult<String> {
         failure::json(&self.found).map_err(|failure| failure.raise(py))
     }
 
-    /// Returns the layers of a block.
     fn layers(&self, path: Vec<usize>) -> Vec<Layer> {
         let layers = |block: &Block| block.layers.iter().map(|&id| Layer::new(&self.state, &block.place, id)).collect();
         self.at(&path).map(layers).unwrap_or_default()
     }
 
-    /// Returns the tensors that enter these blocks and those that leave them: layers with the number of an output.
     fn border(&self, paths: Vec<Vec<usize>>) -> [Vec<(Layer, usize)>; 2] {
         let chosen: Vec<&Block> = paths.iter().filter_map(|path| self.at(path)).collect();
         let (enter, leave) = blocks::border(&self.state.model, chosen.iter().copied());

@@ -41,7 +41,7 @@ pub(crate) fn json(value: &impl Serialize) -> Result<String, Failure> {
 }
 
 impl Failure {
-    /// Returns the exception. The package defines its classes.
+    /// The package defines its classes.
     pub(crate) fn raise(self, py: Python<'_>) -> PyErr {
         let of_package = |class: &str, arguments: (String, String)| {
             let exception = py.import("typelift._errors").and_then(|errors| errors.getattr(class)?.call1(arguments));
@@ -66,7 +66,6 @@ impl Failure {
         }
     }
 
-    /// Returns the failure for the errors of a model.
     pub(crate) fn model(diagnostics: &Diagnostics) -> Self {
         Self::Model {
             message: diagnostics.to_string(),
@@ -74,7 +73,6 @@ impl Failure {
         }
     }
 
-    /// Returns the failure for a statement that cannot be read or applied: its text, and one diagnostic.
     fn rule(code: &str, text: String, message: &str, place: Option<(usize, usize)>, help: Option<&str>) -> Self {
         let (line, column) = place.unzip();
         let diagnostic = json!({
@@ -84,7 +82,7 @@ impl Failure {
         Self::Rule { message: text, diagnostics: json!({ "diagnostics": [diagnostic] }).to_string() }
     }
 
-    /// Returns the failure for an unknown name in a model, with a similar name if there is one.
+    /// The failure for an unknown name in a model, with a similar name if there is one.
     pub(crate) fn unknown(model: &typelift::Model, name: &str, error: &impl ToString) -> Self {
         let near = model.nearest_name(name).map(|near| format!("; did you mean `{near}`?"));
         Self::Unknown(error.to_string() + &near.unwrap_or_default())

@@ -73,8 +73,7 @@ fn refused(error: EditError) -> Failure {
     Failure::Value(error.to_string())
 }
 
-/// Returns the layers to try, the best first: of an operation without a version, the oldest revision that has the
-/// attributes.
+/// The layers to try, the best first: of an operation without a version, the oldest revision that has the attributes.
 fn new_layers((ty, version, name, attributes): Kind) -> Result<Vec<NewLayer>, Failure> {
     let attributes: Vec<_> = attributes.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
     let layers = typelift::edit::revisions(&ty, version.as_deref(), &attributes).map_err(refused)?;
@@ -102,7 +101,6 @@ impl Graph {
         Self { editor: Arc::new(Editor::Batch(model, Box::new(Mutex::new(Some(work))))), place: Place::default() }
     }
 
-    /// Returns the graph in which a pattern matches.
     pub(crate) fn lent(tasks: Sender<Task>) -> Self {
         Self { editor: Arc::new(Editor::Lent(tasks)), place: Place::default() }
     }
@@ -111,7 +109,7 @@ impl Graph {
         Self { editor: self.editor.clone(), place }
     }
 
-    /// Returns the batch; `None` while a rule is applied.
+    /// `None` while a rule is applied.
     fn work(&self) -> Option<MutexGuard<'_, Option<Work>>> {
         match &*self.editor {
             Editor::Batch(_, work) => Some(work.lock().unwrap_or_else(PoisonError::into_inner)),
@@ -180,18 +178,15 @@ impl Graph {
 
 #[pymethods]
 impl Graph {
-    /// True if the other object is the same graph of the same batch.
     fn same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.editor, &other.editor) && self.place == other.place
     }
 
-    /// Returns the graph of a layer's body.
     fn body(&self, py: Python<'_>, id: u64, at: usize) -> PyResult<Self> {
         self.with(py, move |edit| edit.body(LayerId(id), at).map(drop).map_err(refused))?;
         Ok(self.at(self.place.body(LayerId(id), at)))
     }
 
-    /// Returns the names of a layer's bodies.
     fn bodies(&self, py: Python<'_>, id: u64) -> PyResult<Vec<String>> {
         self.layer(py, id, |layer| layer.bodies().iter().map(|body| body.name().to_owned()).collect())
     }
@@ -200,7 +195,6 @@ impl Graph {
         self.with(py, |edit| Ok(edit.layers().map(|layer| layer.id().0).collect()))
     }
 
-    /// Returns the layers that have bodies.
     fn owners(&self, py: Python<'_>) -> PyResult<Vec<u64>> {
         self.with(py, |edit| {
             Ok(edit.layers().filter(|layer| !layer.bodies().is_empty()).map(|layer| layer.id().0).collect())
@@ -215,8 +209,6 @@ impl Graph {
         self.with(py, move |edit| Ok(edit.layer(LayerId(id)).is_some()))
     }
 
-    /// Returns the layer that has this name, or that produces the tensor with this name, and the graph that contains
-    /// it.
     fn find(&self, py: Python<'_>, name: String) -> PyResult<(Self, u64)> {
         let found = self
             .looked_up(|names, model| names.find(model, &name).map_err(|error| Failure::find(model, &name, &error)));
@@ -261,7 +253,6 @@ impl Graph {
         self.with(py, move |edit| Ok(edit.consumers(output(of)).map(|input| (input.layer.0, input.port)).collect()))
     }
 
-    /// Returns element type, shape and names of each output.
     fn outputs(&self, py: Python<'_>, id: u64) -> PyResult<Vec<(&'static str, String, Vec<String>)>> {
         self.layer(py, id, |layer| {
             let ports = layer.outputs().iter();
@@ -284,7 +275,6 @@ impl Graph {
         self.edit(py, move |edit| edit.remove_rt_info(LayerId(id), &name))
     }
 
-    /// Returns the bytes of a constant.
     fn data(&self, py: Python<'_>, id: u64) -> PyResult<Option<Buffer>> {
         let held =
             self.with(py, move |edit| Ok(edit.layer(LayerId(id)).and_then(|of| Held::of(of, edit.weights()))))?;
@@ -300,7 +290,6 @@ impl Graph {
         }
     }
 
-    /// Returns the values of a constant as bytes of another element type.
     fn values<'py>(&self, py: Python<'py>, id: u64, to: &str) -> PyResult<Option<Bound<'py, PyBytes>>> {
         let to = element_type(to).map_err(|failure| failure.raise(py))?;
         let bytes = self
@@ -342,7 +331,6 @@ impl Graph {
         self.edit(py, move |edit| edit.remove_all(&layers))
     }
 
-    /// Returns the removed layers, and the names of layers that stay with the reasons.
     fn remove_unused(&self, py: Python<'_>, ids: Vec<u64>) -> PyResult<(Vec<u64>, Vec<(String, String)>)> {
         let removed = self.edit(py, move |edit| edit.remove_unused(ids.into_iter().map(LayerId)))?;
         let kept = removed.kept.into_iter().map(|kept| (kept.name, kept.reason.to_string()));
@@ -391,7 +379,7 @@ impl Graph {
         self.edit(py, move |edit| edit.set_attribute(LayerId(id), &name, value))
     }
 
-    /// Adds a constant, or changes the values of one. `bytes` have one element type and are stored in another.
+    /// `bytes` have one element type and are stored in another.
     #[expect(clippy::too_many_arguments, reason = "it is what a constant consists of")]
     fn constant(
         &self,

@@ -29,7 +29,7 @@ impl Layer {
         Self { state: state.clone(), place: place.clone(), id }
     }
 
-    /// Returns the graph of the layer. A state never changes, so the graph exists.
+    /// A state never changes, so the graph exists.
     fn graph(&self) -> PyResult<&Graph> {
         self.state.model.graph_at(&self.place).ok_or_else(gone)
     }
@@ -92,7 +92,6 @@ impl Layer {
         Ok(self.layer()?.attributes().iter().map(|attribute| (attribute.name(), attribute.value())).collect())
     }
 
-    /// Returns the producers: layer and output for each input.
     #[getter]
     fn producers(&self) -> PyResult<Vec<Option<(Self, usize)>>> {
         let producers = self.graph()?.producers(self.id).into_iter();
@@ -105,13 +104,11 @@ impl Layer {
         Ok(ports.map(|port| (port.element_type().name(), port.shape().to_string(), port.names())).collect())
     }
 
-    /// Returns the layers and inputs that use an output.
     fn consumers(&self, output: usize) -> PyResult<Vec<(Self, usize)>> {
         let inputs = self.graph()?.consumers(self.id.output(output));
         Ok(inputs.map(|input| (self.beside(input.layer), input.port)).collect())
     }
 
-    /// Returns the graphs inside it: name and layers.
     #[getter]
     fn bodies(&self) -> PyResult<Vec<(&str, Vec<Self>)>> {
         let bodies = self.layer()?.bodies().iter().enumerate();
@@ -123,7 +120,7 @@ impl Layer {
             .collect())
     }
 
-    /// Returns the bytes of a constant; `None` for other layers.
+    /// `None` for other layers.
     fn data(&self, py: Python<'_>) -> PyResult<Option<Buffer>> {
         let (layer, weights) = (self.layer()?, self.state.model.weights());
         if kind(layer) != LayerKind::Constant {
@@ -134,7 +131,7 @@ impl Layer {
         self.state.keeper.buffer(py, weights, held).map(Some)
     }
 
-    /// Returns the bytes of a constant in another element type; `None` for other layers.
+    /// `None` for other layers.
     fn bytes_as<'py>(&self, py: Python<'py>, to: &str) -> PyResult<Option<Bound<'py, PyBytes>>> {
         let layer = self.layer()?;
         let to = element_type(to).map_err(|failure| failure.raise(py))?;
@@ -148,7 +145,7 @@ impl Layer {
         Ok(names.filter_map(|name| layer.rt_info(&name).map(|value| (name, value))).collect())
     }
 
-    /// Returns the values of a constant as floating-point numbers; `None` for other layers.
+    /// `None` for other layers.
     fn numbers(&self, py: Python<'_>) -> PyResult<Option<Vec<f64>>> {
         let layer = self.layer()?;
         Ok(py.detach(|| layer.numbers(self.state.model.weights())))

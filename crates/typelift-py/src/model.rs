@@ -129,7 +129,6 @@ impl Model {
         Ok(done)
     }
 
-    /// Creates a new state from the one with which a batch of edits began.
     pub(crate) fn replace(
         &self,
         py: Python<'_>,
@@ -166,7 +165,6 @@ impl Model {
     }
 }
 
-/// Returns the state that an edit makes from another one.
 fn edited<T>(
     before: &Arc<State>,
     edit: impl FnOnce(&mut State) -> Result<T, Failure>,
@@ -177,7 +175,7 @@ fn edited<T>(
     Ok((Arc::new(state), done))
 }
 
-/// Returns the weights with a limit on the memory of computed values, if there is one.
+/// The weights with a limit on the memory of computed values, if there is one.
 fn limited(weights: Weights, max_memory: Option<u64>) -> Weights {
     match max_memory {
         Some(bytes) => weights.with_memory(bytes),
@@ -269,7 +267,6 @@ impl Model {
         })
     }
 
-    /// Returns a value of the model's metadata.
     fn rt_info(&self, path: &str) -> Option<String> {
         self.state().model.rt_info(path)
     }
@@ -280,7 +277,6 @@ impl Model {
         })
     }
 
-    /// Returns a copy with independent edits.
     fn copy(&self) -> Self {
         Self::of(self.state())
     }
@@ -311,7 +307,7 @@ impl Model {
         state.model.graph().layers().map(layer).collect()
     }
 
-    /// Returns the first layers in the order of the file.
+    /// The first layers in the order of the file.
     fn first(&self, most: usize) -> Vec<Layer> {
         let state = self.state();
         let layer = |layer: &typelift::Layer| Layer::new(&state, &Place::default(), layer.id());
@@ -330,7 +326,6 @@ impl Model {
         state.model.outputs().map(|layer| Layer::new(&state, &Place::default(), layer.id())).collect()
     }
 
-    /// Returns the layer with this name, tensor name, path or id.
     fn find(&self, py: Python<'_>, name: &str) -> PyResult<Layer> {
         let state = self.state();
         let found = state.names().find(&state.model, name);
@@ -338,7 +333,6 @@ impl Model {
         Ok(Layer::new(&state, &place, id))
     }
 
-    /// Returns the layer with this id outside of bodies.
     fn layer(&self, id: u64) -> Option<Layer> {
         let state = self.state();
         state.model.graph().layer(LayerId(id))?;
@@ -357,7 +351,6 @@ impl Model {
         Ok(Layer::new(&state, &Place::default(), id))
     }
 
-    /// Returns every finding as JSON, and as text with the source.
     fn check(&self, py: Python<'_>, target: Option<&str>) -> PyResult<(String, String)> {
         let target = target.map(release).transpose().map_err(|failure| failure.raise(py))?;
         self.look(py, move |state| {
@@ -449,13 +442,12 @@ impl Model {
         derivation.map(Answer::new)
     }
 
-    /// Returns the blocks of the current state.
     fn blocks(&self, py: Python<'_>) -> PyResult<Blocks> {
         let state = self.state();
         work::run(py, move |_| Ok(Blocks::new(state)))
     }
 
-    /// Returns the answer of a command without options, as text and as JSON.
+    /// The answer of a command without options, as text and as JSON.
     fn answer(&self, py: Python<'_>, command: String) -> PyResult<(String, String)> {
         self.look(py, move |state| {
             let found: Vec<_> = state.read.iter().chain(&state.inferred).cloned().collect();
@@ -464,8 +456,8 @@ impl Model {
         })
     }
 
-    /// Returns the page of `typelift view`, with the differences from another model if one is given. A page with more
-    /// data than `most_bytes` shows runs of layers.
+    /// The page of `typelift view`, with the differences from another model if one is given. A page with more data than
+    /// `most_bytes` shows runs of layers.
     fn page(&self, py: Python<'_>, before: Option<&Bound<'_, Self>>, most_bytes: Option<usize>) -> PyResult<String> {
         let before = before.map(|before| before.get().state());
         self.look(py, move |state| {
@@ -477,7 +469,6 @@ impl Model {
         })
     }
 
-    /// Returns the listing of `typelift show`, or a Graphviz picture.
     fn listing(
         &self,
         py: Python<'_>,
@@ -494,7 +485,6 @@ impl Model {
         })
     }
 
-    /// Returns the graph and the weights as files would hold them.
     fn to_bytes<'py>(&self, py: Python<'py>, canonical: bool) -> PyResult<(Bound<'py, PyBytes>, Bound<'py, PyBytes>)> {
         let state = self.state();
         let text = self.look(py, move |state| {
@@ -549,7 +539,6 @@ pub(crate) fn fix(py: Python<'_>, text: Vec<u8>, weights: Option<PyBackedBytes>)
     })
 }
 
-/// Returns findings as JSON, and as text with the source.
 fn printed(diagnostics: &Diagnostics, file: Option<&std::path::Path>) -> Result<(String, String), Failure> {
     let json = report::findings_json(diagnostics, file).map_err(|refusal| Failure::Fault(refusal.message))?;
     Ok((json, report::findings_text(diagnostics)))

@@ -30,18 +30,16 @@ impl Report {
 
 #[pymethods]
 impl Report {
-    /// Returns the text of `convert --dry-run` and the document of `convert --report`.
     fn print(&self, py: Python<'_>) -> PyResult<(String, String)> {
         py.detach(|| report::conversion(&self.state.file, &self.converted, &self.state.model))
             .map_err(|error| fault(error).raise(py))
     }
 
-    /// Returns the plan of a quantization as text; `None` if nothing was to be quantized.
+    /// `None` if nothing was to be quantized.
     fn plan(&self) -> Option<String> {
         self.converted.quantized.as_ref().map(|plan| plan.to_text())
     }
 
-    /// Returns the losses as JSON.
     fn warnings(&self, py: Python<'_>) -> PyResult<String> {
         py.detach(|| {
             let mut found = self.converted.found.clone();

@@ -127,7 +127,6 @@ impl Raised {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
     }
 
-    /// Returns the result of the work, or the exception that ended it.
     fn or<T>(&self, done: Result<T, Failure>) -> Result<T, Failure> {
         let raised = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
         raised.map_or(done, |error| Err(Failure::Raised(error)))
@@ -138,7 +137,6 @@ impl Raised {
 const RAISED: &str = "it raised an exception";
 
 impl Spec {
-    /// True if the rule calls Python functions.
     fn calls_python(&self) -> bool {
         self.to.is_some() || self.when.is_some()
     }

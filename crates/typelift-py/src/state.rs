@@ -70,12 +70,10 @@ impl State {
         self.names = OnceLock::new();
     }
 
-    /// Returns the positions of the lines of the source.
     pub(crate) fn lines(&self) -> &Lines {
         self.lines.get_or_init(|| Lines::new(self.model.source().clone()))
     }
 
-    /// Returns the name index of layers and tensors.
     pub(crate) fn names(&self) -> &Names {
         self.names.get_or_init(|| Names::of(&self.model))
     }
@@ -135,7 +133,7 @@ impl State {
     }
 }
 
-/// Returns the failure for an input or output that cannot be changed, with a similar name if there is one.
+/// The failure for an input or output that cannot be changed, with a similar name if there is one.
 pub(crate) fn refused(state: &State, name: &str, error: InterfaceError) -> Failure {
     match error {
         InterfaceError::Unknown { .. } => Failure::unknown(&state.model, name, &error),

@@ -33,13 +33,12 @@ struct Folding {
 }
 
 impl Folding {
-    /// Returns a string of the list.
     fn at(&self, number: usize) -> &str {
         let start = number.checked_sub(1).map_or(0, |before| self.ends[before]);
         &self.texts[start..self.ends[number]]
     }
 
-    /// Returns the position of the current text in the list. Adds it if it is new.
+    /// Adds it if it is new.
     fn place(&mut self) -> usize {
         let hash = self.places.hasher().hash_one(&self.text);
         let known = self.places.get(&hash).map(|&number| number as usize);
@@ -97,8 +96,6 @@ impl Formatter for &mut Folding {
     }
 }
 
-/// Returns `{"page": …, "strings": […]}` of a page as compact JSON.
-///
 /// # Errors
 /// A page that cannot be written as JSON.
 pub(crate) fn folded(page: &impl Serialize) -> serde_json::Result<String> {
@@ -108,8 +105,7 @@ pub(crate) fn folded(page: &impl Serialize) -> serde_json::Result<String> {
     String::from_utf8(json).map_err(Error::custom)
 }
 
-/// Returns the length of the common start of two strings after the quote. Only characters of one byte count, because
-/// the page's script counts UTF-16 units.
+/// Only characters of one byte count, because the page's script counts UTF-16 units.
 fn shared(a: &str, b: &str) -> usize {
     let is_plain = |byte: u8| byte.is_ascii() && byte != b'\\' && byte != b'"';
     a.bytes().zip(b.bytes()).skip(1).take_while(|&(a, b)| a == b && is_plain(a)).count()

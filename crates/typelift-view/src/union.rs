@@ -8,7 +8,7 @@ use crate::graphs::{Drawn, Edge, Group, Node, Side};
 /// Pairs of layers in the models' own graphs that are the same: from the earlier to the later one.
 pub(crate) type Twins = HashMap<LayerId, LayerId>;
 
-/// Adds the graphs of an earlier model. Boxes, arrows and groups that one model lacks name the other side.
+/// Boxes, arrows and groups that one model lacks name the other side.
 pub(crate) fn union<'a>(mut graphs: Vec<Drawn<'a>>, before: Vec<Drawn<'a>>, twins: &Twins) -> Vec<Drawn<'a>> {
     let mut seen = vec![false; graphs.len()];
     // The place of each graph of the earlier model, and of its boxes.
@@ -36,7 +36,7 @@ pub(crate) fn union<'a>(mut graphs: Vec<Drawn<'a>>, before: Vec<Drawn<'a>>, twin
     graphs
 }
 
-/// Adds a graph of the earlier model to that of the later one. Returns the place of each of its boxes.
+/// Returns the place of each of its boxes.
 fn merge<'a>(graph: &mut Drawn<'a>, old: Drawn<'a>, twins: &Twins) -> Vec<usize> {
     let groups = merge_groups(&mut graph.groups, old.groups);
     let of_id: HashMap<LayerId, usize> =
@@ -72,7 +72,6 @@ fn join<'a>(node: &mut Node<'a>, old: Node<'a>) {
     }
 }
 
-/// Returns the place of each group of the earlier model.
 fn merge_groups<'a>(groups: &mut Vec<Group<'a>>, old: Vec<Group<'a>>) -> Vec<usize> {
     let known: HashMap<String, usize> =
         groups.iter().enumerate().map(|(at, group)| (group.path.to_string(), at)).collect();

@@ -145,7 +145,7 @@ impl Session {
     }
 }
 
-/// Returns the answer of a conversion that did not run.
+/// The answer of a conversion that did not run.
 fn refusal(error: &impl ToString) -> String {
     let message = error.to_string();
     let finding =
@@ -160,7 +160,6 @@ mod tests {
 
     use super::*;
 
-    /// Returns the findings of the library for the bytes of a model.
     fn of_library(graph: Vec<u8>, weights: Weights) -> Value {
         let text = match xml::decode_utf8(graph) {
             Ok(text) => Arc::new(text),

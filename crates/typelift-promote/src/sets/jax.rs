@@ -171,14 +171,13 @@ fn is_weak(operand: Operand) -> bool {
 }
 
 impl Options {
-    /// Returns the smallest node above all given nodes.
     fn least_upper_bound(self, nodes: impl Iterator<Item = Node>) -> Option<Node> {
         let above = if self.strict { &ABOVE_STRICT } else { &ABOVE };
         let bounds = nodes.map(|node| above[place(node)]).fold(Nodes::MAX, |all, above| all & above);
         TYPES.into_iter().map(Type).chain([Integer, Float, Complex]).find(|&node| above[place(node)] == bounds)
     }
 
-    /// Returns the type that stands for a type if there are no 64-bit types.
+    /// The type that stands for a type if there are no 64-bit types.
     fn canonical(self, ty: ElementType) -> ElementType {
         match ty {
             I64 if self.no_x64 => I32,
@@ -189,7 +188,6 @@ impl Options {
         }
     }
 
-    /// Returns the default type of weakly typed values of this kind.
     fn default_type(self, ty: ElementType) -> ElementType {
         self.canonical(match ty.kind() {
             Kind::Boolean => Boolean,
@@ -199,7 +197,6 @@ impl Options {
         })
     }
 
-    /// Returns the type of an operand's values.
     fn type_of(self, operand: Operand) -> ElementType {
         if operand.is_number() { self.default_type(operand.element_type) } else { self.canonical(operand.element_type) }
     }

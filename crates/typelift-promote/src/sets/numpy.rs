@@ -149,7 +149,6 @@ pub fn promote_types(a: ElementType, b: ElementType) -> Option<ElementType> {
     wider.into_iter().find(|&ty| meets && can_cast(low, ty) && can_cast(high, ty))
 }
 
-/// Returns the common type of a type and a Python number of some kind.
 fn with_number(ty: ElementType, number: ElementType) -> Option<ElementType> {
     let first = |types: &[ElementType]| types.iter().find_map(|&other| promote_types(ty, other));
     match number.kind() {
@@ -170,7 +169,7 @@ fn with_number(ty: ElementType, number: ElementType) -> Option<ElementType> {
     }
 }
 
-/// Returns the type of a number without other operands.
+/// The type of a number without other operands.
 fn number_type(number: ElementType) -> ElementType {
     match number.kind() {
         Kind::Boolean => Boolean,
@@ -180,7 +179,6 @@ fn number_type(number: ElementType) -> ElementType {
     }
 }
 
-/// Returns the type of an operand, or of a Python number alone.
 pub(super) fn own_type(operand: Operand) -> ElementType {
     if operand.is_number() { number_type(operand.element_type) } else { operand.element_type }
 }
@@ -335,7 +333,6 @@ pub(super) const ROWS: &[Row] = &[
     function("heaviside", Loops::Floats, MlLoops::Floats, false),
 ];
 
-/// Returns the type of the loop that a function of two operands uses.
 fn loop_type(name: &str, (loops, ml): (Loops, MlLoops), operands: Operands, trace: Trace) -> Result<ElementType> {
     let (a, b) = (operands.first(), operands.last());
     let (x, y) = (own_type(a), own_type(b));
@@ -378,8 +375,6 @@ fn loop_type(name: &str, (loops, ml): (Loops, MlLoops), operands: Operands, trac
     found.map_or(refuse(NO_LOOP), |ty| Ok(meet((ty, FIRST_LOOP), x, y, trace)))
 }
 
-/// Returns the type of the loop that `ldexp` uses: a float that holds the first operand, with an exponent of `i32` or
-/// `i64`.
 fn exponent_type(operands: Operands, trace: Trace) -> Result<ElementType> {
     let (value, exponent) = (operands.first(), operands.last());
     let types = [value, exponent].map(own_type);

@@ -52,7 +52,7 @@ impl Value {
         Self { ty, least: is_scalar.then(|| least(operand.literal, ty)) }
     }
 
-    /// Returns the order of kinds in which scalars and arrays are compared.
+    /// The order of kinds in which scalars and arrays are compared.
     fn rank(self) -> u8 {
         match self.ty.kind() {
             Kind::Boolean => 0,
@@ -61,7 +61,7 @@ impl Value {
         }
     }
 
-    /// Returns the type that counts. Values count if `by_value`.
+    /// Values count if `by_value`.
     fn counts(self, by_value: bool) -> Least {
         self.least.filter(|_| by_value).unwrap_or(Least { ty: self.ty, fits_signed: false })
     }
@@ -72,7 +72,6 @@ impl Value {
     }
 }
 
-/// Returns the smallest type of a literal, or of 1 in a type.
 fn least(literal: Option<Literal>, ty: ElementType) -> Least {
     let plain = |ty| Least { ty, fits_signed: false };
     let within =
@@ -102,7 +101,6 @@ fn signed(ty: ElementType) -> ElementType {
     }
 }
 
-/// True if scalars count by their value: an array is of their kind or a higher one.
 fn by_value(operands: Operands) -> bool {
     let rank_of = |is_scalar: bool| {
         let values = operands.iter().map(Value::of).filter(move |value| value.least.is_some() == is_scalar);
@@ -142,7 +140,6 @@ fn result_type(operands: Operands, trace: Trace) -> Result<ElementType> {
 /// Functions that always use their first loop to which both operands can be cast.
 const SEARCHED: [&str; 6] = ["bitwise_and", "floor_divide", "fmod", "left_shift", "power", "remainder"];
 
-/// Returns the type of the loop that a function of two operands uses.
 fn loop_type(name: &str, loops: Loops, operands: Operands, trace: Trace) -> Result<ElementType> {
     let [a, b] = [operands.first(), operands.last()].map(Value::of);
     let refuse = |reason| Err(SYSTEM.refuse(reason, a.ty, b.ty));
@@ -162,7 +159,7 @@ fn loop_type(name: &str, loops: Loops, operands: Operands, trace: Trace) -> Resu
     found.map_or(refuse(NO_LOOP), |ty| Ok(change(common, ty, FIRST_LOOP, trace)))
 }
 
-/// Returns the type of the loop of `ldexp`: a float that holds the first operand. The second is an `i32` or `i64`.
+/// The second is an `i32` or `i64`.
 fn exponent_type(operands: Operands, trace: Trace) -> Result<ElementType> {
     let [value, exponent] = [operands.first(), operands.last()].map(Value::of);
     let by_value = by_value(operands);

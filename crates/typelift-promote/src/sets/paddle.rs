@@ -139,7 +139,6 @@ fn with_number(tensor: ElementType, number: ElementType, trace: Trace) -> Result
     Ok(meet(answer, tensor, number_type(number), trace))
 }
 
-/// Returns the type of the tensor that a number becomes.
 fn number_type(number: ElementType) -> ElementType {
     match number.kind() {
         Kind::Boolean => Boolean,
@@ -149,7 +148,7 @@ fn number_type(number: ElementType) -> ElementType {
     }
 }
 
-/// Returns an operand as a tensor; a number becomes a tensor with dimensions.
+/// A number becomes a tensor with dimensions.
 fn as_tensor(operand: Operand) -> Operand {
     if operand.is_number() { Operand::dimensioned(number_type(operand.element_type)) } else { operand }
 }
@@ -476,7 +475,6 @@ fn poisson_nll(a: Operand, b: Operand, trace: Trace) -> Result<ElementType> {
 }
 
 impl Common {
-    /// Returns the type that the operands are converted to.
     fn of(self, a: Operand, b: Operand, trace: Trace) -> Result<ElementType> {
         let (x, y) = (a.element_type, b.element_type);
         match self {
@@ -521,7 +519,6 @@ impl Integers {
 }
 
 impl Row {
-    /// Returns the answer of the package for operands of known rank and known, supported type.
     fn decide(&self, a: Operand, b: Operand, trace: Trace) -> Result<Promotion> {
         let (x, y) = (a.element_type, b.element_type);
         self.numbers.check(a, b)?;
@@ -546,7 +543,6 @@ impl Row {
         Ok(Promotion::new(common, result))
     }
 
-    /// Returns the answer of the 2.6 document, where a 0-D tensor is a tensor like any other.
     fn published(&self, a: Operand, b: Operand, trace: Trace) -> Result<Promotion> {
         let (x, y) = (a.element_type, b.element_type);
         let (common, rule) = match (a.is_number(), b.is_number()) {

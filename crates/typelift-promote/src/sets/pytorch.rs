@@ -45,7 +45,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Returns the type of a Python `complex`. Under `bf16` it is `c64` as well.
+    /// Under `bf16` it is `c64` as well.
     fn default_complex(self) -> ElementType {
         match self.default_dtype {
             F16 => C32,
@@ -147,7 +147,6 @@ pub fn promote_types(a: ElementType, b: ElementType) -> Result<ElementType> {
     lattice(a, b).map(|(ty, _)| ty)
 }
 
-/// Returns the common type and the rule that gives it.
 fn lattice(a: ElementType, b: ElementType) -> Result<(ElementType, &'static str)> {
     let either = |is: fn(ElementType) -> bool| is(a) || is(b);
     if let Some(ty) = [a, b].into_iter().find(|&ty| ty != Dynamic && !is_supported(ty)) {
@@ -246,7 +245,6 @@ fn combined_type(operands: impl Iterator<Item = Operand>, options: Options, trac
     combine(dimensioned, lower, trace)?.ok_or(SYSTEM.refuse(Reason::ARITY, Dynamic, Dynamic))
 }
 
-/// Returns the type of one operand: numbers have the default types.
 fn operand_type(operand: Operand, options: Options, trace: Trace) -> ElementType {
     let from = operand.element_type;
     let to = match (operand.category, from.kind()) {
@@ -543,7 +541,6 @@ fn is_complex(operand: Operand) -> bool {
 }
 
 impl Common {
-    /// Returns the type that the operands are converted to.
     fn of(self, operands: Operands, options: Options, trace: Trace) -> Result<ElementType> {
         let (first, last) = (operands.first(), operands.last());
         let complex = operands.find(is_complex);
@@ -581,7 +578,6 @@ impl Common {
         }
     }
 
-    /// Returns the type that the operation converts promoted integers and booleans to.
     fn of_whole(self, ty: ElementType, options: Options, trace: Trace) -> Result<ElementType> {
         match self {
             _ if !is_whole(ty) => Ok(ty),
@@ -626,7 +622,6 @@ fn ldexp(base: Operand, exponent: Operand, options: Options, trace: Trace) -> Re
 }
 
 impl Output {
-    /// Returns the type of the result.
     fn of(self, common: ElementType, operands: Operands, trace: Trace) -> Result<ElementType> {
         let first = operands.first().element_type;
         Ok(match self {

@@ -128,7 +128,6 @@ impl View<'_> {
     }
 }
 
-/// Returns the bytes that values of a type take.
 fn bytes(elements: u64, ty: &str) -> Option<u64> {
     let bits = u64::from(ElementType::from_name(ty)?.bits());
     Some((elements * bits).div_ceil(8))

@@ -22,8 +22,8 @@ const RENAMED: [&str; 4] = ["FullyConnected", "Convolution", "MatMul", "Deconvol
 /// Kinds of executed layers at the inputs and outputs of a graph.
 const ENDS: [&str; 4] = ["Input", "Output", "MemoryInput", "MemoryOutput"];
 
-/// Returns an error if an execution graph belongs to another model. Common names are not enough evidence: variants of
-/// a model share up to 80 % of them.
+/// An error if an execution graph belongs to another model. Common names are not enough evidence: variants of a model
+/// share up to 80 % of them.
 ///
 /// # Errors
 /// A sentence that says what differs.
@@ -146,12 +146,10 @@ impl<'a> Matching<'a> {
         }
     }
 
-    /// Returns the executed layer that has or lists the name of a model layer.
     pub(super) fn trace(&self, at: usize) -> Option<usize> {
         self.own[at].first().or(self.listed[at].first()).copied()
     }
 
-    /// Returns the consumers of a layer, each as often as it uses an output.
     pub(super) fn users(&self, at: usize) -> impl Iterator<Item = usize> {
         self.graph.users(self.layers[at].id()).filter_map(|id| self.places.get(&id).copied())
     }
@@ -176,7 +174,7 @@ impl<'a> Matching<'a> {
         }
     }
 
-    /// Returns the name of the executed layer that a layer's consumers reach, if there is exactly one.
+    /// The name of the executed layer that a layer's consumers reach, if there is exactly one.
     pub(super) fn only_ahead(&self, at: usize) -> Option<&'a str> {
         let mut names = self.ahead[at].iter();
         names.next().copied().filter(|_| names.next().is_none())
@@ -199,7 +197,6 @@ impl<'a> Matching<'a> {
         inner.iter().copied().filter(leaves).collect()
     }
 
-    /// Returns the result of the matching.
     pub(super) fn ran(&self) -> Ran {
         let mut inner: HashMap<&str, HashSet<usize>> = HashMap::default();
         for at in 0..self.layers.len() {
@@ -264,7 +261,6 @@ impl<'a> Matching<'a> {
         }
     }
 
-    /// Returns the executed layers that correspond to no layer of the model.
     fn added(&self) -> Vec<AddedLayer> {
         let stand_ins: HashSet<&str> =
             self.own.iter().flatten().map(|&at| self.execution.layers[at].name.as_str()).collect();
@@ -299,7 +295,6 @@ impl<'a> Matching<'a> {
         counts
     }
 
-    /// Returns the numbers and times of executed layers by kind and precision.
     fn kernels(&self) -> Vec<Kernels> {
         let mut kernels: BTreeMap<(&str, &str), (usize, u64)> = BTreeMap::new();
         for layer in

@@ -58,7 +58,6 @@ pub struct StoredWeights {
     pub kept: Option<bool>,
 }
 
-/// Returns the position of the weights among the inputs of an executed layer.
 fn weights_port(ty: &str) -> Option<usize> {
     match ty {
         "FullyConnected" | "Convolution" | "Deconvolution" | "MatMul" | "GatherMatmul" => Some(1),
@@ -67,7 +66,6 @@ fn weights_port(ty: &str) -> Option<usize> {
     }
 }
 
-/// Returns the position of the weights among the inputs of a model layer.
 fn model_port(ty: &str) -> Option<usize> {
     match ty {
         "MatMul" | "Convolution" | "GroupConvolution" | "ConvolutionBackpropData" | "GroupConvolutionBackpropData" => {
@@ -85,7 +83,6 @@ fn is_small(ty: ElementType) -> bool {
 }
 
 impl Matching<'_> {
-    /// Returns the constant weights of executed layers.
     pub(super) fn used_weights(&self) -> Vec<UsedWeights> {
         let executed = &self.execution.layers;
         let weights = executed.iter().filter_map(|layer| {
@@ -120,7 +117,6 @@ impl Matching<'_> {
         fixed
     }
 
-    /// Returns the constants of few bits, each with the layers that use it.
     pub(super) fn stored_weights(&self, used: &[UsedWeights]) -> Vec<StoredWeights> {
         let fixed = self.fixed();
         let arriving: HashMap<&str, &'static str> = used.iter().map(|it| (it.exec.as_str(), it.used_as)).collect();

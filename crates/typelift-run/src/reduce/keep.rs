@@ -7,7 +7,7 @@ use typelift::edit::Edit;
 use typelift::model::graph::{EditError, Graph, LayerId, Model, NewLayer, Output, Place};
 use typelift::ops::{self, LayerKind};
 
-/// Returns the layers that compute something in topological order, with neighbours close to each other.
+/// The layers that compute something in topological order, with neighbours close to each other.
 pub(super) fn in_order(graph: &Graph) -> Vec<LayerId> {
     let (mut order, mut seen, mut pending) = (Vec::new(), HashSet::default(), Vec::new());
     let is_end = |id: &LayerId| graph.layer(*id).is_some_and(|layer| is_own(ops::kind(layer)));
@@ -36,8 +36,8 @@ fn computes(kind: LayerKind) -> bool {
     !matches!(kind, LayerKind::Parameter | LayerKind::Constant) && !is_own(kind)
 }
 
-/// Returns a model of these layers only. Constants that they use are kept, and other tensors that they use become
-/// inputs. A layer without consumers among them feeds an output. `None` if the edit is not possible.
+/// Constants that they use are kept, and other tensors that they use become inputs. A layer without consumers among
+/// them feeds an output. `None` if the edit is not possible.
 pub(super) fn part(model: &Model, keep: &HashSet<LayerId>) -> Option<Model> {
     let mut part = model.clone();
     part.edit(|graph| {
@@ -76,7 +76,6 @@ pub(super) fn part(model: &Model, keep: &HashSet<LayerId>) -> Option<Model> {
     Some(part)
 }
 
-/// Adds the Assigns of variables that the layers read.
 fn with_state(graph: &Graph, keep: &HashSet<LayerId>) -> HashSet<LayerId> {
     let variable = |id: &LayerId| graph.layer(*id).and_then(|layer| layer.attribute("variable_id"));
     let read: HashSet<&str> = keep.iter().filter_map(variable).collect();
@@ -85,7 +84,6 @@ fn with_state(graph: &Graph, keep: &HashSet<LayerId>) -> HashSet<LayerId> {
     keep.iter().copied().chain(assigns.filter(writes)).collect()
 }
 
-/// Adds an input with the type and shape of a tensor.
 fn input_like(graph: &mut Edit<'_>, tensor: Output) -> Result<LayerId, EditError> {
     let port = graph.output(tensor).ok_or(EditError::NoOutput(tensor))?;
     let parameter = NewLayer::new("Parameter", "opset1")
@@ -124,7 +122,7 @@ fn outputs(graph: &mut Edit<'_>, kept: &HashSet<LayerId>, sorted: &[LayerId]) ->
     Ok(results)
 }
 
-/// Returns the model without one layer, of a body or of its own graph. Its uses take the given input in its place.
+/// The model without one layer, of a body or of its own graph. Its uses take the given input in its place.
 pub(super) fn bypassed(model: &Model, place: &Place, layer: LayerId, input: usize) -> Option<Model> {
     let graph = model.graph_at(place)?;
     let source = graph.producer(layer.input(input))?;

@@ -184,7 +184,6 @@ impl Parts<'_> {
         Ok(self.test_all(search, &[more], what)?.first() == Some(&true))
     }
 
-    /// Returns the smallest number of layers from the start that are enough, by bisection.
     fn least_prefix<J: Judge>(&mut self, search: &mut Search<'_, J>, rest: &[LayerId]) -> Result<usize, Halt<J>> {
         let (mut low, mut high) = (0, rest.len());
         while high - low > 1 {
@@ -203,7 +202,7 @@ impl Parts<'_> {
         Ok(high)
     }
 
-    /// Returns the shortest end of this list of layers that is enough. The length is doubled until it is.
+    /// The length is doubled until it is.
     fn least_window<J: Judge>(
         &mut self,
         search: &mut Search<'_, J>,

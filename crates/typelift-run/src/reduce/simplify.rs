@@ -135,7 +135,6 @@ fn with_lengths(model: &Model, lengths: &[Dim]) -> Option<Model> {
     Some(model)
 }
 
-/// Sets attributes to their default values.
 fn plainer_attributes<J: Judge>(search: &mut Search<'_, J>) -> Result<(), Halt<J>> {
     let mut changes: Vec<(LayerId, String, &'static str)> = Vec::new();
     for layer in search.best.graph().layers() {

@@ -42,7 +42,7 @@ pub(super) fn paired(end: End, a: &Model, b: &Model) -> Result<Vec<Pair>, String
         .collect())
 }
 
-/// Returns the layers of all inputs or outputs, in order.
+/// The layers of all inputs or outputs, in order.
 pub(super) fn ends(end: End, model: &Model) -> Vec<&Layer> {
     match end {
         End::Input => model.inputs().collect(),
@@ -50,12 +50,11 @@ pub(super) fn ends(end: End, model: &Model) -> Vec<&Layer> {
     }
 }
 
-/// Returns the ids of all inputs or outputs, in order.
+/// The ids of all inputs or outputs, in order.
 pub(super) fn ids(end: End, model: &Model) -> Vec<LayerId> {
     ends(end, model).into_iter().map(Layer::id).collect()
 }
 
-/// Returns the names of each input or output: those of its tensor, then that of its layer.
 pub(super) fn names(end: End, model: &Model) -> Vec<Vec<String>> {
     let graph = model.graph();
     let of = |layer: &Layer| {

@@ -17,18 +17,15 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// Returns a number from `[0, 1)`.
     pub(crate) fn unit(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// Returns an integer from `[low, high]`.
     pub(crate) fn between(&mut self, low: i64, high: i64) -> i64 {
         let span = high.saturating_sub(low).max(0) as u64;
         low + (self.next() % (span + 1)) as i64
     }
 
-    /// Returns a number from the normal distribution, by the Box-Muller method.
     pub(crate) fn normal(&mut self) -> f64 {
         let radius = (-2.0 * (1.0 - self.unit()).ln()).sqrt();
         radius * (std::f64::consts::TAU * self.unit()).cos()

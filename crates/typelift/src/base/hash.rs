@@ -11,12 +11,10 @@ pub(crate) use foldhash::{HashMap, HashSet};
 
 static STATE: LazyLock<RandomState> = LazyLock::new(RandomState::default);
 
-/// Returns the hash of a value: the same for equal values in one run of the program.
 pub(crate) fn of(value: impl Hash) -> u64 {
     STATE.hash_one(value)
 }
 
-/// Returns the hasher that [`of`] uses.
 pub(crate) fn hasher() -> FoldHasher<'static> {
     STATE.build_hasher()
 }

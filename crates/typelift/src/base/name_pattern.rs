@@ -57,12 +57,10 @@ impl NamePattern {
         Self { text: text.to_owned(), pieces }
     }
 
-    /// True if the pattern contains a wildcard.
     pub(crate) fn is_open(&self) -> bool {
         self.pieces.iter().any(|piece| !matches!(piece, Piece::Letter(_)))
     }
 
-    /// Returns the names of its captured sections, `i` for `{i}`.
     pub(crate) fn parts(&self) -> impl Iterator<Item = &str> {
         self.pieces.iter().filter_map(|piece| match piece {
             Piece::Part(name) => Some(name.as_str()),
@@ -70,8 +68,8 @@ impl NamePattern {
         })
     }
 
-    /// Returns the text that each wildcard matches in a name; `None` if the name does not match. `known` returns the
-    /// text that a captured section must have, if it is fixed already.
+    /// `None` if the name does not match. `known` returns the text that a captured section must have, if it is fixed
+    /// already.
     pub(crate) fn captures(&self, name: &str, known: &dyn Fn(&str) -> Option<String>) -> Option<Vec<String>> {
         if !self.is_open() {
             return (self.text == name).then(Vec::new);
@@ -81,7 +79,6 @@ impl NamePattern {
         fit.fits(0, 0).then_some(fit.parts)
     }
 
-    /// Returns the captured sections of a name, each with its text.
     pub(crate) fn named(&self, name: &str, known: &dyn Fn(&str) -> Option<String>) -> Option<Vec<(&str, String)>> {
         let captures = self.captures(name, known)?;
         let wildcards = self.pieces.iter().filter(|piece| !matches!(piece, Piece::Letter(_)));
@@ -92,7 +89,7 @@ impl NamePattern {
         Some(parts.collect())
     }
 
-    /// Returns the pattern with each wildcard replaced by one of `texts`; `None` if their numbers differ.
+    /// `None` if their numbers differ.
     pub(crate) fn fill(&self, texts: &[String]) -> Option<String> {
         let mut texts = texts.iter();
         let mut filled = String::new();
@@ -106,7 +103,7 @@ impl NamePattern {
     }
 }
 
-/// Returns the characters before `end`; `None` if `end` does not follow.
+/// `None` if `end` does not follow.
 fn inside(letters: &mut Peekable<Chars>, end: char) -> Option<Vec<char>> {
     let mut found = Vec::new();
     for letter in letters.clone() {

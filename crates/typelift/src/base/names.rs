@@ -4,17 +4,15 @@ use std::borrow::Cow;
 
 use super::name_pattern::NamePattern;
 
-/// True if `name` matches `glob`, read as a [`NamePattern`], or equals it.
 pub(crate) fn matches_glob(glob: &str, name: &str) -> bool {
     glob == name || captures(glob, name).is_some()
 }
 
-/// True if a text contains a wildcard of [`NamePattern`].
 pub(crate) fn is_glob(text: &str) -> bool {
     text.contains(['*', '?']) || text.contains(['[', '{']) && NamePattern::new(text).is_open()
 }
 
-/// Returns the text that each wildcard of a glob matches in a name; `None` if the name does not match.
+/// `None` if the name does not match.
 pub(crate) fn captures(glob: &str, name: &str) -> Option<Vec<String>> {
     if glob.contains(['[', '{']) {
         return NamePattern::new(glob).captures(name, &|_| None);
@@ -54,7 +52,7 @@ pub(crate) fn captures(glob: &str, name: &str) -> Option<Vec<String>> {
     is_whole.then(|| parts.into_iter().map(|part| name[part].iter().collect()).collect())
 }
 
-/// Returns the nearest of `names`, if it differs from `text` in at most a third of the letters.
+/// The nearest of `names`, if it differs from `text` in at most a third of the letters.
 pub(crate) fn nearest<'n>(text: &str, names: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
     let limit = text.chars().count().min(60) / 3;
     let near = names.into_iter().filter(|name| name.len().abs_diff(text.len()) <= limit);
@@ -115,8 +113,7 @@ impl Alignment {
         self.rows[self.glob.len()][self.name.len()]
     }
 
-    /// Returns the glob with differing letters replaced by those of the name. Each `*` matches as few letters as
-    /// possible.
+    /// The glob with differing letters replaced by those of the name. Each `*` matches as few letters as possible.
     fn glob(&self) -> String {
         let (mut row, mut at, mut letters) = (self.glob.len(), self.name.len(), Vec::new());
         while row > 0 || at > 0 {
@@ -145,18 +142,16 @@ impl Alignment {
     }
 }
 
-/// True if a letter of a glob matches one of a name; case is ignored.
+/// Case is ignored.
 fn stands_for(letter: char, other: char) -> bool {
     ['*', '?'].contains(&letter) || letter.eq_ignore_ascii_case(&other)
 }
 
-/// Returns the number of letters to change, add, remove or exchange with a neighbour to turn one text into the other; case is
-/// ignored.
+/// Case is ignored.
 pub(crate) fn distance(a: &str, b: &str) -> usize {
     strsim::osa_distance(&a.to_lowercase(), &b.to_lowercase())
 }
 
-/// Returns a name with line breaks and other control characters escaped, for output on one line.
 pub(crate) fn on_one_line(name: &str) -> Cow<'_, str> {
     if !name.contains(char::is_control) {
         return Cow::Borrowed(name);

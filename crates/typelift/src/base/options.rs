@@ -51,7 +51,6 @@ impl<'de> Deserializer<'de> for Fields<'_> {
 /// Settings that are made of several options: the name of each, and the names of its options.
 pub type Composed = &'static [(&'static str, fn() -> &'static [&'static str])];
 
-/// Returns the names of the options that make up a type's settings.
 pub(crate) fn names_with<T: DeserializeOwned>(composed: Composed) -> Vec<&'static str> {
     let of = |setting: &&'static str| match composed.iter().find(|(name, _)| name == setting) {
         Some((_, names)) => names().to_vec(),
@@ -107,7 +106,6 @@ pub(crate) fn refuse_both(options: &Options, exclusive: &[&str]) -> Result<(), S
     }
 }
 
-/// Returns the value with this name.
 pub(crate) fn one_of<T: Copy>(name: &str, values: &[(&str, T)]) -> Result<T, String> {
     let names = || values.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
     let value = values.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);

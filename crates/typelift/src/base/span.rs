@@ -15,21 +15,19 @@ pub struct Span {
 }
 
 impl Span {
-    /// Creates a span from byte `start` to `end`, which is excluded. Sources are below 4 GiB, so larger positions
-    /// saturate.
+    /// Sources are below 4 GiB, so larger positions saturate.
     pub(crate) fn new(start: usize, end: usize) -> Self {
         let narrow = |at| u32::try_from(at).unwrap_or(u32::MAX);
         Self { start: narrow(start), end: narrow(end) }
     }
 
-    /// Returns the span of `part`, a slice of `source`.
     pub(crate) fn of(part: &str, source: &str) -> Self {
         let start = (part.as_ptr() as usize).saturating_sub(source.as_ptr() as usize);
         Self::new(start, start + part.len())
     }
 
-    /// Returns the given byte range of the span, if the source has `text` there; `None` otherwise, for example if it
-    /// contains an escape.
+    /// The given byte range of the span, if the source has `text` there; `None` otherwise, for example if it contains
+    /// an escape.
     pub(crate) fn part(self, bytes: Range<usize>, text: &str) -> Option<Self> {
         let start = self.start as usize;
         (self.end as usize - start == text.len()).then(|| Self::new(start + bytes.start, start + bytes.end))
@@ -126,7 +124,6 @@ impl Lines {
         Span::new(begin, begin + text.trim_end_matches(['\r', '\n']).len())
     }
 
-    /// Returns the first byte of a line.
     fn start(&self, line: usize) -> Option<usize> {
         let Some(end) = line.checked_sub(2) else { return (line == 1).then_some(0) };
         let Index { ends: before, all_ends, .. } = self.index();
@@ -147,7 +144,6 @@ impl Lines {
         }
     }
 
-    /// Returns a count up to a byte: that before its block, plus `count` of the rest.
     fn before(&self, at: usize, before: &[usize], count: fn(&[u8]) -> usize) -> usize {
         let at = at.min(self.source.len());
         // The last block also covers the end of the text.

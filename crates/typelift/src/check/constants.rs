@@ -37,7 +37,6 @@ impl Hole<'_> {
         self.end.saturating_sub(self.start)
     }
 
-    /// True if the next constant may begin here to be aligned.
     fn is_padding(&self) -> bool {
         self.len() < PADDING || self.len() < ALIGNMENT && self.end.is_multiple_of(ALIGNMENT)
     }
@@ -156,14 +155,14 @@ impl<'a> Check<'a> {
     }
 }
 
-/// Returns the bytes that the means of `<pre-process>` use, in order.
+/// The bytes that the means of `<pre-process>` use, in order.
 fn preprocessing_weights(model: &Model) -> Vec<Range<u64>> {
     let mut ranges: Vec<_> = model.extras.iter().flat_map(|&span| xml::means(&model.source, span)).collect();
     ranges.sort_by_key(|range| range.start);
     ranges
 }
 
-/// Returns the number of bytes of one element of a constant, if there is more than one.
+/// The number of bytes of one element of a constant, if there is more than one.
 fn element_size(layer: &Layer) -> Option<u64> {
     let ty = layer.attribute("element_type").and_then(ElementType::from_name)?;
     Some(u64::from(ty.bits() / 8)).filter(|&size| size > 1)

@@ -48,12 +48,10 @@ impl<'a> Errors<'a> {
         any
     }
 
-    /// True if a layer has an error or depends on a layer with one.
     pub(super) fn concern(&self, layer: &LayerRef) -> bool {
         self.faulty.contains(&(&layer.place, layer.id)) || self.depends(layer)
     }
 
-    /// True if a layer depends on another one with an error.
     pub(super) fn depends(&self, layer: &LayerRef) -> bool {
         !self.dependent.is_empty() && self.dependent.contains(&(layer.place.clone(), layer.id))
     }
@@ -80,7 +78,7 @@ pub(super) fn sort(model: &Model, found: &mut [Diagnostic]) {
     });
 }
 
-/// Returns the rank of a code. Findings about the whole weights are first, and probable consequences last.
+/// Findings about the whole weights are first, and probable consequences last.
 fn cause_rank(code: Code) -> u8 {
     use Code as C;
     match code {

@@ -37,8 +37,8 @@ impl Declared {
         Self { element_type, dims: xml::declared_dims(source, content) }
     }
 
-    /// True if the declaration contradicts an output. A port without type and dimensions contradicts nothing. A more
-    /// precise declaration is a contradiction only if inference knew all values (`found`).
+    /// A port without type and dimensions contradicts nothing. A more precise declaration is a contradiction only if
+    /// inference knew all values (`found`).
     pub(crate) fn contradicts(&self, output: &OutputPort, found: bool) -> bool {
         let not_found = !found && output.element_type() == ElementType::Dynamic;
         let other_type = self.element_type.is_some_and(|ty| ty != output.element_type() && !not_found);
@@ -52,12 +52,10 @@ impl Declared {
         other_type || (!silent && other_dims)
     }
 
-    /// True if the declaration agrees with an output or with the declaration of the output's port.
     pub(crate) fn is_like(&self, source: &str, output: &OutputPort) -> bool {
         !self.contradicts(output, true) || *self == Self::read(source, output.declared, output.content)
     }
 
-    /// True if a tensor can have the declared type and shape.
     pub(crate) fn fits(&self, output: &OutputPort) -> bool {
         let same_type = self.element_type.is_none_or(|ty| ty == output.element_type());
         same_type && (self.dims.is_empty() || self.shape().is_compatible(output.shape()))
@@ -123,7 +121,7 @@ impl<'a> Check<'a> {
         unsound.into_iter().filter(|(_, soundness)| *soundness == Soundness::Unknown).map(|(id, _)| id).collect()
     }
 
-    /// Returns the ports of a layer whose declarations differ; only inputs if the operation has no rule.
+    /// The ports of a layer whose declarations differ; only inputs if the operation has no rule.
     fn stale_ports_of(&self, graph: &Graph, layer: &Layer) -> Vec<StalePort> {
         let mut stale = Vec::new();
         for (at, (port, feed)) in layer.inputs().iter().zip(graph.feeds(layer.id())).enumerate() {

@@ -19,7 +19,6 @@ struct Sliced<'a> {
 }
 
 impl Sliced<'_> {
-    /// Returns the length of the axis, and start, end and stride of the entry.
     fn parts(&self) -> Option<(i64, [i64; 3])> {
         let entry = self.entry;
         let axis = usize::try_from(entry.axis?).ok()?;
@@ -27,7 +26,7 @@ impl Sliced<'_> {
         Some((length, [entry.start.unwrap_or(0), entry.end.unwrap_or(-1), entry.stride.unwrap_or(1)]))
     }
 
-    /// Returns the number of slices, by the rule of OpenVINO's CPU plugin; `None` if the length is unknown.
+    /// The number of slices, by the rule of OpenVINO's CPU plugin; `None` if the length is unknown.
     fn count(&self) -> Option<Result<i64, Message>> {
         let (length, [start, end, stride]) = self.parts()?;
         let from_start = |place: i64| if place < 0 { length.saturating_add(place).saturating_add(1) } else { place };
@@ -50,7 +49,7 @@ impl Sliced<'_> {
         self.entry.direction == Direction::Output || matches!(self.entry.stride, None | Some(1 | -1))
     }
 
-    /// Returns the shape of a slice, if it differs from that of the tensor in the body.
+    /// The shape of a slice, if it differs from that of the tensor in the body.
     fn mismatch(&self) -> Option<Shape> {
         let (_, [.., stride]) = self.parts()?;
         let mut slice = self.outer.clone();
@@ -166,7 +165,6 @@ impl<'a> Check<'a> {
     }
 }
 
-/// Returns all sliced and concatenated tensors of a port map.
 fn slices<'a>(layer: &'a Layer, body: &'a Body, inputs: &[Option<(&'a Layer, &'a OutputPort)>]) -> Vec<Sliced<'a>> {
     let graph = body.graph();
     let mut outputs: Vec<_> = body.port_map().iter().filter(|it| it.direction == Direction::Output).collect();

@@ -81,7 +81,6 @@ impl<'a> Check<'a> {
     }
 }
 
-/// Returns the problem at the end of a back edge.
 fn fault_of_end(body: &Body, edge: &BackEdge) -> Option<Message> {
     let Some(end) = body.graph().layer(edge.to) else {
         return Some(message!("a back edge ends at layer {}, which `{}` does not have"; edge.to, body.name()));
@@ -98,7 +97,6 @@ fn fault_of_end(body: &Body, edge: &BackEdge) -> Option<Message> {
     )
 }
 
-/// Returns the fix of a back edge: the Parameters with an initial value that have no back edge yet.
 fn help_of_end(body: &Body, edge: &BackEdge) -> Message {
     let graph = body.graph();
     let is_parameter = |layer: &Layer| ops::kind(layer) == LayerKind::Parameter;

@@ -9,9 +9,9 @@ use crate::model::graph::{Graph, IrVersion, Layer, Model, Place, Start};
 use crate::ops::{self, Feature, Operation, Release, Requirement, Requirements};
 use crate::text::xml;
 
-/// Returns an error for each feature of a model that an OpenVINO release does not support, in the order of the file,
-/// bodies included. It considers the IR version, operations, attribute values, element types, the text of ports, and
-/// the start of the file.
+/// An error for each feature of a model that an OpenVINO release does not support, in the order of the file, bodies
+/// included. It considers the IR version, operations, attribute values, element types, the text of ports, and the start
+/// of the file.
 #[must_use]
 pub(crate) fn check_target(model: &Model, target: Release) -> Vec<Diagnostic> {
     let mut found = unread(model, target);
@@ -21,7 +21,7 @@ pub(crate) fn check_target(model: &Model, target: Release) -> Vec<Diagnostic> {
     found
 }
 
-/// Returns the findings about features that a release does not support, for a model that will be written anew.
+/// The findings about features that a release does not support, for a model that will be written anew.
 pub(crate) fn unread(model: &Model, target: Release) -> Vec<Diagnostic> {
     let mut found: Vec<_> = long_name(model, target).into_iter().collect();
     let format = Release::of_format(model.version());
@@ -56,7 +56,7 @@ pub(crate) fn forgive_removed(model: &Model, target: Release, found: &mut Vec<Di
     });
 }
 
-/// Returns the tag of the root, if the release must find it within the first bytes of a file and does not.
+/// The tag of the root, if the release must find it within the first bytes of a file and does not.
 fn root_tag(model: &Model, target: Release) -> Option<Span> {
     let root = model.graph.span.filter(|_| target < Release::WITH_ANY_OPENING)?;
     Some(xml::locate(model.source(), root, "net", ""))
@@ -69,7 +69,7 @@ fn unrecognized(what: &'static str, tag: Span, target: Release) -> Diagnostic {
 
 const LONG_TAG: &str = "a `<net>` tag of this length";
 
-/// Returns the root tag if it is longer than the first bytes that older releases read.
+/// The root tag if it is longer than the first bytes that older releases read.
 fn long_tag(model: &Model, target: Release) -> Option<Span> {
     root_tag(model, target).filter(|tag| (tag.end - tag.start) as usize > xml::OPENING - xml::DECLARATION.len())
 }
@@ -79,7 +79,7 @@ fn long_name(model: &Model, target: Release) -> Option<Diagnostic> {
     Some(unrecognized(LONG_TAG, tag, target).help("give the model a shorter name"))
 }
 
-/// Returns the problem if other text is before the root tag, or if the file is too short.
+/// The problem if other text is before the root tag, or if the file is too short.
 fn odd_opening(model: &Model, target: Release) -> Option<(&'static str, Span)> {
     let tag = root_tag(model, target)?;
     if tag.end as usize > xml::OPENING {
@@ -102,8 +102,8 @@ pub(super) struct Beside {
     pub(super) layer: Option<LayerRef>,
 }
 
-/// Returns a feature, apart from the layers, that a release does not support. If there are several, returns the one
-/// that needs the newest release.
+/// A feature, apart from the layers, that a release does not support. If there are several, returns the one that needs
+/// the newest release.
 pub(super) fn beside_layers(model: &Model, release: Release) -> Option<Beside> {
     let opening = || {
         let long = long_tag(model, release).map(|tag| (LONG_TAG, tag));
@@ -135,7 +135,6 @@ pub(super) fn beside_layers(model: &Model, release: Release) -> Option<Beside> {
     opening().or_else(names).or_else(ports)
 }
 
-/// Returns errors for the text of ports that a release cannot read.
 fn ports(model: &Model, target: Release) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     for (place, graph) in model.walk().filter(|_| target < Release::WITH_OPEN_TYPES) {
@@ -151,8 +150,7 @@ fn ports(model: &Model, target: Release) -> Vec<Diagnostic> {
     found
 }
 
-/// Returns the problem of a layer's ports and the release that reads them. The problem is an output port without an
-/// element type, or a dimension of -1 in version 10.
+/// The problem is an output port without an element type, or a dimension of -1 in version 10.
 fn port(model: &Model, layer: &Layer, target: Release) -> Option<(&'static str, Release)> {
     let is_open = |ty| ty == ElementType::Dynamic;
     let mut outputs = layer.outputs().iter();
@@ -168,7 +166,7 @@ fn port(model: &Model, layer: &Layer, target: Release) -> Option<(&'static str, 
     open.then_some(("a dimension of -1 in a port", Release::WITH_OPEN_SHAPES))
 }
 
-/// Returns layers with the name of an earlier one, except Results.
+/// Layers with the name of an earlier one, except Results.
 pub(crate) fn repeated_names(graph: &Graph) -> Vec<&Layer> {
     let mut names = HashSet::default();
     let named = graph.layers().filter(|layer| layer.start() != Some(Start::Result));
@@ -206,7 +204,6 @@ fn of_layer(model: &Model, layer: &Layer, place: &Place, requirement: Requiremen
     diagnostic
 }
 
-/// Returns the operation set that has the operation in the target release, in the same or an earlier revision.
 fn older(layer: &Layer, target: Release) -> Option<Message> {
     let own = layer.operation()?;
     let rows = ops::revisions(layer.ty()).iter();

@@ -109,7 +109,6 @@ pub fn strip_weights(model: &mut Model, values: Values) -> Result<Stripped, Edit
 /// Bytes of constants, and the offset of each range of the old weights in them.
 type KeptValues = (Vec<u8>, HashMap<(u64, u64), u64>);
 
-/// Returns the bytes of ranges one after the other, aligned, and the place of each.
 fn kept_values(weights: &Weights, ranges: BTreeSet<(u64, u64)>) -> Result<KeptValues, EditError> {
     let (mut bytes, mut known) = (Vec::new(), HashMap::default());
     for (offset, size) in ranges {
@@ -178,7 +177,6 @@ impl Uses<'_> {
     }
 }
 
-/// Returns random bytes that are small, finite numbers in every floating-point type.
 fn small_numbers(length: usize) -> impl Iterator<Item = u8> {
     let mut state = 0x9E37_79B9_7F4A_7C15_u64;
     (0..length).map(move |at| {

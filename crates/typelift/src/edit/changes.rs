@@ -69,7 +69,6 @@ impl Change {
         self.constant.as_deref().map(|constant| &constant.audit)
     }
 
-    /// Sets the producer of a new Convert's input.
     pub(crate) fn come_from(&mut self, producer: Option<&Layer>) {
         let Some(layer) = producer else { return };
         self.span = layer.span;
@@ -156,7 +155,6 @@ pub(crate) struct Changes {
 }
 
 impl Changes {
-    /// Creates an empty list for a model with these weights.
     pub(crate) fn of(weights: &Weights) -> Self {
         Self { weights: weights.clone(), ..Self::default() }
     }

@@ -75,7 +75,6 @@ fn described(layer: &Layer) -> String {
     format!("{} {} `{}`", layer.ty(), layer.id(), layer.name())
 }
 
-/// Returns the largest possible length of an axis of an input.
 fn rows(graph: &Graph, weights: &Weights, layer: &Layer, (of, axis): (usize, Axis)) -> Option<i64> {
     let producers = graph.producers(layer.id());
     let source = |port: usize| producers.get(port).copied().flatten();

@@ -80,7 +80,7 @@ impl Model {
         Ok(moved)
     }
 
-    /// Returns the tensor of the output with this name; if there is no such output, the tensor with this name.
+    /// If there is no such output, the tensor with this name.
     fn given(&self, name: &str) -> Result<Output, InterfaceError> {
         match self.find_output(name) {
             Ok(result) => Ok(self.graph().producer(result.input(0)).ok_or(EditError::NoInput(result.input(0)))?),
@@ -89,8 +89,7 @@ impl Model {
         }
     }
 
-    /// Returns the inputs of another model that have the name of an output, each with that output. If there are none,
-    /// returns the only input and the only output.
+    /// If there are none, returns the only input and the only output.
     fn matching_ends(&self, other: &Self) -> Vec<(LayerId, Output)> {
         let mut feeds = Vec::new();
         for input in other.inputs() {

@@ -105,7 +105,6 @@ impl Marks {
         self.decompression
     }
 
-    /// Returns the excluded conversions, from one type to another.
     pub(crate) fn exclusions(&self) -> &BTreeSet<(&'static str, &'static str)> {
         &self.conversions
     }
@@ -143,14 +142,13 @@ impl Marks {
         self
     }
 
-    /// Returns the marks that a layer other than a Convert can have.
     #[must_use]
     pub(crate) fn of_computation(mut self) -> Self {
         self.decompression = false;
         self
     }
 
-    /// Returns an `<rt_info>` with these marks and the other content of `old`; `None` if that is empty.
+    /// `None` if that is empty.
     fn write(&self, old: Option<&str>) -> Option<String> {
         let mut written: Vec<String> = old
             .map(entries)
@@ -241,7 +239,6 @@ impl Edit<'_> {
         self.layer(id).map(|layer| Marks::of(layer, self.version())).unwrap_or_default()
     }
 
-    /// Adds the marks of one layer to another.
     pub(crate) fn merge_marks(&mut self, from: LayerId, into: LayerId) -> Result<(), EditError> {
         let (own, more) = (self.marks(into), self.marks(from));
         let all = own.and(&more);

@@ -76,7 +76,6 @@ pub(super) fn check_attribute_name(name: &str) -> Result<(), EditError> {
     Err(EditError::Other(format!("`{}` is not a name that an attribute can have", on_one_line(name))))
 }
 
-/// Returns the required attributes that a layer lacks.
 pub(super) fn missing_attributes(layer: &Layer) -> impl Iterator<Item = &'static str> {
     layer.operation().into_iter().flat_map(|row| row.missing_attributes(layer))
 }

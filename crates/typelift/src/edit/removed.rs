@@ -42,7 +42,7 @@ pub enum KeptReason {
 }
 
 impl KeptLayer {
-    /// Returns the reason why a layer stays; `None` if it was removed.
+    /// `None` if it was removed.
     pub(super) fn of(graph: &Graph, id: LayerId) -> Option<Self> {
         let layer = graph.layer(id)?;
         let reason = match kind(layer) {

@@ -64,7 +64,6 @@ fn unknown(ty: &str) -> String {
     }
 }
 
-/// Returns the first operation set of each revision.
 fn versions<'a>(rows: impl Iterator<Item = &'a Operation>) -> String {
     let opsets = rows.filter_map(|row| row.opsets().next());
     opsets.map(|opset| format!("opset{opset}")).collect::<Vec<_>>().join(", ")

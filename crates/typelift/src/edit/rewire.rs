@@ -53,7 +53,6 @@ impl Edit<'_> {
         })
     }
 
-    /// Returns a layer and all its direct and indirect producers.
     fn computed_from(&self, layer: LayerId) -> HashSet<LayerId> {
         let (mut found, mut pending) = (HashSet::default(), vec![layer]);
         while let Some(id) = pending.pop() {

@@ -48,7 +48,6 @@ impl Model {
         self.edit(|graph| named.into_iter().try_for_each(|id| graph.set_output_names(id, Vec::new())))
     }
 
-    /// Adds the names of their layers to the tensors of inputs and outputs.
     fn name_ends(&mut self) -> Result<(), EditError> {
         let graph = self.graph();
         let inputs = self.inputs().map(|layer| layer.id().output(0));

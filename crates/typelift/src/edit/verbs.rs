@@ -241,7 +241,6 @@ impl Edit<'_> {
         Ok(self.add(constant, &[])?.output(0))
     }
 
-    /// Adds a constant as [`constant`](Self::constant) does, with a default name inside of this scope.
     pub(crate) fn constant_inside(
         &mut self,
         scope: &str,

@@ -261,7 +261,6 @@ impl<'a> Search<'a> {
         search
     }
 
-    /// Creates the steps of the visited tensors, and of those that influence their types.
     fn derive(mut self) -> Derivation {
         let mut steps = Vec::new();
         while let Some((scope, tensor)) = self.waiting.pop_front() {
@@ -270,7 +269,6 @@ impl<'a> Search<'a> {
         Derivation { steps }
     }
 
-    /// Adds the graphs of all bodies.
     fn open(&mut self) {
         let mut next = 0;
         while let Some(Scope { graph, place, .. }) = self.scopes.get(next) {
@@ -288,7 +286,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Adds a tensor to the steps as source of another; `None` if it does not exist.
+    /// `None` if it does not exist.
     fn visit(&mut self, input: Option<usize>, scope: usize, tensor: Output) -> Option<Premise> {
         self.scopes[scope].graph.output(tensor)?;
         let next = self.indices.len();
@@ -299,7 +297,6 @@ impl<'a> Search<'a> {
         Some(Premise { input, step })
     }
 
-    /// Creates the step of a visited tensor.
     fn step(&mut self, scope: usize, tensor: Output) -> Option<Step> {
         let graph = self.scopes[scope].graph;
         let layer = graph.layer(tensor.layer)?;
@@ -318,7 +315,6 @@ impl<'a> Search<'a> {
         })
     }
 
-    /// Returns the rule that decides the type of an output, and the tensors that influence the type.
     fn decide(&mut self, scope: usize, layer: &'a Layer, port: usize) -> (Rule, Vec<Premise>) {
         let graph = self.scopes[scope].graph;
         let Some(operation) = layer.operation() else { return (Rule::Declared, Vec::new()) };
@@ -385,8 +381,7 @@ impl<'a> Search<'a> {
         (rule, deciding)
     }
 
-    /// Returns the tensor that feeds a Parameter of a body, with its graph and the input of the layer. A
-    /// TensorIterator keeps the types of its Parameters.
+    /// A TensorIterator keeps the types of its Parameters.
     fn given(&self, scope: usize, parameter: LayerId) -> Option<(usize, usize, Output)> {
         let (outside, owner, at) = self.scopes[scope].door?;
         let graph = self.scopes[outside].graph;
@@ -397,7 +392,7 @@ impl<'a> Search<'a> {
         Some((outside, input, graph.producers(owner).get(input).copied().flatten()?))
     }
 
-    /// Returns the tensors in bodies whose Results feed an output of the layer.
+    /// The tensors in bodies whose Results feed an output of the layer.
     fn results(&mut self, scope: usize, layer: &Layer, port: usize) -> Vec<Premise> {
         let bodies = layer.bodies().iter().enumerate();
         let sources = bodies.filter_map(|(at, body)| {
@@ -441,8 +436,8 @@ impl Trial<'_, '_> {
         }
     }
 
-    /// Returns the attribute that alone decides the result type, so that no test is needed. ReadValue is excluded,
-    /// because a test would change the type of its variable.
+    /// The attribute that alone decides the result type, so that no test is needed. ReadValue is excluded, because a
+    /// test would change the type of its variable.
     fn sole_attribute(&self, given: &Result<Types, String>) -> Option<Setting> {
         let Ok([given]) = given.as_deref() else { return None };
         let mut attributes = self.operation.output_type_attributes().map(|attribute| setting(self.layer, attribute));

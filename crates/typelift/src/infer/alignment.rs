@@ -23,7 +23,6 @@ pub(crate) struct Alignment {
 }
 
 impl Alignment {
-    /// Adds a reason.
     pub(crate) fn because(&mut self, reason: fmt::Arguments) {
         let separator = if self.reason.is_empty() { "" } else { "; " };
         self.reason += &format!("{separator}{reason}");

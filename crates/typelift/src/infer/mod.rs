@@ -76,7 +76,6 @@ pub(crate) fn infer_as_retyped(model: &mut Model, retyper: &mut dyn Retyper) -> 
     Walk::new(model, Some(retyper)).infer_model(model)
 }
 
-/// True if the graph or a body in it has constants.
 fn has_constants(graph: &Graph) -> bool {
     let has = |layer: &Layer| ops::is_constant(layer) || layer.bodies.iter().any(|body| has_constants(&body.graph));
     graph.unordered().any(has)
@@ -121,7 +120,6 @@ impl<'a> Walk<'a> {
         Self { retyper, trusts_ports, ..Self::over(source, weights, *version) }
     }
 
-    /// Creates a run of inference for a model's text, weights and version.
     pub(crate) fn over(source: &Arc<String>, weights: &Weights, version: IrVersion) -> Self {
         Self {
             source: source.clone(),
@@ -225,7 +223,6 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Returns the cache of a layer's body in the current graph.
     fn run(&mut self, owner: &Layer, body: usize) -> &mut Run {
         self.runs.entry(self.scope.place.body(owner.id, body)).or_default()
     }
@@ -283,7 +280,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Sets the types and shapes of a layer's outputs; surplus ports become dynamic. Returns true if any changed.
+    /// Surplus ports become dynamic. Returns true if any changed.
     fn write_outputs(&self, layer: &mut Layer, outputs: Outputs) -> bool {
         let mut changed = false;
         let mut outputs = outputs.into_iter();
@@ -370,8 +367,7 @@ impl<'a> Walk<'a> {
         Err(last)
     }
 
-    /// Returns the declared outputs of a layer with an unknown operation. OpenVINO reads its bodies too, so they are
-    /// inferred.
+    /// OpenVINO reads its bodies too, so they are inferred.
     fn declared_outputs(&mut self, graph: &Graph, id: LayerId, bodies: &mut [Body]) -> Result<Outputs, Fault> {
         let Some(layer) = graph.layer(id).filter(|layer| !layer.broken) else { return Ok(Outputs::new()) };
         self.read_bodies(layer, bodies)?;
@@ -440,7 +436,6 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Returns all inferred bodies inside a layer of the current graph, at any depth.
     fn runs_inside(&self, id: LayerId) -> Vec<Place> {
         let place = &self.scope.place;
         let inside = self.runs.range(place.body(id, 0)..).map(|(body, _)| body);
@@ -463,7 +458,6 @@ impl<'a> Walk<'a> {
         self.scope.read.get_or_insert_with(|| creation_order(graph).into_iter().collect()).contains(&id)
     }
 
-    /// Creates the finding for an error of a layer, with its position, its tensors and their producers.
     #[cold]
     pub(crate) fn diagnose(&self, graph: &Graph, id: LayerId, fault: &Fault) -> Diagnostic {
         diagnose(&self.source, &self.scope.place, graph, id, fault)
@@ -578,7 +572,6 @@ pub fn infer_read(model: &mut Model, found: &mut Vec<Diagnostic>) {
     found.append(&mut inferred);
 }
 
-/// Creates the finding for an error of a layer, with its position, its tensors and their producers.
 #[cold]
 pub(crate) fn diagnose(source: &Arc<String>, place: &Place, graph: &Graph, id: LayerId, fault: &Fault) -> Diagnostic {
     let mut diagnostic = Diagnostic::new(fault.code, fault.message.clone()).about(fault.to_about());
@@ -626,8 +619,7 @@ pub(crate) fn diagnose(source: &Arc<String>, place: &Place, graph: &Graph, id: L
     diagnostic
 }
 
-/// Returns the layers that OpenVINO's reader creates, in its order: Parameters, then all producers of each Result and
-/// Assign.
+/// The layers that OpenVINO's reader creates, in its order: Parameters, then all producers of each Result and Assign.
 fn creation_order(graph: &Graph) -> Vec<LayerId> {
     let starts = graph.layers().filter_map(|layer| Some((layer.id, layer.start()?)));
     let (parameters, sinks): (Vec<_>, Vec<_>) = starts.partition(|start| start.1 == Start::Parameter);
@@ -648,7 +640,6 @@ fn creation_order(graph: &Graph) -> Vec<LayerId> {
     order
 }
 
-/// Returns the variable that a layer reads.
 fn variable_read(layer: &Layer) -> Option<String> {
     let reads = ops::kind(layer) == LayerKind::ReadValue;
     reads.then(|| layer.attribute("variable_id").unwrap_or_default().to_owned())

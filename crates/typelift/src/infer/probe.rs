@@ -24,7 +24,6 @@ pub(crate) struct Probe {
 }
 
 impl Probe {
-    /// Creates a probe for a model with these weights.
     pub(crate) fn new(weights: &Weights) -> Self {
         let evaluator = Evaluator::new(weights);
         let (values, variables, assumed) = Default::default();

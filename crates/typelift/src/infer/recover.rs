@@ -18,7 +18,6 @@ enum Part {
 }
 
 impl Part {
-    /// Returns what an error concerns: types or shapes.
     fn of(fault: &Fault) -> Self {
         match fault.code {
             Code::TypeMismatch | Code::UnsupportedType | Code::NoCommonType => Self::Types,
@@ -124,7 +123,6 @@ impl Walk<'_> {
         fault
     }
 
-    /// True if an error only reports an unknown type or shape, and an earlier error caused it.
     pub(crate) fn follows_from_error(&self, graph: &Graph, id: LayerId, fault: &Fault) -> bool {
         let feeds = graph.feeds(id);
         let follows = |&input: &usize| {
@@ -170,7 +168,6 @@ fn leave_all_open(inputs: &mut [OutputPort]) -> bool {
     })
 }
 
-/// True if a later error is a consequence of an earlier one.
 fn is_echo(known: &Fault, next: &Fault) -> bool {
     let overlap = known.inputs.iter().any(|input| next.inputs.contains(input));
     let same_place = known.attribute == next.attribute && (known.inputs == next.inputs || overlap);
@@ -180,7 +177,6 @@ fn is_echo(known: &Fault, next: &Fault) -> bool {
     Part::of(known) == Part::of(next) && (same_place || same_count)
 }
 
-/// Returns the type and shape that a port declares, as far as it does.
 pub(crate) fn declared(source: &str, port: &OutputPort) -> TensorType {
     let dims = xml::declared_dims(source, port.content);
     let readable = !dims.is_empty() && dims.iter().all(|&dim| dim >= -1);
@@ -188,7 +184,6 @@ pub(crate) fn declared(source: &str, port: &OutputPort) -> TensorType {
     TensorType { element_type: port.declared.unwrap_or(ElementType::Dynamic), shape }
 }
 
-/// Returns the fix for an error about shapes or values.
 #[cold]
 fn advice(subject: &Subject, fault: &Fault) -> Message {
     if let Some(name) = fault.attribute {

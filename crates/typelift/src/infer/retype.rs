@@ -17,13 +17,10 @@ pub(crate) trait Retyper {
     /// Called when inference leaves that body. `by_itself` is true if its Parameters kept their own types.
     fn leave(&mut self, by_itself: bool);
 
-    /// Returns the inputs that get another type.
     fn alignments(&self) -> &Alignments;
 
-    /// Returns the inputs that get another type in a body of a layer, from its last inference.
     fn alignments_of(&self, owner: LayerId, at: usize) -> Option<&Alignments>;
 
-    /// True if inputs of a layer may need another type before its rule is applied.
     fn prepares(&self, subject: &Subject, inputs: &[&OutputPort]) -> bool;
 
     /// Chooses other types for inputs before the rule of their layer is applied.
@@ -35,10 +32,9 @@ pub(crate) trait Retyper {
     /// Inputs that cannot be aligned, with the reason.
     fn repair(&mut self, subject: &Subject, inputs: &[&OutputPort], fault: &Fault) -> Result<bool, Fault>;
 
-    /// Returns the type that a Parameter of the body has instead of its own.
+    /// The type that a Parameter of the body has instead of its own.
     fn parameter_type(&self, parameter: &Layer) -> Option<ElementType>;
 
-    /// Returns the number of Parameters in all bodies that got another type so far.
     fn retyped_parameters(&self) -> usize;
 
     /// Chooses one type for each input of a layer and the Parameters that it feeds. This is needed if the layer or a
@@ -127,7 +123,6 @@ impl Walk<'_> {
         }
     }
 
-    /// Returns the inputs of a layer that get another type, by position, with that type.
     fn retyped(&self, layer: LayerId, inputs: &[&OutputPort]) -> SmallVec<[(usize, OutputPort); 2]> {
         let types = self.retyped_inputs(layer).iter();
         let port = |&(at, element_type): &(usize, ElementType)| {
@@ -137,7 +132,6 @@ impl Walk<'_> {
         types.filter_map(port).collect()
     }
 
-    /// Returns the positions of a layer's inputs that got another type, with that type.
     pub(super) fn retyped_inputs(&self, layer: LayerId) -> &[(usize, ElementType)] {
         let planned = self.retyper.as_ref().and_then(|retyper| retyper.alignments().get(&layer));
         planned.map_or(&[], |alignment| &alignment.inputs)

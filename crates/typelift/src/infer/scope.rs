@@ -32,7 +32,7 @@ pub(super) struct Scope {
 }
 
 impl Scope {
-    /// Creates the state of a body. `given` are the types of its Parameters; with `None` they keep their own.
+    /// `given` are the types of its Parameters; with `None` they keep their own.
     pub(super) fn of_body(&self, owner: &Layer, at: usize, body: &Body, given: Option<&Given>) -> Self {
         let all = |graph: &Graph| graph.unordered().map(Layer::id).collect();
         Self {
@@ -62,7 +62,6 @@ impl Run {
         self.diagnostics.iter().any(Diagnostic::is_error)
     }
 
-    /// True if a run with these inputs would repeat the last one.
     pub(super) fn is_like(&self, given: &Given, retyped: usize) -> bool {
         self.repeats.as_ref().is_some_and(|(last, before)| last == given && *before == retyped)
     }

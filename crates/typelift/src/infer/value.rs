@@ -73,8 +73,8 @@ impl Evaluator {
         &self.weights
     }
 
-    /// Returns the bounds of a tensor's values, if they are known. Inputs are converted to the types in `alignments`.
-    /// Walks back through the graph without recursion.
+    /// The bounds of a tensor's values, if they are known. Inputs are converted to the types in `alignments`. Walks
+    /// back through the graph without recursion.
     pub(crate) fn bounds(
         &mut self,
         graph: &Graph,
@@ -114,7 +114,6 @@ impl Evaluator {
         }
     }
 
-    /// Returns the values of a small constant.
     fn constant(&mut self, graph: &Graph, layer: &Layer, port: &OutputPort) -> Option<Rc<Bounds>> {
         let read = || {
             let operation = layer.operation()?;
@@ -188,7 +187,7 @@ impl Evaluator {
     }
 }
 
-/// Returns the output of a constant, if it is small enough to be read.
+/// The output of a constant, if it is small enough to be read.
 pub(super) fn port_of_small_constant(layer: &Layer) -> Option<&OutputPort> {
     const FEW: u64 = 16;
     let port = layer.outputs.first().filter(|_| ops::is_constant(layer))?;
@@ -237,7 +236,7 @@ fn mark_possible(graph: &Graph, states: &mut States, output: Output) -> bool {
     }
 }
 
-/// Returns the operation of an output that can be computed, and the tensors whose values it needs.
+/// The operation of an output that can be computed, and the tensors whose values it needs.
 fn open(graph: &Graph, tensor: Output) -> Option<(&'static Operation, Feeds)> {
     let layer = graph.layer(tensor.layer)?;
     let port = layer.outputs.get(tensor.port)?;

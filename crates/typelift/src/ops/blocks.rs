@@ -57,7 +57,7 @@ struct DepthBlocks<'a> {
 }
 
 impl<'a> DepthBlocks<'a> {
-    /// Returns the blocks; `None` if the rank of the data is dynamic, because OpenVINO then checks nothing.
+    /// `None` if the rank of the data is dynamic, because OpenVINO then checks nothing.
     fn new(cx: &Context<'a>) -> Result<Option<Self>, Fault> {
         let data = cx.shape(0);
         let Some(dims) = data.dims() else { return Ok(None) };

@@ -40,7 +40,6 @@ struct Entrance {
 }
 
 impl Entrance {
-    /// Returns the shape that the Parameter gets: that of one slice, or the whole shape.
     fn cut(&self, mut shape: Shape) -> Result<Shape, Fault> {
         if let (Some(slices), Some(_)) = (self.slices, shape.rank()) {
             let axis = usize::try_from(slices.axis).ok();
@@ -52,8 +51,7 @@ impl Entrance {
         Ok(shape)
     }
 
-    /// Returns the shape as [`cut`](Self::cut) does, for a Loop. If an empty tensor is passed between iterations, its
-    /// shape becomes unknown, because the loop may append to it.
+    /// If an empty tensor is passed between iterations, its shape becomes unknown, because the loop may append to it.
     fn cut_or_open(&self, shape: Shape) -> Result<Shape, Fault> {
         let mut shape = self.cut(shape)?;
         if self.carried.is_some() {
@@ -135,7 +133,7 @@ pub(crate) fn check_port_maps(bodies: &[Body]) -> Result<(), Fault> {
     bodies.iter().enumerate().try_for_each(|(at, body)| Joints::of(body, at).map(drop))
 }
 
-/// Returns the shape of a tensor that has one of two shapes. Unlike [`Dim::hull`], it omits bounds.
+/// Unlike [`Dim::hull`], it omits bounds.
 fn either(left: &Shape, right: &Shape) -> Shape {
     let either = |(&left, &right): (&Dim, &Dim)| match (left.is_fixed(), right.is_fixed()) {
         (true, true) => left.hull(right),
@@ -258,7 +256,6 @@ fn tensor_iterator(cx: &mut Context) -> Result<(), Fault> {
 /// Maximum number of layers that a fix lists.
 const SHOWN: usize = 8;
 
-/// Returns the layers of a body on which a Result depends.
 fn leading_to_results(graph: &Graph) -> HashSet<LayerId> {
     let results = graph.unordered().filter(|layer| kind(layer) == LayerKind::Result);
     let mut pending: Vec<_> = results.map(Layer::id).collect();
@@ -271,7 +268,6 @@ fn leading_to_results(graph: &Graph) -> HashSet<LayerId> {
     used
 }
 
-/// Returns the number of slices of an axis.
 fn parts(length: i64, part_size: i64) -> Result<i64, Fault> {
     length.checked_div(part_size).ok_or_else(|| {
         invalid(message!("`part_size` is {} in the port map"; part_size))
@@ -327,8 +323,8 @@ impl Joints {
         Ok(joints)
     }
 
-    /// Returns the types and shapes of the Parameters. `shape` computes the shape from that of the input. If several
-    /// inputs of the layer feed one Parameter, the last one is used.
+    /// `shape` computes the shape from that of the input. If several inputs of the layer feed one Parameter, the last
+    /// one is used.
     fn given(&self, cx: &Context, shape: impl Fn(&Entrance, Shape) -> Result<Shape, Fault>) -> Result<Given, Fault> {
         let given = self.inputs.iter().map(|entrance| {
             let Some(input) = cx.inputs.get(entrance.input) else {
@@ -368,7 +364,7 @@ impl Joints {
         }
     }
 
-    /// Returns an error if a Result feeds two outputs.
+    /// An error if a Result feeds two outputs.
     fn check_distinct_results(&self, cx: &Context) -> Result<(), Fault> {
         let mut seen = HashSet::default();
         match self.outputs.iter().find(|exit| !seen.insert(exit.result)) {
@@ -385,12 +381,10 @@ impl Joints {
         cx.infer_body(self.body, given)
     }
 
-    /// Returns the tensor inside the body that feeds a Result.
     fn source(&self, cx: &Context, result: LayerId) -> Option<Output> {
         cx.bodies[self.body].graph.producer(result.input(0))
     }
 
-    /// Returns type and shape of a Result's input.
     fn value(&self, cx: &Context, result: LayerId) -> TensorType {
         let port = self.source(cx, result).and_then(|source| cx.bodies[self.body].graph.output(source));
         port.map_or_else(TensorType::dynamic, OutputPort::tensor_type)
@@ -402,7 +396,7 @@ impl Joints {
         source.map_or_else(|| "nothing".into(), described)
     }
 
-    /// Returns the number of iterations of a Loop, if it is known now or was known in an earlier inference.
+    /// The number of iterations of a Loop, if it is known now or was known in an earlier inference.
     fn iterations(&self, cx: &mut Context, condition: LayerId) -> Result<Option<i64>, Fault> {
         let body = &cx.bodies[self.body].graph;
         let counter = self.iteration.and_then(|parameter| body.layer(parameter)?.outputs().first());
@@ -480,8 +474,8 @@ impl Joints {
     }
 }
 
-/// Returns the entries of a port map in one direction, one for each external port, in the order of the ports. Inputs
-/// without a port are last.
+/// The entries of a port map in one direction, one for each external port, in the order of the ports. Inputs without a
+/// port are last.
 fn entries(body: &Body, direction: Direction) -> Vec<&PortMapEntry> {
     let mut entries: Vec<_> = body.port_map.iter().filter(|entry| entry.direction == direction).collect();
     match direction {
@@ -528,7 +522,7 @@ fn check_joint(body: &Body, id: LayerId, wanted: LayerKind) -> Result<LayerId, F
     }
 }
 
-/// Returns the value of a condition, if it is known.
+/// The value of a condition, if it is known.
 fn truth(values: Option<&Bounds>, what: &'static str) -> Result<Option<bool>, Fault> {
     match values.map(|values| values.lower.truths()).as_deref() {
         None => Ok(None),

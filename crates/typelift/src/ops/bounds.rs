@@ -18,7 +18,6 @@ impl Bounds {
         Self { upper: (upper != lower).then(|| Box::new(upper)), lower }
     }
 
-    /// Returns bounds for values that are known exactly.
     pub(crate) fn exactly(values: Array) -> Self {
         Self { lower: values, upper: None }
     }
@@ -31,7 +30,6 @@ impl Bounds {
         self.upper.as_deref().unwrap_or(&self.lower)
     }
 
-    /// Returns the bounds after a conversion.
     pub(crate) fn converted(&self, to: ElementType) -> Option<Self> {
         let lower = converted(&self.lower, to)?;
         match &self.upper {
@@ -40,7 +38,7 @@ impl Bounds {
         }
     }
 
-    /// Returns the values, if they are known exactly.
+    /// The values, if they are known exactly.
     pub(crate) fn exact(&self) -> Option<&Array> {
         self.is_exact().then_some(&self.lower)
     }

@@ -66,7 +66,7 @@ fn broadcast(cx: &mut Context) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Returns the target shape if a Concat of single numbers builds it. Numbers that are not Constants are unknown.
+/// The target shape if a Concat of single numbers builds it. Numbers that are not Constants are unknown.
 fn joined_target(cx: &mut Context) -> Option<Shape> {
     let concat = cx.graph().layer(cx.feed(1)?.layer).filter(|layer| layer.ty() == "Concat")?;
     let count = usize::try_from(cx.shape(1).to_static()?.first().copied()?).ok()?;
@@ -82,7 +82,6 @@ fn joined_target(cx: &mut Context) -> Option<Shape> {
     (numbers.len() == count).then(|| numbers.into_iter().map(number).collect())?
 }
 
-/// Returns the length of a list input, as far as its shape is known.
 fn length_of<T>(list: &Shape) -> ListInput<T> {
     match list.dims() {
         None => ListInput::Unknown,

@@ -4,7 +4,6 @@ use super::{Attributes, Fault};
 use crate::findings::message;
 use crate::model::shape::AutoBroadcast;
 
-/// Returns the broadcasting mode of the layer.
 pub(super) fn auto_broadcast(attributes: &Attributes) -> Result<AutoBroadcast, Fault> {
     Ok(match attributes.word("auto_broadcast")? {
         "numpy" => AutoBroadcast::Numpy,
@@ -21,8 +20,8 @@ pub(super) enum Mode {
     Pdpd { axis: i64 },
 }
 
-/// Returns the mode of a Broadcast with `inputs` inputs. Revision 1 accepts any number of inputs in every mode except
-/// pdpd, and requires an axes mapping for the explicit mode. In revision 3 the file has no axis for pdpd.
+/// Revision 1 accepts any number of inputs in every mode except pdpd, and requires an axes mapping for the explicit
+/// mode. In revision 3 the file has no axis for pdpd.
 pub(super) fn mode(attributes: &Attributes, inputs: usize) -> Result<Mode, Fault> {
     let word = attributes.word("mode")?;
     let explicit = ["explicit", "none"].contains(&word);

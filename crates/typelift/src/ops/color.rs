@@ -26,7 +26,6 @@ const fn encoder(name: &'static str) -> Operation {
 
 const SINGLE_PLANE: Attr = Attr::new("single_plane", AttrKind::Bool).default("true");
 
-/// Returns the common type of all planes, u8 or floating point.
 fn plane_type(cx: &Context, accepts: fn(ElementType) -> bool) -> Result<ElementType, Fault> {
     let planes: &[usize] = match cx.inputs.len() {
         1 => &[0],

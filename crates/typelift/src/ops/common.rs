@@ -14,8 +14,7 @@ pub(super) const INDEX_OR_DYNAMIC: &[ElementType] = &[ElementType::I32, ElementT
 pub(super) const SINGLE: &[ElementType] =
     &[ElementType::F16, ElementType::Bf16, ElementType::F32, ElementType::Dynamic];
 
-/// Returns the position of `axis` among `rank` axes; a negative axis counts from the end. As in OpenVINO, a scalar has
-/// the axes 0 and -1, both at position 0.
+/// A negative axis counts from the end. As in OpenVINO, a scalar has the axes 0 and -1, both at position 0.
 pub(crate) fn normalize_axis(axis: i64, rank: usize) -> Option<usize> {
     let rank = i64::try_from(rank).ok()?.max(1);
     usize::try_from(if axis < 0 { axis.checked_add(rank)? } else { axis }).ok().filter(|_| axis < rank)
@@ -33,7 +32,7 @@ fn axis_range(rank: usize) -> Message {
     message!("valid axes are -{} to {}"; rank.max(1), rank.saturating_sub(1))
 }
 
-/// Returns an error if `accepts` excludes the type of an input; `role` names the input in the message.
+/// An error if `accepts` excludes the type of an input; `role` names the input in the message.
 pub(super) fn check_type(cx: &Context, input: usize, role: &'static str, accepts: Accepts) -> Result<(), Fault> {
     let ty = cx.element_type(input);
     if accepts.takes(ty) {
@@ -47,7 +46,7 @@ pub(super) fn check_type(cx: &Context, input: usize, role: &'static str, accepts
     })
 }
 
-/// Returns an error if the rank of an input is known and not one of `ranks`; `role` names the input in the message.
+/// An error if the rank of an input is known and not one of `ranks`; `role` names the input in the message.
 pub(super) fn check_rank(cx: &Context, input: usize, role: &'static str, ranks: &[usize]) -> Result<(), Fault> {
     let shape = cx.shape(input);
     if shape.rank().is_none_or(|rank| ranks.contains(&rank)) {
@@ -71,16 +70,15 @@ pub(super) fn attribute_axis(cx: &Context, name: &'static str, axis: i64, rank: 
     })
 }
 
-/// Sets the same type and shape for `count` outputs. The number is limited to the existing ports, because an attribute
-/// can contain any number.
+/// The number is limited to the existing ports, because an attribute can contain any number.
 pub(super) fn fill_outputs(cx: &mut Context, count: usize, element_type: ElementType, shape: &Shape) {
     for _ in 0..count.min(most_outputs(cx)) {
         cx.output(element_type, shape.clone());
     }
 }
 
-/// Returns the maximum number of outputs of a layer whose operation can have any number: that of the declared outputs,
-/// or a large one for a new layer.
+/// The maximum number of outputs of a layer whose operation can have any number: that of the declared outputs, or a
+/// large one for a new layer.
 pub(super) fn most_outputs(cx: &Context) -> usize {
     match cx.layer.outputs().len() {
         0 if cx.layer.span.is_none() => u16::MAX.into(),
@@ -88,12 +86,12 @@ pub(super) fn most_outputs(cx: &Context) -> usize {
     }
 }
 
-/// Returns the dimension between two bounds in OpenVINO's notation, where -1 means unlimited.
+/// The dimension between two bounds in OpenVINO's notation, where -1 means unlimited.
 pub(super) fn dim_between(lower: i64, upper: i64) -> Dim {
     Dim::between(lower, if upper == -1 { i64::MAX } else { upper })
 }
 
-/// Returns an error if the type of an input is not one of `types`; `role` names the input in the message.
+/// An error if the type of an input is not one of `types`; `role` names the input in the message.
 pub(super) fn check_type_in(
     cx: &Context,
     input: usize,
@@ -121,7 +119,7 @@ pub(super) fn check_type_in(
     })
 }
 
-/// Returns the dimension on an axis, or any length if the rank is unknown.
+/// The dimension on an axis, or any length if the rank is unknown.
 pub(super) fn dim(shape: &Shape, axis: usize) -> Dim {
     shape.dims().and_then(|dims| dims.get(axis)).copied().unwrap_or(Dim::ANY)
 }
@@ -153,12 +151,12 @@ pub(super) fn divide(dim: Dim, divisor: i64) -> Option<Dim> {
     }
 }
 
-/// Returns a dimension of an input, or any length if it is unknown.
+/// A dimension of an input, or any length if it is unknown.
 pub(super) fn input_dim(cx: &Context, input: usize, axis: usize) -> Dim {
     dim(cx.shape(input), axis)
 }
 
-/// Returns an error if an input's dimension on `axis` cannot be `length`; `role` names the input in the message.
+/// An error if an input's dimension on `axis` cannot be `length`; `role` names the input in the message.
 pub(super) fn require_dim(
     cx: &Context,
     input: usize,
@@ -191,7 +189,6 @@ pub(super) fn common_dim(
     })
 }
 
-/// Returns the integer type for indices, given by the attribute `name`.
 pub(super) fn index_type(cx: &Context, name: &'static str) -> Result<ElementType, Fault> {
     match cx.type_attribute(name)? {
         ty @ (ElementType::I32 | ElementType::I64) => Ok(ty),
@@ -199,8 +196,7 @@ pub(super) fn index_type(cx: &Context, name: &'static str) -> Result<ElementType
     }
 }
 
-/// Returns the values of an input as the dimensions of a shape, as far as they are known. A negative value of a
-/// Constant is converted by `read`. Computed values are never negative.
+/// A negative value of a Constant is converted by `read`. Computed values are never negative.
 pub(super) fn dims_from(
     cx: &mut Context,
     input: usize,
@@ -212,13 +208,13 @@ pub(super) fn dims_from(
     cx.shape_value(input)
 }
 
-/// Returns a shape whose rank is the length of `list`, if that is known.
+/// A shape whose rank is the length of `list`, if that is known.
 pub(super) fn shape_of_length(list: &Shape) -> Shape {
     let length = list.dims().and_then(|dims| dims.first()?.value());
     length.and_then(|length| usize::try_from(length).ok()).map_or_else(Shape::dynamic, Shape::of_rank)
 }
 
-/// Returns an error if an input cannot be a scalar or a list of one number; `role` names it in the message.
+/// An error if an input cannot be a scalar or a list of one number; `role` names it in the message.
 pub(super) fn check_one_number(cx: &Context, input: usize, role: &'static str) -> Result<(), Fault> {
     let shape = cx.shape(input);
     if shape.is_compatible(&Shape::scalar()) || shape.is_compatible(&Shape::fixed([1])) {

@@ -38,7 +38,6 @@ fn convert_like(cx: &mut Context) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Returns the options and operands of a ConvertPromoteTypes, from its attributes and inputs.
 pub(crate) fn promotion(attributes: &Attributes, inputs: &[&OutputPort]) -> Result<(Options, [Operand; 2]), Fault> {
     let options = Options {
         promote_unsafe: attributes.bool("promote_unsafe")?,

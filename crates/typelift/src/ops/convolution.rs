@@ -111,7 +111,6 @@ impl Window {
         Ok(Self { strides, dilations, pads, same })
     }
 
-    /// Returns the spatial dimensions of a forward convolution's output.
     fn forward(&self, cx: &Context, data: &Shape, filters: &Shape, filter_input: usize) -> Result<Vec<Dim>, Fault> {
         let spatial = self.strides.len();
         let axes = (0..spatial).zip(&self.strides).zip(self.dilations.iter().zip(&self.pads));
@@ -136,7 +135,6 @@ impl Window {
         dims.collect()
     }
 
-    /// Returns the spatial dimensions of a transposed convolution's output.
     fn backward(&self, data: &Shape, filters: &Shape, output_padding: &[i64]) -> Vec<Dim> {
         let spatial = self.strides.len();
         let axes = (0..spatial).zip(self.strides.iter().zip(&self.dilations)).zip(self.pads.iter().zip(output_padding));
@@ -152,7 +150,7 @@ impl Window {
     }
 }
 
-/// Returns the numbers of a list attribute, one for each spatial axis. If the attribute is empty, all are `absent`.
+/// If the attribute is empty, all are `absent`.
 pub(super) fn per_axis(cx: &Context, name: &'static str, spatial: usize, absent: i64) -> Result<List<i64>, Fault> {
     let numbers = cx.ints(name)?;
     match numbers.len() {
@@ -165,13 +163,13 @@ pub(super) fn per_axis(cx: &Context, name: &'static str, spatial: usize, absent:
     }
 }
 
-/// Returns the dimension of a spatial axis; `axis` counts from the first of the last `spatial` axes.
+/// `axis` counts from the first of the last `spatial` axes.
 fn from_end(shape: &Shape, spatial: usize, axis: usize) -> Dim {
     let lead = shape.rank().and_then(|rank| rank.checked_sub(spatial));
     lead.map_or(Dim::ANY, |lead| dim(shape, lead + axis))
 }
 
-/// Returns the length that a filter covers if its elements are `dilation` apart.
+/// The length that a filter covers if its elements are `dilation` apart.
 fn dilated(length: Dim, dilation: i64) -> Dim {
     (length - Dim::ONE) * Dim::from(dilation) + Dim::ONE
 }
@@ -189,8 +187,8 @@ pub(super) fn ceil_div(dim: Dim, divisor: i64) -> Dim {
     )
 }
 
-/// Returns the number of spatial axes. It follows from the rank of the data, the rank of the filters minus `lead`, the
-/// length of the `target` shape, or the attributes.
+/// The number of spatial axes. It follows from the rank of the data, the rank of the filters minus `lead`, the length
+/// of the `target` shape, or the attributes.
 fn spatial_axes(cx: &Context, lead: usize, target: Option<usize>) -> Result<Option<usize>, Fault> {
     let ranks = [(0, 2), (1, lead)].into_iter().find_map(|(input, lead)| Some((input, lead, cx.shape(input).rank()?)));
     match ranks {
@@ -221,7 +219,7 @@ fn numeric(cx: &Context, inputs: &[usize]) -> Result<ElementType, Fault> {
     Ok(ty)
 }
 
-/// Returns an error if the filters' rank is not the data's rank plus `more`.
+/// An error if the filters' rank is not the data's rank plus `more`.
 fn check_filter_rank(cx: &Context, more: usize) -> Result<(), Fault> {
     let (data, filters) = (cx.shape(0), cx.shape(1));
     match (data.rank(), filters.rank()) {
@@ -235,7 +233,7 @@ fn check_filter_rank(cx: &Context, more: usize) -> Result<(), Fault> {
     }
 }
 
-/// Returns an error if the channels of the data differ from the filters' axis `axis`.
+/// An error if the channels of the data differ from the filters' axis `axis`.
 fn check_channels(cx: &Context, axis: usize) -> Result<(), Fault> {
     let (channels, taken) = (dim(cx.shape(0), 1), dim(cx.shape(1), axis));
     if channels.is_compatible(taken) {
@@ -244,8 +242,8 @@ fn check_channels(cx: &Context, axis: usize) -> Result<(), Fault> {
     Err(Fault::shapes(&[0, 1], message!("the data has {} channels, but the filters take {}"; channels, taken)))
 }
 
-/// Returns the output channels of grouped filters: `taken` is the axis of a group's input channels, and `given` that
-/// of its output channels.
+/// The output channels of grouped filters: `taken` is the axis of a group's input channels, and `given` that of its
+/// output channels.
 fn group_channels(cx: &Context, taken: usize, given: usize) -> Result<Dim, Fault> {
     let filters = cx.shape(1);
     let mut groups = dim(filters, 0);
@@ -443,7 +441,7 @@ fn check_offset_channels(cx: &Context, deformable_groups: Dim) -> Result<(), Fau
     Ok(())
 }
 
-/// Returns an error if a dimension of an input is not a multiple of the number of groups.
+/// An error if a dimension of an input is not a multiple of the number of groups.
 fn check_divisible(cx: &Context, input: usize, axis: usize, groups: &'static str) -> Result<(), Fault> {
     let length = dim(cx.shape(input), axis);
     match divide(length, cx.int(groups)?) {

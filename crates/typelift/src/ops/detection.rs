@@ -238,12 +238,12 @@ impl Detection<'_, '_> {
         Err(Fault::shapes(&[0, 4], message).rule("both must have one shape"))
     }
 
-    /// Returns the length of an axis of an input, if it is known.
+    /// The length of an axis of an input, if it is known.
     fn length(&self, input: usize, axis: usize) -> Option<i64> {
         if input < self.cx.inputs.len() { input_dim(self.cx, input, axis).value() } else { None }
     }
 
-    /// Returns `length / part`, where `length` is the last dimension of an input; an error if there is a remainder.
+    /// An error if there is a remainder.
     fn quotient(&self, input: usize, length: i64, part: i64) -> Result<i64, Fault> {
         match length.checked_rem(part) {
             Some(0) => Ok(length / part),
@@ -401,8 +401,7 @@ fn prior_box(cx: &mut Context) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Returns the number of prior boxes that PriorBox creates at each position of the feature map. Densities below 1 make
-/// it negative.
+/// Densities below 1 make it negative.
 fn priors_per_place(cx: &Context) -> Result<i64, Fault> {
     let count = |name| cx.floats(name).map(|list| i64::try_from(list.len()).unwrap_or(i64::MAX));
     let flip = cx.bool("flip")?;

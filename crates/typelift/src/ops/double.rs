@@ -34,8 +34,6 @@ pub(super) struct Case<'a> {
 }
 
 impl Case<'_> {
-    /// Returns the outputs, `f32[6]`, and the messages of lints.
-    ///
     /// # Errors
     /// Inputs or attributes that the rule refuses.
     pub(super) fn infer(&self) -> Result<(Vec<String>, Vec<String>), Fault> {

@@ -168,7 +168,6 @@ const fn unary(name: &'static str, revision: u8) -> Operation {
     Operation::new(name, revision, same).accepts(Accepts::Numeric).spreads_on(&[Spread::Kept])
 }
 
-/// Returns the table row of a function that frameworks compute only in floating point.
 const fn float_function(name: &'static str, revision: u8) -> Operation {
     unary(name, revision).promoted_as(PromotedAs::FloatFunction)
 }

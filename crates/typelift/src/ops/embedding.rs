@@ -49,7 +49,7 @@ fn segments_sum(cx: &mut Context) -> Result<(), Fault> {
     bags(cx, segments)
 }
 
-/// Returns an error if indices are not i32 or i64, or differ in type.
+/// An error if indices are not i32 or i64, or differ in type.
 fn check_indices(cx: &Context, roles: &[(usize, &'static str)]) -> Result<(), Fault> {
     let given = roles.iter().filter(|(input, _)| *input < cx.inputs.len());
     for &(input, role) in given.clone() {

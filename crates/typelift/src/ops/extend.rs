@@ -116,7 +116,7 @@ fn check_count(data: &Shape, input: usize, count: i64, fits: bool) -> Result<(),
     Err(Fault::shapes(&[0, input], message))
 }
 
-/// Returns an error if a pad is larger than the elements that it copies.
+/// An error if a pad is larger than the elements that it copies.
 fn check_reach(mode: &str, axis: usize, dim: Dim, begin: i64, end: i64) -> Result<(), Fault> {
     let Some(length) = dim.value() else { return Ok(()) };
     let longest = begin.max(end);

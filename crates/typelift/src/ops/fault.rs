@@ -71,19 +71,16 @@ impl Fault {
         Self::new(Code::UnsupportedType, message.into()).about(&[input])
     }
 
-    /// Creates an error: shapes or ranks contradict each other.
     #[cold]
     pub(crate) fn shapes(inputs: &[usize], message: impl Into<Message>) -> Self {
         Self::new(Code::ShapeMismatch, message.into()).about(inputs)
     }
 
-    /// Creates an error: values of an input are invalid, alone or together with an attribute.
     #[cold]
     pub(crate) fn value(inputs: &[usize], message: impl Into<Message>) -> Self {
         Self::new(Code::InvalidValue, message.into()).about(inputs)
     }
 
-    /// Creates an error: an attribute has an invalid value.
     #[cold]
     pub(crate) fn attribute(name: &'static str, message: impl Into<Message>) -> Self {
         Self { attribute: Some(name), ..Self::new(Code::InvalidValue, message.into()) }
@@ -96,7 +93,6 @@ impl Fault {
         Self { detail: Some(Box::new(Detail::Bytes(error.span))), ..fault }.help(help_with_shape(name, text))
     }
 
-    /// Creates an error of any other kind.
     #[cold]
     pub(crate) fn other(code: Code, message: impl Into<Message>) -> Self {
         Self::new(code, message.into())
@@ -107,7 +103,6 @@ impl Fault {
         self
     }
 
-    /// Sets the position: the entry of a port map, or the back edge, that refers to a layer of a body.
     pub(crate) fn joint(mut self, body: &Body, direction: Direction, id: LayerId) -> Self {
         self.detail = Some(Box::new(Detail::Joint { body: body.name().to_owned(), direction, id }));
         self
@@ -125,7 +120,6 @@ impl Fault {
         self.concerning(about)
     }
 
-    /// Returns the details of the finding.
     pub(crate) fn to_about(&self) -> About {
         match self.detail.as_deref() {
             Some(Detail::About(about)) => about.clone(),
@@ -133,19 +127,16 @@ impl Fault {
         }
     }
 
-    /// Sets the violated rule.
     pub(crate) fn rule(mut self, rule: impl Into<Message>) -> Self {
         self.rule = Some(Box::new(rule.into()));
         self
     }
 
-    /// Sets the type that the operation requires.
     pub(crate) fn wants(mut self, ty: ElementType) -> Self {
         self.wants = Some(ty);
         self.help(message!("insert a Convert to {} before it"; ty))
     }
 
-    /// Sets the suggested fix.
     pub(crate) fn help(mut self, help: impl Into<Fix>) -> Self {
         self.help = Some(Box::new(help.into()));
         self

@@ -288,7 +288,7 @@ fn check_frame_values(cx: &Context, size: Option<i64>, step: Option<i64>) -> Res
     }
 }
 
-/// Returns the value of an input that is one number, if it is known.
+/// The value of an input that is one number, if it is known.
 fn number(cx: &mut Context, input: usize) -> Result<Option<i64>, Fault> {
     Ok(cx.numbers(input)?.and_then(|numbers| numbers.first().copied()))
 }

@@ -168,7 +168,6 @@ fn gather_nd(cx: &mut Context) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Returns the batch dimensions that data and indices share.
 fn common_batch(data: &[Dim], indices: &[Dim]) -> Result<SmallVec<[Dim; 6]>, Fault> {
     let pairs = data.iter().zip(indices).enumerate().map(|(axis, (&left, &right))| {
         (left & right).ok_or_else(|| {

@@ -61,7 +61,6 @@ pub(super) const ROWS: &[Operation] = &[
 
 const AXIS: Attr = Attr::new("axis", AttrKind::Int).default("0");
 
-/// Returns a number as a length.
 fn length(number: i64) -> Result<Dim, Fault> {
     if number < 0 {
         return Err(Fault::value(&[], message!("{} is not a valid length"; number)));

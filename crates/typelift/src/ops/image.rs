@@ -82,7 +82,6 @@ fn col2im(cx: &mut Context) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Returns the numbers of an attribute for both spatial axes.
 fn two(cx: &Context, name: &'static str) -> Result<[i64; 2], Fault> {
     match *cx.ints(name)? {
         [height, width, ..] => Ok([height, width]),

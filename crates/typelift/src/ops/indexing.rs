@@ -38,7 +38,6 @@ const INDEXING: &[(&str, usize, usize, Axis)] = &[
 
 const PASSING: &[&str] = &["Convert", "Reshape", "Unsqueeze", "Squeeze", "Transpose", "Broadcast", "Tile"];
 
-/// Returns the use of an input's values by a layer.
 pub(crate) fn use_of_values(layer: &Layer, input: usize) -> UseOfValues {
     // The file may spell the operation in another case than the table.
     let operation = match layer.operation() {

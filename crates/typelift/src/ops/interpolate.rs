@@ -152,7 +152,6 @@ fn interpolate(cx: &mut Context, by_scale: bool, by: usize, axes: usize) -> Resu
     Ok(())
 }
 
-/// Sets the lengths of the axes from an input.
 fn resize(cx: &mut Context, shape: &mut Shape, axes: &[i64], input: usize) -> Result<(), Fault> {
     let sizes = cx.shape_value(input)?;
     let sizes = match sizes.as_ref().and_then(Shape::dims) {

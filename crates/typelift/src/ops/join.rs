@@ -108,7 +108,7 @@ fn axis_mut<'a>(cx: &Context, dims: &'a mut [Dim], axis: i64) -> Result<&'a mut 
     })
 }
 
-/// Returns one of `count` equal slices. If only bounds are known, OpenVINO divides both in single precision.
+/// If only bounds are known, OpenVINO divides both in single precision.
 fn part(dim: Dim, count: u64) -> Option<Dim> {
     let divisor = i64::try_from(count).ok()?;
     if let Some(length) = dim.value() {
@@ -157,7 +157,6 @@ fn variadic_split(cx: &mut Context) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Returns the lengths of the slices, -1 for an unknown length.
 fn parts(data: Dim, mut lengths: Few<i64>) -> Result<Few<i64>, Fault> {
     let mut rest = None;
     let mut sum = 0_i64;

@@ -15,7 +15,6 @@ pub struct Macs {
 }
 
 impl Macs {
-    /// Returns the sum.
     pub(crate) fn and(self, other: Self) -> Self {
         Self { count: self.count.saturating_add(other.count), is_least: self.is_least || other.is_least }
     }
@@ -110,7 +109,7 @@ fn count(name: &str, layer: &Layer, inputs: &[Shape], output: &Shape) -> Option<
     }
 }
 
-/// Returns the product of the lengths of all labels of an equation without an ellipsis.
+/// The product of the lengths of all labels of an equation without an ellipsis.
 fn einsum(equation: &str, inputs: &[Shape]) -> Option<u64> {
     let (operands, _) = equation.split_once("->").unwrap_or((equation, ""));
     let mut lengths = std::collections::BTreeMap::new();
@@ -122,7 +121,7 @@ fn einsum(equation: &str, inputs: &[Shape]) -> Option<u64> {
     lengths.values().try_fold(1_u64, |all, dim| all.checked_mul(least(dim)?))
 }
 
-/// Returns the lower bound of a length, at least 1 for an open one.
+/// The lower bound of a length, at least 1 for an open one.
 fn least(dim: &Dim) -> Option<u64> {
     match dim.value() {
         Some(length) => u64::try_from(length).ok(),
@@ -130,7 +129,7 @@ fn least(dim: &Dim) -> Option<u64> {
     }
 }
 
-/// Returns the number of values of these dimensions. An open one counts as its lower bound, and as 1 at least.
+/// An open one counts as its lower bound, and as 1 at least.
 pub(crate) fn least_count(dims: &[Dim]) -> Option<u64> {
     dims.iter().try_fold(1_u64, |all, dim| all.checked_mul(least(dim)?))
 }

@@ -74,8 +74,7 @@ fn matmul(cx: &mut Context) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Returns the batch dimensions of an operand, its rows (none for a vector), and its inner dimension. The inner
-/// dimension is the last one, or the one before if the matrix is transposed.
+/// The inner dimension is the last one, or the one before if the matrix is transposed.
 fn matrix<'a>(
     cx: &Context,
     input: usize,
@@ -212,7 +211,6 @@ impl Labels {
         Ok(())
     }
 
-    /// Returns the shape of the output from the dimensions of its labels.
     fn shape_of(&self, output: &[u8]) -> Result<Shape, Fault> {
         let mut dims = Vec::with_capacity(output.len());
         for &label in output {
@@ -378,7 +376,7 @@ fn mask(cx: &Context, query: &mut Sequences, length: Dim) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Returns an error if a sink cannot be broadcast to one number for each query.
+/// An error if a sink cannot be broadcast to one number for each query.
 fn check_sink(cx: &Context, query: &Sequences) -> Result<(), Fault> {
     let (Some([sink @ .., last]), Some(batch)) = (cx.try_shape(5).and_then(Shape::dims), query.batch.dims()) else {
         return match cx.try_shape(5).and_then(Shape::rank) {

@@ -224,7 +224,6 @@ fn check_limits(cx: &Context, top_k: i64, keep: i64) -> Result<(), Fault> {
     }
 }
 
-/// Returns the common type of boxes and scores.
 fn check_class_boxes(cx: &Context) -> Result<ElementType, Fault> {
     for (input, role) in ["boxes", "scores"].into_iter().enumerate() {
         if cx.element_type(input) == ElementType::Dynamic {
@@ -255,7 +254,7 @@ fn check_boxes(cx: &Context, coordinates: i64, lists: bool) -> Result<(), Fault>
     require_dim(cx, 0, "boxes", 2, coordinates)
 }
 
-/// Returns the maximum number of boxes per class, if it is known. Before revision 9 a missing input means 0.
+/// The maximum number of boxes per class, if it is known. Before revision 9 a missing input means 0.
 fn kept_per_class(cx: &mut Context) -> Result<Option<i64>, Fault> {
     if cx.inputs.len() < 3 && cx.operation.revision() < 5 {
         return Ok(Some(0));
@@ -263,22 +262,20 @@ fn kept_per_class(cx: &mut Context) -> Result<Option<i64>, Fault> {
     Ok(cx.numbers(2)?.and_then(|values| values.first().copied()))
 }
 
-/// Returns the shape of the selected boxes' indices: batch, class and box for each.
 fn triplets(selected: Dim) -> Shape {
     Shape::from_iter([selected, Dim::fixed(3)])
 }
 
-/// Returns the upper bound of a dimension as fixed length; any length if it is unlimited.
+/// Any length if it is unlimited.
 fn longest(dim: Dim) -> Dim {
     dim.upper().map_or(Dim::ANY, Dim::fixed)
 }
 
-/// Returns the dimension from 0 to `most`, where -1 means unlimited.
 fn up_to(most: i64) -> Dim {
     if most == -1 { Dim::ANY } else { Dim::between(0, most) }
 }
 
-/// Returns the minimum of a dimension's upper bound and `limit`; the dimension itself if `limit` is -1.
+/// The dimension itself if `limit` is -1.
 fn at_most(dim: Dim, limit: i64) -> Dim {
     if limit > -1 { dim.upper().map_or(Dim::ANY, |most| Dim::fixed(most.min(limit))) } else { dim }
 }

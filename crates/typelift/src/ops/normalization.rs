@@ -162,7 +162,7 @@ fn lrn(cx: &mut Context) -> Result<(), Fault> {
     as_data(cx)
 }
 
-/// Returns an error if axes are not a list, or more than the data has. OpenVINO checks this only for static shapes.
+/// An error if axes are not a list, or more than the data has. OpenVINO checks this only for static shapes.
 fn check_axis_count(cx: &Context) -> Result<(), Fault> {
     let (data, axes) = (cx.shape(0), cx.shape(1));
     if !axes.is_static() {

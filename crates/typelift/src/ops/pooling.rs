@@ -137,7 +137,6 @@ impl Windows {
         Ok(Self { kernel, strides, dilations, begin, end, rounding, auto_pad, excludes_pad })
     }
 
-    /// Returns the number of windows on a spatial axis of this length.
     fn count(&self, cx: &Context, axis: usize, length: Dim) -> Result<Dim, Fault> {
         let (kernel, stride, dilation) = (self.kernel[axis], self.strides[axis], self.dilations[axis]);
         // OpenVINO treats an empty kernel as infinitely large.
@@ -176,7 +175,6 @@ impl Windows {
     }
 }
 
-/// Returns the padding before and after the data that keeps its length, divided by the stride.
 fn same_pads(auto_pad: &str, length: i64, span: i64, stride: i64) -> (i64, i64) {
     let steps = length.saturating_add(stride).saturating_sub(1).checked_div(stride).unwrap_or(0);
     let needed = (steps - 1).saturating_mul(stride).saturating_add(span).saturating_sub(length).max(0);
@@ -184,7 +182,7 @@ fn same_pads(auto_pad: &str, length: i64, span: i64, stride: i64) -> (i64, i64) 
     if auto_pad == "same_upper" { (less, more) } else { (more, less) }
 }
 
-/// Returns the number of windows for `steps` strides; a last window that would start in the padding is not counted.
+/// A last window that would start in the padding is not counted.
 fn torch_windows(length: Dim, steps: Dim, stride: i64, pad: i64) -> Dim {
     // OpenVINO computes in unsigned 64-bit integers.
     let count = |steps: i64, length: i64| {

@@ -34,7 +34,6 @@ impl fmt::Display for Setting {
     }
 }
 
-/// Returns an attribute with its value in a layer.
 pub(crate) fn setting(layer: &Layer, attribute: &Attr) -> Setting {
     let written = layer.attribute(attribute.name);
     let value = written.or(attribute.default).unwrap_or_default().to_owned();
@@ -78,7 +77,7 @@ pub(crate) fn write_deciding(f: &mut fmt::Formatter<'_>, attributes: &[Setting])
     }
 }
 
-/// Returns the reason for OpenVINO's promotion of these inputs, with the attributes that decide it.
+/// The reason for OpenVINO's promotion of these inputs, with the attributes that decide it.
 pub(crate) fn promotion_rule(
     layer: &Layer,
     operation: &'static Operation,

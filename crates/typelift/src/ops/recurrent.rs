@@ -182,7 +182,7 @@ impl Network {
         ranks.enumerate().try_for_each(|(input, rank)| check_rank(cx, input, "inputs", &[rank]))
     }
 
-    /// Returns the batch size and the hidden size, unified over all inputs; `extra` axes precede those of a cell.
+    /// `extra` axes precede those of a cell.
     fn sizes(&self, cx: &Context, extra: usize, weights: usize, bias_gates: i64) -> Result<Sizes, Fault> {
         let (recurrence, bias) = (weights + 1, weights + 2);
         let (mut batch, mut hidden) = (dim(cx, 0, 0), Dim::ANY);
@@ -271,7 +271,7 @@ fn hidden_size(cx: &Context) -> Result<i64, Fault> {
     Ok(i64::try_from(cx.unsigned("hidden_size")?).unwrap_or(0))
 }
 
-/// Returns a dimension of an input, or any length if it is unknown.
+/// A dimension of an input, or any length if it is unknown.
 fn dim(cx: &Context, input: usize, axis: usize) -> Dim {
     cx.shape(input).dims().and_then(|dims| dims.get(axis)).copied().unwrap_or(Dim::ANY)
 }

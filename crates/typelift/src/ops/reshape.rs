@@ -220,7 +220,7 @@ impl Products {
 }
 
 impl Quotient {
-    /// Returns the dimension that -1 represents; `None` after a division by 0.
+    /// `None` after a division by 0.
     fn rest(&self) -> Option<Dim> {
         let (ins, outs) = (self.in_dynamic, self.out_dynamic);
         if let (true, Some(divisor)) = (ins.is_fixed(), outs.value()) {
@@ -263,7 +263,6 @@ fn allows_axis_skip(cx: &Context) -> Result<bool, Fault> {
     Ok(cx.operation.revision() == 15 && cx.bool("allow_axis_skip")?)
 }
 
-/// True if the dimension can be 1, but also another length.
 fn may_be_one(dim: Dim) -> bool {
     !dim.is_fixed() && dim.contains(1)
 }

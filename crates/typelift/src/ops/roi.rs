@@ -171,8 +171,8 @@ fn roi_pooling(cx: &mut Context) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Returns height and width of the pooled output. They have their own attributes; otherwise `output_roi` or
-/// `output_size` sets both.
+/// Height and width of the pooled output. They have their own attributes; otherwise `output_roi` or `output_size` sets
+/// both.
 fn pooled_size(cx: &Context) -> Result<[Dim; 2], Fault> {
     let list = if cx.has_attribute("output_roi") { "output_roi" } else { "output_size" };
     let mut size = cx.ints(list)?;
@@ -232,7 +232,6 @@ fn top_k_rois(cx: &mut Context) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Returns the common floating-point type of all inputs.
 pub(super) fn common_real(cx: &Context) -> Result<ElementType, Fault> {
     let inputs: smallvec::SmallVec<[usize; 8]> = (0..cx.inputs.len()).collect();
     let element_type = cx.merge_types(&inputs)?;
@@ -240,7 +239,7 @@ pub(super) fn common_real(cx: &Context) -> Result<ElementType, Fault> {
     Ok(element_type)
 }
 
-/// Returns an error if inputs are not floating point, or their type is unknown.
+/// An error if inputs are not floating point, or their type is unknown.
 pub(super) fn check_real(cx: &Context, roles: &[(usize, &'static str)]) -> Result<(), Fault> {
     for &(input, role) in roles {
         let ty = cx.element_type(input);

@@ -179,7 +179,7 @@ fn unique(cx: &mut Context) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Returns the axis of a Unique, if there is one. It is not checked for data of unknown rank.
+/// The axis of a Unique, if there is one. It is not checked for data of unknown rank.
 fn unique_axis(cx: &mut Context) -> Result<Option<usize>, Fault> {
     // If the data is a Constant, OpenVINO reads the axis only if it is a Constant too.
     if cx.inputs.len() < 2 || cx.is_constant(0) && !cx.is_constant(1) {
@@ -198,7 +198,6 @@ fn unique_axis(cx: &mut Context) -> Result<Option<usize>, Fault> {
     checked_axis(cx, 1, axis, rank).map(Some)
 }
 
-/// Returns the number of distinct elements of a constant, or of distinct slices along an axis.
 fn count_distinct(cx: &Context, constant: &Array, axis: Option<usize>) -> Result<i64, Fault> {
     let ty = constant.element_type;
     if ty.bits() < 8 && ty.kind() != Kind::Boolean || ty.is_float() && ty.bits() == 8 {

@@ -126,7 +126,7 @@ impl Ranges {
         Ok(Self { first, start: cx.ends(first)?, stop: cx.ends(first + 1)?, step: cx.numbers(first + 2)? })
     }
 
-    /// Returns the default axes if no input lists them: the first `count` axes, or as many as there are starts.
+    /// The default axes if no input lists them: the first `count` axes, or as many as there are starts.
     fn first_axes(&self, count: Option<usize>) -> Option<Few<i64>> {
         let count = count.or(self.start.as_ref().map(Few::len))?;
         Some((0..count as i64).collect())
@@ -163,12 +163,10 @@ fn zero_step(cx: &Context, input: usize, position: usize) -> Fault {
     Fault::value(&[input], message!("the step of `{}` is 0 at position {}"; cx.ty(), position))
 }
 
-/// Returns the number of steps that cover `length` elements, for either sign of `step`.
 fn ceil_div(length: i64, step: i64) -> i64 {
     i64::try_from(length.unsigned_abs().div_ceil(step.unsigned_abs())).unwrap_or(i64::MAX)
 }
 
-/// Returns a dimension from 0 to the upper bound of `dim`.
 fn at_most(dim: Dim) -> Dim {
     Dim::between(0, dim.upper().unwrap_or(i64::MAX))
 }
@@ -220,7 +218,6 @@ fn strided_slice(cx: &mut Context) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Returns the number of elements of a list.
 fn fixed_length(list: &Shape) -> Option<usize> {
     usize::try_from(list.dims().filter(|dims| dims.len() == 1)?.first()?.value()?).ok()
 }
@@ -340,7 +337,6 @@ impl Masks {
         Ok(shape.into_iter().collect())
     }
 
-    /// Returns the number of axes that an ellipsis represents, for the range at `position` of `count`.
     fn hidden(&self, position: usize, axes: usize, count: usize, knows_begin: bool) -> usize {
         let before = (0..position).filter(|&other| !is_set(&self.new_axis, other)).count();
         // OpenVINO considers new axes after an ellipsis only if begin is known.
@@ -348,7 +344,6 @@ impl Masks {
         axes.saturating_sub(behind + before)
     }
 
-    /// Returns the length of one range of an axis, and its maximum length.
     fn range(
         &self,
         cx: &Context,
@@ -379,12 +374,11 @@ impl Masks {
     }
 }
 
-/// True if a mask is set at this position.
 fn is_set(mask: &[i64], position: usize) -> bool {
     mask.get(position) == Some(&1)
 }
 
-/// Returns the lengths of a range of `dim`, from `start` to `stop` by `step`, which is not 0.
+/// The lengths of a range of `dim`, from `start` to `stop` by `step`, which is not 0.
 fn sliced(dim: Dim, start: Ends, stop: Ends, step: i64) -> Dim {
     // A start or stop whose bounds have different signs counts from both ends. Each half is clamped separately.
     let split = |(lower, upper): Ends| {
@@ -404,7 +398,7 @@ fn sliced(dim: Dim, start: Ends, stop: Ends, step: i64) -> Dim {
     dim_between(lower.unwrap_or(0), upper.unwrap_or(-1))
 }
 
-/// Returns the number of elements of a range, in a dimension of this length; `None` if it is unlimited.
+/// `None` if it is unlimited.
 fn range_length(length: Option<i64>, start: i64, stop: i64, step: i64) -> Option<i64> {
     const MAX: i64 = i64::MAX;
     let length = length.unwrap_or(MAX);

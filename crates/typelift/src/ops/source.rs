@@ -63,7 +63,6 @@ fn parameter(cx: &mut Context) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Returns the shape that a constant with a negative dimension most likely has, by its size in bytes.
 fn meant(dims: &[i64], element_type: ElementType, size: u64) -> Option<String> {
     let known = Shape::fixed(dims.iter().copied().filter(|&dim| dim >= 0));
     let (known, bits) = (known.element_count()?, u64::from(element_type.bits()));
@@ -159,7 +158,6 @@ fn check_bytes(cx: &Context, element_type: ElementType, offset: u64, size: u64) 
     Ok(())
 }
 
-/// Returns the `offset` or `size` of a constant.
 fn byte_count(cx: &Context, name: &'static str) -> Result<u64, Fault> {
     let (count, text) = (cx.int(name)?, cx.text(name)?);
     if let Some(count) = number::bytes(text) {
@@ -201,7 +199,6 @@ fn check_strings(weights: &Weights, offset: u64, size: u64) -> Result<(), Messag
     }
 }
 
-/// Returns the values of a constant from its bytes.
 fn constant_values(evaluation: &Evaluation) -> Option<Bounds> {
     let output = evaluation.layer.outputs().first()?;
     let (element_type, shape) = (output.element_type(), output.shape());
@@ -234,8 +231,7 @@ fn shape_as(cx: &mut Context, element_type: ElementType) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Returns the dimensions of the input as values. An unlimited dimension becomes the largest number of the output
-/// type.
+/// An unlimited dimension becomes the largest number of the output type.
 fn shape_values(evaluation: &Evaluation) -> Option<Bounds> {
     let element_type = evaluation.layer.outputs().first()?.element_type();
     let largest = if element_type == ElementType::I32 { i128::from(i32::MAX) } else { i128::from(i64::MAX) };

@@ -70,8 +70,7 @@ fn unpack(cx: &mut Context) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Returns the number of bytes of all strings of a constant input. Stored are the number of strings, their offsets,
-/// and their bytes.
+/// Stored are the number of strings, their offsets, and their bytes.
 fn constant_symbols(cx: &Context) -> Option<i64> {
     let producer = cx.graph().layer(cx.feed(0)?.layer).filter(|_| cx.is_constant(0))?;
     let offset = producer.byte_count("offset")?;

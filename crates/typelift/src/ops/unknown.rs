@@ -50,7 +50,6 @@ pub(crate) fn describe_unknown(ty: &str, version: &str) -> UnknownOperation {
     }
 }
 
-/// Returns the first operation set with the newest revision of an operation, which the most releases read.
 fn newest_revision(ty: &str) -> u8 {
     let newest = revisions(ty).iter().max_by_key(|row| row.revision());
     newest.and_then(|row| row.opsets().min()).unwrap_or(LAST_OPSET)
@@ -95,7 +94,6 @@ fn known_elsewhere(ty: &str, opset: u8, [first, last]: [u8; 2], sets: &[u8]) -> 
     UnknownOperation { code: Code::WrongOpset, attribute: "version", message, help }
 }
 
-/// True if another framework uses this version for its own operations.
 fn is_foreign(version: &str) -> bool {
     const DOMAINS: [&str; 10] =
         ["ai.onnx", "aten", "caffe", "keras", "onnx", "paddle", "prim", "pytorch", "tensorflow", "torch"];

@@ -107,7 +107,7 @@ fn assign(cx: &mut Context) -> Result<(), Fault> {
     check_readable(cx, name)
 }
 
-/// Returns an error if a variable has no ReadValue in the same graph.
+/// An error if a variable has no ReadValue in the same graph.
 fn check_readable(cx: &Context, name: &str) -> Result<(), Fault> {
     if cx.around().is_readable(name) {
         return Ok(());
@@ -120,8 +120,7 @@ fn unknown(name: &str) -> Fault {
         .help("add one, or correct `variable_id`")
 }
 
-/// Returns the type of the variable's last ReadValue among the producers of this layer. OpenVINO's order is used:
-/// producers before consumers, beginning with the first input.
+/// OpenVINO's order is used: producers before consumers, beginning with the first input.
 fn read_before(cx: &mut Context, name: &str) -> Result<Option<TensorType>, Fault> {
     let mut last = None;
     let mut seen = HashSet::default();

@@ -47,13 +47,11 @@ impl Plan {
         })
     }
 
-    /// True if version 10 of the format, which has no precision marks, cannot hold the result.
     pub(crate) fn needs_marks(&self) -> bool {
         !self.marked.is_empty() || self.constants.iter().any(|it| it.action == Action::Compress)
     }
 }
 
-/// Adds the precision mark to a layer, next to its other marks.
 fn mark(graph: &mut Edit<'_>, id: LayerId, version: IrVersion) -> Result<(), EditError> {
     let layer = graph.layer(id).ok_or(EditError::NoLayer(id))?;
     let marks = Marks::of(layer, version).union(&Marks::precise());
@@ -123,7 +121,6 @@ fn decompress(graph: &mut Edit<'_>, values: Values, version: IrVersion) -> Resul
     Ok(())
 }
 
-/// Adds a copy of a constant.
 fn copy(graph: &mut Edit<'_>, id: LayerId) -> Result<LayerId, EditError> {
     let layer = graph.layer(id).ok_or(EditError::NoLayer(id))?;
     let new = NewLayer::new(layer.ty(), layer.version());
@@ -132,8 +129,7 @@ fn copy(graph: &mut Edit<'_>, id: LayerId) -> Result<LayerId, EditError> {
     graph.add(new, &[])
 }
 
-/// Returns the marked Converts that use a constant, each with its type. The flag is true if the constant has other
-/// consumers too.
+/// The flag is true if the constant has other consumers too.
 pub(super) fn decompressions(
     graph: &Graph,
     constant: LayerId,

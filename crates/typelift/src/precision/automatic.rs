@@ -13,7 +13,6 @@ use crate::ops::{self, Spread};
 /// The smallest normal number of f16.
 const SMALLEST_NORMAL: f64 = 1.0 / (1 << 14) as f64;
 
-/// Returns the layers to keep in f32, for each graph of an inferred model.
 pub(super) fn find(model: &Model) -> Vec<(Place, HashSet<LayerId>)> {
     let lowered = view::lowered(model);
     let found = lowered.walk().map(|(place, graph)| {
@@ -25,7 +24,6 @@ pub(super) fn find(model: &Model) -> Vec<(Place, HashSet<LayerId>)> {
 }
 
 impl GraphView<'_> {
-    /// Returns the layers of this graph to keep in f32.
     fn sensitive(&self) -> HashSet<LayerId> {
         let mut kept = self.ranges();
         let marked = self.graph.unordered().filter(|layer| Marks::of(layer, self.version).keeps_precision());
@@ -39,8 +37,6 @@ impl GraphView<'_> {
         kept
     }
 
-    /// Returns Range layers of floating-point type, their producers, and the layers that compare or convert their
-    /// results.
     fn ranges(&self) -> HashSet<LayerId> {
         let (mut kept, mut ranges) = (HashSet::default(), HashSet::default());
         for &id in self.order.iter().filter(|&&id| self.spreads(id, Spread::Range)) {
@@ -56,8 +52,6 @@ impl GraphView<'_> {
         kept
     }
 
-    /// True if a layer is `x / (y + eps)`, `x / max(y, eps)`, the same with a square root of the divisor, or `x * (y +
-    /// eps) ^ -z`, and eps is below the smallest normal f16.
     fn divides_by_epsilon(&self, id: LayerId) -> bool {
         let feeds = self.graph.feeds(id);
         let from = |input: usize| feeds.get(input).copied().flatten().map(|(layer, _)| layer.id());
@@ -77,15 +71,13 @@ impl GraphView<'_> {
         self.is_of(id, &["Multiply"]) && [from(0), from(1)].into_iter().flatten().any(is_negative_power)
     }
 
-    /// True if a layer adds a constant to a tensor, or takes the maximum of both, and no value of the constant exceeds
-    /// the smallest normal f16.
     fn has_epsilon(&self, id: LayerId) -> bool {
         let is_small = |values: Vec<f64>| values.iter().all(|&value| value <= SMALLEST_NORMAL);
         let constant = |input| self.source(id, input).and_then(|source| self.constant(source));
         self.is_of(id, &["Add", "Maximum"]) && [0, 1].into_iter().filter_map(constant).any(is_small)
     }
 
-    /// Returns the Exp layers whose results reach a sum or a mean through operations that pass the decision on.
+    /// The Exp layers whose results reach a sum or a mean through operations that pass the decision on.
     fn summed_exponents(&self) -> Vec<LayerId> {
         let mut summed = HashSet::default();
         for &id in self.order.iter().rev() {
@@ -97,7 +89,6 @@ impl GraphView<'_> {
         summed.into_iter().filter(|&id| self.is_of(id, &["Exp"])).collect()
     }
 
-    /// Returns the layers after a FakeQuantize, through operations that pass the decision on.
     fn quantized(&self) -> HashSet<LayerId> {
         let mut quantized = HashSet::default();
         for &id in self.order.iter().filter(|&&id| self.spreads(id, Spread::Quantized)) {

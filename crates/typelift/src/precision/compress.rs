@@ -101,8 +101,7 @@ impl Plan {
 }
 
 impl Constant {
-    /// Creates the plan's entry for a constant, with the action to keep it; `None` if the layer is not a valid
-    /// constant.
+    /// `None` if the layer is not a valid constant.
     pub(super) fn of(place: &Place, graph: &Graph, layer: &Layer, to: ElementType) -> Option<Self> {
         let stored = Stored::of(layer)?;
         let name = layer.name().to_owned();
@@ -130,7 +129,7 @@ impl Constant {
 }
 
 impl Like {
-    /// Returns the reason why a constant with these losses is kept; `None` if it is compressed.
+    /// `None` if it is compressed.
     fn objection(self, audit: &Audit, to: ElementType) -> Option<Reason> {
         /// Fraction of values that may be out of range, for constants with at most this many values.
         const SHARE: f64 = 0.75;

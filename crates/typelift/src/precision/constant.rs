@@ -62,12 +62,10 @@ impl Model {
         }
     }
 
-    /// True if a constant has the name, and no input has it.
     pub(crate) fn names_constant(&self, name: &str) -> bool {
         self.find_input(name).is_err() && self.find_constant(name).is_ok()
     }
 
-    /// Returns the constant of that name.
     fn find_constant(&self, name: &str) -> Result<(Place, LayerId), InterfaceError> {
         let unknown = || InterfaceError::UnknownConstant(name.to_owned());
         let (place, id) = self.find(name).map_err(|_| unknown())?;
@@ -76,7 +74,7 @@ impl Model {
     }
 }
 
-/// True if a value changes by more than rounding. A small value that becomes zero is only rounded.
+/// A small value that becomes zero is only rounded.
 fn is_another_constant(audit: &Audit) -> bool {
     audit.destroyed() + audit.truncated + audit.collapsed > 0
 }

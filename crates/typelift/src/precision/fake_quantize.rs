@@ -130,7 +130,6 @@ impl Source {
         scaled.map(|((low, _), scale)| -low / scale - offset).collect()
     }
 
-    /// Returns the level of a value, counted from 0.
     fn level(&self, value: f32, at: usize) -> f32 {
         let [low, high] = [0, 1].map(|range| self.ranges[range].values()[place(at, &self.dims, &self.strides[range])]);
         let highest = self.levels - 1.0;
@@ -143,7 +142,6 @@ fn dims_of(layer: &Layer) -> Option<Vec<usize>> {
     dims.into_iter().map(|dim| usize::try_from(dim).ok()).collect()
 }
 
-/// Returns the place of a value in a tensor that is spread over these dimensions.
 fn place(mut at: usize, dims: &[usize], strides: &[usize]) -> usize {
     let mut place = 0;
     for (&dim, stride) in dims.iter().zip(strides).rev() {
@@ -162,7 +160,7 @@ struct Form {
 }
 
 impl Form {
-    /// Returns the form that OpenVINO chooses; `None` if a range is empty.
+    /// The form that OpenVINO chooses; `None` if a range is empty.
     fn of(source: &Source) -> Option<Self> {
         let [low, high, ..] = &source.ranges;
         let count = source.dims.iter().product::<usize>();
@@ -200,7 +198,6 @@ impl Codes {
         self.source.dims.iter().product()
     }
 
-    /// Returns some of the weights, of which the first begins a byte.
     fn stored(&self, values: Range<usize>) -> Option<Array> {
         let Stored { element_type, offset, .. } = self.source.stored;
         let at = offset.checked_add(byte_size(element_type, values.start as u64)?.try_into().ok()?)?;
@@ -215,7 +212,6 @@ impl Codes {
         parts.any(|part| self.stored(part).is_some_and(is_nan))
     }
 
-    /// Returns the bytes of some values, of which the first begins a byte.
     fn part(&self, values: Range<usize>) -> Option<Vec<u8>> {
         let floats = self.stored(values.clone())?.to_floats();
         let code = |(at, &value): (usize, &f64)| {

@@ -44,7 +44,7 @@ pub fn unmark(model: &mut Model, kept: &Kept) -> Result<Vec<LayerRef>, EditError
     set(model, marked, rest)
 }
 
-/// Returns the kept layers that compute something and whose marks satisfy `has`.
+/// The kept layers that compute something and whose marks satisfy `has`.
 fn layers(model: &Model, kept: &Kept, has: impl Fn(&Marks) -> bool) -> Vec<(LayerRef, Marks)> {
     let mut found = Vec::new();
     for (place, graph) in model.walk() {

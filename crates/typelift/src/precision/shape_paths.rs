@@ -6,9 +6,9 @@ use crate::base::hash::HashSet;
 use crate::model::graph::{Graph, Layer, LayerId, Model, Place, Start};
 use crate::ops;
 
-/// Returns the layers on which shapes and indices depend, as OpenVINO's `MarkPrecisionSensitiveConstants` does. The
-/// walk goes from Results and Assigns to producers. Where an input determines a shape, all its direct and indirect
-/// producers are returned, up to a ShapeOf.
+/// The layers on which shapes and indices depend, as OpenVINO's `MarkPrecisionSensitiveConstants` does. The walk goes
+/// from Results and Assigns to producers. Where an input determines a shape, all its direct and indirect producers are
+/// returned, up to a ShapeOf.
 pub(crate) fn find(model: &Model) -> HashSet<(Place, LayerId)> {
     let mut walk = Walk::default();
     walk.graph(Place::default(), model.graph());
@@ -41,7 +41,6 @@ impl Walk {
         }
     }
 
-    /// Adds a layer and all its producers, up to a ShapeOf.
     fn above(&mut self, place: &Place, graph: &Graph, id: LayerId) {
         let mut pending = vec![(place.clone(), graph, id)];
         while let Some((place, graph, id)) = pending.pop() {
@@ -58,7 +57,6 @@ impl Walk {
     }
 }
 
-/// Returns the layers where the walk starts: Results and Assigns.
 fn ends(graph: &Graph) -> impl Iterator<Item = LayerId> {
     let is_end = |layer: &&Layer| matches!(layer.start(), Some(Start::Result | Start::Assign));
     graph.layers().filter(is_end).map(Layer::id)

@@ -123,26 +123,23 @@ impl<'r> Index<'r> {
         }
     }
 
-    /// True if no rule can match.
     fn is_empty(&self) -> bool {
         let of_whole_graph = [self.same, self.known, self.branch, self.split];
         self.by_operation.is_empty() && of_whole_graph.iter().all(Option::is_none)
     }
 
-    /// Returns the rules whose patterns can match at a layer.
+    /// The rules whose patterns can match at a layer.
     fn of(&self, layer: &Layer) -> impl Iterator<Item = usize> {
         self.by_operation.get(operation_of(layer)).into_iter().flatten().copied()
     }
 }
 
-/// True if a pattern can match in a model with these operations.
 fn is_possible(pattern: &Pattern, present: &HashSet<&str>) -> bool {
     let is_present = |any: &Vec<&str>| any.iter().any(|name| present.contains(name));
     let mut roots = pattern.side.roots.iter();
     roots.len() > 0 && roots.all(|&root| operations(pattern, root).iter().all(is_present))
 }
 
-/// Returns the operations of a model.
 fn present(model: &Model) -> HashSet<&str> {
     model.walk().flat_map(|(_, graph)| graph.unordered()).map(operation_of).collect()
 }
@@ -281,7 +278,6 @@ impl Memory {
     }
 }
 
-/// Returns the matches in all graphs, bodies first.
 fn find_all(model: &Model, rules: &[Rule], memory: &Memory) -> Vec<(Place, Vec<Found>)> {
     memory.limits.clear();
     let present = present(model);
@@ -293,7 +289,6 @@ fn find_all(model: &Model, rules: &[Rule], memory: &Memory) -> Vec<(Place, Vec<F
     graphs.map(|(place, graph)| (place.clone(), find(model, graph, &index, &place, memory))).collect()
 }
 
-/// Returns the number of errors among findings.
 pub(super) fn count(findings: &[Diagnostic]) -> usize {
     findings.iter().filter(|found| found.is_error()).count()
 }
@@ -313,7 +308,7 @@ fn breaks(sites: &[Site], error: String) -> RewriteError {
     RewriteError::Breaks { rules: names(sites), error }
 }
 
-/// Returns matches in one graph that do not overlap. Those nearest to the outputs are preferred.
+/// Matches in one graph that do not overlap. Those nearest to the outputs are preferred.
 fn find(model: &Model, graph: &Graph, index: &Index, place: &Place, memory: &Memory) -> Vec<Found> {
     let subject = Subject::new(graph, model.weights());
     let order = subject.order();
@@ -535,13 +530,11 @@ impl MatchMarks {
     }
 }
 
-/// True if a constant feeds the layer.
 fn widens_constant(graph: &Graph, id: LayerId) -> bool {
     let source = graph.producer(id.input(0)).and_then(|source| graph.layer(source.layer));
     source.is_some_and(|layer| ops::kind(layer) == LayerKind::Constant)
 }
 
-/// True if a term of the pattern may be used outside of the match.
 fn is_shared(pattern: &Pattern, at: usize) -> bool {
     matches!(pattern.side.terms.get(at).map(|term| &term.kind), Some(TermKind::Layer(term)) if term.shared)
 }
@@ -561,7 +554,6 @@ impl Before {
         Self { layer: layer.clone(), sources, given }
     }
 
-    /// True if the layer is unchanged, and the added layers are copies of existing ones.
     fn is_same(&self, edit: &Edit<'_>, added: &[LayerId]) -> bool {
         let Some(new) = edit.layer(self.layer.id()) else { return false };
         let sources = edit.producers(new.id());
@@ -586,7 +578,7 @@ impl Before {
         true
     }
 
-    /// Returns a tensor that is used or is a model output, and whose type or shape has changed.
+    /// A tensor that is used or is a model output, and whose type or shape has changed.
     fn changed_tensor(&self, graph: &Graph, refusal: OnRefusal) -> Option<(String, String)> {
         let id = self.layer.id();
         let used = graph.used_ports(id);
@@ -604,7 +596,6 @@ impl Before {
     }
 }
 
-/// True if two layers are equal and have the same inputs.
 fn is_copy(edit: &Edit<'_>, old: &Layer, new: &Layer) -> bool {
     if (new.ty(), new.version()) != (old.ty(), old.version()) {
         return false;
@@ -628,7 +619,6 @@ fn is_copy(edit: &Edit<'_>, old: &Layer, new: &Layer) -> bool {
     old.stored_as() == new.stored_as() && stored(old).is_some() && stored(old) == stored(new)
 }
 
-/// Returns the type and shape of a Result's input.
 fn given(graph: &Graph, result: LayerId) -> Option<TensorType> {
     graph.output(graph.producers(result).first().copied().flatten()?).map(OutputPort::tensor_type)
 }

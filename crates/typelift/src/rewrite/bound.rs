@@ -31,7 +31,7 @@ impl Bound {
         }
     }
 
-    /// Returns the bound tensors, if there are any.
+    /// The bound tensors, if there are any.
     pub(super) fn tensors(&self) -> &[Output] {
         match self {
             Self::Tensor(tensor) => std::slice::from_ref(tensor),
@@ -61,7 +61,6 @@ pub(super) struct List {
 }
 
 impl List {
-    /// Returns a range of a layer's inputs or outputs.
     pub(super) fn part(all: Arc<[Output]>, own: Range<usize>) -> Self {
         Self { all, own }
     }
@@ -82,7 +81,6 @@ impl FromIterator<Output> for List {
     }
 }
 
-/// True if two texts are the same attribute value.
 pub(super) fn same_value(wanted: &str, value: &str, kind: Option<AttrKind>) -> bool {
     if wanted == value {
         return true;

@@ -81,8 +81,7 @@ enum Given {
     Tensor(Output),
 }
 
-/// Returns a constant in a graph. A shared one reuses an equal constant that was added before; another one has a default
-/// name inside of `scope`.
+/// A shared one reuses an equal constant that was added before; another one has a default name inside of `scope`.
 pub(super) fn constant(
     edit: &mut Edit<'_>,
     constants: &mut Added,
@@ -118,8 +117,8 @@ struct Storage {
 }
 
 impl Storage {
-    /// Returns a constant in the narrowest stored type of its parts, and the Convert to widen it. `None` if that type
-    /// cannot represent every value exactly: the layers that use the constant compute in the wider type.
+    /// `None` if that type cannot represent every value exactly: the layers that use the constant compute in the wider
+    /// type.
     fn narrowed(&self, array: &Array) -> Option<(LayerId, Array)> {
         let narrowest = *self.types.iter().min_by_key(|ty| ty.bits())?;
         let stored = array.converted(narrowest).filter(|_| narrowest.bits() < array.element_type.bits())?;
@@ -163,7 +162,7 @@ impl Build<'_, '_> {
         Ok(tensors)
     }
 
-    /// Returns the term; of several alternative operations, the one that the pattern matched.
+    /// Of several alternative operations, the one that the pattern matched.
     fn chosen(&self, term: usize) -> usize {
         let TermKind::Either(branches) = &self.side.terms[term].kind else { return term };
         let is_it = |term: &usize| match &self.side.terms[*term].kind {
@@ -173,7 +172,6 @@ impl Build<'_, '_> {
         branches.iter().map(|branch| branch.term).find(is_it).unwrap_or(term)
     }
 
-    /// Returns the tensor of the graph that has this name.
     fn tensor_named(&mut self, name: &str) -> Result<Output, EditError> {
         let key = Key::Named(name.to_owned());
         if let Some(&known) = self.constants.get(&key).filter(|known| self.edit.layer(known.layer).is_some()) {
@@ -184,7 +182,6 @@ impl Build<'_, '_> {
         Ok(found)
     }
 
-    /// Returns the value of an expression as a constant.
     fn fold(&mut self, term: usize, expected: Option<ElementType>) -> Result<Output, EditError> {
         let tensor = self.build_input(term, expected)?;
         let array = values::computed(self.edit, self.edit.weights(), tensor).map_err(EditError::Other)?;
@@ -193,7 +190,6 @@ impl Build<'_, '_> {
         Ok(output)
     }
 
-    /// Returns the name that the replacement gives to a new layer.
     fn name_of(&self, name: &LayerName) -> Result<String, EditError> {
         Ok(match name {
             LayerName::Text(text) => text.clone(),
@@ -241,7 +237,6 @@ impl Build<'_, '_> {
         }
     }
 
-    /// Adds a layer, or reuses an equal one.
     fn build_layer(&mut self, ready: Ready) -> Result<LayerId, EditError> {
         if let Some(&(_, id)) = self.shared.iter().find(|(known, _)| *known == ready) {
             return Ok(id);
@@ -284,7 +279,6 @@ impl Build<'_, '_> {
         }
     }
 
-    /// True if a term is a tensor that has this shape.
     fn has_shape(&self, term: usize, dims: usize) -> bool {
         let TermKind::Name { name, .. } = self.side.terms[self.simplest(term)].kind else { return false };
         let port = self.bound[name].as_ref().and_then(Bound::tensor).and_then(|tensor| self.edit.output(tensor));
@@ -369,7 +363,6 @@ impl Build<'_, '_> {
         }
     }
 
-    /// Returns the Convert that widens a constant, and the constant's own type.
     fn widened(&self, tensor: Output) -> Option<(LayerId, ElementType)> {
         let layer = self.edit.layer(tensor.layer).filter(|layer| values::is_conversion(layer))?;
         let narrow = self.edit.producers(layer.id()).first().copied().flatten()?;
@@ -415,7 +408,6 @@ impl Build<'_, '_> {
         Ok(Ready { revisions, inputs })
     }
 
-    /// Returns the inputs of a layer that are present in this match, up to the first absent one.
     fn given(&self, term: &LayerTerm) -> Result<Vec<Given>, EditError> {
         let is_absent = |at: usize| matches!(self.evaluator().array_or_tensor(at), Err(Lack::Absent));
         let count = term.inputs.iter().position(|&at| is_absent(at)).unwrap_or(term.inputs.len());
@@ -432,7 +424,6 @@ impl Build<'_, '_> {
         Err(EditError::Other(format!("an input of {} is missing, but a later one is present", term.operation)))
     }
 
-    /// Returns the tensors of a list.
     fn list(&self, term: usize) -> Option<&[Output]> {
         match self.side.terms[term].kind {
             TermKind::List(name) => self.bound[name].as_ref().map(Bound::tensors),
@@ -440,7 +431,7 @@ impl Build<'_, '_> {
         }
     }
 
-    /// Returns the layer that `...` refers to, if it was matched.
+    /// The layer that `...` refers to, if it was matched.
     fn matched_by(&self, rest: Rest) -> Option<&Matched<'_>> {
         self.matched.iter().find(|matched| rest == Rest::Of(matched.at))
     }
@@ -449,7 +440,6 @@ impl Build<'_, '_> {
         output.and_then(|output| self.edit.output(output)).map_or(ElementType::Dynamic, |port| port.element_type())
     }
 
-    /// Returns the type that an operation requires for a number, given the types of its other inputs.
     fn type_for(
         &self,
         term: &LayerTerm,
@@ -477,7 +467,7 @@ impl Build<'_, '_> {
         })
     }
 
-    /// Returns the matched layer from which a new one copies all attributes that the rule does not mention.
+    /// The matched layer from which a new one copies all attributes that the rule does not mention.
     fn source_of_attributes(&self, term: &LayerTerm, is_root: bool) -> Result<Option<&Matched<'_>>, EditError> {
         if term.more_attributes != Rest::None {
             return Ok(self.matched_by(term.more_attributes));
@@ -502,7 +492,6 @@ impl Build<'_, '_> {
         }
     }
 
-    /// Returns the possible revisions of the operation: that of the matched layer, or all, oldest first.
     fn revisions(&self, term: &LayerTerm, inputs: usize, is_root: bool) -> Result<Vec<NewLayer>, EditError> {
         let rows = rows_of(term);
         let same = self.matched.iter().find(|matched| matched.term.operation == term.operation);
@@ -570,7 +559,6 @@ impl Build<'_, '_> {
         Err(refusal.unwrap_or_else(|| EditError::Other("no revision fits".to_owned())))
     }
 
-    /// Returns the values of a constant term.
     fn array(&self, term: usize, expected: Option<ElementType>) -> Result<Array, EditError> {
         let evaluator = self.evaluator();
         let found = evaluator.array(term, expected).map_err(refusal)?;
@@ -611,7 +599,7 @@ impl Build<'_, '_> {
     }
 }
 
-/// Returns the shortest text that reads as a number: as one of f32, if it is one.
+/// The shortest text that reads as a number: as one of f32, if it is one.
 fn shortest(value: f64) -> String {
     let single = f64::from(value as f32);
     number(if single == value { ElementType::F32 } else { ElementType::F64 }, value)
@@ -625,7 +613,7 @@ fn refusal(lack: Lack) -> EditError {
 }
 
 impl Matched<'_> {
-    /// Returns the attributes that a new layer copies, if it has this revision.
+    /// The attributes that a new layer copies, if it has this revision.
     ///
     /// # Errors
     /// An attribute that the revision lacks, if it differs from its default and the pattern does not mention it.
@@ -650,8 +638,6 @@ impl Matched<'_> {
         Ok(taken)
     }
 
-    /// Returns the attributes that differ from their defaults, and that neither the pattern nor the new layer
-    /// mentions.
     fn open_attributes(&self, new: &LayerTerm) -> Vec<(&str, &str)> {
         let says = |name: &str| is_in(&self.term.attributes, name) || is_in(&new.attributes, name);
         self.attributes().filter(|(name, value)| !says(name) && !self.is_default(name, value)).collect()

@@ -215,7 +215,6 @@ impl Search<'_> {
         required.map(|factor| factor.term).all(|term| parts.iter().any(|&part| self.may_fit(term, part)))
     }
 
-    /// True if a term could match a tensor, judged by the operation alone.
     pub(super) fn may_fit(&self, term: usize, tensor: Output) -> bool {
         let Some(layer) = self.subject.graph.layer(tensor.layer) else { return false };
         match &self.side().terms[term].kind {
@@ -353,12 +352,11 @@ impl Search<'_> {
     }
 }
 
-/// True if a layer is part of a chain.
 fn is_of(kind: ChainKind, layer: &Layer) -> bool {
     kind.operations().contains(&operation_of(layer))
 }
 
-/// Returns the only constant of a form, if it is an unchanged tensor.
+/// The only constant of a form, if it is an unchanged tensor.
 fn single_constant(form: &Form) -> Option<Output> {
     let mut constants = form.constants();
     match (constants.next(), constants.next()) {
@@ -406,7 +404,7 @@ fn raise(kind: ChainKind, array: Array, power: f64) -> Option<Array> {
     (!losses.leaves_range()).then_some(raised)
 }
 
-/// Returns a number as a constant; `None` if the type cannot represent it.
+/// `None` if the type cannot represent it.
 fn scalar(ty: ElementType, number: f64) -> Option<Array> {
     let found = Array::scalar(ty, number);
     let mut losses = Losses::default();
@@ -439,7 +437,6 @@ impl Subject<'_> {
         }
     }
 
-    /// Returns the kind of chain to which a layer belongs: a product or a sum.
     fn chain_kind(&self, tensor: Output) -> Option<ChainKind> {
         let operation = operation_of(self.graph.layer(tensor.layer)?);
         [ChainKind::Product, ChainKind::Sum].into_iter().find(|&kind| kind.operations().contains(&operation))

@@ -87,7 +87,6 @@ fn computed(function: Function, of: &[Array], losses: &mut Losses) -> Result<Arr
     }
 }
 
-/// Returns an upper bound of the number of elements that a function computes.
 fn elements(function: Function, of: &[Array]) -> u64 {
     let product = |dims: &[usize]| dims.iter().fold(1_u64, |count, &dim| count.saturating_mul(dim as u64));
     let given = of.iter().map(|array| array.len() as u64).sum();
@@ -148,7 +147,7 @@ fn elementwise(function: Function, x: &Array, y: &Array, losses: &mut Losses) ->
     Ok(computed)
 }
 
-/// Returns the elements at these indices of the first axis; negative ones count from its end.
+/// Negative ones count from its end.
 fn pick(x: &Array, indices: impl Iterator<Item = i64>) -> Result<Array, String> {
     pick_on(x, 0, indices)
 }
@@ -177,7 +176,6 @@ fn slice(x: &Array, axis: usize, from: Option<i64>, to: Option<&Array>) -> Resul
     pick_on(x, axis, place(from)..place(to.first_integer().unwrap_or(length)))
 }
 
-/// Returns the smallest or the largest element.
 fn extreme(x: &Array, is_largest: bool) -> Result<Array, String> {
     let values = x.to_floats();
     let found = values.iter().copied().reduce(|a, b| if is_largest { a.max(b) } else { a.min(b) });
@@ -243,7 +241,6 @@ fn concat(all: &[Array]) -> Result<Array, String> {
     })
 }
 
-/// Returns the product of two matrices.
 fn matmul(x: &Array, y: &Array) -> Result<Array, String> {
     let ([rows, inner], [other, columns]) = (&x.dims[..], &y.dims[..]) else {
         return Err(format!("{:?} and {:?} are not two matrices", x.dims, y.dims));
@@ -336,7 +333,6 @@ fn transpose(x: &Array, order: &[usize]) -> Result<Array, String> {
     Ok(gather(x, &dims, &strides))
 }
 
-/// Returns a tensor with these dimensions and strides over the elements of `x`.
 fn gather(x: &Array, dims: &[usize], strides: &[usize]) -> Array {
     let total: usize = dims.iter().product();
     let mut index = vec![0; dims.len()];
@@ -358,7 +354,7 @@ fn gather(x: &Array, dims: &[usize], strides: &[usize]) -> Array {
     Array { element_type: x.element_type, dims: dims.into(), data }
 }
 
-/// Returns the element type of a number that is not combined with other values.
+/// The element type of a number that is not combined with other values.
 pub(super) fn default_type(whole: bool) -> ElementType {
     if whole { ElementType::I64 } else { ElementType::F32 }
 }

@@ -7,7 +7,6 @@ use super::values;
 use crate::model::graph::{Graph, Layer};
 use crate::model::weights::Weights;
 
-/// Returns the range of each axis that a slice with step 1 covers, for an input of these lengths.
 pub(super) fn cut(graph: &Graph, weights: &Weights, layer: &Layer, lengths: &[usize]) -> Option<Vec<Range<usize>>> {
     let sources = graph.producers(layer.id());
     let numbers = |at: usize| -> Option<Vec<i64>> {

@@ -10,7 +10,6 @@ use crate::model::graph::{Graph, Layer, LayerId, Model};
 use crate::model::weights::Weights;
 use crate::ops::{self, LayerKind};
 
-/// Returns the layers that compute the same as an earlier one, with compatible precision marks.
 pub(super) fn layers(
     (graph, model): (&Graph, &Model),
     order: &[LayerId],
@@ -64,7 +63,7 @@ struct Alike {
 }
 
 impl Alike {
-    /// Returns the position of the layer that can replace one with these marks, if there is one.
+    /// The position of the layer that can replace one with these marks, if there is one.
     fn position(&self, marks: &Marks) -> Option<usize> {
         let (_, first) = self.kept.first()?;
         if first.union(marks).is_some() { Some(0) } else { self.by_exclusions.get(marks.exclusions()).copied() }
@@ -75,7 +74,6 @@ impl Alike {
         self.kept.push((id, marks));
     }
 
-    /// Adds the marks of a replaced layer to those of the kept layer, and returns that layer.
     fn join(&mut self, at: usize, marks: &Marks) -> LayerId {
         let (id, kept) = &mut self.kept[at];
         *kept = kept.and(marks);
@@ -99,8 +97,8 @@ fn contents(graph: &Graph, weights: &Weights) -> HashMap<LayerId, usize> {
     weights.first_equal(&ranges).map(|first| ids.into_iter().zip(first).collect()).unwrap_or_default()
 }
 
-/// Returns producers of random layers, if there are several. OpenVINO generates the same numbers for two layers with
-/// the same inputs, so their inputs must remain different tensors.
+/// Producers of random layers, if there are several. OpenVINO generates the same numbers for two layers with the same
+/// inputs, so their inputs must remain different tensors.
 fn random_sources(graph: &Graph) -> HashSet<LayerId> {
     let mut pending: Vec<_> = graph.unordered().filter(|layer| is_random(layer)).map(Layer::id).collect();
     let mut found = HashSet::default();

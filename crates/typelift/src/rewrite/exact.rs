@@ -30,7 +30,7 @@ pub(super) struct Exact<'a> {
 }
 
 impl<'a> Exact<'a> {
-    /// Creates the evaluator; `order` are the layers of the graph, producers first.
+    /// `order` are the layers of the graph, producers first.
     pub(super) fn new(graph: &'a Graph, weights: &'a Weights, order: &[LayerId]) -> Self {
         let mut possible = HashSet::default();
         for layer in order.iter().filter_map(|&id| graph.layer(id)) {
@@ -41,7 +41,7 @@ impl<'a> Exact<'a> {
         Self { graph, weights, possible, known: HashMap::default(), budget: BUDGET }
     }
 
-    /// Returns the values of a tensor; `None` if they are unknown.
+    /// `None` if they are unknown.
     pub(super) fn values(&mut self, tensor: Output) -> Option<Array> {
         let mut pending = vec![tensor];
         while let Some(&next) = pending.last() {
@@ -61,7 +61,7 @@ impl<'a> Exact<'a> {
         self.known.get(&tensor)?.as_ref()?.exact().cloned()
     }
 
-    /// Returns the tensors on which the value of another one depends; `None` if it cannot be known.
+    /// `None` if it cannot be known.
     fn feeds(&self, tensor: Output) -> Option<SmallVec<[Output; 4]>> {
         let layer = self.graph.layer(tensor.layer).filter(|layer| self.possible.contains(&layer.id()))?;
         if matches!(layer.operation()?.evaluator(), Evaluate::Source(_)) {
@@ -83,7 +83,6 @@ impl<'a> Exact<'a> {
     }
 }
 
-/// True if a layer can be computed, and layers in `possible` produce its inputs.
 fn is_possible(graph: &Graph, layer: &Layer, possible: &HashSet<LayerId>) -> bool {
     let is_small = |count: u64| count <= MAX_ELEMENTS as u64;
     if !layer.outputs().iter().all(|port| port.shape().element_count().is_none_or(is_small)) {

@@ -21,7 +21,7 @@ use crate::ops::{self, LayerKind, Operation};
 /// Maximum number of elements of a constant that replaces a layer.
 const MOST_WRITTEN: u64 = 4096;
 
-/// Returns the layers whose outputs are all known, those nearest to the outputs of the graph first.
+/// The layers whose outputs are all known, those nearest to the outputs of the graph first.
 pub(super) fn layers(
     model: &Model,
     graph: &Graph,
@@ -59,7 +59,7 @@ pub(super) fn layers(
     found
 }
 
-/// Returns the If layers whose conditions are known, each with the number of the executed branch.
+/// The If layers whose conditions are known, each with the number of the executed branch.
 pub(super) fn choices(
     model: &Model,
     graph: &Graph,
@@ -96,7 +96,7 @@ impl<'a> Branches<'a> {
         Self { graph, weights, exact: None }
     }
 
-    /// Returns the executed branch of an If, if its condition is known.
+    /// The executed branch of an If, if its condition is known.
     pub(super) fn of(&mut self, layer: &Layer) -> Option<usize> {
         let &mut Self { graph, weights, ref mut exact } = self;
         if exact.is_none() {
@@ -123,8 +123,7 @@ pub(super) fn choose(
     Ok(Placed { added, root_stays: false, edited: false, losses: Losses::default() })
 }
 
-/// Returns the layers that compute weights from low-bit values. Plugins use the stored values directly, so OpenVINO
-/// keeps these layers too.
+/// Plugins use the stored values directly, so OpenVINO keeps these layers too.
 fn quantized(graph: &Graph, order: &[LayerId]) -> HashSet<LayerId> {
     let mut found = HashSet::default();
     let mut others = HashSet::default();
@@ -147,7 +146,6 @@ fn quantized(graph: &Graph, order: &[LayerId]) -> HashSet<LayerId> {
     found
 }
 
-/// True if a layer is a FakeQuantize, or computes with weights of few bits, a scale or a zero point.
 fn quantizes(graph: &Graph, layer: &Layer) -> bool {
     let name = layer.operation().map_or("", Operation::name);
     let is_narrow = |tensor: Output| graph.output(tensor).is_some_and(|port| is_quantized(port.element_type()));
@@ -171,7 +169,7 @@ fn can_be_known(layer: &Layer) -> bool {
     is_small && ops::kind(layer) != LayerKind::Constant && !ops::is_own(layer) && values::computes(layer)
 }
 
-/// Returns the values of an output, if they are known and can be stored.
+/// The values of an output, if they are known and can be stored.
 fn values_of(exact: &mut Exact, graph: &Graph, output: Output) -> Option<Arc<Array>> {
     let values = exact.values(output)?;
     let port = graph.output(output)?;

@@ -8,7 +8,6 @@ use super::term::TermKind;
 use crate::model::graph::Output;
 
 impl Search<'_> {
-    /// Returns the name of a list of inputs.
     pub(super) fn list_of(&self, term: usize) -> Option<usize> {
         match self.side().terms[term].kind {
             TermKind::List(name) => Some(name),

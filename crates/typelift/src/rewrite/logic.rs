@@ -77,7 +77,7 @@ impl Evaluator<'_> {
         Ok(found)
     }
 
-    /// Returns the sections of a layer's name that a pattern captures; `None` if the name does not match.
+    /// `None` if the name does not match.
     pub(super) fn parts_of_name(&self, of: usize, pattern: &NamePattern) -> Result<Option<Vec<(usize, String)>>, Lack> {
         let name = self.layer_name(of)?;
         let variable = |part: &str| self.variable_names.iter().position(|known| known == part);

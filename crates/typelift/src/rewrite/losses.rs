@@ -60,12 +60,11 @@ impl Losses {
         ]
     }
 
-    /// True if a value overflowed or underflowed.
     pub(super) fn leaves_range(self) -> bool {
         self.non_finite + self.vanished > 0
     }
 
-    /// Returns the error for a rule whose new constants overflow or underflow.
+    /// The error for a rule whose new constants overflow or underflow.
     pub(super) fn refusal(self) -> String {
         let (count, what) = match self {
             Self { non_finite: 0, vanished, .. } => (vanished, "zero or subnormal"),
@@ -126,7 +125,6 @@ pub fn values_are(count: usize) -> String {
     if count == 1 { "1 value of a new constant is".to_owned() } else { format!("{count} values of new constants are") }
 }
 
-/// Returns the smallest positive number of a type that has full precision.
 fn least_normal(ty: ElementType) -> f64 {
     match ty {
         ElementType::F64 => f64::MIN_POSITIVE,

@@ -31,7 +31,6 @@ pub(super) struct Miss {
     pub(super) reason: String,
 }
 
-/// Returns the values of a constant that is small enough to read.
 pub(super) fn small_constant(layer: &Layer, weights: &Weights) -> Option<Array> {
     let (element_type, dims) = layer.stored_as()?;
     array::count(&dims)?;
@@ -39,7 +38,7 @@ pub(super) fn small_constant(layer: &Layer, weights: &Weights) -> Option<Array> 
 }
 
 impl Pattern {
-    /// Returns the number of terms that match at a layer, and the reason why the others do not; `None` if all match.
+    /// The number of terms that match at a layer, and the reason why the others do not; `None` if all match.
     pub(crate) fn miss(&self, graph: &Graph, weights: &Weights, layer: &Layer) -> Option<(usize, String)> {
         let miss = miss(&Subject::new(graph, weights), self, layer)?;
         Some((miss.progress, miss.reason))
@@ -61,7 +60,7 @@ pub(super) fn at(subject: &Subject, pattern: &Pattern, layer: &Layer, depth: Dep
     search.run(layer).then_some(search.bound)
 }
 
-/// Returns the reason why the pattern does not match at this layer; `None` if it does.
+/// The reason why the pattern does not match at this layer; `None` if it does.
 pub(super) fn miss(subject: &Subject, pattern: &Pattern, layer: &Layer) -> Option<Miss> {
     let mut search = Search::new(subject, pattern, Depth::Whole, true);
     if search.run(layer) { None } else { search.miss }
@@ -139,7 +138,6 @@ impl<'a> Search<'a> {
         self.match_goal(root, layer.id().output(port))
     }
 
-    /// Returns the position of the layer's output that a root requires.
     pub(super) fn port_of(&self, root: usize) -> usize {
         match &self.side().terms[root].kind {
             TermKind::Layer(term) => term.output,
@@ -147,7 +145,6 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Returns the position of a term's operation in the text.
     fn head_of(&self, term: usize) -> Range<usize> {
         match &self.side().terms[term].kind {
             TermKind::Layer(layer) => layer.head.clone(),
@@ -252,7 +249,7 @@ impl<'a> Search<'a> {
         })
     }
 
-    /// Sets the value of a name. If it has one, compares both.
+    /// If it has one, compares both.
     pub(super) fn binds(&mut self, name: usize, to: Bound) -> bool {
         match &self.bound.names[name] {
             Some(bound) => self.subject.is_same(bound, &to),
@@ -263,7 +260,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Sets a name to a tensor. If it has a value, compares both.
+    /// If it has a value, compares both.
     fn match_name(&mut self, term: &Term, name: usize, to: Bound) -> bool {
         if self.bound.names[name].is_some() {
             return match to {
@@ -330,7 +327,6 @@ impl<'a> Search<'a> {
         fits
     }
 
-    /// True if a tensor has the type and the shape that a term requires.
     fn meets_constraints(&mut self, at: usize, tensor: Output) -> bool {
         let term = &self.side().terms[at];
         let asks = !term.element_types.is_empty() || term.type_variable.is_some() || term.shape.is_some();
@@ -548,7 +544,6 @@ impl<'a> Search<'a> {
     }
 }
 
-/// True if a layer has the operation that a term requires.
 fn is_operation(term: &LayerTerm, layer: &Layer, row: Option<&'static Operation>) -> bool {
     match (row, &term.version) {
         (Some(row), None) => row.name() == term.operation,

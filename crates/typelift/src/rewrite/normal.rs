@@ -54,7 +54,7 @@ impl Form {
         self.leaves.iter().filter(|leaf| !matches!(leaf.what, What::Tensor(_)))
     }
 
-    /// Adds a leaf. Equal leaves are combined: `x * x` becomes `x^2`. `x / x` is not 1, because `x` may be 0.
+    /// Equal leaves are combined: `x * x` becomes `x^2`. `x / x` is not 1, because `x` may be 0.
     fn push(&mut self, leaf: Leaf) {
         let is_whole = |leaf: &Leaf| leaf.power.fract() == 0.0;
         let is_tensor = matches!(leaf.what, What::Tensor(_)) && is_whole(&leaf);
@@ -102,7 +102,7 @@ impl Subject<'_> {
         false
     }
 
-    /// Returns the operands of a layer, if it has an operation of this kind and no other consumer.
+    /// The operands of a layer, if it has an operation of this kind and no other consumer.
     fn open(&self, kind: ChainKind, leaf: Leaf, is_root: bool) -> Option<(LayerId, SmallVec<[Leaf; 2]>)> {
         let What::Tensor(tensor) = leaf.what else { return None };
         let layer = self.graph.layer(tensor.layer)?;
@@ -174,7 +174,6 @@ impl Subject<'_> {
         self.is_constant(tensor) && self.number(tensor) == Some(1.0)
     }
 
-    /// True if the result of a layer has the shape of `other`, whatever the shape of its constant operand.
     fn keeps(&self, layer: &Layer, constant: Option<Output>, other: Option<Output>) -> bool {
         let shape = |tensor: Option<Output>| self.graph.output(tensor?).map(|port| port.shape());
         let (Some(constant), Some(other), true) = (shape(constant), shape(other), self.is_inferred) else {
@@ -193,8 +192,8 @@ impl Subject<'_> {
     }
 }
 
-/// Returns the exponent of `(x^inner)^outer`, if it is a power of `x` for every `x`. `(x^0.5)^2` is not `x` for
-/// negative values, and `(x^2)^0.5` is `|x|`.
+/// The exponent of `(x^inner)^outer`, if it is a power of `x` for every `x`. `(x^0.5)^2` is not `x` for negative
+/// values, and `(x^2)^0.5` is `|x|`.
 fn composed(inner: f64, outer: f64) -> Option<f64> {
     let is_whole = |power: f64| power.fract() == 0.0;
     let power = inner * outer;

@@ -5,19 +5,17 @@ use super::term::{LayerTerm, Name, Side, TermKind};
 use crate::model::graph::Layer;
 use crate::ops;
 
-/// Returns the operation of a layer in the spelling of patterns.
 pub(super) fn operation_of(layer: &Layer) -> &str {
     let row = layer.operation().or_else(|| ops::revisions(layer.ty()).first());
     row.map_or(layer.ty(), |row| row.name())
 }
 
-/// Returns the operations of layers at which a pattern can match.
 pub(super) fn root_operations(pattern: &Pattern) -> Vec<&str> {
     let Pattern { side, names, .. } = pattern;
     side.roots.first().map(|&root| operations_of(side, names, root)).unwrap_or_default()
 }
 
-/// Returns the operations of layers whose output a term can match.
+/// The operations of layers whose output a term can match.
 pub(super) fn operations_of<'s>(side: &'s Side, names: &'s [Name], term: usize) -> Vec<&'s str> {
     let mut found = Vec::new();
     let mut pending = vec![term];
@@ -44,7 +42,7 @@ pub(super) fn operations_of<'s>(side: &'s Side, names: &'s [Name], term: usize) 
     found
 }
 
-/// Returns lists of operations. Every match contains at least one operation of each list.
+/// Every match contains at least one operation of each list.
 pub(super) fn operations(pattern: &Pattern, term: usize) -> Vec<Vec<&str>> {
     let all = |terms: &mut dyn Iterator<Item = usize>| terms.flat_map(|term| operations(pattern, term)).collect();
     match &pattern.side.terms[term].kind {

@@ -17,7 +17,7 @@ use crate::model::graph::{EditError, Graph, Layer, LayerId, Model, NewLayer, Out
 use crate::model::weights::Weights;
 use crate::ops::values::array::Array;
 
-/// Returns the groups of slices that cover a tensor exactly once.
+/// The groups of slices that cover a tensor exactly once.
 pub(super) fn groups(
     model: &Model,
     graph: &Graph,
@@ -80,7 +80,6 @@ pub(super) fn split(
     })
 }
 
-/// Returns the range of a slice that limits exactly one axis.
 fn piece(graph: &Graph, weights: &Weights, layer: &Layer) -> Option<(Output, usize, Range<usize>)> {
     if !["Slice", "StridedSlice"].contains(&operation_of(layer)) {
         return None;

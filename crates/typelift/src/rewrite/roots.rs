@@ -29,7 +29,6 @@ impl Limits {
         self.0.borrow_mut().entry(rule).or_insert((layer, reason, 0)).2 += 1;
     }
 
-    /// Returns an entry of the report for each rule.
     pub(super) fn to_skipped(&self, rules: &[Rule]) -> Vec<Skipped> {
         let limits = self.0.borrow();
         let skipped = limits.iter().map(|(&rule, (layer, reason, count))| {
@@ -47,8 +46,8 @@ impl Subject<'_> {
         tensors.min_by_key(|&tensor| self.graph.consumers(tensor).take(64).count())
     }
 
-    /// Returns the layers that can be reached from a tensor through a link and that are in no match. Those nearest to
-    /// `near` in the order come first. If there are too many, also returns their number.
+    /// The layers that can be reached from a tensor through a link and that are in no match. Those nearest to `near` in
+    /// the order come first. If there are too many, also returns their number.
     fn downstream(&self, link: &Link, tensor: Output, near: LayerId) -> (Vec<LayerId>, Option<usize>) {
         let mut all = self.downstream.borrow_mut();
         let known = all.entry((link.clone(), tensor)).or_insert_with(|| {

@@ -18,7 +18,7 @@ pub(super) enum Part {
     Unknown,
 }
 
-/// Returns the sources of a list's elements, or of a number; `None` if the number of elements is unknown.
+/// `None` if the number of elements is unknown.
 pub(super) fn parts(graph: &Graph, weights: &Weights, tensor: Output) -> Option<Vec<Part>> {
     Parts { graph, weights }.of(tensor, DEEPEST).filter(|parts| parts.len() <= LONGEST)
 }
@@ -77,7 +77,6 @@ impl Parts<'_> {
         }
     }
 
-    /// Returns the sources of the elements of a one-dimensional tensor.
     fn list(&self, tensor: Output, depth: usize) -> Option<Vec<Part>> {
         let rank = self.graph.output(tensor)?.shape().rank()?;
         if rank == 1 { self.of(tensor, depth) } else { None }

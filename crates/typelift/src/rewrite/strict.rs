@@ -15,7 +15,6 @@ use crate::model::graph::Layer;
 use crate::ops::Operation;
 use crate::ops::evaluate::moves_values;
 
-/// True if the rule adds or removes arithmetic, and its text names no integer type.
 pub(super) fn needs_floats(pattern: &Pattern, right: &Side) -> bool {
     let operations = |side: &Side| {
         let layers = side.terms.iter().filter_map(|term| match &term.kind {
@@ -31,7 +30,6 @@ pub(super) fn needs_floats(pattern: &Pattern, right: &Side) -> bool {
     !pattern.allowed.integers && !names_integers && (has_arithmetic || operations(&pattern.side) != operations(right))
 }
 
-/// Returns the reason why a match violates a limit of the rule.
 pub(super) fn objection(subject: &Subject, pattern: &Pattern, bound: &Bindings) -> Option<String> {
     let layers = || bound.layers.iter().filter_map(|&(id, _)| subject.graph.layer(id));
     let of_integers = || layers().find_map(|layer| Some((layer, integer_type(layer)?)));
@@ -50,14 +48,12 @@ pub(super) fn objection(subject: &Subject, pattern: &Pattern, bound: &Bindings) 
     Some(format!("{layer} combines a constant with axes and a tensor of unknown rank; `allow ranks` permits it"))
 }
 
-/// Returns the integer type in which a layer computes.
 fn integer_type(layer: &Layer) -> Option<ElementType> {
     let moves = layer.operation().map(Operation::name).is_some_and(moves_values);
     let computes = |ty: &ElementType| !ty.is_float() && *ty != ElementType::Boolean && *ty != ElementType::Dynamic;
     layer.outputs().iter().map(|port| port.element_type()).find(|ty| !moves && computes(ty))
 }
 
-/// True if a layer broadcasts a constant with axes, and so may give the result more axes.
 fn may_raise_rank(subject: &Subject, layer: &Layer) -> bool {
     let broadcasts = layer.operation().is_some_and(|row| row.default_of("auto_broadcast").is_some());
     let sources = subject.graph.producers(layer.id());

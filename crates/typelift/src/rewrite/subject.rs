@@ -71,7 +71,7 @@ impl<'a> Subject<'a> {
         Self { is_inferred: false, ..self }
     }
 
-    /// Returns the reason why a pattern does not continue beyond the border of a body.
+    /// The reason why a pattern does not continue beyond the border of a body.
     pub(super) fn border(&self, layer: &Layer) -> &'static str {
         match ops::kind(layer) {
             LayerKind::Parameter if self.in_body => "; a pattern cannot extend beyond a body",
@@ -80,13 +80,11 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// True if a tensor is a constant, or computed from constants alone.
     pub(super) fn is_constant(&self, tensor: Output) -> bool {
         let Some(layer) = self.graph.layer(tensor.layer) else { return false };
         ops::kind(layer) == LayerKind::Constant || self.derived().contains(&layer.id())
     }
 
-    /// Returns the layers, each after its producers.
     pub(super) fn order(&self) -> &[LayerId] {
         self.order.get_or_init(|| self.graph.topological_order().unwrap_or_default())
     }
@@ -95,8 +93,8 @@ impl<'a> Subject<'a> {
         self.positions.get_or_init(|| self.order().iter().enumerate().map(|(at, &layer)| (layer, at)).collect())
     }
 
-    /// Returns layers, other than constants, that depend only on constants. They are conversions of any size, and
-    /// other small operations.
+    /// Layers, other than constants, that depend only on constants. They are conversions of any size, and other small
+    /// operations.
     fn derived(&self) -> &HashSet<LayerId> {
         self.derived.get_or_init(|| {
             let mut found = HashSet::default();
@@ -121,12 +119,10 @@ impl<'a> Subject<'a> {
         })
     }
 
-    /// True if an earlier match contains a layer.
     pub(super) fn is_taken(&self, layer: LayerId) -> bool {
         self.taken.borrow().contains(&layer)
     }
 
-    /// Returns the values of a small constant.
     pub(super) fn small(&self, tensor: Output) -> Option<Arc<Array>> {
         let count = match self.graph.layer(tensor.layer)?.stored_as() {
             Some((_, dims)) => dims.iter().try_fold(1_u64, |count, &dim| count.checked_mul(dim as u64)),
@@ -140,7 +136,6 @@ impl<'a> Subject<'a> {
         constants.entry(tensor).or_insert_with(values).clone()
     }
 
-    /// Returns the number that all elements of a small constant have in common.
     pub(super) fn number(&self, tensor: Output) -> Option<f64> {
         let values = self.small(tensor)?;
         let values = values.to_floats();
@@ -166,7 +161,6 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// True if two names with the same text have the same value.
     pub(super) fn is_same(&self, a: &Bound, b: &Bound) -> bool {
         let values = |bound: &Bound| match bound {
             Bound::Tensor(tensor) if self.is_constant(*tensor) => {

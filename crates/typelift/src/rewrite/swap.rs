@@ -18,7 +18,7 @@ pub(super) struct Found {
 }
 
 impl Found {
-    /// Returns the tensors of the pattern's named outputs; empty if the pattern names none.
+    /// Empty if the pattern names none.
     pub(super) fn named_outputs(&self, pattern: &Pattern) -> Vec<Output> {
         let named = pattern.side.outputs.iter().filter_map(|&name| self.bound.names[name].as_ref());
         named.flat_map(Bound::tensors).copied().collect()
@@ -34,7 +34,6 @@ pub(super) enum OnRefusal {
 }
 
 impl OnRefusal {
-    /// True if a tensor of one shape may be replaced by one of another.
     pub(super) fn allows(self, was: &Shape, is: &Shape) -> bool {
         match self {
             Self::Fails => is.refines(was),
@@ -43,7 +42,6 @@ impl OnRefusal {
     }
 }
 
-/// True if a layer generates different random numbers in each run.
 pub(super) fn is_random(layer: &Layer) -> bool {
     let seed = |name: &str| layer.attribute(name).is_none_or(|seed| seed.trim() == "0");
     layer.operation().is_some_and(|row| !row.is_repeatable()) && seed("global_seed") && seed("op_seed")

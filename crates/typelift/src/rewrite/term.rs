@@ -120,13 +120,11 @@ pub(crate) struct LayerTerm {
 }
 
 impl LayerTerm {
-    /// True if the new layer copies attributes or inputs of the layer that this term matched.
     pub(crate) fn takes_from(&self, term: usize) -> bool {
         [self.more_attributes, self.more_inputs].contains(&Rest::Of(term))
     }
 }
 
-/// Returns all rows of the operation table that a layer of the rule may match.
 pub(super) fn rows_of(layer: &LayerTerm) -> Vec<&'static ops::Operation> {
     match &layer.version {
         Some(version) => ops::lookup(&layer.operation, version).into_iter().collect(),
@@ -188,7 +186,6 @@ pub(crate) enum ChainKind {
 }
 
 impl ChainKind {
-    /// Returns the operations of a chain.
     pub(crate) fn operations(self) -> &'static [&'static str] {
         match self {
             Self::Product => &["Multiply", "Divide", "Power", "Sqrt", "Negative"],
@@ -196,7 +193,6 @@ impl ChainKind {
         }
     }
 
-    /// Returns the neutral element: 1 for a product, 0 for a sum.
     pub(crate) fn neutral(self) -> f64 {
         match self {
             Self::Product => 1.0,
@@ -246,7 +242,6 @@ const TOLERANCE: f64 = 1.0 / 32768.0;
 const HALF_ROUNDING: f64 = 1.0 / 4096.0;
 
 impl Number {
-    /// True if a value of a constant with this type equals the number.
     pub(crate) fn is(&self, value: f64, ty: ElementType) -> bool {
         let round = |value| if ty.is_float() { ops::values::array::round(ty, value) } else { value };
         value == self.value
@@ -257,14 +252,13 @@ impl Number {
 }
 
 impl Number {
-    /// True if a value is as good as equal. A divisor in f16 makes a factor that is the reciprocal of an f16 number.
+    /// A divisor in f16 makes a factor that is the reciprocal of an f16 number.
     fn is_near(&self, value: f64) -> bool {
         let difference = (value - self.value).abs() / self.value.abs();
         difference <= TOLERANCE || difference <= HALF_ROUNDING && (is_half(value) || is_half(1.0 / value))
     }
 }
 
-/// True if f16 represents a number, up to the rounding of a reciprocal.
 fn is_half(value: f64) -> bool {
     let rounded = ops::values::array::round(ElementType::F16, value);
     (rounded - value).abs() <= f64::from(f32::EPSILON) * value.abs()
@@ -305,7 +299,6 @@ pub(crate) enum Source {
 }
 
 impl Side {
-    /// Returns the files that its constants are read from.
     pub(crate) fn files(&self) -> impl Iterator<Item = &Path> {
         self.terms.iter().filter_map(|term| match &term.kind {
             TermKind::File(file) => Some(file.path()),
@@ -412,7 +405,6 @@ impl Function {
         }
     }
 
-    /// True if the function uses only the shape or type of its first operand.
     pub(crate) fn measures(self) -> bool {
         matches!(
             self,

@@ -13,8 +13,8 @@ pub(super) const MOST_COMPUTED: usize = 64;
 /// Maximum number of layers between a value and the constants on which it depends.
 const DEEPEST: usize = 16;
 
-/// Returns the values of a tensor that depends only on constants. Constants and conversions may have any size, other
-/// arithmetic up to [`MOST_COMPUTED`] elements. `None` for other tensors, and if values are not numeric.
+/// Constants and conversions may have any size, other arithmetic up to [`MOST_COMPUTED`] elements. `None` for other
+/// tensors, and if values are not numeric.
 pub(super) fn values(graph: &Graph, weights: &Weights, tensor: Output) -> Option<Array> {
     find(graph, weights, tensor, DEEPEST)
 }
@@ -89,7 +89,6 @@ fn compute(graph: &Graph, weights: &Weights, tensor: Output, known: &mut HashMap
     Ok(())
 }
 
-/// True if a tensor depends only on constants, in the way that [`values`] supports.
 pub(super) fn is_constant(graph: &Graph, tensor: Output) -> bool {
     is_computed(graph, tensor, DEEPEST)
 }
@@ -109,12 +108,10 @@ fn is_computed(graph: &Graph, tensor: Output, depth: usize) -> bool {
     !feeds.is_empty() && feeds[..needed].iter().all(|feed| feed.is_some_and(|feed| is_computed(graph, feed, depth - 1)))
 }
 
-/// True if a layer only changes the element type of its first input.
 pub(super) fn is_conversion(layer: &Layer) -> bool {
     layer.operation().is_some_and(|row| ["Convert", "ConvertLike"].contains(&row.name()))
 }
 
-/// True if a layer has no effects, and the same inputs always give the same result.
 pub(super) fn computes(layer: &Layer) -> bool {
     let keeps =
         matches!(ops::kind(layer), LayerKind::Parameter | LayerKind::Result | LayerKind::Assign | LayerKind::ReadValue);

@@ -32,13 +32,11 @@ pub(super) fn name(symbols: &mut [Symbol], graph: &Graph) {
     }
 }
 
-/// Returns a text as an identifier of Python.
 fn identifier(name: &str) -> String {
     let text: String = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
     if text.starts_with(|c: char| c.is_ascii_digit()) { format!("_{text}") } else { text }
 }
 
-/// Returns what an axis of an input is, by layout, name and rank.
 fn meaning(input: &str, axis: usize, port: &OutputPort, layout: Option<&str>) -> Option<&'static str> {
     if let Some(letter) = layout.and_then(|layout| layout_letter(layout, axis)) {
         return match letter {
@@ -80,7 +78,7 @@ fn meaning(input: &str, axis: usize, port: &OutputPort, layout: Option<&str>) ->
     }
 }
 
-/// Returns the letter of an axis in a layout such as `[N,C,H,W]` or `NCHW`.
+/// The letter of an axis in a layout such as `[N,C,H,W]` or `NCHW`.
 fn layout_letter(layout: &str, axis: usize) -> Option<char> {
     let inner = layout.trim_matches(['[', ']', ' ']);
     match inner.contains(',') {

@@ -59,7 +59,7 @@ impl Shapes {
             .is_some_and(|mut model| !infer(&mut model).iter().any(|found| found.is_error()))
     }
 
-    /// Returns a copy of the model whose inputs have these lengths; it is not inferred.
+    /// A copy of the model whose inputs have these lengths; it is not inferred.
     pub(crate) fn with_lengths(&self, model: &Model, lengths: &[i64]) -> Option<Model> {
         let mut copy = model.clone();
         let shapes = self.input_shapes(model, lengths);
@@ -146,7 +146,6 @@ impl Search<'_> {
         false
     }
 
-    /// Returns lengths of a symbol at which one of the tests changes, as far as it is linear there.
     fn solutions(&mut self, symbol: usize, tests: &[Expr]) -> Vec<i64> {
         let mut found = Vec::new();
         let mut parts: Vec<Expr> = tests.to_vec();

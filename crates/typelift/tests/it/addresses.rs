@@ -74,9 +74,13 @@ fn every_reader_takes_a_word_to_mean_the_same() {
 #[test]
 fn a_word_that_means_nothing_gets_the_nearest_that_does() {
     let model = model();
-    for (word, near) in
-        [("havles", "halves"), ("Exp_1", ""), ("rihgt", "right"), ("halvs.*", "halves*"), ("*/attnetion/*", "*/attention/*")]
-    {
+    for (word, near) in [
+        ("havles", "halves"),
+        ("Exp_1", ""),
+        ("rihgt", "right"),
+        ("halvs.*", "halves*"),
+        ("*/attnetion/*", "*/attention/*"),
+    ] {
         assert!(model.find(word).is_err(), "{word}");
         assert_eq!(model.nearest_name(word).unwrap_or_default(), near, "{word}");
     }

@@ -19,7 +19,7 @@ pub(super) struct Entry {
 }
 
 impl Causes<'_> {
-    /// Returns the entry that brings a Parameter its tensor, if another input of the layer is what the port declares.
+    /// The entry that brings a Parameter its tensor, if another input of the layer is what the port declares.
     pub(super) fn wrong_entry(&self, place: &Place, parameter: &Layer, port: &OutputPort) -> Option<Entry> {
         if ops::kind(parameter) != LayerKind::Parameter {
             return None;

@@ -12,8 +12,7 @@ use crate::model::graph::{Direction, Graph, InputPort, Layer, OutputPort};
 const PAIRS: usize = 32;
 
 impl<'a> Causes<'a> {
-    /// Adds to findings about a layer's inputs the edge that is wrong or missing, if the declarations of ports show
-    /// it.
+    /// Adds to findings about a layer's inputs the edge that is wrong or missing, if the declarations of ports show it.
     pub(super) fn explain_inputs(&self, found: &mut Vec<Diagnostic>) {
         let (mut tried, mut explained, mut meant) = (HashSet::new(), HashSet::new(), HashSet::new());
         let mut unused = HashMap::new();
@@ -97,7 +96,6 @@ impl<'a> Causes<'a> {
         })
     }
 
-    /// Returns the tensors of a graph that no layer uses and that agree with the declaration of their ports.
     fn unused(&self, graph: &'a Graph) -> Unused<'a> {
         let mut unused = Unused::default();
         for layer in graph.unordered() {

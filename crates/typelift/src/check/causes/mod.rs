@@ -69,7 +69,6 @@ struct LayerFindings {
     consequences: Vec<usize>,
 }
 
-/// Returns the findings about each layer, divided into cause and consequences.
 fn findings_by_layer(found: &[Diagnostic]) -> HashMap<LayerRef, LayerFindings> {
     let mut by_layer = HashMap::<LayerRef, LayerFindings>::new();
     for (at, it) in found.iter().enumerate() {
@@ -110,7 +109,7 @@ enum Aspect {
 }
 
 impl Aspect {
-    /// Returns the property that an error about tensors concerns; `None` for other errors.
+    /// `None` for other errors.
     fn of(code: Code) -> Option<Self> {
         match code {
             Code::TypeMismatch | Code::UnsupportedType | Code::NoCommonType => Some(Self::Type),
@@ -145,7 +144,6 @@ impl<'a> Causes<'a> {
         Some((graph, graph.layer(layer.id)?))
     }
 
-    /// True if an output differs from the declaration of its port, as far as both are known.
     fn deviates(&self, port: &OutputPort, aspect: Aspect) -> bool {
         let declared = Declared::read(self.source, port.declared, port.content);
         let other_type = declared.element_type.is_some_and(|ty| ty != port.element_type())
@@ -154,7 +152,6 @@ impl<'a> Causes<'a> {
         other_type || aspect == Aspect::Any && is_said && !declared.shape().is_compatible(port.shape())
     }
 
-    /// Returns the first tensor that differs from its declaration among the producers of a layer with an error.
     fn origin(&self, found: &Diagnostic) -> Option<Origin> {
         let aspect = Aspect::of(found.code).filter(|_| found.is_error())?;
         let reference = found.layer.as_ref()?;
@@ -175,7 +172,6 @@ impl<'a> Causes<'a> {
         Some(Origin { place: reference.place.clone(), tensor })
     }
 
-    /// Returns the input tensors of a layer that differ from the declaration of their ports.
     fn deviating(&self, place: &Place, graph: &Graph, layer: LayerId, aspect: Aspect) -> Rc<[Output]> {
         let key = (place.clone(), layer, aspect);
         if let Some(known) = self.cache.borrow().deviating.get(&key) {
@@ -208,7 +204,6 @@ impl<'a> Causes<'a> {
         tensor
     }
 
-    /// Returns the errors that lead back to the same tensor, by index.
     fn group(&self, found: &[Diagnostic]) -> BTreeMap<Origin, Vec<usize>> {
         let mut groups = BTreeMap::<Origin, Vec<usize>>::new();
         for (at, diagnostic) in found.iter().enumerate() {
@@ -271,7 +266,6 @@ impl<'a> Causes<'a> {
         }
     }
 
-    /// Adds to an error the position of the first tensor that differs from its declaration.
     fn explain_one(&self, it: &mut Diagnostic, layer: &Layer, port: &OutputPort, mistake: Mistake) {
         let declared = Declared::read(self.source, port.declared, port.content);
         let Mistake { span, label, help } = mistake;
@@ -323,8 +317,6 @@ impl<'a> Causes<'a> {
         joined
     }
 
-    /// Returns the position in the file that determines the type or shape of a layer's output, and the text to write
-    /// there.
     fn what_to_write(&self, layer: &Layer, port: &OutputPort) -> Mistake {
         let declared = Declared::read(self.source, port.declared, port.content);
         let place = layer.span().unwrap_or_default();
@@ -461,12 +453,10 @@ fn is_about_port(it: &Diagnostic, wanted: Direction) -> bool {
     matches!(*it.about, About::Port { direction, .. } if direction == wanted && it.code == Code::StalePort)
 }
 
-/// True if a lint is about an unknown attribute that resembles no known one.
 fn is_stray_attribute(it: &Diagnostic) -> bool {
     it.code == Code::UnknownAttribute && it.about.meant_attribute().is_none()
 }
 
-/// Returns the position of a consequence with its message.
 fn label_of(it: &Diagnostic) -> Option<Label> {
     let span = it.labels.first()?.span;
     let layer = it.layer.as_ref()?;

@@ -55,7 +55,6 @@ impl<'a> View<'a> {
         found.push(and_others(finding, others).help("compute with smaller integers where exact results matter"));
     }
 
-    /// Returns a bound on the size of the integers that a layer gives, from those of its inputs.
     fn largest_of(&self, layer: &Layer, port: &OutputPort, inputs: &[f64]) -> f64 {
         let of = |input: usize| inputs.get(input).copied().unwrap_or(0.0);
         match name(layer) {
@@ -75,7 +74,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Returns the number of values that a layer sums up for each one that it gives; 1 if lengths are not known.
+    /// 1 if lengths are not known.
     fn terms(&self, layer: &Layer, port: &OutputPort) -> f64 {
         let tensors = self.graph.tensors(layer.id());
         let Some(data) = tensors.first().map(|data| data.shape()) else { return 1.0 };
@@ -94,7 +93,7 @@ impl<'a> View<'a> {
     }
 }
 
-/// Returns the product, which is 0 if one factor is 0 and the other is not bounded.
+/// The product, which is 0 if one factor is 0 and the other is not bounded.
 fn product(a: f64, b: f64) -> f64 {
     if a == 0.0 || b == 0.0 { 0.0 } else { a * b }
 }
@@ -104,7 +103,6 @@ fn is_end(value: f64) -> bool {
     [i64::MIN, i64::MAX, i32::MIN.into(), i32::MAX.into()].iter().any(|&end| (end as f64).abs() == value)
 }
 
-/// Returns the size of the largest integer of a type of few bits.
 fn limit(ty: ElementType) -> f64 {
     match (ty.kind(), ty.bits()) {
         (Kind::Unsigned, bits @ 0..32) => 2_f64.powi(bits.cast_signed()) - 1.0,

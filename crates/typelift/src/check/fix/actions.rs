@@ -49,7 +49,6 @@ fn asks_for_types(it: &Diagnostic) -> bool {
     })
 }
 
-/// Returns the conversions to try, the one with the fewest changes first.
 fn conversions() -> impl Iterator<Item = (Option<Rules>, Align)> {
     let unsafely = openvino::Options { promote_unsafe: true, ..openvino::Options::default() };
     let setting = Rules { name: "openvino", setting: Some("promote-unsafe") };
@@ -79,8 +78,7 @@ impl<'a> Trial<'a> {
         Some(Self { model, errors, known, inserted, changes })
     }
 
-    /// Returns the types of new Converts before the layers of a finding; `None` if the conversion does not fix the
-    /// finding.
+    /// `None` if the conversion does not fix the finding.
     fn inserted_for(&self, it: &Diagnostic) -> Option<Vec<(ElementType, ElementType)>> {
         let layers: Vec<_> =
             if it.consequences.is_empty() { it.layer.iter().collect() } else { it.consequences.iter().collect() };
@@ -93,7 +91,6 @@ impl<'a> Trial<'a> {
         Some(layers.iter().flat_map(|layer| self.converts_before(layer)).collect())
     }
 
-    /// Returns the types of new Converts that feed a layer.
     fn converts_before(&self, layer: &LayerRef) -> Vec<(ElementType, ElementType)> {
         let Some(graph) = self.model.graph_at(&layer.place) else { return Vec::new() };
         let producers = graph.producers(layer.id).into_iter().flatten();

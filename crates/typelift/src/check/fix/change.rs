@@ -65,7 +65,6 @@ pub(super) enum Change {
 }
 
 impl Change {
-    /// True if the proof of the change is its old text.
     pub(super) fn is_spelling(&self) -> bool {
         matches!(
             self,

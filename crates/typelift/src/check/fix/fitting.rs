@@ -32,20 +32,18 @@ impl<'a> Fitting<'a> {
         Self { model, graph, layer: graph.layer(id).filter(declares), probe: Probe::new(&model.weights) }
     }
 
-    /// Returns true if the value gives the declared outputs; `None` if that is unknown.
+    /// True if the value gives the declared outputs; `None` if that is unknown.
     pub(super) fn fits(&mut self, name: &str, value: &str) -> Option<bool> {
         let layer = with_value(self.layer?, name, value);
         self.are_as_declared(&layer)
     }
 
-    /// Returns true if two values together give the declared outputs; `None` if that is unknown.
+    /// True if two values together give the declared outputs; `None` if that is unknown.
     pub(super) fn fits_both(&mut self, one: (&str, &str), other: (&str, &str)) -> Option<bool> {
         let layer = with_value(&with_value(self.layer?, one.0, one.1), other.0, other.1);
         self.are_as_declared(&layer)
     }
 
-    /// True if the layer, as it is written, gives the declared outputs with other values of its integer inputs: an element
-    /// differs, the values are those of another constant, or two inputs are swapped.
     pub(super) fn fits_other_inputs(&mut self) -> bool {
         let Some(layer) = self.layer else { return false };
         let known = self.known_inputs(layer);
@@ -75,14 +73,12 @@ impl<'a> Fitting<'a> {
         false
     }
 
-    /// Returns the integer inputs of a layer with a few known values.
     fn known_inputs(&mut self, layer: &Layer) -> Vec<(Input, Rc<Bounds>)> {
         let inputs = (0..layer.inputs().len()).map(|at| layer.id().input(at));
         let known = inputs.filter_map(|input| Some((input, self.probe.input_bounds(self.graph, input)?)));
         known.filter(|(_, bounds)| is_small_list(bounds)).collect()
     }
 
-    /// Returns the values of the graph's short integer constants.
     fn constants(&mut self) -> Vec<Vec<i64>> {
         let constants = self.graph.unordered().filter(|layer| ops::is_constant(layer)).take(CONSTANTS);
         let values = constants.filter_map(|layer| self.probe.bounds(self.graph, layer.id().output(0)));
@@ -105,14 +101,12 @@ fn is_small_list(bounds: &Bounds) -> bool {
     bounds.is_exact() && values.element_type.is_integer() && (1..=ELEMENTS).contains(&values.len())
 }
 
-/// Returns bounds with other numbers of the same type and shape.
 fn with_numbers(bounds: &Bounds, numbers: &[i64]) -> Bounds {
     let values = &bounds.lower;
     let numbers = numbers.iter().map(|&number| number.into());
     Bounds::exactly(Array::ints(values.element_type, values.dims.clone(), numbers))
 }
 
-/// Returns the dimensions that the outputs of a layer declare, and those of its inputs.
 fn declared_dims(source: &str, graph: &Graph, layer: &Layer) -> Vec<i64> {
     let outputs = layer.outputs().iter().map(|port| declared(source, port).shape);
     let inputs = graph.tensors(layer.id()).into_iter().map(|port| port.shape().clone());
@@ -123,7 +117,6 @@ fn declared_dims(source: &str, graph: &Graph, layer: &Layer) -> Vec<i64> {
     dims
 }
 
-/// Returns lists in which one number is another one: near it, small, or one of the dimensions.
 fn other_numbers(numbers: &[i64], dims: &[i64]) -> Vec<Vec<i64>> {
     let mut found = Vec::new();
     for at in 0..numbers.len() {
@@ -138,7 +131,6 @@ fn other_numbers(numbers: &[i64], dims: &[i64]) -> Vec<Vec<i64>> {
     found
 }
 
-/// Returns the layer with another value of an attribute.
 fn with_value(layer: &Layer, name: &str, value: &str) -> Layer {
     let others = layer.attributes.iter().filter(|written| written.name != name).cloned();
     let mut new = layer.clone();
@@ -146,7 +138,7 @@ fn with_value(layer: &Layer, name: &str, value: &str) -> Layer {
     new
 }
 
-/// True if outputs have the declared types and shapes; `false` if no port declares a shape.
+/// `false` if no port declares a shape.
 fn are_as_declared(source: &str, layer: &Layer, outputs: &Outputs) -> bool {
     let same_shape = |declared: &Shape, found: &Shape| {
         let (Some(declared), Some(found)) = (declared.dims(), found.dims()) else { return false };
@@ -167,7 +159,6 @@ fn are_as_declared(source: &str, layer: &Layer, outputs: &Outputs) -> bool {
 /// dimensions of a tensor.
 const LONGEST_CUT: usize = 16;
 
-/// Returns other values that the author may have intended for an attribute, the most likely first.
 pub(super) fn candidates(attribute: &Attr, layer: &Layer) -> Vec<String> {
     let written = layer.attribute(attribute.name);
     let text = written.or(attribute.default).unwrap_or_default().to_owned();

@@ -69,7 +69,6 @@ pub(crate) fn offer_edits(model: &Model, found: &mut Vec<Diagnostic>) {
     }
 }
 
-/// Returns the limit on the bytes of text that all trials of a text read together.
 fn effort(source: &str) -> usize {
     EFFORT.max(LEAST_TRIALS * source.len())
 }
@@ -192,7 +191,6 @@ const WEIGHTS: &[Code] =
 /// Findings that a type that was replaced in several layers can cause.
 const RETYPED: &[Code] = &[Code::InvalidConstant, Code::TypeMismatch, Code::NoCommonType, Code::StalePort];
 
-/// True if a typing error in the text can cause the finding.
 fn is_fixable(it: &Diagnostic) -> bool {
     let is_other = matches!(
         it.code,
@@ -223,8 +221,7 @@ fn is_fixable(it: &Diagnostic) -> bool {
     it.severity > Severity::Note && !is_other
 }
 
-/// True if possible fixes are shown when none is safe. For a file that OpenVINO accepts, they are shown only if the
-/// file contradicts itself.
+/// For a file that OpenVINO accepts, they are shown only if the file contradicts itself.
 fn is_worth_naming(it: &Diagnostic) -> bool {
     it.is_error() || CONTRADICTIONS.contains(&it.code)
 }
@@ -262,7 +259,6 @@ fn offer(it: &mut Diagnostic, source: &str, tried: Vec<Fix>) {
     }
 }
 
-/// True if two changes set an axis of a layer to the same one, counted from either end: -1 and 1 of two.
 fn is_same_axis(graph: &Graph, one: &Change, other: &Change) -> bool {
     let (Change::Value { layer, name, value }, Change::Value { layer: owner, name: same, value: earlier }) =
         (one, other)
@@ -275,7 +271,6 @@ fn is_same_axis(graph: &Graph, one: &Change, other: &Change) -> bool {
     is_one && rank.is_some_and(|rank| a.abs_diff(b) == rank as u64)
 }
 
-/// True if a change adds one to an attribute, or subtracts one.
 fn is_one_off(graph: &Graph, change: &Change) -> bool {
     let Change::Value { layer, name, value } = change else { return false };
     let written = graph.layer(*layer).and_then(|layer| layer.attribute(name)?.trim().parse::<i64>().ok());
@@ -317,7 +312,6 @@ impl<'a> Search<'a> {
         })
     }
 
-    /// Adds fixes to findings until the budget is used up.
     fn find_fixes(&mut self, found: &mut Vec<Diagnostic>) {
         let places: Vec<_> = (0..found.len()).filter(|&at| is_fixable(&found[at])).take(FINDINGS).collect();
         let mut gone = HashSet::default();
@@ -398,7 +392,6 @@ impl<'a> Search<'a> {
         (fixes, fixed)
     }
 
-    /// Returns the evidence for a candidate after its trial.
     fn weighed(&self, evidence: Evidence, change: &Change, after: &Soundness) -> Evidence {
         // A text that is explained letter for letter may show what else is wrong.
         let is_spelling = evidence == Evidence::Near && change.is_spelling();
@@ -440,7 +433,6 @@ impl<'a> Search<'a> {
         *accepted = kept;
     }
 
-    /// Returns the proof that the only accepted candidate is the intended change.
     fn prove(&self, it: &Diagnostic, accepted: &Accepted) -> Option<Proof> {
         let graph = self.graph_of(it)?;
         let edges = site::edges(&self.model.source, graph);
@@ -449,13 +441,11 @@ impl<'a> Search<'a> {
         case.prove(&accepted.change, &accepted.after)
     }
 
-    /// Returns the graph that a finding concerns.
     fn graph_of(&self, it: &Diagnostic) -> Option<&'a Graph> {
         let located = it.layer.as_ref().and_then(|layer| site::find(self.model, layer)).map(|(graph, _)| graph);
         located.or_else(|| Some(site::graph_at(self.model, it.labels.first()?.span)))
     }
 
-    /// Returns the candidates for a finding, from all sources.
     fn candidates(&self, it: &Diagnostic) -> Vec<Candidate> {
         let model = self.model;
         let places: Vec<Span> = it.labels.iter().map(|label| label.span).collect();
@@ -514,7 +504,6 @@ impl<'a> Search<'a> {
         found
     }
 
-    /// Returns candidates that correct the declarations of the ports that a finding refers to.
     fn ports_at(&self, it: &Diagnostic, site: &Site) -> Vec<Candidate> {
         let mut found = Vec::new();
         for direction in [Direction::Input, Direction::Output] {
@@ -544,7 +533,6 @@ impl<'a> Search<'a> {
         found
     }
 
-    /// Returns the candidates in the layer that a finding concerns.
     fn of_layer(&self, it: &Diagnostic, site: &Site) -> Vec<Candidate> {
         let mut found = Vec::new();
         let named = match &*it.about {

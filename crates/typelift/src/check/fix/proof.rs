@@ -184,7 +184,6 @@ impl Case<'_> {
             .then(|| Proof { rivals, ..Proof::new("ports: only this value gives the declared outputs") })
     }
 
-    /// True if an input declares the same for an output of the layer as the output's own port.
     /// OpenVINO accepts the file, so the port may be what is wrong.
     fn is_said_twice(&self, layer: &Layer) -> bool {
         let source = &self.model.source;
@@ -218,7 +217,6 @@ impl Case<'_> {
         }
     }
 
-    /// True if the only port of a Parameter or constant declares this value of an attribute.
     fn is_declared(&self, layer: &Layer, name: &str, value: &str) -> bool {
         let Some(port) = layer.outputs().first() else { return false };
         let declared = Declared::read(&self.model.source, port.declared, port.content);
@@ -235,9 +233,8 @@ impl Case<'_> {
         }
     }
 
-    /// True if something besides the layer's own port contradicts a valid attribute. Either the size of a constant
-    /// agrees with the port, or the wrong type of a Parameter causes errors. Otherwise the author may want a new shape
-    /// of the Parameter.
+    /// Either the size of a constant agrees with the port, or the wrong type of a Parameter causes errors. Otherwise
+    /// the author may want a new shape of the Parameter.
     fn is_contradicted(&self, layer: &Layer, name: &str) -> bool {
         let Some(site) = Site::new(self.model, self.graph, self.edges, layer) else { return false };
         if !ops::is_constant(layer) {
@@ -247,8 +244,7 @@ impl Case<'_> {
         self.is_error && name == "size" || site.declared_bytes() == size && site.written_bytes() != size
     }
 
-    /// True if the shape of a constant has lost or got dimensions of 1, while its port and the ports of all consumers
-    /// declare the same, and all errors go away. The bytes are the same.
+    /// The bytes are the same.
     fn is_flattened(&self, layer: &Layer, name: &str, after: &Soundness) -> bool {
         let source = &self.model.source;
         let is_all = self.is_error && !after.has_errors() && after.has_no_deviations();
@@ -311,7 +307,6 @@ impl Case<'_> {
         (are_some && siblings.all(|it| it.version() == value)).then(|| Proof::new("the version of all sibling layers"))
     }
 
-    /// True if the trial left nothing wrong about edges, ids and consumers, and takes no output its last consumer.
     /// The ports of these layers have to be numbered as OpenVINO numbers them.
     fn is_sound(&self, layers: &[LayerId], after: &Soundness) -> bool {
         let is_regular = |id: &LayerId| {
@@ -323,7 +318,6 @@ impl Case<'_> {
             && layers.iter().all(|id| is_regular(id) == Some(true))
     }
 
-    /// True if all port ids of a layer differ from the usual ones by the same number.
     fn is_shifted(&self, layer: &Layer) -> bool {
         let inputs = layer.inputs().iter().map(InputPort::id);
         let ids: Vec<u64> = inputs.chain(layer.outputs().iter().map(OutputPort::id)).collect();
@@ -351,7 +345,6 @@ impl Case<'_> {
         is_proved.then(|| Proof::new("the only unused layer, or the tensor with the name of the Result"))
     }
 
-    /// True if a Result has the names of the tensor, and no other Result does.
     fn is_named(&self, result: &Layer, from: (u64, u64)) -> bool {
         let names_of = |layer: &Layer| layer.output_names().map(split_names).unwrap_or_default();
         let given = names_of(result);
@@ -404,7 +397,6 @@ impl Case<'_> {
         (!is_end && !loses_names && after.is_well_wired()).then(|| Proof::new("ids: the port ids are consecutive"))
     }
 
-    /// True if an input tensor of a layer differs from the declaration of its port.
     fn is_given_other(&self, layer: &Layer) -> bool {
         let feeds = self.graph.feeds(layer.id());
         let is_other = |(port, feed): (&InputPort, &Option<(&Layer, usize)>)| {
@@ -416,7 +408,6 @@ impl Case<'_> {
     }
 }
 
-/// Returns the attribute with which one has been exchanged: each value can be read only in the place of the other.
 fn exchanged_with<'l>(layer: &'l Layer, name: &str) -> Option<&'l str> {
     layer.attributes().iter().map(Attribute::name).find(|other| relation::are_exchanged(layer, name, other))
 }
@@ -435,7 +426,6 @@ fn is_explained(declared: &Declared, tensor: &OutputPort) -> bool {
     count(&declared.dims) == count(&found)
 }
 
-/// Returns the number of orders in which each tensor agrees with the declaration of its port.
 fn orders(ports: &[Declared], tensors: &[&OutputPort]) -> usize {
     fn count(ports: &[Declared], tensors: &[&OutputPort], taken: &mut Vec<usize>) -> usize {
         let Some(port) = ports.get(taken.len()) else { return 1 };
@@ -452,7 +442,7 @@ fn orders(ports: &[Declared], tensors: &[&OutputPort]) -> usize {
     count(ports, tensors, &mut Vec::new())
 }
 
-/// Returns the only value that the text of an attribute can mean, if there is exactly one.
+/// The only value that the text of an attribute can mean, if there is exactly one.
 pub(super) fn read(row: &Attr, text: &str) -> Option<Reading> {
     match row.kind {
         AttrKind::Int | AttrKind::Unsigned | AttrKind::Bytes => reading::number(text, Kind::Integer),
@@ -468,7 +458,7 @@ pub(super) fn read(row: &Attr, text: &str) -> Option<Reading> {
     }
 }
 
-/// Returns the only operation that a name can mean, if there is exactly one.
+/// The only operation that a name can mean, if there is exactly one.
 pub(super) fn operation(written: &str) -> Option<Reading> {
     let names: Vec<_> =
         ops::all().map(ops::Operation::name).map(ops::file_spelling).filter(|it| !it.is_empty()).collect();
@@ -478,7 +468,6 @@ pub(super) fn operation(written: &str) -> Option<Reading> {
     reading::word(written, &names, words::OPERATIONS).filter(|it| !it.slips.is_empty())
 }
 
-/// Returns the only free attribute that a name can mean: by another program's word for it, or by one letter.
 pub(super) fn attribute<'n>(written: &str, free: &[&'n str]) -> Option<&'n str> {
     let text = written.to_lowercase().replace(['_', '-'], "");
     let mut listed = words::ATTRIBUTES.iter().filter(|(other, _)| *other == text).map(|(_, meant)| meant);
@@ -488,7 +477,7 @@ pub(super) fn attribute<'n>(written: &str, free: &[&'n str]) -> Option<&'n str> 
     free.iter().find(|name| listed == Some(*name)).or(near).copied()
 }
 
-/// Returns the only port precision that a text can mean, if there is exactly one.
+/// The only port precision that a text can mean, if there is exactly one.
 fn port_type(written: &str) -> Option<Reading> {
     let names: Vec<_> = ElementType::all().filter_map(|ty| ty.port_name()).collect();
     reading::word(written, &names, words::PORT_TYPES)

@@ -43,7 +43,6 @@ pub(super) enum Slip {
 }
 
 impl Slip {
-    /// Returns the name of the mistake for messages.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Space => "space around it",
@@ -85,7 +84,7 @@ pub(super) enum Kind {
     Real,
 }
 
-/// Returns the only number that a text can mean. A valid number has no mistakes.
+/// A valid number has no mistakes.
 pub(super) fn number(text: &str, kind: Kind) -> Option<Reading> {
     let mut found = BTreeMap::new();
     if text.len() <= LONGEST {
@@ -94,7 +93,7 @@ pub(super) fn number(text: &str, kind: Kind) -> Option<Reading> {
     only(found)
 }
 
-/// Returns the only list of integers that a text can mean. The separator is kept if it contains a comma.
+/// The separator is kept if it contains a comma.
 pub(super) fn integers(text: &str) -> Option<Reading> {
     let (bare, outer) = bare_list(text)?;
     let mut found = BTreeMap::new();
@@ -115,8 +114,6 @@ pub(super) fn integers(text: &str) -> Option<Reading> {
     only(found)
 }
 
-/// Returns the only one of `words` that a text can mean: it may be in another case, in quotes, misspelled by one
-/// letter, or a synonym.
 pub(super) fn word(text: &str, words: &[&str], synonyms: &[(&str, &str)]) -> Option<Reading> {
     let (bare, mut slips) = bare_word(text)?;
     let (word, slip) = one_word(bare, words, synonyms)?;
@@ -124,7 +121,6 @@ pub(super) fn word(text: &str, words: &[&str], synonyms: &[(&str, &str)]) -> Opt
     Some(Reading { value: word.to_owned(), slips })
 }
 
-/// Returns the number of single edits between two texts: a letter changed, added, removed, or two letters swapped.
 pub(super) fn letters(a: &str, b: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
     let mut rows = vec![(0..=b.len()).collect::<Vec<_>>()];
@@ -154,7 +150,6 @@ fn only(found: Found) -> Option<Reading> {
     all.next().is_none().then_some(Reading { value, slips })
 }
 
-/// Adds all numbers that a text can mean.
 fn unwrap(text: &str, kind: Kind, slips: &[Slip], found: &mut Found) {
     if let Some((key, value)) = plain(text, kind) {
         found.entry(key).or_insert((value, slips.to_vec()));
@@ -168,7 +163,7 @@ fn unwrap(text: &str, kind: Kind, slips: &[Slip], found: &mut Found) {
     }
 }
 
-/// Returns the number in OpenVINO's spelling, with a key for comparison.
+/// The number in OpenVINO's spelling, with a key for comparison.
 fn plain(text: &str, kind: Kind) -> Option<(String, String)> {
     let digits = text.strip_prefix('-').unwrap_or(text);
     match kind {
@@ -188,7 +183,6 @@ fn plain(text: &str, kind: Kind) -> Option<(String, String)> {
     }
 }
 
-/// Returns the texts after one mistake was corrected.
 fn steps(text: &str, kind: Kind) -> Vec<(Slip, String)> {
     let mut found: Vec<(Slip, String)> = Vec::new();
     let trimmed = text.trim();
@@ -253,7 +247,6 @@ fn called(text: &str) -> Option<&str> {
     CALLS.contains(&name.rsplit('.').next().unwrap_or_default()).then_some(inner)
 }
 
-/// Returns the text after `=`, `#` or `name=`.
 fn named(text: &str) -> Option<&str> {
     if let Some(rest) = text.strip_prefix('#') {
         return Some(rest);
@@ -273,7 +266,7 @@ fn other_dash(c: char) -> Option<char> {
     dashes.contains(&c).then_some('-')
 }
 
-/// Returns the ASCII digit for a digit of another script. Superscripts are excluded.
+/// Superscripts are excluded.
 fn other_digit(c: char) -> Option<char> {
     let zeros = ['\u{660}', '\u{6f0}', '\u{966}', '\u{9e6}', '\u{ff10}'];
     let digit = zeros.iter().find_map(|&zero| (c as u32).checked_sub(zero as u32).filter(|digit| *digit < 10));
@@ -290,7 +283,7 @@ fn hexadecimal(digits: &str) -> Option<String> {
     is_plain.then(|| i64::from_str_radix(bare, 16).ok()).flatten().map(|value| value.to_string())
 }
 
-/// Returns the digits without separators between groups: `_` anywhere, others only before groups of three.
+/// The digits without separators between groups: `_` anywhere, others only before groups of three.
 fn grouped(digits: &str) -> Vec<String> {
     let mut found = Vec::new();
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -328,7 +321,6 @@ fn without_fraction(digits: &str) -> Option<String> {
     (is_zero && whole.bytes().all(|byte| byte.is_ascii_digit())).then(|| whole.to_owned())
 }
 
-/// Returns the integer of a number with an exponent.
 fn exponent(digits: &str) -> Option<String> {
     let (mantissa, power) = digits.split_once(['e', 'E'])?;
     let is_plain = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -337,7 +329,6 @@ fn exponent(digits: &str) -> Option<String> {
     is_plain(mantissa).then(|| format!("{mantissa}{}", "0".repeat(power)))
 }
 
-/// Returns the content of the brackets or quotes around a list.
 fn bare_list(text: &str) -> Option<(&str, Vec<Slip>)> {
     let mut slips = Vec::new();
     let mut bare = text.trim();
@@ -355,7 +346,6 @@ fn bare_list(text: &str) -> Option<(&str, Vec<Slip>)> {
     Some((bare, slips)).filter(|_| !bare.contains(['(', '[', '{', ')', ']', '}']))
 }
 
-/// Returns the possible divisions of a text into list items.
 fn splits(bare: &str) -> Vec<(Vec<&str>, Option<Slip>)> {
     let by = |separator: &dyn Fn(char) -> bool| -> Vec<&str> { bare.split(separator).map(str::trim).collect() };
     if bare.contains(',') {
@@ -376,7 +366,6 @@ fn splits(bare: &str) -> Vec<(Vec<&str>, Option<Slip>)> {
     found
 }
 
-/// Returns a number of a list, or a dynamic dimension of a shape.
 fn element(part: &str) -> Option<Reading> {
     let is_bound = |text: &str| text.is_empty() || text.bytes().all(|byte| byte.is_ascii_digit());
     let is_open = part == "?" || part.split_once("..").is_some_and(|(low, high)| is_bound(low) && is_bound(high));

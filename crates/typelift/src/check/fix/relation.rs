@@ -31,19 +31,17 @@ const GROUPS: &[&[&str]] = &[
     &["start_axis", "end_axis"],
 ];
 
-/// True if an error that names one attribute can be that of the other.
 pub(super) fn are_related(one: &str, other: &str) -> bool {
     one == other || GROUPS.iter().any(|group| group.contains(&one) && group.contains(&other))
 }
 
-/// Returns the pairs of a layer's attributes that may have been swapped and have different values.
 pub(super) fn pairs(layer: &Layer) -> Vec<(&'static str, &'static str)> {
     let differ =
         |pair: &&(&str, &str)| layer.attribute(pair.0).zip(layer.attribute(pair.1)).is_some_and(|(a, b)| a != b);
     PAIRS.iter().filter(differ).copied().collect()
 }
 
-/// Returns the pairs of a layer whose values contradict each other, such as a minimum above the maximum.
+/// The pairs of a layer whose values contradict each other, such as a minimum above the maximum.
 pub(super) fn broken(layer: &Layer) -> Vec<(&'static str, &'static str)> {
     let number = |name: &str| layer.attribute(name)?.trim().parse::<f64>().ok();
     let is_broken = |pair: &(&str, &str)| {
@@ -52,7 +50,6 @@ pub(super) fn broken(layer: &Layer) -> Vec<(&'static str, &'static str)> {
     pairs(layer).into_iter().filter(is_broken).collect()
 }
 
-/// True if the values of two attributes can be read only in each other's place.
 pub(super) fn are_exchanged(layer: &Layer, one: &str, other: &str) -> bool {
     let Some(operation) = layer.operation() else { return false };
     let is_clear = |name: &str, text: &str| operation.attribute(name).is_some_and(|row| row.is_clear(text));
@@ -60,7 +57,7 @@ pub(super) fn are_exchanged(layer: &Layer, one: &str, other: &str) -> bool {
     values.is_some_and(|(a, b)| !is_clear(one, a) && !is_clear(other, b) && is_clear(one, b) && is_clear(other, a))
 }
 
-/// Returns values similar to a number, list, word or type. A proof must show that none of them passes the trial.
+/// A proof must show that none of them passes the trial.
 pub(super) fn neighbours(value: &str, words: &[&str]) -> Vec<String> {
     if !words.is_empty() {
         return words.iter().filter(|word| **word != value).map(|word| (*word).to_owned()).collect();

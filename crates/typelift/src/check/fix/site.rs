@@ -73,17 +73,14 @@ impl<'a> Site<'a> {
         tag.name.text(self.source()) == name
     }
 
-    /// Returns the `<data>` of the layer.
     pub(super) fn data(&self) -> Option<&Tag> {
         self.tags.iter().find(|tag| tag.parent == Some(0) && self.is(tag, "data"))
     }
 
-    /// Returns the position of the value of an attribute of `<layer>`.
     pub(super) fn head(&self, attribute: &str) -> Option<Span> {
         self.tags.first()?.value(self.source(), attribute)
     }
 
-    /// Returns the edit that sets or adds an attribute of `<data>`.
     pub(super) fn set(&self, attribute: &str, value: &str) -> Option<TextEdit> {
         let Some(data) = self.data() else {
             let head = self.tags.first()?.span;
@@ -97,14 +94,12 @@ impl<'a> Site<'a> {
         })
     }
 
-    /// Returns the tags of the input or output ports.
     pub(super) fn ports(&self, direction: Direction) -> Vec<&Tag> {
         let list = if direction == Direction::Input { "input" } else { "output" };
         let is_list = |at: usize| self.tags[at].parent == Some(0) && self.is(&self.tags[at], list);
         self.tags.iter().filter(|tag| self.is(tag, "port") && tag.parent.is_some_and(is_list)).collect()
     }
 
-    /// Returns the tags in the port maps and back edges of the layer's own bodies.
     pub(super) fn joints(&self) -> impl Iterator<Item = &Tag> {
         let joins = |at: usize| {
             let name = self.tags[at].name.text(self.source());
@@ -113,7 +108,6 @@ impl<'a> Site<'a> {
         self.tags.iter().filter(move |tag| tag.parent.is_some_and(joins))
     }
 
-    /// Returns the edit that corrects the declaration of a port.
     pub(super) fn refresh(&self, direction: Direction, at: usize, output: &OutputPort) -> Option<Vec<TextEdit>> {
         let port = *self.ports(direction).get(at)?;
         let mut edits = Vec::new();
@@ -128,7 +122,6 @@ impl<'a> Site<'a> {
         (!edits.is_empty()).then_some(edits)
     }
 
-    /// Returns the edits that give a port these dims.
     pub(super) fn with_dims(&self, port: &Tag, dims: &[String]) -> Vec<TextEdit> {
         let Some(place) = self.tags.iter().position(|tag| std::ptr::eq(tag, port)) else { return Vec::new() };
         let is_dim = |tag: &&Tag| tag.parent == Some(place) && self.is(tag, "dim");
@@ -146,7 +139,6 @@ impl<'a> Site<'a> {
         vec![TextEdit::new(place, text)]
     }
 
-    /// Returns an element from its start tag to its end tag.
     pub(super) fn element(&self, tag: &Tag) -> Span {
         if tag.span.text(self.source()).ends_with("/>") {
             return tag.span;
@@ -157,7 +149,7 @@ impl<'a> Site<'a> {
         Span { start: tag.span.start, end: tag.span.end + length as u32 }
     }
 
-    /// Returns the text between the tags of an element without children.
+    /// The text between the tags of an element without children.
     fn content(&self, tag: &Tag) -> Span {
         let rest = self.source().get(tag.span.end as usize..).unwrap_or_default();
         let length = rest.find('<').unwrap_or_default();
@@ -178,7 +170,6 @@ impl<'a> Site<'a> {
     }
 }
 
-/// Returns the texts of a graph's edges.
 pub(super) fn edges(source: &str, graph: &Graph) -> Vec<EdgeText> {
     let tags = xml::tags(source, graph.edges_span.unwrap_or_default());
     let edge = |tag: &Tag| {
@@ -191,19 +182,17 @@ pub(super) fn edges(source: &str, graph: &Graph) -> Vec<EdgeText> {
     tags.iter().filter_map(edge).collect()
 }
 
-/// Returns the edit that adds an attribute at the end of a tag.
 pub(super) fn insert_attribute(tag: &Tag, name: &str, value: &str) -> TextEdit {
     let end = tag.attributes.last().map_or(tag.name.end, |(_, value)| value.end + 1);
     TextEdit::new(Span { start: end, end }, format!(" {name}=\"{value}\""))
 }
 
-/// Returns a layer and its graph.
 pub(super) fn find<'a>(model: &'a Model, wanted: &LayerRef) -> Option<(&'a Graph, &'a Layer)> {
     let graph = model.graph_at(&wanted.place)?;
     Some((graph, graph.layer(wanted.id)?))
 }
 
-/// Returns the innermost graph at a position in the text, for findings without a layer.
+/// The innermost graph at a position in the text, for findings without a layer.
 pub(super) fn graph_at(model: &Model, span: Span) -> &Graph {
     let holds = |graph: &Graph| graph.span.is_some_and(|it| it.start <= span.start && span.end <= it.end);
     let length = |graph: &Graph| graph.span.map_or(u32::MAX, |it| it.end - it.start);

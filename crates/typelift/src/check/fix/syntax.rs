@@ -124,7 +124,7 @@ struct LineTag<'t> {
     text: &'t str,
 }
 
-/// Returns the tags of a line; `None` if it has other text, or a tag that is not XML.
+/// `None` if it has other text, or a tag that is not XML.
 fn tags(line: &str) -> Option<Vec<LineTag<'_>>> {
     let mut rest = line.trim();
     let mut found = Vec::new();
@@ -164,7 +164,7 @@ fn is_name_part(c: char) -> bool {
     c.is_ascii_alphanumeric() || ['_', '-', '.'].contains(&c)
 }
 
-/// True if the format defines the tag. An attribute of `<data>` may belong to an extension, unless `is_strict`.
+/// An attribute of `<data>` may belong to an extension, unless `is_strict`.
 fn is_known(tag: &LineTag, is_strict: bool) -> bool {
     let Some(element) = find(tag.name) else { return false };
     let names: Vec<_> = tag.attributes.iter().map(|(name, _)| *name).collect();
@@ -190,7 +190,6 @@ fn is_known(tag: &LineTag, is_strict: bool) -> bool {
     are_once && has_text && has_all && is_single && is_plain && names.iter().all(knows)
 }
 
-/// Returns the tags of a line of the format.
 fn known(line: &str, is_strict: bool) -> Option<Vec<LineTag<'_>>> {
     let tags = tags(line).filter(|tags| tags.iter().all(|tag| is_known(tag, is_strict)))?;
     // The ends of tags within a line must be those of the line.
@@ -205,7 +204,6 @@ fn known(line: &str, is_strict: bool) -> Option<Vec<LineTag<'_>>> {
 /// Lines with their positions.
 type Lines<'s> = Vec<(usize, &'s str)>;
 
-/// Returns the lines of a text outside of its `<rt_info>`, and its comments.
 fn lines(source: &str) -> (Lines<'_>, Lines<'_>) {
     let (mut found, mut comments) = (Lines::new(), Lines::new());
     let (mut at, mut is_info) = (0, false);
@@ -223,7 +221,6 @@ fn lines(source: &str) -> (Lines<'_>, Lines<'_>) {
     (found, comments)
 }
 
-/// Returns the readings of a damaged line, each after one mistake was corrected, and what the mistake was.
 fn readings(line: &str) -> Vec<(String, &'static str)> {
     let mut found: Vec<(String, &'static str)> = Vec::new();
     let mut offer = |text: String, slip: &'static str| {
@@ -267,7 +264,7 @@ fn is_same(one: &[LineTag], other: &[LineTag]) -> bool {
     plain(one) == plain(other)
 }
 
-/// Returns the names of a line that the format does not have, each with a known name that differs by one letter.
+/// The names of a line that the format does not have, each with a known name that differs by one letter.
 fn names(line: &str) -> Vec<(Range<usize>, &'static str)> {
     let mut found = Vec::new();
     let is_part = |c: char| !c.is_whitespace() && !['<', '>', '/', '"', '\'', '='].contains(&c);
@@ -357,7 +354,6 @@ impl Comment {
     }
 }
 
-/// True if the layer around a comment has attributes outside of it.
 fn has_data(source: &str, comment: usize) -> bool {
     let start = source[..comment].rfind("<layer ").unwrap_or_default();
     let end = source[comment..].find("</layer>").map_or(source.len(), |length| comment + length);
@@ -365,7 +361,6 @@ fn has_data(source: &str, comment: usize) -> bool {
     source[start..comment].contains("<data") || source[after..end].contains("<data")
 }
 
-/// Returns the edit that replaces a line by its reading: of one name, or else of the whole line.
 fn difference(at: usize, line: &str, text: &str) -> TextEdit {
     let same = |(a, b): &(char, char)| a == b;
     let size = |(c, _): (char, char)| c.len_utf8();
@@ -383,7 +378,7 @@ fn difference(at: usize, line: &str, text: &str) -> TextEdit {
     TextEdit::new(Span::new(at + head, at + line.len() - tail), &text[head..text.len() - tail])
 }
 
-/// Returns candidates for the first place where readable lines are not nested.
+/// Candidates for the first place where readable lines are not nested.
 fn nesting(source: &str) -> Vec<Candidate> {
     let (lines, _) = lines(source);
     let mut open: Vec<&str> = Vec::new();
@@ -412,8 +407,8 @@ fn is_child(name: &str, parent: &str) -> bool {
     find(parent).is_some_and(|parent| parent.children.contains(&name))
 }
 
-/// Returns candidates for a tag that does not fit where it is: its line is there twice, the start or end tag before it
-/// is lost, or it is an end tag.
+/// Candidates for a tag that does not fit where it is: its line is there twice, the start or end tag before it is lost,
+/// or it is an end tag.
 fn unnested((at, line): (usize, &str), before: Option<&str>, tag: &LineTag, open: &[&str]) -> Vec<Candidate> {
     let mut found = Vec::new();
     let mut offer = |slip, edit| {
@@ -475,7 +470,6 @@ pub(super) fn offer_syntax(source: &Arc<String>, weights: &Weights, found: &mut 
     finding.replace_help(vec![Fix::edit(source, None, edits.clone(), Some(Proof::new(slip)))]);
 }
 
-/// True if a layer has two lists of inputs or outputs, or attributes twice.
 fn has_doubles(source: &str) -> bool {
     let (lines, _) = lines(source);
     let mut open: Vec<(&str, Vec<&str>)> = Vec::new();
@@ -496,12 +490,11 @@ fn has_doubles(source: &str) -> bool {
     false
 }
 
-/// True if every line of a text holds tags of the format.
 fn known_lines(source: &str) -> bool {
     lines(source).0.iter().all(|(_, line)| known(line, false).is_some())
 }
 
-/// Returns the tags of a text without comments and white space between them, for comparison.
+/// The tags of a text without comments and white space between them, for comparison.
 fn plain(source: &str) -> String {
     lines(source).0.iter().map(|(_, line)| line.trim()).collect()
 }

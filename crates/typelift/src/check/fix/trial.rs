@@ -123,7 +123,6 @@ struct Ports {
     unknown: PortSet,
 }
 
-/// Returns the model of a text with the findings of reading, inference and checks.
 pub(crate) fn examine(source: &Arc<String>, weights: &Weights) -> (Option<Model>, Vec<Diagnostic>) {
     let (model, found) = read(source, weights, |_| false).unwrap_or_default();
     let found = match &model {
@@ -151,7 +150,6 @@ fn read(
 }
 
 impl Soundness {
-    /// Returns the state of a text with these findings.
     pub(super) fn new(model: &Model, found: &[Diagnostic]) -> Self {
         Self::of(Some(model), found, Ports::new(model))
     }
@@ -163,18 +161,15 @@ impl Soundness {
         Self { findings, has_errors, ports, fixed: HashSet::default(), wiring }
     }
 
-    /// True if an output has no consumer that had one before.
     pub(super) fn leaves_unused(&self, before: &Self) -> bool {
         !self.wiring.unused.is_subset(&before.wiring.unused)
     }
 
-    /// True if there are no findings about ids, edges and ports, ids are consecutive, and every layer is used.
     pub(super) fn is_well_wired(&self) -> bool {
         !self.wiring.is_broken && !self.wiring.has_gap && !self.wiring.has_unused
     }
 
-    /// Returns the state of a text after an edit. The edit must reduce the number of findings of each of these kinds,
-    /// and cause no new ones; otherwise `None`.
+    /// The edit must reduce the number of findings of each of these kinds, and cause no new ones; otherwise `None`.
     pub(super) fn without(
         targets: &HashSet<FindingKey>,
         before: &Self,
@@ -206,7 +201,6 @@ impl Soundness {
         self.has_errors
     }
 
-    /// True if every port says what its tensor is, as far as that is known.
     pub(super) fn has_no_deviations(&self) -> bool {
         self.ports.deviating.ports.is_empty()
     }
@@ -216,18 +210,16 @@ impl Soundness {
         self.findings.has(Code::OverlappingConstants)
     }
 
-    /// Returns a score of the faults: the higher, the worse. A more serious fault outweighs any number of less serious
-    /// ones.
+    /// A more serious fault outweighs any number of less serious ones.
     pub(super) fn faults(&self) -> usize {
         self.findings.len() + self.ports.deviating.ports.len() + self.ports.unknown.ports.len()
     }
 
-    /// Returns the findings of the earlier text that no longer exist.
+    /// The findings of the earlier text that no longer exist.
     pub(super) fn fixed(&self) -> &HashSet<FindingKey> {
         &self.fixed
     }
 
-    /// True if a port differs from its tensor, and the tensor was unknown before.
     pub(super) fn shows_deviations(&self, before: &Self) -> bool {
         !self.ports.deviating.is_subset(&before.ports.deviating)
     }
@@ -276,7 +268,6 @@ impl Ports {
         }
     }
 
-    /// True if no more ports than before differ from their tensors.
     fn are_no_worse(&self, before: &Self) -> bool {
         self.deviating.ports.iter().all(|port| before.deviating.has(port) || before.unknown.has(port))
             && self.unknown.is_subset(&before.unknown)

@@ -26,8 +26,7 @@ const PAIRS: usize = 64;
 const VARIABLE: &str = "variable_id";
 
 impl Site<'_> {
-    /// Returns candidates for other values of attributes that satisfy `only`. A missing attribute is added only if it
-    /// is `missed`, or if it has no default.
+    /// A missing attribute is added only if it is `missed`, or if it has no default.
     pub(super) fn attributes(&self, only: &dyn Fn(&str) -> bool, missed: Option<&str>) -> Vec<Candidate> {
         let Some(operation) = self.layer.operation() else { return Vec::new() };
         let mut found = Vec::new();
@@ -74,7 +73,7 @@ impl Site<'_> {
         found
     }
 
-    /// Returns candidates that add a missing attribute, if the layer gets its declared outputs only with it.
+    /// Candidates that add a missing attribute, if the layer gets its declared outputs only with it.
     fn left_out(&self, row: &Attr, fitting: &mut Fitting) -> Vec<Candidate> {
         let words: &[&str] = match row.kind {
             AttrKind::Bool => &["true", "false"],
@@ -89,14 +88,11 @@ impl Site<'_> {
         fit.filter_map(|word| self.valued(Evidence::File, row.name, word)).collect()
     }
 
-    /// Returns a candidate that sets an attribute.
     fn valued(&self, evidence: Evidence, name: &str, value: &str) -> Option<Candidate> {
         let change = Change::Value { layer: self.layer.id(), name: name.to_owned(), value: value.to_owned() };
         Some(Candidate::new(evidence, change, vec![self.set(name, value)?]))
     }
 
-    /// Returns candidates that swap the values of two attributes: of known pairs, and of those that are valid only for
-    /// each other.
     fn exchanges(&self, only: &dyn Fn(&str) -> bool) -> Vec<Candidate> {
         let written = self.layer.attributes();
         let pairs = written.iter().enumerate().flat_map(|(at, one)| written[at + 1..].iter().map(move |it| (one, it)));
@@ -116,8 +112,6 @@ impl Site<'_> {
         found.into_iter().filter_map(candidate).collect()
     }
 
-    /// Returns candidates that set attributes of a Parameter or constant to the values that its port and its size
-    /// imply.
     fn declared_attributes(&self, only: &dyn Fn(&str) -> bool) -> Vec<Candidate> {
         let Some(port) = self.layer.outputs().first() else { return Vec::new() };
         let Declared { element_type, dims } = Declared::read(self.source(), port.declared, port.content);
@@ -162,8 +156,8 @@ impl Site<'_> {
         each.chain(several).chain(self.shapes_of_consumers()).chain(self.offsets()).collect()
     }
 
-    /// Returns the shapes with as many elements that the ports of consumers declare for a constant.
-    /// Its own port is changed too. A rival can be a lost Reshape or Transpose, so none is safe.
+    /// The shapes with as many elements that the ports of consumers declare for a constant. Its own port is changed
+    /// too. A rival can be a lost Reshape or Transpose, so none is safe.
     fn shapes_of_consumers(&self) -> Vec<Candidate> {
         let (Some(port), Some(output)) =
             (self.ports(Direction::Output).into_iter().next(), self.layer.outputs().first())
@@ -190,7 +184,6 @@ impl Site<'_> {
         edits.map(|edits| Candidate::new(Evidence::File, Change::Other, edits)).collect()
     }
 
-    /// Returns the separator between the dims of the layer's shape.
     fn separator(&self) -> &'static str {
         if self.layer.attribute("shape").is_some_and(|text| text.contains(", ")) { ", " } else { "," }
     }
@@ -201,7 +194,6 @@ impl Site<'_> {
         ops::is_constant(self.layer) && self.written_bytes().zip(size).is_some_and(|(written, size)| written != size)
     }
 
-    /// Returns the size of a constant in bytes by its own type and shape.
     pub(super) fn written_bytes(&self) -> Option<u128> {
         let ty = ElementType::from_name(self.layer.attribute("element_type")?.trim())?;
         let dims = self.layer.attribute("shape")?.split(',').map(str::trim).filter(|dim| !dim.is_empty());
@@ -209,7 +201,6 @@ impl Site<'_> {
         stored_size(ty, count?)
     }
 
-    /// Returns the size of a constant in bytes by the type and shape of its port.
     pub(super) fn declared_bytes(&self) -> Option<u128> {
         let port = self.layer.outputs().first()?;
         let declared = Declared::read(self.source(), port.declared, port.content);
@@ -217,7 +208,6 @@ impl Site<'_> {
         stored_size(declared.element_type?, dims.into_iter().try_fold(1_u64, |count, dim| count.checked_mul(dim?))?)
     }
 
-    /// Returns the distance in bytes from a constant's offset to the next constant, or to the end of the weights.
     fn bytes_to_next(&self) -> Option<u64> {
         let offset = |layer: &Layer| layer.attribute("offset")?.trim().parse::<u64>().ok();
         let start = offset(self.layer)?;
@@ -227,7 +217,6 @@ impl Site<'_> {
         Some(end - start)
     }
 
-    /// Returns candidates for the offset of a constant: positions where other constants end and none begins.
     fn offsets(&self) -> Vec<Candidate> {
         let Some(data) = self.data().filter(|_| ops::is_constant(self.layer)) else { return Vec::new() };
         let mut places = Vec::new();
@@ -280,7 +269,6 @@ impl Site<'_> {
         found.map(|(start, end)| Candidate::new(fits(start, end), change.clone(), vec![edit(start)])).collect()
     }
 
-    /// Returns the values that an attribute has in layers of the same operation, most frequent first.
     fn sibling_values(&self, name: &str) -> Vec<String> {
         let mut counts = BTreeMap::<&str, usize>::new();
         for sibling in self.siblings() {
@@ -294,8 +282,7 @@ impl Site<'_> {
         values.into_iter().take(limit).map(|(value, _)| value.to_owned()).collect()
     }
 
-    /// Returns names of variables that have only a ReadValue or only an Assign. An edit makes both names equal; the
-    /// file does not show which one is misspelled.
+    /// An edit makes both names equal; the file does not show which one is misspelled.
     fn lone_variables(&self, written: &str) -> Vec<Candidate> {
         let partner = match ops::kind(self.layer) {
             LayerKind::Assign => LayerKind::ReadValue,
@@ -318,13 +305,11 @@ impl Site<'_> {
         edits.map(|edit| Candidate::new(Evidence::File, Change::Other, vec![edit])).collect()
     }
 
-    /// Returns the other layers of the same operation in the graph.
     fn siblings(&self) -> impl Iterator<Item = &Layer> {
         let is_sibling = |layer: &&Layer| layer.ty() == self.layer.ty() && layer.id() != self.layer.id();
         self.graph.unordered().filter(is_sibling)
     }
 
-    /// Returns candidates that rename or remove unknown attributes.
     pub(super) fn attribute_names(&self) -> Vec<Candidate> {
         let (Some(operation), Some(data)) = (self.layer.operation(), self.data()) else { return Vec::new() };
         let mut found = Vec::new();
@@ -347,7 +332,6 @@ impl Site<'_> {
         found
     }
 
-    /// Returns candidates for other operations, and other versions of the operation.
     pub(super) fn operations(&self) -> Vec<Candidate> {
         let mut found = Vec::new();
         if let Some(span) = self.head("version") {
@@ -376,7 +360,7 @@ impl Site<'_> {
         found
     }
 
-    /// Returns candidates for the name of an operation that the format does not have.
+    /// Candidates for the name of an operation that the format does not have.
     fn names(&self) -> Vec<Candidate> {
         let mut found = Vec::new();
         // `Constant` is the name of the operation, but not the one that files use.
@@ -421,13 +405,11 @@ impl Site<'_> {
         found
     }
 
-    /// Returns a candidate that gives the layer another operation.
     fn operation(&self, evidence: Evidence, span: Span, name: &str) -> Candidate {
         let (written, meant) = (self.layer.ty().to_owned(), name.to_owned());
         Candidate::one(evidence, Change::Operation { layer: self.layer.id(), written, meant }, span, name)
     }
 
-    /// Returns candidates for missing attributes of `<layer>`.
     pub(super) fn missing_head(&self) -> Vec<Candidate> {
         let Some(head) = self.tags.first() else { return Vec::new() };
         let mut found = Vec::new();
@@ -444,7 +426,6 @@ impl Site<'_> {
     }
 }
 
-/// Returns the values that a text resembles: the only one that it can mean, or several likely ones.
 fn near_values(row: &Attr, text: &str) -> Vec<(Evidence, String)> {
     if row.is_clear(text) {
         return Vec::new();
@@ -454,7 +435,7 @@ fn near_values(row: &Attr, text: &str) -> Vec<(Evidence, String)> {
     read.into_iter().chain(likely).collect()
 }
 
-/// Returns the values that a text most likely means if some characters are ignored: `8` for `8 px`, `i32` for `int`.
+/// The values that a text most likely means if some characters are ignored: `8` for `8 px`, `i32` for `int`.
 fn likely_values(row: &Attr, text: &str) -> Vec<String> {
     let near_types = || {
         let near = ElementType::all().filter(|ty| names::distance(ty.name(), text) <= 1);

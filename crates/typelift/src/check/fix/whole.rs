@@ -27,7 +27,6 @@ use crate::text::xml::{self, Tag};
 /// Maximum number of layers whose ports are compared.
 const LAYERS: usize = 64;
 
-/// Returns candidates that change a whole graph.
 pub(super) fn hypotheses(model: &Model, graph: &Graph, edges: &[EdgeText]) -> Vec<Candidate> {
     let source = &*model.source;
     let tags = xml::tags(source, graph.layers_span.unwrap_or_default());
@@ -39,13 +38,12 @@ pub(super) fn hypotheses(model: &Model, graph: &Graph, edges: &[EdgeText]) -> Ve
     found
 }
 
-/// Returns the number in an attribute and its position.
 fn number(source: &str, tag: &Tag, name: &str) -> Option<(Span, u64)> {
     let span = tag.value(source, name)?;
     Some((span, span.text(source).trim().parse().ok()?))
 }
 
-/// Returns a candidate for layer ids that are all too high by one from some layer on, or for the edges that use them.
+/// A candidate for layer ids that are all too high by one from some layer on, or for the edges that use them.
 fn shifted_layers(source: &str, layers: &[&Tag], edges: &[EdgeText]) -> Vec<Candidate> {
     let ids: Option<Vec<(Span, u64)>> = layers.iter().map(|tag| number(source, tag, "id")).collect();
     let Some(ids) = ids else { return Vec::new() };
@@ -79,7 +77,7 @@ fn shifted_layers(source: &str, layers: &[&Tag], edges: &[EdgeText]) -> Vec<Cand
     )]
 }
 
-/// Returns a candidate that swaps two ids, if the ids of all other layers rise in the order of the text.
+/// A candidate that swaps two ids, if the ids of all other layers rise in the order of the text.
 fn exchanged_ids(source: &str, layers: &[&Tag]) -> Option<Candidate> {
     let ids: Option<Vec<(Span, u64)>> = layers.iter().map(|tag| number(source, tag, "id")).collect();
     let ids = ids?;
@@ -94,7 +92,7 @@ fn exchanged_ids(source: &str, layers: &[&Tag]) -> Option<Candidate> {
     Some(Candidate::new(Evidence::Near, Change::ExchangedIds, edits))
 }
 
-/// Returns candidates for layers whose port ids are all too high by one.
+/// Candidates for layers whose port ids are all too high by one.
 fn shifted_ports(source: &str, tags: &[Tag], edges: &[EdgeText]) -> Vec<Candidate> {
     let mut ends = HashMap::<u64, [BTreeSet<u64>; 2]>::default();
     for edge in edges {
@@ -127,7 +125,7 @@ fn shifted_ports(source: &str, tags: &[Tag], edges: &[EdgeText]) -> Vec<Candidat
     found
 }
 
-/// Returns the port ids of a layer on one side. `within` are the tags from that of the layer up to the next layer.
+/// `within` are the tags from that of the layer up to the next layer.
 fn ports(source: &str, tags: &[Tag], within: Range<usize>, side: Direction) -> Vec<(Span, u64)> {
     let list = if side == Direction::Input { "input" } else { "output" };
     let is_list = |at: usize| tags[at].parent == Some(within.start) && tags[at].name.text(source) == list;
@@ -136,7 +134,6 @@ fn ports(source: &str, tags: &[Tag], within: Range<usize>, side: Direction) -> V
     of_list.filter_map(|tag| number(source, tag, "id")).collect()
 }
 
-/// Returns a candidate that removes exact duplicates of layers and edges.
 fn pasted(source: &str, tags: &[Tag], edges: &[EdgeText]) -> Vec<Candidate> {
     let mut seen = HashMap::<u64, &str>::default();
     let mut edits = Vec::new();
@@ -161,7 +158,7 @@ fn pasted(source: &str, tags: &[Tag], edges: &[EdgeText]) -> Vec<Candidate> {
     if edits.is_empty() { Vec::new() } else { vec![Candidate::new(Evidence::Near, change, edits)] }
 }
 
-/// Returns a layer from its start tag to its end tag; `None` if it contains other layers.
+/// `None` if it contains other layers.
 fn element(source: &str, tag: &Tag) -> Option<Span> {
     if tag.span.text(source).ends_with("/>") {
         return Some(tag.span);
@@ -183,8 +180,8 @@ fn same_text(one: &str, other: &str) -> bool {
     one.split_whitespace().eq(other.split_whitespace())
 }
 
-/// Returns candidates for offsets that are all too high by the same number. The first offset is then not 0, and the
-/// last constant ends beyond the weights by this number.
+/// Candidates for offsets that are all too high by the same number. The first offset is then not 0, and the last
+/// constant ends beyond the weights by this number.
 pub(super) fn shifted_offsets(model: &Model) -> Vec<Candidate> {
     let source = &*model.source;
     let Some(length) = model.weights.len() else { return Vec::new() };
@@ -210,7 +207,6 @@ pub(super) fn shifted_offsets(model: &Model) -> Vec<Candidate> {
     )]
 }
 
-/// Returns edits for port maps that name the layers of a renumbered body: all ids are off by the same number.
 pub(super) fn renumbered_bodies(site: &Site<'_>) -> Vec<Candidate> {
     let shifted = site.layer.bodies().iter().filter_map(|body| {
         let named = named_in_body(site, body);
@@ -232,7 +228,7 @@ pub(super) fn renumbered_bodies(site: &Site<'_>) -> Vec<Candidate> {
     shifted.collect()
 }
 
-/// Returns the ids of the layers of a body that its port map and back edges name, with the kind that each must have.
+/// The ids of the layers of a body that its port map and back edges name, with the kind that each must have.
 fn named_in_body(site: &Site<'_>, body: &Body) -> Vec<(Span, u64, LayerKind)> {
     let source = site.source();
     let list = format!("{}port_map", body.name().strip_suffix("body").unwrap_or_default());
@@ -250,8 +246,8 @@ fn named_in_body(site: &Site<'_>, body: &Body) -> Vec<(Span, u64, LayerKind)> {
     named.filter_map(|(tag, name, kind)| number(source, tag, name).map(|(span, id)| (span, id, kind))).collect()
 }
 
-/// Returns edits for layers whose element type a search has replaced: each port still declares the type that it had.
-/// The bytes of all constants among them agree with the ports.
+/// Edits for layers whose element type a search has replaced: each port still declares the type that it had. The bytes
+/// of all constants among them agree with the ports.
 pub(super) fn retyped(model: &Model) -> Vec<Candidate> {
     let (mut pairs, mut edits, mut has_bytes) = (BTreeSet::new(), Vec::new(), false);
     let layers = model.walk().flat_map(|(_, graph)| graph.unordered());
@@ -276,7 +272,7 @@ pub(super) fn retyped(model: &Model) -> Vec<Candidate> {
     vec![Candidate::new(Evidence::Near, Change::Retyped, edits)]
 }
 
-/// Returns the attribute of a layer that names its output's type, the type, and the type that its port declares instead.
+/// The attribute of a layer that names its output's type, the type, and the type that its port declares instead.
 fn retyped_layer(model: &Model, layer: &Layer) -> Option<(&'static str, ElementType, ElementType)> {
     let name = match ops::kind(layer) {
         LayerKind::Parameter | LayerKind::Constant => "element_type",
@@ -289,7 +285,6 @@ fn retyped_layer(model: &Model, layer: &Layer) -> Option<(&'static str, ElementT
     (written != declared).then_some((name, written, declared))
 }
 
-/// Returns the number of elements of a constant.
 fn element_count(layer: &Layer) -> Option<u64> {
     let dims = layer.attribute("shape")?.split(',').map(str::trim).filter(|dim| !dim.is_empty());
     dims.map(|dim| dim.parse::<u64>().ok()).try_fold(1_u64, |count, dim| count.checked_mul(dim?))

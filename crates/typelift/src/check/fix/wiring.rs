@@ -24,8 +24,6 @@ const INPUTS: usize = 64;
 const SIBLINGS: usize = 1000;
 
 impl Site<'_> {
-    /// Returns candidates for the edges to a layer: edges from tensors that agree with the declared ports, swapped
-    /// edges, and new ones.
     pub(super) fn inputs(&self) -> Vec<Candidate> {
         let edges = self.edges;
         let into: Vec<_> = edges.iter().filter(|edge| edge.to.0 == self.layer.id().0).collect();
@@ -77,7 +75,6 @@ impl Site<'_> {
         Declared::read(self.source(), element_type, content)
     }
 
-    /// Returns the tensors with the declared type and shape of a port.
     fn producers(&self, input: usize, declared: &Declared) -> Vec<Producer> {
         if declared.element_type.is_none() {
             return Vec::new();
@@ -87,7 +84,7 @@ impl Site<'_> {
         })
     }
 
-    /// Returns the edit that adds an edge to a port, at its position in the order of edges.
+    /// The edit that adds an edge to a port, at its position in the order of edges.
     fn new_edge(&self, from: (u64, u64), port: &InputPort) -> TextEdit {
         let (id, to_port) = (self.layer.id(), port.id());
         let text = format!(
@@ -97,7 +94,7 @@ impl Site<'_> {
         added_edge(self.source(), self.graph, self.edges, from, text)
     }
 
-    /// Returns edges that end at a port that does not exist or has another edge.
+    /// Edges that end at a port that does not exist or has another edge.
     fn stray(&self) -> Vec<&EdgeText> {
         let mut ends = HashMap::<(u64, u64), usize>::new();
         for edge in self.edges {
@@ -109,7 +106,6 @@ impl Site<'_> {
         self.edges.iter().filter(|edge| ends[&edge.to] > 1 || !inputs.contains(&edge.to)).take(PRODUCERS).collect()
     }
 
-    /// Returns candidates that change the layers and ports in port maps and back edges.
     pub(super) fn port_maps(&self) -> Vec<Candidate> {
         let mut found = Vec::new();
         let enters: HashSet<String> = self.layer.inputs().iter().map(|port| port.id().to_string()).collect();
@@ -157,7 +153,7 @@ impl Site<'_> {
         found
     }
 
-    /// Returns candidates that add entries for Parameters and Results of bodies without one.
+    /// Candidates that add entries for Parameters and Results of bodies without one.
     fn new_joints(&self) -> Vec<Candidate> {
         let mut found = Vec::new();
         for body in self.layer.bodies() {
@@ -224,8 +220,8 @@ struct Producer {
     evidence: Evidence,
 }
 
-/// Returns the possible producers of a layer's input that satisfy `fits`. These are the tensor with the name of a
-/// Result, unused tensors, tensors that feed the same input of similar layers, and the nearest tensors.
+/// The possible producers of a layer's input that satisfy `fits`. These are the tensor with the name of a Result,
+/// unused tensors, tensors that feed the same input of similar layers, and the nearest tensors.
 fn producers(
     graph: &Graph,
     edges: &[EdgeText],
@@ -271,7 +267,7 @@ fn producers(
     found.into_iter().take(PRODUCERS).map(|(_, producer)| producer).collect()
 }
 
-/// Returns the edge with another start or end; `first` is the index of the layer among its four values.
+/// `first` is the index of the layer among its four values.
 fn redirected(edge: &EdgeText, (layer, port): (u64, u64), first: usize) -> Vec<TextEdit> {
     let now = if first == 0 { edge.from } else { edge.to };
     let mut edits = Vec::new();
@@ -284,7 +280,6 @@ fn redirected(edge: &EdgeText, (layer, port): (u64, u64), first: usize) -> Vec<T
     edits
 }
 
-/// Returns the edit that adds an edge before the first one that starts at a later layer.
 fn added_edge(source: &str, graph: &Graph, edges: &[EdgeText], from: (u64, u64), text: String) -> TextEdit {
     let later = edges.iter().find(|edge| edge.from > from);
     let at = match (later, edges.last()) {
@@ -304,7 +299,6 @@ fn added_edge(source: &str, graph: &Graph, edges: &[EdgeText], from: (u64, u64),
     TextEdit::new(Span { start: at, end: at }, text)
 }
 
-/// Returns candidates for an edge that refers to a missing layer or port, or to a port with another edge.
 pub(super) fn edge_ends(model: &Model, graph: &Graph, edges: &[EdgeText], places: &[Span]) -> Vec<Candidate> {
     let source = &model.source;
     let mut found = Vec::new();
@@ -325,7 +319,7 @@ pub(super) fn edge_ends(model: &Model, graph: &Graph, edges: &[EdgeText], places
     found
 }
 
-/// Returns the edge with its layers exchanged, whose ports are right. It is a rival of another end.
+/// The edge with its layers exchanged, whose ports are right. It is a rival of another end.
 fn with_exchanged_layers(source: &str, edge: &EdgeText) -> Candidate {
     let edits = [(0, 2), (2, 0)].map(|(to, from)| TextEdit::new(edge.ends[to], edge.ends[from].text(source)));
     Candidate::new(Evidence::Unused, Change::Other, edits.to_vec())
@@ -334,7 +328,7 @@ fn with_exchanged_layers(source: &str, edge: &EdgeText) -> Candidate {
 /// Attributes that contain the id of a layer or port.
 const IDS: &[&str] = &["id", "from-layer", "from-port", "to-layer", "to-port", "external_port_id", "internal_layer_id"];
 
-/// Returns candidates that correct the spelling of ids, such as `(3)` or `0x3`.
+/// Candidates that correct the spelling of ids, such as `(3)` or `0x3`.
 pub(super) fn ids_in_guise(source: &str, places: &[Span]) -> Vec<Candidate> {
     let mut found = Vec::new();
     for &place in places {
@@ -349,7 +343,7 @@ pub(super) fn ids_in_guise(source: &str, places: &[Span]) -> Vec<Candidate> {
     found
 }
 
-/// Returns candidates for other starts of the edges of a cycle, whose layers are at these positions.
+/// Candidates for other starts of the edges of a cycle, whose layers are at these positions.
 pub(super) fn cycle_edges(model: &Model, graph: &Graph, edges: &[EdgeText], places: &[Span]) -> Vec<Candidate> {
     let is_meant = |layer: &Layer| {
         let span = layer.span().unwrap_or_default();
@@ -360,7 +354,6 @@ pub(super) fn cycle_edges(model: &Model, graph: &Graph, edges: &[EdgeText], plac
     back.flat_map(|edge| other_sources(model, graph, edges, edge)).collect()
 }
 
-/// Returns an element with its end tag, and the line break before it.
 fn with_end_tag(source: &str, tag: Span) -> Span {
     let rest = source.get(tag.end as usize..).unwrap_or_default();
     let end = rest.trim_start().starts_with("</edge>").then(|| rest.find('>').map_or(0, |at| at as u32 + 1));
@@ -410,7 +403,6 @@ fn other_sources(model: &Model, graph: &Graph, edges: &[EdgeText], edge: &EdgeTe
     found
 }
 
-/// Returns the kind of change for an edge with another start.
 fn source_of(graph: &Graph, edge: &EdgeText, from: (u64, u64)) -> Change {
     let target = graph.layer(LayerId(edge.to.0));
     let input = target.and_then(|layer| layer.inputs().iter().position(|port| port.id() == edge.to.1));
@@ -438,7 +430,6 @@ fn other_targets(source: &str, graph: &Graph, edge: &EdgeText) -> Vec<Candidate>
     nearest.map(|(.., change, edits)| Candidate::new(Evidence::File, change, edits)).collect()
 }
 
-/// Returns candidates that change an unused id of a layer or port to one that edges use and nothing has.
 pub(super) fn ids(source: &str, graph: &Graph, edges: &[EdgeText]) -> Vec<Candidate> {
     let mut ends = edges.iter().flat_map(|edge| [edge.from.0, edge.to.0]);
     if ends.all(|id| graph.layer(LayerId(id)).is_some()) {
@@ -488,8 +479,7 @@ pub(super) fn ids(source: &str, graph: &Graph, edges: &[EdgeText]) -> Vec<Candid
 }
 
 impl Site<'_> {
-    /// Returns candidates that add ports which edges use and the layer does not have, with the declaration of the
-    /// other end.
+    /// Candidates that add ports which edges use and the layer does not have, with the declaration of the other end.
     pub(super) fn new_ports(&self) -> Vec<Candidate> {
         let own = self.layer.id().0;
         let mut found = Vec::new();
@@ -523,13 +513,11 @@ impl Site<'_> {
         found
     }
 
-    /// True if the other ports of a side declare no types.
     fn has_silent_ports(&self, direction: Direction) -> bool {
         let ports = self.ports(direction);
         !ports.is_empty() && ports.iter().all(|port| port.value(self.source(), "precision").is_none())
     }
 
-    /// Returns the edit that adds a port with the next id.
     fn with_port(&self, direction: Direction, id: u64, port: String) -> Option<Candidate> {
         let list = if direction == Direction::Input { "input" } else { "output" };
         let number =
@@ -553,7 +541,6 @@ impl Site<'_> {
         Some(Candidate::one(evidence, change, Span { start: at, end: at }, text))
     }
 
-    /// Returns candidates that change the id of an unused port to one that edges use and no port has.
     pub(super) fn port_ids(&self) -> Vec<Candidate> {
         let edges = self.edges;
         let own = self.layer.id().0;

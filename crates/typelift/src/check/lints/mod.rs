@@ -359,7 +359,6 @@ impl<'a> Check<'a> {
     }
 }
 
-/// Returns the producer and the tensor of each input of a layer.
 fn inputs_of<'a>(graph: &'a Graph, layer: &Layer) -> Vec<Option<(&'a Layer, &'a OutputPort)>> {
     let feeds = graph.feeds(layer.id()).into_iter();
     feeds.map(|feed| feed.and_then(|(layer, port)| Some((layer, layer.outputs().get(port)?)))).collect()

@@ -11,41 +11,35 @@ pub(super) fn list<T: ToString>(numbers: impl IntoIterator<Item = T>) -> String 
     format!("[{}]", numbers.join(", "))
 }
 
-/// Returns the rank of a tensor.
 pub(super) fn rank(m: &Match, name: &str) -> Result<usize, String> {
     m.shape(name).and_then(|shape| shape.rank()).ok_or_else(|| format!("the rank of {} is not known", input(m, name)))
 }
 
-/// Returns the dimensions of a tensor from the axis `from` on.
 pub(super) fn dims(m: &Match, name: &str, from: usize) -> Result<Vec<u64>, String> {
     let dims = m.shape(name).and_then(|shape| shape.dims());
     let dims = dims.and_then(|dims| dims.get(from..)?.iter().map(|dim| dim.value()?.try_into().ok()).collect());
     dims.ok_or_else(|| format!("the shape of {} is not known", input(m, name)))
 }
 
-/// Returns the numbers of a constant.
 pub(super) fn integers(m: &Match, name: &str) -> Option<Vec<i64>> {
     Some(m.constant(name)?.iter().map(|&number| number as i64).collect())
 }
 
-/// Returns the integer value of an attribute variable of the pattern.
 pub(super) fn integer(m: &Match, variable: &str) -> Result<i64, String> {
     let text = m.attribute(variable)?;
     text.trim().parse().map_err(|_| format!("`{text}` is not a number"))
 }
 
-/// Returns an axis counted from the front.
 pub(super) fn axis_of(axis: i64, rank: impl FnOnce() -> Result<usize, String>) -> Result<i64, String> {
     if axis >= 0 { Ok(axis) } else { Ok(axis + rank()? as i64) }
 }
 
-/// Returns the name of a tensor for messages, such as ``input 1``, because users do not know a rule's variables.
+/// The name of a tensor for messages, such as ``input 1``, because users do not know a rule's variables.
 fn input(m: &Match, name: &str) -> String {
     let position = m.inputs().iter().position(|&tensor| m.tensor(name) == Ok(tensor));
     position.map_or_else(|| "an input".to_owned(), |position| format!("input {position}"))
 }
 
-/// True if an attribute's value is `true` or `1`.
 pub(super) fn is_true(text: &str) -> bool {
     ["true", "1"].contains(&text.trim().to_ascii_lowercase().as_str())
 }

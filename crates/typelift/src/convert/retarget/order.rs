@@ -39,7 +39,6 @@ pub(super) fn first_of_stable(m: &Match) -> Written {
     Ok(format!("({best}, Convert({first}) {{destination_type=$t}})"))
 }
 
-/// Returns the indices of the elements along an axis, and their number, as expressions.
 fn places(m: &Match, axis: usize, rank: usize) -> (String, String) {
     let size = match m.shape("x").and_then(|shape| shape.dims()?.get(axis)?.value()) {
         Some(size) => size.to_string(),

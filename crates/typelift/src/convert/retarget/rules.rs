@@ -43,7 +43,6 @@ impl Downgrade {
         self
     }
 
-    /// Returns the rule in the form that rewriting uses.
     pub(super) fn rule(&self) -> Option<Rule> {
         let rule = match self.right {
             Some(right) => self.pattern.parse::<Pattern>().ok()?.writes(right),
@@ -52,7 +51,6 @@ impl Downgrade {
         Some(rule.named(self.name).trusted())
     }
 
-    /// True if a release needs the rule.
     fn serves(&self, rule: &Rule, target: Release) -> bool {
         if let Some(until) = self.until {
             return until.parse().is_ok_and(|until: Release| target < until);
@@ -67,7 +65,6 @@ impl Downgrade {
     }
 }
 
-/// Returns the rules that a release needs.
 pub(super) fn rules_for(target: Release) -> Vec<Rule> {
     static RULES: LazyLock<Vec<(&Downgrade, Rule)>> =
         LazyLock::new(|| DOWNGRADES.iter().filter_map(|row| Some((row, row.rule()?))).collect());

@@ -7,7 +7,6 @@ use typelift_promote::ElementType;
 use super::facts::{Written, dims, integers, is_true, list, rank};
 use crate::rewrite::Match;
 
-/// Returns the old rounding mode that gives the same shape as `ceil_torch`.
 pub(super) fn rounding(m: &Match) -> Result<&'static str, String> {
     let numbers = |name: &str, default: u64| {
         let text = m.root().attribute(name).unwrap_or_default().to_owned();

@@ -104,7 +104,6 @@ fn loss(model: &Model, layer: &Layer, missing: &[String], lost: &[String]) -> Di
     found
 }
 
-/// Returns the Results of a model with the tensors that feed them.
 fn results(graph: &Graph) -> Vec<(LayerId, Output)> {
     let results = graph.layers().filter(|layer| layer.start() == Some(Start::Result));
     results.filter_map(|layer| Some((layer.id(), graph.producers(layer.id()).first().copied().flatten()?))).collect()

@@ -42,8 +42,8 @@ impl Model {
         self.hard_coded().0.into_iter().map(HardCoded::into_finding).collect()
     }
 
-    /// Returns the statements with which the target shapes of Reshapes adapt to the new shapes of inputs, if all types
-    /// and shapes can be inferred then: `set shape = [-1, 64, 100]`.
+    /// The statements with which the target shapes of Reshapes adapt to the new shapes of inputs, if all types and
+    /// shapes can be inferred then: `set shape = [-1, 64, 100]`.
     pub(crate) fn adapting_statements(&self) -> Vec<String> {
         let (found, is_sound) = self.hard_coded();
         let statements = found.iter().map(HardCoded::statement);
@@ -132,8 +132,8 @@ impl HardCoded {
     }
 }
 
-/// Returns an axis whose length the target shape fixes although the input's length has changed, and a target shape
-/// that adapts, if there is one.
+/// An axis whose length the target shape fixes although the input's length has changed, and a target shape that adapts,
+/// if there is one.
 fn freed(lengths: &[i64], was: &[i64], is: &[Dim], copies: bool) -> Option<(usize, Option<Vec<i64>>)> {
     let changed = |axis: usize| is[axis].value() != Some(was[axis]);
     if was.len() != is.len() || !(0..was.len()).any(changed) {

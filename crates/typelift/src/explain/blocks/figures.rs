@@ -37,7 +37,7 @@ impl<'a> Figures<'a> {
         Self { graph, roles, schemes, operands }
     }
 
-    /// Returns layers as a block without number and scopes.
+    /// Layers as a block without number and scopes.
     pub(super) fn block(&self, place: &Place, name: &str, layers: Vec<LayerId>) -> Block {
         let (mut census, mut computed, mut macs) = (Census::default(), BTreeMap::new(), Macs::default());
         let mut weights = BTreeMap::<(ElementType, Option<Scheme>), StoredWeights>::new();
@@ -71,7 +71,6 @@ impl<'a> Figures<'a> {
         }
     }
 
-    /// Returns the number of values of a constant that are weights.
     fn parameters(&self, layer: &Layer, element_type: ElementType) -> u64 {
         let count = layer.outputs().first().and_then(|port| port.shape().element_count()).unwrap_or(0);
         let is_float = element_type.kind() == Kind::Float && count > 1 && !self.operands.contains(&layer.id());

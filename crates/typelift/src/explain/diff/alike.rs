@@ -79,7 +79,7 @@ impl Alike<'_> {
     }
 }
 
-/// Returns the family and the number of the block of a change: `layers.` and 12 for `model.layers.12.mlp/Add`.
+/// The family and the number of the block of a change: `layers.` and 12 for `model.layers.12.mlp/Add`.
 fn block(change: &Change) -> Option<(&str, u64)> {
     // A layer in a body is in the block of the layer around it.
     let prefix = change.block.as_deref().or_else(|| numbered_prefix(&change.path))?;

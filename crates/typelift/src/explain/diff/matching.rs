@@ -104,7 +104,6 @@ impl Matching<'_, '_> {
         self.by_hash(true, true, Among::One);
     }
 
-    /// True if unmatched layers of both graphs have the same label.
     fn has_alike(&self) -> bool {
         let Some((before, after)) = &self.labels else { return false };
         let free = |labels: &[u64], pairs: &[Option<usize>]| {
@@ -205,13 +204,13 @@ impl Matching<'_, '_> {
     }
 }
 
-/// Returns the layers whose names are equal, and unique in both graphs.
+/// The layers whose names are equal, and unique in both graphs.
 fn by_name(before: &Side<'_>, after: &Side<'_>) -> Vec<(usize, usize)> {
     let (names, others) = (unique(before), unique(after));
     names.into_iter().filter_map(|(name, a)| Some((a, *others.get(name)?))).collect()
 }
 
-/// Returns the layers whose name is unique.
+/// The layers whose name is unique.
 fn unique<'a>(side: &Side<'a>) -> HashMap<&'a str, usize> {
     let mut names = HashMap::<&str, Option<usize>>::default();
     for (at, layer) in side.layers.iter().enumerate() {
@@ -220,12 +219,11 @@ fn unique<'a>(side: &Side<'a>) -> HashMap<&'a str, usize> {
     names.into_iter().filter_map(|(name, at)| Some((name, at?))).collect()
 }
 
-/// Returns the hash of a neighbour. If the neighbour is matched, the number of the match is used.
+/// If the neighbour is matched, the number of the match is used.
 fn neighbour(token: Option<usize>, hash: u64, ports: impl Hash) -> u64 {
     hash_of(&(token, if token.is_some() { 0 } else { hash }, ports))
 }
 
-/// Returns hashes of layers with all their producers.
 fn forward(side: &Side<'_>, labels: &[u64], token: &dyn Fn(usize) -> Option<usize>) -> Vec<u64> {
     let mut hashes = labels.to_vec();
     for at in 0..side.len() {
@@ -236,7 +234,6 @@ fn forward(side: &Side<'_>, labels: &[u64], token: &dyn Fn(usize) -> Option<usiz
     hashes
 }
 
-/// Returns hashes of layers with all their consumers.
 fn backward(side: &Side<'_>, labels: &[u64], token: &dyn Fn(usize) -> Option<usize>) -> Vec<u64> {
     let mut hashes = labels.to_vec();
     for at in (0..side.len()).rev() {

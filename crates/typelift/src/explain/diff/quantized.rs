@@ -44,14 +44,12 @@ impl<'m> Plain<'m> {
         }
     }
 
-    /// Returns the storage format of a constant, and its sets of values that share a scale.
     pub(super) fn scheme(&self, layer: LayerId) -> Option<(Scheme, Option<Rows>)> {
         self.quantized.get(&layer).map(|quantized| (quantized.scheme, quantized.rows()))
     }
 }
 
-/// Returns both models in the form in which they are compared. If their constants have the same storage format, the
-/// codes are compared directly.
+/// If their constants have the same storage format, the codes are compared directly.
 pub(super) fn plain<'m>(before: &'m Model, after: &'m Model) -> [Plain<'m>; 2] {
     let schemes = |model: &Model| -> BTreeMap<String, Scheme> {
         let graphs = model.walk().map(|(place, graph)| (place, graph, schemes::find(graph, model.weights())));

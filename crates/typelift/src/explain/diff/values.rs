@@ -69,7 +69,7 @@ fn short(number: f64) -> String {
     if (1e-4..1e7).contains(&rounded) { rounded.to_string() } else { format!("{rounded:e}") }
 }
 
-/// Returns the bytes of a constant; `None` if they are missing.
+/// `None` if they are missing.
 pub(super) fn bytes_of(constant: &Layer, weights: &Weights) -> Option<Vec<u8>> {
     if let Some(text) = constant.attribute("value") {
         return Some(text.as_bytes().to_vec());
@@ -103,7 +103,6 @@ pub(super) fn compare(before: (&Layer, &[u8]), after: (&Layer, &[u8])) -> Option
     Some(change)
 }
 
-/// Returns the largest difference between two constants, relative to the range of its row in the first one.
 pub(super) fn error_of_range(rows: &Rows, before: (&Layer, &[u8]), after: (&Layer, &[u8])) -> Option<f64> {
     let (a, b) = (before.0.outputs().first()?, after.0.outputs().first()?);
     let count = a.shape().element_count().filter(|&count| Some(count) == b.shape().element_count())?;
@@ -132,7 +131,6 @@ fn chunk(element_type: ElementType, bytes: &[u8], start: u64, length: u64) -> Op
 }
 
 impl ValueChange {
-    /// Returns the errors of the values.
     pub(super) fn error(&self) -> ValueError {
         ValueError { max_absolute: self.largest, max_relative: self.relative, max_of_range: None }
     }

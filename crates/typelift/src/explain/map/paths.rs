@@ -43,7 +43,6 @@ fn text_of<S: Serializer>(scheme: &Option<Scheme>, serializer: S) -> Result<S::O
 /// Formats of the quantized constants of a graph, by the layer of their codes.
 pub(super) type Schemes = HashMap<LayerId, Scheme>;
 
-/// Returns the data paths of the weights that these layers use.
 pub(super) fn of(graph: &Graph, roles: &LayerMap<Role>, layers: &[LayerId], schemes: &Schemes) -> Vec<WeightPath> {
     let mut main = Main { graph, sources: HashMap::default() };
     let mut paths = BTreeMap::<(Vec<ElementType>, &str, Option<Scheme>), (usize, u64)>::new();
@@ -93,7 +92,6 @@ pub(crate) struct Main<'a> {
 }
 
 impl<'a> Main<'a> {
-    /// Returns the path from that constant to a layer.
     pub(crate) fn chain(&mut self, layer: &'a Layer) -> Vec<&'a Layer> {
         self.visit(layer);
         let mut chain = vec![layer];
@@ -106,13 +104,11 @@ impl<'a> Main<'a> {
         chain
     }
 
-    /// Returns the previous layer on the path from that constant.
     pub(super) fn before(&mut self, layer: &'a Layer) -> Option<LayerId> {
         self.visit(layer);
         self.sources.get(&layer.id())?.1
     }
 
-    /// Returns that constant.
     pub(super) fn root(&mut self, layer: &'a Layer) -> Option<&'a Layer> {
         self.chain(layer).into_iter().next()
     }

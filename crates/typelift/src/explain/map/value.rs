@@ -158,7 +158,6 @@ enum Source {
 }
 
 impl Source {
-    /// Returns the start as seen from the next layer, where it is farther away.
     fn further(self) -> Self {
         let add = |near: std::cmp::Reverse<usize>| std::cmp::Reverse(near.0 + 1);
         match self {
@@ -227,7 +226,6 @@ impl<'a> Ways<'a> {
         self.next.get_or_init(|| self.find_next()).get(&tensor).copied()
     }
 
-    /// Returns the next tensor on the path of each tensor, with one pass over the edges.
     fn find_next(&self) -> HashMap<Output, Output> {
         let (mut next, mut converted) = (HashMap::default(), HashSet::default());
         for layer in self.graph.unordered() {
@@ -256,7 +254,7 @@ impl<'a> Ways<'a> {
         self.role(tensor.layer) == Some(Role::Stored)
     }
 
-    /// Returns the kind of start that a constant is for a tensor; `None` if it is a setting.
+    /// `None` if it is a setting.
     fn worth(&self, constant: &Layer, used: Output) -> Option<Source> {
         let shape = constant.outputs().first()?.shape();
         let is_matrix =

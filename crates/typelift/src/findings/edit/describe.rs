@@ -28,7 +28,7 @@ pub(in crate::findings) fn describe_edits(source: &str, home: Option<Span>, edit
     words
 }
 
-/// Returns the words of each edit that differs. The dims of a port follow an attribute, and need no words of their own.
+/// The dims of a port follow an attribute, and need no words of their own.
 fn different(source: &str, edits: &[TextEdit]) -> Vec<String> {
     let is_dims = |edit: &&TextEdit| {
         let after = source.get(edit.span.end as usize..).unwrap_or_default();
@@ -83,7 +83,7 @@ fn words_of(source: &str, edit: &TextEdit) -> String {
     }
 }
 
-/// Returns the edge or layer around a position: ` in <edge …/>`, ` in layer 3 \`sum\``.
+/// The edge or layer around a position: ` in <edge …/>`, ` in layer 3 \`sum\``.
 fn owner_of(source: &str, place: Span) -> String {
     let before = source.get(..place.start as usize).unwrap_or_default();
     let open = before.rfind('<').unwrap_or_default();
@@ -100,7 +100,6 @@ fn owner_of(source: &str, place: Span) -> String {
     }
 }
 
-/// Returns the attribute of a value that lies between `before` and `after`.
 fn attribute_around<'s>(before: &'s str, after: &str) -> Option<&'s str> {
     let quote = before.chars().next_back().filter(|quote| ['"', '\''].contains(quote) && after.starts_with(*quote))?;
     let name = before.strip_suffix(quote)?.trim_end().strip_suffix('=')?.trim_end();
@@ -108,7 +107,7 @@ fn attribute_around<'s>(before: &'s str, after: &str) -> Option<&'s str> {
     Some(&name[start + 1..])
 }
 
-/// Returns an element's text for one line, shortened if it is long.
+/// An element's text for one line, shortened if it is long.
 fn shortened(text: &str) -> String {
     const LONGEST: usize = 160;
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ").replace("><", "> <");

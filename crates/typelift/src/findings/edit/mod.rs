@@ -16,7 +16,6 @@ pub struct TextEdit {
 }
 
 impl TextEdit {
-    /// Creates an edit that replaces the bytes of `span` by `text`.
     pub(crate) fn new(span: Span, text: impl Into<String>) -> Self {
         Self { span, text: text.into() }
     }

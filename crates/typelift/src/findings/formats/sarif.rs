@@ -13,7 +13,7 @@ use crate::findings::{Code, Diagnostic, Diagnostics, LayerRef, TextEdit, Voice};
 
 pub(super) const FORMAT: Format = Format { name: "sarif", about: "A SARIF 2.1.0 log for code scanning", frame, page };
 
-/// Returns the text around the results of a log with one run. Code scanning does not accept several runs of one tool.
+/// Code scanning does not accept several runs of one tool.
 fn frame() -> io::Result<Frame> {
     let rule = |&code: &Code| Rule {
         id: code.name(),
@@ -32,7 +32,6 @@ fn frame() -> io::Result<Frame> {
     Ok(Frame { open: format!("{before}{results}").into(), between: ",".into(), close: format!("{after}\n").into() })
 }
 
-/// Returns the findings of a file as results of a log, one per line.
 fn page(diagnostics: &Diagnostics, voice: Voice<'_>) -> io::Result<String> {
     let lines = Lines::new(diagnostics.source.clone());
     let uri = uri(&diagnostics.file);
@@ -223,7 +222,6 @@ impl Fix {
     }
 }
 
-/// Returns a path as a URI reference.
 fn uri(path: &str) -> String {
     let mut uri = String::new();
     for byte in path.replace('\\', "/").bytes() {

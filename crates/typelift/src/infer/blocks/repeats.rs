@@ -50,7 +50,6 @@ impl Repeat {
         self.length / self.period * self.period
     }
 
-    /// True if the block is no repetition of a shorter one, and occurs often enough for its size.
     fn is_block(&self, sequence: &Sequence<'_>) -> bool {
         let is_made_of = |part: usize| {
             self.period.is_multiple_of(part) && sequence.is_equal(self.start, self.start + part, self.period - part)
@@ -95,7 +94,6 @@ impl<'t> Sequence<'t> {
         (self.hashes[start + length] + MODULUS - before) % MODULUS
     }
 
-    /// True if two ranges of this length have the same tokens.
     fn is_equal(&self, one: usize, two: usize, length: usize) -> bool {
         self.compared.set(self.compared.get() + 1);
         if length <= ONE_BY_ONE {
@@ -104,26 +102,23 @@ impl<'t> Sequence<'t> {
         self.hash(one, length) == self.hash(two, length)
     }
 
-    /// Returns the number of tokens from a position on that occur again one period later.
     fn alike_from(&self, at: usize, period: usize) -> usize {
         longest(self.tokens.len() - period - at, |length| self.is_equal(at, at + period, length))
     }
 
-    /// Returns the number of tokens before a position that occur again one period later.
     fn alike_before(&self, at: usize, period: usize) -> usize {
         longest(at, |length| self.is_equal(at - length, at + period - length, length))
     }
 }
 
-/// Returns a product modulo [`MODULUS`].
 fn product(one: u64, two: u64) -> u64 {
     let wide = u128::from(one) * u128::from(two);
     let sum = (wide as u64 & MODULUS) + (wide >> 61) as u64;
     if sum < MODULUS { sum } else { sum - MODULUS }
 }
 
-/// Returns the greatest length up to `most` for which a condition holds that holds for all shorter lengths too. The
-/// number of steps grows with the logarithm of the result.
+/// The greatest length up to `most` for which a condition holds that holds for all shorter lengths too. The number of
+/// steps grows with the logarithm of the result.
 fn longest(most: usize, holds: impl Fn(usize) -> bool) -> usize {
     let (mut good, mut step) = (0, 1);
     while good < most && holds(most.min(good + step)) {

@@ -38,7 +38,7 @@ pub fn roles(graph: &Graph) -> LayerMap<Role> {
     roles
 }
 
-/// Returns the layers in topological order; in the order of the file if they form a cycle.
+/// The layers in topological order; in the order of the file if they form a cycle.
 pub(crate) fn in_order(graph: &Graph) -> Vec<&Layer> {
     match graph.topological_order() {
         Ok(order) => order.into_iter().filter_map(|id| graph.layer(id)).collect(),

@@ -75,7 +75,6 @@ impl Graph {
         }
     }
 
-    /// Returns the layer with this name or id.
     fn named_among<'g, I: Iterator<Item = &'g Layer>>(
         &'g self,
         word: &str,
@@ -103,7 +102,7 @@ impl Graph {
         })
     }
 
-    /// Returns the output of a layer that a word such as `split.1` means.
+    /// The output of a layer that a word such as `split.1` means.
     fn numbered_among<'g, I: Iterator<Item = &'g Layer>>(
         &'g self,
         word: &str,
@@ -144,7 +143,7 @@ impl Graph {
         }
     }
 
-    /// Returns the tensor that a layer stands for: its first output, or what it takes if it is a Result.
+    /// The tensor that a layer stands for: its first output, or what it takes if it is a Result.
     fn main_tensor(&self, id: LayerId) -> Output {
         let is_end =
             self.layer(id).is_some_and(|layer| layer.outputs.is_empty() || layer.start() == Some(Start::Result));
@@ -179,12 +178,12 @@ impl Layer {
     }
 }
 
-/// True if a `names` attribute has this name. Most have only one, which is compared as it stands.
+/// Most have only one, which is compared as it stands.
 fn is_among(name: &str, names: &str) -> bool {
     if names.contains([',', '\\']) { split_names(names).iter().any(|known| known == name) } else { names == name }
 }
 
-/// Returns the layer if there is one, `None` if there is none, and an error if there are several.
+/// The layer if there is one, `None` if there is none, and an error if there are several.
 fn the_one<'g>(name: &str, layers: impl Iterator<Item = &'g Layer>) -> Result<Option<LayerId>, FindError> {
     match layers.map(|layer| layer.id).collect::<Vec<_>>()[..] {
         [] => Ok(None),
@@ -228,7 +227,7 @@ impl Model {
             .try_fold(self.graph(), |graph, &(layer, at)| Some(&graph.layer(layer)?.bodies.get(at)?.graph))
     }
 
-    /// Returns the layer and the body that a place is in, and the place of the layer; `None` for the model's own graph.
+    /// `None` for the model's own graph.
     pub(crate) fn owner_of(&self, place: &Place) -> Option<(Place, &Layer, &Body)> {
         let (&(id, at), before) = place.steps().split_last()?;
         let (mut outside, mut graph) = (Place::default(), self.graph());
@@ -350,7 +349,7 @@ impl Model {
         Ok(None)
     }
 
-    /// Returns the layers whose path matches a pattern or a shortened name; without one, those that produce a tensor whose name
+    /// The layers whose path matches a pattern or a shortened name; without one, those that produce a tensor whose name
     /// does.
     fn matching(&self, word: &str) -> Vec<(Place, LayerId)> {
         let glob = word.replace('…', "*");
@@ -396,7 +395,7 @@ impl Model {
     }
 }
 
-/// Returns a path without the scopes of its parts, `attention/cat` of `attention/aten::cat`, as the program shortens it.
+/// A path without the scopes of its parts, `attention/cat` of `attention/aten::cat`, as the program shortens it.
 fn without_scopes(path: &str) -> String {
     let parts = path.split('/').map(|part| part.rsplit_once("::").map_or(part, |(_, word)| word));
     parts.collect::<Vec<_>>().join("/")

@@ -81,7 +81,7 @@ impl Graph {
         Ok(())
     }
 
-    /// Returns a layer for changes, and marks its XML text as out of date. Bodies are changed by `enter` instead.
+    /// Bodies are changed by `enter` instead.
     pub(crate) fn change(&mut self, id: LayerId) -> Result<&mut Layer, EditError> {
         let layer = self.record_change(self.known(id)?);
         layer.edited = true;
@@ -119,7 +119,7 @@ impl Graph {
         id
     }
 
-    /// Sets the types and shapes of a layer's outputs; ports are added or removed to match.
+    /// Ports are added or removed to match.
     ///
     /// # Errors
     /// [`EditError::InUse`] if an output that is used would be removed.
@@ -161,7 +161,6 @@ impl Graph {
         Ok(())
     }
 
-    /// Sets the number of a layer's inputs: the first ones are kept, others are removed or added.
     pub(crate) fn resize_inputs(&mut self, id: LayerId, count: usize) {
         let Some(node) = self.node(id) else { return };
         let last = self.weight(node).map_or(0, |layer| layer.inputs.len());
@@ -187,7 +186,6 @@ impl Graph {
         id
     }
 
-    /// Adds a layer of another graph under a new id, with its ports and bodies.
     pub(crate) fn adopt(&mut self, mut layer: Layer) -> LayerId {
         layer.leave_file();
         layer.id = self.new_id();

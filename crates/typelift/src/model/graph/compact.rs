@@ -18,7 +18,7 @@ const WORTH_BYTES: u64 = 64 << 10;
 const WORTH_PART: u64 = 100;
 
 impl Model {
-    /// Returns the model with weights that hold the bytes that its constants use, equal bytes once.
+    /// The model with weights that hold the bytes that its constants use, equal bytes once.
     ///
     /// # Errors
     /// Bytes of a constant that are missing.
@@ -27,8 +27,8 @@ impl Model {
         Ok(self.laid_out(&ranges, self.weights.compacted(&ranges)))
     }
 
-    /// Returns the model with weights that hold all that its constants use. Constants of the file keep their offsets, unless
-    /// [compacting](Self::compacted) saves at least 64 KiB or 1 % of the weights.
+    /// Constants of the file keep their offsets, unless [compacting](Self::compacted) saves at least 64 KiB or 1 % of
+    /// the weights.
     ///
     /// # Errors
     /// Bytes of a constant that are missing.
@@ -41,7 +41,6 @@ impl Model {
         Ok(self.laid_out(&ranges, if is_worth_it { compact } else { kept }))
     }
 
-    /// Returns a copy of the model with the given weights, in which each range of bytes has a new offset.
     fn laid_out(&self, ranges: &Ranges, (weights, starts): (Weights, Vec<u64>)) -> Self {
         let places: HashMap<_, _> = ranges.all().iter().copied().zip(starts).collect();
         let length = weights.len().unwrap_or(0);
@@ -54,7 +53,6 @@ impl Model {
         model
     }
 
-    /// Returns the distinct byte ranges of all constants.
     fn ranges(&self) -> Vec<Range> {
         let (mut ranges, mut known) = (Vec::new(), HashSet::default());
         self.graph.each_range(&mut |range| {
@@ -73,7 +71,6 @@ impl Model {
         })
     }
 
-    /// Returns the byte ranges, as in the file, of all constants that were removed or edited.
     fn lost_ranges(&self) -> Vec<Range> {
         let mut lost = Vec::new();
         for (_, graph) in self.walk() {
@@ -88,7 +85,6 @@ impl Model {
     }
 }
 
-/// Returns the number that an attribute has in an XML element.
 fn written(element: &str, attribute: &str) -> Option<u64> {
     let (_, rest) = element.split_once(&format!(" {attribute}="))?;
     let quote = rest.chars().next()?;
@@ -119,7 +115,7 @@ impl Graph {
     }
 }
 
-/// Returns the byte range of a layer, if it is a constant.
+/// The byte range of a layer, if it is a constant.
 fn range_of(layer: &Layer) -> Option<Range> {
     let is_constant = ["const", "constant"].iter().any(|name| layer.ty().eq_ignore_ascii_case(name));
     Some((layer.byte_count("offset").filter(|_| is_constant)?, layer.byte_count("size")?))

@@ -32,12 +32,12 @@ pub(super) enum Record {
 }
 
 impl Record {
-    /// Returns the edge, if the record is about a removed edge.
+    /// The edge, if the record is about a removed edge.
     fn unwired(&self) -> Option<EdgeIndex> {
         if let Self::Unwired(edge, _) = self { Some(*edge) } else { None }
     }
 
-    /// Returns the body, if the record is about a body that was opened.
+    /// The body, if the record is about a body that was opened.
     fn entered(&self) -> Option<(NodeIndex, u32)> {
         if let Self::Entered(node, at, _) = self { Some((*node, *at)) } else { None }
     }
@@ -87,7 +87,7 @@ pub(super) type End = (NodeIndex, u32);
 const FEW: usize = 32;
 
 impl Graph {
-    /// Returns the layers that the batch added, changed or renamed since its journal had this length.
+    /// The layers that the batch added, changed or renamed since its journal had this length.
     pub(super) fn touched_since(&self, mark: usize) -> impl Iterator<Item = LayerId> {
         self.journal.records.iter().skip(mark).filter_map(|record| match record {
             Record::Added(node) | Record::Changed(node, _) => Some(self.storage.node_weight(*node)?.id),
@@ -96,7 +96,7 @@ impl Graph {
         })
     }
 
-    /// Returns the existing layers that the batch added since its journal had this length.
+    /// The existing layers that the batch added since its journal had this length.
     pub(crate) fn added_since(&self, mark: usize) -> impl Iterator<Item = LayerId> {
         let added = self.journal.records.iter().skip(mark).filter_map(|record| match record {
             Record::Added(node) => Some(self.storage.node_weight(*node)?.id),
@@ -151,19 +151,18 @@ impl Graph {
         Ok(())
     }
 
-    /// Returns the error for a layer that is still used by a layer that is kept.
+    /// The error for a layer that is still used by a layer that is kept.
     fn use_of(&self, node: NodeIndex) -> Option<EditError> {
         let mut wires = self.storage.edges_directed(node, Outgoing).filter(|edge| !edge.weight().gone);
         let consumer = wires.find_map(|edge| Some(&self.storage[edge.target()]).filter(|layer| !layer.gone))?;
         Some(EditError::InUse { layer: self.storage[node].id, consumer: consumer.id })
     }
 
-    /// Returns the edges to a layer.
     pub(super) fn live_edges(&self, node: NodeIndex) -> impl Iterator<Item = EdgeReference<'_, Wire>> {
         self.storage.edges_directed(node, Incoming).inspect(visits::note).filter(|edge| !edge.weight().gone)
     }
 
-    /// Returns the layer for changes. Its bodies cannot be changed here.
+    /// The layer for changes. Its bodies cannot be changed here.
     pub(super) fn record_change(&mut self, node: NodeIndex) -> &mut Layer {
         let layer = &mut self.storage[node];
         let bodies = std::mem::take(&mut layer.bodies);
@@ -194,7 +193,7 @@ impl Graph {
         self.journal.records.push(Record::Joined(Box::new(Joined { layer, at, port_map, back_edges, edited })));
     }
 
-    /// Returns the graph of a body for edits. Records its state first.
+    /// Records its state first.
     pub(crate) fn enter(&mut self, layer: LayerId, at: usize) -> Result<(&mut Self, Joints<'_>), EditError> {
         let node = self.known(layer)?;
         let body = self.storage[node].bodies.get_mut(at).ok_or(EditError::NoBody { layer, at })?;
@@ -226,7 +225,6 @@ impl Graph {
         Some(edge)
     }
 
-    /// Returns the start of an edge.
     fn start(&self, edge: EdgeIndex) -> Option<End> {
         Some((self.storage.edge_endpoints(edge)?.0, self.storage.edge_weight(edge)?.from_port))
     }

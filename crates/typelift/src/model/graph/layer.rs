@@ -74,14 +74,12 @@ impl Layer {
         }
     }
 
-    /// Adds an attribute.
     #[must_use]
     pub(crate) fn with_attribute(mut self, name: &str, value: &str) -> Self {
         self.attributes.to_mut().push(Attribute { name: name.into(), value: value.into() });
         self
     }
 
-    /// Adds an output.
     #[must_use]
     pub(crate) fn with_output(mut self, element_type: ElementType, shape: Shape) -> Self {
         self.outputs.push(OutputPort::new(element_type, shape));
@@ -138,7 +136,6 @@ impl Layer {
         self.attributes.iter().find(|attribute| attribute.name == name).map(|attribute| attribute.value.as_str())
     }
 
-    /// Returns the `offset` or `size` of a constant in bytes.
     pub(crate) fn byte_count(&self, name: &str) -> Option<u64> {
         number::bytes(self.attribute(name)?)
     }
@@ -158,7 +155,7 @@ impl Layer {
         &self.bodies
     }
 
-    /// Returns unused labels for additional ports, in order.
+    /// Unused labels for additional ports, in order.
     pub(super) fn free_labels(&self) -> impl Iterator<Item = u64> + use<> {
         let labels = self.inputs.iter().map(|port| port.id).chain(self.outputs.iter().map(|port| port.id));
         let (mut taken, mut start) = (HashSet::default(), 0);
@@ -170,7 +167,7 @@ impl Layer {
         (start..).filter(move |label| !taken.contains(label))
     }
 
-    /// Returns the label of an output; for an output that does not exist yet, the label that it will get.
+    /// For an output that does not exist yet, the label that it will get.
     pub(crate) fn output_label(&self, port: usize) -> i64 {
         let missing = port.saturating_sub(self.outputs.len());
         let label = self.outputs.get(port).map(|port| port.id).or_else(|| self.free_labels().nth(missing));
@@ -232,7 +229,7 @@ impl OperationName {
         &self.ty
     }
 
-    /// Returns the operation's row of the table. `look_up` is called only once, with type and version.
+    /// `look_up` is called only once, with type and version.
     pub(crate) fn row(&self, look_up: impl FnOnce(&str, &str) -> Option<u16>) -> Option<u16> {
         *self.row.get_or_init(|| look_up(&self.ty, &self.version))
     }
@@ -259,13 +256,12 @@ pub(crate) struct AttributeList(Option<Arc<List>>);
 type List = SmallVec<[Attribute; 4]>;
 
 impl AttributeList {
-    /// Returns the attributes for changes. A shared list is copied first.
+    /// A shared list is copied first.
     pub(crate) fn to_mut(&mut self) -> &mut List {
         Arc::make_mut(self.0.get_or_insert_default())
     }
 
-    /// Returns the address of the list if other layers share it. It is a valid cache key as long as one of them
-    /// exists.
+    /// The address of the list if other layers share it. It is a valid cache key as long as one of them exists.
     pub(crate) fn shared_at(&self) -> Option<*const ()> {
         self.0.as_ref().filter(|list| Arc::strong_count(list) > 1).map(|list| Arc::as_ptr(list).cast())
     }
@@ -503,7 +499,6 @@ pub struct Body {
 }
 
 impl Body {
-    /// Creates an empty body, stored in the XML element of this name.
     pub(crate) fn empty(name: &str) -> Self {
         let graph = Graph::default();
         Self { name: name.into(), graph, port_map: Vec::new(), back_edges: Vec::new(), rejoined: false }
@@ -529,7 +524,7 @@ impl Body {
         &self.back_edges
     }
 
-    /// Returns the XML element that stores the port map of a body: `then_port_map` for `then_body`.
+    /// The XML element that stores the port map of a body: `then_port_map` for `then_body`.
     pub(crate) fn port_map_name(body: &str) -> String {
         body.replace("body", "port_map")
     }
@@ -543,7 +538,6 @@ pub(crate) struct Joints<'a> {
 }
 
 impl Joints<'_> {
-    /// True if the connections mention this Parameter or Result of the body.
     pub(crate) fn name(self, layer: LayerId) -> bool {
         self.port_map.iter().any(|entry| entry.internal_layer_id == layer)
             || self.back_edges.iter().any(|edge| [edge.from, edge.to].contains(&layer))

@@ -187,7 +187,6 @@ impl Graph {
         self.position(id).map(|at| self.index[at].1).filter(|&node| node != NodeIndex::end())
     }
 
-    /// Returns the index entry of a layer.
     fn position(&self, id: LayerId) -> Option<usize> {
         // Files usually number their layers from 0 without gaps.
         match usize::try_from(id.0).ok().and_then(|at| Some((at, self.index.get(at)?))) {
@@ -201,7 +200,7 @@ impl Graph {
         self.storage.node_weight(self.node(id)?)
     }
 
-    /// Returns every layer in no particular order, which is faster than [`layers`](Self::layers).
+    /// Every layer in no particular order, which is faster than [`layers`](Self::layers).
     pub(crate) fn unordered(&self) -> impl Iterator<Item = &Layer> {
         self.storage.node_weights().filter(|layer| !layer.gone)
     }
@@ -211,7 +210,6 @@ impl Graph {
         self.storage.node_count() - self.journal.gone_layers()
     }
 
-    /// True if the current batch of edits has changed anything.
     pub(crate) fn is_edited(&self) -> bool {
         self.journal.len() > 0
     }
@@ -227,7 +225,7 @@ impl Graph {
         self.written_order().into_iter().filter_map(|node| self.storage.node_weight(node)).filter(|layer| !layer.gone)
     }
 
-    /// Returns every layer that has bodies, in the order of [`layers`](Self::layers).
+    /// Every layer that has bodies, in the order of [`layers`](Self::layers).
     pub(crate) fn owners(&self) -> impl Iterator<Item = &Layer> {
         let has_bodies = |layer: &&Layer| !layer.bodies.is_empty();
         let any = self.unordered().any(|layer| has_bodies(&layer));
@@ -246,7 +244,6 @@ impl Graph {
         wires.next().and_then(|edge| Some(self.weight(edge.source())?.id.output(edge.weight().from_port as usize)))
     }
 
-    /// True if the graph has an edge.
     pub(crate) fn has_wires(&self) -> bool {
         self.storage.edge_weights().any(|wire| !wire.gone)
     }
@@ -278,7 +275,7 @@ impl Graph {
         })
     }
 
-    /// Returns the ports of a layer's outputs with the inputs that they feed, in no particular order.
+    /// The ports of a layer's outputs with the inputs that they feed, in no particular order.
     pub(crate) fn uses(&self, id: LayerId) -> impl Iterator<Item = (usize, Input)> {
         let edges = self.node(id).into_iter().flat_map(|node| self.storage.edges_directed(node, Outgoing));
         edges.inspect(visits::note).filter(|edge| !edge.weight().gone).filter_map(|edge| {
@@ -287,7 +284,6 @@ impl Graph {
         })
     }
 
-    /// Returns the ports of a layer's outputs that feed an input.
     pub(crate) fn used_ports(&self, id: LayerId) -> HashSet<usize> {
         self.uses(id).map(|(port, _)| port).collect()
     }
@@ -304,12 +300,11 @@ impl Graph {
         self.layer(output.layer)?.outputs.get(output.port)
     }
 
-    /// Returns the layers that feed this one, each with the number of the output, by input position.
     pub(crate) fn feeds(&self, id: LayerId) -> SmallVec<[Option<(&Layer, usize)>; 4]> {
         self.node(id).map_or_else(SmallVec::new, |node| self.by_input(node, |node, port| (&self.storage[node], port)))
     }
 
-    /// Returns the tensors that feed a layer. The list ends before the first unconnected input.
+    /// The list ends before the first unconnected input.
     pub(crate) fn tensors(&self, id: LayerId) -> SmallVec<[&OutputPort; 4]> {
         let Some(node) = self.node(id) else { return SmallVec::new() };
         // Fast case: each input has its edge, and the edges are in the order of the inputs.
@@ -331,8 +326,7 @@ impl Graph {
         ports.into_iter().map_while(Option::flatten).collect()
     }
 
-    /// Returns `of` for each input, called with the node and the output that feed it. petgraph lists incoming edges
-    /// newest first; the port numbers give the order.
+    /// The port numbers give the order.
     fn by_input<T: Clone>(&self, node: NodeIndex, of: impl Fn(NodeIndex, usize) -> T) -> SmallVec<[Option<T>; 4]> {
         let mut feeds = SmallVec::from_elem(None, self.storage[node].inputs.len());
         let edges = self.storage.edges_directed(node, Incoming).inspect(visits::note);
@@ -344,19 +338,16 @@ impl Graph {
         feeds
     }
 
-    /// Returns the producers of a layer, each as often as it feeds the layer, the newest edge first.
     pub(crate) fn sources(&self, id: LayerId) -> impl Iterator<Item = LayerId> {
         let wires = self.node(id).into_iter().flat_map(|node| self.storage.edges_directed(node, Incoming));
         wires.filter(|edge| !edge.weight().gone).map(|edge| self.storage[edge.source()].id)
     }
 
-    /// Returns the edges to a layer, the newest first.
     pub(crate) fn wires_into(&self, id: LayerId) -> impl Iterator<Item = &Wire> {
         let edges = self.node(id).into_iter().flat_map(|node| self.storage.edges_directed(node, Incoming));
         edges.map(|edge| edge.weight()).filter(|wire| !wire.gone)
     }
 
-    /// Returns every edge with the layers that it connects.
     pub(crate) fn joints(&self) -> impl Iterator<Item = (&Layer, &Wire, &Layer)> {
         let edges = self.storage.edge_references().filter(|edge| !edge.weight().gone);
         edges.map(|edge| (&self.storage[edge.source()], edge.weight(), &self.storage[edge.target()]))
@@ -391,7 +382,7 @@ impl Graph {
         self.storage.edge_references().rev().all(|edge| edge.source() < edge.target() || edge.weight().gone)
     }
 
-    /// Returns the nodes in [topological order](Self::topological_order).
+    /// The nodes in [topological order](Self::topological_order).
     fn node_order(&self) -> Result<Vec<NodeIndex>, Vec<LayerId>> {
         let wires = || self.storage.edge_references().filter(|edge| !edge.weight().gone);
         let nodes = self.storage.node_indices().filter(|&node| !self.storage[node].gone);
@@ -417,13 +408,13 @@ impl Graph {
         if order.len() == self.len() { Ok(order) } else { Err(self.cycle(|node| waits_for[node.index()] > 0)) }
     }
 
-    /// Returns the layers of a cycle, if there is one.
+    /// The layers of a cycle, if there is one.
     pub(crate) fn find_cycle(&self) -> Option<Vec<LayerId>> {
         if self.is_in_order() || self.is_plainly_acyclic() { None } else { self.node_order().err() }
     }
 
-    /// True if every edge leads forward in the order of the file, with added layers just before their first consumer.
-    /// A quick check: `false` does not prove a cycle.
+    /// True if every edge leads forward in the order of the file, with added layers just before their first consumer. A
+    /// quick check: `false` does not prove a cycle.
     fn is_plainly_acyclic(&self) -> bool {
         let wires = || self.storage.edge_references().filter(|edge| !edge.weight().gone);
         let ends = |edge: EdgeReference<'_, Wire>| (edge.source().index(), edge.target().index());
@@ -437,8 +428,8 @@ impl Graph {
         wires().map(ends).all(|(from, to)| (places[from], from) < (places[to], to))
     }
 
-    /// Returns the layers of a cycle, starting with the first one in the file. `waits` is true for layers with a
-    /// producer that waits too. Walking from such a layer to such producers reaches a layer twice.
+    /// `waits` is true for layers with a producer that waits too. Walking from such a layer to such producers reaches a
+    /// layer twice.
     fn cycle(&self, waits: impl Fn(NodeIndex) -> bool) -> Vec<LayerId> {
         let mut path = Vec::new();
         let mut position = HashMap::new();

@@ -41,7 +41,7 @@ impl IrVersion {
 }
 
 impl OutputConstraints {
-    /// Returns the dimensions that the text of a port lists for this shape; `None` if it lists none.
+    /// `None` if it lists none.
     pub(crate) fn dims(self, shape: &Shape) -> Option<&[Dim]> {
         shape.dims().filter(|_| !self.fixed_dims || shape.is_static())
     }

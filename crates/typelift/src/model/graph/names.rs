@@ -53,7 +53,6 @@ impl Names {
         }
     }
 
-    /// Returns the layers that have the hash of a name.
     fn candidates<'g>(&self, graph: &'g Graph, name: &str) -> impl Iterator<Item = &'g Layer> + use<'_, 'g> {
         self.layers.get(&hash::of(name)).into_iter().flatten().filter_map(|&id| graph.layer(id))
     }

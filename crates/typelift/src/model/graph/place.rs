@@ -40,7 +40,6 @@ impl Place {
         self.step((layer, at), format_args!("{layer}.{at}"))
     }
 
-    /// Returns the place of a layer's body in this graph, with the names of both.
     pub(crate) fn inside(&self, owner: &Layer, at: usize, body: &str) -> Self {
         self.step((owner.id, at), format_args!("{}/{body}", &*owner.name))
     }
@@ -56,7 +55,6 @@ impl Place {
         self.inner.is_none()
     }
 
-    /// True if the graph is in a body of this layer of the graph at `outer`, at any depth.
     pub(crate) fn is_inside(&self, outer: &Self, layer: LayerId) -> bool {
         self.steps().starts_with(outer.steps())
             && self.steps().get(outer.steps().len()).is_some_and(|step| step.0 == layer)
@@ -141,7 +139,7 @@ impl FromStr for Place {
 pub struct ParsePlaceError(String);
 
 impl Graph {
-    /// Returns the place after these steps from this graph; `None` if a layer or body does not exist.
+    /// `None` if a layer or body does not exist.
     pub(crate) fn named_place(&self, steps: &[(LayerId, usize)]) -> Option<Place> {
         let mut graph = self;
         let mut place = Place::default();

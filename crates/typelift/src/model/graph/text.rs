@@ -14,7 +14,6 @@ pub(crate) struct Text {
 }
 
 impl Text {
-    /// Creates it from `part`, a slice of `whole`.
     pub(crate) fn of(part: &str, whole: &Arc<String>) -> Self {
         Self { whole: whole.clone(), span: Span::of(part, whole) }
     }

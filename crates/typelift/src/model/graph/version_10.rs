@@ -5,7 +5,7 @@ use typelift_promote::ElementType;
 use super::{Graph, IrVersion, Output};
 
 impl Graph {
-    /// Returns the name under which OpenVINO finds an input or output of a version 10 model by its layer: `NAME`, or
+    /// The name under which OpenVINO finds an input or output of a version 10 model by its layer: `NAME`, or
     /// `NAME.PORT` if the layer has several outputs.
     pub(crate) fn version_10_name(&self, tensor: Output) -> Option<String> {
         let layer = self.layer(tensor.layer)?;
@@ -17,7 +17,7 @@ impl Graph {
 }
 
 impl IrVersion {
-    /// Returns the type that OpenVINO gives an input of this type.
+    /// The type that OpenVINO gives an input of this type.
     pub(crate) fn input_type(self, ty: ElementType) -> ElementType {
         match (self, ty) {
             (Self::V10, ElementType::F16) => ElementType::F32,
@@ -25,7 +25,7 @@ impl IrVersion {
         }
     }
 
-    /// Returns the type that OpenVINO gives an output of this type.
+    /// The type that OpenVINO gives an output of this type.
     pub(crate) fn output_type(self, ty: ElementType) -> ElementType {
         use ElementType::{Dynamic, F32, I32, I64, U32, U64};
         match (self, ty) {

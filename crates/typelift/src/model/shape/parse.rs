@@ -215,7 +215,6 @@ impl<'a> ItemReader<'a> {
         self.oddities.push(Oddity { kind, span, read_as: Dim::ANY });
     }
 
-    /// Returns the position of `part`, a slice of the text.
     fn span(&self, part: &str) -> Range<usize> {
         let start = part.as_ptr() as usize - self.text.as_ptr() as usize;
         start..start + part.len()

@@ -6,8 +6,6 @@ use std::io;
 use super::Weights;
 use crate::base::hash::{HashMap, hasher};
 
-/// Returns for each range, an offset and a length, the position of the first one with equal bytes.
-///
 /// A few bytes of each are compared first. Ranges that agree there are hashed completely, and those with equal hashes
 /// are compared.
 ///
@@ -37,7 +35,7 @@ struct Known {
 }
 
 impl Known {
-    /// Returns the known range with the same bytes. If there is none, adds this range.
+    /// If there is none, adds this range.
     fn find(&mut self, weights: &Weights, ranges: &[(u64, u64)], at: usize) -> io::Result<Option<usize>> {
         let (offset, length) = ranges[at];
         if let Some(&known) = self.by_offset.get(&offset) {
@@ -64,7 +62,6 @@ impl Known {
     }
 }
 
-/// Returns a hash of a few bytes at the start, the middle and the end of a range.
 fn sample(weights: &Weights, offset: u64, length: u64) -> io::Result<u64> {
     const PIECE: u64 = 1 << 8;
     const PIECES: u64 = 16;

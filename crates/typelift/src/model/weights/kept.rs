@@ -37,7 +37,6 @@ fn span((offset, length): (u64, u64)) -> Range<u64> {
     offset..offset + length
 }
 
-/// Returns the largest power of two, up to [`ALIGNMENT`], that divides a length.
 pub(super) fn alignment(length: u64) -> u64 {
     1 << length.trailing_zeros().min(ALIGNMENT.trailing_zeros())
 }
@@ -123,7 +122,7 @@ fn merged(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
     merged
 }
 
-/// Returns `ranges` minus `others`. Both are sorted, without overlaps.
+/// `ranges` minus `others`. Both are sorted, without overlaps.
 fn without(ranges: Vec<Range<u64>>, others: &[Range<u64>]) -> Vec<Range<u64>> {
     let mut left = Vec::new();
     let mut next = 0;

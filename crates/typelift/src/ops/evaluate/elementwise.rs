@@ -188,7 +188,7 @@ pub(crate) fn select(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array
     Some(lay(otherwise)?.masked(&lay(condition)?.truths(), &lay(then)?))
 }
 
-/// Returns the smallest and largest result for the bounds of both operands; unknown if one is unlimited.
+/// Unknown if one is unlimited.
 pub(crate) fn interval(evaluation: &Evaluation, known: &[&Bounds], by: Evaluator) -> Option<Bounds> {
     let [left, right] = known else { return None };
     let ends = |bounds: &&'_ Bounds| {
@@ -306,7 +306,7 @@ pub(crate) fn modulo_bounds(evaluation: &Evaluation, known: &[&Bounds]) -> Optio
     }
 }
 
-/// Returns the smallest and largest remainder of `low..=high` divided by `least..=most`, as OpenVINO computes them.
+/// The smallest and largest remainder of `low..=high` divided by `least..=most`, as OpenVINO computes them.
 fn remainder(low: i128, high: i128, least: i128, most: i128) -> (i128, i128) {
     let hull = |(a, b): (i128, i128), (c, d): (i128, i128)| (a.min(c), b.max(d));
     // The sign of the divisor is ignored; the result has the sign of the dividend.

@@ -74,7 +74,6 @@ pub(crate) fn random_uniform(evaluation: &Evaluation, inputs: &[&Array]) -> Opti
     Some(Array { element_type: ty, dims, data })
 }
 
-/// Returns a block of random numbers by ten rounds of Philox 4x32.
 fn philox(key: u64, counter: u64, block: u64) -> [u32; 4] {
     let halves = |wide: u64| (wide as u32, (wide >> 32) as u32);
     let ((mut left, mut right), mut block, mut counter) = (halves(key), halves(block), halves(counter));

@@ -154,7 +154,6 @@ const REAL: [&str; 17] = [
     "Tan",
 ];
 
-/// True if an operation of this name moves values or changes their type.
 pub(crate) fn moves_values(operation: &str) -> bool {
     MOVES.contains(&operation)
 }
@@ -207,22 +206,20 @@ impl<'a> Evaluation<'a> {
         Self { attributes, graph, port, weights, fault: RefCell::default() }
     }
 
-    /// Returns the reason why OpenVINO does not accept the model, if the computation found one.
+    /// The reason why OpenVINO does not accept the model, if the computation found one.
     pub(crate) fn into_fault(self) -> Option<Box<Fault>> {
         self.fault.into_inner()
     }
 
-    /// Returns the first input tensor.
     pub(crate) fn input(&self) -> Option<&'a OutputPort> {
         self.graph.feeds(self.layer.id()).into_iter().flatten().find_map(|(layer, port)| layer.outputs().get(port))
     }
 
-    /// Returns the element type of the output.
     pub(crate) fn element_type(&self) -> ElementType {
         self.layer.outputs().get(self.port).map_or(ElementType::Dynamic, OutputPort::element_type)
     }
 
-    /// True if the layer is marked as decompression of weights. OpenVINO does not use its values to compute shapes.
+    /// OpenVINO does not use its values to compute shapes.
     pub(crate) fn is_decompression(&self) -> bool {
         let rt_info = self.layer.rt_info.as_deref();
         rt_info.is_some_and(|text| xml::entries(text).iter().any(|entry| entry.name == "decompression"))
@@ -253,29 +250,29 @@ pub(crate) fn ends(evaluation: &Evaluation, known: &[&Bounds], by: Evaluator) ->
 /// Element types for which OpenVINO computes most arithmetic.
 pub(super) const COMMON: &[ElementType] = &[Bf16, F16, F32, I32, I64, U32, U64];
 
-/// Returns the position of an axis; a negative axis counts from the end.
+/// A negative axis counts from the end.
 fn axis(axis: i64, rank: usize) -> Option<usize> {
     normalize_axis(axis, rank).filter(|&axis| axis < rank)
 }
 
-/// Returns a position on an axis of this length; a negative index counts from the end.
+/// A negative index counts from the end.
 fn position(index: i64, length: usize) -> Option<usize> {
     let index = if index < 0 { index.checked_add(i64::try_from(length).ok()?)? } else { index };
     usize::try_from(index).ok().filter(|&index| index < length)
 }
 
-/// Returns the dimensions of a fixed shape, if the tensor is not too large.
+/// The dimensions of a fixed shape, if the tensor is not too large.
 fn dims_of(shape: &Shape) -> Option<Few<usize>> {
     let dims: Few<_> = shape.dims()?.iter().map(|dim| usize::try_from(dim.value()?).ok()).collect::<Option<_>>()?;
     array::count(&dims).map(|_| dims)
 }
 
-/// Returns the inferred shape of the output, if all dimensions are known.
+/// The inferred shape of the output, if all dimensions are known.
 fn inferred_dims(evaluation: &Evaluation) -> Option<Few<usize>> {
     dims_of(evaluation.layer.outputs().get(evaluation.port)?.shape())
 }
 
-/// Returns the tensor, if it has one of these types.
+/// The tensor, if it has one of these types.
 fn of_type<'a>(array: &'a Array, types: &[&[ElementType]]) -> Option<&'a Array> {
     types.iter().any(|types| types.contains(&array.element_type)).then_some(array)
 }

@@ -78,8 +78,7 @@ pub(crate) fn gather(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array
     data.at(dims, places, ZERO)
 }
 
-/// Returns the indices from `start` to before `stop`. Negative ones count from the end, and both are clamped to
-/// `0..length`.
+/// Negative ones count from the end, and both are clamped to `0..length`.
 fn slice_indices(length: usize, start: i64, stop: i64, step: i64) -> Option<Vec<usize>> {
     let length = i64::try_from(length).ok()?;
     let from_end = |index: i64| if index < 0 { index.saturating_add(length) } else { index };
@@ -204,7 +203,7 @@ pub(crate) fn transpose(_: &Evaluation, inputs: &[&Array]) -> Option<Array> {
     if order.len() == rank { reordered(data, &order) } else { None }
 }
 
-/// Returns the data with its axes in this order.
+/// The data with its axes in this order.
 pub(super) fn reordered(data: &Array, order: &[usize]) -> Option<Array> {
     let own = array::strides(&data.dims);
     let lists: Vec<_> = order.iter().map(|&at| array::steps(data.dims[at], own[at])).collect();
@@ -419,7 +418,6 @@ impl<'a> Reduction<'a> {
     }
 }
 
-/// Returns the data after all updates.
 fn scatter(data: &Array, places: &[usize], updates: &Array, reduction: Reduction) -> Option<Array> {
     fn run<T: Copy, L: FromIterator<T>>(
         mut data: Vec<T>,

@@ -130,7 +130,6 @@ pub(crate) fn mat_mul(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Arra
     Some(Array { element_type: ty, dims, data })
 }
 
-/// Returns an operand of MatMul as rows along the inner dimension, which is the last one or the one before.
 fn rows(operand: &Array, inner_is_last: bool) -> Option<Array> {
     let rank = operand.dims.len();
     match rank {

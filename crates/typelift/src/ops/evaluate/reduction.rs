@@ -50,8 +50,7 @@ pub(crate) fn reduce(
     Some(Array { element_type: ty, dims: dims.collect(), data: values })
 }
 
-/// Returns the group of each value, and the number of groups. Values that differ only in their positions on these axes
-/// form a group.
+/// Values that differ only in their positions on these axes form a group.
 pub(super) fn groups(data: &Array, axes: &[usize]) -> Option<(Vec<usize>, usize)> {
     let kept = |at: usize| !axes.contains(&at);
     let reduced: Vec<usize> = data.dims.iter().enumerate().map(|(at, &dim)| if kept(at) { dim } else { 1 }).collect();
@@ -95,7 +94,7 @@ pub(crate) fn non_zero(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Arr
     Some(Array::ints(evaluation.element_type(), smallvec![rows, places.len()], values))
 }
 
-/// Returns the number of rows of NonZero, and the positions of the values that are not 0.
+/// The number of rows of NonZero, and the positions of the values that are not 0.
 pub(crate) fn non_zero_places(data: &Array) -> Option<(usize, Vec<usize>)> {
     of_type(data, &[COMMON, &[Boolean, F64, I8, I16, U8, U16]])?;
     let truths = data.truths().into_iter().enumerate();

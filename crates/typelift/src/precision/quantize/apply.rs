@@ -105,7 +105,6 @@ impl Quantizer<'_, '_> {
         redirect(self.graph, consumers, value)
     }
 
-    /// Returns the name of an inserted layer: that of the constant with a suffix.
     fn name(&self, of: &str) -> String {
         format!("{}/{of}", self.constant.name)
     }

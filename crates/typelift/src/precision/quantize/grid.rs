@@ -43,27 +43,22 @@ impl Grid {
         })
     }
 
-    /// Returns the number of values.
     pub(super) fn len(&self) -> usize {
         self.outer * self.slab()
     }
 
-    /// Returns the number of scales.
     pub(super) fn scales(&self) -> usize {
         self.outer * self.inner
     }
 
-    /// Returns the number of values that share a scale.
     pub(super) fn shared(&self) -> usize {
         self.outer_reduced * self.inner_reduced
     }
 
-    /// Returns the number of values in one step of the first dimension.
     fn slab(&self) -> usize {
         self.outer_reduced * self.inner * self.inner_reduced
     }
 
-    /// Returns the scales of the values in this range.
     pub(super) fn scales_of(&self, values: &Range<usize>) -> Range<usize> {
         let slab = self.slab().max(1);
         values.start / slab * self.inner..values.end.div_ceil(slab) * self.inner

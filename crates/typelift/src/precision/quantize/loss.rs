@@ -45,7 +45,6 @@ impl QuantizationLoss {
     }
 }
 
-/// True if the scale of a row is the smallest possible, or is stored as infinity or zero.
 fn is_at_limit(source: &Source, row: Bounds, scale: Scale) -> bool {
     let stored = scale.stored(source.mode);
     let is_smallest = scale.step == f32::EPSILON && row.width() < f32::EPSILON * 4.0;

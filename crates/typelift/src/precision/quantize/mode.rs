@@ -87,7 +87,6 @@ impl Mode {
         matches!(self, Self::Int8Asym | Self::Int4Asym)
     }
 
-    /// True if each scale is a power of two.
     pub(super) fn has_powers_of_two(self) -> bool {
         matches!(self, Self::Mxfp4 | Self::Mxfp8)
     }
@@ -103,7 +102,6 @@ impl Mode {
         !matches!(self, Self::Fp8 | Self::Mxfp8)
     }
 
-    /// Returns the default group size of the mode.
     pub(super) fn default_group(self) -> Group {
         match self {
             Self::Int8Asym | Self::Int8Sym => Group::Channel,
@@ -112,7 +110,7 @@ impl Mode {
         }
     }
 
-    /// Returns the default backup mode, for layers such as the last one.
+    /// The default backup mode, for layers such as the last one.
     pub(super) fn default_backup(self) -> Self {
         match self {
             Self::Mxfp4 | Self::Mxfp8 => Self::Mxfp8,

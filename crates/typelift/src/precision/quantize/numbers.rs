@@ -26,12 +26,10 @@ pub(super) struct Bounds {
 impl Bounds {
     pub(super) const NONE: Self = Self { min: f32::INFINITY, max: f32::NEG_INFINITY };
 
-    /// Returns the bounds of both sets of values.
     pub(super) fn and(self, other: Self) -> Self {
         Self { min: self.min.min(other.min), max: self.max.max(other.max) }
     }
 
-    /// Returns the length of the smallest interval that contains the bounds and zero.
     pub(super) fn width(self) -> f32 {
         self.max.max(0.0) - self.min.min(0.0)
     }
@@ -47,8 +45,7 @@ pub(super) struct Scale {
 }
 
 impl Scale {
-    /// Returns the scale of values within these bounds. `is_small` is true for a constant of fewer than [`SMALL`]
-    /// values.
+    /// `is_small` is true for a constant of fewer than [`SMALL`] values.
     pub(super) fn of(mode: Mode, bounds: Bounds, is_small: bool) -> Self {
         let largest = bounds.min.abs().max(bounds.max.abs());
         let step = match mode {
@@ -72,7 +69,6 @@ impl Scale {
         Self { step, zero }
     }
 
-    /// Returns the scale after it was rounded to its stored type.
     pub(super) fn stored(self, mode: Mode) -> f32 {
         if mode.has_powers_of_two() { self.step } else { f16::from_f32(self.step).to_f32() }
     }
@@ -91,8 +87,8 @@ fn at_least_the_smallest(scale: f32) -> f32 {
     if scale.abs() < SMALLEST_SCALE { SMALLEST_SCALE } else { scale }
 }
 
-/// Returns a symmetric scale. It is negative if the largest value is positive, because there is one more negative code
-/// than positive ones.
+/// A symmetric scale. It is negative if the largest value is positive, because there is one more negative code than
+/// positive ones.
 fn symmetric(bounds: Bounds, codes: f32) -> f32 {
     let below = bounds.min.abs();
     let reach = if below >= bounds.max { below } else { -bounds.max };
@@ -103,7 +99,7 @@ fn divided(largest: f32, codes: f32, is_small: bool) -> f32 {
     if is_small { at_least_the_smallest(largest / codes) } else { at_least_the_smallest(largest) / codes }
 }
 
-/// Returns the smallest power of two that is not below a scale. The logarithm is computed in f32.
+/// The smallest power of two that is not below a scale. The logarithm is computed in f32.
 fn power_of_two(scale: f32) -> f32 {
     let exponent = (f64::from(scale).log2() as f32).ceil();
     2_f32.powi(exponent as i32)
@@ -113,7 +109,6 @@ fn power_of_two(scale: f32) -> f32 {
 /// bits.
 const ROUNDER: f32 = 12_582_912.0;
 
-/// Returns the nearest integer within bounds, ties to even, as the low bits of its two's complement.
 fn nearest(value: f32, lowest: f32, highest: f32) -> u8 {
     let within = if value > lowest { value } else { lowest };
     let within = if within < highest { within } else { highest };
@@ -143,7 +138,6 @@ fn nf4(value: f32) -> u8 {
     NF4_BORDERS.iter().map(|&border| u8::from(border < value)).sum()
 }
 
-/// Returns the nearest code of `f4e2m1`, ties to even.
 fn f4(value: f32) -> u8 {
     let size = value.abs();
     let above = [0.25, 1.25, 2.5, 5.0].iter().map(|&border| u8::from(size > border)).sum::<u8>();
@@ -165,7 +159,6 @@ fn f8(value: f32) -> u8 {
     code | u8::from(half.is_sign_negative()) << 7
 }
 
-/// Returns the code of a value that was divided by its scale, in one byte.
 fn code(mode: Mode, quotient: f32, zero: f32) -> u8 {
     match mode {
         Mode::Int8Asym => nearest(quotient + zero, 0.0, 255.0),
@@ -202,7 +195,6 @@ fn encode_with(values: &[f32], scales: &[Scale], is_across: bool, codes: &mut [u
     }
 }
 
-/// Returns the value of a code, before multiplication by its scale.
 pub(super) fn decode(mode: Mode, code: u8, zero: u8) -> f32 {
     match mode {
         Mode::Int8Asym | Mode::Int4Asym => f32::from(code) - f32::from(zero),

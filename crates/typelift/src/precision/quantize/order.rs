@@ -16,7 +16,7 @@ pub(super) struct Order {
 }
 
 impl Order {
-    /// Returns the order of the layers of a graph.
+    /// The order of the layers of a graph.
     pub(super) fn of(graph: &Graph) -> Self {
         let all = from_the_end(graph);
         let mut numbers = numbered_from_inputs(graph, &all);
@@ -37,8 +37,8 @@ impl Order {
 /// of their number.
 const MOST_ZEROS: usize = 32;
 
-/// Returns new names for layers that share a name with an earlier one, in nncf's order. The names of inserted layers
-/// derive from that of the constant, so it must be unique. Numbers follow after [`MOST_ZEROS`].
+/// New names for layers that share a name with an earlier one, in nncf's order. The names of inserted layers derive
+/// from that of the constant, so it must be unique. Numbers follow after [`MOST_ZEROS`].
 pub(super) fn renamed(graph: &Graph) -> Vec<(LayerId, String)> {
     let mut names = HashSet::default();
     if graph.unordered().all(|layer| names.insert(layer.name())) {
@@ -71,7 +71,6 @@ fn of_kind(graph: &Graph, kind: LayerKind) -> impl Iterator<Item = LayerId> {
     graph.layers().filter(move |layer| ops::kind(layer) == kind).map(Layer::id)
 }
 
-/// Returns the layers on which outputs and variables depend, depth first from the last output.
 fn from_the_end(graph: &Graph) -> Vec<LayerId> {
     let kinds = [LayerKind::Result, LayerKind::Assign, LayerKind::Parameter];
     let mut stack: Vec<_> = kinds.into_iter().flat_map(|kind| of_kind(graph, kind)).collect();
@@ -106,7 +105,7 @@ fn numbered_from_inputs(graph: &Graph, all: &[LayerId]) -> HashMap<LayerId, usiz
     numbers
 }
 
-/// Returns the layers in topological order. If several can be next, the one with the smallest number is chosen.
+/// The layers in topological order. If several can be next, the one with the smallest number is chosen.
 fn topological(graph: &Graph, numbers: &HashMap<LayerId, usize>) -> Vec<LayerId> {
     let mut waiting: HashMap<LayerId, usize> = HashMap::default();
     let mut ready = BinaryHeap::new();

@@ -51,7 +51,7 @@ pub struct Quantization {
 }
 
 impl Default for Quantization {
-    /// Returns the settings for nncf's default mode.
+    /// The settings for nncf's default mode.
     fn default() -> Self {
         Self::to(Mode::Int8Asym)
     }
@@ -100,12 +100,11 @@ impl Quantization {
         self.backup.unwrap_or(Backup::Mode(self.mode.default_backup()))
     }
 
-    /// Returns the fraction of weights that get the main mode.
     pub(super) fn ratio(&self) -> f64 {
         self.ratio.filter(|&ratio| ratio != 0.0).unwrap_or(1.0)
     }
 
-    /// Returns mode and group of weights that get the backup mode; `None` if they are not quantized.
+    /// `None` if they are not quantized.
     fn backup_for(&self, from: ElementType) -> Option<(Mode, Group)> {
         match self.backup() {
             Backup::Mode(mode) if takes(mode, from) => Some(match mode {
@@ -117,7 +116,6 @@ impl Quantization {
     }
 }
 
-/// True if the mode stores values of this type in fewer bits.
 fn takes(mode: Mode, from: ElementType) -> bool {
     !(mode.is_int8() && from.bits() <= 8)
 }
@@ -300,8 +298,8 @@ impl QuantizationPlan {
         Self { constants, settings: None, renamed: names.renamed }.checked(model, &Arc::new(model.weights().clone()))
     }
 
-    /// Returns the plan itself, if all values that it quantizes can be read and are finite. The scales are kept for the time when
-    /// codes are computed, up to a limit.
+    /// The plan itself, if all values that it quantizes can be read and are finite. The scales are kept for the time
+    /// when codes are computed, up to a limit.
     fn checked(self, model: &Model, weights: &Arc<Weights>) -> Result<Self, Vec<Diagnostic>> {
         let (mut errors, mut room) = (Vec::new(), MOST_SCALES);
         for constant in self.changed() {
@@ -393,7 +391,7 @@ impl QuantizedConstant {
         });
     }
 
-    /// Returns the values to be quantized; `None` for a constant that is not.
+    /// `None` for a constant that is not.
     pub(super) fn source(&self, weights: &Arc<Weights>) -> Option<Source> {
         let (mode, group) = self.to?;
         let grid = self.weight.grid(group)?;
@@ -486,7 +484,7 @@ impl<'a> Choices<'a> {
         (0..weights.len()).filter(move |&at| weights[at].role == role)
     }
 
-    /// Sets the main mode. If the settings permit it, reduces the group size to a divisor of the channel size.
+    /// If the settings permit it, reduces the group size to a divisor of the channel size.
     fn fall_back(&mut self, settings: &Quantization) {
         let Self { weights, list, main } = self;
         main.retain(|&at| {
@@ -511,8 +509,7 @@ impl<'a> Choices<'a> {
         });
     }
 
-    /// Sets the backup mode for all weights beyond the permitted fraction. Weights with the largest error in 8 bits
-    /// keep the main mode.
+    /// Weights with the largest error in 8 bits keep the main mode.
     fn share_out(&mut self, settings: &Quantization, weights: &Arc<Weights>) {
         if settings.ratio() >= 1.0 {
             return;
@@ -532,7 +529,7 @@ impl<'a> Choices<'a> {
         }
     }
 
-    /// Returns errors for constants whose channel size is not a multiple of the group size.
+    /// Errors for constants whose channel size is not a multiple of the group size.
     fn check_groups(&self, model: &Model, settings: &Quantization) -> Result<(), Vec<Diagnostic>> {
         let chosen = self.weights.iter().zip(&self.list);
         let failed = chosen.filter_map(|(weight, &(to, _))| {
@@ -568,7 +565,7 @@ impl<'a> Choices<'a> {
     }
 }
 
-/// Returns nncf's score of a weight: the smaller the score, the larger the error in 8 bits.
+/// Nncf's score of a weight: the smaller the score, the larger the error in 8 bits.
 fn score(weight: &Weight, weights: &Arc<Weights>) -> f64 {
     let epsilon = match weight.stored.element_type {
         ElementType::F64 => f64::EPSILON,
@@ -611,7 +608,6 @@ fn indivisible(model: &Model, weight: &Weight, mode: Mode, group: Group, fix: Me
     finding(model, weight, message).help(fix)
 }
 
-/// Creates a finding about a constant.
 fn finding(model: &Model, weight: &Weight, message: Message) -> Diagnostic {
     let layer = model.graph().layer(weight.constant);
     let span = xml::locate(model.source(), layer.and_then(|it| it.span()).unwrap_or_default(), "layer", "name");

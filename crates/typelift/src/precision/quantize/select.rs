@@ -34,19 +34,17 @@ pub(super) struct Weight {
 }
 
 impl Weight {
-    /// Returns the only axis along which values share a scale; `None` if there are several, or none.
+    /// `None` if there are several, or none.
     pub(super) fn axis(&self) -> Option<usize> {
         let mut axes = (0..self.dims.len()).filter(|&axis| self.reduced[axis]);
         axes.next().filter(|_| axes.next().is_none())
     }
 
-    /// Returns the length of that axis.
     pub(super) fn channel_size(&self) -> Option<usize> {
         self.axis().map(|axis| self.dims[axis])
     }
 
-    /// Returns the dimensions of codes and scales. `None` if the length of the only reduced axis is not a multiple of
-    /// the group size.
+    /// `None` if the length of the only reduced axis is not a multiple of the group size.
     pub(super) fn shapes(&self, group: Group) -> Option<[Vec<usize>; 2]> {
         let (mut codes, mut reduced) = (self.dims.clone(), self.reduced.clone());
         if let Group::Of(size) = group {
@@ -62,7 +60,6 @@ impl Weight {
         Some([codes, scales])
     }
 
-    /// Returns the grid of values that share scales.
     pub(super) fn grid(&self, group: Group) -> Option<Grid> {
         let [codes, scales] = self.shapes(group)?;
         Grid::new(codes.into_iter().zip(scales).map(|(dim, scale)| (dim, scale != dim || dim == 1)))
@@ -96,7 +93,6 @@ pub(super) fn find(graph: &Graph, is_left_out: impl Fn(&Weight) -> bool) -> Weig
     Weights { list, is_last_left_out }
 }
 
-/// Returns the weights of one layer.
 fn weights_of(graph: &Graph, id: LayerId, reachable: &HashSet<LayerId>) -> Vec<Weight> {
     let Some((layer, role)) = graph.layer(id).and_then(|layer| Some((layer, role_of(graph, layer)?))) else {
         return Vec::new();
@@ -141,7 +137,7 @@ fn is_source(element_type: ElementType) -> bool {
     [F16, Bf16, F32, F64, F8E4M3, F8E5M2].contains(&element_type)
 }
 
-/// Returns the constant whose values reach a layer through Converts and other layers without computation.
+/// The constant whose values reach a layer through Converts and other layers without computation.
 fn constant_behind(graph: &Graph, mut id: LayerId) -> Option<&Layer> {
     loop {
         let layer = graph.layer(id)?;

@@ -47,7 +47,6 @@ pub(super) struct RowError {
 }
 
 impl Source {
-    /// Returns the positions of a block's values.
     fn block(&self, nth: u64) -> Range<usize> {
         let start = nth as usize * BLOCK;
         start..self.grid.len().min(start + BLOCK)
@@ -99,7 +98,7 @@ impl Source {
         all.into_inner().ok()
     }
 
-    /// Returns the bounds of the values for each scale; `None` if they cannot be read.
+    /// `None` if they cannot be read.
     pub(super) fn bounds(&self) -> Option<Vec<Bounds>> {
         let look = |floats: &[f32], values: Range<usize>, found: &mut [Bounds]| {
             let first = self.grid.scales_of(&values).start;
@@ -117,13 +116,11 @@ impl Source {
         self.scan(&Bounds::NONE, look, |into, found| *into = into.and(*found))
     }
 
-    /// Returns the scale for each of these bounds.
     pub(super) fn scales_for(&self, bounds: &[Bounds]) -> Vec<Scale> {
         bounds.iter().map(|&bounds| Scale::of(self.mode, bounds, self.is_small())).collect()
     }
 
-    /// Returns the errors of the quantized values, for each scale. `is_stored` is true if scales are rounded to their
-    /// stored type first.
+    /// `is_stored` is true if scales are rounded to their stored type first.
     pub(super) fn errors(&self, scales: &[Scale], is_stored: bool) -> Option<Vec<RowError>> {
         let steps: Vec<f32> =
             scales.iter().map(|scale| if is_stored { scale.stored(self.mode) } else { scale.step }).collect();
@@ -182,8 +179,7 @@ fn widest(bounds: Bounds, value: f32) -> Bounds {
     }
 }
 
-/// Returns the bounds of many values. Several are processed together, so that the compiler can use vector
-/// instructions.
+/// Several are processed together, so that the compiler can use vector instructions.
 fn bounds_of(values: &[f32]) -> Bounds {
     const LANES: usize = 16;
     let (mut min, mut max, mut nan) = ([f32::INFINITY; LANES], [f32::NEG_INFINITY; LANES], [0_u32; LANES]);
@@ -276,7 +272,6 @@ impl Made {
         if self.part == Part::Codes { self.source.grid.len() } else { self.source.grid.scales() }
     }
 
-    /// Returns the bytes of a range of values, which begins at an even position.
     fn bytes(&self, values: Range<usize>, scales: &[Scale], buffers: &mut Buffers) -> Option<()> {
         let Buffers { floats, codes, bytes } = buffers;
         bytes.clear();

@@ -21,13 +21,11 @@ pub(crate) struct Operand {
 }
 
 impl Operand {
-    /// Returns the tensor that feeds an input; `None` if it is not a scale or zero point that depends only on
-    /// constants.
+    /// `None` if it is not a scale or zero point that depends only on constants.
     pub(crate) fn of(graph: &Graph, weights: &Weights, id: LayerId, input: usize) -> Option<Self> {
         Self::at(graph, weights, source(graph, id, input)?.id())
     }
 
-    /// Returns the output of a layer: a constant, a Convert of one, a Reshape, or a product of two.
     pub(super) fn at(graph: &Graph, weights: &Weights, id: LayerId) -> Option<Self> {
         let layer = graph.layer(id)?;
         if ops::is_constant(layer) {
@@ -83,7 +81,7 @@ impl Operand {
         self.values
     }
 
-    /// Returns the stride in this tensor for each dimension of the codes; 0 for a dimension to which it is broadcast.
+    /// 0 for a dimension to which it is broadcast.
     pub(crate) fn strides(&self, codes: &[usize]) -> Option<Vec<usize>> {
         let skipped = codes.len().checked_sub(self.dims.len())?;
         let (mut strides, mut stride) = (vec![0; codes.len()], 1);
@@ -97,12 +95,10 @@ impl Operand {
         Some(strides)
     }
 
-    /// True if the tensor can be broadcast to codes with these dimensions.
     pub(crate) fn fits(&self, codes: &[usize]) -> bool {
         self.strides(codes).is_some()
     }
 
-    /// Returns the set of codes that share a scale, for codes with these dimensions.
     pub(super) fn sharing(&self, codes: &[usize]) -> Sharing {
         let all: usize = codes.iter().product();
         if self.values.len() <= 1 {

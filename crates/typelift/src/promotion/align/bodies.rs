@@ -14,12 +14,12 @@ use crate::model::graph::{Body, Direction, Layer, LayerId, OutputPort, Place, Po
 use crate::ops::{Fault, Subject};
 
 impl Aligner {
-    /// Returns the type that was chosen for a Parameter of a body instead of its own.
+    /// The type that was chosen for a Parameter of a body instead of its own.
     pub(super) fn retyped_as(&self, body: &Place, parameter: LayerId) -> Option<ElementType> {
         self.retyped.get(&(body.clone(), parameter)).map(|retyped| retyped.types[1])
     }
 
-    /// Returns two flags: true if bodies of the layer were changed, and true if OpenVINO requires these changes.
+    /// Two flags: true if bodies of the layer were changed, and true if OpenVINO requires these changes.
     pub(super) fn repairs_inside(&self, layer: &Layer, bodies: &[Body]) -> (bool, bool) {
         let places = (0..bodies.len()).map(|at| self.scope.place.body(layer.id(), at));
         let alignments = places.flat_map(|place| [self.alone.get(&place), self.bodies.get(&place)]).flatten();
@@ -72,7 +72,6 @@ impl Aligner {
         Ok(differ)
     }
 
-    /// Sets another type for a Parameter, possibly again.
     fn retype(&mut self, retyped: Retyped) {
         self.retypings += 1;
         match self.retyped.entry((retyped.body.clone(), retyped.parameter)) {
@@ -121,8 +120,7 @@ struct Entrance<'a> {
 }
 
 impl Entrance<'_> {
-    /// Returns the common type of the tensor and of the Parameters, which declare these types, with the reason. `None`
-    /// if they agree, or if one is unknown.
+    /// `None` if they agree, or if one is unknown.
     ///
     /// # Errors
     /// The types, if the rules define no common type for them.
@@ -166,7 +164,6 @@ impl Entrance<'_> {
     }
 }
 
-/// Returns the Parameters that an input of their layer feeds, each with the position of its body and its declared type.
 fn parameters(bodies: &[Body], input: usize) -> Vec<(usize, LayerId, ElementType)> {
     let mut found = Vec::new();
     for (at, body) in bodies.iter().enumerate() {

@@ -10,7 +10,6 @@ use crate::findings::{Code, Fix, FixAction, Message, Rules, Text, list, message}
 use crate::model::graph::{Layer, OutputPort};
 use crate::ops::{Accepts, Fault, Subject, is_constant};
 
-/// Returns the operands of the promotion rules for a layer's inputs.
 pub(super) fn operands(subject: &Subject, inputs: &[&OutputPort]) -> Vec<Operand> {
     // The ranges of a FakeQuantize are never converted like scalar numbers, because rounded ranges would quantize
     // differently.
@@ -23,7 +22,7 @@ pub(super) fn operands(subject: &Subject, inputs: &[&OutputPort]) -> Vec<Operand
     operands.map(|operand| Operand { category: category(operand.category), ..operand }).collect()
 }
 
-/// Returns the operand of the promotion rules for a tensor. A constant of rank 0 is treated as a scalar number.
+/// A constant of rank 0 is treated as a scalar number.
 pub(super) fn operand(producer: Option<&Layer>, port: &OutputPort) -> Operand {
     let category = match port.shape.rank() {
         None => Category::UnknownRank,
@@ -34,7 +33,6 @@ pub(super) fn operand(producer: Option<&Layer>, port: &OutputPort) -> Operand {
     Operand::new(port.element_type, category)
 }
 
-/// Returns other promotion rules under which `common` finds a type for one input, or for `several`.
 pub(super) fn other_rules(
     rules: &RuleSet,
     several: bool,
@@ -49,7 +47,6 @@ pub(super) fn other_rules(
     found.collect()
 }
 
-/// Returns the common type of tensors, and writes the reason to `reason`.
 pub(super) fn common_type(
     rules: &RuleSet,
     promoted_as: PromotedAs,
@@ -87,8 +84,8 @@ pub(super) enum NoCommonType {
 }
 
 impl Group<'_> {
-    /// Returns the type that the operation requires under these rules, if the input has another one. It is floating
-    /// point instead of an integer type, or boolean instead of numbers.
+    /// The type that the operation requires under these rules, if the input has another one. It is floating point
+    /// instead of an integer type, or boolean instead of numbers.
     fn required(&self, rules: &RuleSet, ty: ElementType) -> Option<(ElementType, Cow<'static, str>)> {
         let input = *self.inputs.first()?;
         let operation = self.subject.operation;
@@ -105,7 +102,7 @@ impl Group<'_> {
         }
     }
 
-    /// Returns the common type and the rule that gives it; `None` if the inputs already agree.
+    /// `None` if the inputs already agree.
     pub(super) fn common_type(&self, rules: &RuleSet) -> Result<Option<(ElementType, String)>, NoCommonType> {
         let required = |ty| self.required(rules, ty);
         let types = self.inputs.iter().map(|&input| self.element_type(input));
@@ -145,7 +142,7 @@ impl Group<'_> {
         Ok(Some((common, rule)))
     }
 
-    /// Returns a common type by more permissive rules, if only constants change and all their values are kept exactly.
+    /// A common type by more permissive rules, if only constants change and all their values are kept exactly.
     pub(super) fn type_by_values(
         &self,
         rules: &RuleSet,
@@ -179,7 +176,6 @@ impl Group<'_> {
         list(self.distinct().iter().map(|&input| self.element_type(input).to_string()).collect(), "and")
     }
 
-    /// Returns the first input of each type.
     pub(super) fn distinct(&self) -> SmallVec<[usize; 2]> {
         let mut first = SmallVec::<[usize; 2]>::new();
         for &input in self.inputs {
@@ -190,7 +186,6 @@ impl Group<'_> {
         first
     }
 
-    /// Returns other promotion rules under which the operation accepts the inputs.
     pub(super) fn other_rules(&self, rules: &RuleSet) -> Vec<Fix> {
         other_rules(rules, self.inputs.len() > 1, |other| Some(self.common_type(other).ok()??.0))
     }
@@ -240,14 +235,13 @@ pub(super) fn types(inputs: &[&OutputPort]) -> Vec<ElementType> {
     inputs.iter().map(|port| port.element_type).collect()
 }
 
-/// True if a rule requires an index type and got another one. The type is then not derived from other inputs.
+/// The type is then not derived from other inputs.
 pub(super) fn asks_for_indices(fault: &Fault, inputs: &[&OutputPort]) -> bool {
     let given = fault.inputs.first().and_then(|&input| inputs.get(input));
     fault.wants.is_some_and(ElementType::is_integer) && given.is_some_and(|port| !port.element_type.is_integer())
 }
 
-/// True if the rules permit a conversion that only the operation requires. Floating-point numbers never become
-/// indices.
+/// Floating-point numbers never become indices.
 pub(super) fn permits(rules: &RuleSet, from: ElementType, to: ElementType) -> bool {
     let becomes_index = to.is_integer() && !from.is_integer();
     !becomes_index && rules.may_convert(from, to)

@@ -181,7 +181,6 @@ impl Aligner {
         }
     }
 
-    /// Returns the changes in the model and its bodies.
     fn finish(self) -> Wanted {
         let is_outdated = self.is_outdated();
         let mut alignments = self.alone;
@@ -204,8 +203,8 @@ impl Aligner {
             })
     }
 
-    /// Returns the new types of a layer's inputs that must agree or have the wrong kind of type; `None` if the error
-    /// has another cause.
+    /// The new types of a layer's inputs that must agree or have the wrong kind of type; `None` if the error has
+    /// another cause.
     ///
     /// # Errors
     /// Inputs for which the rules define no type that the operation accepts.
@@ -231,8 +230,8 @@ impl Aligner {
         Ok((!alignment.inputs.is_empty()).then_some(alignment))
     }
 
-    /// Adds new types: an input, and those that must agree with it, get the only type that the layer accepts. `None`
-    /// if there is nothing to add.
+    /// Adds new types: an input, and those that must agree with it, get the only type that the layer accepts. `None` if
+    /// there is nothing to add.
     ///
     /// # Errors
     /// A conversion that could lose values, which the rules do not permit.

@@ -181,7 +181,7 @@ fn make_plain(model: &mut Model, changes: &mut Changes) -> Result<HashSet<(Place
     Ok(relaxed.into_iter().map(|(place, id, _)| (place, id)).collect())
 }
 
-/// Returns the oldest operation set whose revision of the operation has all attributes and ports of the layer.
+/// The oldest operation set whose revision of the operation has all attributes and ports of the layer.
 fn plain_version(layer: &Layer) -> Option<String> {
     let fits = |row: &&'static ops::Operation| {
         row.input_counts().contains(&layer.inputs().len())
@@ -192,7 +192,7 @@ fn plain_version(layer: &Layer) -> Option<String> {
     Some(format!("opset{}", row.opsets().next()?))
 }
 
-/// Returns the inputs of the model whose type differs from the file.
+/// The inputs of the model whose type differs from the file.
 fn retyped_inputs(model: &Model) -> Vec<LayerId> {
     let is_retyped = |layer: &&Layer| {
         let declared = layer.outputs().first().and_then(|port| port.declared);
@@ -285,7 +285,6 @@ impl Converter {
         }
     }
 
-    /// Returns a tensor with the values of another one in a given type, for an input.
     fn convert(
         &mut self,
         graph: &mut Edit<'_>,
@@ -323,7 +322,7 @@ impl Converter {
     }
 }
 
-/// Returns the name, or the name with the first number that makes it unique. Adds it to `taken`.
+/// Adds it to `taken`.
 pub(crate) fn unique(name: String, taken: &mut HashSet<String>) -> String {
     let numbered = (2_u64..).map(|number| format!("{name}_{number}"));
     let free = std::iter::once(name.clone()).chain(numbered).find(|name| !taken.contains(name)).unwrap_or(name);

@@ -32,8 +32,8 @@ impl Conversions {
         conversions
     }
 
-    /// Returns the earliest tensor whose conversion to `to` has the same result as that of `tensor`. It is the first
-    /// of a chain of conversions without loss.
+    /// The earliest tensor whose conversion to `to` has the same result as that of `tensor`. It is the first of a chain
+    /// of conversions without loss.
     ///
     /// The results differ if a float exceeds the range of an integer type: the converted value then depends on the type
     /// of the float.
@@ -47,7 +47,6 @@ impl Conversions {
         }
     }
 
-    /// Returns an existing tensor that equals the conversion of `tensor` to `to`.
     pub(super) fn find(&self, graph: &Graph, tensor: Output, to: ElementType) -> Option<Output> {
         let origin = self.origin(graph, tensor, to);
         if element_type(graph, origin) == Some(to) {
@@ -90,7 +89,7 @@ pub(super) fn mark_decompression(graph: &mut Edit<'_>, convert: LayerId) -> Resu
     graph.set_marks(convert, &marks)
 }
 
-/// Returns the element type of a tensor, if it is known.
+/// The element type of a tensor, if it is known.
 fn element_type(graph: &Graph, tensor: Output) -> Option<ElementType> {
     graph.output(tensor).map(|port| port.element_type).filter(|&ty| ty != ElementType::Dynamic)
 }

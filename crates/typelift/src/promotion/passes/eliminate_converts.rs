@@ -186,7 +186,6 @@ pub(super) fn names_a_result(graph: &Graph, output: Output, origin: LayerId) -> 
     feeds_a_result(graph, output) && (is_parameter() || has_other_uses())
 }
 
-/// True if the tensor feeds an output of the model, which needs it for its names.
 pub(super) fn feeds_a_result(graph: &Graph, output: Output) -> bool {
     let mut users = graph.consumers(output).filter_map(|input| graph.layer(input.layer));
     users.any(|layer| kind(layer) == LayerKind::Result)

@@ -122,7 +122,6 @@ impl Lowering {
 /// Existing Converts, by source tensor and type.
 type Shared = HashMap<(Output, ElementType), Output>;
 
-/// Returns the outputs of existing Converts, one for each source tensor and type.
 fn shared(graph: &Graph, converts: Vec<LayerId>) -> Shared {
     let made = converts.into_iter().filter_map(|id| {
         let made = id.output(0);
@@ -204,7 +203,7 @@ struct Promoted {
 }
 
 impl Promotion {
-    /// Returns `None` if an input is not connected or an output is missing.
+    /// `None` if an input is not connected or an output is missing.
     fn of(graph: &Graph, id: LayerId) -> Option<Self> {
         let made = graph.layer(id)?.outputs();
         let feeds = graph.feeds(id);
@@ -230,7 +229,6 @@ impl Promotions {
         promotions
     }
 
-    /// Returns the record of a tensor that a ConvertPromoteTypes produces.
     fn output(&self, tensor: Output) -> Option<&Promoted> {
         self.list[*self.places.get(&tensor.layer)?].ports.get(tensor.port)
     }
@@ -282,7 +280,7 @@ impl Promotions {
         Ok(moved)
     }
 
-    /// Returns the producers of operands whose promoted output is unused.
+    /// The producers of operands whose promoted output is unused.
     fn unused(&self, graph: &Graph) -> Vec<LayerId> {
         if self.list.iter().flat_map(|promotion| &promotion.ports).all(|promoted| promoted.stand_in.is_some()) {
             return Vec::new();

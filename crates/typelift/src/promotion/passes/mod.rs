@@ -242,14 +242,13 @@ fn rewrite(
 
 /// Rewrite of one graph that reports its changes.
 trait OneGraph {
-    /// True if the rewrite may change this layer. A graph without such layers is skipped.
+    /// A graph without such layers is skipped.
     fn concerns(&self, graph: &Graph, layer: &Layer) -> bool;
 
     /// Rewrites a graph; `found` are the layers that the rewrite may change.
     fn rewrite(&mut self, graph: &mut Edit<'_>, found: Vec<LayerId>, changes: &mut Changes) -> Result<(), EditError>;
 }
 
-/// True if a rewrite may change a layer of this graph or of a body in it.
 fn concerns(rewrite: &impl OneGraph, graph: &Graph) -> bool {
     let mut bodies = graph.unordered().flat_map(Layer::bodies);
     graph.unordered().any(|layer| rewrite.concerns(graph, layer)) || bodies.any(|body| concerns(rewrite, body.graph()))
@@ -285,8 +284,7 @@ impl Changes {
         rewrite.rewrite(graph, found, self)
     }
 
-    /// Sets the types of a body's Parameters to those of the inputs that feed them. OpenVINO first infers a body with
-    /// the declared types, which may have been valid only because of a removed layer.
+    /// OpenVINO first infers a body with the declared types, which may have been valid only because of a removed layer.
     fn retype_parameters(&mut self, graph: &mut Edit<'_>) -> Result<(), EditError> {
         let retyped = graph.unordered().filter(|layer| kind(layer) == LayerKind::Parameter).filter_map(|layer| {
             let declared = layer.attribute("element_type").and_then(ElementType::from_name)?;

@@ -37,7 +37,6 @@ fn rename(graph: &mut Edit<'_>, taken: &mut HashSet<String>) -> Result<(), EditE
     Ok(())
 }
 
-/// Returns the name, or the first one with a number after it that is free, and marks it as taken.
 fn claim(name: &str, taken: &mut HashSet<String>) -> String {
     if taken.insert(name.to_owned()) {
         return name.to_owned();

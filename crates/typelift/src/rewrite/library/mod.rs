@@ -87,7 +87,6 @@ impl Set {
     }
 }
 
-/// Returns the rule that stores weights behind FakeQuantize as integers.
 fn integers_of_fake_quantize() -> Result<Rule, NotationError> {
     let has_integers = |found: &Match| match found.attribute("n")?.parse() {
         Ok(levels) if fake_quantize::LEVELS.contains(&levels) => Ok(()),
@@ -99,7 +98,6 @@ fn integers_of_fake_quantize() -> Result<Rule, NotationError> {
     Ok(rule.tried())
 }
 
-/// Returns the rule that marks a Convert of 16-bit weights as a decompression.
 fn mark_half_weights() -> Result<Rule, NotationError> {
     let is_unmarked = |found: &Match| match found.root().rt_info("decompression") {
         _ if found.shape("w").and_then(Shape::rank).unwrap_or(0) < 2 => Err("it has no rows and columns".to_owned()),

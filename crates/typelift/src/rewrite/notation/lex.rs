@@ -19,12 +19,11 @@ impl<'a> Cursor<'a> {
         Self { text, at: 0, end: text.len() }
     }
 
-    /// Creates a cursor over these bytes of a text.
     pub(crate) fn within(text: &'a str, range: Range<usize>) -> Self {
         Self { text, at: range.start, end: range.end }
     }
 
-    /// Returns the text that is not parsed yet.
+    /// The text that is not parsed yet.
     pub(crate) fn rest(&self) -> &'a str {
         self.text.get(self.at..self.end).unwrap_or_default()
     }
@@ -74,7 +73,6 @@ impl<'a> Cursor<'a> {
         found
     }
 
-    /// True if `token` comes next after white space.
     pub(crate) fn sees(&mut self, token: &str) -> bool {
         self.skip_space();
         self.rest().starts_with(token)
@@ -154,12 +152,10 @@ impl<'a> Cursor<'a> {
         Err(self.error(start..start + 1, "this quote is not closed"))
     }
 
-    /// Creates an error at these bytes.
     pub(crate) fn error(&self, span: Range<usize>, message: impl Into<String>) -> NotationError {
         NotationError { message: message.into(), help: None, text: self.text.to_owned(), span }
     }
 
-    /// Creates an error: something else was expected here.
     pub(crate) fn expected(&mut self, what: &str) -> NotationError {
         self.skip_space();
         let found = self.rest();
@@ -181,12 +177,10 @@ pub(crate) struct Quoted<'a> {
 }
 
 impl<'a> Quoted<'a> {
-    /// Creates a name that ends at white space.
     pub(crate) fn name(text: &'a str) -> Self {
         Self { text, bare: |c| !c.is_whitespace() && !c.is_control() && c != '"' && c != '#' }
     }
 
-    /// Creates a word that operators may follow.
     pub(crate) fn word(text: &'a str) -> Self {
         Self { text, bare: is_bare }
     }

@@ -225,7 +225,6 @@ fn tensor(graph: &Graph, output: Option<Output>) -> String {
     }
 }
 
-/// Returns the values of a small Constant.
 fn constant(layer: &Layer, weights: &Weights) -> Option<Array> {
     let output = layer.outputs().first().filter(|_| ops::kind(layer) == LayerKind::Constant)?;
     let count = output.shape().element_count().filter(|&count| count <= MOST_READ)?;
@@ -238,7 +237,7 @@ fn constant(layer: &Layer, weights: &Weights) -> Option<Array> {
     (printable && array.encode().is_some_and(|again| again == bytes)).then_some(array)
 }
 
-/// Returns the attributes that differ from their defaults and do not follow from the types.
+/// The attributes that differ from their defaults and do not follow from the types.
 fn telling_attributes(layer: &Layer) -> impl Iterator<Item = String> {
     let operation = layer.operation();
     let implied: &[&str] = match ops::kind(layer) {

@@ -85,7 +85,6 @@ impl Listing {
         Ok(model)
     }
 
-    /// Returns the reader's error, at the line of its layer.
     fn fault(&self, text: &str, found: &[Diagnostic]) -> NotationError {
         let error = found.iter().find(|diagnostic| diagnostic.is_error());
         let layer = error.and_then(|error| error.layer.as_ref()).filter(|layer| layer.place.is_model());
@@ -279,7 +278,7 @@ impl Builder<'_> {
     }
 }
 
-/// Returns the type of a constant without one: i64 for integers.
+/// The type of a constant without one: i64 for integers.
 fn type_of(values: &Literal) -> ElementType {
     let is = |of: fn(&Number) -> bool| !values.numbers.is_empty() && values.numbers.iter().all(of);
     if is(|number| matches!(number, Number::Bool(_))) {
@@ -293,7 +292,6 @@ fn type_of(values: &Literal) -> ElementType {
     }
 }
 
-/// Returns the id of each layer: its own, or one more than the largest before it.
 fn ids(lines: &[LayerText]) -> impl Iterator<Item = LayerId> {
     lines.iter().scan(0_u64, |next, line| {
         let id = line.id.unwrap_or(*next);
@@ -318,7 +316,7 @@ impl<'a> Names<'a> {
         Self { ids: ids(lines).collect(), named }
     }
 
-    /// Returns the tensor of an id or a name, with a suffix such as `.1` for the second output.
+    /// The tensor of an id or a name, with a suffix such as `.1` for the second output.
     fn find(&self, text: &str) -> Option<Output> {
         if let Some(layer) = self.find_layer(text) {
             return Some(Output { layer, port: 0 });
@@ -332,7 +330,6 @@ impl<'a> Names<'a> {
         id.or_else(|| self.named.get(text).copied())
     }
 
-    /// Returns the number of outputs of each layer that are used.
     fn used_outputs(&self, lines: &[LayerText]) -> HashMap<LayerId, usize> {
         let mut used = HashMap::new();
         for name in lines.iter().flat_map(|line| &line.inputs).filter_map(|input| input.name.as_deref()) {
@@ -346,7 +343,6 @@ impl<'a> Names<'a> {
     }
 }
 
-/// True if types or shapes are omitted.
 fn is_incomplete(lines: &[LayerText]) -> bool {
     lines.iter().any(|line| {
         let outputs = line.outputs.as_ref();

@@ -319,7 +319,6 @@ impl Parser<'_> {
         Ok(DimPattern::Name(name))
     }
 
-    /// True if every match has all names of a term.
     fn is_certain(&self, term: usize) -> bool {
         match &self.side.terms[term].kind {
             TermKind::Name { name, .. } | TermKind::List(name) => self.parsed.names[*name].certain,
@@ -328,7 +327,6 @@ impl Parser<'_> {
         }
     }
 
-    /// True if the values of an expression's term can be known.
     fn is_constant(&self, term: usize) -> bool {
         match &self.side.terms[term].kind {
             TermKind::Literal(_)

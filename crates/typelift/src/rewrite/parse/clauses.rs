@@ -30,7 +30,6 @@ enum Clause {
     Allow,
 }
 
-/// True if a line continues the statement before it.
 pub(in crate::rewrite) fn starts_clause(line: &str) -> bool {
     let mut cursor = Cursor::new(line);
     if ["|", "=>", "&&"].iter().any(|mark| cursor.sees(mark)) {
@@ -42,7 +41,6 @@ pub(in crate::rewrite) fn starts_clause(line: &str) -> bool {
     is_word && ["where", "if", "with", "allow"].contains(&word) && !ahead.sees("=>")
 }
 
-/// Returns the bytes of each clause of a rule.
 pub(super) fn split(text: &str, range: Range<usize>) -> Result<Clauses, NotationError> {
     let mut marks = vec![(Clause::Pattern, range.start, range.start)];
     let mut at = Marks { cursor: Cursor::within(text, range.clone()), depth: 0 };
@@ -157,7 +155,6 @@ struct Marks<'a> {
 }
 
 impl Marks<'_> {
-    /// Returns the position of the next such character.
     fn next_outside(&mut self) -> Option<usize> {
         loop {
             let at = self.cursor.at;
@@ -205,7 +202,6 @@ impl Definitions {
         self.tensors.insert(name.to_owned());
     }
 
-    /// True if a name is that of a tensor.
     pub(super) fn is_tensor(&self, name: &str) -> bool {
         self.tensors.contains(name)
     }

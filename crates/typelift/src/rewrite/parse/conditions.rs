@@ -95,7 +95,7 @@ impl Parser<'_> {
         self.put(start..self.cursor.at, TermKind::NameLike(tensor, Arc::new(pattern))).map(Some)
     }
 
-    /// Returns the variable for a section of a name, such as `i` of `{i}`.
+    /// The variable for a section of a name, such as `i` of `{i}`.
     pub(super) fn part_of_name(&mut self, start: usize, text: &str) -> Result<Option<usize>, NotationError> {
         let known = self.parsed.variables.iter().position(|known| known == text);
         match known.filter(|_| self.mode == Mode::Condition) {

@@ -155,7 +155,6 @@ impl Parser<'_> {
         Err(error.with_help(format!("write `{text}...` among the inputs of a layer, or `count({text})`")))
     }
 
-    /// Returns a name in an expression of a statement.
     pub(super) fn source(&mut self, start: usize, mut text: String, is_quoted: bool) -> Result<usize, NotationError> {
         if !is_quoted {
             text += self.cursor.run(|c| c.is_alphanumeric() || "_.:".contains(c));
@@ -276,7 +275,6 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// Returns the largest number of layers between a term and its sources.
     fn depth_of(&self, term: usize) -> usize {
         let deepest = |terms: &mut dyn Iterator<Item = usize>| terms.map(|term| self.depth_of(term)).max().unwrap_or(0);
         match &self.side.terms[term].kind {
@@ -291,8 +289,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Returns the names that every match of a term has. `open` contains the names whose definitions are being
-    /// visited.
+    /// `open` contains the names whose definitions are being visited.
     fn names_of(&self, term: usize, open: &mut Vec<usize>) -> Result<Names, NotationError> {
         let union = |terms: &[usize], open: &mut Vec<usize>| {
             terms.iter().try_fold(Names::new(), |mut names, &term| {
@@ -356,7 +353,6 @@ fn element_type_ahead(cursor: &mut crate::rewrite::notation::Cursor) -> Option<t
     typelift_promote::ElementType::from_name(cursor.word())
 }
 
-/// Returns the meaning of a word that the notation reserves.
 fn reserved(text: &str) -> Option<&'static str> {
     Some(match text {
         "const" => {

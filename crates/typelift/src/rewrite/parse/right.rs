@@ -37,14 +37,13 @@ pub(super) fn take_right(text: &str, clauses: &mut Clauses) -> Vec<RightItem> {
     rest.into_iter().map(|item| RightItem { item, term: None, is_open: false }).collect()
 }
 
-/// Returns all words of a text outside of quotes.
 fn words(text: &str) -> HashSet<&str> {
     let outside = text.split('"').step_by(2);
     outside.flat_map(|part| part.split(|c: char| !(c.is_alphanumeric() || c == '_'))).collect()
 }
 
 impl<'a> Parser<'a> {
-    /// Returns an error if a definition of the replacement has a name that is already defined.
+    /// An error if a definition of the replacement has a name that is already defined.
     pub(super) fn check_right(&self) -> Result<(), NotationError> {
         for RightItem { item, .. } in &self.right {
             let known = item.names.iter().find(|name| self.parsed.names.iter().any(|known| known.text == **name));
@@ -55,7 +54,6 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// Returns the term of a name that the replacement defines.
     pub(super) fn right_name(&mut self, span: Range<usize>, name: &str) -> Result<Option<usize>, NotationError> {
         let Some(at) = self.right.iter().position(|right| right.item.names.iter().any(|known| known == name)) else {
             return Ok(None);

@@ -63,8 +63,7 @@ impl Before {
         }
     }
 
-    /// Returns what a statement removed; `None` if it removed nothing. A layer that has another id or another name now was
-    /// not removed.
+    /// `None` if it removed nothing. A layer that has another id or another name now was not removed.
     pub(super) fn compare(self, model: &Model, statement: String) -> Option<Effect> {
         let now: HashSet<LayerId> = model.graph().unordered().map(Layer::id).collect();
         let names: HashSet<&str> = model.graph().unordered().map(Layer::name).collect();

@@ -53,7 +53,7 @@ pub(super) fn reshape(rule: &mut Rule) -> Option<()> {
     rule.put(dims)
 }
 
-/// Returns the products of both shapes of a Reshape without the lengths that both have.
+/// The products of both shapes of a Reshape without the lengths that both have.
 fn cancelled(rule: &mut Rule, data: &[Length], pattern: &[Length]) -> (Length, Length) {
     let mut left: Vec<Length> = pattern.to_vec();
     let mut kept = Vec::new();
@@ -191,7 +191,7 @@ pub(super) fn variadic_split(rule: &mut Rule) -> Option<()> {
     Some(())
 }
 
-/// Returns the place of an index between 0 and the length. A negative one counts from the end.
+/// A negative one counts from the end.
 fn place(rule: &mut Rule, index: Expr, length: Expr, is_reversed: bool) -> Length {
     let (low, high) = rule.walk.arena.range(index);
     let zero = rule.number(0);
@@ -217,7 +217,6 @@ fn place(rule: &mut Rule, index: Expr, length: Expr, is_reversed: bool) -> Lengt
     }
 }
 
-/// Returns the number of indices from `start` to before `stop`.
 fn sliced(rule: &mut Rule, length: Expr, start: Expr, stop: Expr, step: i64) -> Length {
     let zero = rule.number(0);
     let start = place(rule, start, length, step < 0)?;
@@ -353,7 +352,7 @@ pub(super) fn gather(rule: &mut Rule) -> Option<()> {
     rule.put(dims)
 }
 
-/// Returns the largest index of a constant or of a small tensor; negative ones count from the end.
+/// Negative ones count from the end.
 fn largest(rule: &mut Rule, input: usize) -> Length {
     if rule.inputs.get(input).is_some_and(|input| input.value.is_some()) {
         let values = rule.values(input)?;

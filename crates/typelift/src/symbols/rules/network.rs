@@ -15,7 +15,6 @@ struct Window {
     begin: i64,
 }
 
-/// Returns the numbers of a list attribute, one for each axis.
 fn per_axis(rule: &Rule, name: &'static str, count: usize, default: i64) -> Option<Vec<i64>> {
     let list = rule.attributes.ints(name).ok()?;
     Some(if list.is_empty() { vec![default; count] } else { list.to_vec() })

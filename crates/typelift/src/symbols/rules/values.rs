@@ -40,7 +40,7 @@ fn moved_inputs(name: &str, evaluate: Evaluate) -> Option<u32> {
 }
 
 impl Rule<'_, '_> {
-    /// Returns the values of the first output, if they depend on lengths.
+    /// The values of the first output, if they depend on lengths.
     pub(super) fn value_of_output(&mut self) -> Option<Value> {
         let name = self.operation.name();
         if name == "ShapeOf" {
@@ -57,7 +57,6 @@ impl Rule<'_, '_> {
         self.moved_value(0).or_else(|| self.computed_value())
     }
 
-    /// Returns the values of an output of an operation that moves values.
     pub(super) fn moved_value(&mut self, port: usize) -> Option<Value> {
         let evaluate = self.operation.evaluator();
         let moved = moved_inputs(self.operation.name(), evaluate)?;
@@ -255,7 +254,7 @@ impl Rule<'_, '_> {
         }
     }
 
-    /// Returns the largest value of an output whose integers grow along each axis, such as positions.
+    /// The largest value of an output whose integers grow along each axis, such as positions.
     pub(super) fn last_of_output(&mut self) -> Length {
         let of = |rule: &Self, input: usize| rule.inputs.get(input).and_then(|input| input.last);
         match self.operation.name() {
@@ -305,7 +304,6 @@ impl Rule<'_, '_> {
         }
     }
 
-    /// Returns the largest value of an input: of one that grows, or of a single value.
     pub(super) fn last_of(&mut self, input: usize) -> Length {
         match self.inputs.get(input).and_then(|input| input.last) {
             Some(last) => Some(last),
@@ -314,7 +312,6 @@ impl Rule<'_, '_> {
     }
 }
 
-/// Returns a fraction in lowest terms, as far as numbers go.
 fn reduced(arena: &mut Arena, above: Expr, by: i64) -> Option<Fraction> {
     let below = arena.number(by);
     if let Some(quotient) = arena.exact_quotient(above, below) {

@@ -213,8 +213,7 @@ impl Model {
         pair.replace().map_err(failed())
     }
 
-    /// True if the file at `xml` has the text of the model. An unchanged file is not rewritten, so it keeps its
-    /// modification time.
+    /// An unchanged file is not rewritten, so it keeps its modification time.
     fn is_text_at(&self, xml: &Path, text: WriteOptions) -> bool {
         let source = self.source().as_bytes();
         // The text is compared only if the lengths are equal.
@@ -329,8 +328,6 @@ struct Destination<'a> {
 }
 
 impl<'a> Destination<'a> {
-    /// Returns the files of a model that is saved to `xml`.
-    ///
     /// # Errors
     /// An output is a directory, a pipe or a device, or a link to one.
     fn new(xml: &'a Path) -> Result<Self, SaveError> {

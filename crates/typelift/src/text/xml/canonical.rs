@@ -69,7 +69,6 @@ impl<'a> Printer<'a> {
         printer
     }
 
-    /// Sets the layout of the next elements.
     pub(super) fn begin(&mut self, layout: Layout<'a>) {
         self.unit = layout.unit;
         self.line_start.clear();

@@ -7,7 +7,7 @@ use crate::findings::{Code, Diagnostic};
 /// Number of bytes at the start of a file in which the first layers are searched.
 const HEAD: usize = 1 << 14;
 
-/// Returns the finding for a text that is an execution graph; `None` if it is not one.
+/// `None` if it is not one.
 pub(super) fn refusal(source: &str) -> Option<Diagnostic> {
     is_execution(source).then(|| {
         let message = "this is an execution graph, which a device writes, not a model";

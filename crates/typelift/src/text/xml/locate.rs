@@ -11,17 +11,15 @@ use crate::base::span::Span;
 use crate::model::graph::{Direction, LayerId, OutputPort};
 use crate::model::shape::Shape;
 
-/// True if the text of a port declares this type and shape; `declared` is the type in its tag and `content` the text
-/// between its tags. The text cannot express bounds of a dimension, or the difference between a scalar and a dynamic
-/// rank.
+/// `declared` is the type in its tag and `content` the text between its tags. The text cannot express bounds of a
+/// dimension, or the difference between a scalar and a dynamic rank.
 pub(crate) fn declares(source: &str, declared: Option<ElementType>, content: Span, output: &OutputPort) -> bool {
     declared == Some(output.element_type)
         && ((!output.stale && content.text(source) == output.content.text(source))
             || matches_dims(&declared_dims(source, content), &output.shape))
 }
 
-/// Returns the position of an attribute in the layer at `span`: in the first `element` that is the layer or a direct
-/// child. If the attribute is missing, returns the element's tag; if the element is missing too, the layer's tag.
+/// If the attribute is missing, returns the element's tag; if the element is missing too, the layer's tag.
 pub(crate) fn locate(source: &str, span: Span, element: &str, attribute: &str) -> Span {
     let mut tokens = Tokens::new(source, span);
     let Ok(Some(root)) = tokens.child(None) else { return span };
@@ -55,13 +53,12 @@ pub(crate) struct Tag {
 }
 
 impl Tag {
-    /// Returns the position of an attribute's value.
     pub(crate) fn value(&self, source: &str, name: &str) -> Option<Span> {
         self.attributes.iter().find(|(known, _)| known.text(source) == name).map(|&(_, value)| value)
     }
 }
 
-/// Returns the start tags in a section of the text, in order, until it is no longer well-formed.
+/// The start tags in a section of the text, in order, until it is no longer well-formed.
 pub(crate) fn tags(source: &str, span: Span) -> Vec<Tag> {
     let mut tokens = Tokens::new(source, span);
     let mut found = Vec::new();
@@ -116,7 +113,7 @@ fn find_below<T>(
     (root.tag_span, found)
 }
 
-/// Returns the tag of a port of the layer at `span`, or the layer's tag if it has no such port.
+/// The tag of a port of the layer at `span`, or the layer's tag if it has no such port.
 pub(crate) fn locate_port(source: &str, span: Span, direction: Direction, position: usize) -> Span {
     let list = if direction == Direction::Input { "input" } else { "output" };
     let mut others = 0;
@@ -130,14 +127,13 @@ pub(crate) fn locate_port(source: &str, span: Span, direction: Direction, positi
     port.unwrap_or(layer)
 }
 
-/// Returns the tag of a back edge of the layer at `span`, by position, or the layer's tag if it has no such edge.
+/// The tag of a back edge of the layer at `span`, by position, or the layer's tag if it has no such edge.
 pub(crate) fn locate_back_edge(source: &str, span: Span, position: usize) -> Span {
     let find = |edge: &Element, at| (at == position).then_some(edge.tag_span);
     let (layer, edge) = find_below(source, span, |name| name == "back_edges", find);
     edge.unwrap_or(layer)
 }
 
-/// Returns the entry of the port map of the body `name` that names a layer of the body, in the layer at `span`.
 #[cold]
 pub(crate) fn locate_entry(source: &str, span: Span, name: &str, direction: Direction, id: LayerId) -> Option<Span> {
     let list = format!("{}port_map", name.strip_suffix("body").unwrap_or_default());
@@ -147,14 +143,12 @@ pub(crate) fn locate_entry(source: &str, span: Span, name: &str, direction: Dire
     find_below(source, span, |name| name == list, |entry, _| is_it(entry).then_some(entry.tag_span)).1
 }
 
-/// Returns the entry of a port map, or the back edge, that names a layer of a body, in the layer at `span`.
 #[cold]
 pub(crate) fn locate_joint(source: &str, span: Span, id: LayerId) -> Option<Span> {
     let names = ["internal_layer_id", "from-layer", "to-layer"];
     locate_joint_with(source, span, |name, value| names.contains(&name) && value.trim().parse() == Ok(id.0))
 }
 
-/// Returns the entry of a port map, or the back edge, with a matching attribute, in the layer at `span`.
 #[cold]
 pub(crate) fn locate_joint_with(source: &str, span: Span, is_it: impl Fn(&str, &str) -> bool) -> Option<Span> {
     let is_list = |name: &str| name.contains("port_map") || name == "back_edges";
@@ -162,14 +156,13 @@ pub(crate) fn locate_joint_with(source: &str, span: Span, is_it: impl Fn(&str, &
     find_below(source, span, is_list, |entry, _| is_it(entry).then_some(entry.tag_span)).1
 }
 
-/// True if a port with these dimensions declares this shape.
 pub(crate) fn matches_dims(declared: &[i64], shape: &Shape) -> bool {
     let dims = shape.dims().unwrap_or_default();
     declared.len() == dims.len() && declared.iter().zip(dims).all(|(&text, dim)| dim.value().unwrap_or(-1) == text)
 }
 
-/// Returns the dimensions declared between a port's tags: -1 for a length that is not fixed, a smaller number for text
-/// that is not a dimension.
+/// The dimensions declared between a port's tags: -1 for a length that is not fixed, a smaller number for text that is
+/// not a dimension.
 pub(crate) fn declared_dims(source: &str, content: Span) -> SmallVec<[i64; 6]> {
     if let Some(dims) = plain_dims(content.text(source)) {
         return dims;
@@ -204,7 +197,6 @@ fn plain_dims(text: &str) -> Option<SmallVec<[i64; 6]>> {
     Some(dims)
 }
 
-/// Returns the metadata in the text between a port's tags.
 pub(super) fn rt_info_in(source: &str, content: Span) -> Option<Span> {
     if !content.text(source).contains("rt_info") {
         return None;
@@ -219,7 +211,6 @@ pub(super) fn rt_info_in(source: &str, content: Span) -> Option<Span> {
     None
 }
 
-/// Returns the bytes of the weights that the means in a `<pre-process>` at `span` occupy.
 pub(crate) fn means(source: &str, span: Span) -> Vec<Range<u64>> {
     let mut found = Vec::new();
     let add = |mean: &Element, _| {

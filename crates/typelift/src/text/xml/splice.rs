@@ -94,7 +94,7 @@ impl<'g> Division<'g> {
         self.parts.last().map_or(0, |part| part.span.end)
     }
 
-    /// Returns the end of a span, if a chunk may end there.
+    /// The end of a span, if a chunk may end there.
     fn place_to_cut(&self, behind: Option<Span>) -> Option<u32> {
         behind.map(|span| span.end).filter(|end| end.saturating_sub(self.start()) >= self.length)
     }
@@ -442,7 +442,7 @@ impl<'a> Splice<'a> {
         Ok(())
     }
 
-    /// Adds elements that the text of a layer lacks; the second span is the layer's start tag.
+    /// The second span is the layer's start tag.
     fn missing(&mut self, graph: &Graph, layer: &Layer, (span, tag): (Span, Span), text: &LayerText<'_, 'a>) {
         let print_data = |printer: &mut Printer<'a>| {
             printer.line();
@@ -665,7 +665,7 @@ impl<'a> Splice<'a> {
         }
     }
 
-    /// Sets each of these attributes to its value, or removes it. Returns the other attributes.
+    /// Returns the other attributes.
     fn attributes<'e, 'n>(
         &mut self,
         tokens: &Tokens<'a>,
@@ -700,7 +700,6 @@ impl<'a> Splice<'a> {
         Ok(written)
     }
 
-    /// Returns the white space that ends at byte `at`.
     fn gap_before(&self, at: u32) -> &'a str {
         let before = self.source.get(..at as usize).unwrap_or_default();
         &before[before.trim_end_matches([' ', '\t', '\r', '\n']).len()..]
@@ -725,7 +724,6 @@ impl<'a> Splice<'a> {
     }
 }
 
-/// Returns the span of an attribute including its closing quote.
 fn whole(tokens: &Tokens<'_>, name: &str, value: &str) -> Span {
     Span { end: tokens.span_of(value).end + 1, ..tokens.span_of(name) }
 }

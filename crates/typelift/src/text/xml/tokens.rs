@@ -39,7 +39,6 @@ impl Element<'_> {
         self.tag.name().0
     }
 
-    /// True if white space precedes the attribute `name`.
     fn separates(&self, name: &str) -> bool {
         let tag: &str = self.tag.as_ref();
         let at = Span::of(name, tag).start as usize;
@@ -83,23 +82,22 @@ impl<'a> Tokens<'a> {
         Self { text, reader, base, content_end: base }
     }
 
-    /// Returns the current position in the source.
     pub(super) fn position(&self) -> usize {
         self.base + usize::try_from(self.reader.buffer_position()).unwrap_or(usize::MAX)
     }
 
-    /// Returns the span from the start of `element`, whose end was just read, to the current position.
+    /// The span from the start of `element`, whose end was just read, to the current position.
     pub(super) fn span_since(&self, element: &Element) -> Span {
         Span { end: Span::new(0, self.position()).end, ..element.tag_span }
     }
 
-    /// Returns the span between the tags of `element`, whose end was just read.
+    /// The span between the tags of `element`, whose end was just read.
     pub(super) fn content_of(&self, element: &Element) -> Span {
         let start = element.tag_span.end as usize;
         Span::new(start, self.content_end.max(start))
     }
 
-    /// Returns the next child of `parent`, or `None` at its end. Without a parent, returns the next outermost element.
+    /// Without a parent, returns the next outermost element.
     pub(super) fn child(&mut self, parent: Option<&Element>) -> Result<Option<Element<'a>>, Fatal> {
         if parent.is_some_and(|parent| parent.empty) {
             self.content_end = self.position();
@@ -120,7 +118,6 @@ impl<'a> Tokens<'a> {
         }
     }
 
-    /// Returns the text of `element` up to its end, and skips elements inside it.
     pub(super) fn text(&mut self, element: &Element<'a>) -> Result<Cow<'a, str>, Fatal> {
         let mut text = Cow::Borrowed("");
         let mut depth = usize::from(!element.empty);
@@ -180,7 +177,7 @@ impl<'a> Tokens<'a> {
         Some(([from[0], from[1], to[0], to[1]], Span::new(start, self.position())))
     }
 
-    /// Returns the rest of the text inside `element`; empty if it has no content.
+    /// Empty if it has no content.
     pub(super) fn ahead(&self, element: &Element) -> &'a str {
         if element.empty { "" } else { self.text.get(self.position() - self.base..).unwrap_or_default() }
     }
@@ -210,7 +207,6 @@ impl<'a> Tokens<'a> {
         Ok(self.span_since(element))
     }
 
-    /// Returns the first attribute of `element` with this name, as written.
     pub(super) fn attribute<'e>(element: &'e Element<'a>, wanted: &str) -> Option<&'e str> {
         Self::attributes(element).flatten().find(|(name, _)| *name == wanted).map(|(_, value)| value)
     }
@@ -242,7 +238,6 @@ impl<'a> Tokens<'a> {
         })
     }
 
-    /// Returns the position in the source of `part`, which is borrowed from the stream.
     pub(super) fn span_of(&self, part: &str) -> Span {
         let span = Span::of(part, self.text);
         Span::new(span.start as usize + self.base, span.end as usize + self.base)
@@ -272,7 +267,6 @@ impl<'a> Tokens<'a> {
         self.reader.read_event().map_err(|error| self.syntax_error(&error).into())
     }
 
-    /// Returns the next event inside an element.
     fn event_inside(&mut self) -> Result<Event<'a>, Fatal> {
         let start = self.position();
         match self.event()? {
@@ -351,7 +345,7 @@ impl<'a> Tokens<'a> {
         }
     }
 
-    /// Returns the error for an incomplete text, in the tag that begins at `tag` if given.
+    /// The error for an incomplete text, in the tag that begins at `tag` if given.
     #[cold]
     fn cut_off(&self, tag: Option<usize>) -> Diagnostic {
         let text = self.text.trim_end_matches('\0');
@@ -385,24 +379,20 @@ impl<'a> Tokens<'a> {
         found.help("get a fresh copy of the file: download or copy it again")
     }
 
-    /// Returns the text of a start tag.
     fn tag(&self, span: Span) -> &'a str {
         self.text.get(span.start as usize - self.base..span.end as usize - self.base).unwrap_or_default()
     }
 
-    /// Returns the rest of the line from a byte of the text.
     fn line_from(&self, at: usize) -> Span {
         let length = self.text[at..].lines().next().map_or(0, str::len);
         Span::new(self.base + at, self.base + at + length)
     }
 
-    /// Returns the end tag that begins at a byte of the text.
     fn end_tag(&self, at: usize) -> Span {
         let length = self.text[at..].find('>').map_or(1, |length| length + 1);
         Span::new(self.base + at, self.base + at + length)
     }
 
-    /// True if an element of this name, other than the innermost one, is open at a byte of the text.
     fn is_open(&self, at: usize, name: &str) -> bool {
         let is_of = |span: &Span| {
             let tag = self.tag(*span);
@@ -412,14 +402,12 @@ impl<'a> Tokens<'a> {
         self.open_elements(at).iter().any(is_of)
     }
 
-    /// Returns the start tag of the innermost open element.
     #[cold]
     fn innermost_open(&self, at: usize) -> Option<Span> {
         // The wrong end tag closed the element that the error is about.
         self.open_elements(at).pop()
     }
 
-    /// Returns the start tags of the elements that are open at a byte of the text, outermost first.
     #[cold]
     fn open_elements(&self, at: usize) -> Vec<Span> {
         let mut reader = Reader::from_str(self.text);
@@ -444,8 +432,7 @@ impl<'a> Tokens<'a> {
     }
 }
 
-/// Returns the error about the attributes of a tag: the parser's error, or two attributes without white space between
-/// them.
+/// The error about the attributes of a tag: the parser's error, or two attributes without white space between them.
 #[cold]
 fn attribute_error(element: &Element, error: Option<&AttrError>) -> Diagnostic {
     let text: &str = element.tag.as_ref();
@@ -522,8 +509,7 @@ pub(super) fn decode(raw: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Returns the character that the text after `&` refers to, and the length of the reference. `None` if it is not a
-/// reference.
+/// `None` if it is not a reference.
 fn reference(text: &str) -> Option<(char, usize)> {
     let named = [("lt;", '<'), ("gt;", '>'), ("amp;", '&'), ("quot;", '"'), ("apos;", '\'')];
     if let Some((name, stands)) = named.into_iter().find(|(name, _)| text.starts_with(name)) {

@@ -31,7 +31,6 @@ impl Array {
 
 /// Packs values of this many bits, as in a weights file.
 fn pack(bits: u32, codes: &[u64]) -> Option<Vec<u8>> {
-    /// Returns the lowest bits of a value, shifted.
     fn part(code: u64, bits: u32, shift: usize) -> u8 {
         (code as u8 & ((1 << bits) - 1)) << shift
     }
@@ -76,7 +75,7 @@ pub(super) struct Codes {
 }
 
 impl Codes {
-    /// Returns the values of a type; `None` if it has more than 8 bits or is not floating point.
+    /// `None` if it has more than 8 bits or is not floating point.
     pub(super) fn of(ty: ElementType) -> Option<&'static Self> {
         static CODES: LazyLock<Vec<(ElementType, Codes)>> = LazyLock::new(|| {
             let small = ElementType::all().filter(|ty| ty.is_float() && ty.bits() <= 8 && float(*ty, 0).is_some());
@@ -97,8 +96,8 @@ impl Codes {
         Self { numbers, negative_zero: code_of(&is_negative_zero), nan: code_of(&f64::is_nan).unwrap_or(largest) }
     }
 
-    /// Returns the code of the nearest number, ties to the even code, as OpenVINO rounds. A value beyond the largest
-    /// number becomes that number.
+    /// The code of the nearest number, ties to the even code, as OpenVINO rounds. A value beyond the largest number
+    /// becomes that number.
     fn nearest(&self, value: f64) -> u8 {
         if value.is_nan() {
             return self.nan;
@@ -118,7 +117,6 @@ impl Codes {
         nearest.1
     }
 
-    /// Returns the nearest number.
     pub(super) fn round(&self, ty: ElementType, value: f64) -> f64 {
         float(ty, self.nearest(value).into()).unwrap_or(value)
     }

@@ -11,7 +11,6 @@ use crate::model::weights::Weights;
 use crate::ops::Operation;
 use crate::ops::values::array::{self, Array, Data};
 
-/// True if a constant keeps all its values in another type.
 pub(crate) fn survives(constant: &Layer, weights: &Weights, to: ElementType) -> bool {
     let from = constant.attribute("element_type").and_then(ElementType::from_name);
     let is_exact = from.and_then(|from| fidelity(from, to)).is_some_and(|fidelity| fidelity.is_exact());
@@ -97,7 +96,6 @@ impl Audit {
         Some(if stays_out_of_range { Self::new(stored.element_type, audit.values) } else { audit })
     }
 
-    /// Creates counts of zero, for this many values of a type.
     pub(super) fn new(from: ElementType, values: u64) -> Self {
         Self { values, are_integers: !from.is_float(), ..Self::default() }
     }
@@ -112,7 +110,6 @@ impl Audit {
         stored.audit_converted(to, weights)
     }
 
-    /// Adds the counts of other values of the same constant.
     pub(super) fn add_counts(&mut self, other: &Self) {
         let sums: [Counter; 12] = [
             |audit| &mut audit.rounded,
@@ -135,7 +132,6 @@ impl Audit {
         self.worst_within = self.worst_within.max(other.worst_within);
     }
 
-    /// Adds the counts for values and their converted values.
     pub(super) fn add(&mut self, values: &Array, become_of: &Array) {
         let to = become_of.element_type;
         match (&values.data, &become_of.data) {
@@ -232,7 +228,6 @@ impl Audit {
     }
 }
 
-/// True if a constant is only where slices begin or end.
 fn is_slice_bound(graph: &Graph, constant: &Layer) -> bool {
     let is_bound = |to: Input| {
         let name = graph.layer(to.layer).and_then(Layer::operation).map_or("", Operation::name);
@@ -262,8 +257,8 @@ pub(super) struct Range {
 }
 
 impl Range {
-    /// Returns the limits for a conversion between types. OpenVINO's criteria for compressed constants are those of
-    /// f16, whose rounding error they permit twice; the limits of other types are in proportion.
+    /// OpenVINO's criteria for compressed constants are those of f16, whose rounding error they permit twice; the
+    /// limits of other types are in proportion.
     pub(super) fn of(from: ElementType, to: ElementType) -> Self {
         let largest = array::largest_finite(to);
         let (normal, least, step, inexact) = match to.float_format().filter(|_| to != ElementType::F64) {

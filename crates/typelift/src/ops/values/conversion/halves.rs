@@ -26,11 +26,9 @@ trait Half {
     /// Smallest code that is not subnormal in f32.
     const NORMAL: u16;
 
-    /// Returns the nearest number of the type, ties to even, with its code. A value beyond the largest number becomes
-    /// that number.
+    /// A value beyond the largest number becomes that number.
     fn nearest(value: f32) -> (f32, u32);
 
-    /// Returns the value of a code.
     fn value(code: u16) -> f32;
 }
 
@@ -87,7 +85,7 @@ impl Half for Bf16 {
     }
 }
 
-/// Returns the smaller of two numbers below 2³¹. Signed comparisons have vector instructions on every processor.
+/// Signed comparisons have vector instructions on every processor.
 fn least(a: u32, b: u32) -> u32 {
     if (a as i32) < b as i32 { a } else { b }
 }

@@ -35,20 +35,19 @@ impl Case<'_> {
         self.operation.input_groups(&self.types())
     }
 
-    /// True if the outputs have the declared types; outputs without a declaration are ignored.
+    /// Outputs without a declaration are ignored.
     pub(super) fn matches(&self, outputs: &Outputs) -> bool {
         let declared = self.declared.iter().zip(outputs);
         declared.into_iter().all(|(declared, output)| declared.is_none_or(|declared| declared == output.element_type))
     }
 
-    /// Returns the declared types of its outputs, without duplicates.
+    /// The declared types of its outputs, without duplicates.
     fn declared_types(&self) -> Vec<ElementType> {
         let mut types: Vec<_> = self.declared.iter().copied().flatten().collect();
         types.dedup();
         types
     }
 
-    /// True if these inputs have more than one type.
     pub(super) fn disagree(&self, group: &[usize]) -> bool {
         let mut known = group.iter().filter_map(|&input| Some(self.ports.get(input)?.element_type()));
         known.next().is_some_and(|first| known.any(|other| other != first))
@@ -176,7 +175,7 @@ impl<'a> Search<'a> {
         Verdict::Leave
     }
 
-    /// Returns the type of the first input of a group, if it holds all values of the others.
+    /// The type of the first input of a group, if it holds all values of the others.
     fn type_of_data(&self, case: &Case, group: &[usize]) -> Option<ElementType> {
         let types = group.iter().map(|&input| case.ports.get(input).map(OutputPort::element_type));
         let (types, scope) = (types.collect::<Option<Vec<_>>>()?, &self.scopes[case.scope]);
@@ -258,7 +257,6 @@ impl<'a> Search<'a> {
         Trial { to, permitted, fit, makes }
     }
 
-    /// True if a constant keeps all its values in another type.
     fn survives(&self, scope: usize, tensor: Output, to: ElementType) -> bool {
         let constant = self.scopes[scope].graph.layer(tensor.layer).filter(|layer| kind(layer) == LayerKind::Constant);
         constant.is_some_and(|constant| conversion::survives(constant, &self.model.weights, to))
@@ -291,7 +289,6 @@ impl<'a> Search<'a> {
         Verdict::Give(Choice { group, to, ground })
     }
 
-    /// Sets the type of a group of inputs, and records the inputs that change.
     pub(super) fn give(&mut self, case: &mut Case, choice: &Choice) {
         let scope = &mut self.scopes[case.scope];
         let reason: Rc<str> = format!("{}: {}", case.takes(scope, &choice.group), choice.ground).into();

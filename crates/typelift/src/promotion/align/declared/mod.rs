@@ -141,7 +141,7 @@ impl<'a> Search<'a> {
         Self { scopes, model, known, stale, differing: Vec::new(), decided: HashSet::default(), refusals: Vec::new() }
     }
 
-    /// Returns the changes, and the regions whose declared types may be outdated, large ones first.
+    /// The changes, and the regions whose declared types may be outdated, large ones first.
     fn run(mut self) -> (Repair, Vec<Vec<Member>>) {
         // Reverse order: bodies are listed after the layers around them, and must be visited before.
         for scope in (0..self.scopes.len()).rev() {
@@ -223,7 +223,6 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Sets the outputs of an unknown operation to their declared types.
     fn settle_declared(&mut self, scope: usize, layer: &Layer) {
         for (port, output) in layer.outputs().iter().enumerate() {
             let ty = output.declared.unwrap_or(output.element_type());
@@ -274,7 +273,6 @@ impl<'a> Search<'a> {
         scope.types.insert(Output { layer: layer.id(), port: 0 }, wanted);
     }
 
-    /// Sets the types of a layer with bodies: inputs have the types of Parameters, and outputs those of Results.
     fn settle_owner(&mut self, scope: usize, layer: &Layer) {
         for (at, body) in layer.bodies().iter().enumerate() {
             let Some(&inner) = self.scopes[scope].bodies.get(&(layer.id(), at)) else { continue };
@@ -472,7 +470,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Returns the attribute that names the wrong type of a tensor, if all consumers accept the right one.
+    /// The attribute that names the wrong type of a tensor, if all consumers accept the right one.
     fn culprit(&mut self, scope: usize, tensor: Output, demands: &[Demand]) -> Option<&'static str> {
         let graph = self.scopes[scope].graph;
         let to = demands.first()?.to;
@@ -500,7 +498,6 @@ impl<'a> Search<'a> {
         others.into_iter().all(|input| self.takes(scope, input, to)).then_some(attribute.name)
     }
 
-    /// True if a layer has its declared output types after an input got another type.
     fn takes(&mut self, scope: usize, input: Input, to: ElementType) -> bool {
         let graph = self.scopes[scope].graph;
         let Some(layer) = graph.layer(input.layer) else { return false };

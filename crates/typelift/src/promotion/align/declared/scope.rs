@@ -56,7 +56,6 @@ impl Scope<'_> {
         self.graph.producer(layer.input(input))
     }
 
-    /// Returns the type that a Result requires for its input.
     pub(super) fn result_type(&self, result: LayerId) -> ElementType {
         let asked = self.asked.get(&Input { layer: result, port: 0 }).map(|&at| self.demands[at].to);
         asked.or_else(|| Some(self.element_type(self.source(result, 0)?))).unwrap_or(ElementType::Dynamic)
@@ -79,8 +78,8 @@ impl Scope<'_> {
         self.graph.layer(tensor.layer).is_some_and(|layer| kind(layer) == wanted)
     }
 
-    /// True if a tensor may get another type. Floating-point numbers must not become integers, indices or booleans,
-    /// unless an attribute names the type of the tensor.
+    /// Floating-point numbers must not become integers, indices or booleans, unless an attribute names the type of the
+    /// tensor.
     pub(super) fn permits(&self, tensor: Output, to: ElementType) -> bool {
         let from = self.element_type(tensor);
         let has_type = || type_attributes(self.graph.layer(tensor.layer)).next().is_some();

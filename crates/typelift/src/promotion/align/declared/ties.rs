@@ -45,7 +45,6 @@ impl Search<'_> {
     }
 }
 
-/// Returns the type for groups of inputs with common tensors, and the reason.
 fn cheapest(scope: &Scope, ties: &[&Tie], asked: &HashMap<Output, ElementType>) -> Option<(ElementType, String)> {
     let tensors: HashSet<Output> = ties.iter().flat_map(|tie| tie.inputs.iter().map(|(_, tensor)| *tensor)).collect();
     let type_of = |tensor: &Output| asked.get(tensor).copied().unwrap_or(scope.element_type(*tensor));
@@ -83,7 +82,7 @@ fn cheapest(scope: &Scope, ties: &[&Tie], asked: &HashMap<Output, ElementType>) 
     Some((common, ground))
 }
 
-/// Returns the common type of two types by OpenVINO's rules.
+/// The common type of two types by OpenVINO's rules.
 pub(super) fn wider(left: ElementType, right: ElementType) -> Option<ElementType> {
     let [left, right] = [left, right].map(Operand::dimensioned);
     openvino::promote(left, right, &openvino::Options::default()).ok()

@@ -382,7 +382,7 @@ struct PortIndex {
 }
 
 impl PortIndex {
-    /// Returns the output and the input that an edge connects, if both exist.
+    /// The output and the input that an edge connects, if both exist.
     fn ends(&mut self, graph: &Graph, edge: &Edge) -> Option<(Output, Input)> {
         let (source, target) = (graph.layer(LayerId(edge.from.0))?, graph.layer(LayerId(edge.to.0))?);
         let from = self.position(source, Direction::Output, edge.from.1)?;
@@ -441,8 +441,7 @@ fn help_with_port(layer: &Layer, kind: &'static str, id: u64) -> Message {
     }
 }
 
-/// Returns the layers that OpenVINO's reader creates: Parameters, and every layer that a Result or an Assign depends
-/// on.
+/// The layers that OpenVINO's reader creates: Parameters, and every layer that a Result or an Assign depends on.
 fn created_layers(graph: &Graph) -> HashSet<LayerId> {
     let starts = graph.unordered().filter(|layer| layer.start().is_some());
     let mut pending: Vec<_> = starts.map(Layer::id).collect();

@@ -98,7 +98,6 @@ impl<'a> Read<'a> {
         Ok((layer, last))
     }
 
-    /// Returns the index of an operation in the cache `last`.
     fn last_of(&mut self, ty: &str, version: &str) -> usize {
         if let Some(&known) = self.operations.get(&(ty, version)) {
             return known;
@@ -375,8 +374,7 @@ impl<'a> Read<'a> {
         }
     }
 
-    /// Returns the id of a port. Reports an id that equals that of the previous port; other errors are found with the
-    /// edges.
+    /// Reports an id that equals that of the previous port; other errors are found with the edges.
     fn port_id(&mut self, element: &Element<'a>, text: Option<&str>, previous: Option<u64>) -> u64 {
         let id = self.required(element, "id", text).unwrap_or(u64::MAX);
         if previous == Some(id) && id != u64::MAX {

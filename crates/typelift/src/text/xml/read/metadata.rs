@@ -74,7 +74,7 @@ impl<'a> Read<'a> {
     }
 }
 
-/// Returns the finding for an invalid `<attribute>`; `seen` contains the names of earlier ones.
+/// `seen` contains the names of earlier ones.
 fn rt_attribute(tokens: &Tokens<'_>, element: &Element<'_>, seen: &mut SmallVec<[&str; 4]>) -> Option<Diagnostic> {
     let written = |name| Tokens::attribute(element, name);
     let name = written("name").unwrap_or_default();
@@ -114,8 +114,7 @@ fn rt_attribute(tokens: &Tokens<'_>, element: &Element<'_>, seen: &mut SmallVec<
     None
 }
 
-/// Returns the attribute of an `<attribute>` of this name that holds its value; `None` for a name that OpenVINO does
-/// not read.
+/// `None` for a name that OpenVINO does not read.
 ///
 /// # Errors
 /// A value that OpenVINO cannot read, with the reason.

@@ -132,7 +132,7 @@ impl<'a, T: Clone> Parsed<'a, T> {
         Self { end_tag: Finder::new(end_tag), entries: HashMap::default() }
     }
 
-    /// Returns the cached value of `element` and skips its content, if it is in the cache.
+    /// The cached value of `element` and skips its content, if it is in the cache.
     fn pass(&self, tokens: &mut Tokens<'a>, element: &Element<'a>) -> Result<Option<T>, Fatal> {
         let ahead = tokens.ahead(element);
         let end = self.end_tag.find(&ahead.as_bytes()[..ahead.len().min(Self::MAX_BYTES)]);
@@ -224,7 +224,7 @@ impl<'a> Read<'a> {
         Ok(Some(model))
     }
 
-    /// Returns the root element, if it is that of an OpenVINO IR.
+    /// The root element, if it is that of an OpenVINO IR.
     fn root(&mut self) -> Result<Option<Element<'a>>, Fatal> {
         let Some(root) = self.tokens.child(None)? else {
             let (message, help) = without_elements(self.source.trim_start());
@@ -388,7 +388,7 @@ impl<'a> Read<'a> {
         }
     }
 
-    /// Returns the values of the attributes named in `names`, as written; other attributes are collected in `unknown`.
+    /// Other attributes are collected in `unknown`.
     fn known_attributes<'e, const N: usize>(
         &mut self,
         element: &'e Element<'a>,
@@ -411,7 +411,7 @@ impl<'a> Read<'a> {
         Ok(values)
     }
 
-    /// Returns an attribute value, with XML escapes resolved if there are any.
+    /// An attribute value, with XML escapes resolved if there are any.
     fn text(&self, raw: &str) -> Text {
         match decode(raw) {
             Cow::Borrowed(part) => Text::of(part, self.source),
@@ -419,7 +419,6 @@ impl<'a> Read<'a> {
         }
     }
 
-    /// Returns the number in a required attribute of `element`.
     fn required(&mut self, element: &Element<'a>, name: &'static str, text: Option<&str>) -> Option<u64> {
         if text.is_none() {
             self.missing_attribute(element, name);
@@ -554,12 +553,11 @@ impl<'a> Read<'a> {
         self.report(self.of(layer, diagnostic));
     }
 
-    /// Sets the layer of a finding.
     fn of(&self, layer: &Layer, diagnostic: Diagnostic) -> Diagnostic {
         Diagnostic { layer: Some(LayerRef::of(&self.place, layer)), ..diagnostic }
     }
 
-    /// Returns all findings. For each code over its limit, adds the number of those that are not listed.
+    /// For each code over its limit, adds the number of those that are not listed.
     fn finish(self) -> Vec<Diagnostic> {
         let mut diagnostics = self.diagnostics;
         let unlisted =
@@ -573,7 +571,6 @@ impl<'a> Read<'a> {
         diagnostics
     }
 
-    /// Returns the start tag of a layer.
     fn tag_of(&self, layer: &Layer) -> Span {
         self.tag_at(layer.span)
     }
