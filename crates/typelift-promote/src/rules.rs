@@ -25,15 +25,16 @@ pub enum PromotedAs {
 
 /// Definition of a rule set. [`RuleSet`](crate::RuleSet) and the program use only this interface.
 pub trait Rules {
-    /// The word that selects the rule set: `pytorch`.
+    /// Returns the word that selects the rule set: `pytorch`.
     fn name(&self) -> &'static str;
 
+    /// Returns its name in messages and its spelling of types.
     fn system(&self) -> System;
 
-    /// `dynamic` is known to all rule sets and is never asked for.
+    /// True if it has the type. `dynamic` is known to all rule sets and is never asked for.
     fn has_type(&self, ty: ElementType) -> bool;
 
-    /// `result_type` is one of them.
+    /// Returns a row of its table of operations. `result_type` is one of them.
     fn operation(&self, at: usize) -> Option<&'static Operation>;
 
     /// Decides for an operation and a number of operands that it accepts. All ranks and types are known.
@@ -42,7 +43,7 @@ pub trait Rules {
     /// A combination that the rule set refuses.
     fn decide(&self, at: usize, operands: Operands<'_>, trace: Trace<'_>) -> Result<Promotion, Refusal>;
 
-    /// The answer when an operand is `dynamic`: `dynamic`, unless the operation gives booleans.
+    /// Returns the answer when an operand is `dynamic`: `dynamic`, unless the operation gives booleans.
     ///
     /// # Errors
     /// A combination that the rule set refuses for any type that `dynamic` may become.
@@ -51,18 +52,18 @@ pub trait Rules {
         Ok(Promotion::new(ElementType::Dynamic, result))
     }
 
-    /// Then operands of unknown rank get an assumed rank before the rule set decides, and the promotion is refused if
-    /// that rank matters.
+    /// True if answers depend on which operands have rank 0. Then operands of unknown rank get an assumed rank before
+    /// the rule set decides, and the promotion is refused if that rank matters.
     fn goes_by_rank(&self) -> bool {
         true
     }
 
-    /// `at` is its position.
+    /// Returns the dimensions with which a Python number takes part in broadcasting; `at` is its position.
     fn number_dims(&self, _operation: &Operation, _number: Operand, _at: usize) -> &'static [Dim] {
         &[]
     }
 
-    /// The rule set's operation whose rule applies to operations of models that promote this way.
+    /// Returns the rule set's operation whose rule applies to operations of models that promote this way.
     fn operation_for(&self, _promoted_as: PromotedAs) -> &'static str {
         "add"
     }
@@ -78,10 +79,12 @@ pub trait Rules {
         false
     }
 
+    /// True if a tensor of a model may be converted to a type that only the operation requires.
     fn may_convert(&self, from: ElementType, to: ElementType) -> bool {
         fidelity(from, to).is_some_and(Fidelity::is_exact)
     }
 
+    /// Returns the type that a floating-point operation converts integers and booleans to.
     fn default_float(&self) -> ElementType {
         ElementType::F32
     }
@@ -92,8 +95,10 @@ pub trait Rules {
         false
     }
 
+    /// Returns the operand categories that matter, each a side of the printed matrix.
     fn categories(&self) -> &'static [Category];
 
+    /// Returns the settings of the rule set.
     fn settings(&self) -> &'static [Setting] {
         &[]
     }
@@ -118,6 +123,7 @@ pub struct Setting {
     pub is_laxer: bool,
 }
 
+/// Returns the rows of the table of operations.
 pub(crate) fn operations(rules: &dyn Rules) -> impl Iterator<Item = &'static Operation> + '_ {
     (0..).map_while(|at| rules.operation(at))
 }
