@@ -147,3 +147,126 @@ fn each_layer_of_real_models_is_in_one_block_and_inner_scopes_are_parts_of_outer
     }
     assert!(numbered > 20, "{numbered}");
 }
+
+fn opened(path: &str) -> Model {
+    let mut model = Model::open(format!("{}/../../testdata/{path}", env!("CARGO_MANIFEST_DIR"))).unwrap();
+    let _found = typelift::infer(&mut model);
+    model
+}
+
+fn operations(model: &Model, block: &Block, ty: &str) -> usize {
+    block.layers.iter().filter(|&&id| model.graph().layer(id).unwrap().ty() == ty).count()
+}
+
+/// A fused batch normalization leaves a Convolution with a name like `Multiply_9972`.
+#[test]
+fn a_layer_that_lost_its_name_is_in_the_block_of_its_only_consumers() {
+    let model = opened("pages/blocks.xml");
+    let blocks = Blocks::new(&model);
+    let numbered: Vec<&Block> = blocks.list.iter().filter(|block| block.number.is_some()).collect();
+    assert_eq!(numbered.len(), 4);
+    for block in numbered {
+        assert_eq!((operations(&model, block, "Convolution"), block.differs.len()), (3, 0), "{}", block.name);
+    }
+
+    // Of each stage of a ResNet only the first block differs, whose skip connection has a Convolution.
+    let model = opened("models/irv10_resnet50.xml");
+    let blocks = Blocks::new(&model);
+    for block in blocks.list.iter().filter(|block| block.number.is_some()) {
+        let is_first = block.number == Some(0);
+        assert_eq!(operations(&model, block, "Convolution"), if is_first { 4 } else { 3 }, "{}", block.name);
+        assert_eq!(block.differs.first().map(String::as_str), is_first.then_some("has a downsample branch"));
+    }
+}
+
+#[test]
+fn a_layer_that_ends_a_block_without_an_activation_stays_in_it() {
+    let block = |name: &str, input: &str, at: usize| {
+        format!(
+            "Multiply_{at}1 = MatMul({input}, w)\n{name}.act/Relu = ReLU(Multiply_{at}1)\n\
+             {name}.gate/Tanh = Tanh({name}.act/Relu)\n{name}.sum/Add = Add({name}.gate/Tanh, {name}.act/Relu)\n\
+             Multiply_{at}2 = MatMul({name}.sum/Add, w)\n"
+        )
+    };
+    let blocks: String = (0..3)
+        .map(|at| {
+            let input = if at == 0 { "m.stem/Abs".to_owned() } else { format!("Multiply_{}2", at - 1) };
+            block(&format!("m.blocks.{at}"), &input, at)
+        })
+        .collect();
+    let text = format!(
+        "x = Parameter : f32[1,2]\nw = Const([1, 2, 3, 4]) : f32[2,2]\nm.stem/Abs = Abs(x)\n{blocks}\
+         m.head/Exp = Exp(Multiply_22)\ny = Result(m.head/Exp)\n"
+    );
+    let mut model = Model::from_text(&text).unwrap();
+    assert_eq!(typelift::infer(&mut model), []);
+    let blocks = Blocks::new(&model);
+    for number in 0..2 {
+        let block = one(&blocks, number);
+        let names: BTreeSet<&str> = block.layers.iter().map(|&id| model.graph().layer(id).unwrap().name()).collect();
+        let own = [format!("Multiply_{number}1"), format!("Multiply_{number}2")];
+        assert!(own.iter().all(|name| names.contains(name.as_str())) && names.len() == 5, "{names:?}");
+    }
+}
+
+#[test]
+fn layers_are_in_the_block_of_their_name_in_all_models() {
+    let plain = |name: &str| name.trim_start_matches("__module.").trim_start_matches("self.").to_owned();
+    let mut count = 0;
+    for path in models(|_| true) {
+        let Ok(mut model) = Model::open(&path) else { continue };
+        let _found = typelift::infer(&mut model);
+        let blocks = Blocks::new(&model);
+        let of_name: BTreeSet<String> =
+            blocks.list.iter().filter(|block| block.number.is_some()).map(|block| plain(&block.name)).collect();
+        for block in blocks.list.iter().filter(|block| block.place.is_model()) {
+            for layer in block.layers.iter().filter_map(|&id| model.graph().layer(id)).filter(|it| it.ty() != "Const") {
+                let Some(named) = typelift::graph::numbered_prefix(layer.name()).map(plain) else { continue };
+                if of_name.contains(&named) {
+                    assert_eq!(plain(&block.name), named, "{} of {}", layer.name(), path.display());
+                    count += 1;
+                }
+            }
+        }
+    }
+    assert!(count > 500, "{count}");
+}
+
+#[test]
+fn scopes_that_alternate_are_not_put_into_one() {
+    let block = |at: usize, input: &str| {
+        let name = format!("m.down.{at}");
+        format!(
+            "{name}.resnets.0/a/Relu = ReLU({input})\n{name}.resnets.0/b/Exp = Exp({name}.resnets.0/a/Relu)\n\
+             {name}.attentions.0/a/Sin = Sin({name}.resnets.0/b/Exp)\n{name}.attentions.0/b/Abs = Abs({name}.attentions.0/a/Sin)\n\
+             {name}.resnets.1/a/Relu = ReLU({name}.attentions.0/b/Abs)\n{name}.resnets.1/b/Exp = Exp({name}.resnets.1/a/Relu)\n\
+             {name}.attentions.1/a/Sin = Sin({name}.resnets.1/b/Exp)\n{name}.attentions.1/b/Abs = Abs({name}.attentions.1/a/Sin)\n"
+        )
+    };
+    let text = format!(
+        "x = Parameter : f32[2]\n{}{}y = Result(m.down.1.attentions.1/b/Abs)\n",
+        block(0, "x"),
+        block(1, "m.down.0.attentions.1/b/Abs")
+    );
+    let mut model = Model::from_text(&text).unwrap();
+    assert_eq!(typelift::infer(&mut model), []);
+    let blocks = Blocks::new(&model);
+    let scopes: Vec<&str> = one(&blocks, 1).blocks.iter().map(|scope| scope.name.as_str()).collect();
+    let all = ["m.down.1.resnets.0", "m.down.1.resnets.1", "m.down.1.attentions.0", "m.down.1.attentions.1"];
+    assert_eq!(BTreeSet::from_iter(scopes), BTreeSet::from(all));
+}
+
+#[test]
+fn siblings_of_which_most_do_not_agree_say_so_once() {
+    let layers = |at: usize, input: &str| {
+        let name = format!("m.stage.{at}");
+        let more: String = (0..=at).map(|nth| format!("{name}.e{nth} = Exp({name}.b)\n")).collect();
+        format!("{name}.a = ReLU({input})\n{name}.b = Abs({name}.a)\n{more}{name}.out = Sin({name}.e0)\n")
+    };
+    let all = layers(0, "x") + &layers(1, "m.stage.0.out") + &layers(2, "m.stage.1.out");
+    let mut model = Model::from_text(&format!("x = Parameter : f32[2]\n{all}y = Result(m.stage.2.out)\n")).unwrap();
+    let _found = typelift::infer(&mut model);
+    let blocks = Blocks::new(&model);
+    let differs: Vec<&String> = blocks.list.iter().flat_map(|block| &block.differs).collect();
+    assert_eq!(differs, ["the 3 blocks of stage differ from each other: operations, computed types"]);
+}

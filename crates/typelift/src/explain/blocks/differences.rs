@@ -4,15 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use typelift_promote::ElementType;
 
-use super::{Block, HashMap};
+use super::{Block, HashMap, HashSet};
 use crate::explain::stats::Census;
 use crate::findings::grouped;
-use crate::infer::blocks::Role;
+use crate::infer::blocks::{NAMELESS, Role};
 use crate::model::graph::{Graph, LayerId, LayerMap};
 use crate::ops::{self, Macs};
 
 /// Properties in which sibling blocks can differ.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Form {
     /// The bytes stored in each element type.
     stored: BTreeMap<ElementType, u64>,
@@ -22,19 +22,34 @@ pub(crate) struct Form {
     operations: BTreeMap<String, u64>,
     /// The multiply-accumulate operations.
     macs: u64,
+    /// The number of layers that join a tensor of the block with one from outside, such as an Add at the end of a skip
+    /// connection. It is a consequence of the operations and not compared.
+    joins: usize,
+}
+
+impl PartialEq for Form {
+    fn eq(&self, other: &Self) -> bool {
+        let all = |form: &Self| (form.macs, form.stored.clone(), form.computed.clone(), form.operations.clone());
+        all(self) == all(other)
+    }
 }
 
 impl Form {
     /// Returns the form of a block with these layers.
     pub(crate) fn new(graph: &Graph, roles: &LayerMap<Role>, layers: &[LayerId]) -> Self {
         let (mut form, mut census, mut macs) = (Self::default(), Census::default(), Macs::default());
+        let own: HashSet<LayerId> = layers.iter().copied().collect();
+        let is_data = |id: LayerId| roles.get(id) == Some(&Role::Data);
         for layer in layers.iter().filter_map(|&id| graph.layer(id)) {
             match census.count(layer) {
                 Some((element_type, bytes)) => *form.stored.entry(element_type).or_default() += bytes,
                 None => *form.operations.entry(layer.ty().to_owned()).or_default() += 1,
             }
-            if roles.get(layer.id()) == Some(&Role::Data) {
+            if is_data(layer.id()) {
                 layer.outputs().iter().for_each(|port| *form.computed.entry(port.element_type()).or_default() += 1);
+                let feeds = graph.feeds(layer.id()).into_iter().flatten().map(|(it, _)| it.id());
+                let (inner, outer): (Vec<_>, Vec<_>) = feeds.filter(|&id| is_data(id)).partition(|id| own.contains(id));
+                form.joins += usize::from(!inner.is_empty() && !outer.is_empty());
             }
             macs = macs.and(ops::macs(graph, layer));
         }
@@ -44,10 +59,8 @@ impl Form {
 
     /// Describes the differences from `other`, which is the form of `whose`.
     fn differences(&self, other: &Self, whose: &str) -> Vec<String> {
-        let mut words = Vec::new();
         let (is_retyped, computed) = types("computes", "in ", &self.computed, &other.computed, whose, " tensors");
-        words.extend(computed);
-        words.extend(types("stores", "", &self.stored, &other.stored, whose, " bytes").1);
+        let stored = types("stores", "", &self.stored, &other.stored, whose, " bytes").1;
         let mut counts = Vec::new();
         for operation in keys(&self.operations, &other.operations) {
             let [own, usual] = [self, other].map(|form| form.operations.get(operation).copied().unwrap_or(0));
@@ -56,16 +69,23 @@ impl Form {
                 counts.push(format!("{} {operation} instead of {}", grouped(own), grouped(usual)));
             }
         }
-        if !counts.is_empty() {
-            words.push(format!("has {}", counts.join(", ")));
-        }
+        let products = |form: &Self| PRODUCTS.iter().filter_map(|name| form.operations.get(*name)).sum::<u64>();
+        let has_branch = self.joins < other.joins && products(self) > products(other);
+        let branch = has_branch.then(|| "has a downsample branch".to_owned());
+        let counts = (!counts.is_empty()).then(|| format!("has {}", counts.join(", ")));
+        // A cause comes before what follows from it: another type, other operations, other bytes.
+        let (first, last) = if is_retyped { (computed, None) } else { (None, computed) };
+        let mut words: Vec<String> = [first, branch, counts, last, stored].into_iter().flatten().collect();
         if words.is_empty() && self.macs != other.macs {
             let [own, usual] = [self.macs, other.macs].map(grouped);
-            words.push(format!("needs {own} multiply-adds, {whose} {usual}"));
+            words.push(format!("needs {own} MACs, {whose} {usual}"));
         }
         words
     }
 }
+
+/// Operations with weights on a skip connection.
+const PRODUCTS: [&str; 3] = ["Convolution", "GroupConvolution", "MatMul"];
 
 /// Returns all keys of two counts, in order.
 fn keys<'a, K: Ord, V>(one: &'a BTreeMap<K, V>, other: &'a BTreeMap<K, V>) -> BTreeSet<&'a K> {
@@ -98,7 +118,8 @@ fn types(
     (false, (!text.is_empty()).then(|| format!("{verb} {}", text.join(", "))))
 }
 
-/// Describes for each sibling how it differs from the most frequent form, `usual`; nothing for those of that form.
+/// Describes for each sibling how it differs from the form of most of them; nothing for those of that form. Where most do
+/// not agree, the first sibling says that all differ.
 pub(crate) fn compare(forms: &[&Form], names: &[&str]) -> Vec<Vec<String>> {
     let mut kinds: Vec<(&Form, usize, usize)> = Vec::new();
     for (at, form) in forms.iter().enumerate() {
@@ -109,14 +130,30 @@ pub(crate) fn compare(forms: &[&Form], names: &[&str]) -> Vec<Vec<String>> {
     }
     // Among equally frequent forms the first is the usual one.
     let Some(&(usual, count, first)) = kinds.iter().rev().max_by_key(|(_, count, _)| *count) else { return Vec::new() };
+    if count * 2 <= forms.len() {
+        let mut words = vec![Vec::new(); forms.len()];
+        let family = short(names[first]).trim_end_matches(|c: char| c.is_ascii_digit()).trim_end_matches(['.', '/']);
+        let family = if family == NAMELESS { String::new() } else { format!(" of {family}") };
+        words[0] = vec![format!("the {} blocks{family} differ from each other: {}", forms.len(), aspects(forms))];
+        return words;
+    }
     let others = forms.len() - 1;
-    let whose = match count {
-        1 => names.get(first).map_or("its sibling", |name| short(name)).to_owned(),
-        _ if count == others => format!("its {others} siblings"),
-        _ if count * 2 > others => format!("{count} of its {others} siblings"),
-        _ => format!("{count} siblings"),
-    };
+    let siblings = format!("its {others} siblings");
+    let whose = if count == others { siblings } else { format!("{count} of {siblings}") };
     forms.iter().map(|form| form.differences(usual, &whose)).collect()
+}
+
+/// Returns the properties in which blocks differ, the cause first: `operations, types, stored bytes`.
+fn aspects(forms: &[&Form]) -> String {
+    let differs = |is_alike: fn(&Form, &Form) -> bool| forms.windows(2).any(|pair| !is_alike(pair[0], pair[1]));
+    let all: [(&str, fn(&Form, &Form) -> bool); 4] = [
+        ("operations", |one, other| one.operations == other.operations),
+        ("computed types", |one, other| one.computed == other.computed),
+        ("stored bytes", |one, other| one.stored == other.stored),
+        ("MACs", |one, other| one.macs == other.macs),
+    ];
+    let words: Vec<&str> = all.into_iter().filter(|(_, alike)| differs(*alike)).map(|(word, _)| word).collect();
+    words.join(", ")
 }
 
 /// Returns the family and the number of a block: `layers.17`.

@@ -127,7 +127,7 @@ impl Blocks {
                 let mut block = figures.block(&place, &part.name, part.layers.clone());
                 block.number = part.number;
                 if block.number.is_some() {
-                    block.blocks = scopes::scopes(&figures, &block);
+                    block.blocks = scopes::scopes(&figures, &found.names, &block);
                 }
                 list.push(block);
                 families.push(part.family);

@@ -4,20 +4,17 @@ use std::collections::BTreeMap;
 
 use super::Block;
 use super::figures::Figures;
-use crate::base::hash::HashMap;
-use crate::infer::blocks::{Role, number_of, plain};
+use crate::base::hash::{HashMap, HashSet};
+use crate::infer::blocks::{Names, Role, SEPARATORS, module_of, number_of, plain};
 use crate::model::graph::{Graph, LayerId};
 
 /// The smallest number of layers of a scope.
 const LEAST: usize = 2;
 
-/// The separators of scopes in names.
-const SEPARATORS: [char; 2] = ['.', '/'];
-
 /// Returns the scopes of a block's layers, as far as several layers share them and others do not.
-pub(super) fn scopes(figures: &Figures, block: &Block) -> Vec<Block> {
+pub(super) fn scopes(figures: &Figures, names: &Names<'_>, block: &Block) -> Vec<Block> {
     let name = plain(&block.name);
-    let scopes = scopes_of_layers(figures, name, &block.layers);
+    let scopes = scopes_of_layers(figures, names, name, &block.layers);
     let module = &block.name[..block.name.len() - name.len()];
     inside(figures, block, &scopes, &Scope { module, name })
 }
@@ -47,6 +44,11 @@ fn inside(figures: &Figures, block: &Block, scopes: &HashMap<LayerId, &str>, aro
         if layers.len() == block.layers.len() {
             return inside(figures, block, scopes, &scope);
         }
+        if comes_back(figures, &block.layers, &layers) {
+            let part = Block { layers, ..block.clone() };
+            found.extend(inside(figures, &part, scopes, &scope));
+            continue;
+        }
         let is_number = name[around.name.len()..].trim_start_matches(SEPARATORS).bytes().all(|b| b.is_ascii_digit());
         let mut inner = figures.block(&block.place, &format!("{}{name}", scope.module), layers);
         inner.number = number_of(name).filter(|_| is_number);
@@ -54,6 +56,24 @@ fn inside(figures: &Figures, block: &Block, scopes: &HashMap<LayerId, &str>, aro
         found.push(inner);
     }
     found
+}
+
+/// True if data that leaves the layers of a scope comes back through other layers of the block. As one box, such a scope
+/// would be before and after them: `attentions` of a UNet, which alternates with `resnets`.
+fn comes_back(figures: &Figures, block: &[LayerId], scope: &[LayerId]) -> bool {
+    let own: HashSet<LayerId> = scope.iter().copied().collect();
+    let is_data = |id: &LayerId| figures.roles.get(*id) == Some(&Role::Data);
+    let mut others: HashSet<LayerId> = block.iter().copied().filter(is_data).filter(|id| !own.contains(id)).collect();
+    let mut pending: Vec<LayerId> = scope.iter().copied().filter(is_data).collect();
+    while let Some(id) = pending.pop() {
+        for user in figures.graph.users(id) {
+            if own.contains(&user) && !own.contains(&id) {
+                return true;
+            }
+            pending.extend(Some(user).filter(|user| others.remove(user)));
+        }
+    }
+    false
 }
 
 /// Returns the scope one step deeper than `outer`: `a.b` of `a.b.c` in `a`.
@@ -66,12 +86,17 @@ fn next<'a>(scope: &'a str, outer: &str) -> Option<&'a str> {
 
 /// Returns the scope of each layer of a block. A layer that computes data has that of its name; a constant and what is
 /// computed from it have the common scope of their consumers.
-fn scopes_of_layers<'a>(figures: &Figures<'a>, block: &str, layers: &[LayerId]) -> HashMap<LayerId, &'a str> {
+fn scopes_of_layers<'a>(
+    figures: &Figures<'a>,
+    names: &Names<'a>,
+    block: &str,
+    layers: &[LayerId],
+) -> HashMap<LayerId, &'a str> {
     let mut scopes = HashMap::default();
     let graph = figures.graph;
     let is_data = |id: LayerId| figures.roles.get(id) == Some(&Role::Data);
     for &id in layers.iter().filter(|&&id| is_data(id)) {
-        if let Some(scope) = graph.layer(id).and_then(|layer| scope_of_name(layer.name(), block)) {
+        if let Some(scope) = names.get(id).and_then(|name| module_of(name, block)) {
             scopes.insert(id, scope);
         }
     }
@@ -100,27 +125,12 @@ fn common<'a>(one: &'a str, other: &str) -> &'a str {
     one.get(..same).or_else(|| one.get(..same - 1)).map_or("", |start| &start[..start.rfind(SEPARATORS).unwrap_or(0)])
 }
 
-/// Returns the scope of a layer's name, if it is inside of a block: `layers.3.mlp` of `layers.3.mlp/aten::add/Add`.
-fn scope_of_name<'a>(name: &'a str, block: &str) -> Option<&'a str> {
-    let name = plain(name);
-    let rest = name.strip_prefix(block).filter(|rest| rest.starts_with(SEPARATORS))?;
-    // A word with `::` is an operation of the source framework.
-    let end = match rest.find("::") {
-        Some(at) => rest[..at].rfind(SEPARATORS)?,
-        None => rest.rfind(SEPARATORS)?,
-    };
-    Some(&name[..block.len() + end])
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{common, next, scope_of_name};
+    use super::{common, next};
 
     #[test]
     fn scopes_are_whole_words_of_names() {
-        assert_eq!(scope_of_name("__module.m.layers.3.mlp/aten::add/Add", "m.layers.3"), Some("m.layers.3.mlp"));
-        assert_eq!(scope_of_name("m.layers.3/Add", "m.layers.3"), Some("m.layers.3"));
-        assert_eq!(scope_of_name("m.layers.30/Add", "m.layers.3"), None);
         assert_eq!(next("a.b.c", "a"), Some("a.b"));
         assert_eq!(next("a.b", "a.b"), None);
         assert_eq!((common("a.b.c", "a.b.d"), common("a.bc", "a.bd"), common("a.b", "a.b.c")), ("a.b", "a", "a.b"));

@@ -1,10 +1,10 @@
 //! Assignment of layers to repeated blocks by name.
 //!
 //! A layer belongs to the block in its name, wherever it is in the graph: `model.layers.17.mlp/Add` to
-//! `model.layers.17`. Blocks whose names differ only in the number are a family of siblings. A layer without such a
-//! name belongs to a block if it is between layers of the block, or between it and the next sibling. An input, an
-//! output or another layer that is connected to only one block belongs to that block, if most siblings have such a
-//! layer.
+//! `model.layers.17`. Blocks whose names differ only in the number are a family of siblings. A layer that lost its name
+//! borrows one ([`Names`]). Another layer belongs to a block if it is between layers of the block, or between it and the
+//! next sibling. An input, an output or another layer that is connected to only one block belongs to that block, if most
+//! siblings have such a layer.
 //!
 //! Worked example: in a language model with a cache, `past_key_values.1.key` is a Parameter whose only consumer is a
 //! Concat of `layers.1`. All siblings have such a Parameter, so it belongs to `layers.1`. The embedding only feeds
@@ -12,6 +12,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::names::{Names, plain};
 use crate::base::hash::HashMap;
 use crate::model::graph::{Graph, Layer, LayerId, LayerMap, numbered_prefix};
 
@@ -42,13 +43,13 @@ type Reach = Option<(usize, usize)>;
 
 impl Membership {
     /// Finds the blocks of a graph; `order` are its data layers in topological order.
-    pub(super) fn new(graph: &Graph, order: &[&Layer]) -> Self {
-        let blocks = blocks(order);
+    pub(super) fn new(graph: &Graph, order: &[&Layer], names: &Names<'_>) -> Self {
+        let blocks = blocks(order, names);
         let by_name = blocks.iter().enumerate().map(|(at, block)| (plain(&block.name).to_owned(), at)).collect();
         let mut found = Self { gaps: vec![Vec::new(); blocks.len() + 1], blocks, by_name };
         let mut of = LayerMap::new(graph);
         for layer in order {
-            if let Some(at) = found.at(layer.name()) {
+            if let Some(at) = names.get(layer.id()).and_then(|name| found.at(name)) {
                 of.insert(layer.id(), at);
             }
         }
@@ -77,21 +78,16 @@ impl Membership {
     }
 }
 
-/// Removes the prefix that PyTorch's frontend adds: `__module.` to modules and `self.` to their weights.
-pub(crate) fn plain(name: &str) -> &str {
-    ["__module.", "self."].iter().find_map(|word| name.strip_prefix(word)).unwrap_or(name)
-}
-
 /// Removes the number at the end of a block's name.
 fn stem(name: &str) -> &str {
     name.trim_end_matches(|c: char| c.is_ascii_digit())
 }
 
 /// Finds the blocks in the names of layers, in topological order. A block needs a few layers and a sibling.
-fn blocks(order: &[&Layer]) -> Vec<Block> {
+fn blocks(order: &[&Layer], names: &Names<'_>) -> Vec<Block> {
     let mut places = BTreeMap::<&str, Vec<usize>>::new();
     for (at, layer) in order.iter().enumerate() {
-        if let Some(prefix) = numbered_prefix(layer.name()) {
+        if let Some(prefix) = names.get(layer.id()).and_then(numbered_prefix) {
             places.entry(prefix).or_default().push(at);
         }
     }

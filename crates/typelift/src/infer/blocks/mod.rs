@@ -5,6 +5,7 @@
 //! [`parts`] divides a graph; [`BlockNumbers`] answers for single layers.
 
 mod membership;
+mod names;
 mod parts;
 mod repeats;
 mod roles;
@@ -16,9 +17,9 @@ use crate::base::hash::{HashMap, HashSet};
 use crate::model::graph::{Graph, Layer, LayerId, Model, Output, Place, numbered_prefix};
 use crate::ops::{self, LayerKind};
 
-pub(crate) use membership::plain;
+pub(crate) use names::{Names, SEPARATORS, module_of, plain};
 pub use parts::Part;
-pub(crate) use parts::{Parts, number_of, parts};
+pub(crate) use parts::{NAMELESS, Parts, number_of, parts};
 pub(crate) use roles::in_order;
 pub use roles::{Role, roles};
 

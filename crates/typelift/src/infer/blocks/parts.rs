@@ -1,6 +1,7 @@
 //! Division of a graph into repeated blocks, found by name and by structure, and the layers between them.
 
 use super::membership::Membership;
+use super::names::Names;
 use super::repeats::Repeat;
 use super::roles::{Role, in_order};
 use crate::base::hash::{HashMap, HashSet};
@@ -22,8 +23,9 @@ pub struct Part {
 }
 
 /// Division of a graph, and the constants that belong to no single block.
-pub(crate) struct Parts {
+pub(crate) struct Parts<'a> {
     pub(crate) parts: Vec<Part>,
+    pub(crate) names: Names<'a>,
     /// The constants that several blocks use.
     pub(crate) shared: Vec<LayerId>,
     /// The constants that no layer uses.
@@ -38,9 +40,10 @@ struct Piece {
 }
 
 /// Divides a graph: into blocks by name, then into blocks by structure among the other layers, and the rest.
-pub(crate) fn parts(graph: &Graph, roles: &LayerMap<Role>) -> Parts {
+pub(crate) fn parts<'a>(graph: &'a Graph, roles: &LayerMap<Role>) -> Parts<'a> {
     let flow = Flow::new(graph, roles);
-    let named = Membership::new(graph, &flow.order);
+    let names = Names::new(graph, &flow.order);
+    let named = Membership::new(graph, &flow.order, &names);
     let mut pieces = Vec::new();
     let mut family = named.blocks.iter().map(|block| block.family + 1).max().unwrap_or(0);
     for at in 0..=named.blocks.len() {
@@ -49,11 +52,13 @@ pub(crate) fn parts(graph: &Graph, roles: &LayerMap<Role>) -> Parts {
             pieces.push(Piece { block: Some((block.name.clone(), block.family)), layers: block.layers.clone() });
         }
     }
-    hand_out(graph, roles, &named, name(pieces))
+    let mut parts = name(pieces);
+    let (shared, unused) = hand_out(graph, roles, &named, &mut parts);
+    Parts { parts, names, shared, unused }
 }
 
 /// The word before the number of a block that was found by its structure.
-const NAMELESS: &str = "block ";
+pub(crate) const NAMELESS: &str = "block ";
 
 /// Returns the number at the end of a block's name.
 pub(crate) fn number_of(name: &str) -> Option<u64> {
@@ -86,8 +91,14 @@ fn name(mut pieces: Vec<Piece>) -> Vec<Part> {
     parts
 }
 
-/// Assigns constants and shape computations to the block of their name, otherwise to the block that uses them.
-fn hand_out(graph: &Graph, roles: &LayerMap<Role>, named: &Membership, mut parts: Vec<Part>) -> Parts {
+/// Assigns constants and shape computations to the block of their name, otherwise to the block that uses them. Returns
+/// those that several blocks use, and those that no layer uses.
+fn hand_out(
+    graph: &Graph,
+    roles: &LayerMap<Role>,
+    named: &Membership,
+    parts: &mut [Part],
+) -> (Vec<LayerId>, Vec<LayerId>) {
     let mut part_of = LayerMap::<Option<usize>>::new(graph);
     let mut part_by_name = HashMap::default();
     for (at, part) in parts.iter().enumerate() {
@@ -114,7 +125,7 @@ fn hand_out(graph: &Graph, roles: &LayerMap<Role>, named: &Membership, mut parts
             part_of.insert(layer.id(), part);
         }
     }
-    Parts { parts, shared, unused }
+    (shared, unused)
 }
 
 /// Layers that compute data in topological order, so that the layers of a block are together.
