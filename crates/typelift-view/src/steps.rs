@@ -58,7 +58,13 @@ pub(crate) fn steps<'a>(model: &'a Model, graphs: &Graphs<'a>) -> Vec<Step<'a>> 
         let before = ways.before(tensor);
         let from = before.and_then(|before| Some(graph.output(before)?.element_type()));
         let loses = || from.and_then(|from| fidelity(from, step.element_type));
-        let loses = || loses().map_or_else(|| "of an unknown type".to_owned(), |loses| loses.to_string());
+        let loses = || match ops::converted_values(graph, model.weights(), layer) {
+            Some(audit) if audit.changed() == 0 => "exact".to_owned(),
+            Some(audit) => {
+                format!("{} of {} values, at most {:.1e}", audit.changed(), audit.values, audit.worst_absolute_error)
+            }
+            None => loses().map_or_else(|| "of an unknown type".to_owned(), |loses| loses.to_string()),
+        };
         Some(Step {
             id: *id,
             path: path(place, layer),

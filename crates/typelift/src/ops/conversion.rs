@@ -3,7 +3,9 @@
 use typelift_promote::{ElementType, Fidelity, fidelity};
 
 use super::kind::{LayerKind, kind};
+use super::values::conversion::Audit;
 use crate::model::graph::{Graph, Layer};
+use crate::model::weights::Weights;
 
 /// Element types of a Convert, ConvertLike or ConvertPromoteTypes: those of its inputs and of its output.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,4 +55,41 @@ pub fn conversion(graph: &Graph, layer: &Layer) -> Option<Conversion> {
     let mut from: Vec<_> = feeds.filter_map(|feed| Some(graph.output(feed)?.element_type())).collect();
     from.dedup();
     Some(Conversion { from, to: layer.outputs().first()?.element_type() })
+}
+
+/// Limit on the values of a constant that are compared.
+const MOST_COMPARED: u64 = 1 << 21;
+
+/// Counts the values of a constant that a Convert changes, directly after it or after other Converts. `None` for a Convert
+/// of a computed tensor, and for a constant that is large or cannot be read.
+///
+/// # Examples
+/// ```
+/// let text = "x = Const([-1]) : i32[1]\ny = Convert(x) {destination_type=f32}\nz = Result(y)\n";
+/// let mut model = typelift::Model::from_text(text)?;
+/// typelift::infer(&mut model);
+/// let convert = model.graph().layer(model.graph().find("y")?).unwrap();
+/// assert_eq!(typelift::ops::converted_values(model.graph(), model.weights(), convert).unwrap().changed(), 0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use]
+pub fn converted_values(graph: &Graph, weights: &Weights, layer: &Layer) -> Option<Audit> {
+    let to = conversion(graph, layer)?.to;
+    let mut at = layer;
+    while let Some(Conversion { from, .. }) = conversion(graph, at) {
+        let [from] = from[..] else { return None };
+        let (source, _) = graph.feeds(at.id()).into_iter().next()??;
+        if kind(source) == LayerKind::Constant {
+            let is_small = source.outputs().first()?.shape().element_count()? <= MOST_COMPARED;
+            if fidelity(from, to)?.is_exact() {
+                return Some(Audit::default());
+            }
+            return if is_small { Audit::of(source, weights, to) } else { None };
+        }
+        if at.id() != layer.id() && conversion(graph, at)?.lossy().next().is_some() {
+            return None;
+        }
+        at = source;
+    }
+    None
 }

@@ -52,7 +52,7 @@ pub struct Row {
     /// and shapes are not counted.
     #[serde(serialize_with = "map_of")]
     pub computed: Vec<TypeCount>,
-    /// The Converts that may lose information.
+    /// The Converts that may lose information. Those of constants whose values are all kept are not counted.
     pub lossy: Vec<Lossy>,
     /// The number of layers with a [precision mark](crate::precision_marks).
     pub marks: usize,
@@ -191,7 +191,7 @@ impl<'a> Building<'a> {
     }
 
     fn build(&mut self, shared: &Shared<'a>) {
-        let (mut several, mut unused) = (Vec::new(), Vec::new());
+        let (mut several, mut unused, mut in_blocks) = (Vec::new(), Vec::new(), 0);
         for (place, graph, roles, found) in &shared.graphs {
             let quantized = schemes::find(graph, self.model.weights());
             let schemes = quantized.into_iter().map(|it| (it.codes, it.scheme)).collect();
@@ -201,6 +201,7 @@ impl<'a> Building<'a> {
                         graph.layer(id).filter(|layer| ops::kind(layer) == LayerKind::Constant).and_then(Census::range);
                     range.is_some_and(|range| shared.ranges.get(&range) == Some(&None))
                 });
+                in_blocks += elsewhere.len();
                 several.extend(elsewhere.iter().map(|&id| (*graph, id)));
                 let mut row = self.row(place, graph, part, roles, &own);
                 row.paths = paths::of(graph, roles, &part.layers, &schemes);
@@ -210,13 +211,12 @@ impl<'a> Building<'a> {
             several.extend(found.shared.iter().map(|&id| (*graph, id)));
             unused.extend(found.unused.iter().map(|&id| (*graph, id)));
         }
-        for (name, layers) in [("shared by several", several), ("not used", unused)] {
-            self.rest(name, &layers);
-        }
+        self.rest("shared by several", &several, in_blocks);
+        self.rest("not used", &unused, 0);
     }
 
-    /// Adds a row for constants that belong to no single block.
-    fn rest(&mut self, name: &str, layers: &[(&Graph, LayerId)]) {
+    /// Adds a row for constants that belong to no single block, of which the layers of blocks count `in_blocks`.
+    fn rest(&mut self, name: &str, layers: &[(&Graph, LayerId)], in_blocks: usize) {
         let mut weights = BTreeMap::new();
         for layer in layers.iter().filter_map(|&(graph, id)| graph.layer(id)) {
             self.census.add(layer, &mut weights);
@@ -228,7 +228,8 @@ impl<'a> Building<'a> {
                 number: None,
                 layers: layers.iter().map(|&(_, id)| id).collect(),
             };
-            let row = Row { weights: by_bytes(weights), ..Row::new(&Place::default(), &part) };
+            let new = Row::new(&Place::default(), &part);
+            let row = Row { layers: new.layers - in_blocks, weights: by_bytes(weights), ..new };
             self.rows.push((None, row));
         }
     }
@@ -245,7 +246,9 @@ impl<'a> Building<'a> {
             if roles.get(layer.id()) == Some(&Role::Data) {
                 layer.outputs().iter().for_each(|port| *computed.entry(port.element_type()).or_default() += 1);
             }
-            if let Some(conversion) = ops::conversion(graph, layer) {
+            if let Some(conversion) = ops::conversion(graph, layer).filter(|it| it.lossy().next().is_some())
+                && ops::converted_values(graph, self.model.weights(), layer).is_none_or(|audit| audit.changed() > 0)
+            {
                 for (from, loses) in conversion.lossy() {
                     lossy.entry((from, conversion.to)).or_insert((0, loses)).0 += 1;
                 }
@@ -256,7 +259,6 @@ impl<'a> Building<'a> {
                 row.warnings += warnings;
             }
         }
-        row.layers = own.len();
         row.weights = by_bytes(weights);
         row.computed = counted(computed);
         let lossy = lossy.into_iter().map(|((from, to), (count, loses))| Lossy { from, to, count, loses });
@@ -267,7 +269,7 @@ impl<'a> Building<'a> {
 
 /// Blocks of all graphs, and the block that uses each range of the weights; `None` if several do.
 struct Shared<'a> {
-    graphs: Vec<(Place, &'a Graph, LayerMap<Role>, blocks::Parts)>,
+    graphs: Vec<(Place, &'a Graph, LayerMap<Role>, blocks::Parts<'a>)>,
     ranges: HashMap<Range, Option<usize>>,
 }
 
