@@ -20,7 +20,8 @@ const OPERATIONS: usize = 12;
 pub(super) fn text(file: &str, stats: &Stats, map: &[Row]) -> String {
     let mut text = headline(file, stats);
     if stats.macs > 0 {
-        text += &format!(", {} multiply-adds", short(stats.macs));
+        let least = if stats.macs_is_least { "at least " } else { "" };
+        text += &format!(", {least}{} MACs", short(stats.macs));
     }
     text += "\n";
     text += &ends("inputs", &stats.inputs);

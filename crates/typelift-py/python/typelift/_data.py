@@ -812,6 +812,8 @@ class Stats:
     """The ten largest tensors that are computed. An open dimension counts as its lower bound, and as 1 at least."""
     macs: int
     """The multiply-accumulate operations of all layers."""
+    macs_is_least: bool
+    """True if a dimension is open, so that `macs` is a lower bound."""
     map: tuple[BlockStats, ...]
     """The precision map: the blocks in the order of the data, with the types they store and compute in."""
     text: str = field(repr=False, compare=False)
@@ -854,6 +856,7 @@ class Stats:
             largest_constants=large(record["largest_constants"]),
             largest_tensors=large(record["largest_tensors"]),
             macs=record["macs"],
+            macs_is_least=record["macs_is_least"],
             map=tuple(block(row) for row in rows),
             text=text,
         )
@@ -877,7 +880,8 @@ class Stats:
         )
         large = ((of.path, f"{of.element_type}{of.shape}", f"{of.bytes:,}") for of in self.largest_constants)
         operations = ((of.type, f"{of.layers:,}", counted(of.element_types)) for of in self.operations)
-        facts = f"{self.layers:,} layers, {self.weight_bytes:,} bytes of weights, {self.macs:,} multiply-adds"
+        least = "at least " if self.macs_is_least else ""
+        facts = f"{self.layers:,} layers, {self.weight_bytes:,} bytes of weights, {least}{self.macs:,} MACs"
         return (
             f"<p><b>{html.escape(shown(self.name))}</b>: IR version {self.version}, {facts}</p>"
             + table(("block", "layers", "stored bytes", "computed tensors", "differs from its siblings"), blocks)

@@ -53,6 +53,8 @@ pub struct Stats {
     pub largest_tensors: Vec<LargeTensor>,
     /// The multiply-accumulate operations of all layers, those of bodies once. Open dimensions count as for tensors.
     pub macs: u64,
+    /// True if a dimension was open, so that `macs` is a lower bound.
+    pub macs_is_least: bool,
 }
 
 /// A large tensor.
@@ -223,6 +225,7 @@ pub fn stats(model: &Model) -> Stats {
         largest_constants: largest(count.constants),
         largest_tensors: largest(count.computed),
         macs: count.macs.count,
+        macs_is_least: count.macs.is_least,
     }
 }
 
