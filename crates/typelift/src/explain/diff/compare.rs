@@ -233,13 +233,15 @@ impl<'a> Comparison<'a> {
             let changed = self.changes.iter().map(|(_, change)| change).filter(|change| is_of(change, at));
             let places: HashSet<Place> = changed.map(|change| change.layer.place.clone()).collect();
             for (place, graph) in model.walk().filter(|(place, _)| places.contains(place)) {
-                let parts = blocks::parts(graph, &blocks::roles(graph)).parts;
+                let roles = blocks::roles(graph);
+                let parts = blocks::parts(graph, &roles).parts;
                 let numbered = parts.iter().filter(|part| part.number.is_some());
                 let names: HashMap<LayerId, &str> =
                     numbered.flat_map(|part| part.layers.iter().map(|&id| (id, part.name.as_str()))).collect();
                 for (_, change) in self.changes.iter_mut().filter(|(_, change)| change.layer.place == place) {
                     if is_of(change, at) {
                         change.block = names.get(&change.layer.id).map(|&name| name.to_owned());
+                        change.is_stored = roles.get(change.layer.id) == Some(&blocks::Role::Stored);
                     }
                 }
             }
@@ -272,6 +274,7 @@ impl<'a> Comparison<'a> {
             error,
             before_line,
             after_line,
+            is_stored: false,
             follows: Vec::new(),
         };
         self.changes.push((place, change));

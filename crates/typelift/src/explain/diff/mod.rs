@@ -171,6 +171,9 @@ pub struct Change {
     /// The line of the layer in the second file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after_line: Option<usize>,
+    /// True for a layer that computes from constants alone. If it was removed, its value was folded into a constant.
+    #[serde(skip)]
+    pub(crate) is_stored: bool,
     /// The consequences of this change, in the order of the graph.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub follows: Vec<Consequence>,

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use super::{BlockChange, Change, ChangeKind, Diff, alike, ranges};
+use super::{Alike, BlockChange, Change, ChangeKind, Diff, alike, ranges};
 use crate::base::hash::{HashMap, HashSet};
 use crate::explain::blocks::{Block, Blocks};
 use crate::explain::map::{parts, roles};
 use crate::findings::{grouped, size};
+use crate::infer::blocks::plain;
 use crate::model::graph::{LayerId, Model};
 
 /// Maximum number of lines in the summary.
@@ -61,20 +62,16 @@ impl Diff {
         let mut lines = self.blocks();
         lines.extend(stored(&apart.iter().filter(is_stored).copied().collect::<Vec<_>>()));
         let rest = apart.iter().filter(|change| !is_stored(change) && !is_named(change)).copied();
-        let mut groups = alike(rest);
+        let (mut groups, constants): (Vec<Alike<'_>>, _) =
+            alike(rest).into_iter().partition(|group| !is_constant(group));
         groups.sort_by_key(|group| std::cmp::Reverse(group.changes.len()));
+        // Constants mostly come and go with their users, so they are told only if nothing else is.
+        let told = if groups.is_empty() { constants.len() } else { groups.len() };
+        groups.extend(constants);
         let renamed: Vec<&Change> = apart.iter().filter(is_named).copied().collect();
         let room = MOST.saturating_sub(lines.len() + usize::from(!renamed.is_empty()));
-        let shown = if groups.len() > room { room.saturating_sub(1) } else { groups.len() };
-        for group in &groups[..shown] {
-            let word = match group.changes.first().map(|change| change.kind) {
-                Some(ChangeKind::Added) => "added",
-                Some(ChangeKind::Removed) => "removed",
-                _ => "changed",
-            };
-            let places = if group.changes.len() > 1 { format!(", {}", group.places()) } else { String::new() };
-            lines.push(StoryLine { text: format!("{word}: {}{places}", group.what), changes: group.changes.clone() });
-        }
+        let shown = if groups.len() > room { told.min(room.saturating_sub(1)) } else { told };
+        lines.extend(groups[..shown].iter().map(line));
         let left: Vec<&Change> = groups[shown..].iter().flat_map(|group| group.changes.iter().copied()).collect();
         if !left.is_empty() {
             lines.push(StoryLine { text: format!("and {} more changes", grouped(left.len() as u64)), changes: left });
@@ -141,6 +138,43 @@ impl Diff {
         };
         families.into_iter().map(line).collect()
     }
+}
+
+/// True for constants that were added or removed.
+fn is_constant(group: &Alike<'_>) -> bool {
+    let is_whole = |change: &&Change| matches!(change.kind, ChangeKind::Added | ChangeKind::Removed);
+    group.changes.iter().all(|change| is_whole(change) && change.operation == "Const")
+}
+
+/// Describes equal changes: `folded: Transpose : f32, in each of layer.0–11`.
+fn line<'a>(group: &Alike<'a>) -> StoryLine<'a> {
+    let first = group.changes.first();
+    let word = match first.map(|change| change.kind) {
+        Some(ChangeKind::Added) => "added",
+        Some(ChangeKind::Removed) if group.changes.iter().all(|change| change.is_stored) && !is_constant(group) => {
+            "folded"
+        }
+        Some(ChangeKind::Removed) => "removed",
+        _ => "changed",
+    };
+    let places =
+        match (&group.changes[..], first.and_then(|change| Some((change.before.as_ref()?, change.after.as_ref()?)))) {
+            ([change], Some((before, after))) if change.kind == ChangeKind::Input => {
+                let [old, new] = [before, after].map(|name| module(name));
+                let (old, new) = if old == new { (before.as_str(), after.as_str()) } else { (old, new) };
+                format!(" in {}: {old} → {new}", module(&change.path))
+            }
+            ([_], _) => String::new(),
+            _ => format!(", {}", group.places()),
+        };
+    StoryLine { text: format!("{word}: {}{places}", group.what), changes: group.changes.clone() }
+}
+
+/// Returns the module in a name: `encoder.layer.4.output.LayerNorm` of `__module.encoder.layer.4.output.LayerNorm/aten::add/Add`.
+fn module(name: &str) -> &str {
+    let plain = plain(name);
+    let end = plain.find("::").and_then(|at| plain[..at].rfind('/')).filter(|&end| end > 0);
+    end.map_or(plain, |end| &plain[..end])
 }
 
 /// Block with the number at the end of its name.
