@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use serde::Serialize;
 use typelift::ops::{self, LayerKind};
+use typelift::precision::schemes;
 use typelift::{Bf16, F16, Layer, Model};
 
 use crate::graphs::{Graphs, path};
@@ -21,7 +22,8 @@ pub(crate) struct Values<'a> {
     path: Cow<'a, str>,
     /// The type and shape, `f16[64,64]`.
     text: String,
-    /// The number of bytes.
+    /// The number of bytes; 0 for values that are computed from a quantized constant.
+    #[serde(skip_serializing_if = "is_zero")]
     bytes: u64,
     /// The number of values.
     count: u64,
@@ -42,6 +44,11 @@ pub(crate) struct Values<'a> {
     /// The losses in narrower types.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     narrowed: Vec<Narrowed>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over references")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over references")]
@@ -77,22 +84,31 @@ impl Narrowed {
     }
 }
 
-/// Returns the values of all constants of a model that can be read and have more than one value.
+/// Returns the values of all constants of a model that can be read and have more than one value, and the values that are
+/// computed from quantized ones.
 pub(crate) fn constants<'a>(model: &'a Model, graphs: &Graphs<'a>) -> Vec<Values<'a>> {
     let mut found = Vec::new();
     for (place, graph) in model.walk() {
         let Some((place, _)) = graphs.get_key_value(&place) else { continue };
         for layer in graph.layers().filter(|layer| ops::kind(layer) == LayerKind::Constant) {
-            found.extend(values(model, layer, path(place, layer)));
+            let size = layer.attribute("size").and_then(|size| size.parse().ok()).unwrap_or(0);
+            let read = layer.sample(model.weights(), SAMPLE);
+            found.extend(read.and_then(|read| values(&read, layer, path(place, layer), size)));
+        }
+        for quantized in schemes::find(graph, model.weights()) {
+            let Some(layer) = graph.layer(quantized.value.layer) else { continue };
+            let read = quantized.sample(graph, model.weights(), SAMPLE);
+            let read = read.map(|read| read.into_iter().map(f64::from).collect::<Vec<_>>());
+            found.extend(read.and_then(|read| values(&read, layer, path(place, layer), 0)));
         }
     }
     found
 }
 
-fn values<'a>(model: &Model, layer: &'a Layer, path: Cow<'a, str>) -> Option<Values<'a>> {
+/// Describes the first output of a layer, given some of its values.
+fn values<'a>(read: &[f64], layer: &Layer, path: Cow<'a, str>, bytes: u64) -> Option<Values<'a>> {
     let port = layer.outputs().first()?;
     let count = port.shape().element_count().filter(|&count| count > 1)?;
-    let read = layer.sample(model.weights(), SAMPLE)?;
     let finite: Vec<f64> = read.iter().copied().filter(|value| value.is_finite()).collect();
     let (min, max) = (
         finite.iter().copied().fold(f64::INFINITY, f64::min),
@@ -101,6 +117,8 @@ fn values<'a>(model: &Model, layer: &'a Layer, path: Cow<'a, str>) -> Option<Val
     let bf16 = || Narrowed::new("bf16", &finite, |value| Bf16::from(value).into());
     let f16 = || Narrowed::new("f16", &finite, |value| F16::from(value).into());
     let narrowed = match port.element_type().name() {
+        // The values of a quantized constant have lost more before.
+        _ if bytes == 0 => Vec::new(),
         "f32" | "f64" => vec![f16(), bf16()],
         "f16" => vec![bf16()],
         "bf16" => vec![f16()],
@@ -109,7 +127,7 @@ fn values<'a>(model: &Model, layer: &'a Layer, path: Cow<'a, str>) -> Option<Val
     Some(Values {
         path,
         text: port.to_string(),
-        bytes: layer.attribute("size").and_then(|size| size.parse().ok()).unwrap_or(0),
+        bytes,
         count,
         sample: Some(read.len()).filter(|&read| (read as u64) < count),
         first: read.iter().take(FIRST).map(|&value| value as f32).collect(),

@@ -10,6 +10,7 @@ use typelift::graph::Place;
 use typelift::map::{Role, Ways};
 use typelift::ops::{self, LayerKind};
 use typelift::precision::schemes::{self, Scheme};
+use typelift::promote::ElementType;
 use typelift::span::Lines;
 use typelift::{Graph, Layer, LayerId, Model, Output};
 
@@ -75,6 +76,12 @@ pub(crate) struct Node<'a> {
     /// The multiply-accumulate operations; 0 for operations without any.
     #[serde(skip_serializing_if = "is_zero")]
     pub(crate) macs: u64,
+    /// True if `macs` is a lower bound.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) least: bool,
+    /// The name of an input or output of the model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) end: Option<String>,
     /// The side that has this layer, if the other side does not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) only: Option<Side>,
@@ -89,7 +96,7 @@ fn is_zero(number: &u64) -> bool {
 }
 
 /// An input of a layer.
-#[derive(Clone, PartialEq, Serialize)]
+#[derive(Clone, Default, PartialEq, Serialize)]
 pub(crate) struct Entry<'a> {
     /// The path of the producer; `None` for a constant.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -99,6 +106,9 @@ pub(crate) struct Entry<'a> {
     /// The paths of the layers that compute a constant, which have no boxes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     held: Vec<Cow<'a, str>>,
+    /// For a weight of several constants: the path of each, and its part in the computation. The largest comes first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    parts: Vec<(Cow<'a, str>, &'static str)>,
     /// The paths of the layers whose shapes determine the values of a constant.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     of: Vec<Cow<'a, str>>,
@@ -141,7 +151,7 @@ pub(crate) struct Group<'a> {
 }
 
 impl<'a> Group<'a> {
-    fn of(block: &'a Block, parent: Option<usize>) -> Self {
+    pub(crate) fn of(block: &'a Block, parent: Option<usize>) -> Self {
         let mut weights: Vec<(&str, u64)> = Vec::new();
         for stored in &block.weights {
             let name = stored.element_type.name();
@@ -308,7 +318,7 @@ impl<'a> Boxes<'a> {
                     let text = [element_type, &shape].concat();
                     self.edges.push(Edge { from, to, element_type, shape, only: None });
                     let from = Some(path(place, producer));
-                    inputs.push(Entry { from, text, held: Vec::new(), of: Vec::new() });
+                    inputs.push(Entry { from, text, ..Entry::default() });
                     continue;
                 }
                 let stored = Stored::new(ways, graph, *feed, &self.folded);
@@ -318,7 +328,12 @@ impl<'a> Boxes<'a> {
                 let paths = |layers: &[&'a Layer]| layers.iter().map(|layer| path(place, layer)).collect();
                 let (held, of) = (paths(&stored.layers), paths(&stored.shaped));
                 weights.push(stored.weights());
-                inputs.push(Entry { from: None, text, held, of });
+                let parts = stored
+                    .parts(graph, scheme.is_some())
+                    .into_iter()
+                    .map(|(layer, part)| (path(place, layer), part))
+                    .collect();
+                inputs.push(Entry { from: None, text, held, parts, of });
             }
             let largest = weights.into_iter().flatten().max_by_key(|(bytes, _)| *bytes);
             self.nodes.push(node(source, graph, layer, place, inputs, largest.map(|(_, text)| text)));
@@ -381,6 +396,36 @@ impl<'a> Stored<'a> {
         Self { layers, way, shaped }
     }
 
+    /// Returns the constants of a weight of several, each with its part in the computation, the one on the data path first.
+    fn parts(&self, graph: &Graph, is_quantized: bool) -> Vec<(&'a Layer, &'static str)> {
+        let mut constants: Vec<&Layer> =
+            self.layers.iter().copied().filter(|layer| ops::kind(layer) == LayerKind::Constant).collect();
+        let main = self.way.first().map(|layer| layer.id());
+        constants.sort_by_key(|layer| Some(layer.id()) != main);
+        let mut known = HashMap::<LayerId, &'static str>::default();
+        // A layer comes before those that it is computed from.
+        for layer in &self.layers {
+            let name = layer.operation().map_or("", |operation| operation.name());
+            for (input, feed) in graph.producers(layer.id()).into_iter().enumerate() {
+                let part = match (name, input) {
+                    ("Convert", _) => known.get(&layer.id()).copied().unwrap_or("values"),
+                    ("Subtract", 1) => "zero points",
+                    ("Multiply", _) => "scales",
+                    ("Gather", 0) => "table",
+                    ("Reshape" | "Transpose" | "Gather", 1..) | ("Unsqueeze" | "Squeeze", 1) => "shape",
+                    _ => known.get(&layer.id()).copied().unwrap_or("values"),
+                };
+                known.extend(feed.map(|feed| (feed.layer, part)));
+            }
+        }
+        if constants.len() < 2 {
+            return Vec::new();
+        }
+        let main_part = if is_quantized { "codes" } else { "values" };
+        let part = |layer: &'a Layer| known.get(&layer.id()).filter(|_| Some(layer.id()) != main).copied();
+        constants.into_iter().map(|layer| (layer, part(layer).unwrap_or(main_part))).collect()
+    }
+
     /// Returns the values of a constant with few values, if only Converts are between it and its consumer.
     fn numbers(&self, model: &Model) -> Option<Vec<f64>> {
         let (first, rest) = self.way.split_first()?;
@@ -409,7 +454,7 @@ fn values(layer: &Layer) -> u64 {
 /// Describes a constant, with its values if they are few.
 fn constant(model: &Model, layer: &Layer, port: &typelift::graph::OutputPort, stored: &Stored<'_>) -> String {
     let values = stored.numbers(model).map(|values| {
-        let values: Vec<String> = values.iter().map(ToString::to_string).collect();
+        let values: Vec<String> = values.iter().map(|&value| number(value, port.element_type())).collect();
         format!(" = {}", values.join(", "))
     });
     if !stored.shaped.is_empty() {
@@ -419,6 +464,17 @@ fn constant(model: &Model, layer: &Layer, port: &typelift::graph::OutputPort, st
     }
     let way = stored.weights().filter(|_| stored.way.len() > 1).map(|(_, way)| format!(" ({way})"));
     format!("{} {port}{}{}", layer.name(), values.unwrap_or_default(), way.unwrap_or_default())
+}
+
+/// Formats a value with the digits that tell it apart in its element type: `0.7`, `-3.4028235e38`.
+fn number(value: f64, element_type: ElementType) -> String {
+    let is_far = value != 0.0 && value.is_finite() && !(1e-5..1e9).contains(&value.abs());
+    match (element_type.is_float(), element_type.bits() <= 32) {
+        (true, true) if is_far => format!("{:e}", value as f32),
+        (true, true) => (value as f32).to_string(),
+        (true, false) if is_far => format!("{value:e}"),
+        _ => value.to_string(),
+    }
 }
 
 fn node<'a>(
@@ -437,6 +493,8 @@ fn node<'a>(
         (from.join(", "), found.to.name(), lost)
     });
     let names = layer.outputs().iter().flat_map(|port| port.names());
+    let is_end = place.is_model() && matches!(ops::kind(layer), LayerKind::Parameter | LayerKind::Result);
+    let macs = ops::macs(graph, layer);
     Node {
         id: Some(layer.id()),
         name: layer.name().into(),
@@ -449,7 +507,9 @@ fn node<'a>(
         convert,
         tensors: names.filter(|name| name != layer.name()).collect(),
         weights,
-        macs: ops::macs(graph, layer).count,
+        macs: macs.count,
+        least: macs.is_least && macs.count > 0,
+        end: is_end.then(|| source.model.end_name(layer)).filter(|name| name != layer.name()),
         ..Node::default()
     }
 }

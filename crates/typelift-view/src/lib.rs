@@ -38,6 +38,7 @@ const SCRIPT: &str = concat!(
     include_str!("page/graph.js"),
     include_str!("page/path.js"),
     include_str!("page/details.js"),
+    include_str!("page/run.js"),
     include_str!("page/panel.js"),
     include_str!("page/search.js"),
     include_str!("page/main.js"),
@@ -62,7 +63,7 @@ pub struct Page<'a> {
     pub runs: &'a [Ran],
     /// The audience of the fixes of findings.
     pub voice: Voice<'a>,
-    /// The limit on the data of a page that shows every layer. A larger model is shown as runs of layers. 4.8 MB by
+    /// The limit on the data of a page that shows every layer. A larger model is shown as closed blocks. 4.8 MB by
     /// default.
     pub most_bytes: usize,
 }
@@ -95,6 +96,9 @@ struct Document<'a> {
     /// The reason why the page shows an outline; `None` if it shows every layer.
     outline: Option<String>,
     graphs: Vec<graphs::Drawn<'a>>,
+    /// The layers without a box of a page that shows an outline.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    names: Vec<outline::Name<'a>>,
     /// The precision map: which part of the model is stored and computed in which type.
     map: Vec<MapRow>,
     /// The precision map of the earlier model.
@@ -126,8 +130,8 @@ enum Extent {
     Both,
     /// Every layer of the model.
     Own,
-    /// Runs of layers.
-    Runs,
+    /// Closed blocks.
+    Outline,
 }
 
 /// A row of the precision map.
@@ -187,7 +191,14 @@ struct Change {
     path: String,
     /// The path of the layer to select. For a removed layer it is the layer that used it.
     at: String,
-    text: String,
+    /// The attribute, the input or the output that differs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    subject: Option<String>,
+    before: String,
+    after: String,
+    /// The difference of values.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    figures: Option<String>,
     follows: usize,
     /// The number of its group; equal findings share one.
     group: usize,
@@ -228,7 +239,7 @@ impl<'a> Page<'a> {
             Some(data) => data,
             None => match self.data(&parts, Extent::Own)? {
                 Some(data) => data,
-                None => folded::folded(&self.document(&parts, Extent::Runs))?,
+                None => folded::folded(&self.document(&parts, Extent::Outline))?,
             },
         };
         Ok(page(self.title, &data))
@@ -258,7 +269,7 @@ impl<'a> Page<'a> {
         let rows = |(model, map): (&Model, PrecisionMap)| -> Vec<MapRow> {
             map.rows.into_iter().map(|row| map_row(model, row)).collect()
         };
-        let is_whole = extent != Extent::Runs;
+        let is_whole = extent != Extent::Outline;
         let graphs = if is_whole { graphs::graphs(model) } else { graphs::Graphs::default() };
         let changes = Changes::of(self.before.as_ref().map(|before| before.diff));
         Document {
@@ -269,8 +280,9 @@ impl<'a> Page<'a> {
             both: extent == Extent::Both && self.before.is_some(),
             layers: model.graph().len(),
             runs: self.runs.iter().take(2).map(|run| ran::Run::of(model.graph(), run)).collect(),
-            outline: (!is_whole).then(|| outline::message(model)),
+            outline: (!is_whole).then(|| outline::message(model, &parts.after)),
             graphs: self.graphs(parts, &graphs, extent),
+            names: if is_whole { Vec::new() } else { outline::names(model, &parts.after) },
             map: rows((model, map)),
             map_before: map_before.map(rows).unwrap_or_default(),
             steps: if is_whole { steps::steps(model, &graphs) } else { Vec::new() },
@@ -285,8 +297,8 @@ impl<'a> Page<'a> {
     }
 
     fn graphs<'d>(&'d self, parts: &'d Parts, graphs: &graphs::Graphs<'d>, extent: Extent) -> Vec<graphs::Drawn<'d>> {
-        if extent == Extent::Runs {
-            return vec![outline::drawn(self.model)];
+        if extent == Extent::Outline {
+            return vec![outline::drawn(self.model, &parts.after)];
         }
         let drawn = graphs::drawn(self.model, graphs, &parts.after);
         let Some((before, blocks)) = self.before.zip(parts.before.as_ref()).filter(|_| extent == Extent::Both) else {
@@ -329,20 +341,25 @@ impl Changes {
 }
 
 fn change(change: &typelift::diff::Change, group: usize) -> Change {
-    let side = |text: &Option<String>| text.clone().unwrap_or_else(|| "none".to_owned());
-    let subject = change.subject.as_ref().map_or(String::new(), |subject| format!("{subject} "));
-    let figures = change.values.map_or(String::new(), |values| format!(" ({values})"));
-    let text = match change.kind {
-        ChangeKind::Added => side(&change.after),
-        ChangeKind::Removed => side(&change.before),
-        _ => format!("{subject}{} → {}{figures}", side(&change.before), side(&change.after)),
-    };
+    let is_whole = matches!(change.kind, ChangeKind::Added | ChangeKind::Removed);
+    let none = if is_whole { "" } else { "none" };
+    let side = |text: &Option<String>| text.clone().unwrap_or_else(|| none.to_owned());
     let user = change.follows.iter().find(|follow| follow.kind == ChangeKind::Input);
     let at = match change.kind {
         ChangeKind::Removed => user.map_or_else(|| change.path.clone(), |user| user.path.clone()),
         _ => change.path.clone(),
     };
-    Change { kind: change.kind, path: change.path.clone(), at, text, follows: change.follows.len(), group }
+    Change {
+        kind: change.kind,
+        path: change.path.clone(),
+        at,
+        subject: change.subject.clone(),
+        before: side(&change.before),
+        after: side(&change.after),
+        figures: change.values.map(|values| values.to_string()),
+        follows: change.follows.len(),
+        group,
+    }
 }
 
 fn finding(diagnostic: &Diagnostic, voice: Voice<'_>) -> Finding {

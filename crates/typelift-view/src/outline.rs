@@ -1,28 +1,56 @@
-//! Outline of a model that is too large to draw: runs of layers in the order of the data, one box each.
+//! Outline of a model that is too large to draw: its blocks as closed boxes, and the names of all layers. A model without
+//! blocks is shown as runs of layers in the order of the data.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
 
-use typelift::graph::LayerMap;
+use serde::Serialize;
+use typelift::blocks::{Block, Blocks};
+use typelift::graph::{LayerMap, Place};
 use typelift::ops::{self, LayerKind};
 use typelift::{Graph, LayerId, Model};
 
-use crate::graphs::{Drawn, Edge, Node, brief};
+use crate::graphs::{Drawn, Edge, Group, Node, brief, path};
 
 /// Limit on the data of a page, in bytes.
 pub(crate) const MOST_BYTES: usize = 4_800_000;
 /// The number of runs of layers that an outline shows.
 const RUNS: usize = 120;
-/// The number of operations that the details of a run name.
+/// The number of operations that the details of a box name.
 const SHOWN: usize = 12;
 /// The number of characters of a layer's name in the name of a run.
 const NAME: usize = 24;
+/// Limit on the layers whose names are on the page.
+const MOST_NAMES: usize = 200_000;
+
+/// A layer that is not drawn: its path, operation and types, and the number of its box.
+#[derive(Serialize)]
+pub(crate) struct Name<'a>(Cow<'a, str>, &'a str, String, usize);
+
+/// A box of an outline.
+struct Part<'a> {
+    layers: Vec<LayerId>,
+    block: Option<&'a Block>,
+}
+
+/// Divides a graph into its blocks; without blocks into runs.
+fn divided<'a>(graph: &Graph, blocks: &'a Blocks) -> Vec<Part<'a>> {
+    let own = || blocks.list.iter().filter(|block| block.place.is_model());
+    if own().any(|block| block.number.is_some()) {
+        return own().map(|block| Part { layers: block.layers.clone(), block: Some(block) }).collect();
+    }
+    // Layers in a cycle are shown in the order of the file.
+    let order = graph.topological_order().unwrap_or_else(|_| graph.layers().map(|layer| layer.id()).collect());
+    let length = order.len().div_ceil(RUNS).max(1);
+    order.chunks(length).map(|run| Part { layers: run.to_vec(), block: None }).collect()
+}
 
 /// Returns the message of a page that is too large to draw all layers.
-pub(crate) fn message(model: &Model) -> String {
-    let run = model.graph().len().div_ceil(RUNS);
+pub(crate) fn message(model: &Model, blocks: &Blocks) -> String {
+    let boxes = divided(model.graph(), blocks).len();
     format!(
-        "The page would be too large with every layer on it. Each box stands for {run} layers, in the order of the data. \
-         `typelift show --around NAME` prints what is around a layer, and `typelift check` all findings."
+        "The page would be too large with every layer on it: its {boxes} boxes are closed. The search finds every layer. \
+         `typelift show --around NAME` prints what is around one, and `typelift check` all findings."
     )
 }
 
@@ -49,30 +77,56 @@ pub(crate) fn size(model: &Model, most_bytes: usize) -> usize {
     bytes
 }
 
-/// Returns the graph of a model as runs of layers.
-pub(crate) fn drawn(model: &Model) -> Drawn<'_> {
+/// Returns the graph of a model as closed boxes.
+pub(crate) fn drawn<'a>(model: &'a Model, blocks: &'a Blocks) -> Drawn<'a> {
     let graph = model.graph();
-    // Layers in a cycle are shown in the order of the file.
-    let order = graph.topological_order().unwrap_or_else(|_| graph.layers().map(|layer| layer.id()).collect());
-    let length = order.len().div_ceil(RUNS).max(1);
-    let mut run_of = LayerMap::new(graph);
-    for (at, &id) in order.iter().enumerate() {
-        run_of.insert(id, at / length);
+    let parts = divided(graph, blocks);
+    let part_of = part_of(graph, &parts);
+    let mut groups = Vec::new();
+    let mut nodes = Vec::new();
+    for part in &parts {
+        let group = part.block.map(|block| Group::of(block, None));
+        nodes.push(Node { group: group.as_ref().map(|_| groups.len()), ..node(graph, nodes.len(), part) });
+        groups.extend(group);
     }
-    let nodes = order.chunks(length).enumerate().map(|(at, run)| node(graph, at * length, run)).collect();
     let mut seen = HashSet::new();
     let edges = graph.wires().filter_map(|(from, to)| {
-        let (start, end) = (*run_of.get(from.layer)?, *run_of.get(to.layer)?);
+        let (start, end) = (*part_of.get(from.layer)?, *part_of.get(to.layer)?);
         let port = graph.output(from).filter(|_| start != end && seen.insert((start, end)))?;
         Some(Edge { from: start, to: end, element_type: port.element_type().name(), shape: String::new(), only: None })
     });
-    Drawn { path: String::new(), holder: None, nodes, edges: edges.collect(), groups: Vec::new(), hidden: Vec::new() }
+    Drawn { path: String::new(), holder: None, nodes, edges: edges.collect(), groups, hidden: Vec::new() }
 }
 
-/// Returns the box of a run of layers; `start` is the position of its first layer in the order.
-fn node<'a>(graph: &'a Graph, start: usize, run: &[LayerId]) -> Node<'a> {
+/// Returns all layers, those of bodies included, each with the number of its box.
+pub(crate) fn names<'a>(model: &'a Model, blocks: &Blocks) -> Vec<Name<'a>> {
+    let part_of = part_of(model.graph(), &divided(model.graph(), blocks));
+    let of_graph = |(place, graph): (Place, &'a Graph)| {
+        let outer = place.steps().first().map(|&(holder, _)| holder);
+        let name = |layer: &'a typelift::Layer| {
+            let types: Vec<_> = layer.outputs().iter().map(ToString::to_string).collect();
+            let part = *part_of.get(outer.unwrap_or(layer.id()))?;
+            Some(Name(Cow::Owned(path(&place, layer).into_owned()), layer.ty(), types.join(", "), part))
+        };
+        graph.layers().filter_map(name).collect::<Vec<_>>()
+    };
+    model.walk().flat_map(of_graph).take(MOST_NAMES).collect()
+}
+
+fn part_of(graph: &Graph, parts: &[Part<'_>]) -> LayerMap<usize> {
+    let mut part_of = LayerMap::new(graph);
+    for (at, part) in parts.iter().enumerate() {
+        part.layers.iter().for_each(|&id| {
+            part_of.insert(id, at);
+        });
+    }
+    part_of
+}
+
+/// Returns the box of a part.
+fn node<'a>(graph: &'a Graph, at: usize, part: &Part<'a>) -> Node<'a> {
     let (mut operations, mut types) = (BTreeMap::<&str, usize>::new(), BTreeMap::<&str, usize>::new());
-    for layer in run.iter().filter_map(|&id| graph.layer(id)) {
+    for layer in part.layers.iter().filter_map(|&id| graph.layer(id)) {
         *operations.entry(layer.ty()).or_default() += 1;
         layer.outputs().iter().for_each(|port| *types.entry(port.element_type().name()).or_default() += 1);
     }
@@ -83,13 +137,17 @@ fn node<'a>(graph: &'a Graph, start: usize, run: &[LayerId]) -> Node<'a> {
         let name = id.and_then(|&id| graph.layer(id)).map_or("", |layer| layer.name());
         name.chars().take(NAME).collect()
     };
+    let name = match part.block {
+        Some(block) => block.name.clone(),
+        None => format!("{} … {}", name(part.layers.first()), name(part.layers.last())),
+    };
     Node {
         outputs: most_first(types).collect(),
         attributes: attributes.map(|(operation, count)| (brief(operation), count.to_string().into())).collect(),
         op: "layers".into(),
-        name: format!("{} … {}", name(run.first()), name(run.last())).into(),
-        path: format!("layers {start} to {}", start + run.len() - 1).into(),
-        layers: Some(run.len()),
+        name: name.into(),
+        path: format!("box {at}").into(),
+        layers: Some(part.layers.len()),
         ..Node::default()
     }
 }

@@ -20,6 +20,13 @@ struct Computed<'a> {
     path: &'a str,
     /// A sentence: `ran as FullyConnected in bf16 · 12 µs`.
     text: String,
+    /// The fate of the layer.
+    became: &'static str,
+    /// The executed operation.
+    kind: &'a str,
+    /// The time in microseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    us: Option<u64>,
     /// The type that gives the box its colour.
     #[serde(skip_serializing_if = "Option::is_none", rename = "type")]
     element_type: Option<&'a str>,
@@ -89,6 +96,9 @@ impl<'a> Computed<'a> {
         Self {
             path: &layer.name,
             text,
+            became: layer.became.name(),
+            kind,
+            us: layer.us,
             element_type: gives.or(precision),
             exec: exec.filter(|exec| *exec != layer.name),
             pale: !matches!(layer.became, Became::Ran | Became::Input),

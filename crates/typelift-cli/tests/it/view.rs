@@ -180,3 +180,35 @@ fn colours_of_any_two_element_types_are_apart() {
         }
     }
 }
+
+/// A page showed the shape of a Reshape as the values of a weight.
+#[test]
+fn a_weight_of_several_constants_has_its_values_and_each_part() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/pages/int4.xml");
+    assert_eq!(run(folder.path(), &["view", file, "-o", "page.html"]).status, 0);
+    let data = data(&fs::read_to_string(folder.path().join("page.html")).unwrap());
+    let nodes = data["graphs"][0]["nodes"].as_array().unwrap();
+    let product = nodes.iter().find(|node| node["op"] == "MatMul").unwrap();
+    let parts =
+        serde_json::json!([["w", "codes"], ["Constant_12", "shape"], ["w/scale", "scales"], ["w/zero", "zero points"]]);
+    assert_eq!(product["inputs"][1]["parts"], parts);
+    let values = |path: &str| data["constants"].as_array().unwrap().iter().find(|it| it["path"] == path).unwrap();
+    assert_eq!((values("w")["text"].clone(), values("w")["max"].clone()), ("u4[8,2,32]".into(), 15.0.into()));
+    assert_eq!(
+        (values("w/convert")["text"].clone(), values("w/convert")["count"].clone()),
+        ("f32[8,64]".into(), 512.into())
+    );
+    assert!(values("w/convert")["max"].as_f64().unwrap() < 0.1);
+}
+
+#[test]
+fn a_convert_of_a_constant_is_judged_by_its_values() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/pages/minus_one.xml");
+    assert!(!run(folder.path(), &["stats", "--all", file]).stdout.contains("rounds"));
+    assert_eq!(run(folder.path(), &["view", file, "-o", "page.html"]).status, 0);
+    let data = data(&fs::read_to_string(folder.path().join("page.html")).unwrap());
+    // The tenth column has the loss.
+    assert!(data["steps"].as_array().unwrap().iter().all(|step| step[10].is_null() || step[10] == "exact"));
+}

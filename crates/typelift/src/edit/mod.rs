@@ -10,7 +10,7 @@ mod inline;
 pub mod inputs_outputs;
 mod join;
 mod metadata;
-mod numbers;
+pub(crate) mod numbers;
 pub mod precision_marks;
 mod refuse;
 mod removed;

@@ -9,7 +9,15 @@ use crate::ops;
 use crate::ops::values::array::{Array, Few};
 
 /// Values in a run of a sample. Those of every element type fill whole bytes.
-const RUN: usize = 64;
+pub(crate) const RUN: usize = 64;
+
+/// Returns the numbers of runs that are spread evenly over `count` values, about `most` values in all. `None` if these are
+/// all values.
+pub(crate) fn runs(count: u64, most: usize) -> Option<impl Iterator<Item = u64>> {
+    let (runs, every) = (most.div_ceil(RUN).max(1) as u64, count.div_ceil(RUN as u64));
+    // The last run ends before the end, so that it is whole.
+    (runs < every).then(|| (0..runs).map(move |at| at * (every - 1) / runs))
+}
 
 impl Edit<'_> {
     /// Returns the values of a constant's tensor, as [`Layer::numbers`] does.
@@ -52,15 +60,10 @@ impl Layer {
     pub fn sample(&self, weights: &Weights, most: usize) -> Option<Vec<f64>> {
         let (element_type, dims) = self.stored_as()?;
         let count = dims.iter().try_fold(1_u64, |count, &dim| count.checked_mul(dim as u64))?;
-        let (runs, every) = (most.div_ceil(RUN).max(1) as u64, count.div_ceil(RUN as u64));
-        if runs >= every {
-            return self.numbers(weights);
-        }
+        let Some(runs) = runs(count, most) else { return self.numbers(weights) };
         let (offset, run) = (self.byte_count("offset")?, stored_size(element_type, RUN as u64)? as u64);
         let mut values = Vec::new();
-        for at in 0..runs {
-            // The last run ends before the end, so that it is whole.
-            let start = at * (every - 1) / runs;
+        for start in runs {
             let bytes = weights.read(offset.checked_add(start.checked_mul(run)?)?, usize::try_from(run).ok()?)?;
             let dims = std::iter::once(RUN).collect();
             values.extend_from_slice(&Array::decode_all(element_type, dims, &bytes)?.to_floats());

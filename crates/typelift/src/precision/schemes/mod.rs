@@ -16,6 +16,7 @@ pub(crate) use self::operand::Operand;
 pub use self::simulated::{Simulated, SimulatedConstant, find_simulated};
 pub(crate) use self::values::{Dequantized, Values};
 use crate::base::hash::HashSet;
+use crate::edit::numbers::{RUN, runs};
 use crate::model::graph::{Graph, Layer, LayerId, Output};
 use crate::model::weights::Weights;
 use crate::ops::{self, LayerKind};
@@ -276,6 +277,16 @@ impl QuantizedConstant {
     #[must_use]
     pub fn name<'g>(&self, graph: &'g Graph) -> &'g str {
         graph.layer(self.codes).map_or("", Layer::name)
+    }
+
+    /// Returns about `most` values in the order of the codes, or all values if they are no more, as
+    /// [`Layer::sample`] does.
+    #[must_use]
+    pub fn sample(&self, graph: &Graph, weights: &Weights, most: usize) -> Option<Vec<f32>> {
+        let values = Values::of(self, graph, weights)?;
+        let Some(runs) = runs(values.len() as u64, most) else { return values.part(0..values.len()) };
+        let parts: Option<Vec<_>> = runs.map(|at| values.part(at as usize * RUN..(at as usize + 1) * RUN)).collect();
+        Some(parts?.concat())
     }
 
     /// Returns the values: `(code - zero point) * scale` in f32. `None` if they cannot be read.
