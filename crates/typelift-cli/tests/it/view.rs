@@ -64,7 +64,7 @@ fn two_models_give_their_changes() {
     assert_eq!(run(path, &["view", "model.xml", "after.xml", "-o", "-"]).status, 0);
     let data = data(&run(path, &["view", "model.xml", "after.xml", "-o", "-"]).stdout);
     assert_eq!(data["changes"].as_array().unwrap().len(), 1);
-    assert_eq!(data["changes"][0]["text"], "f16 → f64");
+    assert_eq!((&data["changes"][0]["before"], &data["changes"][0]["after"]), (&"f16".into(), &"f64".into()));
 }
 
 #[test]

@@ -42,7 +42,28 @@ const COLORS = {
   i64: "#d78907", i32: "#880c01", i16: "#0f9c1f", i8: "#31caa2", i4: "#0d2b00", u64: "#12593b", u32: "#eae5a1", u16: "#ffa462", u8: "#fde306", u6: "#012a26", u4: "#b84655", u3: "#f459bf", u2: "#ffdacf", u1: "#80b972",
   boolean: "#038276", string: "#f5d8fa",
 };
-const color = (type) => COLORS[type] ?? "#08415e";
+const OTHER = "#08415e";
+const color = (type) => `var(--t-${COLORS[type] ? type : "other"})`;
+// The luminance of a colour, and its contrast with another one.
+const luminance = (rgb) => rgb.reduce((sum, part, at) => sum + [0.2126, 0.7152, 0.0722][at] * (part <= 10 ? part / 3295 : ((part / 255 + 0.055) / 1.055) ** 2.4), 0);
+const contrast = (one, other) => { const [low, high] = [luminance(one), luminance(other)].sort((a, b) => a - b); return (high + 0.05) / (low + 0.05); };
+const channels = (hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
+// A colour with a contrast of at least 3 to 1 with the boxes of a theme: mixed with black or white as far as needed.
+function readable(hex, dark) {
+  const ground = channels(dark ? "#212934" : "#ffffff"), end = dark ? 255 : 0;
+  let mixed = channels(hex);
+  for (let part = 0; contrast(mixed, ground) < 3.1 && part <= 20; part++) mixed = channels(hex).map((channel) => Math.round(channel + (end - channel) * part / 20));
+  return `rgb(${mixed.join(" ")})`;
+}
+// The colours of both themes. The most frequent type is grey, so that the others stand out.
+function palette() {
+  const counts = {};
+  for (const [type, count] of data.runs[0] ? data.runs[0].layers.map(({ type }) => [type, 1]) : data.map.flatMap(({ computed }) => Object.entries(computed))) counts[type] = (counts[type] ?? 0) + count;
+  const usual = Object.keys(counts).reduce((most, type) => counts[type] > (counts[most] ?? 0) ? type : most, ""), all = Object.entries({ ...COLORS, other: OTHER });
+  const rules = (dark) => all.map(([type, hex]) => `--t-${type}:${type === usual ? dark ? "#8b99ab" : "#7c8a9d" : readable(hex, dark)}`).join(";");
+  document.querySelector("style").append(`:root{${rules(false)}}:root.dark{${rules(true)}}`);
+}
+palette();
 const BITS = { boolean: 8, bf16: 16, nf4: 4, f8e4m3: 8, f8e5m2: 8, f8e8m0: 8, f4e2m1: 4 };
 const bitsOf = (type) => BITS[type] ?? (Number(type.replace(/\D/g, "")) || 0);
 
@@ -54,10 +75,10 @@ const last = (name) => name.split("/").pop() || name;
 function scaled(number, units) {
   const at = number < 1000 ? 0 : number < 1e6 ? 1 : number < 1e9 ? 2 : number < 1e12 ? 3 : 4;
   const part = number / 1000 ** at;
-  return `${at && part < 10 ? part.toFixed(1) : Math.round(part)} ${units[at]}`;
+  return `${at && part < 100 ? part.toFixed(part < 10 ? 2 : 1) : Math.round(part)} ${units[at]}`;
 }
 const size = (bytes) => scaled(bytes, ["B", "KB", "MB", "GB", "TB"]);
-const operations = (macs) => macs < 1000 ? `${macs} MACs` : scaled(macs, ["", "K", "M", "G", "T"]) + " MACs";
+const operations = ({ macs, least }) => `${least ? "at least " : ""}${macs < 1000 ? `${macs} MACs` : scaled(macs, ["", "k", "M", "G", "T"]) + " MACs"}`;
 // The bytes of a tensor, if its shape is known.
 function tensorBytes(type, shape) {
   const dims = shape.slice(1, -1);
@@ -88,6 +109,15 @@ for (const graph of data.graphs) {
     edge.from.next.push(edge);
     edge.to.before.push(edge);
   }
+}
+// An arrow of one side is moved if the other side has none between these layers, though both have the layers.
+for (const graph of data.graphs) {
+  const sides = new Map();
+  for (const { from, to, only } of graph.edges) {
+    const key = `${from.number} ${to.number}`;
+    sides.set(key, sides.has(key) && sides.get(key) !== only ? "both" : only);
+  }
+  for (const edge of graph.edges) edge.moved = Boolean(edge.only) && sides.get(`${edge.from.number} ${edge.to.number}`) === edge.only && !edge.to.only;
 }
 for (const graph of data.graphs) {
   if (!graph.holder) continue;
@@ -131,6 +161,7 @@ function gather(graph) {
     for (; at !== undefined; at = graph.groups[at].parent) graph.groups[at].boxes++;
   }
   const isKept = (group) => {
+    if (data.outline) return true;
     if (group.parent !== undefined) return group.boxes >= LEAST && group.boxes < (graph.groups[group.parent].boxes || 0);
     if (group.number !== undefined) return group.boxes >= LEAST;
     return has && group.boxes >= LEAST_AROUND && /^(before|between|after) /.test(group.name);
@@ -175,7 +206,13 @@ for (const node of layers) {
   }
 }
 const removedAt = new Map(layers.filter((node) => node.only === SIDES.before).map((node) => [node.path, node]));
-const find = (path) => places.get(path) ?? holders.get(path) ?? groupAt.get(path);
+// The layers of a page that shows only closed blocks, by path.
+data.names = named(data.names ?? [], "path", "op", "types", "box");
+for (const name of data.names) { const node = data.graphs[0].nodes[name.box]; name.item = node.up.kind === "group" ? node.up : node; }
+const namesAt = new Map(data.names.map((name) => [name.path, name]));
+const find = (path) => places.get(path) ?? holders.get(path) ?? groupAt.get(path) ?? namesAt.get(path)?.item;
+// True if a path is that of a layer inside the box that stands for it.
+const isHeld = (path) => !places.has(path) && (holders.has(path) || namesAt.has(path));
 
 // Findings, changes, explanations and values by path.
 const marks = new Map(), reasons = new Map(), stepsAt = new Map();
@@ -219,6 +256,18 @@ const runs = data.runs.map((run) => ({
   added: new Map(run.added.map((layer) => [`${layer.from}\n${layer.to}`, layer])),
 }));
 
+// The types in which the layers of a group computed, the most frequent first: as a plugin ran them, or else as inferred.
+function computedIn(group, run = runs[0]) {
+  if (!run || !group.items) return group.computed ?? [];
+  const counts = new Map(), pending = [...group.items];
+  for (let item; (item = pending.pop());) {
+    const type = item.kind === "layer" && run.layers.get(item.path)?.type;
+    if (type) counts.set(type, (counts.get(type) ?? 0) + 1);
+    pending.push(...item.items ?? []);
+  }
+  return counts.size ? [...counts].sort((a, b) => b[1] - a[1]) : group.computed ?? [];
+}
+
 // The common start of all names of blocks, which titles leave out.
 const common = (() => {
   const numbered = groups.filter((group) => group.number !== undefined && group.up.kind === "graph" && !group.up.path);
@@ -234,13 +283,21 @@ function groupName(group) {
 }
 // The second line of a box: the part of its name that says more than the operation.
 function labelOf(node) {
+  if (node.end) return node.end;
   const name = last(node.name), repeats = name.replace(/_\d+$/, "").toLowerCase() === node.op.toLowerCase();
   if (!repeats) return brief(name);
   const scope = node.name.split("/")[0].split(".").pop() ?? "", outer = node.up.kind === "group" ? node.up.name.split(/[./]/).pop() : "";
   if (node.name.includes("/") && scope && scope !== outer && !/^\d+$/.test(scope)) return scope;
   return name.toLowerCase() === node.op.toLowerCase() ? "" : name;
 }
-const types = (node) => node.outputs.map(([type, shape]) => type + shape).join(", ");
+// The types of a layer's outputs. A Result has that of its input.
+const types = (node) => node.op === "Result" && !node.outputs.length ? node.inputs[0]?.text ?? "" : node.outputs.map(([type, shape]) => type + shape).join(", ");
+// A layer by its module and operation, `layers.1.mlp.up_proj · MatMul`, however it is named.
+function called(path, op = places.get(path)?.op ?? "") {
+  const scope = brief(path).split("/").filter((part) => part && !part.includes("::")), end = scope.length > 1 ? scope.pop() : "";
+  const name = scope.join("/"), repeats = name.replace(/_\d+$/, "").toLowerCase() === op.toLowerCase();
+  return repeats || !op ? name : `${name} · ${/^\w+_\d+$/.test(end) && end.startsWith(op) ? end : op}`;
+}
 // The type that gives a box its colour: that in which it was computed, or that of its output, or else of its input.
 const typeOf = (node, run = runs[0]) => run?.layers.get(node.path)?.type ?? node.outputs?.[0]?.[0] ?? node.inputs?.[0]?.text.match(/(?:^| )([a-z0-9]+)\[/)?.[1];
 

@@ -4,7 +4,7 @@ const link = ({ class: kind = "", ...attributes }, hash, action, text) => make("
 
 function reach(path, at = path, text = path) {
   const node = find(path) ?? find(at);
-  return node ? link({ title: path }, path, () => go(node, holders.has(path) && !places.has(path) ? path : null), text) : make("span", { title: path }, text);
+  return node ? link({ title: path }, path, () => go(node, isHeld(path) ? path : null), text) : make("span", { title: path }, text);
 }
 function section(title, ...content) {
   return content.length ? [make("h3", {}, title), ...content] : [];
@@ -35,7 +35,7 @@ const shortNumber = (number) => number === null ? "?" : Number.isInteger(number)
 const percent = (part) => part === 0 ? "0 %" : part < 0.001 ? "< 0.1 %" : `${(100 * part).toFixed(part < 0.1 ? 1 : 0)} %`;
 
 /** The values of a constant: range, histogram, share of zeros, and losses in narrower types. */
-function valuesOf(path, opened) {
+function valuesOf(path, opened, title = "Values") {
   const known = values.get(path);
   if (!known) return [];
   const { text, bytes, count, sample, first, min, max, zeros, not_finite, bars, narrowed } = known, read = sample ?? count;
@@ -51,7 +51,7 @@ function valuesOf(path, opened) {
     return make("div", { class: infinite ? "warning" : "" }, `as ${type}: ${parts.join(", ") || "exact"}`);
   };
   const facts = [
-    make("div", { class: "mono" }, `${text} · ${plural(count, "value")} · ${size(bytes)}`),
+    make("div", { class: "mono" }, [text, plural(count, "value"), bytes ? size(bytes) : "computed from the parts below"].join(" · ")),
     make("div", {}, `minimum ${shortNumber(min)}, maximum ${shortNumber(max)}, zeros ${percent(zeros / read)}`),
     ...(not_finite ? [make("div", { class: "warning" }, `${plural(not_finite, "value")} infinite or not a number`)] : []),
     ...(chart ? [chart, make("div", { class: "ends mono" }, make("span", {}, shortNumber(min)), make("span", {}, shortNumber(max)))] : []),
@@ -59,14 +59,25 @@ function valuesOf(path, opened) {
     ...(narrowed ?? []).map(loss),
     ...(sample ? [make("div", { class: "faint" }, `of ${grouped(sample)} values, taken evenly`)] : []),
   ];
-  return [make("details", { class: "values", "data-path": path, ...(opened ? { open: "" } : {}) }, make("summary", {}, "Values"), ...facts)];
+  return [make("details", { class: "values", "data-path": path, ...(opened ? { open: "" } : {}) }, make("summary", {}, title), ...facts)];
 }
+// The values of an input that has no box: as the model computes with them, and then each stored part.
+function storedValues({ held = [], parts = [] }, asked) {
+  const shown = (path, isFirst) => asked && held.includes(asked) && values.has(asked) ? path === asked : isFirst && asked && held.includes(asked);
+  if (!parts.length) { const path = held.find((path) => values.has(path)); return path ? valuesOf(path, shown(path, true)) : []; }
+  const stored = new Set(parts.map(([path]) => path)), whole = held.find((path) => values.has(path) && !stored.has(path));
+  const few = ([path, part]) => values.has(path) ? [] : [make("div", { class: "faint" }, `${part}: `, make("span", { class: "mono" }, last(path)))];
+  return [
+    ...(whole ? valuesOf(whole, shown(whole, true), "Values") : []),
+    ...parts.flatMap((it, at) => [...valuesOf(it[0], shown(it[0], !whole && at === 0), capital(it[1])), ...few(it)]),
+  ];
+}
+const capital = (text) => text[0].toUpperCase() + text.slice(1);
 
 function inputItem(input, constant) {
-  const held = input.held ?? [], [first] = held;
-  const subject = input.from ? reach(input.from, input.from, last(input.from)) : make("span", { class: "faint" }, input.of ? "computed of the shape of " : "constant");
-  const stored = held.find((path) => values.has(path));
-  return make("li", {}, subject, ...(first && !input.of ? [" ", ...pathLink(stepsAt.get(first), "path")] : []), ...(input.of ?? []).flatMap((path) => [reach(path, path, last(path)), " "]), " ", make("code", {}, input.text), ...(stored ? valuesOf(stored, constant ? held.includes(constant) : false) : []));
+  const [first] = input.held ?? [];
+  const subject = input.from ? reach(input.from, input.from, called(input.from)) : make("span", { class: "faint" }, input.of ? "computed of the shape of " : "constant");
+  return make("li", {}, subject, ...(first && !input.of ? [" ", ...pathLink(stepsAt.get(first), "path")] : []), ...(input.of ?? []).flatMap((path) => [reach(path, path, last(path)), " "]), " ", make("code", {}, input.text), ...storedValues(input, constant));
 }
 
 function outputItem(node, [type, shape], port) {
@@ -83,10 +94,17 @@ function details(item, constant = null) {
   panel.hidden = !item;
   document.body.classList.toggle("detailed", Boolean(item));
   if (!item) return;
-  panel.replaceChildren(closing(panel), make("h2", {}, item.name), ...trail(item), ...(item.kind === "layer" ? layerDetails(item, constant) : groupDetails(item)));
+  const name = item.end ?? item.name, copy = make("button", { class: "copy", title: "Copy the name", "aria-label": "Copy the name", onclick: () => copied(copy, item.name) }, "Copy");
+  panel.replaceChildren(closing(panel), make("h2", {}, name, " ", copy), ...(item.end ? [make("div", { class: "faint mono" }, item.name)] : []), ...closedLayer(namesAt.get(constant)), ...trail(item), ...(item.kind === "layer" ? layerDetails(item, constant) : groupDetails(item)));
   panel.scrollTop = 0;
   if (item.kind === "layer" && item.outputs.length) why(item, 0);
   if (constant) panel.querySelector("details.values[open]")?.scrollIntoView({ block: "nearest" });
+}
+// A layer of a block whose inside is not on the page.
+function closedLayer(layer) {
+  if (!layer) return [];
+  const command = `typelift show --around '${layer.path.replaceAll("'", "'\\''")}' ${data.file}`;
+  return [make("div", { class: "closed" }, make("b", {}, layer.path), make("div", { class: "mono" }, `${layer.op} ${layer.types}`), make("div", { class: "faint" }, "is in this box, which has no room for its inside on the page:"), ...commandItem(command))];
 }
 // The groups around an item, as links.
 function trail(item) {
@@ -98,40 +116,41 @@ function trail(item) {
 function layerDetails(node, constant) {
   const findings = (marks.get(node.path) || []).map(findingItem);
   const changes = data.changes.filter((change) => boxOf(change) === node).map(changeItem);
-  const used = [...(users.get(node.path) ?? [])].map((path) => make("li", {}, reach(path, path, last(path))));
-  const attributes = (node.attributes || []).flatMap(([name, value]) => [make("dt", {}, name), make("dd", { class: "mono" }, value)]);
+  const used = [...(users.get(node.path) ?? [])].map((path) => make("li", {}, reach(path, path, called(path))));
+  const attributes = (node.attributes || []).flatMap(([name, value]) => [make("dt", {}, name), make("dd", { class: "mono clamp", title: value }, value)]);
   const was = node.was && types(node.was) !== types(node) ? section("Before", make("div", { class: "mono" }, types(node.was))) : [];
   return [
-    make("div", { class: "faint" }, where(node) + (node.macs ? " · " + operations(node.macs) : "") + (node.only === SIDES.before ? " · only in the model before" : "")),
+    make("div", { class: "faint" }, where(node) + (node.macs ? " · " + operations(node) : "") + (node.only === SIDES.before ? " · only in the model before" : "")),
     ...(node.bodies.length ? [make("p", {}, make("button", { onclick: () => flip(node) }, node.open ? "Close" : `Open ${node.bodies.map((body) => body.name).join(" and ")}`))] : []),
     reachButtons(),
     ...(node.convert ? section("Converts", make("div", { class: node.convert[2] ? lossClass(node.convert[0]) : "" }, `${node.convert[0]} → ${node.convert[1]}: ${node.convert[2] || "keeps every value"}`)) : []),
-    ...section("As a plugin ran it", ...ranLines(node)),
     ...listed("Findings", findings), ...listed("Changed", changes), ...was,
-    ...listed("Outputs", node.outputs.map((output, port) => outputItem(node, output, port))), ...listed("Inputs", node.inputs.map((input) => inputItem(input, constant))),
+    ...(attributes.length ? section("Attributes", make("dl", {}, ...attributes)) : []),
+    ...listed("Inputs", node.inputs.map((input) => inputItem(input, constant))), ...listed("Outputs", node.outputs.map((output, port) => outputItem(node, output, port))),
+    ...section("As a plugin ran it", ...ranLines(node)),
     make("div", { id: "why" }), ...listed("Used by", used),
     ...section("Tensor names", ...(node.tensors ?? []).map((name) => make("div", { class: "mono" }, name))),
-    ...(attributes.length ? section("Attributes", make("dl", {}, ...attributes)) : []),
   ];
 }
 // The facts on a group, as lines.
 function groupFacts(group) {
   const weights = (group.weights ?? []).map(([element_type, bytes]) => ({ element_type, bytes })), sum = weights.reduce((sum, { bytes }) => sum + bytes, 0);
-  const computed = (group.computed ?? []).map(([type, count]) => `${type} ${grouped(count)}`).join(", ");
+  const computed = computedIn(group).map(([type, count]) => `${type} ${grouped(count)}`).join(", ");
   return [
-    make("div", { class: "faint" }, [plural(group.layers, "layer"), group.parameters ? `${grouped(group.parameters)} parameters` : null, group.macs ? (group.least ? "at least " : "") + operations(group.macs) : null].filter(Boolean).join(" · ")),
+    make("div", { class: "faint" }, [plural(group.layers, "layer"), group.parameters ? `${grouped(group.parameters)} parameters` : null, group.macs ? operations(group) : null].filter(Boolean).join(" · ")),
     ...(weights.length ? [precisions(weights), make("div", { class: "mono" }, `stored ${size(sum)}: ${weights.map((weight) => `${weight.element_type} ${size(weight.bytes)}`).join(", ")}`)] : []),
     ...(computed ? [make("div", { class: "mono" }, "computed " + computed)] : []),
-    ...(group.differs ?? []).map((text) => make("div", { class: "warning" }, text)),
+    ...(group.differs ?? []).map((text) => make("div", { class: differsClass(text) }, text)),
   ];
 }
 function groupDetails(group) {
   const stem = group.name.replace(/\d+$/, ""), around = group.up.items.filter((item) => item.kind === "group" && item.number !== undefined && item.name.startsWith(stem)).sort((a, b) => a.number - b.number), at = around.indexOf(group);
   const beside = [[at - 1, "← "], [at + 1, "→ "]].filter(([at]) => around[at]).map(([at, sign]) => link({ title: around[at].path }, around[at].path, () => go(around[at]), sign + groupName(around[at])));
   const changes = data.changes.filter((change) => { for (let up = boxOf(change); up; up = up.up) if (up === group) return true; return false; });
-  const inner = group.items.map((item) => make("li", {}, link({ title: item.path }, item.path, () => go(item), item.kind === "group" ? groupName(item) : `${item.op} ${labelOf(item)}`), " ", make("code", { class: "faint" }, item.kind === "group" ? plural(item.layers, "layer") : cut(types(item), 40))));
+  const closed = data.names.filter((name) => name.item === group).map((name) => make("li", {}, reach(name.path), " ", make("code", { class: "faint" }, cut(`${name.op} ${name.types}`, 40))));
+  const inner = data.outline ? closed : group.items.map((item) => make("li", {}, link({ title: item.path }, item.path, () => go(item), item.kind === "group" ? groupName(item) : `${item.op} ${labelOf(item)}`), " ", make("code", { class: "faint" }, item.kind === "group" ? plural(item.layers, "layer") : cut(types(item), 40))));
   return [
-    ...groupFacts(group), make("p", { class: "buttons" }, make("button", { onclick: () => { flip(group); details(group); } }, group.open ? "Close" : "Open"), ...(at >= 0 ? beside : [])),
+    ...groupFacts(group), ...ranGroup(group), make("p", { class: "buttons" }, ...(opens(group) ? [make("button", { onclick: () => { flip(group); details(group); } }, group.open ? "Close" : "Open")] : []), ...(at >= 0 ? beside : [])),
     reachButtons(), ...listed("Changed", changes.slice(0, 40).map(changeItem)), ...listed("Inside", inner.slice(0, 400)),
   ];
 }
@@ -147,10 +166,11 @@ function why(node, port) {
     steps.push(step);
     pending.push(...step.from.map(([, from]) => data.steps[from]));
   }
-  const item = (step) => make("li", {}, make("code", {}, step.type + " "), reach(step.path, step.path, last(step.path)), make("div", { class: "faint" }, step.rule));
+  const item = (step) => make("li", {}, make("code", {}, step.type + " "), reach(step.path, step.path, called(step.path, step.op)), make("div", { class: "faint" }, step.rule));
   const list = (steps, most) => make("ol", { class: "why" }, ...steps.slice(0, most).map(item), ...(steps.length > most ? [make("li", {}, make("details", {}, make("summary", { class: "faint" }, `and ${steps.length - most} more`), ...steps.slice(most, most + 300).map(item)))] : []));
   const sources = steps.filter((step) => !step.from.length && step !== start);
-  by("why")?.replaceChildren(...(start ? section(`Why ${start.type}`, list([start], 1)) : []),
-    ...(sources.length ? section("Decided by", list(sources, MOST_SOURCES)) : []),
-    ...(steps.length > sources.length + 1 ? section("By way of", list(steps.filter((step) => step.from.length && step !== start), MOST_STEPS)) : []));
+  const rest = steps.filter((step) => step.from.length && step !== start), first = sources.slice(0, 1), others = sources.slice(1);
+  const more = [...(others.length ? section("Decided by", list(others, MOST_SOURCES)) : []), ...(rest.length ? section("By way of", list(rest, MOST_STEPS)) : [])];
+  // The nearest cause is in view; what else decides is folded.
+  by("why")?.replaceChildren(...(start ? section(`Why ${start.type}`, list([start, ...first], 2), ...(more.length ? [make("details", {}, make("summary", { class: "faint" }, plural(others.length + rest.length, "more step")), ...more)] : [])) : []));
 }

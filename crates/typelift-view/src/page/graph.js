@@ -25,25 +25,32 @@ function box(spot, pane) {
   if (state && (!pane.side || state !== "added" || pane.side === SIDES.after)) group.classList.add(state);
   if (state === "removed" && !pane.side) group.classList.add("gone");
   if (inside.get(item)?.changed && !item.open) group.classList.add("changed");
-  if (item.items) group.classList.add("opens");
+  if (opens(item)) group.classList.add("opens");
   if (item.open) { frame(group, spot); return group; }
   const run = runs[pane.run]?.layers.get(item.path), isGroup = item.kind === "group";
   if (run?.pale) group.classList.add("pale");
   if (node.op === "Parameter" || node.op === "Result") group.classList.add(node.op === "Parameter" ? "input" : "output");
   if (node.convert) group.classList.add("convert");
   if (node.convert?.[2]) group.classList.add(isIndex(node.convert[0]) ? "narrows" : "loses");
-  const type = isGroup ? node.computed?.[0]?.[0] : typeOf(node, runs[pane.run]), rx = 9;
-  if (item.items) group.append(draw("rect", { class: "under", x: 5, y: 5, width: w, height: h, rx }));
+  const type = isGroup ? computedIn(node, runs[pane.run])[0]?.[0] : typeOf(node, runs[pane.run]), rx = 9;
+  if (opens(item)) group.append(draw("rect", { class: "under", x: 5, y: 5, width: w, height: h, rx }));
   group.append(draw("rect", { class: "body", width: w, height: h, rx }));
-  if (type) group.append(draw("rect", { class: "tint", width: w, height: h, rx, fill: color(type) }), draw("path", { d: `M${rx} 0V${h}A${rx} ${rx} 0 0 1 0 ${h - rx}V${rx}A${rx} ${rx} 0 0 1 ${rx} 0Z`, fill: color(type) }));
+  if (type) group.append(draw("rect", { class: "tint", width: w, height: h, rx, style: "fill:" + color(type) }), draw("path", { d: `M${rx} 0V${h}A${rx} ${rx} 0 0 1 0 ${h - rx}V${rx}A${rx} ${rx} 0 0 1 ${rx} 0Z`, style: "fill:" + color(type) }));
   write(group, isGroup ? [{ kind: "op", text: groupName(item) }, ...groupLines(node, item)] : lines(node), w);
   if (isGroup && node.weights?.length) storedBar(group, node, w, h);
-  if (run?.weights) group.append(draw("rect", { x: 9, y: h - 5, width: w - 18, height: 4, rx: 2, fill: color(run.weights[0][1]) }));
-  if (item.items) group.append(toggle(item, w));
+  if (run?.weights) group.append(draw("rect", { x: 9, y: h - 5, width: w - 18, height: 4, rx: 2, style: "fill:" + color(run.weights[0][1]) }));
+  if (opens(item)) group.append(toggle(item, w));
   if (item.stubs?.length) group.append(draw("text", { class: "stub", x: w - 6, y: h - 6, "text-anchor": "end" }, cut("↥ " + (item.stubs.length === 1 ? last(item.stubs[0].name) : item.stubs.length + " from elsewhere"), 22)));
-  group.append(draw("text", { class: "word", x: 14, "data-text": isGroup ? groupName(item) : node.op, "data-room": w - 20 }));
-  group.setAttribute("aria-label", isGroup ? `group ${item.name}` : `${node.op} ${node.name} ${types(node)}`);
+  group.append(draw("text", { class: "word", x: 14, "data-text": isGroup ? groupName(item) : wordOf(node) }));
+  group.setAttribute("aria-label", spoken(item, node));
   return group;
+}
+// The one word of a layer that is seen from afar: inputs and outputs have their name.
+const wordOf = (node) => ["Parameter", "Result"].includes(node.op) ? node.end ?? node.name : node.op;
+// What a screen reader says of an item.
+function spoken(item, node = item) {
+  if (item.kind === "layer") return `${node.op} ${node.end ?? node.name} ${types(node)}`;
+  return `${item.open ? "open " : ""}group ${item.name}, ${plural(item.layers ?? item.items.length, "layer")}`;
 }
 function write(group, list, w) {
   let y = 4;
@@ -61,7 +68,7 @@ function storedBar(group, item, w, h) {
   let x = 14;
   for (const [type, bytes] of item.weights) {
     const part = Math.max(1, bytes / all * (w - 28));
-    group.append(draw("rect", { class: "part", x, y: h - 14, width: part, height: 7, fill: color(type) }));
+    group.append(draw("rect", { class: "part", x, y: h - 14, width: part, height: 7, style: "fill:" + color(type) }));
     x += part;
   }
   group.append(draw("rect", { class: "bar-line", x: 14, y: h - 14, width: w - 28, height: 7, rx: 2 }));
@@ -72,8 +79,8 @@ function frame(group, { item, w, h, depth }) {
   group.append(draw("rect", { class: "body", width: w, height: h, rx: 12 }), draw("rect", { class: "head", width: w, height: HEAD - 8, rx: 12 }));
   group.append(draw("text", { class: "op", x: 14, y: 18 }, cut(titleOf(item), Math.floor((w - 50) / 8.1))));
   if (item.kind !== "graph") group.append(toggle(item, w));
-  group.append(draw("text", { class: "word", x: 14, "data-text": titleOf(item), "data-room": w - 30 }));
-  group.setAttribute("aria-label", `open ${titleOf(item)}`);
+  group.append(draw("text", { class: "word", x: 14, "data-text": titleOf(item) }));
+  group.setAttribute("aria-label", spoken(item));
 }
 function toggle(item, w) {
   const button = draw("g", { class: "toggle", transform: `translate(${w - 27} 5)` });
@@ -97,11 +104,43 @@ function line(route, pane) {
   const isEnd = route.arrows[0].to.kind === "port" || route.arrows[0].to.open;
   const path = draw("path", { class: "edge", d: curve(route.points), ...(isEnd ? {} : { "marker-end": "url(#arrow)" }) });
   const extra = runs[pane.run]?.added.get(`${first.from.path}\n${first.to.path}`);
-  const names = [...new Set(edges.map((edge) => `${last(edge.from.name)} → ${last(edge.to.name)}: ${edge.type}${edge.shape}`))];
-  path.append(draw("title", {}, names.slice(0, 6).join("\n") + (names.length > 6 ? `\nand ${names.length - 6} more` : "") + (extra ? ` · ${extra.text}` : "")));
   if (extra) path.classList.add("extra");
-  if (!pane.side && edges.every((edge) => edge.only)) path.classList.add(edges[0].only === SIDES.before ? "gone" : "new");
+  const moved = edges.find((edge) => edge.moved);
+  if (moved) path.classList.add(moved.only === SIDES.before ? "gone" : "new");
   return path;
+}
+// The arrow near a point of the canvas, in pixels.
+const NEAR = 7;
+function routeAt(x, y) {
+  const [px, py] = [(x - view.x) / view.scale, (y - view.y) / view.scale], near = NEAR / view.scale;
+  let best = null, least = near;
+  for (const route of panes[0].lines.keys()) {
+    const [left, right, top, bottom] = route.extent;
+    if (px < left - near || px > right + near || py < top - near || py > bottom + near) continue;
+    const away = awayFrom(route.points, px, py);
+    if (away < least) [best, least] = [route, away];
+  }
+  return best;
+}
+// The distance of a point from an arrow: straight pieces, and curves as a few straight ones.
+function awayFrom(points, x, y) {
+  let least = Infinity;
+  for (let at = 1; at < points.length; at++) {
+    const [a, b] = points[at - 1], [c, d] = points[at], steps = at % 2 || Math.abs(a - c) < 0.5 ? 1 : 8;
+    const place = (t) => { const s = 1 - t, middle = (b + d) / 2; return steps === 1 ? [a + (c - a) * t, b + (d - b) * t] : [s ** 3 * a + 3 * s * s * t * a + 3 * s * t * t * c + t ** 3 * c, s ** 3 * b + 3 * s * s * t * middle + 3 * s * t * t * middle + t ** 3 * d]; };
+    for (let step = 0; step < steps; step++) {
+      const [x1, y1] = place(step / steps), [x2, y2] = place((step + 1) / steps), length = (x2 - x1) ** 2 + (y2 - y1) ** 2;
+      const t = length ? Math.max(0, Math.min(1, ((x - x1) * (x2 - x1) + (y - y1) * (y2 - y1)) / length)) : 0;
+      least = Math.min(least, Math.hypot(x - x1 - t * (x2 - x1), y - y1 - t * (y2 - y1)));
+    }
+  }
+  return least;
+}
+// Jumps along an arrow: to the end that is not selected, or to the farther one. A second click leads back.
+function jumpAlong(route, x, y) {
+  const [{ from, to }] = route.arrows.flatMap((arrow) => arrow.edges), [[x1, y1], [x2, y2]] = [route.points[0], route.points.at(-1)];
+  const [px, py] = [(x - view.x) / view.scale, (y - view.y) / view.scale], isNearStart = Math.hypot(px - x1, py - y1) < Math.hypot(px - x2, py - y2);
+  go(selected === from ? to : selected === to ? from : isNearStart ? to : from);
 }
 
 // Only visible boxes are in the document.
@@ -144,28 +183,43 @@ function fill(shown, wanted, build, place) {
 }
 function emphasize(it, far) {
   const lit = bright && new Set([...bright].map(standIn));
-  for (const [{ item }, element] of it.shown) {
+  for (const [spot, element] of it.shown) {
+    const { item } = spot;
     element.classList.toggle("selected", item === selected);
     element.classList.toggle("off", bright !== null && !item.open && !lit.has(item));
-    if (far) words(element, item);
+    if (far) words(element, spot);
   }
   for (const [{ arrows }, element] of it.lines) {
     const touches = selected && arrows.some((arrow) => arrow.edges.some((edge) => edge.from === selected || edge.to === selected) || arrow.from === selected || arrow.to === selected);
     element.classList.toggle("on", Boolean(touches));
-    element.classList.toggle("off", bright !== null && !arrows.some((arrow) => arrow.edges.some((edge) => bright.has(edge.from) && bright.has(edge.to))));
+    element.classList.toggle("off", bright !== null && !arrows.some((arrow) => arrow.edges.some((edge) => edge.moved)) && !arrows.some((arrow) => arrow.edges.some((edge) => bright.has(edge.from) && bright.has(edge.to))));
   }
 }
-// One line of a readable height in a box that is seen from afar.
-function words(element, item) {
-  const word = element.lastElementChild, font = Math.min(WORDS / view.scale, item.open ? 400 : 200);
+// One line of a readable height in a box that is seen from afar. It may reach over the free place beside the box. A name
+// that is too long keeps its end, which tells it apart; without room for that there is none.
+function words(element, spot) {
+  const { item } = spot, word = element.lastElementChild, font = Math.min(WORDS / view.scale, item.open ? 400 : 200);
   if (word?.getAttribute("class") !== "word") return;
   const key = Math.round(font * 4);
   if (word.dataset.key === String(key)) return;
   word.dataset.key = String(key);
-  const room = Math.floor(Number(word.dataset.room) / (font * 0.66)), text = word.dataset.text;
-  word.textContent = room >= 3 ? cut(text, room) : "";
+  spot.room ??= roomOf(spot);
+  const room = Math.floor(spot.room / (font * 0.6)), text = word.dataset.text, end = text.split(/[./]/).pop();
+  const isLow = (spot.h + 24) * view.scale < WORDS || item.open && spot.depth > 0 && spot.h * view.scale < 5 * WORDS;
+  word.textContent = isLow ? "" : text.length <= room ? text : item.kind === "group" && end.length < room && end !== text ? "…" + end : "";
+  // The name of a narrow open group is beside it.
+  const isBeside = item.open && spot.depth === 0 && spot.room < text.length * font * 0.6;
+  if (isBeside) word.textContent = text;
+  word.setAttribute("x", isBeside ? -8 : 14);
+  word.setAttribute("text-anchor", isBeside ? "end" : "start");
   word.style.fontSize = font + "px";
   word.setAttribute("y", String(item.open ? Math.max(18, font) : Math.min(font + 6, Number(element.querySelector(".body").getAttribute("height")) / 2 + font * 0.35)));
+}
+// The width from the start of a box to the next one in its row, at least that of the box.
+function roomOf({ item, x, y, w, h }) {
+  if (item.open) return w - 30;
+  const next = shownBoxes.reduce((near, other) => other.x > x && other.item !== item && (!other.item.open || other.y > y) && other.y < y + h && other.y + other.h > y ? Math.min(near, other.x) : near, x + w + 400);
+  return Math.max(w - 20, next - x - 24);
 }
 let waiting = false;
 function later() {
@@ -221,9 +275,10 @@ function fit(whole = true) {
   refresh();
 }
 
-/** Shows an item in the middle of the screen. Groups around it are opened if `opens` is true. */
-function center(item, opens = true) {
-  if (opens && standIn(item) !== item) { expose(item); redraw(); }
+/** Shows an item in the middle of the screen, with others next to it as far as that stays readable. */
+function center(item, others = []) {
+  if ([item, ...others].some((it) => standIn(it) !== it)) { [item, ...others].forEach(expose); redraw(); }
+  if (others.length && centerAll([item, ...others])) return;
   const spot = spots.get(standIn(item)), scale = Math.max(view.scale, 0.9);
   if (!spot) return;
   const { clientWidth: width, clientHeight: height } = canvas, isTall = spot.h * scale > height - 40, isWide = spot.w * scale > width - 40;
@@ -231,6 +286,17 @@ function center(item, opens = true) {
   const first = isWide && item.open ? spots.get(item.items.reduce((top, next) => spots.get(next).y < spots.get(top).y ? next : top)) : spot;
   view = { scale, x: width / 2 - (first.x + first.w / 2) * scale, y: isTall ? 30 - spot.y * scale : height / 2 - (spot.y + spot.h / 2) * scale };
   refresh();
+}
+
+function centerAll(items) {
+  const all = items.map((item) => spots.get(standIn(item))).filter(Boolean), { clientWidth: width, clientHeight: height } = canvas;
+  const [left, right] = [Math.min(...all.map(({ x }) => x)), Math.max(...all.map(({ x, w }) => x + w))];
+  const [top, bottom] = [Math.min(...all.map(({ y }) => y)), Math.max(...all.map(({ y, h }) => y + h))];
+  const scale = Math.min(1, (width - 60) / (right - left), (height - 60) / (bottom - top));
+  if (scale < 0.15) return false;
+  view = { scale, x: width / 2 - (left + right) / 2 * scale, y: height / 2 - (top + bottom) / 2 * scale };
+  refresh();
+  return true;
 }
 
 // A strip with all boxes, and the visible part.
@@ -245,9 +311,9 @@ function minimap() {
   mini.place = { along, high, edge };
   const style = getComputedStyle(document.documentElement), colorOf = (name) => style.getPropertyValue(name);
   for (const { item, x, y, w, h } of shownBoxes) {
-    const place = [edge + x * along, 6 + y * high, Math.max(2, w * along), Math.max(1.5, h * high)], type = item.kind === "layer" ? typeOf(item) : item.computed?.[0]?.[0] ?? item.weights?.[0]?.[0];
+    const place = [edge + x * along, 6 + y * high, Math.max(2, w * along), Math.max(1.5, h * high)], type = item.kind === "layer" ? typeOf(item) : computedIn(item)[0]?.[0] ?? item.weights?.[0]?.[0];
     context.globalAlpha = item.open ? 0.12 : 1;
-    context.fillStyle = type ? color(type) : colorOf("--edge");
+    context.fillStyle = colorOf(type ? color(type).slice(4, -1) : "--edge");
     context.fillRect(...place);
     context.globalAlpha = 1;
     const severities = (marks.get(item.path) ?? []).map((finding) => finding.severity), within = item.open ? {} : inside.get(item) ?? {};
@@ -291,10 +357,12 @@ for (const { svg } of panes) {
   svg.addEventListener("pointerdown", (event) => { fingers.set(event.pointerId, event); moved = 0; svg.classList.add("dragging"); });
   svg.addEventListener("click", (event) => {
     if (moved >= 6) return;
-    const item = itemAt(event.target);
+    const item = itemAt(event.target), { left, top } = svg.getBoundingClientRect();
+    const route = item && !item.open ? null : routeAt(event.clientX - left, event.clientY - top);
+    if (route) return jumpAlong(route, event.clientX - left, event.clientY - top);
     if (event.target.closest(".toggle")) { flip(item); remember(hashOf(selected)); } else select(item ?? null);
   });
-  svg.addEventListener("dblclick", (event) => { const item = itemAt(event.target); if (item?.items && item.kind !== "graph" && !event.target.closest(".toggle")) flip(item); });
+  svg.addEventListener("dblclick", (event) => { const item = itemAt(event.target); if (opens(item) && !event.target.closest(".toggle")) flip(item); });
 }
 window.addEventListener("pointermove", (event) => {
   const before = fingers.get(event.pointerId);
@@ -316,14 +384,27 @@ function itemAt(target) {
   return null;
 }
 function hover(event) {
-  const item = event.target.closest?.("#stage svg") ? itemAt(event.target) : null, tip = by("tip");
-  tip.hidden = !item || item.open || item.kind === "graph";
+  const svg = event.target.closest?.("#graphs > svg"), item = svg && itemAt(event.target), tip = by("tip"), box = svg?.getBoundingClientRect();
+  const route = svg && (!item || item.open) ? routeAt(event.clientX - box.left, event.clientY - box.top) : null;
+  svg?.classList.toggle("over-arrow", Boolean(route));
+  for (const { lines } of panes) for (const [it, element] of lines) element.classList.toggle("hovered", it === route);
+  tip.hidden = !route && (!item || item.open || item.kind === "graph");
   if (tip.hidden) return;
-  const findings = (marks.get(item.path) || []).map((finding) => make("div", { class: finding.severity }, finding.message));
-  const facts = item.kind === "layer" ? [make("div", { class: "faint" }, where(item)), make("div", { class: "mono" }, types(item)), ...ranLines(item)] : groupFacts(item);
-  tip.replaceChildren(make("b", {}, item.name), ...facts, ...findings);
+  tip.replaceChildren(...(route ? arrowFacts(route) : boxFacts(item)));
   tip.style.left = Math.max(4, Math.min(event.clientX + 14, innerWidth - tip.offsetWidth - 8)) + "px";
   tip.style.top = Math.max(4, Math.min(event.clientY + 14, innerHeight - tip.offsetHeight - 8)) + "px";
+}
+
+function boxFacts(item) {
+  const findings = (marks.get(item.path) || []).map((finding) => make("div", { class: finding.severity }, finding.message));
+  const facts = item.kind === "layer" ? [make("div", { class: "faint" }, where(item)), make("div", { class: "mono" }, types(item)), ...ranLines(item)] : groupFacts(item);
+  return [make("b", {}, item.name), ...facts, ...findings];
+}
+// The producer, the consumer and the tensor of an arrow.
+function arrowFacts({ arrows }) {
+  const edges = arrows.flatMap((arrow) => arrow.edges), added = (edge) => runs[0]?.added.get(`${edge.from.path}\n${edge.to.path}`)?.text;
+  const one = (edge) => [make("div", {}, `${called(edge.from.path, edge.from.op)} → ${called(edge.to.path, edge.to.op)}`), make("div", { class: "mono" }, edge.type + edge.shape + (edge.moved ? edge.only === SIDES.before ? " · only before" : " · only after" : "")), ...(added(edge) ? [make("div", {}, added(edge))] : [])];
+  return [...edges.slice(0, 4).flatMap(one), ...(edges.length > 4 ? [make("div", { class: "faint" }, `and ${edges.length - 4} more`)] : []), make("div", { class: "faint" }, "click: to the other end")];
 }
 
 // Shows both models, or one with what was removed from it.
@@ -336,21 +417,31 @@ function split(both) {
   by("both").setAttribute("aria-pressed", String(both));
   by("both").textContent = data.both ? both ? "One graph" : "Both" : both ? "One run" : "Both runs";
   redraw();
-  fit(false);
+  if (selected) center(selected, endsOf(selected)); else fit(false);
 }
+// The producers of a layer on one side of a comparison only.
+const endsOf = (item) => item.kind === "layer" ? item.before.filter((edge) => edge.moved).map((edge) => edge.from) : [];
 
-// A picture of what is on the screen, as a file.
+// A picture of what is on the screen with the legend, as a file.
+const LEGEND = 32;
 function picture() {
-  const { clientWidth: width, clientHeight: height } = canvas, count = active().length;
-  const svg = draw("svg", { xmlns: NS, width: width * count, height, viewBox: `0 0 ${width * count} ${height}`, class: isDark() ? "dark" : "" });
+  const { clientWidth: width, clientHeight: height } = canvas, count = active().length, whole = height + LEGEND;
+  const svg = draw("svg", { xmlns: NS, width: width * count, height: whole, viewBox: `0 0 ${width * count} ${whole}`, class: isDark() ? "dark" : "" });
   svg.append(draw("style", {}, document.querySelector("style").textContent.replace(/@media[^{]*\{(?:[^{}]*\{[^{}]*\})*[^{}]*\}/g, "")));
-  svg.append(draw("rect", { width: width * count, height, style: "fill: var(--back)" }), canvas.querySelector("defs").cloneNode(true));
+  svg.append(draw("rect", { width: width * count, height: whole, style: "fill: var(--back)" }), canvas.querySelector("defs").cloneNode(true));
   active().toReversed().forEach((it, at) => {
     const part = draw("svg", { x: at * width, width, height, style: "overflow: hidden" });
     part.append(it.world.cloneNode(true));
     for (const hidden of part.querySelectorAll("title, .toggle")) hidden.remove();
     svg.append(part);
   });
+  let x = 12;
+  for (const item of by("legend").children) {
+    const mark = item.querySelector("i[style]");
+    if (!mark) continue;
+    svg.append(draw("rect", { x, y: height + 10, width: 12, height: 12, rx: 3, style: `fill: ${mark.style.background}` }), draw("text", { x: x + 18, y: height + 20, style: "fill: var(--ink); font-size: 12px" }, item.textContent));
+    x += 34 + 7 * item.textContent.length;
+  }
   return svg;
 }
 function save(kind) {

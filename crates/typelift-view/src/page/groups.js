@@ -47,6 +47,7 @@ function lines(node) {
   const run = runs[0]?.layers.get(node.path);
   if (node.layers) list.push({ kind: "type", text: plural(node.layers, "layer") });
   else if (node.convert) list.push({ kind: "type", text: `${node.convert[0]} → ${node.convert[1]}`, loses: node.convert[2] });
+  else if (node.op === "Result" && types(node)) list.push({ kind: "type", text: types(node) });
   else if (node.outputs.length) list.push({ kind: "type", text: types(node) + (run?.type && run.type !== node.outputs[0][0] ? ` as ${run.type}` : "") });
   if (node.weights) list.push({ kind: "type", text: node.weights });
   for (const text of badges(node)) list.push({ kind: "badge", ...text });
@@ -71,9 +72,9 @@ function boxSize(node) {
 // The facts on a closed group: what it stores and computes, and how it differs from its siblings.
 function groupLines(group, item = group) {
   const stored = group.weights?.reduce((sum, [, bytes]) => sum + bytes, 0) ?? 0;
-  const facts = [plural(group.layers, "layer"), stored ? size(stored) : null, group.macs ? (group.least ? "≥ " : "") + operations(group.macs) : null];
+  const facts = [plural(group.layers, "layer"), stored ? size(stored) : null, group.macs ? operations(group).replace("at least", "≥") : null];
   const list = [{ kind: "name", text: facts.filter(Boolean).join(" · ") }];
-  const computed = (group.computed ?? []).map(([type]) => type).join(", "), kept = (group.weights ?? []).map(([type]) => type).join(", ");
+  const computed = computedIn(item).map(([type]) => type).join(", "), kept = (group.weights ?? []).map(([type]) => type).join(", ");
   const both = [kept ? `stored ${kept}` : "", computed ? `computed ${computed}` : ""].filter(Boolean).join(" · ");
   if (both) list.push({ kind: "type", text: both });
   if (group.differs?.length) list.push({ kind: "badge", text: group.differs[0] + (group.differs.length > 1 ? ` (+${group.differs.length - 1})` : ""), of: "warning" });
@@ -169,15 +170,17 @@ function stretch(points, { from, to }, left, top) {
 function disturb(item) {
   for (let at = item; at; at = at.up) at.plan = null;
 }
+// True for a group or a layer that can be opened. The blocks of an outline cannot.
+const opens = (item) => Boolean(item?.items) && item.kind !== "graph" && !(data.outline && item.kind === "group");
 function setOpen(item, open) {
-  if (!item.items || item.kind === "graph") return;
+  if (!opens(item)) return;
   item.open = open;
   disturb(item.up);
   // Scopes inside open too, unless they have many boxes.
   if (open && item.kind === "group") for (const inner of item.items) if (inner.kind === "group") setOpen(inner, item.boxes <= MANY);
   if (open && item.kind === "layer") for (const body of item.bodies) if (body.boxes <= MANY) for (const inner of body.items) if (inner.kind === "group") setOpen(inner, true);
 }
-const expose = (item) => { for (let up = item.up; up; up = up.up) if (up.kind !== "graph" && !up.open) { up.open = true; disturb(up.up); } };
+const expose = (item) => { for (let up = item.up; up; up = up.up) if (opens(up) && !up.open) { up.open = true; disturb(up.up); } };
 /** Returns the box on the screen that stands for an item: itself, or the outermost closed group around it. */
 function standIn(item) {
   let found = item;
@@ -185,4 +188,4 @@ function standIn(item) {
   return found;
 }
 // A small graph is open from the start.
-if (data.graphs[0].boxes <= MANY) for (const item of data.graphs[0].items) if (item.kind === "group") setOpen(item, true);
+if (data.graphs[0].boxes <= MANY && !data.outline) for (const item of data.graphs[0].items) if (item.kind === "group") setOpen(item, true);

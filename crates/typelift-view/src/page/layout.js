@@ -205,11 +205,31 @@ class Grid {
     return crossings;
   }
 
-  // Chooses the arrows that are straight: first those from a box with one arrow out to a box with one in, then lanes.
+  // Returns the links of the longest way through the boxes, from the upper border to the lower one if there are borders. As
+  // it is straight, the exit of an open group is below its entry.
+  spine() {
+    const { rows, above, pins } = this, hasBorder = pins.some(Boolean);
+    const length = new Float64Array(above.length).fill(-Infinity), last = Array(above.length).fill(null);
+    for (const item of rows.flat()) {
+      if (!above[item].length && (!hasBorder || pins[item] < 0)) length[item] = 0;
+      for (const link of above[item]) {
+        const next = length[link.a] + (this.isLane(item) ? 0 : 1);
+        if (next > length[item]) [length[item], last[item]] = [next, link];
+      }
+    }
+    const found = new Set(), isEnd = (item) => hasBorder ? pins[item] > 0 : !this.below[item].length;
+    let end = rows.flat().filter(isEnd).reduce((most, item) => most === null || length[item] > length[most] ? item : most, null);
+    for (let link; end !== null && (link = last[end]); end = link.a) found.add(link);
+    return found;
+  }
+
+  // Chooses the arrows that are straight: first the spine, then those from a box with one arrow out to a box with one in, then lanes.
   // No two of them cross, so that the columns that they form have an order.
   align() {
-    const count = this.above.length, upper = Array(count).fill(null), lower = Array(count).fill(null);
-    const rank = ({ a, b }) => {
+    const count = this.above.length, upper = Array(count).fill(null), lower = Array(count).fill(null), spine = this.spine();
+    const rank = (link) => {
+      if (spine.has(link)) return 6;
+      const { a, b } = link;
       const [lanes, single] = [Number(this.isLane(a)) + Number(this.isLane(b)), this.below[a].length === 1 && this.above[b].length === 1];
       if (!lanes && single) return 5;
       if (lanes === 2) return 4;

@@ -9,10 +9,10 @@ function remember(hash) {
   try { history.pushState(null, "", hash ? "#" + encodeURIComponent(hash) : location.pathname + location.search); } catch { }
 }
 
-/** Selects an item and shows it in the middle. @param {Item} item @param {string | null} constant */
-function go(item, constant = null) {
+/** Selects an item and shows it in the middle, or with others. @param {Item} item @param {string | null} constant @param {Item[]} others */
+function go(item, constant = null, others = []) {
   select(item, constant);
-  center(item);
+  center(item, others);
 }
 function select(item, constant = null) {
   selected = item;
@@ -21,7 +21,7 @@ function select(item, constant = null) {
   if (item && innerWidth <= 720) { by("panel").hidden = true; by("beside").setAttribute("aria-expanded", "false"); }
   details(item, constant);
   refresh();
-  remember(hashOf(item));
+  remember(constant && namesAt.has(constant) ? constant : hashOf(item));
 }
 
 const restore = () => show(decoded(location.hash.slice(1)), true);
@@ -30,7 +30,7 @@ function show(hash, fits) {
   const asked = hash.startsWith("path:") ? data.steps.find((step) => stepName(step) === hash.slice(5)) : null;
   const name = asked ? asked.path : hash, item = find(name);
   if (item) {
-    go(item, holders.has(name) && !places.has(name) ? name : null);
+    go(item, isHeld(name) ? name : null);
     if (asked) follow(asked);
   } else {
     select(null);
@@ -48,6 +48,11 @@ function paint(dark) {
 
 // The box that an arrow key leads to: along the arrows, or the next one in the row.
 function neighbour(key) {
+  // Down leads into an open group.
+  if (key === "ArrowDown" && selected.open && selected.items) {
+    const inner = shownBoxes.filter(({ item }) => item.up === selected || item.up?.up === selected && item.up.kind === "graph");
+    if (inner.length) return inner.reduce((top, next) => next.y < top.y ? next : top).item;
+  }
   const spot = spots.get(standIn(selected));
   const nodes = selected.kind === "layer" ? [selected] : layersIn(selected), own = new Set(nodes);
   if (key === "ArrowUp" || key === "ArrowDown") {
@@ -62,20 +67,39 @@ function neighbour(key) {
 function graphKey(event) {
   if (event.key === "Escape") {
     if (bright) follow(null); else if (selected) select(null); else fit();
-  } else if (event.key === "Enter" && selected?.items) flip(selected);
-  else if (event.key === "Backspace" && selected && selected.up && selected.up.kind === "group") { const up = selected.up; flip(up, false); go(up); }
-  else if (event.key.startsWith("Arrow")) {
+  } else if (event.key === "Enter" && opens(selected)) { flip(selected); say(spoken(selected)); }
+  else if (event.key === "Backspace" && selected) {
+    const up = selected.up?.kind === "graph" ? selected.up.up : selected.up;
+    if (!up) return;
+    go(up);
+    say(spoken(up));
+  } else if (event.key.startsWith("Arrow")) {
     const next = selected ? neighbour(event.key) : shownBoxes[0]?.item;
     if (next) go(next);
+    say(next ? spoken(next) : "nothing there");
   } else return;
   event.preventDefault();
 }
+// Tells a screen reader what a key did.
+const say = (text) => { by("live").textContent = text; };
 for (const { svg } of panes) svg.addEventListener("keydown", graphKey);
 document.addEventListener("keydown", (/** @type {any} */ event) => {
   if (event.target.tagName === "INPUT" || event.ctrlKey || event.metaKey || event.altKey) return;
   const { clientWidth: width, clientHeight: height } = canvas;
-  const action = { "/": () => by("search").focus(), 0: () => fit(), o: () => by("beside").click(), b: () => by("both").click(), u: () => showReach(true), d: () => showReach(false), "+": () => zoom(1.25, width / 2, height / 2), "-": () => zoom(0.8, width / 2, height / 2) }[event.key];
+  const action = { "/": () => by("search").focus(), 0: () => fit(), o: () => by("beside").click(), b: () => by("both").click(), u: () => showReach(true), d: () => showReach(false), "?": () => by("keys").showModal(), "+": () => zoom(1.25, width / 2, height / 2), "-": () => zoom(0.8, width / 2, height / 2) }[event.key];
   if (action) { action(); event.preventDefault(); }
+});
+// Paper has the whole graph in light colours.
+window.addEventListener("beforeprint", () => {
+  const kept = view, dark = isDark();
+  document.documentElement.classList.remove("dark");
+  fit();
+  for (const { svg } of active()) svg.setAttribute("viewBox", `0 0 ${svg.clientWidth} ${svg.clientHeight}`);
+  window.addEventListener("afterprint", () => {
+    for (const { svg } of panes) svg.removeAttribute("viewBox");
+    view = kept;
+    paint(dark);
+  }, { once: true });
 });
 by("fit").addEventListener("click", () => fit());
 by("beside").addEventListener("click", () => panel(by("panel").hidden));
@@ -84,6 +108,7 @@ by("both").hidden = !canSplit;
 by("both").addEventListener("click", () => split(!isSplit));
 by("svg").addEventListener("click", () => save("svg"));
 by("png").addEventListener("click", () => save("png"));
+by("help").addEventListener("click", () => by("keys").showModal());
 by("title").append(data.title, make("small", {}, plural(data.layers, "layer")));
 by("names").replaceChildren(...(data.both ? [last(data.before), last(data.file)] : ["second run", "first run"]).map((name) => make("span", {}, name)));
 document.title = data.title + " · Typelift";

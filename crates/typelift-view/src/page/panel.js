@@ -3,11 +3,21 @@
 const sign = (kind) => ({ added: "+", removed: "−" })[kind] ?? "~", signClass = (kind) => ({ added: "added", removed: "removed" })[kind] ?? "changed";
 function changeLink(change, text) {
   const box = boxOf(change);
-  return box ? link({ title: change.path }, change.path, () => go(box, box.path === change.path ? null : change.path), text) : make("span", { title: change.path }, text);
+  return box ? link({ title: change.path }, change.path, () => go(box, box.path === change.path ? null : change.path, endsOf(box)), text) : make("span", { title: change.path }, text);
 }
 function changeItem(change) {
-  const follows = change.follows ? ` (and ${change.follows} that follow)` : "";
-  return make("li", {}, make("span", { class: "sign " + signClass(change.kind) }, sign(change.kind)), changeLink(change, brief(last(change.path))), make("div", { class: "faint mono clamp", title: change.text }, change.kind + " " + change.text + follows));
+  const follows = change.follows ? `and ${change.follows} that follow` : "";
+  return make("li", {}, make("span", { class: "sign " + signClass(change.kind) }, sign(change.kind)), changeLink(change, called(change.path)), ...changeSides(change), ...(follows ? [make("div", { class: "faint" }, follows)] : []));
+}
+// What differs, with both sides whole if there are two. What both have in common is faint.
+function changeSides({ kind, subject = "", before, after, figures }) {
+  if (!before || !after) return [make("div", { class: "faint mono clamp", title: before || after }, before || after)];
+  const what = subject.startsWith(kind) ? subject : [kind, subject].filter(Boolean).join(" "), [one, other] = [brief(before), brief(after)];
+  let start = 0, end = 0;
+  while (start < Math.min(one.length, other.length) && one[start] === other[start]) start++;
+  while (end < Math.min(one.length, other.length) - start && one.at(-1 - end) === other.at(-1 - end)) end++;
+  const line = (text, kind) => make("div", { class: "mono side-" + kind }, make("span", { class: "sign " + kind }, sign(kind)), make("span", { class: "faint" }, text.slice(0, start)), make("b", {}, text.slice(start, text.length - end)), make("span", { class: "faint" }, text.slice(text.length - end)));
+  return [make("div", { class: "faint" }, what + (figures ? `: ${figures}` : "")), line(one, "removed"), line(other, "added")];
 }
 const more = (count) => count > 0 ? [make("div", { class: "faint" }, `and ${grouped(count)} more, which typelift prints`)] : [];
 
@@ -43,8 +53,9 @@ function tell(at) {
   side();
   if (!boxes.length) return select(null);
   const whole = boxes[0].up.kind === "group" && boxes[0].up.only ? outermost(boxes[0]) : boxes[0];
-  go(whole);
-  bright = new Set(boxes);
+  const ends = boxes.length < 4 ? boxes.flatMap(endsOf) : [];
+  go(whole, null, ends);
+  bright = new Set([...boxes, ...ends]);
   refresh();
 }
 const outermost = (item) => { let found = item; for (let up = item.up; up && up.kind !== "graph"; up = up.up) found = up; return found; };
@@ -54,14 +65,17 @@ function helpItem(text) {
   const parts = text.split(/(`typelift [^`]*`)/).map((part) => {
     const command = part.match(/^`(typelift .*)`$/)?.[1];
     if (!command) return part;
-    const button = make("button", { class: "copy", title: "Copy the command", onclick: () => copied(button, command) }, "Copy");
-    return make("span", { class: "command" }, make("code", {}, command), button);
+    return commandItem(command)[0];
   });
   return make("div", { class: "help" }, "help: ", ...parts);
 }
+function commandItem(command) {
+  const button = make("button", { class: "copy", title: "Copy the command", onclick: () => copied(button, command) }, "Copy");
+  return [make("span", { class: "command" }, make("code", {}, command), button)];
+}
 function copied(button, command) {
   const done = () => { button.textContent = "Copied"; setTimeout(() => { button.textContent = "Copy"; }, 1500); };
-  const select = () => { const range = document.createRange(); range.selectNodeContents(button.previousSibling); getSelection().removeAllRanges(); getSelection().addRange(range); document.execCommand("copy"); done(); };
+  const select = () => { const text = make("textarea", {}, command); document.body.append(text); text.select(); document.execCommand("copy"); text.remove(); done(); };
   if (navigator.clipboard) navigator.clipboard.writeText(command).then(done, select); else select();
 }
 function findingItem(finding) {
@@ -88,7 +102,14 @@ function precisions(weights) {
 }
 
 const SHOWN_PATHS = 3;
-const computes = (row) => Object.entries(row.computed).map(([type, count]) => `${type} ${grouped(count)}`).join(", ");
+// The types in which the blocks of a row computed, as a plugin ran them or as inferred.
+function computedOf(row) {
+  const blocks = runs.length ? row.parts.map((path) => blockAt.get(path)).filter((block) => block?.items?.length) : [], counts = {};
+  if (!blocks.length) return row.computed;
+  for (const [type, count] of blocks.flatMap((block) => computedIn(block))) counts[type] = (counts[type] ?? 0) + count;
+  return counts;
+}
+const computes = (row) => Object.entries(computedOf(row)).map(([type, count]) => `${type} ${grouped(count)}`).join(", ");
 const stores = (row) => row.weights.map((weight) => `${weight.element_type} ${size(weight.bytes)}`).join(", ");
 // The types in which a block stores and computes.
 const facts = (row) => [...(row.weights.length ? [precisions(row.weights), make("div", { class: "mono" }, "stored " + stores(row))] : []), ...(computes(row) ? [make("div", { class: "mono" }, "computed " + computes(row))] : [])];
@@ -105,6 +126,8 @@ function layersOf(row) {
 }
 const details3 = (lines, kind, what) => [...lines.slice(0, SHOWN_PATHS).map((text) => make("div", { class: kind }, text)), ...(lines.length > SHOWN_PATHS ? [make("details", {}, make("summary", { class: kind }, `and ${lines.length - SHOWN_PATHS} more ${what}`), ...lines.slice(SHOWN_PATHS).map((text) => make("div", { class: kind }, text)))] : [])];
 
+// Stages that all differ from each other are no warning.
+const differsClass = (text) => /^the \d+ blocks of /.test(text) ? "faint" : "differs";
 function mapRow(row) {
   const lossy = (wanted) => row.lossy.filter(({ from }) => isIndex(from) === wanted);
   const index = lossy(true), ways = row.paths.filter((path) => path.types.length > 1).map((path) => `${grouped(path.constants)} × ${path.types.join(" → ")} → ${path.operation}`);
@@ -115,9 +138,9 @@ function mapRow(row) {
     ...(row.marks ? [make("div", {}, `${plural(row.marks, "layer")} marked to keep precision`)] : []),
     ...(row.errors ? [make("div", { class: "error" }, plural(row.errors, "error"))] : []),
     ...(row.warnings ? [make("div", { class: "warning" }, plural(row.warnings, "warning"))] : []),
-    ...(row.differs.length ? [make("div", { class: "differs" }, "differs from its siblings:"), ...details3(row.differs, "differs", "differences")] : []),
+    ...(row.differs.length ? details3(row.differs, differsClass(row.differs[0]), "differences") : []),
   ];
-  return make("li", { class: "row" + (row.differs.length ? " differing" : "") }, mapTitle(row), make("span", { class: "faint" }, ` ${row.blocks > 1 ? `${row.blocks} blocks, ` : ""}${layersOf(row)}`), ...facts(row), ...notes);
+  return make("li", { class: "row" + (row.differs.length && differsClass(row.differs[0]) !== "faint" ? " differing" : "") }, mapTitle(row), make("span", { class: "faint" }, ` ${row.blocks > 1 ? `${row.blocks} blocks, ` : ""}${layersOf(row)}`), ...facts(row), ...notes);
 }
 
 // The blocks of two models, side by side. Runs of equal blocks are compared block by block.
@@ -156,7 +179,16 @@ function mapList() {
   const all = [...stored].map(([element_type, bytes]) => ({ element_type, bytes })).sort((a, b) => b.bytes - a.bytes);
   const sum = all.reduce((sum, weight) => sum + weight.bytes, 0);
   const head = all.length ? [make("div", {}, `${size(sum)} of weights: ${all.map((weight) => `${weight.element_type} ${size(weight.bytes)}`).join(", ")}`), precisions(all)] : [make("p", { class: "faint" }, "No weights.")];
-  return [...(data.outline ? [make("p", {}, data.outline)] : []), ...head, ...(common ? [make("div", { class: "faint" }, `names without ${common}`)] : []), make("ul", {}, ...data.map.map(mapRow))];
+  return [...(data.outline ? [make("p", {}, data.outline)] : []), ...modelEnds("Inputs", "Parameter"), ...modelEnds("Outputs", "Result"), make("h3", {}, "Weights"), ...head, ...(common ? [make("div", { class: "faint" }, `names without ${common}`)] : []), make("ul", {}, ...data.map.map(mapRow))];
+}
+
+// The inputs or outputs of the model, by name with types.
+const SHOWN_ENDS = 6;
+function modelEnds(title, op) {
+  const ends = [...data.graphs[0].nodes.filter((node) => node.op === op && node.only !== SIDES.before), ...data.names.filter((name) => name.op === op && !name.path.includes("/body/"))];
+  const item = (node) => make("li", { class: "end" }, reach(node.path, node.path, node.end ?? node.name ?? node.path), " ", make("code", {}, node.types ?? types(node)));
+  const rest = ends.slice(SHOWN_ENDS);
+  return ends.length ? section(`${title} (${grouped(ends.length)})`, make("ul", {}, ...ends.slice(0, SHOWN_ENDS).map(item)), ...(rest.length ? [make("details", {}, make("summary", {}, `${grouped(rest.length)} more`), make("ul", {}, ...rest.map(item)))] : [])) : [];
 }
 
 let sorted = "loses";
@@ -190,18 +222,20 @@ function boxList() {
 
 // The tabs.
 const errors = data.findings.filter((finding) => finding.severity === "error").length;
-const TABS = { findings: ["Findings", findingList], changes: ["Changes", changeList], map: [data.before ? "Blocks" : "Map", mapList], converts: ["Converts", convertList], outline: ["List", boxList] };
+const TABS = { findings: ["Findings", findingList], changes: ["Changes", changeList], map: [data.before ? "Blocks" : "Map", mapList], run: ["Run", runList], converts: ["Converts", convertList], outline: ["List", boxList] };
 let tab = errors && !data.before ? "findings" : data.before && data.changes.length ? "changes" : "map";
 function tabs() {
-  const counts = { findings: data.findings.length + data.more_findings, changes: allChanges() };
+  const counts = { findings: data.findings.length + data.more_findings, changes: allChanges(), run: runs.length };
   const first = errors ? ["findings"] : [];
-  const order = [...new Set([...(data.before ? ["changes"] : []), ...first, "map", "findings", "converts", "outline"])];
+  const order = [...new Set([...(data.before ? ["changes"] : []), ...first, "map", ...(runs.length ? ["run"] : []), "findings", "converts", "outline"])];
   return order.filter((key) => counts[key] !== 0 && (key !== "changes" || data.before)).map((key) => ({ key, count: counts[key] }));
 }
+// The number on a tab. Notes are no reason to look.
+const badge = (key, count) => key === "run" ? 0 : key === "findings" ? data.findings.filter(({ severity }) => severity !== "note").length : count;
 function side() {
   const there = tabs();
   if (!there.some(({ key }) => key === tab)) tab = "map";
-  const button = ({ key, count }) => make("button", { role: "tab", id: "tab-" + key, "aria-controls": "side", "aria-selected": String(key === tab), tabindex: key === tab ? 0 : -1, onclick: () => turn(key) }, TABS[key][0], ...(count ? [" ", make("span", { class: key === "findings" && errors ? "count error" : "count" }, grouped(count))] : []));
+  const button = ({ key, count }) => make("button", { role: "tab", id: "tab-" + key, "aria-controls": "side", "aria-selected": String(key === tab), tabindex: key === tab ? 0 : -1, onclick: () => turn(key) }, TABS[key][0], ...(badge(key, count) ? [" ", make("span", { class: key === "findings" && errors ? "count error" : "count" }, grouped(badge(key, count)))] : []));
   by("tabs").replaceChildren(...there.map(button));
   by("side").setAttribute("aria-label", TABS[tab][0]);
   by("side").replaceChildren(...TABS[tab][1]());

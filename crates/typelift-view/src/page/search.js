@@ -7,20 +7,26 @@ for (const group of groups) {
   entries.push({ item: group, path: group.path, bytes, note: `${plural(group.layers, "layer")}${bytes ? ", " + size(bytes) : ""}`, text: `${group.path} block ${kinds.join(" ")}` });
 }
 for (const node of layers) {
-  const bytes = node.outputs.reduce((sum, [type, shape]) => sum + (tensorBytes(type, shape) ?? 0), 0);
-  entries.push({ item: node, path: node.path, bytes, note: `${node.op} ${types(node)}`, text: `${node.path} ${node.op} ${types(node)} ${node.id ?? ""} ${(node.tensors ?? []).join(" ")} ${node.weights ?? ""} ${node.only === SIDES.before ? "removed" : ""}` });
+  if (data.outline && node.up.kind === "group") continue;
+  const bytes = node.outputs.reduce((sum, [type, shape]) => sum + (tensorBytes(type, shape) ?? 0), 0), found = (marks.get(node.path) ?? []).map(({ severity, code }) => `${severity} ${code}`).join(" ");
+  entries.push({ item: node, path: node.path, op: node.op, id: node.id, bytes, note: `${node.op} ${types(node)}`, text: `${node.path} ${node.end ?? ""} ${node.op} ${types(node)} ${node.id ?? ""} ${(node.tensors ?? []).join(" ")} ${node.weights ?? ""} ${{ Parameter: "input", Result: "output" }[node.op] ?? ""} ${node.only === SIDES.before ? "removed" : ""} ${found}` });
 }
+for (const { path, op, types, item } of data.names) entries.push({ item, path, op, bytes: 0, constant: path, note: `${op} ${types}`, text: `${path} ${op} ${types} ${{ Parameter: "input", Result: "output" }[op] ?? ""} ${(marks.get(path) ?? []).map(({ severity, code }) => `${severity} ${code}`).join(" ")}` });
 for (const [path, node] of holders) {
   const input = node.inputs.find((input) => input.held?.includes(path)) ?? node.was?.inputs.find((input) => input.held?.includes(path));
   const known = values.get(path), step = stepsAt.get(path), own = known?.text ?? (step ? step.type + (step.stored ?? "") : input?.text ?? "");
   const bytes = known?.bytes ?? (step?.stored ? tensorBytes(step.type, step.stored) ?? 0 : 0);
-  entries.push({ item: node, path, bytes, step, constant: path, note: `${step?.op ?? "Const"} ${own}${bytes ? " · " + size(bytes) : ""} in ${node.op} ${labelOf(node)}`, text: `${path} constant ${own} ${input?.text ?? ""}` });
+  entries.push({ item: node, path, op: step?.op ?? "Const", id: step?.id, bytes, step, constant: path, note: `${step?.op ?? "Const"} ${own}${bytes ? " · " + size(bytes) : ""} in ${node.op} ${labelOf(node)}`, text: `${path} constant ${own} ${input?.text ?? ""}` });
 }
 for (const entry of entries) entry.lower = entry.text.toLowerCase();
 
 const UNITS = { "": 1, b: 1, kb: 1e3, mb: 1e6, gb: 1e9, k: 1e3, m: 1e6, g: 1e9 };
-/** Returns the test of one word: `>10MB`, `/^model.*Add$/`, `layers\.1\d`, or plain text. */
+/** Returns the test of one word: `>10MB`, `op:MatMul`, `id:601`, `[24,16]`, `/^model.*Add$/`, `layers\.1\d`, or plain text. */
 function testOf(word) {
+  const [, key, value] = word.match(/^(op|type|id|name):(.+)$/i) ?? [], wanted = value?.toLowerCase();
+  if (key) return { op: ({ op = "" }) => op.toLowerCase() === wanted, type: ({ op = "" }) => op.toLowerCase() === wanted, id: ({ id }) => String(id) === wanted, name: ({ path }) => path.toLowerCase().includes(wanted) }[key.toLowerCase()];
+  // A shape, of which an open dimension may be left open.
+  if (/^\[[\d?.,-]*\]$/.test(word)) return (entry) => entry.lower.includes(word);
   const limit = word.match(/^([<>])=?(\d+(?:\.\d+)?)\s*([kmg]?b?)$/i);
   if (limit) {
     const bytes = Number(limit[2]) * UNITS[limit[3].toLowerCase()];
@@ -30,17 +36,19 @@ function testOf(word) {
   const contains = (entry) => entry.lower.includes(lower);
   if (!inner) return contains;
   try {
-    const expression = new RegExp(inner, "i");
-    return (entry) => expression.test(entry.path) || expression.test(entry.text) || contains(entry);
+    // What leads or trails changes nothing in a search, and is slow.
+    const expression = new RegExp(inner.replace(/^(?:\.\*)+(?=.)|(?<=[^\\])(?:\.\*)+$/g, ""), "i"), isAnchored = /[\^$]/.test(inner);
+    return (entry) => isAnchored && expression.test(entry.path) || expression.test(entry.text) || contains(entry);
   } catch { return contains; }
 }
 let hits = [], chosen = 0;
 function search() {
-  const asked = by("search").value.trim(), words = asked.split(/\s+/).filter(Boolean), tests = words.map(testOf);
+  const asked = by("search").value.trim().replace(/\[[^\]]*\]/g, (shape) => shape.replace(/\s/g, "")), words = asked.split(/\s+/).filter(Boolean), tests = words.map(testOf);
   const all = words.length ? entries.filter((entry) => tests.every((test) => test(entry))) : [];
   // Exact names come first, then names that end or begin a word there, then other matches. Large ones come first if a size was asked for.
   const wanted = words.join(" ").toLowerCase(), bySize = words.some((word) => /^[<>]/.test(word));
-  const rank = ({ path, item }) => {
+  const rank = ({ path, item, id, op }) => {
+    if (String(id) === wanted || op !== undefined && op === { input: "Parameter", output: "Result" }[wanted]) return 0;
     const name = path.toLowerCase(), at = name.indexOf(wanted);
     if (name === wanted || last(name) === wanted || item.kind === "group" && item.path === path && (name.endsWith("." + wanted) || name.endsWith("/" + wanted))) return 0;
     return at < 0 ? 3 : /[\d]/.test(name[at + wanted.length] ?? "") && /\d$/.test(wanted) ? 2 : 1;
