@@ -6,7 +6,7 @@ use clap::ArgGroup;
 use clap::builder::PossibleValuesParser;
 use typelift::convert::strip::{Stripped, Values};
 use typelift::convert::{ConvertError, Converted, Unneeded};
-use typelift::findings::Voice;
+use typelift::findings::{Code, Diagnostic, Voice};
 use typelift::ops::Release;
 use typelift::passes::Align;
 use typelift::precision::{KeepPattern, TypeMap};
@@ -160,7 +160,9 @@ impl Args {
         let version = model.as_ref().map(Model::version);
         let mut converted = None;
         if let Some(model) = model {
-            converted = match self.conversion()?.run(model, std::mem::take(&mut diagnostics.list)) {
+            let mut conversion = self.conversion()?;
+            conversion.set_shapes = self.changes.shapes(model)?;
+            converted = match conversion.run(model, std::mem::take(&mut diagnostics.list)) {
                 Ok(mut done) => {
                     diagnostics.list = std::mem::take(&mut done.found);
                     Some(done)
@@ -174,6 +176,7 @@ impl Args {
             diagnostics.list.extend(target.as_ref().and_then(|target| target.objection(model, input)));
         }
         let (Some(model), Some(converted), false) = (model, converted, diagnostics.has_errors()) else {
+            self.say_what_fits(input, diagnostics);
             let file = self.offer(input, diagnostics);
             page.said = render::text(diagnostics, Voice::Shell(file), Show::Briefly);
             page.said.extend(check::suggestion(input, &diagnostics.source));
@@ -238,14 +241,13 @@ impl Args {
             Self { eliminate_converts: true, .. } => Unneeded::Redundant,
             _ => Unneeded::Noops,
         };
-        let (InputChanges { set_type, set_shape }, InterfaceChanges { input_type, output_type }) =
+        let (InputChanges { set_type, .. }, InterfaceChanges { input_type, output_type }) =
             (self.changes.clone(), self.interface.clone());
         let mut conversion = typelift::Conversion::default();
         self.fill(&mut conversion);
         conversion.align = Align::named(&self.align, self.openvino.attributes()).unwrap_or_default();
         conversion.unneeded = unneeded;
         conversion.set_types = set_type;
-        conversion.set_shapes = set_shape;
         conversion.input_types = input_type;
         conversion.output_types = output_type;
         conversion.types = self.types.clone().unwrap_or_default();
@@ -255,6 +257,22 @@ impl Args {
         conversion.max_error = self.storage.max_error;
         conversion.is_brief = self.change.report.is_none() && !self.writes_nothing();
         Ok(conversion)
+    }
+
+    /// Replaces errors about shapes by the requested lengths that do not fit, with the layer that is the reason.
+    fn say_what_fits(&self, input: &Input, diagnostics: &mut Diagnostics) {
+        let is_shape = |found: &Diagnostic| found.is_error() && found.code == Code::ShapeMismatch;
+        let asked = !self.changes.set_shape.is_empty() || !self.changes.set_length.is_empty();
+        if !asked || !diagnostics.list.iter().any(is_shape) {
+            return;
+        }
+        let original = input.read().ok().and_then(|mut loaded| loaded.model.take());
+        let mut refusals = original.map(|original| self.changes.refusals(original)).unwrap_or_default();
+        if !refusals.is_empty() {
+            diagnostics.list.retain(|found| !is_shape(found));
+            refusals.append(&mut diagnostics.list);
+            diagnostics.list = refusals;
+        }
     }
 
     /// Tries conversions that would succeed where this one did not, and returns the file that they read.

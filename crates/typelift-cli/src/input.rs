@@ -11,7 +11,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use typelift::findings::{Code, Diagnostic, Diagnostics, shell_word};
 use typelift::promote::ElementType;
 use typelift::save::{self, Stamp};
-use typelift::shape::Shape;
+use typelift::shape::{Dim, Shape};
 use typelift::{End, InterfaceError, Layer, LayerId, Model, Weights, xml};
 
 use crate::failure::Failure;
@@ -53,6 +53,10 @@ pub(crate) struct InputChanges {
     /// Change the shape of an input, such as x=[1,3,?,1..224]; repeatable
     #[arg(long, value_name = "NAME=SHAPE", value_parser = parse_shape)]
     pub(crate) set_shape: Vec<(String, Shape)>,
+    /// Fix an open length on all its axes, such as seq=128; repeatable. A length is named as in `infer --shapes`: by its
+    /// name, its id (s1), or an axis of an input (input_ids[1])
+    #[arg(long, value_name = "NAME=N", value_parser = parse_length)]
+    pub(crate) set_length: Vec<(String, i64)>,
 }
 
 /// Inputs and outputs that get other types with the computation unchanged.
@@ -73,6 +77,14 @@ fn split<'t>(text: &'t str, example: &str) -> Result<(&'t str, &'t str), String>
     match text.rsplit_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name, value)),
         _ => Err(format!("expected a name, `=` and a value, such as {example}")),
+    }
+}
+
+fn parse_length(text: &str) -> Result<(String, i64), String> {
+    let (name, length) = split(text, "seq=128")?;
+    match length.trim().parse() {
+        Ok(length @ 1..) => Ok((name.to_owned(), length)),
+        _ => Err("a length is a number of at least 1, such as seq=128".to_owned()),
     }
 }
 
@@ -370,12 +382,57 @@ fn half_written(path: &Path) -> Failure {
 
 impl InputChanges {
     pub(crate) fn is_empty(&self) -> bool {
-        self.set_type.is_empty() && self.set_shape.is_empty()
+        self.set_type.is_empty() && self.set_shape.is_empty() && self.set_length.is_empty()
+    }
+
+    /// Returns the shapes that inputs get, by `--set-shape` and `--set-length`.
+    pub(crate) fn shapes(&self, model: &Model) -> Result<Vec<(String, Shape)>, Failure> {
+        let mut shapes = self.set_shape.clone();
+        if self.set_length.is_empty() {
+            return Ok(shapes);
+        }
+        let mut copy = model.clone();
+        copy.set_inputs(&[], &shapes).map_err(|error| refused_name(model, &error))?;
+        let _ = typelift::infer(&mut copy);
+        let known = typelift::shapes(&copy);
+        for (name, length) in &self.set_length {
+            let Some(symbol) = known.symbol(name) else {
+                let names: Vec<&str> = known.symbols().iter().map(typelift::symbols::Symbol::name).collect();
+                let failure = Failure::new(format!("the model has no open length `{name}`"));
+                return Err(match names[..] {
+                    [] => failure.help("no length of its inputs is open"),
+                    _ => failure.help(format!("its open lengths are {}", names.join(", "))),
+                });
+            };
+            for &(id, axis) in symbol.axes() {
+                let Some(layer) = copy.graph().layer(id) else { continue };
+                let input = copy.end_name(layer);
+                let own = layer.outputs().first().map_or_else(Shape::dynamic, |port| port.shape().clone());
+                let known = shapes.iter().rev().find(|(name, _)| *name == input);
+                let mut shape = known.map_or(own, |(_, shape)| shape.clone());
+                if let Some(dim) = shape.dims_mut().and_then(|dims| dims.get_mut(axis)) {
+                    *dim = Dim::fixed(*length);
+                }
+                shapes.push((input, shape));
+            }
+        }
+        Ok(shapes)
+    }
+
+    /// Returns why requested lengths do not fit, with lengths that do. `original` is the model before the change.
+    pub(crate) fn refusals(&self, mut original: Model) -> Vec<Diagnostic> {
+        if typelift::infer(&mut original).iter().any(Diagnostic::is_error) {
+            return Vec::new();
+        }
+        let Ok(shapes) = self.shapes(&original) else { return Vec::new() };
+        let asked =
+            shapes.into_iter().rev().filter_map(|(name, shape)| Some((original.find_input(&name).ok()?, shape)));
+        typelift::shapes(&original).refusals(&original, &asked.collect::<Vec<_>>())
     }
 
     /// Changes the model's inputs, and returns them.
     pub(crate) fn apply(&self, model: &mut Model) -> Result<Vec<LayerId>, Failure> {
-        model.set_inputs(&self.set_type, &self.set_shape).map_err(|error| refused_name(model, &error))
+        model.set_inputs(&self.set_type, &self.shapes(model)?).map_err(|error| refused_name(model, &error))
     }
 }
 

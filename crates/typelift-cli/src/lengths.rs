@@ -3,14 +3,21 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use anstyle::Style;
 use serde::Serialize;
 use typelift::findings::LayerRef;
 use typelift::span::Lines;
 use typelift::symbols::{Constraint, Noticed, Reason, Symbol};
-use typelift::{Model, Shapes};
+use typelift::{Model, Output, Shapes};
 
+use crate::columns::{Columns, Side};
 use crate::gate::Clean;
-use crate::listing::Types;
+use crate::listing::{self, Types};
+
+/// The most constraints that `why --shape` shows without `--all`.
+const MOST_CONSTRAINTS: usize = 6;
+/// The most layers of a reason that are shown without `--all`.
+const MOST_LAYERS: usize = 3;
 
 /// Types with symbols, constraints and dimensions as JSON.
 #[derive(Serialize)]
@@ -44,12 +51,27 @@ struct ReasonEntry {
     column: usize,
 }
 
+/// A dimension with its origin, or a constraint, as JSON.
+#[derive(Serialize)]
+pub(crate) struct Answer {
+    dimension: Option<usize>,
+    expression: String,
+    because: Vec<ReasonEntry>,
+}
+
 fn reasons(reasons: &[Reason], lines: &Lines) -> Vec<ReasonEntry> {
     let entry = |reason: &Reason| {
         let (line, column) = lines.line_column(reason.span.start);
         ReasonEntry { layer: reason.layer.clone(), line, column }
     };
     reasons.iter().map(entry).collect()
+}
+
+fn when(at: Noticed) -> &'static str {
+    match at {
+        Noticed::Load => "load",
+        Noticed::Run => "run",
+    }
 }
 
 /// Returns the document of a model.
@@ -62,10 +84,7 @@ pub(crate) fn document<'a>(types: Types<'a>, model: &Model, shapes: &'a Shapes) 
     let constraint = |constraint: &Constraint| ConstraintEntry {
         expression: constraint.to_string(),
         because: reasons(constraint.because(), &lines),
-        at: match constraint.at {
-            Noticed::Load => "load",
-            Noticed::Run => "run",
-        },
+        at: when(constraint.at),
     };
     let mut tensors = BTreeMap::new();
     for layer in model.graph().layers() {
@@ -83,18 +102,153 @@ pub(crate) fn document<'a>(types: Types<'a>, model: &Model, shapes: &'a Shapes) 
     }
 }
 
-/// Returns the inputs with their symbols, the constraints with their reasons, and each tensor on a line.
+/// Formats a tensor's type with the names of symbols: `f32[batch, seq + past, 64]`.
+pub(crate) fn tensor(model: &Model, shapes: &Shapes, output: Output) -> String {
+    let Some(port) = model.graph().output(output) else { return String::new() };
+    let dims = shapes.named_dims(output).map_or_else(|| "...".to_owned(), |dims| dims.join(", "));
+    format!("{}[{dims}]", port.element_type())
+}
+
+/// Describes which lengths of an input's symbols fit: `seq: only 8`.
+pub(crate) fn fits(shapes: &Shapes, layer: typelift::LayerId) -> String {
+    let own = shapes.symbols().iter().filter(|symbol| symbol.axes().iter().any(|&(id, _)| id == layer));
+    let fits = own.filter_map(|symbol| Some(format!("{}: {}", symbol.name(), shapes.fit(symbol)?)));
+    fits.collect::<Vec<_>>().join("; ")
+}
+
+/// Formats a constraint with the layer that demands it.
+fn constraint(constraint: &Constraint, lines: &Lines) -> [String; 2] {
+    let because = constraint.because().first().map(|reason| place(reason, lines)).unwrap_or_default();
+    let more = match (constraint.consequence, constraint.at) {
+        (Some(consequence), _) => format!(", {consequence}"),
+        (None, Noticed::Run) => ", noticed only when it runs".to_owned(),
+        (None, Noticed::Load) => String::new(),
+    };
+    [constraint.named().to_owned(), because + &more]
+}
+
+fn place(reason: &Reason, lines: &Lines) -> String {
+    let (line, _) = lines.line_column(reason.span.start);
+    listing::at(&reason.layer, &reason.operation, 0, Some(line))
+}
+
+/// Returns the inputs with their symbols, lengths that fit, the constraints with their reasons, and each tensor on a
+/// line.
 pub(crate) fn text(model: &Model, shapes: &Shapes) -> String {
-    let mut out = String::new();
-    for constraint in shapes.constraints() {
-        let _ = writeln!(out, "{}", constraint.named());
+    let lines = Lines::new(model.source().clone());
+    let mut columns = Columns::new([Side::Left, Side::Left, Side::Left]);
+    let mut row = |cells: [String; 3]| columns.push(Style::new(), cells);
+    for (at, layer) in model.inputs().enumerate() {
+        let title = if at == 0 { "inputs" } else { "" };
+        let name = Clean(&model.end_name(layer)).to_string();
+        let output = layer.id().output(0);
+        let rank = layer.outputs().first().and_then(|port| port.shape().rank());
+        let mut what = tensor(model, shapes, output);
+        match (rank, fits(shapes, layer.id())) {
+            (None, _) => what += "   its rank is dynamic, so its lengths have no names",
+            (_, fits) if !fits.is_empty() => what += &format!("   {fits}"),
+            _ => {}
+        }
+        row([title.to_owned(), name, what]);
     }
+    if shapes.symbols().is_empty() {
+        row(["lengths".to_owned(), "no length of an input is open".to_owned(), String::new()]);
+    } else {
+        let fitting = typelift::fitting_lengths(model, shapes, 1);
+        let fitting = fitting
+            .map_or_else(|| "no lengths were found that fit".to_owned(), |lengths| options(model, shapes, &lengths));
+        row(["fits".to_owned(), fitting, String::new()]);
+    }
+    for (at, it) in shapes.constraints().iter().enumerate() {
+        let [named, because] = constraint(it, &lines);
+        row([if at == 0 { "needs" } else { "" }.to_owned(), named, Clean(&because).to_string()]);
+    }
+    let mut out = columns.print() + "\n";
     for layer in model.graph().layers().filter(|layer| !layer.outputs().is_empty()) {
-        let outputs = layer.outputs().iter().enumerate().map(|(port, output)| {
-            let dims = shapes.named_dims(layer.id().output(port)).map_or("...".to_owned(), |dims| dims.join(", "));
-            format!("{}[{dims}]", output.element_type())
-        });
+        let outputs = (0..layer.outputs().len()).map(|port| tensor(model, shapes, layer.id().output(port)));
         let _ = writeln!(out, "{}: {}", Clean(layer.name()), outputs.collect::<Vec<_>>().join(", "));
+    }
+    out
+}
+
+/// Formats the shapes of inputs with these lengths: `a=[1,8] b=[1,8]`.
+fn options(model: &Model, shapes: &Shapes, lengths: &[i64]) -> String {
+    let shapes = shapes.input_shapes(model, lengths);
+    let named = shapes.iter().filter_map(|(id, shape)| Some((model.graph().layer(*id)?, shape)));
+    named.map(|(layer, shape)| format!("{}={shape}", model.end_name(layer))).collect::<Vec<_>>().join(" ")
+}
+
+/// Returns the constraints of a model, or the dimensions of a tensor with their origins, as JSON.
+pub(crate) fn answers(model: &Model, shapes: &Shapes, tensor: Option<Output>, axis: Option<usize>) -> Vec<Answer> {
+    let lines = Lines::new(model.source().clone());
+    let of_constraint = |constraint: &Constraint| Answer {
+        dimension: None,
+        expression: constraint.named().to_owned(),
+        because: reasons(constraint.because(), &lines),
+    };
+    let Some(tensor) = tensor else { return shapes.constraints().iter().map(of_constraint).collect() };
+    let dims = shapes.named_dims(tensor).unwrap_or_default();
+    let wanted = dims.into_iter().enumerate().filter(|(at, _)| axis.is_none_or(|axis| axis == *at));
+    let answer = |(at, expression)| Answer {
+        dimension: Some(at),
+        expression,
+        because: reasons(&shapes.origin(model.graph(), tensor, at), &lines),
+    };
+    wanted.map(answer).collect()
+}
+
+/// Explains the lengths of a model, or of one tensor, in a screen.
+pub(crate) fn explained(
+    model: &Model,
+    shapes: &Shapes,
+    tensor: Option<Output>,
+    axis: Option<usize>,
+    all: bool,
+) -> String {
+    let lines = Lines::new(model.source().clone());
+    let most = |few: usize| if all { usize::MAX } else { few };
+    let mut out = String::new();
+    let chain = |reasons: &[Reason], out: &mut String| {
+        let shown = most(MOST_LAYERS);
+        let skipped = reasons.len().saturating_sub(shown + 1);
+        for (at, reason) in reasons.iter().enumerate() {
+            if skipped > 0 && at == shown {
+                let _ = writeln!(out, "    … through {skipped} more layers");
+            }
+            if at < shown || at + 1 == reasons.len() {
+                let word = if at == 0 { "at" } else { "from" };
+                let _ = writeln!(out, "    {word} {}", Clean(&place(reason, &lines)));
+            }
+        }
+    };
+    let needs = |constraints: &[&Constraint], out: &mut String| {
+        for constraint in constraints.iter().take(most(MOST_CONSTRAINTS)) {
+            let more = constraint.consequence.map_or(String::new(), |consequence| format!(", {consequence}"));
+            let at = if constraint.at == Noticed::Run { "   (when it runs)" } else { "" };
+            let _ = writeln!(out, "  {}{more}{at}", constraint.named());
+            chain(constraint.because(), out);
+        }
+        if constraints.len() > most(MOST_CONSTRAINTS) {
+            let _ = writeln!(out, "  … and {} more: `--all` shows them", constraints.len() - MOST_CONSTRAINTS);
+        }
+    };
+    let Some(tensor) = tensor else {
+        for symbol in shapes.symbols() {
+            let axes: Vec<String> = symbol.named_axes().map(|(input, axis)| format!("{input}[{axis}]")).collect();
+            let fit = shapes.fit(symbol).map_or(String::new(), |fit| format!(": {fit}"));
+            let _ = writeln!(out, "{}{fit}  ({})", symbol.name(), Clean(&axes.join(", ")));
+        }
+        needs(&shapes.constraints().iter().collect::<Vec<_>>(), &mut out);
+        return if out.is_empty() { "no length of an input is open\n".to_owned() } else { out };
+    };
+    let Some(dims) = shapes.named_dims(tensor) else { return "the rank is dynamic\n".to_owned() };
+    for (at, dim) in dims.iter().enumerate().filter(|(at, _)| axis.is_none_or(|axis| axis == *at)) {
+        let open = if dim == "?" { "  (open: it depends on data or on an operation without a rule)" } else { "" };
+        let _ = writeln!(out, "dimension {at} is {dim}{open}");
+        chain(&shapes.origin(model.graph(), tensor, at), &mut out);
+        if axis.is_some() || dims.len() == 1 {
+            needs(&shapes.constraints_on(tensor, at), &mut out);
+        }
     }
     out
 }

@@ -18,6 +18,7 @@ use crate::findings;
 use crate::fit::ShortNames;
 use crate::gate::Clean;
 use crate::input::{self, Input};
+use crate::lengths;
 use crate::listing::{MOST_LINES, at};
 use crate::ran::{self, AnswerArgs};
 use crate::render::{self, Show};
@@ -40,6 +41,7 @@ const MOST_INDENT: usize = 16;
   typelift why model.xml logits
   typelift why model.xml split.1
   typelift why --path model.xml lm_head.weight
+  typelift why --shape model.xml
   typelift why --all model.xml If_36/then_body/sum
   typelift why --format json model.xml encoder/add_3")]
 pub(crate) struct Args {
@@ -47,13 +49,20 @@ pub(crate) struct Args {
     input: Input,
     /// A tensor name, or the name or id of a layer, which means its first output; `split.1` is another output,
     /// `loop/body/x` is `x` in a body
-    #[arg(value_name = "LAYER_OR_TENSOR")]
-    name: String,
+    #[arg(value_name = "LAYER_OR_TENSOR", required_unless_present = "shape")]
+    name: Option<String>,
     /// Show the data path of the value, with the loss of each Convert. It leads from where the value is stored to where
     /// it is used. The path of a weight ends at the layer that uses it; any other path starts at the nearest matrix of
     /// weights
     #[arg(long)]
     path: bool,
+    /// Explain lengths instead of the type: where each comes from, why it is open, or what says which number it must be.
+    /// Without a tensor, all constraints on the model's lengths
+    #[arg(long, conflicts_with = "path")]
+    shape: bool,
+    /// With --shape, explain only the dimension of this axis
+    #[arg(long, value_name = "N", requires = "shape")]
+    axis: Option<usize>,
     /// Show every source and every step, not only a screen
     #[arg(long)]
     all: bool,
@@ -86,9 +95,17 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
         }
         return Ok(Status::Faulty);
     };
-    terminal.say(&input::other_meaning(model, &args.name));
+    if let Some(name) = &args.name {
+        terminal.say(&input::other_meaning(model, name));
+    }
+    if args.shape {
+        let printed = args.lengths(model)?;
+        terminal.print(&printed)?;
+        return Ok(Status::of(diagnostics.has_errors()));
+    }
     let names = ShortNames::of([model]);
-    let unnamed = |error| unnamed(model, &args.name, &error);
+    let name = args.name.as_deref().unwrap_or_default();
+    let unnamed = |error| unnamed(model, name, &error);
     let file = &diagnostics.file;
     let runs = args.answer.ran.read(model)?;
     let became = |layer: Option<&str>| {
@@ -97,11 +114,11 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
         (runs.first().zip(layer).and_then(|(run, layer)| run.layer(layer)), text)
     };
     let printed = if args.path {
-        let path = ValuePath::new(model, &args.name).map_err(unnamed)?;
+        let path = ValuePath::new(model, name).map_err(unnamed)?;
         let became = became(path.steps.get(path.asked).map(|step| step.layer.name.as_str()));
         answer(args.answer.format, file, (&path, became), |path| strip::text(path, args.all, &names))?
     } else {
-        let derivation = typelift::why(model, &args.name).map_err(unnamed)?;
+        let derivation = typelift::why(model, name).map_err(unnamed)?;
         let became = became(derivation.steps.first().map(|step| step.layer.name.as_str()));
         answer(args.answer.format, file, (&derivation, became), |derivation| text(derivation, args.all, &names))?
     };
@@ -112,6 +129,36 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
         terminal.print(&printed)?;
     }
     Ok(Status::of(diagnostics.has_errors()))
+}
+
+impl Args {
+    /// Explains the lengths of the model or of a tensor.
+    fn lengths(&self, model: &Model) -> Result<String, Failure> {
+        let tensor = self.name.as_deref().map(|name| -> Result<_, Failure> {
+            let derivation = typelift::why(model, name).map_err(|error| unnamed(model, name, &error))?;
+            let asked = derivation.steps.first().filter(|step| step.layer.place.is_model());
+            let asked = asked.ok_or_else(|| {
+                Failure::new(format!("`{name}` is in a body, whose tensors have no lengths of their own"))
+                    .help("ask for an output of the layer around the body")
+            })?;
+            Ok(asked.layer.id.output(asked.output))
+        });
+        let tensor = tensor.transpose()?;
+        let shapes = typelift::shapes(model);
+        if let (Some(tensor), Some(axis)) = (tensor, self.axis) {
+            let rank = shapes.dims(tensor).map_or(0, |dims| dims.len());
+            if axis >= rank {
+                return Err(Failure::new(format!("the tensor has no axis {axis}: its rank is {rank}")));
+            }
+        }
+        match self.answer.format {
+            Format::Json => {
+                let answers = lengths::answers(model, &shapes, tensor, self.axis);
+                Ok(serde_json::to_string_pretty(&answers)? + "\n")
+            }
+            Format::Text => Ok(lengths::explained(model, &shapes, tensor, self.axis, self.all)),
+        }
+    }
 }
 
 /// Prints an answer in the requested format.

@@ -116,7 +116,13 @@ pub(crate) fn assert_form(verb: &str, document: &Value) {
     let (schema, mut found) = (schema(verb), Vec::new());
     // A choice between forms reports only that none of them matches.
     for one in document.as_array().unwrap_or(&vec![document.clone()]) {
-        let marks = [("error", "failure"), ("diagnostics", "findings"), ("rows", "matrix"), ("path", "path")];
+        let marks = [
+            ("error", "failure"),
+            ("diagnostics", "findings"),
+            ("rows", "matrix"),
+            ("path", "path"),
+            ("dimension", "length"),
+        ];
         let form = marks.iter().find(|(mark, _)| one.get(mark).is_some()).map_or("answer", |(_, form)| form);
         violations(&schema, &schema["$defs"][form], one, form, &mut found);
     }
@@ -133,10 +139,11 @@ fn every_document_has_the_form_of_its_schema() {
         assert_valid("convert", &["convert", &file, "--dry-run", "--report", "-"]);
     }
     let swap = "Add(x, y) => Subtract(x, y)";
-    let commands: [&[&str]; 24] = [
+    let commands: [&[&str]; 25] = [
         &["check", "models/loop_py.xml", "absent.xml", "--format", "json"],
         &["infer", "models/loop_py.xml", "--format", "json"],
         &["infer", "models/loop_py.xml", "--shapes", "--format", "json"],
+        &["why", "models/loop_py.xml", "--shape", "--format", "json"],
         &["infer", "models", "absent.xml", "--format", "json"],
         &["show", "models/loop_py.xml", "--format", "json"],
         &["stats", "models/loop_py.xml", "--format", "json"],

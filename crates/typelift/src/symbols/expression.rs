@@ -381,6 +381,16 @@ impl Arena {
 
     /// Returns the test `a == b`.
     pub(super) fn equal(&mut self, a: Expr, b: Expr) -> Option<Expr> {
+        // A length is the largest of some if it is at least each other one.
+        for (one, list) in [(a, b), (b, a)] {
+            if let Node::Max(members) = self.node(list)
+                && members.contains(&one)
+            {
+                let others: Vec<Expr> = members.iter().copied().filter(|&member| member != one).collect();
+                let tests = others.into_iter().map(|other| self.at_least(one, other)).collect::<Option<Vec<_>>>()?;
+                return self.all(&tests);
+            }
+        }
         let difference = self.sub(a, b)?;
         let (mut terms, mut number) = self.terms(difference);
         let common = terms.iter().fold(0, |common, &(_, factor)| gcd(common, factor));

@@ -7,9 +7,11 @@
 //! - `expression`: integer expressions in a normal form
 //! - `walk`: tensors, ties of symbols, and constraints while the layers are visited
 //! - `rules`: dimensions and constraints by operation, and values of shape computations
+//! - `answer`: which lengths fit, where one comes from, and why some are refused, in words
 //! - `trial`: lengths that fit, tried by static inference
 //! - `names`: what symbols are called
 
+mod answer;
 mod expression;
 mod names;
 mod rules;

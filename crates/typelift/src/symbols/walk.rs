@@ -8,7 +8,7 @@ use super::expression::{Arena, Expr};
 use super::{Constraint, Noticed, Reason, Shapes, Symbol, names};
 use crate::base::hash::{HashMap, HashSet};
 use crate::findings::LayerRef;
-use crate::infer::{Evaluator, Values};
+use crate::infer::{Evaluator, Probe, Values};
 use crate::model::graph::{Graph, Layer, LayerId, Model, Output, Place};
 use crate::model::shape::Dim as Interval;
 use crate::ops::values::array::{Array, Data, Few};
@@ -75,6 +75,8 @@ pub(super) struct Walk<'m> {
     /// Tests that were recorded before.
     demanded: HashSet<(Expr, Noticed)>,
     has_ties: bool,
+    /// Asks rules of inference in the current graph.
+    pub(super) probe: Option<Probe>,
     /// Dimensions of each variable.
     pub(super) variables: HashMap<String, Option<Rc<Dims>>>,
 }
@@ -106,6 +108,7 @@ impl<'m> Walk<'m> {
             demands: Vec::new(),
             demanded: HashSet::default(),
             has_ties: false,
+            probe: None,
             variables: HashMap::default(),
         };
         walk.add_symbols(model.graph());
@@ -243,13 +246,9 @@ impl<'m> Walk<'m> {
         self.demands.push(Demand { test, at, because, consequence });
     }
 
-    /// Returns a layer as a reason.
-    pub(super) fn reason(&self, layer: &Layer) -> Reason {
-        Reason {
-            layer: LayerRef::of(&self.place, layer),
-            operation: layer.ty().to_owned(),
-            span: layer.span().unwrap_or_default(),
-        }
+    /// Returns a layer and those above its input as reasons.
+    pub(super) fn reasons(&self, graph: &Graph, layer: &Layer, input: usize) -> Vec<Reason> {
+        chain(graph, layer, input).into_iter().map(|layer| reason(&self.place, layer)).collect()
     }
 
     pub(super) fn finish(mut self) -> Shapes {
@@ -287,8 +286,12 @@ impl<'m> Walk<'m> {
         let mut constraints: Vec<Constraint> = Vec::new();
         for (at, symbol) in symbols.iter().enumerate() {
             let expr = self.arena.symbol(at);
-            let because: Vec<Reason> =
-                symbol.axes.iter().filter_map(|&(id, _)| graph.layer(id)).map(|layer| self.reason(layer)).collect();
+            let because: Vec<Reason> = symbol
+                .axes
+                .iter()
+                .filter_map(|&(id, _)| graph.layer(id))
+                .map(|layer| reason(&self.place, layer))
+                .collect();
             let (low, high) = symbol.bounds;
             for (is_low, bound) in [(true, low), (false, high)] {
                 let bound_expr = self.arena.number(bound);
@@ -358,4 +361,32 @@ fn fraction(arena: &mut Arena, value: f64) -> Option<Fraction> {
         let above = value * by as f64;
         (above.fract() == 0.0 && above.abs() < 1e12).then(|| (arena.number(above as i64), by))
     })
+}
+
+/// Returns a layer as a reason.
+pub(super) fn reason(place: &Place, layer: &Layer) -> Reason {
+    Reason {
+        layer: LayerRef::of(place, layer),
+        operation: layer.ty().to_owned(),
+        span: layer.span().unwrap_or_default(),
+    }
+}
+
+/// Returns a layer, then the layers above its input up to the constant that has a number, or to a Parameter.
+pub(super) fn chain<'g>(graph: &'g Graph, layer: &'g Layer, input: usize) -> Vec<&'g Layer> {
+    const MOST: usize = 12;
+    let mut found = vec![layer];
+    let mut next = graph.producer(layer.id().input(input)).and_then(|output| graph.layer(output.layer));
+    while let Some(above) = next.filter(|_| found.len() < MOST) {
+        if ops::kind(above) == LayerKind::Parameter {
+            break;
+        }
+        found.push(above);
+        let feeds = graph.feeds(above.id());
+        let is_constant = |feed: &&Option<(&Layer, usize)>| feed.is_some_and(|(layer, _)| ops::is_constant(layer));
+        // A list that is joined from lengths and a constant has its number from the constant.
+        let feed = if above.ty() == "Concat" { feeds.iter().find(is_constant) } else { None };
+        next = feed.or(feeds.first()).copied().flatten().map(|(layer, _)| layer);
+    }
+    found
 }

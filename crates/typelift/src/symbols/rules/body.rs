@@ -21,7 +21,7 @@ fn walk(rule: &mut Rule, body: &Body, at: usize, given: HashMap<LayerId, Tensor>
     let outer_place = std::mem::replace(&mut rule.walk.place, place);
     let tensors = given.into_iter().map(|(id, tensor)| (id.output(0), tensor)).collect();
     let outer = std::mem::replace(&mut rule.walk.tensors, tensors);
-    let values = std::mem::take(&mut rule.walk.values);
+    let (values, probe) = (std::mem::take(&mut rule.walk.values), rule.walk.probe.take());
     super::visit(rule.walk, body.graph());
     let results = body.graph().layers().filter(|layer| ops::kind(layer) == LayerKind::Result);
     let mut found = HashMap::default();
@@ -33,7 +33,7 @@ fn walk(rule: &mut Rule, body: &Body, at: usize, given: HashMap<LayerId, Tensor>
         }
         found.insert(layer.id(), tensor);
     }
-    rule.walk.values = values;
+    (rule.walk.values, rule.walk.probe) = (values, probe);
     rule.walk.tensors = outer;
     rule.walk.place = outer_place;
     found

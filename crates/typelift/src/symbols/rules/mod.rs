@@ -13,12 +13,12 @@ use std::rc::Rc;
 
 use smallvec::SmallVec;
 
+use super::Noticed;
 use super::expression::{Arena, Expr};
 use super::walk::{Dims, Length, Tensor, Value, Walk};
-use super::{Noticed, Reason};
-use crate::base::hash::HashMap;
+use crate::base::hash::{HashMap, HashSet};
 use crate::infer::Probe;
-use crate::model::graph::{Graph, Layer, Output, OutputPort};
+use crate::model::graph::{Graph, Layer, LayerId, Output, OutputPort, Start};
 use crate::model::shape::{Dim as Interval, Shape};
 use crate::ops::common::normalize_axis;
 use crate::ops::{self, AttributeValues, Attributes, LayerKind, Operation, Subject};
@@ -40,7 +40,9 @@ pub(super) struct Rule<'w, 'm> {
 /// Visits the layers of a graph whose Parameters are known.
 pub(super) fn visit(walk: &mut Walk, graph: &Graph) {
     let Ok(order) = graph.topological_order() else { return };
+    let (read, is_silent) = (read_layers(graph), walk.is_silent);
     for id in order {
+        walk.is_silent = is_silent || !read.contains(&id);
         let Some(layer) = graph.layer(id) else { continue };
         let Some(operation) = layer.operation() else {
             walk.keep_inferred(layer);
@@ -52,6 +54,20 @@ pub(super) fn visit(walk: &mut Walk, graph: &Graph) {
             _ => visit_layer(walk, graph, layer, operation),
         }
     }
+    walk.is_silent = is_silent;
+}
+
+/// Returns the layers on which a Result or an Assign depends. OpenVINO drops the others, so they demand nothing.
+fn read_layers(graph: &Graph) -> HashSet<LayerId> {
+    let is_sink = |layer: &&Layer| layer.start().is_some_and(|start| start != Start::Parameter);
+    let mut pending: Vec<LayerId> = graph.unordered().filter(is_sink).map(Layer::id).collect();
+    let mut read = HashSet::default();
+    while let Some(id) = pending.pop() {
+        if read.insert(id) {
+            pending.extend(graph.sources(id));
+        }
+    }
+    read
 }
 
 fn visit_layer(walk: &mut Walk, graph: &Graph, layer: &Layer, operation: &'static Operation) {
@@ -292,7 +308,7 @@ impl<'m> Rule<'_, 'm> {
 
     pub(super) fn demand_with(&mut self, test: Length, at: Noticed, input: usize, consequence: Option<&'static str>) {
         let (graph, layer) = (self.graph, self.layer);
-        self.walk.demand(test, at, |walk| reasons(walk, graph, layer, input), consequence);
+        self.walk.demand(test, at, |walk| walk.reasons(graph, layer, input), consequence);
     }
 
     /// Demands that two lengths are equal, and returns the one of which more is known.
@@ -348,24 +364,6 @@ impl<'m> Rule<'_, 'm> {
     }
 }
 
-/// Returns the layer that demands something, and those above its input up to the constant that says the number.
-fn reasons(walk: &Walk, graph: &Graph, layer: &Layer, input: usize) -> Vec<Reason> {
-    const MOST: usize = 12;
-    let mut reasons = vec![walk.reason(layer)];
-    let mut next = graph.producer(layer.id().input(input)).and_then(|output| graph.layer(output.layer));
-    while let Some(above) = next.filter(|_| reasons.len() < MOST) {
-        if ops::kind(above) == LayerKind::Parameter {
-            break;
-        }
-        reasons.push(walk.reason(above));
-        let feeds = graph.feeds(above.id());
-        let is_constant = |feed: &&Option<(&Layer, usize)>| feed.is_some_and(|(layer, _)| ops::is_constant(layer));
-        let feed = if above.ty() == "Concat" { feeds.iter().find(is_constant) } else { None };
-        next = feed.or(feeds.first()).copied().flatten().map(|(layer, _)| layer);
-    }
-    reasons
-}
-
 /// Applies the rule of inference to inputs whose open lengths have different lower bounds. A length of an output that
 /// has one of these bounds is the length of that input.
 fn probe(rule: &mut Rule) -> Option<()> {
@@ -398,8 +396,10 @@ fn probe(rule: &mut Rule) -> Option<()> {
     let (graph, layer, operation) = (rule.graph, rule.layer, rule.operation);
     let subject = Subject { graph, layer, operation, values: &values, given: None };
     let ports: SmallVec<[&OutputPort; 4]> = ports.iter().collect();
-    let mut probe = Probe::new(rule.walk.evaluator.weights());
-    let outputs = probe.ask(&subject, &ports).ok()?;
+    let mut probe = rule.walk.probe.take().unwrap_or_else(|| Probe::new(rule.walk.evaluator.weights()));
+    let outputs = probe.ask(&subject, &ports);
+    rule.walk.probe = Some(probe);
+    let outputs = outputs.ok()?;
     let found: Vec<Option<Dims>> = outputs
         .iter()
         .map(|output| {

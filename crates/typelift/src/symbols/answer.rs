@@ -1,0 +1,236 @@
+//! Answers in words: which lengths fit, where a length comes from, and why lengths are refused.
+
+use super::walk::{chain, reason};
+use super::{Constraint, Noticed, Reason, Shapes, Symbol};
+use crate::findings::{Code, Diagnostic, Text, message};
+use crate::model::graph::{Graph, LayerId, Model, Output, Place};
+use crate::model::shape::Shape;
+use crate::ops::{self, LayerKind};
+
+/// Lengths that are tried to describe those that fit.
+const MOST_LENGTHS: i64 = 4096;
+/// Most lengths that are listed.
+const MOST_LISTED: usize = 4;
+/// Most refusals of one change.
+const MOST_REFUSALS: usize = 3;
+
+impl Shapes {
+    /// Returns the symbol with this name, id, or axis of an input: `seq`, `s1`, `input_ids[1]`.
+    #[must_use]
+    pub fn symbol(&self, name: &str) -> Option<&Symbol> {
+        let axis = |symbol: &&Symbol| symbol.named_axes().any(|(input, axis)| format!("{input}[{axis}]") == name);
+        let named = self.symbols.iter().find(|symbol| symbol.name == name || symbol.id == name);
+        named.or_else(|| self.symbols.iter().find(axis))
+    }
+
+    /// Describes the lengths of one symbol that satisfy all constraints on it alone: `only 8`, `multiples of 32`. `None`
+    /// if every length does.
+    #[must_use]
+    pub fn fit(&self, symbol: &Symbol) -> Option<String> {
+        let at = self.symbols.iter().position(|it| std::ptr::eq(it, symbol))?;
+        let tests = self.alone(at);
+        if tests.is_empty() {
+            return None;
+        }
+        let mut lengths = vec![1; self.symbols.len()];
+        let fits: Vec<i64> = (1..=MOST_LENGTHS)
+            .filter(|&length| {
+                lengths[at] = length;
+                tests.iter().all(|it| self.arena.evaluate(it.test, &lengths) != Some(0))
+            })
+            .collect();
+        Some(described(&fits))
+    }
+
+    /// Returns the constraints that name only this symbol.
+    fn alone(&self, symbol: usize) -> Vec<&Constraint> {
+        let is_alone = |constraint: &&Constraint| {
+            let mut symbols = Vec::new();
+            self.arena.symbols(constraint.test, &mut symbols);
+            symbols == [symbol]
+        };
+        self.constraints.iter().filter(is_alone).collect()
+    }
+
+    /// Returns the constraints that name one of the symbols of a dimension.
+    #[must_use]
+    pub fn constraints_on(&self, tensor: Output, axis: usize) -> Vec<&Constraint> {
+        let mut symbols = Vec::new();
+        if let Some(dim) = self.tensors.get(&tensor).and_then(|dims| dims.get(axis).copied().flatten()) {
+            self.arena.symbols(dim, &mut symbols);
+        }
+        let names = |constraint: &&Constraint| {
+            let mut own = Vec::new();
+            self.arena.symbols(constraint.test, &mut own);
+            own.iter().any(|symbol| symbols.contains(symbol))
+        };
+        self.constraints.iter().filter(names).collect()
+    }
+
+    /// Returns the layers through which a dimension comes, the nearest first. The last one is where it is open, where
+    /// it is computed, or the constant that has the number.
+    #[must_use]
+    pub fn origin(&self, graph: &Graph, tensor: Output, axis: usize) -> Vec<Reason> {
+        const MOST: usize = 1000;
+        let place = Place::default();
+        let (mut at, mut axis) = (tensor, axis);
+        let mut path = Vec::new();
+        while let Some(layer) = graph.layer(at.layer).filter(|_| path.len() < MOST) {
+            path.push(reason(&place, layer));
+            if ops::is_constant(layer) || ops::kind(layer) == LayerKind::Parameter {
+                return path;
+            }
+            let wanted = self.tensors.get(&at).and_then(|dims| dims.get(axis)).copied().flatten();
+            let feeds = graph.feeds(layer.id());
+            let next = feeds.iter().flatten().find_map(|(feed, port)| {
+                let output = feed.id().output(*port);
+                let dims = self.tensors.get(&output)?;
+                let is_it = |at: &usize| dims.get(*at).copied().flatten() == wanted && !ops::is_constant(feed);
+                let found = Some(axis).filter(is_it).or_else(|| (0..dims.len()).find(is_it))?;
+                Some((output, found))
+            });
+            match next {
+                Some(next) => (at, axis) = next,
+                None => {
+                    let shaping = (0..feeds.len()).rev().find(|&input| input > 0 || feeds.len() == 1);
+                    let above = shaping.map(|input| chain(graph, layer, input)).unwrap_or_default();
+                    path.extend(above.into_iter().skip(1).map(|layer| reason(&place, layer)));
+                    return path;
+                }
+            }
+        }
+        path
+    }
+
+    /// Returns why lengths that were asked for do not fit, with lengths that do: one error for each group of symbols.
+    #[must_use]
+    pub fn refusals(&self, model: &Model, asked: &[(LayerId, Shape)]) -> Vec<Diagnostic> {
+        let wanted: Vec<Option<i64>> = self
+            .symbols
+            .iter()
+            .map(|symbol| {
+                symbol.axes.iter().find_map(|&(id, axis)| {
+                    let (_, shape) = asked.iter().find(|(asked, _)| *asked == id)?;
+                    shape.dims()?.get(axis)?.value()
+                })
+            })
+            .collect();
+        let hints: Vec<i64> = wanted.iter().map(|length| length.unwrap_or(1)).collect();
+        let Some(near) = self.fitting(&hints) else { return Vec::new() };
+        let lengths: Vec<i64> = wanted.iter().zip(&near).map(|(wanted, near)| wanted.unwrap_or(*near)).collect();
+        let help = self.loads(model, &near).then(|| {
+            let shapes = self.input_shapes(model, &near);
+            let options: Vec<String> = shapes
+                .iter()
+                .filter(|(id, _)| asked.iter().any(|(asked, _)| asked == id))
+                .filter_map(|(id, shape)| Some((model.graph().layer(*id)?, shape)))
+                .map(|(layer, shape)| format!("--set-shape '{}={shape}'", model.end_name(layer)))
+                .collect();
+            format!("{}   (checked: it loads)", options.join(" "))
+        });
+        let mut told: Vec<Vec<usize>> = Vec::new();
+        let mut found = Vec::new();
+        for constraint in self.broken(&lengths).into_iter().filter(|it| it.at == Noticed::Load) {
+            let mut symbols = Vec::new();
+            self.arena.symbols(constraint.test, &mut symbols);
+            symbols.retain(|&symbol| wanted[symbol].is_some());
+            if symbols.is_empty() || told.contains(&symbols) || found.len() == MOST_REFUSALS {
+                continue;
+            }
+            found.push(self.refusal(constraint, &symbols, &lengths, help.as_deref()));
+            told.push(symbols);
+        }
+        found
+    }
+
+    fn refusal(&self, constraint: &Constraint, symbols: &[usize], lengths: &[i64], help: Option<&str>) -> Diagnostic {
+        let axis = |symbol: &Symbol| {
+            symbol.named_axes().next().map_or_else(|| symbol.name.clone(), |(input, axis)| format!("{input}[{axis}]"))
+        };
+        let are: Vec<String> =
+            symbols.iter().map(|&symbol| format!("`{}` is {}", axis(&self.symbols[symbol]), lengths[symbol])).collect();
+        let are = are.join(" and ");
+        let fit = match symbols {
+            [symbol] => self.fit(&self.symbols[*symbol]),
+            _ => None,
+        };
+        let message = match fit {
+            Some(fit) => message!("{}, but the lengths that fit are {}"; Text(are), Text(fit)),
+            None => message!("{}, but it needs {}"; Text(are), Text(&constraint.named)),
+        };
+        let mut finding = Diagnostic::new(Code::ShapeMismatch, message);
+        if let Some(first) = constraint.because.first() {
+            finding.layer = Some(first.layer.clone());
+            let last = constraint.because.last().unwrap_or(first);
+            finding = finding.at(first.span, message!("`{}` needs {}"; first.operation, Text(&constraint.named)));
+            if last.span != first.span {
+                finding = finding.note(message!(
+                    "what it needs comes from `{}` ({} {})";
+                    last.layer.name, last.operation, last.layer.id.0
+                ));
+            }
+        }
+        match help {
+            Some(help) => finding.help(Text(help)),
+            None => finding,
+        }
+    }
+}
+
+/// Describes lengths between 1 and [`MOST_LENGTHS`], in ascending order.
+fn described(fits: &[i64]) -> String {
+    let (Some(&first), Some(&last)) = (fits.first(), fits.last()) else { return "none".to_owned() };
+    let is_open = last == MOST_LENGTHS;
+    let is_run = |list: &[i64]| list.windows(2).all(|pair| pair[1] == pair[0] + 1);
+    if fits.len() <= MOST_LISTED && !is_open {
+        let list: Vec<String> = fits.iter().map(ToString::to_string).collect();
+        return format!("only {}", list.join(" or "));
+    }
+    if is_run(fits) {
+        return match (first, is_open) {
+            (1, true) => "any".to_owned(),
+            (_, true) => format!("at least {first}"),
+            (1, false) => format!("at most {last}"),
+            _ => format!("{first} to {last}"),
+        };
+    }
+    // A length of 1 is often stretched where no other small length fits.
+    if first == 1 && !is_run(&fits[..2]) {
+        return format!("1, or {}", described(&fits[1..]).trim_start_matches("only "));
+    }
+    let step = fits.windows(2).map(|pair| pair[1] - pair[0]).min().unwrap_or(1);
+    let reach = if is_open { MOST_LENGTHS } else { last };
+    let multiples: Vec<i64> = (1..=reach / step).map(|times| times * step).filter(|length| *length >= first).collect();
+    if step > 1 && multiples == fits {
+        let least = if first == step { String::new() } else { format!(", at least {first}") };
+        let most = if is_open { String::new() } else { format!(", at most {last}") };
+        return format!("multiples of {step}{least}{most}");
+    }
+    let list: Vec<String> = fits.iter().take(MOST_LISTED).map(ToString::to_string).collect();
+    format!("{}, …", list.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::described;
+
+    #[test]
+    fn lengths_are_described_in_words() {
+        let all =
+            |holds: fn(i64) -> bool| (1..=super::MOST_LENGTHS).filter(|&length| holds(length)).collect::<Vec<_>>();
+        for (holds, text) in [
+            (all(|length| length == 8), "only 8"),
+            (all(|length| length == 99 || length == 100), "only 99 or 100"),
+            (all(|length| length % 32 == 0), "multiples of 32"),
+            (all(|length| length % 32 == 0 && length >= 64), "multiples of 32, at least 64"),
+            (all(|length| length >= 5), "at least 5"),
+            (all(|length| length <= 512), "at most 512"),
+            (all(|length| (800..810).contains(&length)), "800 to 809"),
+            (all(|length| length == 1 || (800..810).contains(&length)), "1, or 800 to 809"),
+            (all(|_| true), "any"),
+            (all(|_| false), "none"),
+        ] {
+            assert_eq!(described(&holds), text);
+        }
+    }
+}
