@@ -84,8 +84,7 @@ impl Run<'_> {
 
     /// Returns the files that are read, with their purpose.
     fn read(&self) -> HashMap<FileId, &'static str> {
-        let noted = NOTED.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut read: HashMap<_, _> = noted.iter().map(|id| (id.clone(), TEXT)).collect();
+        let mut read = HashMap::new();
         for weights in self.models.iter().filter_map(Input::weights) {
             read.insert(FileId::of(&weights), WEIGHTS);
         }
@@ -95,6 +94,8 @@ impl Run<'_> {
         for rules in self.rules {
             read.insert(FileId::of(rules), RULES);
         }
+        // A text at the place of a model's own weights is no weights, which the model may replace.
+        read.extend(NOTED.lock().unwrap_or_else(PoisonError::into_inner).iter().map(|id| (id.clone(), TEXT)));
         read
     }
 }

@@ -2,7 +2,7 @@
 
 use std::io::{self, Read};
 use std::process::{Child, Command, ExitStatus};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -115,8 +115,7 @@ impl Output {
 
     /// Returns what was kept, once the program has ended.
     pub(crate) fn text(&self) -> Vec<u8> {
-        let (Ok(()) | Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected)) =
-            self.ended.recv_timeout(LAST_WORDS);
+        let _ended_or_not = self.ended.recv_timeout(LAST_WORDS);
         self.kept.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }

@@ -3,7 +3,7 @@
 use std::io::{self, Read, Write};
 use std::path::Path;
 use std::process::{ChildStdin, Command, ExitStatus, Stdio};
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
@@ -96,7 +96,7 @@ impl Running {
                 Ok(Err(error)) if error.kind() == io::ErrorKind::InvalidData => {
                     Err(RunError::Broken(format!("the answer of Python cannot be read: {error}")))
                 }
-                Err(std::sync::mpsc::RecvTimeoutError::Timeout) => Err(RunError::TimedOut(seconds)),
+                Err(RecvTimeoutError::Timeout) => Err(RunError::TimedOut(seconds)),
                 Ok(Err(_)) | Err(_) => Err(match group.wait_for(LEAVING).map_err(broken)? {
                     Some(status) => RunError::Crashed(reason(status, &said.text())),
                     None => RunError::Broken("Python closed its output and went on".to_owned()),

@@ -1,5 +1,6 @@
 //! `typelift reduce`: the smallest model on which a command, a finding or OpenVINO behaves as on the original.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,7 +13,7 @@ use typelift::convert::strip::{Values, strip_weights};
 use typelift::findings::grouped;
 use typelift::graph::EditError;
 use typelift::{Code, Model};
-use typelift_run::reduce::{Judge, Reduced, Reduction, Step, Stopped, anonymized};
+use typelift_run::reduce::{Judge, Reduced, Reduction, Step, Stopped, anonymized, kept_texts};
 
 use crate::columns::count;
 use crate::failure::Failure;
@@ -262,6 +263,7 @@ impl Args {
                 let _known = typelift::infer(model);
             }
             safe.anonymized = safe.apply("--anonymize", changed, wanted);
+            safe.remarks.extend(safe.what_stays());
         }
         Ok(safe)
     }
@@ -317,6 +319,19 @@ impl Safe {
     fn new(result: Model, other: Option<Model>) -> Self {
         let models = [result].into_iter().chain(other).collect();
         Self { models, stripped: None, anonymized: false, remarks: Vec::new() }
+    }
+
+    /// Names what anonymous models still say of the original.
+    fn what_stays(&self) -> Vec<String> {
+        let texts: BTreeSet<String> = self.models.iter().flat_map(kept_texts).collect();
+        let values = match self.stripped {
+            Some(StrippedReport { kept: 0, .. }) => None,
+            Some(StrippedReport { kept, .. }) => {
+                Some(format!("{} kept the values, on which shapes or axes depend", count(kept, "constant")))
+            }
+            None => Some("constants keep their values; --weights zero replaces them".to_owned()),
+        };
+        if self.anonymized { texts.into_iter().chain(values).collect() } else { Vec::new() }
     }
 
     /// Replaces the models by changed ones if they are interesting too; otherwise adds a remark. True if they are.

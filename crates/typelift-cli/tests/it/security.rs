@@ -87,6 +87,7 @@ const PROMISES: &[(&str, &[&str])] = &[
         "crates/typelift-cli/tests/it/openvino.rs: files_of_inputs_are_regular_and_not_too_large",
     ]),
     ("Files of arrays", &[
+        "crates/typelift/fuzz/fuzz_targets/files.rs",
         "crates/typelift/src/ops/values/array/file.rs: values_beyond_the_memory_limit_are_refused_and_another_model_may_have_more",
         "crates/typelift/src/ops/values/array/file.rs: only_the_bytes_of_an_array_are_read",
         "crates/typelift/src/ops/values/array/npy.rs: what_is_not_an_array_of_numbers_is_refused",
@@ -152,6 +153,7 @@ const PROMISES: &[(&str, &[&str])] = &[
     ]),
     ("The result of `reduce`", &[
         "crates/typelift-cli/tests/it/reduce.rs: only_the_weights_of_layers_that_are_left_are_written",
+        "crates/typelift-cli/tests/it/trust.rs: each_secret_of_an_anonymous_model_is_gone_or_named",
     ]),
     ("Printed commands", &[
         "crates/typelift-cli/tests/it/trust.rs: names_of_files_in_printed_commands_are_quoted",

@@ -336,3 +336,35 @@ fn names_of_files_in_printed_commands_are_quoted() {
         }
     }
 }
+
+/// Secrets are planted in every field of a model, and in bytes of the weights that no constant has.
+#[test]
+fn each_secret_of_an_anonymous_model_is_gone_or_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let mut text = fs::read_to_string(hostile("text/model.xml")).unwrap() + "<!-- HOSTILE -->\n";
+    let mut secrets = Vec::new();
+    while text.contains("HOSTILE") {
+        secrets.push(format!("Secret{}x", secrets.len()));
+        text = text.replacen("HOSTILE", secrets.last().unwrap(), 1);
+    }
+    fs::write(path.join("model.xml"), &text).unwrap();
+    let mut weights = fs::read(hostile("text/model.bin")).unwrap();
+    weights.resize(64, 0);
+    weights.extend(b"SecretWeights");
+    fs::write(path.join("model.bin"), weights).unwrap();
+    let line = ["reduce", "model.xml", "-o", "small.xml", "--max-runs", "1", "--finding", "unknown-operation"];
+    let run = run(path, &[&line[..], &["--anonymize"]].concat());
+    assert_eq!(run.status, 0, "{run:?}");
+    let written = [fs::read(path.join("small.xml")).unwrap(), fs::read(path.join("small.bin")).unwrap()].concat();
+    let written = String::from_utf8_lossy(&written);
+    assert!(!written.contains("SecretWeights"));
+    let kept: Vec<_> = secrets.iter().filter(|secret| written.contains(*secret)).collect();
+    assert_eq!(kept.len(), 3, "the name, the set and the attribute of an unknown operation: {kept:?}");
+    for secret in kept {
+        let is_value = text.contains(&format!("k=\"{secret}\""));
+        let is_named = run.stderr.contains(secret) || is_value && run.stderr.contains("the text of its attribute `k`");
+        assert!(is_named, "{secret}: {}", run.stderr);
+    }
+    assert!(run.stderr.contains("constants keep their values"), "{}", run.stderr);
+}

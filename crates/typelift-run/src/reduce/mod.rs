@@ -45,7 +45,7 @@ use typelift::infer::infer;
 use typelift::model::graph::Model;
 
 pub use keep::part_like;
-pub use share::{anonymized, without_metadata};
+pub use share::{anonymized, kept_texts, without_metadata};
 
 /// Settings of a reduction.
 #[derive(Clone, Debug)]

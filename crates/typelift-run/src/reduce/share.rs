@@ -1,6 +1,6 @@
 //! Removal of names and metadata from a model, so that it can be shared.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use foldhash::HashSet;
 use typelift::edit::Edit;
@@ -51,6 +51,40 @@ pub fn anonymized<const N: usize>(models: [&Model; N]) -> Result<[Model; N], Edi
         *model = read_again(model);
     }
     Ok(anonymous)
+}
+
+/// Describes the texts that an anonymous model still has, because it would not be the same without them: names of unknown
+/// operations, attributes that are texts, and constants of strings.
+///
+/// # Examples
+/// ```
+/// let model = typelift::Model::from_text("x = Parameter : f32[2,2]\ny = Einsum(x) {equation=\"ij->ji\"}\nr = Result(y)")?;
+/// assert_eq!(typelift_run::reduce::kept_texts(&model), ["`Einsum` keeps the text of its attribute `equation`"]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use]
+pub fn kept_texts(model: &Model) -> Vec<String> {
+    let mut found = BTreeSet::new();
+    for (_, graph) in model.walk() {
+        for layer in graph.layers() {
+            let is_known = layer.operation().is_some();
+            let texts = layer.free_texts().into_iter().filter(|name| !is_known || *name != "variable_id");
+            let texts: Vec<_> = texts.map(|name| format!("`{name}`")).collect();
+            let ty = layer.ty();
+            let which = if texts.len() == 1 { "attribute" } else { "attributes" };
+            let of = format!("its {which} {}", texts.join(", "));
+            found.extend(match (is_known, texts.is_empty()) {
+                (true, true) => None,
+                (true, false) => Some(format!("`{ty}` keeps the text of {of}")),
+                (false, true) => Some(format!("`{ty}` of `{}` keeps its name", layer.version())),
+                (false, false) => Some(format!("`{ty}` of `{}` keeps its name and the text of {of}", layer.version())),
+            });
+            if ty == "Const" && layer.attribute("element_type") == Some("string") {
+                found.insert(format!("the constant `{}` keeps its texts", layer.name()));
+            }
+        }
+    }
+    found.into_iter().collect()
 }
 
 /// Returns a model as its own text has it, so that nothing of the text that it was read from is left.

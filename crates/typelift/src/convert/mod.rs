@@ -195,8 +195,8 @@ impl Conversion {
         let mut stored = None;
         changes.extend(self.retype(model, &kept, &mut stored, &mut found)?);
         for (name, element_type) in &self.output_types {
-            for name in model.ends_named(End::Output, name)? {
-                changes.extend(model.convert_output(&name, *element_type)?);
+            for (id, name) in model.ends_matching(End::Output, name)? {
+                changes.extend(model.convert_output_at(id, &name, *element_type)?);
             }
         }
         let quantize = |request| self.quantize(request, &kept, model, &mut found, &mut changes);
@@ -272,8 +272,8 @@ impl Conversion {
             changes.extend(model.convert_constant(&name, element_type)?);
         }
         for (name, element_type) in &self.input_types {
-            for name in model.ends_named(End::Input, name)? {
-                changes.extend(model.convert_input(&name, *element_type)?);
+            for (id, name) in model.ends_matching(End::Input, name)? {
+                changes.extend(model.convert_input_at(id, &name, *element_type)?);
             }
         }
         Ok((changed, changes))

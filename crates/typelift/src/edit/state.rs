@@ -194,7 +194,17 @@ impl Edit<'_> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn make_stateless(&mut self, variable: &str, past: &str, present: &str) -> Result<(), EditError> {
-        let (read, assign) = self.variable(variable)?;
+        let layers = self.variable(variable)?;
+        self.make_stateless_at(layers, past, present)
+    }
+
+    /// Does the same as [`make_stateless`](Self::make_stateless) for the layers that read and write a variable.
+    pub(crate) fn make_stateless_at(
+        &mut self,
+        (read, assign): (LayerId, LayerId),
+        past: &str,
+        present: &str,
+    ) -> Result<(), EditError> {
         let tensor = self.checked_output(read.output(0))?.tensor_type();
         let given = self.producer(assign.input(0)).ok_or(EditError::NoInput(assign.input(0)))?;
         self.attempt(|edit| {

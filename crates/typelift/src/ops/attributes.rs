@@ -351,6 +351,23 @@ const fn equal(left: &[u8], right: &[u8]) -> bool {
     at == left.len() && at == right.len()
 }
 
+impl Layer {
+    /// Returns the names of attributes that hold a text of the author: of an unknown operation all that are not lists of
+    /// numbers, of others those that are neither numbers nor words of the operation.
+    #[must_use]
+    pub fn free_texts(&self) -> Vec<&str> {
+        let operation = self.operation();
+        let is_free = |attribute: &&Attribute| match operation {
+            Some(operation) => operation.attribute(&attribute.name).is_none_or(|row| {
+                matches!(row.kind, AttrKind::Text | AttrKind::Texts) && !attribute.value.is_empty()
+                    || !row.is_clear(&attribute.value)
+            }),
+            None => attribute.value.split(',').any(|part| part.trim().parse::<f64>().is_err()),
+        };
+        self.attributes.iter().filter(is_free).map(|attribute| &*attribute.name).collect()
+    }
+}
+
 /// Parsed values of a layer's attributes.
 #[derive(Debug, Default)]
 pub(crate) struct AttributeValues {

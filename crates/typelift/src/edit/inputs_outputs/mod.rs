@@ -167,17 +167,47 @@ impl Model {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn ends_named(&self, end: End, name: &str) -> Result<Vec<String>, InterfaceError> {
+        Ok(self.ends_matching(end, name)?.into_iter().map(|(_, name)| name).collect())
+    }
+
+    /// Returns the inputs or outputs that [`ends_named`](Self::ends_named) names, with those names.
+    pub(crate) fn ends_matching(&self, end: End, name: &str) -> Result<Vec<(LayerId, String)>, InterfaceError> {
         let error = match self.find_end(end, name) {
             Err(error @ InterfaceError::Unknown { .. }) if is_glob(name) => error,
-            found => return found.map(|_| vec![name.to_owned()]),
+            found => return found.map(|id| vec![(id, name.to_owned())]),
         };
-        let names = |layer: &Layer| [vec![layer.name().to_owned()], self.interface_names(end, layer)].concat();
-        let fitting = |layer: &Layer| names(layer).into_iter().find(|known| matches_glob(name, known));
-        let found: Vec<_> = match end {
-            End::Input => self.inputs().filter_map(fitting).collect(),
-            End::Output => self.outputs().filter_map(fitting).collect(),
+        let fitting = |layer: &Layer| {
+            let mut names = std::iter::once(layer.name().to_owned()).chain(self.interface_names(end, layer));
+            names.find(|known| matches_glob(name, known)).map(|known| (layer.id(), known))
         };
+        let found: Vec<_> = self.ends(end).filter_map(fitting).collect();
         if found.is_empty() { Err(error) } else { Ok(found) }
+    }
+
+    /// Returns the inputs or outputs by the names that find them, without names that several have.
+    pub(crate) fn ends_by_name(&self, end: End) -> HashMap<String, LayerId> {
+        let mut found: HashMap<String, Option<LayerId>> = HashMap::default();
+        let of_layers = self.ends(end).map(|layer| (layer.id(), layer.name().to_owned()));
+        let of_tensors = self.ends(end).flat_map(|layer| {
+            let names = self.interface_names(end, layer);
+            names.into_iter().map(|name| (layer.id(), name)).collect::<Vec<_>>()
+        });
+        for level in [of_layers.collect::<Vec<_>>(), of_tensors.collect()] {
+            let mut new: HashMap<String, Option<LayerId>> = HashMap::default();
+            for (id, name) in level.into_iter().filter(|(_, name)| !found.contains_key(name)) {
+                let only = new.entry(name).or_insert(Some(id));
+                *only = only.filter(|known| *known == id);
+            }
+            found.extend(new);
+        }
+        found.into_iter().filter_map(|(name, id)| Some((name, id?))).collect()
+    }
+
+    fn ends(&self, end: End) -> Box<dyn Iterator<Item = &Layer> + '_> {
+        match end {
+            End::Input => Box::new(self.inputs()),
+            End::Output => Box::new(self.outputs()),
+        }
     }
 
     /// Returns the inputs or outputs in order, each with the name of its tensor, or of its layer if that has none.
@@ -186,17 +216,11 @@ impl Model {
             let name = self.interface_names(end, layer).into_iter().next();
             (layer.id(), name.unwrap_or_else(|| layer.name().to_owned()))
         };
-        match end {
-            End::Input => self.inputs().map(named).collect(),
-            End::Output => self.outputs().map(named).collect(),
-        }
+        self.ends(end).map(named).collect()
     }
 
     fn find_end(&self, end: End, name: &str) -> Result<LayerId, InterfaceError> {
-        let ends: Vec<&Layer> = match end {
-            End::Input => self.inputs().collect(),
-            End::Output => self.outputs().collect(),
-        };
+        let ends: Vec<&Layer> = self.ends(end).collect();
         let having = |names: &dyn Fn(&Layer) -> Vec<String>| -> Vec<LayerId> {
             let has = |layer: &&&Layer| names(layer).iter().any(|known| known == name);
             ends.iter().filter(has).map(|layer| layer.id()).collect()
@@ -305,6 +329,16 @@ impl Model {
         shape: Option<&Shape>,
     ) -> Result<LayerId, InterfaceError> {
         let id = self.find_input(name)?;
+        self.set_input_at(id, element_type, shape)
+    }
+
+    /// Changes the element type, the shape, or both of an input.
+    pub(crate) fn set_input_at(
+        &mut self,
+        id: LayerId,
+        element_type: Option<ElementType>,
+        shape: Option<&Shape>,
+    ) -> Result<LayerId, InterfaceError> {
         self.edit(|graph| {
             if let Some(shape) = shape {
                 graph.set_attribute(id, "shape", shape.to_attribute())?;
@@ -331,8 +365,8 @@ impl Model {
         let shapes = shapes.iter().map(|(name, shape)| (name, None, Some(shape)));
         let mut changed = Vec::new();
         for (name, element_type, shape) in types.chain(shapes) {
-            for name in self.ends_named(End::Input, name)? {
-                let id = self.set_input(&name, element_type, shape)?;
+            for (id, _) in self.ends_matching(End::Input, name)? {
+                self.set_input_at(id, element_type, shape)?;
                 if !changed.contains(&id) {
                     changed.push(id);
                 }
@@ -366,6 +400,16 @@ impl Model {
     /// ```
     pub fn convert_input(&mut self, name: &str, element_type: ElementType) -> Result<Vec<Change>, InterfaceError> {
         let id = self.find_input(name)?;
+        self.convert_input_at(id, name, element_type)
+    }
+
+    /// Does the same as [`convert_input`](Self::convert_input) for an input that was found by a name.
+    pub(crate) fn convert_input_at(
+        &mut self,
+        id: LayerId,
+        name: &str,
+        element_type: ElementType,
+    ) -> Result<Vec<Change>, InterfaceError> {
         let Some(layer) = self.graph.layer(id) else { return Ok(Vec::new()) };
         let written = layer.attribute("element_type").and_then(ElementType::from_name);
         let from = check_convertible(End::Input, name, written, element_type)?;
@@ -405,6 +449,16 @@ impl Model {
     /// changed then.
     pub fn convert_output(&mut self, name: &str, element_type: ElementType) -> Result<Vec<Change>, InterfaceError> {
         let id = self.find_output(name)?;
+        self.convert_output_at(id, name, element_type)
+    }
+
+    /// Does the same as [`convert_output`](Self::convert_output) for an output that was found by a name.
+    pub(crate) fn convert_output_at(
+        &mut self,
+        id: LayerId,
+        name: &str,
+        element_type: ElementType,
+    ) -> Result<Vec<Change>, InterfaceError> {
         let source = self.graph.producer(id.input(0));
         let Some(port) = source.and_then(|source| self.graph.output(source)) else { return Ok(Vec::new()) };
         let from = check_convertible(End::Output, name, Some(port.element_type), element_type)?;

@@ -193,7 +193,8 @@ fn read_number(cursor: &mut Cursor) -> Option<Number> {
         (word, _) if word.starts_with(|c: char| c.is_ascii_alphabetic()) => return None,
         _ => match text.parse() {
             Ok(value) if text != "-0" => Number::Int(value),
-            _ => Number::Float(text.parse().ok()?),
+            // Only `inf` means infinity: 1e999 would become one without a word.
+            _ => Number::Float(text.parse().ok().filter(|value: &f64| value.is_finite())?),
         },
     };
     cursor.at += text.len();
@@ -298,7 +299,7 @@ mod tests {
         assert_eq!(read("1..5").numbers, [Number::Int(1)]);
         assert_eq!(read("[[1, 2], [3, 4], [5, 6]]").dims, [3, 2]);
         assert_eq!((read("[]").dims, read("[[], []]").dims), (vec![0], vec![2, 0]));
-        for text in ["[1, [2]]", "[[1], 2]", "[[1], [2, 3]]", "[1", "[1,]", "[a]"] {
+        for text in ["[1, [2]]", "[[1], 2]", "[[1], [2, 3]]", "[1", "[1,]", "[a]", "[1e999]"] {
             assert!(Literal::read(&mut Cursor::new(text)).is_err(), "{text}");
         }
         assert_eq!(Literal::read(&mut Cursor::new("x")).unwrap(), None);

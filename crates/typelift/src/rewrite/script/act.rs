@@ -6,7 +6,7 @@ use std::path::Path;
 use typelift_promote::ElementType;
 
 use super::expression::{Formula, Lets, Own};
-use super::names::{all as names, ends as end_names, renamed, tensors, unknown, with_suggestion};
+use super::names::{all as names, ends as end_names, renamed, tensors, with_suggestion};
 use super::statement::{Owner, Statement};
 use super::{ends, state};
 use crate::base::hash::HashSet;
@@ -36,9 +36,9 @@ impl Statement {
                     Self::Before { name: same, value } if same == name => Some(value),
                     _ => None,
                 });
-                end_names(model, End::Input, name)?.iter().try_for_each(|name| match before {
-                    Some(value) => before_input(model, name, Some((*element_type, shape.clone())), value, lets),
-                    None => retype_input(model, name, *element_type, shape.as_ref()),
+                end_names(model, End::Input, name)?.iter().try_for_each(|(id, name)| match before {
+                    Some(value) => before_input(model, *id, Some((*element_type, shape.clone())), value, lets),
+                    None => retype_input(model, *id, name, *element_type, shape.as_ref()),
                 })
             }
             Self::Before { name, value } => {
@@ -47,11 +47,13 @@ impl Statement {
                 }
                 end_names(model, End::Input, name)?
                     .iter()
-                    .try_for_each(|name| before_input(model, name, None, value, lets))
+                    .try_for_each(|(id, _)| before_input(model, *id, None, value, lets))
             }
-            Self::Output { name, element_type } => end_names(model, End::Output, name)?.iter().try_for_each(|name| {
-                model.convert_output(name, *element_type).map(drop).map_err(|error| error.to_string())
-            }),
+            Self::Output { name, element_type } => {
+                end_names(model, End::Output, name)?.iter().try_for_each(|(id, name)| {
+                    model.convert_output_at(*id, name, *element_type).map(drop).map_err(|error| error.to_string())
+                })
+            }
             Self::After { name, value } => tensors(model, name)?
                 .into_iter()
                 .try_for_each(|(tensor, found)| after(model, Own { tensor, name: Some((name, &found)) }, value, lets)),
@@ -289,16 +291,21 @@ fn keep(model: &mut Model, patterns: &[KeepPattern], marks: bool) -> Result<(), 
     done.map(|_| ()).map_err(|error| error.describe(model.graph()))
 }
 
-fn retype_input(model: &mut Model, name: &str, ty: ElementType, shape: Option<&Shape>) -> Result<(), String> {
-    let id = model.find_input(name).map_err(|error| unknown(model, name, &error))?;
+fn retype_input(
+    model: &mut Model,
+    id: LayerId,
+    name: &str,
+    ty: ElementType,
+    shape: Option<&Shape>,
+) -> Result<(), String> {
     let port = model.graph().output(id.output(0)).map(|port| (port.element_type(), port.shape().clone()));
     if let Some(shape) = shape.filter(|shape| port.as_ref().is_none_or(|(_, old)| old != *shape)) {
-        model.set_input(name, None, Some(shape)).map_err(|error| error.to_string())?;
+        model.set_input_at(id, None, Some(shape)).map_err(|error| error.to_string())?;
         // Errors that the new shape causes are reported after all statements.
         let _found_later = crate::infer(model);
     }
     if port.is_none_or(|(old, _)| old != ty) {
-        model.convert_input(name, ty).map_err(|error| error.to_string())?;
+        model.convert_input_at(id, name, ty).map_err(|error| error.to_string())?;
     }
     Ok(())
 }
@@ -306,12 +313,11 @@ fn retype_input(model: &mut Model, name: &str, ty: ElementType, shape: Option<&S
 /// Replaces uses of an input by an expression of it. The input gets a new type or shape if one is given.
 fn before_input(
     model: &mut Model,
-    name: &str,
+    id: LayerId,
     given: Option<(ElementType, Option<Shape>)>,
     value: &Formula,
     lets: &Lets,
 ) -> Result<(), String> {
-    let id = model.find_input(name).map_err(|error| unknown(model, name, &error))?;
     let made = id.output(0);
     let value = value.resolve(model, lets, Some(Own { tensor: made, name: None }))?;
     let port = model.graph().output(made).ok_or("the input has no output")?;

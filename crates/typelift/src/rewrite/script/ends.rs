@@ -3,7 +3,7 @@
 use typelift_promote::ElementType;
 
 use super::expression::{Formula, Lets, Own};
-use super::names::{ends, tensors, unknown};
+use super::names::{ends, tensors};
 use crate::edit::inputs_outputs::End;
 use crate::model::graph::{EditError, LayerId, Model, NewLayer, Output};
 use crate::model::shape::Shape;
@@ -42,13 +42,10 @@ pub(super) fn add_output(model: &mut Model, lets: &Lets, name: &str, value: &For
 pub(super) fn remove_outputs(model: &mut Model, names: &[String]) -> Result<(), String> {
     let mut results = Vec::new();
     for name in names {
-        for name in ends(model, End::Output, name)? {
-            let result = model.find_output(&name).map_err(|error| unknown(model, &name, &error))?;
-            if !results.contains(&result) {
-                results.push(result);
-            }
-        }
+        results.extend(ends(model, End::Output, name)?.into_iter().map(|(id, _)| id));
     }
+    results.sort_unstable();
+    results.dedup();
     if results.len() == model.outputs().count() {
         return Err("the model would have no outputs".to_owned());
     }
@@ -58,8 +55,7 @@ pub(super) fn remove_outputs(model: &mut Model, names: &[String]) -> Result<(), 
 /// Removes inputs that no layer uses.
 pub(super) fn remove_inputs(model: &mut Model, names: &[String]) -> Result<(), String> {
     for name in names {
-        for name in ends(model, End::Input, name)? {
-            let input = model.find_input(&name).map_err(|error| unknown(model, &name, &error))?;
+        for (input, name) in ends(model, End::Input, name)? {
             if let Some(user) = model.graph().users(input).next().and_then(|user| model.graph().layer(user)) {
                 let user = user.name();
                 return Err(format!(
@@ -74,8 +70,7 @@ pub(super) fn remove_inputs(model: &mut Model, names: &[String]) -> Result<(), S
 
 /// Replaces an input by a constant.
 pub(super) fn freeze(model: &mut Model, lets: &Lets, name: &str, value: &Formula) -> Result<(), String> {
-    for found in ends(model, End::Input, name)? {
-        let input = model.find_input(&found).map_err(|error| unknown(model, &found, &error))?;
+    for (input, found) in ends(model, End::Input, name)? {
         let own = Own { tensor: input.output(0), name: Some((name, &found)) };
         let value = value.resolve(model, lets, Some(own))?;
         let port = model.graph().output(input.output(0)).ok_or("the input has no output")?;
@@ -104,13 +99,7 @@ pub(super) fn freeze(model: &mut Model, lets: &Lets, name: &str, value: &Formula
 pub(super) fn order(model: &mut Model, end: End, names: &[String]) -> Result<(), String> {
     let mut found = Vec::new();
     for name in names {
-        for name in ends(model, end, name)? {
-            let id = match end {
-                End::Input => model.find_input(&name),
-                End::Output => model.find_output(&name),
-            };
-            found.push(id.map_err(|error| unknown(model, &name, &error))?);
-        }
+        found.extend(ends(model, end, name)?.into_iter().map(|(id, _)| id));
     }
     model.edit(|edit| edit.order(&found)).map_err(|error| error.describe(model.graph()))
 }
@@ -140,9 +129,8 @@ pub(super) fn redirect(model: &mut Model, lets: &Lets, name: &str, value: &Formu
 pub(super) fn layout(model: &mut Model, name: &str, value: &str) -> Result<(), String> {
     let mut found = Vec::new();
     for end in [End::Input, End::Output] {
-        for name in model.ends_named(end, name).unwrap_or_default() {
-            found.extend(end_tensor(model, end, &name));
-        }
+        let named = model.ends_matching(end, name).unwrap_or_default();
+        found.extend(named.into_iter().filter_map(|(id, _)| end_named(model, id)));
     }
     if found.is_empty() {
         return Err(super::names::with_suggestion(model, name, format!("the model has no input or output `{name}`")));

@@ -3,12 +3,12 @@
 use crate::base::name_pattern::NamePattern;
 use crate::base::names::{captures, is_glob, matches_glob};
 use crate::edit::inputs_outputs::{End, InterfaceError};
-use crate::model::graph::{Layer, Model, Output};
+use crate::model::graph::{Layer, LayerId, Model, Output};
 use crate::ops::{self, LayerKind};
 
-/// Returns the names of the inputs or outputs that a name or pattern matches.
-pub(super) fn ends(model: &Model, end: End, name: &str) -> Result<Vec<String>, String> {
-    model.ends_named(end, name).map_err(|error| unknown(model, name, &error))
+/// Returns the inputs or outputs that a name or pattern matches, each with the matching name.
+pub(super) fn ends(model: &Model, end: End, name: &str) -> Result<Vec<(LayerId, String)>, String> {
+    model.ends_matching(end, name).map_err(|error| unknown(model, name, &error))
 }
 
 /// Returns the tensors of the model's own graph that a name or pattern matches, each with the matching name.

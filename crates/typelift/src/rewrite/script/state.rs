@@ -4,6 +4,7 @@ use typelift_promote::ElementType;
 
 use super::ends::{add_input, end_tensor};
 use super::names::{ends, renamed, tensor, unknown, with_suggestion};
+use crate::base::hash::HashMap;
 use crate::base::names::{captures, is_glob, matches_glob, nearest};
 use crate::edit::StatePair;
 use crate::edit::inputs_outputs::End;
@@ -13,11 +14,12 @@ use crate::ops::{self, LayerKind};
 
 /// Turns pairs of inputs and outputs into variables; each output provides the next value of its input.
 pub(super) fn stateful(model: &mut Model, past: &str, present: &str, name: Option<&str>) -> Result<(), String> {
+    let outputs = model.ends_by_name(End::Output);
     let mut pairs = Vec::new();
-    for input in ends(model, End::Input, past)? {
+    for (id, input) in ends(model, End::Input, past)? {
         let output = if is_glob(past) { renamed(past, present, &input)? } else { present.to_owned() };
-        let past = model.find_input(&input).map_err(|error| unknown(model, &input, &error))?;
-        let present = model.find_output(&output).map_err(|error| unknown(model, &output, &error))?;
+        let known = outputs.get(&output).map_or_else(|| model.find_output(&output), |id| Ok(*id));
+        let (past, present) = (id, known.map_err(|error| unknown(model, &output, &error))?);
         pairs.push(StatePair { past, present, variable: format!("{input}{output}") });
     }
     let beam = match name {
@@ -55,12 +57,15 @@ pub(super) fn stateless(model: &mut Model, names: Option<&(String, String)>) -> 
     if variables.is_empty() {
         return Err("the model has no variables".to_owned());
     }
+    let (reads, assigns) = (users(model, LayerKind::ReadValue), users(model, LayerKind::Assign));
     let mut found = Vec::new();
     for variable in &variables {
-        match names {
-            None => found.push((variable, own_names(model, variable))),
-            Some((past, present)) => found.extend(split(past, present, variable).map(|names| (variable, names))),
-        }
+        let layers = (reads.get(variable).map(Vec::as_slice), assigns.get(variable).map(Vec::as_slice));
+        let names = match names {
+            None => Some(own_names(model, variable, layers)),
+            Some((past, present)) => split(past, present, variable),
+        };
+        found.extend(names.map(|names| (variable, layers, names)));
     }
     if let (true, Some((past, present))) = (found.is_empty(), names) {
         let example = variables.first().map_or("", String::as_str);
@@ -68,7 +73,10 @@ pub(super) fn stateless(model: &mut Model, names: Option<&(String, String)>) -> 
     }
     let edited = model.edit(|edit| {
         let mut each = found.iter();
-        each.try_for_each(|(variable, (past, present))| edit.make_stateless(variable, past, present))
+        each.try_for_each(|(variable, layers, (past, present))| match *layers {
+            (Some([read]), Some([assign])) => edit.make_stateless_at((*read, *assign), past, present),
+            _ => edit.make_stateless(variable, past, present),
+        })
     });
     edited.map_err(|error| error.describe(model.graph()))
 }
@@ -82,6 +90,16 @@ fn variables(model: &Model) -> Vec<String> {
     found
 }
 
+/// Returns the layers of a kind that use each variable.
+fn users(model: &Model, kind: LayerKind) -> HashMap<String, Vec<LayerId>> {
+    let mut found = HashMap::<String, Vec<LayerId>>::default();
+    for layer in model.graph().layers().filter(|layer| ops::kind(layer) == kind) {
+        let Some(variable) = layer.attribute("variable_id") else { continue };
+        found.entry(variable.to_owned()).or_default().push(layer.id());
+    }
+    found
+}
+
 /// Splits a name into text and numbers for sorting, so that 2 comes before 10.
 fn by_number(name: &str) -> Vec<(String, u64)> {
     let parts = name.split_inclusive(|c: char| !c.is_ascii_digit());
@@ -89,18 +107,15 @@ fn by_number(name: &str) -> Vec<(String, u64)> {
     parts.map(|part| (part.trim_start_matches(|c: char| c.is_ascii_digit()).to_owned(), number(part))).collect()
 }
 
-/// Returns the names of the input and output that OpenVINO's own transformation joined into the name of a variable.
-fn own_names(model: &Model, variable: &str) -> (String, String) {
-    let of = |kind: LayerKind| {
-        let is_it = |layer: &&Layer| layer.attribute("variable_id") == Some(variable) && ops::kind(layer) == kind;
-        model.graph().unordered().find(is_it)
-    };
-    let names =
-        of(LayerKind::ReadValue).and_then(|layer| layer.outputs().first()).map(|port| port.names()).unwrap_or_default();
+/// Returns the names of the input and output that OpenVINO's own transformation joined into the name of a variable, whose
+/// layers are given.
+fn own_names(model: &Model, variable: &str, layers: (Option<&[LayerId]>, Option<&[LayerId]>)) -> (String, String) {
+    let first = |layers: Option<&[LayerId]>| model.graph().layer(*layers?.first()?);
+    let (read, assign) = (first(layers.0), first(layers.1));
+    let names = read.and_then(|layer| layer.outputs().first()).map(|port| port.names()).unwrap_or_default();
     let past = names.iter().find(|name| variable.starts_with(name.as_str())).or(names.first());
     let past = past.cloned().unwrap_or_else(|| variable.to_owned());
-    let given =
-        of(LayerKind::Assign).and_then(|layer| model.graph().output(model.graph().producer(layer.id().input(0))?));
+    let given = assign.and_then(|layer| model.graph().output(model.graph().producer(layer.id().input(0))?));
     let given = given.and_then(|port| port.names().into_iter().next()).filter(|name| *name != past);
     let rest = variable.strip_prefix(past.as_str()).filter(|rest| !rest.is_empty()).map(str::to_owned);
     let present = rest.or(given).unwrap_or_else(|| format!("{past}.next"));

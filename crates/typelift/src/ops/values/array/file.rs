@@ -189,6 +189,32 @@ pub(super) mod tests {
         assert_eq!(array.read(&Weights::none().with_memory(32)).unwrap().len(), 4);
     }
 
+    /// Whatever a byte of a file becomes, values take no more memory than the limit, and the bytes are in the file.
+    #[test]
+    fn damaged_files_are_refused_or_read_within_the_limit() {
+        let header = r#"{"w": {"dtype": "F16", "shape": [3, 2], "data_offsets": [0, 12]}}"#;
+        let tensors = [&(header.len() as u64).to_le_bytes()[..], header.as_bytes(), &[7; 12]].concat();
+        let array = npy::tests::file("{'descr': '>f4', 'fortran_order': True, 'shape': (3, 1), }", &[7; 12]);
+        for whole in [tensors, array] {
+            for at in 0..whole.len() {
+                for byte in [0, 9, b'0', b'9', b'-', b',', b'"', b'\'', b'(', 0x7f, 0xff] {
+                    let mut damaged = whole.clone();
+                    damaged[at] = byte;
+                    let Ok(arrays) = opened(&damaged) else { continue };
+                    for stored in arrays.found.values() {
+                        let read = arrays.read(stored, &Weights::none().with_memory(64));
+                        assert!(
+                            read.is_ok_and(|array| array.len() <= 8)
+                                || stored.len() > 8
+                                || stored.element_type.bits() == 0
+                        );
+                    }
+                }
+                assert!(opened(&whole[..at]).is_err(), "{at}");
+            }
+        }
+    }
+
     #[cfg(unix)]
     #[test]
     fn what_is_not_a_regular_file_is_refused() {
