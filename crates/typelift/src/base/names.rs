@@ -56,15 +56,20 @@ pub(crate) fn captures(glob: &str, name: &str) -> Option<Vec<String>> {
 pub(crate) fn nearest<'n>(text: &str, names: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
     let limit = text.chars().count().min(60) / 3;
     let near = names.into_iter().filter(|name| name.len().abs_diff(text.len()) <= limit);
-    let near = near.map(|name| (distance(text, name), name)).min_by_key(|&(distance, _)| distance)?;
-    (near.0 <= limit).then_some(near.1)
+    // Of names that are equally near, one of the same length is likelier: two letters are exchanged.
+    let distances = near.map(|name| ((distance(text, name), name.len().abs_diff(text.len())), name));
+    let ((distance, _), name) = distances.min_by_key(|&(distance, _)| distance)?;
+    (distance <= limit).then_some(name)
 }
+
+/// The least number of letters of a name that are taken for its beginning.
+const BEGINNING: usize = 3;
 
 /// Maximum length of a name that is suggested for a pattern. Both lengths multiplied give the steps and the memory.
 const LONGEST: usize = 2000;
 
-/// Returns the nearest of the known names, if it differs in at most a third of the letters. For a text with `*` or
-/// `?`, returns a similar pattern that matches a known name.
+/// Returns the nearest of the known names, if it differs in at most a third of the letters, or one that begins with the text.
+/// For a text with `*` or `?`, returns a similar pattern that matches a known name.
 ///
 /// # Examples
 /// ```
@@ -76,7 +81,9 @@ const LONGEST: usize = 2000;
 #[must_use]
 pub fn near<'n>(text: &str, names: impl IntoIterator<Item = &'n str>) -> Option<String> {
     if !is_glob(text) {
-        return nearest(text, names).map(str::to_owned);
+        let names: Vec<_> = names.into_iter().collect();
+        let begun = || names.iter().copied().find(|name| text.len() >= BEGINNING && name.starts_with(text));
+        return nearest(text, names.iter().copied()).or_else(begun).map(str::to_owned);
     }
     let limit = text.chars().filter(|letter| !['*', '?'].contains(letter)).count().min(60) / 3;
     let names = names.into_iter().filter(|name| name.len() <= LONGEST);

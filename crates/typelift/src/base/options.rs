@@ -68,8 +68,7 @@ pub fn read<T: DeserializeOwned>(owner: &str, mut options: Options, composed: Co
     let names = names_with::<T>(composed);
     options.retain(|_, value| !value.is_null());
     if let Some(unknown) = options.keys().find(|name| !names.contains(&name.as_str())) {
-        let begun = || names.iter().copied().find(|name| name.starts_with(unknown.as_str()));
-        let near = names::nearest(unknown, names.iter().copied()).or_else(begun);
+        let near = names::near(unknown, names.iter().copied());
         let near = near.map(|near| format!("; did you mean `{near}`?"));
         let all = || format!("; it has {}", names.join(", "));
         return Err(format!("{owner} has no option `{unknown}`{}", near.unwrap_or_else(all)));

@@ -9,7 +9,7 @@ use super::file::{Stored, bytes_at};
 use super::{Array, Data, Few};
 use crate::model::shape::Shape;
 
-/// Maximum length of a header in bytes. NumPy refuses more than 10,000 unless it is told to trust the file.
+/// Maximum length of a header in bytes. NumPy refuses more than 10,000 in a file that the caller does not trust.
 const LONGEST_HEADER: u64 = 1 << 20;
 
 /// Reads the description of an array that `numpy.save` wrote: numbers and booleans, in either byte order and axis
