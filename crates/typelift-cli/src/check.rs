@@ -8,9 +8,12 @@ use std::sync::{Arc, LazyLock};
 use clap::ValueEnum;
 use clap::builder::PossibleValue;
 use typelift::findings::{
-    Code, Count, Diagnostic, Diagnostics, Document, Frame, Severity, TextEdit, Voice, shell_command,
+    About, Code, Count, Diagnostic, Diagnostics, Document, Frame, Severity, TextEdit, Voice, shell_command,
 };
+use typelift::check::Device;
 use typelift::ops::Release;
+use typelift::programs::Program;
+use typelift::promote::ElementType;
 use typelift::{Checked, Checking, Model, NeedForWeights};
 
 use crate::batch::{ARRAY, Inputs, LINES};
@@ -18,7 +21,8 @@ use crate::explain::find_code;
 use crate::failure::Failure;
 use crate::fit;
 use crate::gate::Form;
-use crate::input::{Input, Loaded, ReadFrom, names};
+use crate::input::{Input, Loaded, ReadFrom};
+use crate::nearest::nearest;
 use crate::output::{OutputArgs, Target};
 use crate::ran::RanArgs;
 use crate::render::{self, Show};
@@ -64,11 +68,12 @@ pub(crate) struct Args {
     /// Report errors of this release, such as 2023.3. Parts that this OpenVINO release does not support are errors
     #[arg(long, value_name = "RELEASE")]
     target: Option<Release>,
-    /// Also report what would go wrong in this type or on this device. With f16 or bf16 the model computes in that type,
-    /// with i32 in place of i64. A device refuses some layers, or computes them otherwise
-    #[arg(long = "for", value_name = "TYPE|DEVICE", ignore_case = true,
-        value_parser = names(&["f16", "bf16", "i32", "cpu", "gpu", "npu"]))]
-    precision: Option<String>,
+    /// Also report what would go wrong in this type, on this device or in this program. With f16 or bf16 the model
+    /// computes in that type, with i32 in place of i64. A device refuses some layers, or computes them otherwise. A
+    /// program finds inputs, outputs, state, metadata and files by name: genai (or genai:PIPELINE with llm, vlm, whisper,
+    /// text2image, embedding, rerank or tokenizer), ovms, model-api, optimum. May be given more than once
+    #[arg(long = "for", value_name = "TYPE|DEVICE|PROGRAM")]
+    purposes: Vec<Purpose>,
     /// Make the safe edits in the text of the model. Each was tried, fixes a finding, and has no rival. Writes the
     /// model to -o OUT.xml or --in-place, and reports the findings that remain
     #[arg(long)]
@@ -139,6 +144,31 @@ impl Format {
 /// Returns the failure for findings that cannot be printed in a format.
 fn unwritten(error: io::Error) -> Failure {
     Failure::new(error.to_string())
+}
+
+/// What a model is checked for.
+#[derive(Clone, Copy)]
+enum Purpose {
+    Precision(ElementType),
+    Device(Device),
+    Program(Program),
+}
+
+impl FromStr for Purpose {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let text = text.to_lowercase();
+        let known: Vec<_> = ["f16", "bf16", "i32", "cpu", "gpu", "npu"].map(str::to_owned).into_iter().chain(Program::names()).collect();
+        if !known.contains(&text) {
+            let near = nearest(&text, known.iter().map(String::as_str), 0.7);
+            let near = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
+            return Err(format!("expected one of {}{near}", known.join(", ")));
+        }
+        let device = text.parse().map(Self::Device);
+        let program = || text.parse().map(Self::Program);
+        typelift::named_element_type(&text).map(Self::Precision).ok_or(()).or(device).or_else(|_| program())
+    }
 }
 
 /// Findings that an option selects.
@@ -261,6 +291,12 @@ impl Args {
         (*model, diagnostics.source, diagnostics.list) = (checked.model, text, findings);
         if let Some(model) = model {
             diagnostics.list.extend(self.ran.findings(model)?);
+            let of_programs = self.for_programs(model, input);
+            let is_bin = |found: &Diagnostic| matches!(&*found.about, About::Subject { name, .. } if name.ends_with(".bin"));
+            if of_programs.iter().any(is_bin) {
+                diagnostics.list.retain(|found| found.code != Code::MissingWeights);
+            }
+            diagnostics.list.extend(of_programs);
             diagnostics.list.sort_by_key(|found| Reverse(found.severity));
         }
         diagnostics.list.retain(|diagnostic| !self.allow.iter().any(|kinds| kinds.include(diagnostic)));
@@ -300,10 +336,25 @@ impl Args {
 
     /// Returns the settings of the check of a file.
     fn checking(&self, input: &Input) -> Checking {
-        let precision = self.precision.as_deref().and_then(typelift::named_element_type);
         let weights = if input.is_stdin() { NeedForWeights::Optional } else { NeedForWeights::of(&input.file) };
-        let device = self.precision.as_deref().and_then(|device| device.to_lowercase().parse().ok());
-        Checking { target: self.target, precision, device, weights, fix: self.fix }
+        let mut checking = Checking { target: self.target, weights, fix: self.fix, ..Checking::default() };
+        for purpose in &self.purposes {
+            match *purpose {
+                Purpose::Precision(ty) => checking.precisions.push(ty),
+                Purpose::Device(device) => checking.devices.push(device),
+                Purpose::Program(_) => {}
+            }
+        }
+        checking
+    }
+
+    /// Returns the findings of a model for the programs that shall load it.
+    fn for_programs(&self, model: &Model, input: &Input) -> Vec<Diagnostic> {
+        let programs = self.purposes.iter().filter_map(|purpose| match purpose {
+            Purpose::Program(program) => Some(*program),
+            _ => None,
+        });
+        programs.flat_map(|program| typelift::programs::check(model, program, input.as_argument())).collect()
     }
 
     /// Writes a fixed model, or shows its differences. Findings move to standard error if the model takes standard

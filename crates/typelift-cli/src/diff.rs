@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anstyle::{AnsiColor, Style};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde::Serialize;
-use typelift::diff::{Alike, Change, ChangeKind, Consequence, Diff, alike};
+use typelift::diff::{Alike, Change, ChangeKind, Consequence, Diff, InfoChange, alike};
 use typelift::findings::Voice;
 use typelift::findings::grouped;
 
@@ -27,6 +27,8 @@ use crate::terminal::{Format, Page, Terminal};
 const NAMES_LISTED: usize = 8;
 /// The most inputs with another tensor that are listed for a change.
 const REWIRED_LISTED: usize = 3;
+/// The most versions that are listed.
+const VERSIONS_LISTED: usize = 3;
 /// The number of kinds of consequences that are listed below a change.
 const CONSEQUENCES_LISTED: usize = 4;
 /// The most changes that are listed without a story before them.
@@ -96,6 +98,7 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
     };
     let mut diff = typelift::diff(first, second);
     diff.changes.retain(|change| !args.ignore.contains(&change.kind));
+    diff.info.retain(|change| !args.ignore.contains(&change.kind));
     match args.format {
         Format::Json => {
             let files = [&before.diagnostics.file, &after.diagnostics.file];
@@ -142,6 +145,20 @@ pub(crate) fn text(diff: &Diff, before: &Path, after: &Path, all: bool, names: &
         }
     }
     let mut foot = String::new();
+    let value = |value: &Option<String>| value.as_ref().map_or("none".to_owned(), |it| Clean(&shortened(it)).to_string());
+    for change in &diff.info {
+        let (before, after) = (value(&change.before), value(&change.after));
+        let _ = writeln!(foot, "{CHANGED}~ metadata{CHANGED:#} {}: {before} -> {after}", Clean(&change.path));
+    }
+    if !diff.versions.is_empty() {
+        let version = |change: &InfoChange| {
+            format!("{} {} -> {}", Clean(&change.path), value(&change.before), value(&change.after))
+        };
+        let shown: Vec<_> = diff.versions.iter().take(VERSIONS_LISTED).map(version).collect();
+        let rest = diff.versions.len().saturating_sub(VERSIONS_LISTED);
+        let rest = if rest > 0 { format!(", and {rest} more") } else { String::new() };
+        let _ = writeln!(foot, "{FAINT}made by other versions, which changes nothing: {}{rest}{FAINT:#}", shown.join(", "));
+    }
     if diff.unread > 0 {
         let constants = count(diff.unread, "constant");
         let _ = writeln!(foot, "{constants} compared by type and shape only: the weights of a model are missing");
@@ -153,6 +170,17 @@ pub(crate) fn text(diff: &Diff, before: &Path, after: &Path, all: bool, names: &
     }
     let room = MOST_LINES.saturating_sub(lines(&head) + lines(&foot));
     head + &outlined(diff, room, names) + &foot
+}
+
+/// Returns a value in quotes, without its middle if it is long.
+fn shortened(value: &str) -> String {
+    const LONGEST: usize = 60;
+    let letters: Vec<char> = value.chars().collect();
+    if letters.len() <= LONGEST {
+        return format!("\"{value}\"");
+    }
+    let (start, end) = (&letters[..LONGEST / 2], &letters[letters.len() - LONGEST / 2..]);
+    format!("\"{}…{}\"", String::from_iter(start), String::from_iter(end))
 }
 
 /// Returns the changes to list: the story already names blocks that were added or removed whole.

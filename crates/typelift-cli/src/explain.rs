@@ -31,7 +31,11 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
 /// Returns the description of a code; without one, a line for each.
 pub(crate) fn text(code: Option<Code>) -> String {
     match code {
-        Some(code) => section(code).unwrap_or_default().to_owned() + "\n",
+        Some(code) => {
+            let requirements = typelift::programs::requirements(code);
+            let gap = if requirements.is_empty() { "" } else { "\nRequirements:\n\n" };
+            format!("{}\n{gap}{requirements}", section(code).unwrap_or_default())
+        }
         None => Code::ALL.iter().map(|&code| format!("{code:<24}{}\n", code.summary())).collect(),
     }
 }

@@ -6,6 +6,7 @@ use anstyle::Style;
 use typelift::findings::{Code, Count, Diagnostic, Diagnostics, grouped, shell_word, size};
 use typelift::map::PrecisionMap;
 use typelift::promote::ElementType;
+use typelift::shape::TensorType;
 use typelift::span::Lines;
 use typelift::stats::{Stats, Tensor};
 use typelift::{Checking, IrVersion, Model, NeedForWeights};
@@ -37,7 +38,7 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
     let checked = checking.check_read(model.take(), found, diagnostics.source.clone());
     diagnostics.list = checked.findings;
     let has_errors = diagnostics.has_errors();
-    let facts = checked.model.as_ref().map(|model| facts(model, &diagnostics.list));
+    let facts = checked.model.as_ref().map(|model| facts(model, &diagnostics.list, &args.file));
     let file = &diagnostics.file;
     let printed = format!(
         "{HEAD}{}{HEAD:#}{}{}\nnext\n{}",
@@ -54,7 +55,7 @@ const HEAD: Style = Style::new().bold();
 const PLAIN: Style = Style::new();
 
 /// Tells what a model consists of, from its name to its size in f16.
-fn facts(model: &Model, found: &[Diagnostic]) -> String {
+fn facts(model: &Model, found: &[Diagnostic], file: &Path) -> String {
     let stats = typelift::stats(model);
     let name = if stats.name.is_empty() { String::new() } else { format!("{}, ", Clean(&stats.name)) };
     let bodies =
@@ -66,6 +67,9 @@ fn facts(model: &Model, found: &[Diagnostic]) -> String {
     let mut row = |title: &str, name: String, what: String| columns.push(PLAIN, [title.to_owned(), name, what]);
     for (title, tensors) in [("inputs", &stats.inputs), ("outputs", &stats.outputs)] {
         list(title, tensors.len(), |at| end(&tensors[at]), &mut row);
+    }
+    for (title, entries) in metadata(model, file) {
+        list(title, entries.len(), |at| entries[at].clone(), &mut row);
     }
     let weights = &stats.weights;
     let weight = |at: usize| {
@@ -98,6 +102,34 @@ fn facts(model: &Model, found: &[Diagnostic]) -> String {
         lines += &format!("in f16   {what}\n");
     }
     head + &lines + "\n"
+}
+
+/// Returns what the metadata says, and the program that the model fits, in rows under titles.
+fn metadata(model: &Model, file: &Path) -> Vec<(&'static str, Vec<(String, String)>)> {
+    let variables = model.state();
+    let state = |(id, tensor): &(String, TensorType)| (Clean(id).to_string(), tensor.to_string());
+    let one = |text: Option<String>| text.into_iter().map(|text| (Clean(&text).to_string(), String::new())).collect();
+    let entries = model.rt_info_entries();
+    let under = |group: &str| -> Vec<(String, String)> {
+        let inside = entries.iter().filter(|(path, _)| path.starts_with(group));
+        inside.map(|(path, value)| (Clean(&path[group.len()..]).to_string(), Clean(value).to_string())).collect()
+    };
+    let mut api = Vec::new();
+    if let Some(model_type) = model.rt_info("model_info/model_type") {
+        let labels = model.rt_info("model_info/labels").map_or(0, |labels| labels.split_whitespace().count());
+        api.push((Clean(&model_type).to_string(), count(labels, "label")));
+    }
+    if let Some(eos) = model.rt_info("eos_token_id") {
+        let template = if model.rt_info("chat_template").is_some() { "with" } else { "without" };
+        api.push((format!("end token {}", Clean(&eos)), format!("{template} a chat template")));
+    }
+    vec![
+        ("state", variables.iter().map(state).collect()),
+        ("made by", one(model.made_by())),
+        ("fits", one(typelift::programs::fitting_part(model, Some(file)).map(|part| format!("openvino.genai, {part}")))),
+        ("options", under("runtime_options/")),
+        ("metadata", api),
+    ]
 }
 
 /// Adds rows under one title, the first few of them.

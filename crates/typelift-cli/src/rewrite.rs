@@ -249,6 +249,8 @@ fn refused_by_openvino(errors: usize, file: &str) -> String {
     format!("note: {file}: OpenVINO refuses the result, which has {errors}; `typelift check` shows what is wrong\n")
 }
 
+/// The most tensors of an adapter that a warning lists.
+const UNUSED_LISTED: usize = 3;
 /// What to do about each kind of loss, in the order of [`Losses::counts`].
 const HELP: [&str; 4] = [
     "compute in f32, or add an `if` to the rule",
@@ -271,7 +273,14 @@ fn lost(file: &str, report: &Report) -> String {
         let (_, what) = Losses::default().counts()[kind];
         format!("warning: {file}: {} {what}, first by {first}; {}\n", values_are(count), HELP[kind])
     });
-    warnings.collect()
+    let unused = report.lossy.iter().filter(|it| !it.unused.is_empty()).map(|it| {
+        let shown: Vec<_> = it.unused.iter().take(UNUSED_LISTED).map(|name| format!("`{}`", Clean(name))).collect();
+        let rest = it.unused.len().saturating_sub(UNUSED_LISTED);
+        let rest = if rest > 0 { format!(" and {rest} more, which --report lists") } else { String::new() };
+        let statement = &it.statement;
+        format!("warning: {file}: `{statement}` does not apply tensors without a layer: {}{rest}\n", shown.join(", "))
+    });
+    warnings.chain(unused).collect()
 }
 
 /// Returns the text of the sets, each under its name.

@@ -46,6 +46,9 @@ pub(crate) struct Args {
     /// Show what each Convert can lose, such as `# rounds`; the text is still notation
     #[arg(long)]
     losses: bool,
+    /// Show the metadata (rt_info) of the model and its layers instead, as statements of `rewrite`
+    #[arg(long, conflicts_with = "format")]
+    info: bool,
     /// Output format
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
@@ -74,6 +77,7 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
         terminal.say(&crate::input::other_meaning(model, word));
     }
     match (&selection, args.format) {
+        (Some((model, _)), _) if args.info => terminal.print(&metadata(model))?,
         (None, Format::Json) => {
             terminal.print(&findings::refused(diagnostics)?)?;
             return Ok(Status::Faulty);
@@ -97,6 +101,22 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
     }
     // A model with errors is shown all the same, so that `git diff` can compare it.
     Ok(Status::Done)
+}
+
+/// Returns the metadata of a model and its layers as statements.
+fn metadata(model: &Model) -> String {
+    let mut text = String::new();
+    for (path, value) in model.rt_info_entries() {
+        let _ = writeln!(text, "info : {path} = {}", notation::quoted(&value));
+    }
+    for layer in model.graph().layers() {
+        for key in layer.rt_info_names() {
+            let value = layer.rt_info(&key).unwrap_or_default();
+            let name = notation::quoted_name(layer.name());
+            let _ = writeln!(text, "info {name} : {key} = {}", notation::quoted(&value));
+        }
+    }
+    text
 }
 
 /// The lines of a listing.

@@ -130,6 +130,7 @@ pub mod infer;
 pub mod model;
 pub mod ops;
 pub mod precision;
+pub mod programs;
 pub mod promotion;
 pub mod rewrite;
 pub mod symbols;

@@ -95,3 +95,19 @@ fn the_page_of_commands_is_their_help() {
     let written = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(page == written, "docs/commands.md is not what the program says: run with UPDATE_DOCS=1");
 }
+
+#[test]
+fn the_page_of_programs_has_every_requirement() {
+    let path = root().join("docs/programs.md");
+    let written = std::fs::read_to_string(&path).unwrap();
+    let (intro, _) = written.split_once("# Requirements\n").unwrap();
+    let mut page = format!("{intro}# Requirements\n");
+    for code in typelift::Code::ALL.iter().filter(|code| code.name().starts_with("program-")) {
+        let _ = write!(page, "\n## {code}\n\n{}", typelift::programs::requirements(*code));
+    }
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        std::fs::write(&path, &page).unwrap();
+    } else {
+        assert!(page == written, "docs/programs.md is not what the rules say: run with UPDATE_DOCS=1");
+    }
+}

@@ -18,6 +18,7 @@ mod layout;
 mod one_check;
 mod openvino;
 mod packaging;
+mod programs;
 mod prose;
 mod python;
 mod ran;

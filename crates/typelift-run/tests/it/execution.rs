@@ -90,7 +90,7 @@ fn a_graph_of_the_wrong_kind_is_one_finding() {
 fn weights_that_unfold_are_reported() {
     let path = folder().join("weights_ways.xml");
     let source = std::fs::read_to_string(&path).unwrap().into();
-    let checking = typelift::Checking { device: Some(typelift::check::Device::Cpu), ..Default::default() };
+    let checking = typelift::Checking { devices: vec![typelift::check::Device::Cpu], ..Default::default() };
     let checked = checking.run(&source, &typelift::Weights::none());
     let found = checked.findings.iter().filter(|it| it.code == Code::WeightsUnfold);
     let mut found: Vec<_> = found.map(|it| it.layer.as_ref().unwrap().name.clone()).collect();

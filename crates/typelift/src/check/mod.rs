@@ -191,6 +191,7 @@ impl<'a> Check<'a> {
         self.check_constants(model);
         self.find_unassigned_variables(model);
         self.find_bare_ampersands(model);
+        self.find_runtime_options(model);
         if self.has_notes {
             self.report_required_release(model);
             self.find_legacy_types(model);
@@ -285,6 +286,30 @@ impl<'a> Check<'a> {
                 _ => "write `&amp;` for the character itself".into(),
             };
             self.diagnostics.push(lint.at(place, "other programs cannot read the file because of it").help(help));
+        }
+    }
+
+    /// Reports values of `runtime_options` with which OpenVINO does not compile the model.
+    fn find_runtime_options(&mut self, model: &Model) {
+        let is_type = |value: &str| {
+            let known = ElementType::from_name(value).or_else(|| ElementType::from_port_name(&value.to_uppercase()));
+            known.is_some() || ["undefined", "dynamic"].contains(&value)
+        };
+        for (path, value) in model.rt_info_entries() {
+            let (is_right, wanted) = match path.strip_prefix("runtime_options/") {
+                Some(key) if key.ends_with("CACHE_PRECISION") || key == "INFERENCE_PRECISION_HINT" => {
+                    (is_type(&value), "an element type, such as f16 or u8")
+                }
+                Some("ACTIVATIONS_SCALE_FACTOR") => (value.parse::<f64>().is_ok(), "a number"),
+                Some("DYNAMIC_QUANTIZATION_GROUP_SIZE") => (value.parse::<u64>().is_ok(), "a number of values"),
+                _ => continue,
+            };
+            if !is_right {
+                let message = message!("`{}` is `{}`, with which OpenVINO does not compile the model"; path, value);
+                let lint = Diagnostic::new(Code::InvalidValue, message);
+                let lint = lint.at(model.graph.rt_info_span.unwrap_or_default(), "in this metadata");
+                self.diagnostics.push(lint.help(message!("write {}"; wanted)));
+            }
         }
     }
 

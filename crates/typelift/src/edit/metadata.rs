@@ -3,13 +3,14 @@
 
 use crate::edit::Edit;
 use crate::model::graph::{EditError, IrVersion, Layer, LayerId, Model, Output};
+use crate::ops::{self, LayerKind};
 use crate::text::xml::{
-    metadata_attribute, names_of, value_at, value_of, with_entry, with_missing, with_value, without_entry,
+    leaves, metadata_attribute, names_of, value_at, value_of, with_entry, with_missing, with_value, without_entry,
 };
 
 impl Model {
-    /// Returns the metadata value of the model under these keys: `runtime_options/KV_CACHE_PRECISION`. `None` if there
-    /// is none.
+    /// Returns the metadata value of the model under these keys: `runtime_options/KV_CACHE_PRECISION`. A key that
+    /// contains `/` is in quotes: `model_info/"a/b"`. `None` if there is no value.
     ///
     /// # Examples
     /// ```
@@ -44,6 +45,68 @@ impl Model {
         let new = new.map_err(|reason| EditError::Other(format!("rt_info {path}: {reason}")))?;
         self.graph.rt_info = Some(new.into());
         Ok(())
+    }
+
+    /// Returns the metadata values of the model with their paths, in the order of the file.
+    ///
+    /// # Examples
+    /// ```
+    /// # let mut model = typelift::Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
+    /// model.set_rt_info("runtime_options/KV_CACHE_PRECISION", "f16")?;
+    /// assert_eq!(model.rt_info_entries(), [("runtime_options/KV_CACHE_PRECISION".to_owned(), "f16".to_owned())]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn rt_info_entries(&self) -> Vec<(String, String)> {
+        let leaves = self.graph.rt_info.as_deref().map(leaves).unwrap_or_default();
+        let path = |keys: Vec<String>| keys.iter().map(|key| quoted(key)).collect::<Vec<_>>().join("/");
+        leaves.into_iter().map(|(keys, value)| (path(keys), value)).collect()
+    }
+
+    /// Returns the programs that made the model, by its metadata: `optimum-intel 2.2.0 (transformers 5.5.4), nncf 3.4.0
+    /// int4_sym, groups of 16`. `None` if it does not say.
+    ///
+    /// # Examples
+    /// ```
+    /// # let mut model = typelift::Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
+    /// model.set_rt_info("optimum/optimum_intel_version", "2.2.0")?;
+    /// model.set_rt_info("optimum/transformers_version", "5.5.4")?;
+    /// assert_eq!(model.made_by().as_deref(), Some("optimum-intel 2.2.0 (transformers 5.5.4)"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn made_by(&self) -> Option<String> {
+        let value = |path: &str| self.rt_info(path).filter(|value| !value.is_empty());
+        let short = |version: String| version.split(['-', '+']).next().unwrap_or_default().to_owned();
+        let program = |name: &str, path: &str| value(path).map(|version| format!("{name} {}", short(version)));
+        let mut parts = Vec::new();
+        if let Some(optimum) = program("optimum-intel", "optimum/optimum_intel_version") {
+            let from = program("transformers", "optimum/transformers_version").map(|from| format!(" ({from})"));
+            parts.push(optimum + &from.unwrap_or_default());
+        } else if let Some(framework) = value("conversion_parameters/framework") {
+            parts.push(program("OpenVINO", "Runtime_version").map_or(framework.clone(), |it| format!("{it} from {framework}")));
+        }
+        parts.extend(program("openvino-tokenizers", "openvino_tokenizers_version"));
+        if let Some(mode) = value("nncf/weight_compression/mode") {
+            let by = program("nncf", "nncf/version").or_else(|| program("typelift", "typelift/version"));
+            let group = value("nncf/weight_compression/group_size").filter(|size| size != "-1");
+            let group = group.map_or(String::new(), |size| format!(", groups of {size}"));
+            parts.push(format!("{} {mode}{group}", by.unwrap_or_else(|| "weights".to_owned())).trim().to_owned());
+        } else if let Some(nncf) = program("nncf", "nncf/version") {
+            parts.push(nncf);
+        }
+        (!parts.is_empty()).then(|| parts.join(", "))
+    }
+
+    /// Returns the layout in the metadata of an input or output.
+    pub(crate) fn layout(&self, end: LayerId) -> Option<String> {
+        let layer = self.graph.layer(end)?;
+        let port = match ops::kind(layer) {
+            LayerKind::Result => self.graph.producer(end.input(0)).and_then(|tensor| self.graph.output(tensor)),
+            _ => layer.outputs().first(),
+        };
+        let of_port = port.and_then(|port| port.rt_info.as_deref());
+        [of_port, layer.rt_info.as_deref()].into_iter().flatten().find_map(|rt_info| layout_of(rt_info))
     }
 
     /// Removes the metadata of the model, of its bodies, layers and tensors.
@@ -183,6 +246,34 @@ impl Edit<'_> {
     }
 }
 
+/// Returns the `layout` attribute of an entry of this name.
+fn layout_of(rt_info: &str) -> Option<String> {
+    value_of(rt_info, "layout").filter(|layout| !layout.is_empty())
+}
+
+/// Returns the number of dimensions that a layout names, and true if `...` stands for further ones.
+pub(crate) fn layout_dims(layout: &str) -> (usize, bool) {
+    let inside = layout.trim().strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+    match inside {
+        Some(list) if list.trim().is_empty() => (0, false),
+        Some(list) => (list.split(',').filter(|dim| dim.trim() != "...").count(), list.contains("...")),
+        None => (layout.replace("...", "").chars().count(), layout.contains("...")),
+    }
+}
+
+/// Splits a path at each `/` outside of quotes.
 fn keys(path: &str) -> Vec<&str> {
-    path.split('/').filter(|key| !key.is_empty()).collect()
+    let mut is_quoted = false;
+    let keys = path.split(|c| {
+        is_quoted ^= c == '"';
+        c == '/' && !is_quoted
+    });
+    keys.map(|key| key.strip_prefix('"').and_then(|key| key.strip_suffix('"')).unwrap_or(key))
+        .filter(|key| !key.is_empty())
+        .collect()
+}
+
+/// Returns a key as a path contains it.
+fn quoted(key: &str) -> String {
+    if key.contains('/') { format!("\"{key}\"") } else { key.to_owned() }
 }

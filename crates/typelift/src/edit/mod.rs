@@ -9,7 +9,7 @@ pub(crate) mod indices;
 mod inline;
 pub mod inputs_outputs;
 mod join;
-mod metadata;
+pub(crate) mod metadata;
 pub(crate) mod numbers;
 pub mod precision_marks;
 mod refuse;

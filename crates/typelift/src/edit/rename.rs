@@ -51,19 +51,23 @@ impl Edit<'_> {
         let mut new: HashMap<&str, &str> = pairs.into_iter().collect();
         let mut all = Named::all(self, &new, &|layer| self.is(layer, LayerKind::Result))?;
         new.retain(|old, new| old != new);
-        all.retain(|(old, new, _)| old != new);
+        // A layer that keeps its name may give it to its tensor, if that has none.
+        all.retain(|(old, new, named)| old != new || !named.layers.is_empty());
         all.iter().try_for_each(|(_, new, _)| check_names(&[new]))?;
         let mut taken = self.taken_by_tensors(&all)?;
         let sinks = self.named_after_tensors(&all, &new);
-        let tensors: BTreeSet<Output> = all.iter().flat_map(|(_, _, named)| named.tensors.iter().copied()).collect();
-        let results: BTreeSet<LayerId> = all.iter().flat_map(|(_, _, named)| named.results.iter().copied()).collect();
+        let changed = || all.iter().filter(|(old, new, _)| old != new).map(|(_, _, named)| named);
+        let tensors: BTreeSet<Output> = changed().flat_map(|named| named.tensors.iter().copied()).collect();
+        let results: BTreeSet<LayerId> = changed().flat_map(|named| named.results.iter().copied()).collect();
         let replaced = |names: Vec<String>| -> Vec<String> {
             names.into_iter().map(|name| new.get(name.as_str()).map_or(name, |&new| new.to_owned())).collect()
         };
         self.attempt(|edit| {
-            for (_, new, named) in &all {
+            for (old, new, named) in &all {
                 for &id in &named.layers {
-                    edit.set_name(id, new)?;
+                    if old != new {
+                        edit.set_name(id, new)?;
+                    }
                     edit.name_end(id, new, &mut taken)?;
                 }
             }

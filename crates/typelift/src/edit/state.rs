@@ -3,7 +3,7 @@
 use typelift_promote::ElementType;
 
 use super::Edit;
-use crate::model::graph::{EditError, Layer, LayerId, NewLayer, Output};
+use crate::model::graph::{EditError, Input, Layer, LayerId, Model, NewLayer, Output};
 use crate::model::shape::{Dim, Shape, TensorType};
 use crate::ops::{self, LayerKind};
 
@@ -16,6 +16,18 @@ pub struct StatePair {
     pub present: LayerId,
     /// The `variable_id`. OpenVINO's own transformation joins the names of the input and of the output.
     pub variable: String,
+}
+
+impl Model {
+    /// Returns the variables of the model's own graph, each with its type, in the order of their ReadValues.
+    #[must_use]
+    pub fn state(&self) -> Vec<(String, TensorType)> {
+        let reads = self.graph.layers().filter(|layer| ops::kind(layer) == LayerKind::ReadValue);
+        let variable = |layer: &Layer| {
+            Some((layer.attribute("variable_id")?.to_owned(), layer.outputs().first()?.tensor_type()))
+        };
+        reads.filter_map(variable).collect()
+    }
 }
 
 impl Edit<'_> {
@@ -79,7 +91,8 @@ impl Edit<'_> {
             let output = output.name();
             return Err(refused(format!("the input `{name}` has type {old}, but the output `{output}` has {new}")));
         }
-        let first = self.first_value(&old, given, pairs, beam, batch)?;
+        let attends = self.attends(past.output(0));
+        let first = self.first_value(&old, given, attends, pairs, beam, batch)?;
         let read = self.read_value(variable, &old).named(&name);
         let read = self.add(read, first.as_slice())?;
         let uses: Vec<_> = self.consumers(past.output(0)).collect();
@@ -110,6 +123,7 @@ impl Edit<'_> {
         &mut self,
         tensor: &TensorType,
         given: Output,
+        attends: bool,
         pairs: &[StatePair],
         beam: Option<Output>,
         batch: &mut Option<Output>,
@@ -121,11 +135,20 @@ impl Edit<'_> {
             return Ok(None);
         }
         let Some(batch) = self.batch(pairs, beam, batch)? else { return Ok(None) };
-        let rest: Vec<_> = dims[1..].iter().map(|dim| dim.value().unwrap_or(0)).collect();
+        let mut parts = vec![batch];
+        for rest in dims[1..].chunk_by(|a, b| a.value().is_some() == b.value().is_some()) {
+            // openvino.genai and NPUs read the axis of a cache from a constant 0. The CPU plugin runs a constant 0 only in
+            // the cache of an attention; elsewhere inference must not know the length.
+            let lengths: Vec<_> = rest.iter().map(|dim| dim.value().unwrap_or(0)).collect();
+            let is_open = rest.iter().any(|dim| dim.value().is_none()) && !attends;
+            parts.push(match is_open {
+                true => self.add(NewLayer::new("Subtract", "opset1"), &[batch, batch])?.output(0),
+                false => self.constant_of(&[lengths.len() as i64], &lengths)?,
+            });
+        }
         let mut shape = batch;
-        if !rest.is_empty() {
-            let rest = self.constant_of(&[rest.len() as i64], &rest)?;
-            shape = self.add(NewLayer::new("Concat", "opset1").with_attribute("axis", 0), &[batch, rest])?.output(0);
+        if parts.len() > 1 {
+            shape = self.add(NewLayer::new("Concat", "opset1").with_attribute("axis", 0), &parts)?.output(0);
         }
         let zero = vec![0; tensor.element_type.bits().div_ceil(8) as usize];
         let zero = self.constant(tensor.element_type, &[], &zero)?;
@@ -281,20 +304,66 @@ impl Edit<'_> {
         };
         let first: Vec<_> = self.producers(read).into_iter().flatten().collect();
         self.attempt(|edit| {
+            let is_same = new.element_type == old.element_type;
+            // A Convert from or to the new type is not needed any more.
+            let source = |edit: &Edit<'_>, tensor: Output| {
+                let convert = edit.layer(tensor.layer).filter(|layer| ops::kind(layer) == LayerKind::Convert)?;
+                let source = edit.producer(convert.id().input(0))?;
+                (edit.output(source)?.element_type() == new.element_type).then_some(source)
+            };
             let first = match first.first() {
-                Some(&first) if new.element_type != old.element_type => {
-                    Some(edit.add(NewLayer::convert(new.element_type), &[first])?.output(0))
-                }
+                Some(&first) if !is_same => Some(match source(edit, first) {
+                    Some(source) => source,
+                    None => edit.add(NewLayer::convert(new.element_type), &[first])?.output(0),
+                }),
                 first => first.copied(),
             };
+            let uses: Vec<_> = edit.consumers(read.output(0)).collect();
+            let back = |edit: &Edit<'_>, input: &Input| {
+                let convert = edit.layer(input.layer).filter(|layer| ops::kind(layer) == LayerKind::Convert);
+                convert.is_some_and(|layer| layer.outputs().iter().all(|it| it.element_type() == new.element_type))
+            };
+            let (backs, others): (Vec<_>, Vec<_>) = uses.into_iter().partition(|input| back(edit, input));
             let written = edit.read_value(variable, &new);
             edit.replace_in_place(read, written, first.as_slice())?;
-            if new.element_type == old.element_type {
+            if is_same {
                 return Ok(());
             }
-            edit.insert_after(read.output(0), NewLayer::convert(old.element_type), &[])?;
-            edit.insert_before(assign.input(0), NewLayer::convert(new.element_type), &[])?;
-            Ok(())
+            if !others.is_empty() {
+                edit.insert_after(read.output(0), NewLayer::convert(old.element_type), &[])?;
+            }
+            for input in &backs {
+                let uses: Vec<_> = edit.consumers(input.layer.output(0)).collect();
+                edit.connect_all(uses.into_iter().map(|input| (read.output(0), input)))?;
+            }
+            let given = edit.producer(assign.input(0));
+            match given.and_then(|given| source(edit, given)) {
+                Some(source) => edit.connect_all([(source, assign.input(0))])?,
+                None => edit.insert_before(assign.input(0), NewLayer::convert(new.element_type), &[]).map(drop)?,
+            }
+            let unused = backs.iter().map(|input| input.layer).chain(given.map(|given| given.layer));
+            edit.remove_unused(unused.filter(|id| edit.is(*id, LayerKind::Convert)).collect::<Vec<_>>()).map(drop)
         })
+    }
+
+    /// True if a cache reaches a ScaledDotProductAttention, through layers that only move or extend it.
+    pub(crate) fn attends(&self, cache: Output) -> bool {
+        const MOVES: [&str; 9] =
+            ["Gather", "Concat", "Convert", "Unsqueeze", "Squeeze", "Broadcast", "Tile", "Reshape", "Transpose"];
+        let (mut pending, mut seen) = (vec![cache], Vec::new());
+        while let Some(tensor) = pending.pop() {
+            for input in self.consumers(tensor) {
+                let Some(row) = self.layer(input.layer).and_then(|layer| layer.operation()) else { continue };
+                if row.name() == "ScaledDotProductAttention" {
+                    return true;
+                }
+                let moves = MOVES.contains(&row.name()) && (input.port == 0 || row.name() == "Concat");
+                if moves && !seen.contains(&input.layer) {
+                    seen.push(input.layer);
+                    pending.push(input.layer.output(0));
+                }
+            }
+        }
+        false
     }
 }

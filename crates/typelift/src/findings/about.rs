@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use serde::Serialize;
 use smallvec::SmallVec;
 
 use crate::model::graph::{Direction, LayerId};
@@ -65,6 +66,13 @@ pub enum About {
         /// The end.
         to: (LayerId, u64),
     },
+    /// What a finding for a program concerns.
+    Subject {
+        /// The kind.
+        kind: SubjectKind,
+        /// The name.
+        name: String,
+    },
     /// Inputs or attributes that the operation does not accept.
     Refusal {
         /// The positions of the inputs.
@@ -74,6 +82,23 @@ pub enum About {
         /// True if the error is that a list's length differs from the number of spatial axes.
         counts_axes: bool,
     },
+}
+
+/// Kind of thing that a finding for a program concerns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum SubjectKind {
+    /// A file beside the model.
+    File,
+    /// A key of the metadata or of a settings file.
+    Key,
+    /// An input of the model.
+    Input,
+    /// An output of the model.
+    Output,
+    /// The variables of the model.
+    State,
 }
 
 impl About {
@@ -106,7 +131,7 @@ impl About {
             Self::Assumed { attribute, .. } => *attribute == name,
             Self::Unknown { attribute, .. } | Self::Unreadable { attribute } => attribute == name,
             Self::Refusal { attribute, .. } => *attribute == Some(name),
-            Self::Plain | Self::Element { .. } | Self::Port { .. } | Self::Edge { .. } => false,
+            Self::Plain | Self::Element { .. } | Self::Port { .. } | Self::Edge { .. } | Self::Subject { .. } => false,
         }
     }
 }

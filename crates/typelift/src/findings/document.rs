@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-use super::{Code, Diagnostic, Diagnostics, LayerRef, Message, Proof, Related, Severity, Voice};
+use super::{About, Code, Diagnostic, Diagnostics, LayerRef, Message, Proof, Related, Severity, SubjectKind, Voice};
 use crate::base::span::{Lines, Span};
 
 /// All findings of a file as a document. `typelift check --format json` prints it, and the Python package reads it.
@@ -125,6 +125,8 @@ struct Entry<'a> {
     code: Code,
     message: &'a Message,
     layer: Option<&'a LayerRef>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    subject: Option<Subject<'a>>,
     line: Option<usize>,
     column: Option<usize>,
     end_line: Option<usize>,
@@ -138,6 +140,13 @@ struct Entry<'a> {
     edits: Vec<Replacement<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     proof: Option<&'a Proof>,
+}
+
+/// What a finding for a program concerns.
+#[derive(Debug, Serialize)]
+struct Subject<'a> {
+    kind: SubjectKind,
+    name: &'a str,
 }
 
 /// A text edit.
@@ -186,6 +195,10 @@ impl<'a> Entry<'a> {
             code: diagnostic.code,
             message: &diagnostic.message,
             layer: diagnostic.layer.as_ref(),
+            subject: match &*diagnostic.about {
+                About::Subject { kind, name } => Some(Subject { kind: *kind, name }),
+                _ => None,
+            },
             line: region.map(|region| region.line),
             column: region.map(|region| region.column),
             end_line: region.map(|region| region.end_line),

@@ -116,6 +116,8 @@ pub enum FixAction {
     },
     /// Applies the built-in rules of this name ([`library`](crate::rewrite::library)).
     Rewrite(&'static str),
+    /// Applies statements ([`Script`](crate::rewrite::Script)).
+    Statements(Vec<String>),
     /// Reads the weights from another file.
     ReadWeights(PathBuf),
 }

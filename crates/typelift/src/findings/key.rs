@@ -39,6 +39,8 @@ pub enum Subject {
     Attributes(Vec<String>),
     /// An element of the file.
     Element(String),
+    /// An input, output, key or file, by name.
+    Named(String),
     /// Inputs, by position.
     Inputs(SmallVec<[usize; 2]>),
     /// A port, by position.
@@ -61,6 +63,7 @@ impl Subject {
             About::Assumed { attribute: name, .. } | About::Refusal { attribute: Some(name), .. } => attribute(name),
             About::Unknown { attribute: name, .. } | About::Unreadable { attribute: name } => attribute(name),
             About::Element { element, .. } => Self::Element(element.clone()),
+            About::Subject { name, .. } => Self::Named(name.clone()),
             About::Port { direction, at } => Self::Port(*direction, *at),
             About::Edge { from, to } => Self::Edge { from: *from, to: *to },
             About::Refusal { attribute: None, inputs, .. } => Self::Inputs(inputs.clone()),

@@ -21,7 +21,7 @@ use crate::base::span::Span;
 use crate::model::graph::{Layer, LayerId, Place};
 use crate::model::shape::Shape;
 
-pub use about::About;
+pub use about::{About, SubjectKind};
 pub use document::{Count, Document};
 pub use edit::TextEdit;
 pub use fix::{Applicability, Fix, FixAction, Owner, Proof, Rules};
@@ -255,6 +255,17 @@ codes! {
     LostMark "lost-mark" Warning;
     /// The constant target shape of a Reshape does not fit the lengths of its input.
     HardCodedShape "hard-coded-shape" Warning;
+
+    /// A program that loads the model needs a file that is missing or has other content.
+    ProgramFile "program-file" Warning;
+    /// A program that loads the model needs another value in the metadata or in a settings file.
+    ProgramKey "program-key" Warning;
+    /// A program that loads the model needs an input of another name, type or shape.
+    ProgramInput "program-input" Warning;
+    /// A program that loads the model needs an output of another name, type or shape.
+    ProgramOutput "program-output" Warning;
+    /// A program that loads the model needs state in another form.
+    ProgramState "program-state" Warning;
 
     /// The outputs of operations without an inference rule are kept as declared.
     DeclaredOutputs "declared-outputs" Note;

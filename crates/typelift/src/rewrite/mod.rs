@@ -346,6 +346,9 @@ pub struct Lossy {
     /// Values that new constants lose.
     #[serde(flatten)]
     pub losses: Losses,
+    /// Tensors of an adapter that belong to no layer, and are not applied.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unused: Vec<String>,
 }
 
 /// Match that was left unchanged.

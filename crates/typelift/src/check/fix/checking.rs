@@ -35,12 +35,12 @@ use crate::text::xml;
 pub struct Checking {
     /// The OpenVINO release that the model must support. Everything that the release does not support is an error.
     pub target: Option<Release>,
-    /// The element type in which the model might be computed: f16, bf16 or i32. Problems that this would cause are
+    /// The element types in which the model might be computed: f16, bf16 or i32. Problems that this would cause are
     /// warnings.
-    pub precision: Option<ElementType>,
-    /// The device that must run the model. Everything that the device does not support is an error, and everything
+    pub precisions: Vec<ElementType>,
+    /// The devices that must run the model. Everything that a device does not support is an error, and everything
     /// that it executes in another way is a warning.
-    pub device: Option<Device>,
+    pub devices: Vec<Device>,
     /// The severity of a missing weights file for a model with constants.
     pub weights: NeedForWeights,
     /// True if safe fixes are applied to the text.
@@ -149,11 +149,11 @@ impl Checking {
             forgive_removed(model, target, found);
             found.extend(check_target(model, target));
         }
-        if let Some(to) = self.precision {
+        for &to in &self.precisions {
             found.retain(|it| it.code != Code::BeyondI32);
             found.extend(check_precision(model, to));
         }
-        if let Some(device) = self.device {
+        for &device in &self.devices {
             found.retain(|it| it.code != Code::BeyondI32);
             found.extend(check_device(model, device, self.target));
         }

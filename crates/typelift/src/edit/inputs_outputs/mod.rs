@@ -14,6 +14,7 @@ use crate::edit::changes::{Action, Change, Changes};
 use crate::edit::indices::Narrowing;
 use crate::findings::{Code, Diagnostic, Fix, FixAction, LayerRef, message};
 use crate::model::graph::{
+    Input,
     EditError, Graph, IrVersion, Layer, LayerId, Model, NewLayer, OutputPort, Place, split_names,
 };
 use crate::model::shape::{Shape, TensorType};
@@ -376,7 +377,7 @@ impl Model {
     }
 
     /// Changes the element type of a model input and keeps the computation. The Parameter gets the type, and a Convert
-    /// after it restores the former type. The Parameter keeps its name and its tensor's names, as with OpenVINO's
+    /// after it restores the former type; an index that all users accept in the new type needs none. The Parameter keeps its name and its tensor's names, as with OpenVINO's
     /// `PrePostProcessor`. Returns the changes; nothing if the input already has the type.
     ///
     /// # Errors
@@ -416,7 +417,26 @@ impl Model {
         if from == element_type {
             return Ok(Vec::new());
         }
+        if element_type.is_integer() && self.is_only_index(id) {
+            self.set_input(name, Some(element_type), None)?;
+            let mut changes = Changes::default();
+            if let Some(layer) = self.graph.layer(id) {
+                let reason = format!("the type of the input is changed to {element_type}, which all its users accept");
+                changes.add(Action::Retyped, layer, [from, element_type], reason);
+            }
+            return Ok(changes.list);
+        }
         Ok(self.retype_input(id, [from, element_type])?)
+    }
+
+    /// True if all users of an input take it as indices, of any integer type.
+    fn is_only_index(&self, id: LayerId) -> bool {
+        let takes_any = |input: Input| {
+            let name = self.graph.layer(input.layer).and_then(|layer| layer.operation()).map(|row| row.name());
+            matches!((name, input.port), (Some("Gather" | "GatherElements" | "GatherND"), 1) | (Some("ShapeOf"), 0))
+        };
+        let mut users = self.graph.consumers(id.output(0)).peekable();
+        users.peek().is_some() && users.all(takes_any)
     }
 
     /// Gives an input another element type, and converts it back after the Parameter.

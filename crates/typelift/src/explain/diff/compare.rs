@@ -118,6 +118,7 @@ impl<'a> Comparison<'a> {
             unread: self.unread,
             blocks,
             whole,
+            ..Diff::default()
         }
     }
 

@@ -2,6 +2,7 @@
 
 mod alike;
 mod compare;
+mod info;
 mod matching;
 mod quantized;
 mod side;
@@ -10,7 +11,7 @@ mod values;
 
 use std::sync::Arc;
 
-use serde::ser::SerializeStruct as _;
+use serde::ser::{SerializeSeq as _, SerializeStruct as _};
 use serde::{Serialize, Serializer};
 
 use crate::base::hash::HashSet;
@@ -22,6 +23,7 @@ use crate::text::xml::{self, WriteOptions};
 
 use alike::ranges;
 pub use alike::{Alike, alike};
+pub use info::InfoChange;
 pub use story::StoryLine;
 pub use values::{ValueChange, ValueError};
 
@@ -35,6 +37,10 @@ pub struct Diff {
     pub unread: usize,
     /// Repeated blocks that only one of the models has, in the models' own graphs.
     pub blocks: Vec<BlockChange>,
+    /// Metadata that differs.
+    pub info: Vec<InfoChange>,
+    /// Versions of the programs that wrote the models, if they differ. They change nothing.
+    pub versions: Vec<InfoChange>,
     /// The layers of these blocks; the flag is true for added ones.
     whole: HashSet<(bool, LayerId)>,
 }
@@ -54,10 +60,10 @@ pub struct BlockChange {
 }
 
 impl Diff {
-    /// True if the models compute the same and have the same names.
+    /// True if the models compute the same and have the same names and metadata.
     #[must_use]
     pub fn is_same(&self) -> bool {
-        self.changes.is_empty()
+        self.changes.is_empty() && self.info.is_empty()
     }
 }
 
@@ -67,8 +73,20 @@ impl Serialize for Diff {
         object.serialize_field("same", &self.is_same())?;
         object.serialize_field("story", &self.story())?;
         object.serialize_field("unread_constants", &self.unread)?;
-        object.serialize_field("changes", &self.changes)?;
+        object.serialize_field("changes", &Changes(&self.changes, &self.info))?;
         object.end()
+    }
+}
+
+/// Changes of layers, then those of the metadata.
+struct Changes<'a>(&'a [Change], &'a [InfoChange]);
+
+impl Serialize for Changes<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut list = serializer.serialize_seq(Some(self.0.len() + self.1.len()))?;
+        self.0.iter().try_for_each(|change| list.serialize_element(change))?;
+        self.1.iter().try_for_each(|change| list.serialize_element(change))?;
+        list.end()
     }
 }
 
@@ -96,11 +114,13 @@ pub enum ChangeKind {
     Mark,
     /// The name of a layer or of its tensors.
     Names,
+    /// The metadata of the model, or the layout of an input or output.
+    Info,
 }
 
 impl ChangeKind {
     /// Every kind.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Added,
         Self::Removed,
         Self::Operation,
@@ -111,6 +131,7 @@ impl ChangeKind {
         Self::Constant,
         Self::Mark,
         Self::Names,
+        Self::Info,
     ];
 
     /// Returns the name in JSON and on the command line, such as `added`.
@@ -127,6 +148,7 @@ impl ChangeKind {
             Self::Constant => "constant",
             Self::Mark => "mark",
             Self::Names => "names",
+            Self::Info => "info",
         }
     }
 }
@@ -198,8 +220,8 @@ pub struct Consequence {
 
 /// Compares two inferred models.
 ///
-/// Ids, the order of layers and edges, port numbers, the layout of the file and `rt_info` are ignored, except for
-/// [precision marks](crate::precision_marks). Layers on which no Result depends are ignored too, because OpenVINO
+/// Ids, the order of layers and edges, port numbers, the layout of the file and the `rt_info` of layers are ignored, except
+/// for [precision marks](crate::precision_marks). The metadata of the models is compared. Layers on which no Result depends are ignored too, because OpenVINO
 /// drops them. Layers are matched by name if it is unique in both graphs, otherwise by operation and neighbours. If
 /// the weights of one model are missing, those of the other are ignored too. Constants that are quantized differently
 /// are compared by their computed values. A consequence is listed with the change that causes it.
@@ -237,6 +259,7 @@ pub fn diff(before: &Model, after: &Model) -> Diff {
         None => compare(before, after),
     };
     diff.measure_blocks(before, after);
+    (diff.info, diff.versions) = info::compare(before, after);
     diff
 }
 

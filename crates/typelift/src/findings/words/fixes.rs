@@ -116,6 +116,11 @@ impl Voice<'_> {
                 let command = shell_command("rewrite", &format!(" --use {rules}"), file);
                 Some(format!("`{command}` gives them the form that is kept"))
             }
+            (FixAction::Statements(_), Self::Shell(Some(file))) => Some(format!("`{}`", line_of(fix, file)?)),
+            (FixAction::Statements(all), Self::Python(_)) => {
+                let all: Vec<_> = all.iter().map(|statement| python_string(statement)).collect();
+                Some(format!("`model.rewrite({})`", all.join(", ")))
+            }
             (FixAction::ReadWeights(bin), Self::Shell(_)) => {
                 Some(format!("`--bin {}` reads the weights next to it", shell_word(&bin.display().to_string())))
             }
@@ -159,6 +164,10 @@ fn line_of(fix: &Fix, file: &Path) -> Option<String> {
             Some(shell_command("convert", &option, file))
         }
         FixAction::RefreshPorts => Some(shell_command("infer", "", file)),
+        FixAction::Statements(all) => {
+            let options: String = all.iter().map(|statement| format!(" -e {}", shell_word(statement))).collect();
+            Some(shell_command("rewrite", &options, file))
+        }
         _ => None,
     }
 }
@@ -243,6 +252,10 @@ impl fmt::Display for Fix {
                 write!(f, "keep the types of {}", list(layers, "and"))
             }
             FixAction::Rewrite(rules) => write!(f, "apply the rules `{rules}`"),
+            FixAction::Statements(all) => {
+                let all = all.iter().map(|statement| format!("`{statement}`")).collect();
+                write!(f, "apply the statements {}", list(all, "and"))
+            }
             FixAction::ReadWeights(bin) => write!(f, "read the weights from `{}`", bin.display()),
         }
     }

@@ -26,6 +26,19 @@ mod value;
 pub use error::NotationError;
 pub(crate) use error::pointer;
 pub(crate) use lex::{Cursor, Quoted};
+
+/// Returns a text in quotes, as statements read it.
+#[must_use]
+pub fn quoted(text: &str) -> String {
+    Quoted::text(text).to_string()
+}
+
+/// Returns a name as statements read it: in quotes if it has other characters than a bare name.
+#[must_use]
+pub fn quoted_name(name: &str) -> String {
+    Quoted::name(name).to_string()
+}
+
 pub(crate) use listing::{attribute_value, element_type, shape, tensor_type, word};
 pub use print::{Line, body_line};
 pub(crate) use value::{Literal, number, print as print_values};

@@ -8,7 +8,7 @@ use typelift_promote::ElementType;
 use super::expression::{Formula, Lets, Own};
 use super::names::{all as names, ends as end_names, renamed, tensors, with_suggestion};
 use super::statement::{Owner, Statement};
-use super::{ends, state};
+use super::{ends, lora, state};
 use crate::base::hash::HashSet;
 use crate::base::names::{is_glob, matches_glob, nearest};
 use crate::edit::inputs_outputs::End;
@@ -72,6 +72,7 @@ impl Statement {
             Self::Join { file, prefix, joints } => join(model, file, prefix, joints),
             Self::Set { name, value } => set(model, name, value, lets),
             Self::Info { owner, path, value } => info(model, owner, path, value),
+            Self::Lora { file, scale } => lora::lora(model, file, *scale, lets),
             Self::Keep { patterns, marks } => keep(model, patterns, *marks),
             Self::Expect { .. } => Ok(()),
             Self::Let { name, value } => give_name(model, lets, name, value),
@@ -98,14 +99,11 @@ fn rename(model: &mut Model, old: &str, new: &str) -> Result<(), String> {
         Ok(()) => return Ok(()),
         Err(error) => error.to_string(),
     };
-    if !is_glob(old) {
-        return Err(with_suggestion(model, old, error));
-    }
-    let mut names: Vec<_> = names(model).filter(|name| matches_glob(old, name)).collect();
+    let mut names: Vec<_> = names(model).filter(|name| is_glob(old) && matches_glob(old, name)).collect();
     names.sort_unstable();
     names.dedup();
     if names.is_empty() {
-        return Err(with_suggestion(model, old, error));
+        return if state::rename(model, old, new)? { Ok(()) } else { Err(with_suggestion(model, old, error)) };
     }
     let pairs: Vec<_> =
         names.into_iter().map(|name| renamed(old, new, &name).map(|new| (name, new))).collect::<Result<_, _>>()?;

@@ -5,6 +5,7 @@ use typelift_promote::ElementType;
 use super::expression::{Formula, Lets, Own};
 use super::names::{ends, tensors};
 use crate::edit::inputs_outputs::End;
+use crate::edit::metadata::layout_dims;
 use crate::model::graph::{EditError, LayerId, Model, NewLayer, Output};
 use crate::model::shape::Shape;
 use crate::ops::{self, LayerKind};
@@ -164,12 +165,7 @@ pub(super) fn end_named(model: &Model, id: LayerId) -> Option<Output> {
 /// Returns an error for a layout with another number of dimensions than the tensor, which OpenVINO would not accept.
 fn check_layout(model: &Model, tensor: Output, value: &str) -> Result<(), String> {
     let Some(rank) = model.graph().output(tensor).and_then(|port| port.shape().rank()) else { return Ok(()) };
-    let inside = value.trim().strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
-    let (count, is_open) = match inside {
-        Some(list) if list.trim().is_empty() => (0, false),
-        Some(list) => (list.split(',').filter(|dim| dim.trim() != "...").count(), list.contains("...")),
-        None => (value.replace("...", "").chars().count(), value.contains("...")),
-    };
+    let (count, is_open) = layout_dims(value);
     if value.contains("**SCALAR**") || count == rank || is_open && count <= rank {
         return Ok(());
     }

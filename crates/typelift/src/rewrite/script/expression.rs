@@ -1,6 +1,6 @@
 //! Expressions of statements. Their names are tensors of the model.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
 
 use typelift_promote::ElementType;
@@ -29,6 +29,8 @@ pub(super) struct Lets {
     pub(super) tensors: HashMap<String, Output>,
     pub(super) added: HashSet<LayerId>,
     pub(super) losses: Cell<Losses>,
+    /// Tensors of an adapter that belong to no layer.
+    pub(super) unused: RefCell<Vec<String>>,
 }
 
 impl Lets {

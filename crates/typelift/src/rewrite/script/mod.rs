@@ -4,6 +4,7 @@ mod act;
 mod effect;
 mod ends;
 mod expression;
+mod lora;
 mod names;
 mod state;
 mod statement;
@@ -198,8 +199,9 @@ impl Script {
                 let done = statement.apply(&mut model, &self.statements, &mut lets);
                 done.map_err(|reason| ScriptError::Statement { statement: statement.text(), reason })?;
                 let losses = lets.losses.take();
-                if !losses.is_empty() {
-                    lossy.push(Lossy { statement: statement.text(), losses });
+                let unused = lets.unused.take();
+                if !losses.is_empty() || !unused.is_empty() {
+                    lossy.push(Lossy { statement: statement.text(), losses, unused });
                 }
                 let found = crate::infer(&mut model);
                 if let Some(new) = known.compare(&found).new.first() {

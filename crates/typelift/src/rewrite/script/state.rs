@@ -81,6 +81,22 @@ pub(super) fn stateless(model: &mut Model, names: Option<&(String, String)>) -> 
     edited.map_err(|error| error.describe(model.graph()))
 }
 
+/// Renames the variables that a name or pattern matches. False if there is none.
+pub(super) fn rename(model: &mut Model, old: &str, new: &str) -> Result<bool, String> {
+    let found: Vec<_> = variables(model).into_iter().filter(|known| known == old || is_glob(old) && matches_glob(old, known)).collect();
+    let named = |name: &String| if name == old { Ok(new.to_owned()) } else { renamed(old, new, name) };
+    let pairs: Vec<_> = found.iter().map(|name| Ok((name, named(name)?))).collect::<Result<_, String>>()?;
+    let of = |layer: &Layer| {
+        let is_state = matches!(ops::kind(layer), LayerKind::ReadValue | LayerKind::Assign);
+        let pair = pairs.iter().find(|(old, _)| is_state && layer.attribute("variable_id") == Some(old))?;
+        Some((layer.id(), pair.1.clone()))
+    };
+    let layers: Vec<_> = model.graph().layers().filter_map(of).collect();
+    let edited =
+        model.edit(|edit| layers.iter().try_for_each(|(id, name)| edit.set_attribute(*id, "variable_id", name)));
+    edited.map(|()| !found.is_empty()).map_err(|error| error.describe(model.graph()))
+}
+
 /// Returns the names of all variables, in the order in which they are read.
 fn variables(model: &Model) -> Vec<String> {
     let readers = model.graph().layers().filter(|layer| ops::kind(layer) == LayerKind::ReadValue);
@@ -154,6 +170,17 @@ pub(super) fn state(model: &mut Model, name: &str, ty: ElementType, shape: Optio
             }
             None => with_suggestion(model, name, message),
         });
+    }
+    let reads = model.graph().layers().filter(|layer| ops::kind(layer) == LayerKind::ReadValue);
+    let reads = reads.filter(|layer| layer.attribute("variable_id").is_some_and(|id| found.iter().any(|it| it == id)));
+    let narrowed = reads.filter(|layer| layer.outputs().first().is_some_and(|port| port.element_type() != ty));
+    let narrowed: Vec<_> = narrowed.map(|layer| layer.id().output(0)).collect();
+    if ty != ElementType::F32 && model.edit(|edit| Ok(narrowed.iter().any(|&read| edit.attends(read)))).unwrap_or(false) {
+        let option = format!("info : runtime_options/KV_CACHE_PRECISION = {ty}");
+        return Err(format!(
+            "the state is the cache of an attention, which OpenVINO does not find behind Converts: it could not run the \
+             model. For a cache in {ty} write `{option}`"
+        ));
     }
     let edited = model.edit(|edit| found.iter().try_for_each(|name| edit.set_variable(name, Some(ty), shape)));
     edited.map_err(|error| error.describe(model.graph()))

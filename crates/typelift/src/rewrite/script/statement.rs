@@ -41,6 +41,7 @@ pub(super) enum Statement {
     Join { file: PathBuf, prefix: String, joints: Vec<(String, String)> },
     Set { name: String, value: Formula },
     Info { owner: Owner, path: String, value: String },
+    Lora { file: PathBuf, scale: f64 },
     Keep { patterns: Vec<KeepPattern>, marks: bool },
     Expect { name: String, least: usize, most: usize },
 }
@@ -62,7 +63,7 @@ impl Statement {
         match self {
             Self::Let { .. } | Self::Expect { .. } => Touches::Nothing,
             Self::Rename { .. } | Self::Layout { .. } | Self::Set { .. } => Touches::Layers,
-            Self::Info { .. } | Self::Keep { .. } => Touches::Layers,
+            Self::Info { .. } | Self::Keep { .. } | Self::Lora { .. } => Touches::Layers,
             Self::Input { .. } | Self::Output { .. } | Self::AddInput { .. } | Self::AddOutput { .. } => {
                 Touches::InputsAndOutputs
             }
@@ -86,7 +87,8 @@ pub(super) enum Owner {
     Named,
 }
 
-const WORDS: [&str; 25] = [
+const WORDS: [&str; 26] = [
+    "lora",
     "rename",
     "input",
     "before",
@@ -199,6 +201,13 @@ impl Statement {
                 Self::Set { name, value: Formula::read(cursor, end)? }
             }
             "info" => Self::info(cursor)?,
+            "lora" => {
+                let file = cursor.name("the .safetensors file of an adapter")?.into();
+                let scale = if cursor.is_done() { Some(1.0) } else { cursor.clone().name("")?.parse().ok() };
+                let scale = scale.filter(|scale: &f64| scale.is_finite()).ok_or_else(|| cursor.expected("a number, the scale of the adapter"))?;
+                cursor.at = if cursor.is_done() { cursor.at } else { end };
+                Self::Lora { file, scale }
+            }
             "keep" => {
                 let (start, ty) = (cursor.at, cursor.name("f32")?);
                 if ty != "f32" {
@@ -296,7 +305,28 @@ impl Statement {
         } else {
             Owner::Named
         };
-        let path = cursor.name("the path of the value, such as `runtime_options/KV_CACHE_PRECISION`")?;
+        cursor.skip_space();
+        let start = cursor.at;
+        // Up to white space or `=` outside of quotes.
+        let (mut end, mut is_quoted) = (start, false);
+        for c in cursor.text[start..].chars() {
+            is_quoted ^= c == '"';
+            if !is_quoted && (c.is_whitespace() || c == '=') {
+                break;
+            }
+            end += c.len_utf8();
+        }
+        let path = &cursor.text[start..end];
+        cursor.at = end;
+        if path.is_empty() {
+            return Err(cursor.expected("the path of the value, such as `runtime_options/KV_CACHE_PRECISION`"));
+        }
+        let path = path.to_owned();
+        if path.contains('.') && !path.contains(['/', '"']) && !matches!(owner, Owner::Layers(_)) {
+            let error = cursor.error(start..cursor.at, format!("`{path}` would be one key with a dot in its name"));
+            let help = format!("write `info {} = …` for nested keys, or `info \"{path}\" = …` for one key", path.replace('.', "/"));
+            return Err(error.with_help(help));
+        }
         cursor.expect("=")?;
         Ok(Self::Info { owner, path, value: cursor.name("a value")? })
     }
@@ -323,7 +353,7 @@ impl Statement {
     /// Returns the files that the statement reads when it is applied.
     pub(super) fn files(&self) -> Vec<&Path> {
         match self {
-            Self::Join { file, .. } => vec![file],
+            Self::Join { file, .. } | Self::Lora { file, .. } => vec![file],
             Self::Set { value, .. }
             | Self::Let { value, .. }
             | Self::AddOutput { value, .. }
@@ -353,6 +383,7 @@ impl Statement {
             }
             Self::CutBlocks { numbers } => format!("cut block {}..{}", numbers.start(), numbers.end()),
             Self::Join { file, .. } => format!("join {}", file.display()),
+            Self::Lora { file, .. } => format!("lora {}", file.display()),
             Self::Set { name, .. } => format!("set {name}"),
             Self::Info { owner: Owner::Layers(name), path, .. } => format!("info {name} : {path}"),
             Self::Info { path, .. } => format!("info {path}"),

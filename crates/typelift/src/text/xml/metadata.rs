@@ -64,6 +64,25 @@ pub(crate) fn value_at(rt_info: &str, path: &[&str]) -> Option<String> {
     child(rt_info, group, last)?.written("value")
 }
 
+/// Returns every value in the `<rt_info>` of a model, with its nested keys.
+pub(crate) fn leaves(rt_info: &str) -> Vec<(Vec<String>, String)> {
+    let mut found = Vec::new();
+    let mut pending = vec![(Vec::new(), whole(rt_info))];
+    while let Some((path, place)) = pending.pop() {
+        let start = pending.len();
+        for child in children(rt_info, place) {
+            let path: Vec<_> = path.iter().cloned().chain([child.key()]).collect();
+            match child.written("value") {
+                Some(value) => found.push((path, value)),
+                None if path.len() < DEEPEST => pending.push((path, child.span)),
+                None => {}
+            }
+        }
+        pending[start..].reverse();
+    }
+    found
+}
+
 /// Returns the `<rt_info>` of a model with this value under these keys.
 ///
 /// # Errors
