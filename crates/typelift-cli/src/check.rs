@@ -7,10 +7,10 @@ use std::sync::{Arc, LazyLock};
 
 use clap::ValueEnum;
 use clap::builder::PossibleValue;
+use typelift::check::Device;
 use typelift::findings::{
     About, Code, Count, Diagnostic, Diagnostics, Document, Frame, Severity, TextEdit, Voice, shell_command,
 };
-use typelift::check::Device;
 use typelift::ops::Release;
 use typelift::programs::Program;
 use typelift::promote::ElementType;
@@ -159,7 +159,11 @@ impl FromStr for Purpose {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let text = text.to_lowercase();
-        let known: Vec<_> = ["f16", "bf16", "i32", "cpu", "gpu", "npu"].map(str::to_owned).into_iter().chain(Program::names()).collect();
+        let known: Vec<_> = ["f16", "bf16", "i32", "cpu", "gpu", "npu"]
+            .map(str::to_owned)
+            .into_iter()
+            .chain(Program::names())
+            .collect();
         if !known.contains(&text) {
             let near = nearest(&text, known.iter().map(String::as_str), 0.7);
             let near = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
@@ -292,7 +296,8 @@ impl Args {
         if let Some(model) = model {
             diagnostics.list.extend(self.ran.findings(model)?);
             let of_programs = self.for_programs(model, input);
-            let is_bin = |found: &Diagnostic| matches!(&*found.about, About::Subject { name, .. } if name.ends_with(".bin"));
+            let is_bin =
+                |found: &Diagnostic| matches!(&*found.about, About::Subject { name, .. } if name.ends_with(".bin"));
             if of_programs.iter().any(is_bin) {
                 diagnostics.list.retain(|found| found.code != Code::MissingWeights);
             }

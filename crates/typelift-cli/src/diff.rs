@@ -137,7 +137,9 @@ pub(crate) fn text(diff: &Diff, before: &Path, after: &Path, all: bool, names: &
     if !diff.is_same() {
         let _ = writeln!(head, "{REMOVED}--- {}{REMOVED:#}", Clean(&before.to_string_lossy()));
         let _ = writeln!(head, "{ADDED}+++ {}{ADDED:#}", Clean(&after.to_string_lossy()));
-        let _ = writeln!(head, "{}", summary(diff));
+        if !diff.changes.is_empty() {
+            let _ = writeln!(head, "{}", summary(diff));
+        }
         if diff.changes.len() > LEAST_TOLD || !diff.blocks.is_empty() {
             for line in diff.story() {
                 let _ = writeln!(head, "  {}", Clean(&line));
@@ -145,7 +147,8 @@ pub(crate) fn text(diff: &Diff, before: &Path, after: &Path, all: bool, names: &
         }
     }
     let mut foot = String::new();
-    let value = |value: &Option<String>| value.as_ref().map_or("none".to_owned(), |it| Clean(&shortened(it)).to_string());
+    let value =
+        |value: &Option<String>| value.as_ref().map_or("none".to_owned(), |it| Clean(&shortened(it)).to_string());
     for change in &diff.info {
         let (before, after) = (value(&change.before), value(&change.after));
         let _ = writeln!(foot, "{CHANGED}~ metadata{CHANGED:#} {}: {before} -> {after}", Clean(&change.path));
@@ -157,7 +160,8 @@ pub(crate) fn text(diff: &Diff, before: &Path, after: &Path, all: bool, names: &
         let shown: Vec<_> = diff.versions.iter().take(VERSIONS_LISTED).map(version).collect();
         let rest = diff.versions.len().saturating_sub(VERSIONS_LISTED);
         let rest = if rest > 0 { format!(", and {rest} more") } else { String::new() };
-        let _ = writeln!(foot, "{FAINT}made by other versions, which changes nothing: {}{rest}{FAINT:#}", shown.join(", "));
+        let _ =
+            writeln!(foot, "{FAINT}made by other versions, which changes nothing: {}{rest}{FAINT:#}", shown.join(", "));
     }
     if diff.unread > 0 {
         let constants = count(diff.unread, "constant");

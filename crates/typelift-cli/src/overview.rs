@@ -126,7 +126,10 @@ fn metadata(model: &Model, file: &Path) -> Vec<(&'static str, Vec<(String, Strin
     vec![
         ("state", variables.iter().map(state).collect()),
         ("made by", one(model.made_by())),
-        ("fits", one(typelift::programs::fitting_part(model, Some(file)).map(|part| format!("openvino.genai, {part}")))),
+        (
+            "fits",
+            one(typelift::programs::fitting_part(model, Some(file)).map(|part| format!("openvino.genai, {part}"))),
+        ),
         ("options", under("runtime_options/")),
         ("metadata", api),
     ]

@@ -35,7 +35,8 @@ fn encoder(ids: &str, mask: &str, out: &str) -> String {
 #[test]
 fn a_model_that_fits_has_no_findings() {
     let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join("openvino_tokenizer.xml"), "<net name=\"t\" version=\"11\"><layers/><edges/></net>").unwrap();
+    fs::write(folder.path().join("openvino_tokenizer.xml"), "<net name=\"t\" version=\"11\"><layers/><edges/></net>")
+        .unwrap();
     let listing = encoder("input_ids", "attention_mask", "last_hidden_state");
     let found = findings(folder.path(), &listing, "openvino_model.xml", "genai");
     assert!(found.is_empty(), "{found:?}");
@@ -102,14 +103,27 @@ fn metadata_is_compared_shown_and_checked() {
     assert!(status == 1 && stdout.contains("model_info/labels: \"cat dog\" -> \"cat bird\""), "{stdout}");
     assert!(stdout.contains("Runtime_version"), "{stdout}");
     assert_eq!(run(folder, &["diff", "a.xml", "b.xml", "--ignore", "info"]).status, 0);
-    let document: Value = serde_json::from_str(&run(folder, &["diff", "a.xml", "b.xml", "--format", "json"]).stdout).unwrap();
+    let document: Value =
+        serde_json::from_str(&run(folder, &["diff", "a.xml", "b.xml", "--format", "json"]).stdout).unwrap();
     assert_eq!(document["changes"][0]["kind"], "info");
     assert_eq!(document["changes"][0]["path"], "model_info/labels");
     let shown = run(folder, &["show", "--info", "a.xml"]).stdout;
     assert!(shown.contains("info : model_info/labels = \"cat dog\""), "{shown}");
     let dotted = run(folder, &["rewrite", "a.xml", "-e", "info model_info.model_type = ssd", "-o", "c.xml"]);
     assert!(dotted.status == 2 && dotted.stderr.contains("info model_info/model_type"), "{}", dotted.stderr);
-    let slash = run(folder, &["rewrite", "a.xml", "-e", "info : \"a/b\"/c = 1", "-e", "info : runtime_options/KV_CACHE_PRECISION = nonsense", "-o", "c.xml"]);
+    let slash = run(
+        folder,
+        &[
+            "rewrite",
+            "a.xml",
+            "-e",
+            "info : \"a/b\"/c = 1",
+            "-e",
+            "info : runtime_options/KV_CACHE_PRECISION = nonsense",
+            "-o",
+            "c.xml",
+        ],
+    );
     assert_eq!(slash.status, 0, "{}", slash.stderr);
     let shown = run(folder, &["show", "--info", "c.xml"]).stdout;
     assert!(shown.contains("info : \"a/b\"/c = \"1\""), "{shown}");
@@ -123,7 +137,10 @@ fn safetensors(file: &Path, tensors: &[(&str, &[usize], &[f32])]) {
     for (name, shape, values) in tensors {
         let start = bytes.len();
         bytes.extend(values.iter().flat_map(|value| value.to_le_bytes()));
-        header.insert((*name).to_owned(), serde_json::json!({"dtype": "F32", "shape": shape, "data_offsets": [start, bytes.len()]}));
+        header.insert(
+            (*name).to_owned(),
+            serde_json::json!({"dtype": "F32", "shape": shape, "data_offsets": [start, bytes.len()]}),
+        );
     }
     let header = serde_json::to_vec(&header).unwrap();
     fs::write(file, [(header.len() as u64).to_le_bytes().to_vec(), header, bytes].concat()).unwrap();
@@ -145,7 +162,15 @@ fn an_adapter_is_added_to_float_weights_and_put_beside_codes() {
     let folder = folder.path();
     let name = |half: &str| format!("base_model.model.model.q.lora_{half}.weight");
     let (a, b) = (name("A"), name("B"));
-    safetensors(&folder.join("a.safetensors"), &[(&a, &[1, 2], &[1.0, 10.0]), (&b, &[2, 1], &[1.0, 2.0]), ("base_model.model.other.lora_A.weight", &[1, 2], &[1.0, 1.0]), ("base_model.model.other.lora_B.weight", &[2, 1], &[1.0, 1.0])]);
+    safetensors(
+        &folder.join("a.safetensors"),
+        &[
+            (&a, &[1, 2], &[1.0, 10.0]),
+            (&b, &[2, 1], &[1.0, 2.0]),
+            ("base_model.model.other.lora_A.weight", &[1, 2], &[1.0, 1.0]),
+            ("base_model.model.other.lora_B.weight", &[2, 1], &[1.0, 1.0]),
+        ],
+    );
     fs::write(folder.join("adapter_config.json"), r#"{"lora_alpha": 2, "r": 1}"#).unwrap();
     for (ty, scale, weights) in [("f32", "", "[[3, 22], [7, 44]]"), ("f16", " 0.5", "[[2, 12], [5, 24]]")] {
         let done = adapted(folder, ty, &format!("lora a.safetensors{scale}"));

@@ -84,14 +84,16 @@ impl Model {
             let from = program("transformers", "optimum/transformers_version").map(|from| format!(" ({from})"));
             parts.push(optimum + &from.unwrap_or_default());
         } else if let Some(framework) = value("conversion_parameters/framework") {
-            parts.push(program("OpenVINO", "Runtime_version").map_or(framework.clone(), |it| format!("{it} from {framework}")));
+            parts.push(
+                program("OpenVINO", "Runtime_version").map_or(framework.clone(), |it| format!("{it} from {framework}")),
+            );
         }
         parts.extend(program("openvino-tokenizers", "openvino_tokenizers_version"));
         if let Some(mode) = value("nncf/weight_compression/mode") {
             let by = program("nncf", "nncf/version").or_else(|| program("typelift", "typelift/version"));
             let group = value("nncf/weight_compression/group_size").filter(|size| size != "-1");
             let group = group.map_or(String::new(), |size| format!(", groups of {size}"));
-            parts.push(format!("{} {mode}{group}", by.unwrap_or_else(|| "weights".to_owned())).trim().to_owned());
+            parts.push(format!("{} {mode}{group}", by.unwrap_or_else(|| "weight compression".to_owned())));
         } else if let Some(nncf) = program("nncf", "nncf/version") {
             parts.push(nncf);
         }
@@ -275,5 +277,6 @@ fn keys(path: &str) -> Vec<&str> {
 
 /// Returns a key as a path contains it.
 fn quoted(key: &str) -> String {
-    if key.contains('/') { format!("\"{key}\"") } else { key.to_owned() }
+    let is_bare = |c: char| !c.is_whitespace() && !"/=\".".contains(c);
+    if key.chars().all(is_bare) { key.to_owned() } else { format!("\"{key}\"") }
 }

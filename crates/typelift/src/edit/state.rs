@@ -23,9 +23,8 @@ impl Model {
     #[must_use]
     pub fn state(&self) -> Vec<(String, TensorType)> {
         let reads = self.graph.layers().filter(|layer| ops::kind(layer) == LayerKind::ReadValue);
-        let variable = |layer: &Layer| {
-            Some((layer.attribute("variable_id")?.to_owned(), layer.outputs().first()?.tensor_type()))
-        };
+        let variable =
+            |layer: &Layer| Some((layer.attribute("variable_id")?.to_owned(), layer.outputs().first()?.tensor_type()));
         reads.filter_map(variable).collect()
     }
 }
@@ -323,7 +322,15 @@ impl Edit<'_> {
                 let convert = edit.layer(input.layer).filter(|layer| ops::kind(layer) == LayerKind::Convert);
                 convert.is_some_and(|layer| layer.outputs().iter().all(|it| it.element_type() == new.element_type))
             };
-            let (backs, others): (Vec<_>, Vec<_>) = uses.into_iter().partition(|input| back(edit, input));
+            let users = |edit: &Edit<'_>, layer: LayerId| -> Vec<_> { edit.consumers(layer.output(0)).collect() };
+            // A Gather that reorders the variable may stand before the Convert.
+            let reorders = |edit: &Edit<'_>, input: &Input| {
+                let row = edit.layer(input.layer).and_then(|layer| layer.operation());
+                let is_gather = row.is_some_and(|row| row.name() == "Gather") && input.port == 0;
+                is_gather && users(edit, input.layer).iter().all(|user| back(edit, user))
+            };
+            let (mut backs, others): (Vec<_>, Vec<_>) = uses.into_iter().partition(|input| back(edit, input));
+            let (reordered, others): (Vec<_>, Vec<_>) = others.into_iter().partition(|input| reorders(edit, input));
             let written = edit.read_value(variable, &new);
             edit.replace_in_place(read, written, first.as_slice())?;
             if is_same {
@@ -332,9 +339,13 @@ impl Edit<'_> {
             if !others.is_empty() {
                 edit.insert_after(read.output(0), NewLayer::convert(old.element_type), &[])?;
             }
+            edit.connect_all(reordered.iter().map(|&input| (read.output(0), input)))?;
+            backs.extend(reordered.iter().flat_map(|input| users(edit, input.layer)));
             for input in &backs {
-                let uses: Vec<_> = edit.consumers(input.layer.output(0)).collect();
-                edit.connect_all(uses.into_iter().map(|input| (read.output(0), input)))?;
+                let gather = edit.producer(*input).filter(|from| reordered.iter().any(|it| it.layer == from.layer));
+                let source = gather.unwrap_or(read.output(0));
+                let uses = users(edit, input.layer);
+                edit.connect_all(uses.into_iter().map(|input| (source, input)))?;
             }
             let given = edit.producer(assign.input(0));
             match given.and_then(|given| source(edit, given)) {

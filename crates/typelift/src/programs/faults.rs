@@ -173,9 +173,23 @@ fn is_other_type(port: &Port, types: &[ElementType]) -> bool {
 
 /// Names of inputs and outputs that programs know. None of them is renamed.
 const KNOWN: &[&str] = &[
-    "input_ids", "inputs_embeds", "attention_mask", "position_ids", "beam_idx", "token_type_ids", "cache_position",
-    "encoder_hidden_states", "input_features", "logits", "last_hidden_state", "sample", "timestep", "pixel_values",
-    "pooler_output", "text_embeds", "time_ids",
+    "input_ids",
+    "inputs_embeds",
+    "attention_mask",
+    "position_ids",
+    "beam_idx",
+    "token_type_ids",
+    "cache_position",
+    "encoder_hidden_states",
+    "input_features",
+    "logits",
+    "last_hidden_state",
+    "sample",
+    "timestep",
+    "pixel_values",
+    "pooler_output",
+    "text_embeds",
+    "time_ids",
 ];
 
 /// Returns the only input or output that fits `like`, or the one whose name says most.
@@ -185,7 +199,9 @@ fn meant<'p>(name: &str, like: &str, end: End, ports: impl Iterator<Item = &'p P
     let is_float = ty.starts_with('f');
     let fits = |port: &&Port| {
         let is_number = |ty: ElementType| if is_float { ty.is_float() } else { ty.is_integer() || name == "timestep" };
-        let has_rank = port.rank() == rank || name == "logits" && port.rank() == Some(2) || name == "timestep" && port.rank() == Some(0);
+        let has_rank = port.rank() == rank
+            || name == "logits" && port.rank() == Some(2)
+            || name == "timestep" && port.rank() == Some(0);
         let is_free = port.names.iter().all(|name| !KNOWN.contains(&name.as_str()));
         is_free && has_rank && is_number(port.element_type())
     };
@@ -220,9 +236,8 @@ fn value(path: &str, form: Form, loader: &str, facts: &Facts) -> Option<Fault> {
         let message = message!("the metadata has no `{}`, which {} reads"; path, loader);
         return matches!(form, Form::Text).then(|| Fault::new(path, message));
     };
-    let wrong = |what: &str| {
-        Some(Fault::new(path, message!("`{}` is `{}`, and {} reads {}"; path, value, loader, what)))
-    };
+    let wrong =
+        |what: &str| Some(Fault::new(path, message!("`{}` is `{}`, and {} reads {}"; path, value, loader, what)));
     match form {
         Form::Text => None,
         Form::Integer if value.trim().parse::<i64>().is_err() => {
@@ -233,7 +248,8 @@ fn value(path: &str, form: Form, loader: &str, facts: &Facts) -> Option<Fault> {
         }
         Form::Number if value.trim().parse::<f64>().is_err() => {
             let decimal = value.trim().replace(',', ".");
-            wrong("a number").map(|fault| if decimal.parse::<f64>().is_ok() { fault.script(statement(&decimal)) } else { fault })
+            wrong("a number")
+                .map(|fault| if decimal.parse::<f64>().is_ok() { fault.script(statement(&decimal)) } else { fault })
         }
         Form::Numbers if value.split_whitespace().any(|word| word.parse::<f64>().is_err()) => {
             let spaced = value.replace([',', ';', '[', ']', '(', ')'], " ");
@@ -294,13 +310,33 @@ pub(super) fn languages(facts: &Facts) -> Vec<Fault> {
 
 pub(super) fn vlm_type(facts: &Facts) -> Vec<Fault> {
     const KNOWN: [&str; 22] = [
-        "minicpmv", "minicpmo", "llava", "llava-qwen2", "llava_next", "llava_next_video", "internvl_chat", "phi3_v",
-        "phi4mm", "qwen2_vl", "qwen2_5_vl", "qwen3_vl", "qwen3_5", "qwen3_5_moe", "gemma3", "gemma3n", "gemma4",
-        "gemma4_unified", "videochat_flash_qwen", "qwen3_omni", "qwen3_omni_moe", "muse_glimmer",
+        "minicpmv",
+        "minicpmo",
+        "llava",
+        "llava-qwen2",
+        "llava_next",
+        "llava_next_video",
+        "internvl_chat",
+        "phi3_v",
+        "phi4mm",
+        "qwen2_vl",
+        "qwen2_5_vl",
+        "qwen3_vl",
+        "qwen3_5",
+        "qwen3_5_moe",
+        "gemma3",
+        "gemma3n",
+        "gemma4",
+        "gemma4_unified",
+        "videochat_flash_qwen",
+        "qwen3_omni",
+        "qwen3_omni_moe",
+        "muse_glimmer",
     ];
     let Some(settings) = settings(facts, "config.json") else { return Vec::new() };
     let model_type = text(&settings, "model_type").unwrap_or_default();
-    let message = message!("`model_type` in `config.json` is `{}`, which openvino.genai 2026.4 does not know"; model_type);
+    let message =
+        message!("`model_type` in `config.json` is `{}`, which openvino.genai 2026.4 does not know"; model_type);
     if KNOWN.contains(&&*model_type) { Vec::new() } else { vec![Fault::new("model_type", message)] }
 }
 
@@ -332,7 +368,8 @@ pub(super) fn version_folder(facts: &Facts) -> Vec<Fault> {
     // A model in any other folder may be the one that a configuration names directly.
     let is_meant = version(folder.trim_start_matches(['v', 'V'])).is_some();
     let severity = if is_meant { Severity::Error } else { Severity::Warning };
-    let message = message!("the model is in the folder `{}`, and Model Server loads folders of versions: `1/`, `2/`, …"; folder);
+    let message =
+        message!("the model is in the folder `{}`, and Model Server loads folders of versions: `1/`, `2/`, …"; folder);
     let advice = "move the model into a folder `1`, or name the .xml itself as base_path";
     vec![Fault::new("1/", message).severity(severity).advice(advice)]
 }
@@ -353,7 +390,9 @@ pub(super) fn mapping(facts: &Facts) -> Vec<Fault> {
             if !facts.ports(end).iter().any(|port| port.is(name)) {
                 let known = shown(facts.ports(end));
                 let message = message!("`mapping_config.json` maps the {} `{}`, which the model does not have; it has {}"; Text(end), name, known);
-                faults.push(Fault::new(format!("{group}/{name}"), message).advice("correct the name in mapping_config.json"));
+                faults.push(
+                    Fault::new(format!("{group}/{name}"), message).advice("correct the name in mapping_config.json"),
+                );
             }
         }
     }
@@ -368,7 +407,8 @@ pub(super) fn server_config(facts: &Facts) -> Vec<Fault> {
     let mapping = facts.json(MAPPING).unwrap_or_default();
     let alias = |end: End, name: &str| mapping[format!("{end}s")].get(name).and_then(Value::as_str).map(str::to_owned);
     let is_of = |end: End, port: &Port, name: &str| {
-        port.names.iter().any(|own| alias(end, own).as_deref() == Some(name)) || port.is(name) && alias(end, name).is_none()
+        port.names.iter().any(|own| alias(end, own).as_deref() == Some(name))
+            || port.is(name) && alias(end, name).is_none()
     };
     let find = |end: End, name: &str| facts.ports(end).iter().find(|port| is_of(end, port, name));
     let mut faults = Vec::new();
@@ -376,7 +416,8 @@ pub(super) fn server_config(facts: &Facts) -> Vec<Fault> {
         for key in ["shape", "layout"] {
             let several = config[key].as_str().is_some_and(|text| text != "auto") && facts.inputs.len() > 1;
             if let (true, Some(second)) = (several, facts.inputs.get(1)) {
-                let message = message!("`config.json` has one {} for a model with the inputs {}"; key, shown(&facts.inputs));
+                let message =
+                    message!("`config.json` has one {} for a model with the inputs {}"; key, shown(&facts.inputs));
                 faults.push(Fault::of(second, message).advice("write an object with the name of each input"));
             }
             for (name, value) in config[key].as_object().into_iter().flatten() {
@@ -388,14 +429,17 @@ pub(super) fn server_config(facts: &Facts) -> Vec<Fault> {
                     continue;
                 };
                 let text = value.as_str().unwrap_or_default();
-                let shape: Option<Shape> = text.replace(['(', ')', ' '], "").replace("-1", "?").replace(':', "..").parse().ok();
+                let shape: Option<Shape> =
+                    text.replace(['(', ')', ' '], "").replace("-1", "?").replace(':', "..").parse().ok();
                 if key == "layout" {
                     let model_layout = text.rsplit(':').next().unwrap_or_default();
                     if port.rank().is_some_and(|rank| !layout_fits(model_layout, rank)) {
                         let message = message!("`config.json` gives `{}` the layout {}, which does not fit {}"; name, model_layout, port.tensor.shape);
                         faults.push(Fault::of(port, message));
                     }
-                } else if let Some(shape) = shape.filter(|_| text != "auto") && !takes(facts.model, port, &shape) {
+                } else if let Some(shape) = shape.filter(|_| text != "auto")
+                    && !takes(facts.model, port, &shape)
+                {
                     let message = message!("`config.json` reshapes `{}` to {}, which the model does not accept; it has {}"; name, shape, port.tensor.shape);
                     faults.push(Fault::of(port, message).advice("correct the shape in config.json"));
                 }
@@ -428,7 +472,8 @@ pub(super) fn layout_rank(facts: &Facts) -> Vec<Fault> {
     for port in facts.inputs.iter().chain(&facts.outputs) {
         let Some((layout, rank)) = layout(facts, port).zip(port.rank()) else { continue };
         if !layout_fits(&layout, rank) {
-            let message = message!("the layout {} of `{}` does not fit its shape {}"; layout, port.shown, port.tensor.shape);
+            let message =
+                message!("the layout {} of `{}` does not fit its shape {}"; layout, port.shown, port.tensor.shape);
             let names = ["[N]", "[N,C]", "[N,C,D]", "[N,C,H,W]", "[N,C,D,H,W]"];
             let script = rank.checked_sub(1).and_then(|at| names.get(at));
             let script = script.map(|names| format!("layout {} = {names}", port.address()));
@@ -447,7 +492,11 @@ fn layout(facts: &Facts, port: &Port) -> Option<String> {
 fn pattern(name: &str) -> String {
     let part = |part: &str| {
         let is_number = !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-        if is_number || ["key", "value", "keys", "values", "k", "v"].contains(&part) { "*".to_owned() } else { part.to_owned() }
+        if is_number || ["key", "value", "keys", "values", "k", "v"].contains(&part) {
+            "*".to_owned()
+        } else {
+            part.to_owned()
+        }
     };
     let by = |separator: char, text: &str| -> String {
         text.split(separator).map(|it| part(it)).collect::<Vec<_>>().join(&separator.to_string())
@@ -461,7 +510,8 @@ fn stateful(pasts: &[&Port], presents: &[&Port]) -> Option<String> {
     for past in pasts {
         let from = pattern(&past.shown);
         let found = captures(&from, &past.shown).unwrap_or_default();
-        let to = presents.iter().find(|port| captures(&pattern(&port.shown), &port.shown).is_some_and(|it| it == found));
+        let to =
+            presents.iter().find(|port| captures(&pattern(&port.shown), &port.shown).is_some_and(|it| it == found));
         let pair = (from, pattern(&to?.shown));
         if !patterns.contains(&pair) {
             patterns.push(pair);
@@ -479,19 +529,23 @@ pub(super) fn cache(facts: &Facts) -> Vec<Fault> {
         return Vec::new();
     }
     let beam = facts.input("beam_idx");
-    let (mut pasts, mut presents): (Vec<_>, Vec<_>) =
-        (facts.inputs.iter().filter(|it| is_cache(it)).collect(), facts.outputs.iter().filter(|it| is_cache(it)).collect());
+    let (mut pasts, mut presents): (Vec<_>, Vec<_>) = (
+        facts.inputs.iter().filter(|it| is_cache(it)).collect(),
+        facts.outputs.iter().filter(|it| is_cache(it)).collect(),
+    );
     if pasts.is_empty() {
         // Names of a cache are free. Its inputs and outputs have as many axes and come in pairs.
         let is_free = |port: &&Port| !port.names.iter().any(|name| KNOWN.contains(&name.as_str()));
-        let is_like = |port: &&Port| is_free(port) && port.element_type().is_float() && port.rank().is_some_and(|it| it > 2);
+        let is_like =
+            |port: &&Port| is_free(port) && port.element_type().is_float() && port.rank().is_some_and(|it| it > 2);
         pasts = facts.inputs.iter().filter(is_like).collect();
         presents = facts.outputs.iter().filter(is_like).filter(|port| port.rank() == Some(4)).collect();
     }
     let is_paired = !pasts.is_empty() && pasts.len() <= presents.len();
     if !is_paired {
         let message = "the model has no cache of past keys and values: neither state nor inputs `past_key_values`. Each step would see one token";
-        let advice = "export the model again with a cache: optimum-cli export openvino --task text-generation-with-past";
+        let advice =
+            "export the model again with a cache: optimum-cli export openvino --task text-generation-with-past";
         let fault = Fault::new("cache", message).advice(advice);
         return vec![if beam.is_some() { fault.severity(Severity::Warning) } else { fault }];
     }
@@ -513,14 +567,17 @@ pub(super) fn cache(facts: &Facts) -> Vec<Fault> {
 }
 
 pub(super) fn optimum_cache(facts: &Facts) -> Vec<Fault> {
-    let is_past = |port: &&Port| port.names.iter().any(|name| name.contains("past_key_values") || name.contains("cache_params"));
+    let is_past =
+        |port: &&Port| port.names.iter().any(|name| name.contains("past_key_values") || name.contains("cache_params"));
     if !facts.variables.is_empty() {
         return Vec::new();
     }
     let pasts: Vec<_> = facts.inputs.iter().filter(is_past).collect();
-    let is_like = |port: &&Port| port.rank().is_some_and(|it| it > 2) && !port.is("logits") && !port.is("inputs_embeds");
+    let is_like =
+        |port: &&Port| port.rank().is_some_and(|it| it > 2) && !port.is("logits") && !port.is("inputs_embeds");
     let others: Vec<_> = facts.inputs.iter().filter(|port| is_like(port) && port.element_type().is_float()).collect();
-    let presents: Vec<_> = facts.outputs.iter().filter(is_like).filter(|port| port.rank() == Some(4) || is_cache(port)).collect();
+    let presents: Vec<_> =
+        facts.outputs.iter().filter(is_like).filter(|port| port.rank() == Some(4) || is_cache(port)).collect();
     let named = presents.iter().filter(|port| port.names.iter().any(|name| name.contains("present"))).count();
     let renames = |ports: &[&Port], group: &str| -> String {
         let rename = |(at, port): (usize, &&Port)| {
@@ -532,7 +589,8 @@ pub(super) fn optimum_cache(facts: &Facts) -> Vec<Fault> {
     match (pasts.as_slice(), others.as_slice()) {
         ([], []) => {
             let message = "the model has no cache: neither state nor inputs `past_key_values`, and `use_cache` is true by default";
-            let advice = "load it with use_cache=False, or export the model again with --task text-generation-with-past";
+            let advice =
+                "load it with use_cache=False, or export the model again with --task text-generation-with-past";
             vec![Fault::new("past_key_values", message).advice(advice)]
         }
         ([], others) => {
@@ -568,13 +626,15 @@ pub(super) fn beam(facts: &Facts) -> Vec<Fault> {
     if facts.variables.is_empty() || facts.input("beam_idx").is_some() {
         return Vec::new();
     }
-    let is_index = |port: &&Port| port.rank() == Some(1) && port.element_type().is_integer() && !port.is("cache_position");
+    let is_index =
+        |port: &&Port| port.rank() == Some(1) && port.element_type().is_integer() && !port.is("cache_position");
     let free = facts.inputs.iter().find(is_index);
     let mut fault = Fault::new("beam_idx", "the model has state, and no input `beam_idx` to reorder it");
     if let Some(port) = free {
         fault = fault.script(format!("rename {} beam_idx", port.address())).explaining([port.layer]);
         fault.layer = Some(port.layer);
-        fault.message = message!("the model has state, and the input that reorders it is called `{}`, not `beam_idx`"; port.shown);
+        fault.message =
+            message!("the model has state, and the input that reorders it is called `{}`, not `beam_idx`"; port.shown);
     }
     vec![fault]
 }
@@ -583,7 +643,8 @@ pub(super) fn reorder(facts: &Facts) -> Vec<Fault> {
     let Some(beam) = facts.input("beam_idx") else { return Vec::new() };
     let fixed: Vec<_> = facts.variables_that_grow().filter(|it| !it.is_reordered).collect();
     let first = fixed.first().map(|it| it.id.as_str()).unwrap_or_default();
-    let message = message!("`beam_idx` does not reorder the state of {} variables, the first is `{}`"; fixed.len(), first);
+    let message =
+        message!("`beam_idx` does not reorder the state of {} variables, the first is `{}`"; fixed.len(), first);
     let mut faults = of_variables("beam_idx", message, &fixed);
     faults.iter_mut().for_each(|fault| fault.explains.push(beam.layer));
     faults
@@ -599,9 +660,11 @@ pub(super) fn attention(facts: &Facts) -> Vec<Fault> {
 }
 
 pub(super) fn variable_names(facts: &Facts) -> Vec<Fault> {
-    let odd: Vec<_> = facts.variables_that_grow().filter(|it| !(it.id.contains("past") && it.id.contains("present"))).collect();
+    let odd: Vec<_> =
+        facts.variables_that_grow().filter(|it| !(it.id.contains("past") && it.id.contains("present"))).collect();
     let first = odd.first().map(|it| it.id.as_str()).unwrap_or_default();
-    let message = message!("variables are not named like `past_key_values.0.keypresent.0.key`: the first is `{}`"; first);
+    let message =
+        message!("variables are not named like `past_key_values.0.keypresent.0.key`: the first is `{}`"; first);
     of_variables("state", message, &odd)
 }
 
@@ -624,8 +687,11 @@ pub(super) fn positions(facts: &Facts) -> Vec<Fault> {
         return Vec::new();
     }
     let is_position = |port: &&Port| {
-        port.rank() == Some(2) && port.element_type().is_integer() && !KNOWN.contains(&&*port.shown)
-            && (port.shown.to_lowercase().contains("pos") || facts.input("input_ids").is_some() && facts.input("attention_mask").is_some())
+        port.rank() == Some(2)
+            && port.element_type().is_integer()
+            && !KNOWN.contains(&&*port.shown)
+            && (port.shown.to_lowercase().contains("pos")
+                || facts.input("input_ids").is_some() && facts.input("attention_mask").is_some())
     };
     let Some(port) = strangers(facts).into_iter().find(is_position) else { return Vec::new() };
     let message = message!("the positions are called `{}`, and programs set them as `position_ids`"; port.shown);
@@ -654,10 +720,13 @@ pub(super) fn token_types(facts: &Facts) -> Vec<Fault> {
     match (facts.input(NAME), given.iter().any(|name| name == NAME)) {
         (Some(port), false) => {
             let fault = Fault::of(port, "the model needs `token_type_ids`, which openvino_tokenizer.xml does not give");
-            vec![fault.script("redirect token_type_ids -> Multiply(input_ids, 0)").script("remove input token_type_ids")]
+            vec![
+                fault.script("redirect token_type_ids -> Multiply(input_ids, 0)").script("remove input token_type_ids"),
+            ]
         }
         (None, true) => {
-            let fault = Fault::new(NAME, "openvino_tokenizer.xml gives `token_type_ids`, which the model does not take");
+            let fault =
+                Fault::new(NAME, "openvino_tokenizer.xml gives `token_type_ids`, which the model does not take");
             vec![fault.script("add input token_type_ids : i64[?,?]")]
         }
         _ => Vec::new(),
@@ -669,7 +738,12 @@ pub(super) fn rerank_logits(facts: &Facts) -> Vec<Fault> {
     let model_type = facts.json("config.json").and_then(|json| text(&json, "model_type"));
     let port = facts.output("logits").filter(|port| port.rank().is_some_and(|rank| rank != 2));
     let port = port.filter(|_| model_type.as_deref() != Some("qwen3"));
-    let fault = |port: &Port| Fault::of(port, message!("`logits` has the shape {}, and TextRerankPipeline reads a score per text: [?,1] or [?,2]"; port.tensor.shape));
+    let fault = |port: &Port| {
+        Fault::of(
+            port,
+            message!("`logits` has the shape {}, and TextRerankPipeline reads a score per text: [?,1] or [?,2]"; port.tensor.shape),
+        )
+    };
     port.map(fault).into_iter().collect()
 }
 
@@ -686,21 +760,26 @@ fn is_channels(length: Option<i64>) -> bool {
 pub(super) fn channels_last(facts: &Facts) -> Vec<Fault> {
     let last = |port: &&Port| is_channels(port.length(3)) && !is_channels(port.length(1)) && port.length(1).is_some();
     let wrong = facts.input("pixel_values").filter(last);
-    wrong.and_then(|port| {
-        let dims = port.tensor.shape.dims()?;
-        let shape: Shape = [dims[0], dims[3], dims[1], dims[2]].into_iter().collect();
-        let name = port.address();
-        let message = message!("`{}` is [N,H,W,C], {}, and optimum-intel gives [N,C,H,W]"; port.shown, port.tensor.shape);
-        let script = format!("input {name} : {}{shape}\nbefore {name} : Transpose(_, [0,2,3,1])", port.element_type());
-        Some(Fault::of(port, message).script(script))
-    })
-    .into_iter()
-    .collect()
+    wrong
+        .and_then(|port| {
+            let dims = port.tensor.shape.dims()?;
+            let shape: Shape = [dims[0], dims[3], dims[1], dims[2]].into_iter().collect();
+            let name = port.address();
+            let message =
+                message!("`{}` is [N,H,W,C], {}, and optimum-intel gives [N,C,H,W]"; port.shown, port.tensor.shape);
+            let script =
+                format!("input {name} : {}{shape}\nbefore {name} : Transpose(_, [0,2,3,1])", port.element_type());
+            Some(Fault::of(port, message).script(script))
+        })
+        .into_iter()
+        .collect()
 }
 
 pub(super) fn image_logits(facts: &Facts) -> Vec<Fault> {
-    let class = facts.json("config.json").unwrap_or_default()["architectures"][0].as_str().unwrap_or_default().to_owned();
-    let is_classifier = class.ends_with("Classification") || facts.outputs.len() == 1 && facts.outputs[0].rank() == Some(2);
+    let class =
+        facts.json("config.json").unwrap_or_default()["architectures"][0].as_str().unwrap_or_default().to_owned();
+    let is_classifier =
+        class.ends_with("Classification") || facts.outputs.len() == 1 && facts.outputs[0].rank() == Some(2);
     if !is_classifier || facts.output("logits").is_some() || facts.outputs.len() != 1 {
         return Vec::new();
     }
@@ -723,10 +802,14 @@ pub(super) fn mel_bands(facts: &Facts) -> Vec<Fault> {
 
 pub(super) fn hidden_width(facts: &Facts) -> Vec<Fault> {
     let encoder = facts.neighbour("openvino_encoder_model.xml");
-    let given = encoder.as_ref().and_then(|encoder| Facts::new(encoder, None).output("last_hidden_state").map(|it| it.tensor.shape.clone()));
-    let wrong = facts.input("encoder_hidden_states").zip(given).filter(|(port, given)| !port.tensor.shape.is_compatible(given));
+    let given = encoder
+        .as_ref()
+        .and_then(|encoder| Facts::new(encoder, None).output("last_hidden_state").map(|it| it.tensor.shape.clone()));
+    let wrong =
+        facts.input("encoder_hidden_states").zip(given).filter(|(port, given)| !port.tensor.shape.is_compatible(given));
     let fault = |(port, given): (&Port, Shape)| {
-        let message = message!("`encoder_hidden_states` takes {}, and the encoder beside it gives {}"; port.tensor.shape, given);
+        let message =
+            message!("`encoder_hidden_states` takes {}, and the encoder beside it gives {}"; port.tensor.shape, given);
         Fault::of(port, message).advice("take encoder and decoder from the same model")
     };
     wrong.map(fault).into_iter().collect()
@@ -758,7 +841,12 @@ pub(super) fn prompt_shape(facts: &Facts) -> Vec<Fault> {
 
 fn first_of_type(port: Option<&Port>, ty: ElementType, what: &'static str) -> Vec<Fault> {
     let wrong = port.filter(|port| is_other_type(port, &[ty]));
-    wrong.map(|port| Fault::of(port, message!("`{}` is {}, and the pipeline {} {}"; port.shown, port.element_type(), what, ty))).into_iter().collect()
+    wrong
+        .map(|port| {
+            Fault::of(port, message!("`{}` is {}, and the pipeline {} {}"; port.shown, port.element_type(), what, ty))
+        })
+        .into_iter()
+        .collect()
 }
 
 pub(super) fn first_output_type(facts: &Facts) -> Vec<Fault> {
@@ -776,7 +864,8 @@ pub(super) fn first_input_float(facts: &Facts) -> Vec<Fault> {
 pub(super) fn hidden_states_first(facts: &Facts) -> Vec<Fault> {
     let Some(first) = facts.outputs.first().filter(|port| port.rank() == Some(2)) else { return Vec::new() };
     let meant = facts.outputs.iter().find(|port| port.rank() == Some(3));
-    let message = message!("the first output, `{}`, has rank 2, and the pipeline reads the hidden states there"; first.shown);
+    let message =
+        message!("the first output, `{}`, has rank 2, and the pipeline reads the hidden states there"; first.shown);
     vec![match meant {
         Some(meant) => {
             let message = message!("the first output is `{}`, and the pipeline reads the hidden states there, which are `{}`"; first.shown, meant.shown);
@@ -795,7 +884,11 @@ pub(super) fn latents(facts: &Facts) -> Vec<Fault> {
     let message = message!("the pipeline reads `latent_sample` or `latent_parameters`, and the model has {}"; shown(&facts.outputs));
     let port = facts.outputs.first();
     let script = port.map(|port| format!("rename {} latent_sample", port.address()));
-    vec![Fault { scripts: script.into_iter().collect(), layer: port.map(|it| it.layer), ..Fault::new(NAMES[0], message) }]
+    vec![Fault {
+        scripts: script.into_iter().collect(),
+        layer: port.map(|it| it.layer),
+        ..Fault::new(NAMES[0], message)
+    }]
 }
 
 pub(super) fn pixels(facts: &Facts) -> Vec<Fault> {
@@ -822,7 +915,8 @@ pub(super) fn eos(facts: &Facts) -> Vec<Fault> {
 }
 
 pub(super) fn chat_template(facts: &Facts) -> Vec<Fault> {
-    const FILES: [&str; 4] = ["tokenizer_config.json", "processor_config.json", "chat_template.json", "chat_template.jinja"];
+    const FILES: [&str; 4] =
+        ["tokenizer_config.json", "processor_config.json", "chat_template.json", "chat_template.jinja"];
     let in_file = |file: &&str| match file.ends_with(".jinja") {
         true => facts.has_file(file),
         false => facts.json(file).is_some_and(|json| json.get("chat_template").is_some()),
@@ -851,7 +945,8 @@ pub(super) fn channel_values(facts: &Facts) -> Vec<Fault> {
         let numbers: Vec<_> = value.split_whitespace().collect();
         let is_number = numbers.iter().all(|number| number.parse::<f64>().is_ok());
         if is_number && !numbers.is_empty() && numbers.len() != 1 && numbers.len() as i64 != channels {
-            let message = message!("`{}` has {} numbers, and `{}` has {} channels"; key, numbers.len(), image.shown, channels);
+            let message =
+                message!("`{}` has {} numbers, and `{}` has {} channels"; key, numbers.len(), image.shown, channels);
             let few: Vec<_> = numbers.iter().cycle().take(channels.unsigned_abs() as usize).copied().collect();
             faults.push(Fault::new(key, message).script(format!("info : {key} = \"{}\"", few.join(" "))));
         }
@@ -971,7 +1066,8 @@ pub(super) fn yolo_output(facts: &Facts) -> Vec<Fault> {
     let faults = of_output(facts, |port| !fits(port), "f32 of rank 3");
     match facts.outputs.get(1) {
         Some(second) => {
-            let message = message!("the wrapper reads one output, and the model also has {}"; shown(&facts.outputs[1..]));
+            let message =
+                message!("the wrapper reads one output, and the model also has {}"; shown(&facts.outputs[1..]));
             let names: Vec<_> = facts.outputs[1..].iter().map(Port::address).collect();
             let fault = Fault::of(second, message).script(format!("remove output {}", names.join(", ")));
             faults.into_iter().chain([fault]).collect()

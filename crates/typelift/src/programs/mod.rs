@@ -17,9 +17,7 @@ use self::faults::Fault;
 use self::parts::Part;
 pub use self::parts::{Pipeline, Program};
 use self::rules::{Demand, Form, RULES, Rule};
-use crate::findings::{
-    About, Code, Diagnostic, Fix, FixAction, LayerRef, Severity, SubjectKind, Text, message,
-};
+use crate::findings::{About, Code, Diagnostic, Fix, FixAction, LayerRef, Severity, SubjectKind, Text, message};
 use crate::model::graph::{Model, Place};
 use crate::rewrite::Script;
 use crate::text::xml;
@@ -112,7 +110,11 @@ impl<'a> Check<'a> {
         let about = About::Subject { kind: rule.kind, name: fault.name.clone() };
         let mut found = Diagnostic::new(code_of(rule.kind), fault.message.clone()).about(about);
         found.severity = fault.severity.unwrap_or(rule.severity);
-        if rule.kind == SubjectKind::File && fault.severity.is_none() && found.severity == Severity::Error && !self.has_company() {
+        if rule.kind == SubjectKind::File
+            && fault.severity.is_none()
+            && found.severity == Severity::Error
+            && !self.has_company()
+        {
             found.severity = Severity::Warning;
         }
         if let Some(layer) = fault.layer.and_then(|id| model.graph.layer(id)) {
@@ -173,7 +175,9 @@ impl Rule {
             }
             Demand::Only => format!("`{name}` is the only output"),
             Demand::NoOther(known) => format!("no other inputs than `{}`", known.join("`, `")),
-            Demand::Named => format!("each {} has a tensor name", if self.kind == SubjectKind::Input { "input" } else { "output" }),
+            Demand::Named => {
+                format!("each {} has a tensor name", if self.kind == SubjectKind::Input { "input" } else { "output" })
+            }
             Demand::Value(form) => match form {
                 Form::Text => format!("`{name}` is there"),
                 Form::Integer => format!("`{name}` is an integer"),
@@ -195,7 +199,14 @@ pub fn requirements(code: Code) -> String {
     for rule in RULES.iter().filter(|rule| code_of(rule.kind) == code) {
         let parts: Vec<_> = rule.parts.iter().map(ToString::to_string).collect();
         // Writing to a string cannot fail.
-        let _ = writeln!(list, "- {}: {}. Otherwise ({}) {}", parts.join("; "), rule.requirement(), rule.severity, rule.otherwise);
+        let _ = writeln!(
+            list,
+            "- {}: {}. Otherwise ({}) {}",
+            parts.join("; "),
+            rule.requirement(),
+            rule.severity,
+            rule.otherwise
+        );
     }
     list
 }

@@ -161,7 +161,10 @@ impl Part {
             "segmentation" => Self::Segmenter,
             "ssd" => Self::Ssd,
             "yolov5" | "yolov8" | "yolo11" => Self::Yolo,
-            "" if ["pred_score", "pred_label", "anomaly_map", "pred_mask"].iter().all(|it| facts.output(it).is_some()) => {
+            "" if ["pred_score", "pred_label", "anomaly_map", "pred_mask"]
+                .iter()
+                .all(|it| facts.output(it).is_some()) =>
+            {
                 Self::Anomaly
             }
             _ => Self::Wrapped,
@@ -256,7 +259,9 @@ fn pipeline_of(facts: &Facts) -> Pipeline {
     } else if is_whisper
         || stem.contains("encoder_model")
         || stem.contains("decoder_model")
-        || facts.input("encoder_hidden_states").is_some() && facts.input("timestep").is_none() && has_output("logits", &[3])
+        || facts.input("encoder_hidden_states").is_some()
+            && facts.input("timestep").is_none()
+            && has_output("logits", &[3])
     {
         Pipeline::Whisper
     } else if facts.has_file("../model_index.json")
@@ -285,7 +290,10 @@ fn pipeline_of(facts: &Facts) -> Pipeline {
 
 /// True for types of models that read a text as a whole, and generate none.
 fn is_encoder(model_type: &str) -> bool {
-    model_type.ends_with("bert") || model_type.contains("bert-") || model_type.ends_with("roberta") || model_type == "mpnet"
+    model_type.ends_with("bert")
+        || model_type.contains("bert-")
+        || model_type.ends_with("roberta")
+        || model_type == "mpnet"
 }
 
 /// Returns a text of a JSON object.

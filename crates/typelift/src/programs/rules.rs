@@ -5,8 +5,8 @@
 
 use typelift_promote::ElementType::{self, F32, I32, I64};
 
-use super::faults::{self, Fault};
 use super::facts::Facts;
+use super::faults::{self, Fault};
 use super::parts::Part::{self, *};
 use crate::findings::Severity::{self, Error, Note, Warning};
 use crate::findings::SubjectKind::{self, File, Input, Key, Output, State};
@@ -82,9 +82,25 @@ const fn rule(
 
 /// Wrappers of Model API.
 pub(super) const WRAPPERS: &[&str] = &[
-    "Classification", "Segmentation", "SSD", "YOLO", "YOLOV4", "YOLOF", "YOLOX", "YOLOv3-ONNX", "YOLOv5", "YOLOv8",
-    "YOLO11", "YOLO-seg", "MaskRCNN", "DETRInstSeg", "AnomalyDetection", "keypoint_detection", "Action Classification",
-    "sam_image_encoder", "sam_decoder",
+    "Classification",
+    "Segmentation",
+    "SSD",
+    "YOLO",
+    "YOLOV4",
+    "YOLOF",
+    "YOLOX",
+    "YOLOv3-ONNX",
+    "YOLOv5",
+    "YOLOv8",
+    "YOLO11",
+    "YOLO-seg",
+    "MaskRCNN",
+    "DETRInstSeg",
+    "AnomalyDetection",
+    "keypoint_detection",
+    "Action Classification",
+    "sam_image_encoder",
+    "sam_decoder",
 ];
 
 const DECODERS: &[Part] = &[Llm, Language];
@@ -178,7 +194,8 @@ pub(super) const RULES: &[Rule] = &[
     rule(&[Llm, Language, Rerank], Input, "position_ids", Demand::Type(&[I64]), Error, NO_POINTER, &[]),
     rule(&[Llm], Input, "position_ids", Demand::Rank(&[2]), Error, "`Can't set the input tensor … are incompatible`", &[]),
     rule(&[Llm], Input, "position_ids", Demand::Open(&[1]), Warning, SDPA_ONLY, &[]),
-    rule(CACHED, Input, "beam_idx", Demand::Type(&[I32]), Warning, SDPA_ONLY, &[]),
+    rule(DECODERS, Input, "beam_idx", Demand::Type(&[I32]), Warning, SDPA_ONLY, &[]),
+    rule(&[WhisperDecoder], Input, "beam_idx", Demand::Type(&[I32]), Error, PRECISION, &[]),
     rule(CACHED, Input, "beam_idx", Demand::Rank(&[1]), Warning, SDPA_ONLY, &[]),
     rule(DECODERS, Input, "", Demand::Fact("the model has 3 or 4 inputs", faults::input_count), Warning, "LLMPipeline runs it by paged attention; the SDPA backend and NPUs print `Model should have 3 or 4 inputs …`", &["remove input {}"]),
     rule(&[Llm], Input, "", Demand::NoOther(&["input_ids", "inputs_embeds", "attention_mask", "position_ids", "beam_idx", "token_type_ids"]), Warning, "nobody sets the input: a wrong text, or a refusal at run time", &["remove input {}"]),

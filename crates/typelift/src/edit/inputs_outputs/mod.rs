@@ -14,8 +14,7 @@ use crate::edit::changes::{Action, Change, Changes};
 use crate::edit::indices::Narrowing;
 use crate::findings::{Code, Diagnostic, Fix, FixAction, LayerRef, message};
 use crate::model::graph::{
-    Input,
-    EditError, Graph, IrVersion, Layer, LayerId, Model, NewLayer, OutputPort, Place, split_names,
+    EditError, Graph, Input, IrVersion, Layer, LayerId, Model, NewLayer, OutputPort, Place, split_names,
 };
 use crate::model::shape::{Shape, TensorType};
 use crate::ops::{self, LayerKind};

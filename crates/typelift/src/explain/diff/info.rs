@@ -46,9 +46,11 @@ pub(super) fn compare(before: &Model, after: &Model) -> (Vec<InfoChange>, Vec<In
 
 /// True for a key that says who made a model, and how. No program reads it to decide what a model computes.
 fn is_version(path: &str) -> bool {
-    let first = path.split('/').next().unwrap_or_default();
-    let last = path.rsplit('/').next().unwrap_or_default();
-    last == "version" || last.to_lowercase().ends_with("_version") || ["conversion_parameters", "OpenVINO Runtime"].contains(&first)
+    let first = path.split('/').next().unwrap_or_default().trim_matches('"');
+    let last = path.rsplit('/').next().unwrap_or_default().trim_matches('"');
+    last == "version"
+        || last.to_lowercase().ends_with("_version")
+        || ["conversion_parameters", "OpenVINO Runtime"].contains(&first)
 }
 
 /// Returns the layouts of inputs and outputs.

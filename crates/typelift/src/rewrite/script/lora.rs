@@ -32,8 +32,16 @@ const PAIRS: [(&str, &str); 6] = [
 ];
 /// Prefixes of names that no layer has.
 const PREFIXES: [&str; 10] = [
-    "base_model.model.", "base_model.", "lora_unet_", "lora_te1_", "lora_te2_", "lora_te_", "lora_transformer_", "unet.",
-    "text_encoder.", "transformer.",
+    "base_model.model.",
+    "base_model.",
+    "lora_unet_",
+    "lora_te1_",
+    "lora_te2_",
+    "lora_te_",
+    "lora_transformer_",
+    "unet.",
+    "text_encoder.",
+    "transformer.",
 ];
 /// Names of tensors that the error or warning lists.
 const NAMED: usize = 3;
@@ -65,7 +73,9 @@ pub(super) fn lora(model: &mut Model, file: &Path, scale: f64, lets: &Lets) -> R
     let tensors = TensorFile::open(file).map_err(cannot)?;
     let config = file.with_file_name("adapter_config.json");
     let config: Value = match std::fs::read(config) {
-        Ok(text) => serde_json::from_slice(&text).map_err(|error| format!("`adapter_config.json` is not JSON: {error}"))?,
+        Ok(text) => {
+            serde_json::from_slice(&text).map_err(|error| format!("`adapter_config.json` is not JSON: {error}"))?
+        }
         Err(_) => Value::Null,
     };
     let (pairs, mut unused) = read(&tensors, &config)?;
@@ -84,7 +94,11 @@ pub(super) fn lora(model: &mut Model, file: &Path, scale: f64, lets: &Lets) -> R
         changes.push((target, pair));
     }
     if changes.is_empty() {
-        return Err(format!("no layer of the model has the name of a tensor of `{}`{}", file.display(), listed(&unused)));
+        return Err(format!(
+            "no layer of the model has the name of a tensor of `{}`{}",
+            file.display(),
+            listed(&unused)
+        ));
     }
     for (target, pair) in changes {
         apply(model, target, &pair, pair.factor * scale, lets)?;
@@ -111,7 +125,9 @@ fn read(tensors: &TensorFile, config: &Value) -> Result<(Vec<Pair>, Vec<String>)
     let names: Vec<&str> = tensors.names().collect();
     let of_dora = |name: &&&str| name.contains("lora_magnitude_vector") || name.ends_with("dora_scale");
     if let Some(name) = names.iter().find(of_dora) {
-        return Err(format!("the adapter is DoRA, which scales weights by their norm: `{name}`; merge it before the export"));
+        return Err(format!(
+            "the adapter is DoRA, which scales weights by their norm: `{name}`; merge it before the export"
+        ));
     }
     if config["use_dora"] == Value::Bool(true) {
         return Err("the adapter is DoRA by `adapter_config.json`; merge it before the export".to_owned());
@@ -119,7 +135,8 @@ fn read(tensors: &TensorFile, config: &Value) -> Result<(Vec<Pair>, Vec<String>)
     let (mut pairs, mut unused) = (Vec::new(), Vec::new());
     for &name in &names {
         let half = PAIRS.iter().find_map(|(down, up)| {
-            let (base, is_down) = name.strip_suffix(down).map(|base| (base, true)).or(Some((name.strip_suffix(up)?, false)))?;
+            let of_down = name.strip_suffix(down).map(|base| (base, true));
+            let (base, is_down) = of_down.or_else(|| Some((name.strip_suffix(up)?, false)))?;
             Some((base, format!("{base}{}", if is_down { up } else { down }), is_down))
         });
         match half {
@@ -191,7 +208,8 @@ fn target(model: &Model, layer: &Layer) -> Option<Target> {
     });
     // `__module.layers.0.q/aten::linear/MatMul`, `/layers.0/q/MatMul`, `layers.0.q.weight`
     let name = layer.name();
-    let path = name.split_once("/aten::").map(|(path, _)| path).or_else(|| Some(name.rsplit_once('/')?.0)).unwrap_or(name);
+    let path =
+        name.split_once("/aten::").map(|(path, _)| path).or_else(|| Some(name.rsplit_once('/')?.0)).unwrap_or(name);
     let of_constant = constant.name().strip_suffix(".weight").map(|name| name.strip_prefix("self.").unwrap_or(name));
     let names = [Some(path.strip_prefix("__module.").unwrap_or(path)), of_constant];
     Some(Target {
@@ -207,7 +225,8 @@ fn target(model: &Model, layer: &Layer) -> Option<Target> {
 fn find<'t>(graph: &Graph, targets: &'t [Target], name: &str) -> Result<Option<&'t Target>, String> {
     let short = PREFIXES.iter().find_map(|prefix| name.strip_prefix(prefix)).unwrap_or(name);
     let wanted = normal(short);
-    let is_end = |long: &str, short: &str| long.strip_suffix(short).is_some_and(|rest| rest.is_empty() || rest.ends_with('_'));
+    let is_end =
+        |long: &str, short: &str| long.strip_suffix(short).is_some_and(|rest| rest.is_empty() || rest.ends_with('_'));
     let equal = |target: &&Target| target.names.iter().any(|name| *name == wanted);
     let ends = |target: &&Target| target.names.iter().any(|name| is_end(name, &wanted));
     // A model of a part has shorter names than the whole: `layers.0.q` of `model.layers.0.q`.
@@ -266,7 +285,11 @@ fn apply(model: &mut Model, target: &Target, pair: &Pair, factor: f64, lets: &Le
         }
     }
     let ty = graph.layer(stored).and_then(Layer::stored_as).map_or(known.element_type, |(ty, _)| ty);
-    let exact = Array::floats(ElementType::F32, known.dims.clone(), sum.iter().map(|&value| round(ElementType::F32, value)).collect());
+    let exact = Array::floats(
+        ElementType::F32,
+        known.dims.clone(),
+        sum.iter().map(|&value| round(ElementType::F32, value)).collect(),
+    );
     let Some(new) = exact.saturated(ty) else { return Err(format!("f32 does not convert to {ty}")) };
     lets.lose(Losses::of_conversion(&exact, &new));
     let bytes = new.encode().ok_or("the weights are not numeric")?;
@@ -278,7 +301,8 @@ fn branch(model: &mut Model, target: &Target, pair: &Pair, factor: f64) -> Resul
     model.edit(|edit| {
         let layer = edit.layer(target.layer).ok_or(EditError::NoLayer(target.layer))?;
         let (name, version) = (layer.name().to_owned(), layer.version().to_owned());
-        let attributes: Vec<_> = layer.attributes().iter().map(|it| (it.name().to_owned(), it.value().to_owned())).collect();
+        let attributes: Vec<_> =
+            layer.attributes().iter().map(|it| (it.name().to_owned(), it.value().to_owned())).collect();
         let x = edit.producer(target.layer.input(0)).ok_or(EditError::NoInput(target.layer.input(0)))?;
         let ty = edit.output(x).map(|port| port.element_type()).ok_or(EditError::NoOutput(x))?;
         let scaled: Vec<_> = pair.up.to_floats().iter().map(|value| value * factor).collect();
@@ -310,7 +334,8 @@ fn branch(model: &mut Model, target: &Target, pair: &Pair, factor: f64) -> Resul
         let reduced = edit.add(first, &[x, down])?.output(0);
         let change = edit.add(second, &[reduced, up])?.output(0);
         let tensor = target.layer.output(0);
-        let is_output = edit.consumers(tensor).any(|to| edit.layer(to.layer).is_some_and(|it| ops::kind(it) == LayerKind::Result));
+        let is_output =
+            edit.consumers(tensor).any(|to| edit.layer(to.layer).is_some_and(|it| ops::kind(it) == LayerKind::Result));
         let add = NewLayer::new("Add", "opset1").named(&format!("{name}/lora"));
         let sum = edit.insert_after(tensor, add.with_attribute("auto_broadcast", "numpy"), &[change])?;
         if is_output { edit.move_names(tensor, sum.output(0)) } else { Ok(()) }

@@ -83,7 +83,8 @@ pub(super) fn stateless(model: &mut Model, names: Option<&(String, String)>) -> 
 
 /// Renames the variables that a name or pattern matches. False if there is none.
 pub(super) fn rename(model: &mut Model, old: &str, new: &str) -> Result<bool, String> {
-    let found: Vec<_> = variables(model).into_iter().filter(|known| known == old || is_glob(old) && matches_glob(old, known)).collect();
+    let found: Vec<_> =
+        variables(model).into_iter().filter(|known| known == old || is_glob(old) && matches_glob(old, known)).collect();
     let named = |name: &String| if name == old { Ok(new.to_owned()) } else { renamed(old, new, name) };
     let pairs: Vec<_> = found.iter().map(|name| Ok((name, named(name)?))).collect::<Result<_, String>>()?;
     let of = |layer: &Layer| {
@@ -175,7 +176,8 @@ pub(super) fn state(model: &mut Model, name: &str, ty: ElementType, shape: Optio
     let reads = reads.filter(|layer| layer.attribute("variable_id").is_some_and(|id| found.iter().any(|it| it == id)));
     let narrowed = reads.filter(|layer| layer.outputs().first().is_some_and(|port| port.element_type() != ty));
     let narrowed: Vec<_> = narrowed.map(|layer| layer.id().output(0)).collect();
-    if ty != ElementType::F32 && model.edit(|edit| Ok(narrowed.iter().any(|&read| edit.attends(read)))).unwrap_or(false) {
+    if ty != ElementType::F32 && model.edit(|edit| Ok(narrowed.iter().any(|&read| edit.attends(read)))).unwrap_or(false)
+    {
         let option = format!("info : runtime_options/KV_CACHE_PRECISION = {ty}");
         return Err(format!(
             "the state is the cache of an attention, which OpenVINO does not find behind Converts: it could not run the \

@@ -204,7 +204,9 @@ impl Statement {
             "lora" => {
                 let file = cursor.name("the .safetensors file of an adapter")?.into();
                 let scale = if cursor.is_done() { Some(1.0) } else { cursor.clone().name("")?.parse().ok() };
-                let scale = scale.filter(|scale: &f64| scale.is_finite()).ok_or_else(|| cursor.expected("a number, the scale of the adapter"))?;
+                let scale = scale
+                    .filter(|scale: &f64| scale.is_finite())
+                    .ok_or_else(|| cursor.expected("a number, the scale of the adapter"))?;
                 cursor.at = if cursor.is_done() { cursor.at } else { end };
                 Self::Lora { file, scale }
             }
@@ -324,7 +326,10 @@ impl Statement {
         let path = path.to_owned();
         if path.contains('.') && !path.contains(['/', '"']) && !matches!(owner, Owner::Layers(_)) {
             let error = cursor.error(start..cursor.at, format!("`{path}` would be one key with a dot in its name"));
-            let help = format!("write `info {} = …` for nested keys, or `info \"{path}\" = …` for one key", path.replace('.', "/"));
+            let help = format!(
+                "write `info {} = …` for nested keys, or `info \"{path}\" = …` for one key",
+                path.replace('.', "/")
+            );
             return Err(error.with_help(help));
         }
         cursor.expect("=")?;
