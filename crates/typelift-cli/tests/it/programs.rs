@@ -56,7 +56,7 @@ fn a_finding_names_its_subject_and_a_command_that_repairs_the_model() {
             "error",
             "input_ids",
         ),
-        ("genai:embedding", encoder("input_ids", "attention_mask", "last_hidden_state") + "\nmore = Result(f)", "program-output", "error", "f"),
+        ("genai:embedding", encoder("input_ids", "attention_mask", "last_hidden_state") + "\nmore = Result(f)", "program-output", "error", "more"),
         ("model-api", "image = Parameter : f32[1,4,8,3]\nm = ReduceMean(image, axes) {keep_dims=false}\naxes = Const([1,2]) : i64[2]\nr = Result(m)".to_owned(), "program-key", "error", "model_info/model_type"),
     ];
     for (purpose, listing, code, severity, subject) in cases {

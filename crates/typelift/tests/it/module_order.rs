@@ -24,6 +24,7 @@ const ORDER: &[&str] = &[
     "check",
     "rewrite",
     "convert",
+    "programs",
     "explain",
 ];
 
