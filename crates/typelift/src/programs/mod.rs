@@ -135,10 +135,9 @@ impl<'a> Check<'a> {
 
     /// Returns the first script that removes a fault, and adds none.
     fn repair(&self, rule: &Rule, fault: &Fault, all: &Broken) -> Option<Vec<String>> {
-        let of_rule = rule.repairs.iter().filter_map(|script| match &fault.address {
-            Some(address) => Some(script.replace("{}", address)),
-            None => (!script.starts_with("{}") && !script.contains(" {} ")).then(|| (*script).to_owned()),
-        });
+        let address = fault.address.as_deref();
+        let of_rule = rule.repairs.iter().filter(|script| address.is_some() || !script.contains("{}"));
+        let of_rule = of_rule.map(|script| script.replace("{}", address.unwrap_or_default()));
         let scripts = fault.scripts.iter().cloned().chain(of_rule);
         let mut scripts = scripts.filter(|script| self.removes(script.trim(), rule, fault, all));
         Some(scripts.next()?.trim().lines().map(str::to_owned).collect())

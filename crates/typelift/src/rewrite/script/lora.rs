@@ -15,7 +15,8 @@ use typelift_promote::ElementType;
 use super::expression::Lets;
 use crate::edit::Edit;
 use crate::model::graph::{EditError, Graph, Layer, LayerId, Model, NewLayer, Output};
-use crate::ops::values::array::{Array, Data, TensorFile, round};
+use crate::model::weights::Weights;
+use crate::ops::values::array::{Array, Arrays, Data, round};
 use crate::ops::{self, LayerKind};
 use crate::rewrite::bound::self_describe;
 use crate::rewrite::losses::Losses;
@@ -55,6 +56,22 @@ struct Pair {
     factor: f64,
 }
 
+/// The tensors of an adapter, which are read within the memory limit of the model.
+struct Tensors<'a> {
+    arrays: &'a Arrays,
+    weights: &'a Weights,
+}
+
+impl Tensors<'_> {
+    fn names(&self) -> impl Iterator<Item = &str> {
+        self.arrays.found.keys().map(String::as_str)
+    }
+
+    fn get(&self, name: &str) -> Result<Array, String> {
+        self.arrays.read(self.arrays.find(Some(name))?, self.weights)
+    }
+}
+
 /// A layer that an adapter can change.
 struct Target {
     layer: LayerId,
@@ -70,7 +87,8 @@ struct Target {
 /// Adds an adapter to a model.
 pub(super) fn lora(model: &mut Model, file: &Path, scale: f64, lets: &Lets) -> Result<(), String> {
     let cannot = |reason: String| format!("cannot read `{}`: {reason}", file.display());
-    let tensors = TensorFile::open(file).map_err(cannot)?;
+    let tensors = Arrays::open(file).map_err(cannot)?;
+    let tensors = Tensors { arrays: &tensors, weights: model.weights() };
     let config = file.with_file_name("adapter_config.json");
     let config: Value = match std::fs::read(config) {
         Ok(text) => {
@@ -121,7 +139,7 @@ fn describe(graph: &Graph, id: LayerId) -> String {
 }
 
 /// Reads the pairs of an adapter. Also returns the names of tensors that belong to no pair.
-fn read(tensors: &TensorFile, config: &Value) -> Result<(Vec<Pair>, Vec<String>), String> {
+fn read(tensors: &Tensors<'_>, config: &Value) -> Result<(Vec<Pair>, Vec<String>), String> {
     let names: Vec<&str> = tensors.names().collect();
     let of_dora = |name: &&&str| name.contains("lora_magnitude_vector") || name.ends_with("dora_scale");
     if let Some(name) = names.iter().find(of_dora) {
@@ -156,7 +174,7 @@ fn read(tensors: &TensorFile, config: &Value) -> Result<(Vec<Pair>, Vec<String>)
 }
 
 /// Returns the factor of a pair of this rank.
-fn factor(tensors: &TensorFile, config: &Value, name: &str, rank: usize) -> Result<f64, String> {
+fn factor(tensors: &Tensors<'_>, config: &Value, name: &str, rank: usize) -> Result<f64, String> {
     let rank = rank as f64;
     // A pattern of peft matches the end of a name, from a dot on.
     let of_pattern = config["alpha_pattern"].as_object().into_iter().flatten().find(|(pattern, _)| {

@@ -9,7 +9,7 @@ use half::{bf16, f16};
 use smallvec::{SmallVec, smallvec};
 use typelift_promote::{ElementType, FloatFormat, Kind, Specials};
 
-pub(crate) use self::file::{ArrayFile, TensorFile};
+pub(crate) use self::file::{ArrayFile, Arrays};
 use crate::model::shape::Shape;
 use crate::model::weights::stored_size;
 
