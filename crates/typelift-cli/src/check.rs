@@ -22,7 +22,6 @@ use crate::failure::Failure;
 use crate::fit;
 use crate::gate::Form;
 use crate::input::{Input, Loaded, ReadFrom};
-use crate::nearest::nearest;
 use crate::output::{OutputArgs, Target};
 use crate::ran::RanArgs;
 use crate::render::{self, Show};
@@ -165,7 +164,7 @@ impl FromStr for Purpose {
             .chain(Program::names())
             .collect();
         if !known.contains(&text) {
-            let near = nearest(&text, known.iter().map(String::as_str), 0.7);
+            let near = typelift::near(&text, known.iter().map(String::as_str));
             let near = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
             return Err(format!("expected one of {}{near}", known.join(", ")));
         }
