@@ -11,6 +11,8 @@ use crate::files;
 /// Limit on a file of rules, and on a line of standard input, in bytes.
 const LONGEST_TEXT: u64 = 16 << 20;
 const LONGEST_LINE: u64 = 64 << 10;
+/// Byte order mark, with which editors of Windows begin a text.
+const MARK: char = '\u{feff}';
 
 /// Returns the text of a file that people write.
 ///
@@ -28,8 +30,10 @@ pub(crate) fn read(path: &Path) -> Result<String, Failure> {
             LONGEST_TEXT >> 20
         )));
     }
-    // Editors of Windows begin a text with this mark.
-    Ok(text.strip_prefix('\u{feff}').map_or(text.clone(), str::to_owned))
+    if text.starts_with(MARK) {
+        text.drain(..MARK.len_utf8());
+    }
+    Ok(text)
 }
 
 /// Iterates over the lines of a text; one that is too long is an error.

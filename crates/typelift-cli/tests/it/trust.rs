@@ -368,3 +368,11 @@ fn each_secret_of_an_anonymous_model_is_gone_or_named() {
     }
     assert!(run.stderr.contains("constants keep their values"), "{}", run.stderr);
 }
+
+#[test]
+fn a_byte_order_mark_before_rules_is_skipped() {
+    let folder = folder();
+    fs::write(folder.path().join("rules.txt"), "\u{feff}rename c d\n").unwrap();
+    let run = run(folder.path(), &["rewrite", "model.xml", "--rules", "rules.txt", "-o", "out.xml"]);
+    assert_eq!(run.status, 0, "{run:?}");
+}
