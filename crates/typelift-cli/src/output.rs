@@ -332,11 +332,12 @@ pub(crate) fn write_reports(
 }
 
 /// Writes a report, replacing an old one as a whole.
-pub(crate) fn write_report(path: &Path, report: &str) -> Result<(), Failure> {
+pub(crate) fn write_report(path: &Path, report: impl AsRef<[u8]>) -> Result<(), Failure> {
+    let report = report.as_ref();
     files::check_unread(path)?;
     if is_stream(path) {
         // Writing to a pipe takes as long as its reader.
-        return open_stream(path)?.write_all(report.as_bytes()).map_err(|error| Failure::io("write", path, &error));
+        return open_stream(path)?.write_all(report).map_err(|error| Failure::io("write", path, &error));
     }
     uninterrupted((report.len() as u64) < SHORT, || replace(path, report))
 }
@@ -387,8 +388,8 @@ pub(crate) fn is_stream(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|found| !found.is_dir() && (is_device || !found.is_file()))
 }
 
-fn replace(path: &Path, report: &str) -> Result<(), Failure> {
-    let written = save::replace(path, |file| file.write_all(report.as_bytes()));
+fn replace(path: &Path, report: &[u8]) -> Result<(), Failure> {
+    let written = save::replace(path, |file| file.write_all(report));
     written.map_err(|error| Failure::io("write", path, &error))
 }
 

@@ -11,6 +11,7 @@ use typelift::diff::Diff;
 use typelift::findings::{Document, Voice};
 use typelift::why::Derivation;
 use typelift::{Diagnostic, Diagnostics, Model};
+use typelift_run::verify::Runner;
 
 use crate::document::Asked;
 use crate::failure::Failure;
@@ -74,6 +75,12 @@ pub fn diff_text(diff: &Diff, before: &Path, after: &Path, all: bool) -> String 
 
 /// The script that runs models on the `openvino` module: its class `Runner`.
 pub const RUNNER: &str = openvino::SCRIPT;
+
+/// Returns a runtime that starts the Python of each setting. A reply may take `seconds`.
+#[must_use]
+pub fn installations(seconds: u64) -> impl Runner {
+    openvino::Installations::new(seconds)
+}
 
 /// Formats a comparison of two models that ran, as `verify` does.
 #[must_use]

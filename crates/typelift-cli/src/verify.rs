@@ -1,4 +1,4 @@
-//! `typelift verify`: two models run on an installed OpenVINO, and what differs.
+//! `typelift verify`: two runs of models on an installed OpenVINO, and what differs.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -8,53 +8,65 @@ use serde::Serialize;
 use typelift::Model;
 use typelift::findings::Voice;
 use typelift::shape::Shape;
-use typelift_run::verify::{Difference, First, Growth, Report, RunError, Verification, VerifyError};
+use typelift_run::verify::{
+    Difference, First, Growth, NotTested, Report, Run, RunError, RunOptions, Setting, Verification, VerifyError,
+};
 
 use crate::columns::count;
 use crate::diff::load_both;
 use crate::failure::Failure;
+use crate::files;
 use crate::findings;
 use crate::gate::Clean;
-use crate::input::{self, Input};
-use crate::openvino::PythonArgs;
-
+use crate::input::{self, Input, Loaded};
+use crate::openvino::Installations;
+use crate::output::{check_ending, write_report};
 use crate::render::{self, Show};
 use crate::status::Status;
 use crate::terminal::{Format, Page, Terminal};
 
 /// The most outputs that are listed.
 const OUTPUTS_LISTED: usize = 12;
+/// The most reasons that are listed for layers that were not tested.
+const REASONS_LISTED: usize = 6;
 
-/// Run two models on an installed OpenVINO and say whether they compute the same
+/// Run two models on an installed OpenVINO, or one model in two ways, and say whether they compute the same
 ///
-/// Both models get the same inputs, made from the graph: indices in range, masks of 0 and 1, open dimensions as small as both
-/// models accept. If an output differs, inner tensors are compared to find the layer at which the difference starts. Both
-/// models run in f32 unless a hint says otherwise.
+/// Both get the same inputs, made from the graph: indices in range, masks of 0 and 1, open dimensions as small as both
+/// models accept, and then larger. If an output differs, inner tensors are compared to find the layer at which the
+/// difference starts. Without other options both run in f32, with all approximations of the device turned off.
 ///
 /// Exits with status 0 if they agree, 1 if they differ, and 2 if a model cannot run.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   typelift verify model.xml rewritten.xml
   typelift verify --shape 'input_ids=[1,16]' --layers model.xml int8.xml
-  typelift verify --hint-a f32 --hint-b bf16 model.xml model.xml")]
+  typelift verify --hint-b bf16 model.xml
+  typelift verify --inputs inputs.npz --expect outputs.npz model.xml")]
 pub(crate) struct Args {
     /// The first model's .xml, or - for standard input
     #[arg(value_name = "A.xml")]
     a: PathBuf,
-    /// The second model's .xml, or - for standard input
+    /// The second model's .xml, or - for standard input. Without it A runs twice, or is compared with --expect
     #[arg(value_name = "B.xml")]
-    b: PathBuf,
+    b: Option<PathBuf>,
     #[command(flatten)]
     run: RunArgs,
-    /// Precision in which A runs: f32, bf16, f16
-    #[arg(long, value_name = "TYPE")]
-    hint_a: Option<String>,
-    /// Precision in which B runs: f32, bf16, f16
-    #[arg(long, value_name = "TYPE")]
-    hint_b: Option<String>,
+    /// Inputs from an .npz file or a folder of .npy files, by name or in order. Arrays named like outputs are expected
+    #[arg(long, value_name = "FILE")]
+    inputs: Option<PathBuf>,
+    /// Outputs of the framework from an .npz file or a folder of .npy files, by name or in order, that A must compute
+    #[arg(long, value_name = "FILE")]
+    expect: Option<PathBuf>,
+    /// Write the inputs of all samples to this .npz file, which --inputs reads
+    #[arg(long, value_name = "FILE.npz")]
+    save_inputs: Option<PathBuf>,
     /// Print how the error grows, block by block
     #[arg(long)]
     layers: bool,
+    /// Seconds that loading or running a model may take
+    #[arg(long, value_name = "SECONDS", default_value_t = 600)]
+    timeout: u64,
     /// Output format
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
@@ -64,16 +76,10 @@ pub(crate) struct Args {
 #[derive(clap::Args, Clone, Debug)]
 pub(crate) struct RunArgs {
     #[command(flatten)]
-    pub(crate) python: PythonArgs,
-    /// Device on which both models run
-    #[arg(long, value_name = "DEVICE", default_value = "CPU")]
-    device: String,
+    sides: SideArgs,
     /// Shape of an input, such as NAME=[1,16]; repeatable. NAME takes * and ?
     #[arg(long, value_name = "NAME=SHAPE", value_parser = input::parse_shape)]
     shape: Vec<(String, Shape)>,
-    /// Inputs from an .npz file or a folder of .npy files, by name or in order
-    #[arg(long, value_name = "FILE")]
-    inputs: Option<PathBuf>,
     /// Seed of random inputs
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
@@ -90,23 +96,107 @@ pub(crate) struct RunArgs {
     /// Absolute tolerance
     #[arg(long, value_name = "ABS")]
     atol: Option<f64>,
-    /// Seconds that loading or running a model may take
-    #[arg(long, value_name = "SECONDS", default_value_t = 600)]
-    pub(crate) timeout: u64,
+}
+
+/// Options that say how models run. Without a suffix an option is for both.
+#[derive(clap::Args, Clone, Debug)]
+#[command(next_help_heading = "How models run")]
+struct SideArgs {
+    /// Device on which models run; CPU unless given
+    #[arg(long, value_name = "DEVICE")]
+    device: Option<String>,
+    /// Device on which A runs
+    #[arg(long, value_name = "DEVICE")]
+    device_a: Option<String>,
+    /// Device on which B runs
+    #[arg(long, value_name = "DEVICE")]
+    device_b: Option<String>,
+    /// The Python that has openvino installed. Without it TYPELIFT_PYTHON, else python3
+    #[arg(long, value_name = "PYTHON")]
+    python: Option<PathBuf>,
+    /// The Python on whose openvino A runs, which may be another release
+    #[arg(long, value_name = "PYTHON")]
+    python_a: Option<PathBuf>,
+    /// The Python on whose openvino B runs
+    #[arg(long, value_name = "PYTHON")]
+    python_b: Option<PathBuf>,
+    /// Property of the device, such as KV_CACHE_PRECISION=u8; repeatable
+    #[arg(long, value_name = "KEY=VALUE", value_parser = parse_property)]
+    config: Vec<(String, String)>,
+    /// Property of the device for A
+    #[arg(long, value_name = "KEY=VALUE", value_parser = parse_property)]
+    config_a: Vec<(String, String)>,
+    /// Property of the device for B
+    #[arg(long, value_name = "KEY=VALUE", value_parser = parse_property)]
+    config_b: Vec<(String, String)>,
+    /// Precision in which the device computes: f32, bf16, f16, or default for what the device does by itself
+    #[arg(long, value_name = "TYPE")]
+    hint: Option<String>,
+    /// Precision in which the device computes A
+    #[arg(long, value_name = "TYPE")]
+    hint_a: Option<String>,
+    /// Precision in which the device computes B
+    #[arg(long, value_name = "TYPE")]
+    hint_b: Option<String>,
+    /// Round every value to this type, whatever the device computes in
+    #[arg(long, value_name = "TYPE", value_parser = ["f16"])]
+    simulate: Option<String>,
+    /// Round every value of A to this type
+    #[arg(long, value_name = "TYPE", value_parser = ["f16"])]
+    simulate_a: Option<String>,
+    /// Round every value of B to this type
+    #[arg(long, value_name = "TYPE", value_parser = ["f16"])]
+    simulate_b: Option<String>,
+}
+
+fn parse_property(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("expected KEY=VALUE")?;
+    Ok((name.trim().to_owned(), value.trim().to_owned()))
+}
+
+impl SideArgs {
+    fn options(&self) -> RunOptions {
+        let Self { device, device_a, device_b, python, python_a, python_b, .. } = self.clone();
+        let Self { hint, hint_a, hint_b, .. } = self.clone();
+        let [config, config_a, config_b] =
+            [&self.config, &self.config_a, &self.config_b].map(|config| config.iter().cloned().collect());
+        let Self { simulate, simulate_a, simulate_b, .. } = self.clone();
+        RunOptions {
+            device,
+            device_a,
+            device_b,
+            python,
+            python_a,
+            python_b,
+            config,
+            config_a,
+            config_b,
+            hint,
+            hint_a,
+            hint_b,
+            simulate,
+            simulate_a,
+            simulate_b,
+        }
+    }
 }
 
 impl RunArgs {
     pub(crate) fn verification(&self) -> Verification {
         let mut verification = Verification::default();
-        verification.device.clone_from(&self.device);
+        verification.settings = self.settings();
         verification.shapes.clone_from(&self.shape);
-        verification.inputs.clone_from(&self.inputs);
         verification.seed = self.seed;
         verification.samples = self.samples;
         verification.steps = self.steps;
         verification.relative = self.rtol;
         verification.absolute = self.atol;
         verification
+    }
+
+    /// Returns the settings of A and B.
+    pub(crate) fn settings(&self) -> [Setting; 2] {
+        self.sides.options().settings()
     }
 }
 
@@ -153,50 +243,68 @@ impl BeforeWriting {
         let _known = typelift::infer(&mut result);
         let mut verification = Verification::default();
         verification.relative = self.rtol;
-        let mut runner = PythonArgs { python: self.python.clone() }.runner(Self::SECONDS);
-        let report = verification.run(original, &result, &mut runner).map_err(failure)?;
+        verification.settings.iter_mut().for_each(|setting| setting.python.clone_from(&self.python));
+        let report =
+            verification.run(original, Some(&result), &mut Installations::new(Self::SECONDS)).map_err(failure)?;
         if !report.same {
             return Ok(Verdict::Differ(text(&report)));
         }
         let worst = report.outputs.iter().map(|output| output.difference.max_relative).fold(0.0, f64::max);
         let apart = format!(", apart at most {} of the largest value", number(worst, 2));
         let apart = if worst > 0.0 { &apart } else { "" };
-        Ok(Verdict::Agree(Some(format!("computes the same{apart}"))))
+        let (tested, layers) = (report.tested, count(report.layers, "layer"));
+        Ok(Verdict::Agree(Some(format!("computes the same{apart}; the inputs test {tested} of {layers}"))))
     }
 }
 
 /// A comparison as JSON has it.
 #[derive(Serialize)]
 struct Document<'a> {
-    files: [&'a String; 2],
+    files: Vec<&'a String>,
     #[serde(flatten)]
     report: &'a Report,
 }
 
 pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failure> {
-    if input::is_dash(&args.a) && input::is_dash(&args.b) {
+    let paths: Vec<&PathBuf> = [&args.a].into_iter().chain(&args.b).collect();
+    if paths.iter().all(|path| input::is_dash(path)) && paths.len() == 2 {
         return Err(Failure::new("only one of the two models can come from standard input"));
     }
+    let input = |path: &PathBuf| Input { file: path.clone(), bin: None, member: None, on_one_thread: false };
+    if let Some(saved) = &args.save_inputs {
+        check_ending(saved, "npz", "arrays as .npz")?;
+        args.inputs.iter().chain(&args.expect).for_each(|path| files::note_read(path));
+        let models: Vec<_> = paths.into_iter().map(input).collect();
+        files::Run { models: &models, documents: &[(saved, "the inputs")], ..files::Run::default() }.check()?;
+    }
     terminal.answers_in_json = args.format == Format::Json;
-    let (a, b) = load_both(&args.a, &args.b)?;
-    for loaded in [&a, &b] {
+    let loaded = match &args.b {
+        Some(b) => <[Loaded; 2]>::from(load_both(&args.a, b)?).into(),
+        None => vec![input(&args.a).load()?],
+    };
+    for loaded in &loaded {
         terminal.say(&render::text(&loaded.diagnostics, Voice::Shell(None), Show::Briefly));
     }
-    let refused = [&a, &b].into_iter().find(|loaded| loaded.model.is_none() || loaded.diagnostics.has_errors());
-    let (Some(first), Some(second), None) = (&a.model, &b.model, refused) else {
-        if let Some(refused) = refused.filter(|_| args.format == Format::Json) {
+    if let Some(refused) = loaded.iter().find(|loaded| loaded.model.is_none() || loaded.diagnostics.has_errors()) {
+        if args.format == Format::Json {
             terminal.print(&findings::refused(&refused.diagnostics)?)?;
         }
         return Ok(Status::Failed);
-    };
+    }
+    let models: Vec<&Model> = loaded.iter().filter_map(|loaded| loaded.model.as_ref()).collect();
     let mut verification = args.run.verification();
-    verification.hints = [args.hint_a.clone(), args.hint_b.clone()];
     verification.layers = args.layers;
-    let mut runner = args.run.python.runner(args.run.timeout);
-    let report = verification.run(first, second, &mut runner).map_err(failure)?;
+    verification.inputs.clone_from(&args.inputs);
+    verification.expect.clone_from(&args.expect);
+    let mut runner = Installations::new(args.timeout);
+    let report = verification.run(models[0], models.get(1).copied(), &mut runner).map_err(failure)?;
+    if let Some(saved) = &args.save_inputs {
+        let packed = runner.pack(&report.fed).map_err(|error| failure(VerifyError::Runtime(error)))?;
+        write_report(saved, packed)?;
+    }
     match args.format {
         Format::Json => {
-            let files = [&a.diagnostics.file, &b.diagnostics.file];
+            let files = loaded.iter().map(|loaded| &loaded.diagnostics.file).collect();
             terminal.print_document(&Document { files, report: &report })?;
         }
         Format::Text => {
@@ -217,6 +325,12 @@ pub(crate) fn failure(error: VerifyError) -> Failure {
     match error {
         VerifyError::Runtime(RunError::Missing(reason)) => no_runtime(reason),
         VerifyError::NoShapes => failure.help("give the shapes of inputs, such as --shape 'NAME=[1,16]'"),
+        VerifyError::NothingDiffers => failure.help(
+            "give B.xml, --expect FILE, or an option for one side: --device-b, --python-b, --config-b, --hint-b, --simulate-b",
+        ),
+        VerifyError::NotTaken { ref name, ref asked, .. } if name == "INFERENCE_PRECISION_HINT" && asked == "f16" => {
+            failure.help("--simulate f16 computes what f16 does on any device")
+        }
         VerifyError::Run { .. } => {
             failure.help("give inputs that fit with --shape or --inputs; if OpenVINO refuses the model itself, `typelift check` may say why")
         }
@@ -238,16 +352,19 @@ pub(crate) fn text(report: &Report) -> String {
     let failing = report.outputs.iter().filter(|output| !output.difference.same).count();
     let outputs = count(report.outputs.len(), "output");
     let of = if report.same { outputs } else { format!("{failing} of {outputs}") };
-    let _ = writeln!(text, "the models {verdict}: {of}, {}", count(report.samples.len(), "sample"));
+    let who = if report.runs.len() == 2 { "the models" } else { "the model and the expected outputs" };
+    let _ = writeln!(text, "{who} {verdict}: {of}, {}", count(report.samples.len(), "sample"));
     let mut listed: Vec<_> = report.outputs.iter().collect();
     listed.sort_by_key(|output| output.difference.same);
     for output in listed.iter().take(OUTPUTS_LISTED) {
         let (mark, style) = if output.difference.same { ("=", GOOD) } else { ("~", BAD) };
-        let types = output.element_type_in_b.as_ref().map_or(String::new(), |other| format!(", {other} in B"));
+        let other = if output.expected { "expected" } else { "in B" };
+        let types = output.element_type_in_b.as_ref().map_or(String::new(), |ty| format!(", {ty} {other}"));
+        let against = if output.expected && report.runs.len() == 2 { " against the expected output" } else { "" };
         let ty = &output.element_type;
         let _ = writeln!(
             text,
-            "{style}{mark}{style:#} {} ({ty}{types}): {}",
+            "{style}{mark}{style:#} {} ({ty}{types}){against}: {}",
             Clean(&output.name),
             figures(&output.difference)
         );
@@ -259,7 +376,34 @@ pub(crate) fn text(report: &Report) -> String {
         text += &start(first);
     }
     report.blocks.iter().for_each(|block| text += &growth(block));
-    text + &circumstances(report)
+    text + &tested(report) + &circumstances(report)
+}
+
+/// Formats how many layers were tested, and why others were not.
+fn tested(report: &Report) -> String {
+    let Report { tested, layers, not_tested, .. } = report;
+    if *layers == 0 {
+        return String::new();
+    }
+    let mut text = format!("tested {tested} of {}\n", count(*layers, "layer"));
+    let mut reasons: Vec<(&str, Vec<&NotTested>)> = Vec::new();
+    for it in not_tested {
+        match reasons.iter_mut().find(|(reason, _)| *reason == it.reason) {
+            Some((_, layers)) => layers.push(it),
+            None => reasons.push((&it.reason, vec![it])),
+        }
+    }
+    reasons.sort_by_key(|(_, layers)| std::cmp::Reverse(layers.len()));
+    for (reason, layers) in reasons.iter().take(REASONS_LISTED) {
+        let first = Clean(&layers[0].layer.full_name()).to_string();
+        let rest =
+            if layers.len() > 1 { format!(" and {}", count(layers.len() - 1, "more layer")) } else { String::new() };
+        let _ = writeln!(text, "  not tested: `{first}`{rest}, because {}", Clean(reason));
+    }
+    if reasons.len() > REASONS_LISTED {
+        let _ = writeln!(text, "  and for {}", count(reasons.len() - REASONS_LISTED, "other reason"));
+    }
+    text
 }
 
 /// Formats ``  layers.3: at most 0.0012 of the largest value, in `layers.3.norm` (34 tensors)``.
@@ -293,23 +437,32 @@ fn circumstances(report: &Report) -> String {
         let inputs = inputs.collect::<Vec<_>>().join("; ");
         let _ = writeln!(text, "{FAINT}sample {}{steps}: {inputs}{rest}{FAINT:#}", at + 1);
     }
-    let runtime = &report.runtime;
-    let name = runtime.full_name.as_ref().map_or(String::new(), |name| format!(" ({})", Clean(name.trim())));
-    let precision = |at: usize| report.precision[at].as_deref().unwrap_or("the device's own precision");
-    let precision = match (precision(0), precision(1)) {
-        (a, b) if a == b => a.to_owned(),
-        (a, b) => format!("{a} for A and {b} for B"),
-    };
-    let tolerance = report.tolerance;
-    let _ = writeln!(
-        text,
-        "{FAINT}OpenVINO {} on {}{name} in {precision}; tolerance {:.0e} of the largest value ({}){FAINT:#}",
-        runtime.version, runtime.device, tolerance.relative, report.narrowest
-    );
+    match &report.runs[..] {
+        [a, b] if ran(a) != ran(b) => {
+            let _ = writeln!(text, "{FAINT}A: {}\nB: {}{FAINT:#}", ran(a), ran(b));
+        }
+        runs => runs.iter().take(1).for_each(|run| text += &format!("{FAINT}{}{FAINT:#}\n", ran(run))),
+    }
+    let (tolerance, narrowest) = (report.tolerance, report.narrowest);
+    let _ = writeln!(text, "{FAINT}tolerance {:.0e} of the largest value ({narrowest}){FAINT:#}", tolerance.relative);
     for note in &report.notes {
         let _ = writeln!(text, "{FAINT}note: {}{FAINT:#}", Clean(note));
     }
     text
+}
+
+/// Formats `OpenVINO 2026.4.1 on CPU (Xeon) in f32, KV_CACHE_PRECISION=u8`. Properties that turn approximations off are not said.
+fn ran(run: &Run) -> String {
+    let name = run.full_name.as_ref().map_or(String::new(), |name| format!(" ({})", Clean(name.trim())));
+    let precision = run.precision.as_deref().unwrap_or("a precision that it does not report");
+    let simulated = if run.simulates_f16 { ", rounded to f16" } else { "" };
+    let config: String = run.said().map(|(name, value)| format!(", {}={}", Clean(name), Clean(value))).collect();
+    format!(
+        "OpenVINO {} on {}{name} in {}{simulated}{config}",
+        Clean(&run.openvino),
+        Clean(&run.device),
+        Clean(precision)
+    )
 }
 
 /// Formats `3 of 8 values differ, at most 0.01, 2.3e-4 of the largest value; cosine 0.9999`.
@@ -317,8 +470,12 @@ fn figures(difference: &Difference) -> String {
     if let Some([a, b]) = &difference.shapes {
         return format!("shape {a} in A, {b} in B");
     }
+    let nan = match difference.nan {
+        0 => String::new(),
+        nan => format!(", {nan} NaN in both"),
+    };
     if difference.changed == 0 {
-        return "equal".to_owned();
+        return format!("equal{nan}");
     }
     let mut text = format!("{} of {} values differ", difference.changed, difference.of);
     if difference.max_absolute > 0.0 {
@@ -328,7 +485,7 @@ fn figures(difference: &Difference) -> String {
     if difference.not_finite > 0 {
         let _ = write!(text, ", {} NaN or infinite in one model", difference.not_finite);
     }
-    let _ = write!(text, "; cosine {:.6}", difference.cosine);
+    let _ = write!(text, "{nan}; cosine {:.6}", difference.cosine);
     text
 }
 

@@ -6,9 +6,9 @@ use std::path::Path;
 
 use pyo3::exceptions::{PyImportError, PyKeyboardInterrupt};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyModule};
+use pyo3::types::{PyBytes, PyModule};
 use typelift::promote::ElementType;
-use typelift_run::verify::{Bytes, RunError, Runner, Runtime, Setting, Source, Tensor, Verification, VerifyError};
+use typelift_run::verify::{Bytes, Loaded, RunError, Runner, Runtime, Setting, Source, Tensor, Verification, VerifyError};
 use typelift_cli::report;
 
 use crate::failure::{self, Failure};
@@ -18,13 +18,14 @@ use crate::model::Model;
 pub(crate) fn verify(
     py: Python<'_>,
     a: &Bound<'_, Model>,
-    b: &Bound<'_, Model>,
+    b: Option<&Bound<'_, Model>>,
     options: &str,
 ) -> PyResult<(String, String)> {
-    let (a, b) = (a.get().state(), b.get().state());
+    let (a, b) = (a.get().state(), b.map(|b| b.get().state()));
     let verification = Verification::from_options(options).map_err(|error| Failure::Value(error).raise(py))?;
-    let mut runner = Module { module: None, next: 0, raised: RefCell::new(None) };
-    let report = verification.run(&a.model, &b.model, &mut runner);
+    let others = Box::new(report::installations(SECONDS));
+    let mut runner = Module { module: None, next: 0, others, raised: RefCell::new(None) };
+    let report = verification.run(&a.model, b.as_ref().map(|b| &b.model), &mut runner);
     if let Some(raised) = runner.raised.take() {
         return Err(raised);
     }
@@ -32,7 +33,11 @@ pub(crate) fn verify(
         VerifyError::Runtime(RunError::Missing(reason)) => {
             PyImportError::new_err(format!("{reason}; install it with `pip install openvino`"))
         }
-        VerifyError::Inputs(_) | VerifyError::Unpaired(_) | VerifyError::NoShapes => {
+        VerifyError::NothingDiffers => {
+            let help = "give b, expect, or an option for one side, such as config_b";
+            Failure::Value(format!("{error}; {help}")).raise(py)
+        }
+        VerifyError::Inputs(_) | VerifyError::Unpaired(_) | VerifyError::NoShapes | VerifyError::NotTaken { .. } => {
             Failure::Value(error.to_string()).raise(py)
         }
         error => Failure::Fault(error.to_string()).raise(py),
@@ -41,10 +46,16 @@ pub(crate) fn verify(
     Ok((json, report::verify_text(&report)))
 }
 
-/// The `openvino` module behind the runner script that the program starts as a process.
+/// Seconds that a process may take for a reply.
+const SECONDS: u64 = 600;
+/// Mark of the keys of models that another installation has.
+const OTHER: u64 = 1 << 63;
+
+/// The `openvino` module behind the runner script that the program starts as a process. Other installations have a process.
 struct Module {
     module: Option<Py<PyAny>>,
     next: u64,
+    others: Box<dyn Runner>,
     /// A Ctrl-C, which is raised once the work has ended.
     raised: RefCell<Option<PyErr>>,
 }
@@ -91,39 +102,45 @@ fn tensors(values: Vec<(String, Vec<usize>, Vec<u8>)>) -> Result<Vec<Tensor>, Ru
 }
 
 impl Runner for Module {
-    fn describe(&mut self, device: &str) -> Result<Runtime, RunError> {
+    fn describe(&mut self, setting: &Setting) -> Result<Runtime, RunError> {
+        if setting.python.is_some() {
+            return self.others.describe(setting);
+        }
         let described = self.call(|_, runner| {
-            let names = runner.call_method1("describe", (device,))?;
+            let names = runner.call_method1("describe", (&setting.device,))?;
             Ok((names.get_item("version")?.extract()?, names.get_item("device")?.extract()?))
         });
         let (version, full_name) = described?;
         let mut runtime = Runtime::default();
         runtime.version = version;
-        device.clone_into(&mut runtime.device);
         runtime.full_name = full_name;
         Ok(runtime)
     }
 
-    fn load(&mut self, source: &Source, setting: &Setting) -> Result<u64, RunError> {
+    fn load(&mut self, source: &Source, setting: &Setting) -> Result<Loaded, RunError> {
+        if setting.python.is_some() {
+            let loaded = self.others.load(source, setting)?;
+            return Ok(Loaded { key: loaded.key | OTHER, ..loaded });
+        }
         self.next += 1;
         let key = self.next;
-        self.call(|py, runner| {
-            let config = PyDict::new(py);
-            if let Some(hint) = &setting.hint {
-                config.set_item("INFERENCE_PRECISION_HINT", hint)?;
-            }
+        let config = self.call(|py, runner| {
             let weights = match &source.weights {
                 Bytes::File(path) => path.to_string_lossy().into_owned().into_pyobject(py)?.into_any(),
                 Bytes::Memory(bytes) => PyBytes::new(py, bytes).into_any(),
             };
             let text = PyBytes::new(py, source.text.as_bytes());
-            let arguments = (key, text, weights, &setting.device, config, source.needs_extension);
-            runner.call_method1("load", arguments).map(drop)
+            let Setting { device, config, defaults, .. } = setting;
+            let arguments = (key, text, weights, device, config, defaults, source.needs_extension);
+            runner.call_method1("load", arguments)?.extract()
         })?;
-        Ok(key)
+        Ok(Loaded { key, config })
     }
 
     fn run(&mut self, key: u64, inputs: &[Tensor], is_first: bool) -> Result<Vec<Tensor>, RunError> {
+        if key & OTHER != 0 {
+            return self.others.run(key & !OTHER, inputs, is_first);
+        }
         let values = self.call(|py, runner| {
             let value =
                 |tensor: &Tensor| (tensor.element_type.name(), tensor.dims.clone(), PyBytes::new(py, &tensor.bytes));
@@ -134,6 +151,9 @@ impl Runner for Module {
     }
 
     fn release(&mut self, key: u64) {
+        if key & OTHER != 0 {
+            return self.others.release(key & !OTHER);
+        }
         // A model that cannot be released is released with the runner.
         let _released = self.call(|_, runner| runner.call_method1("drop", (key,)).map(drop));
     }

@@ -52,9 +52,14 @@ fn run(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
     py.detach(|| typelift_cli::run(arguments))
 }
 
-/// Runs two models on the `openvino` module with options as a JSON object: the report as JSON and as text.
+/// Runs two models, or one in two ways, with options as a JSON object: the report as JSON and as text.
 #[pyfunction]
-fn verify(py: Python<'_>, a: &Bound<'_, Model>, b: &Bound<'_, Model>, options: &str) -> PyResult<(String, String)> {
+fn verify(
+    py: Python<'_>,
+    a: &Bound<'_, Model>,
+    b: Option<&Bound<'_, Model>>,
+    options: &str,
+) -> PyResult<(String, String)> {
     comparison::verify(py, a, b, options)
 }
 

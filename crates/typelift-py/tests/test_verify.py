@@ -1,5 +1,8 @@
 """typelift.verify, on an installed OpenVINO."""
 
+import sys
+from pathlib import Path
+
 import pytest
 
 import typelift
@@ -29,6 +32,37 @@ def test_the_layer_is_named_at_which_a_difference_starts() -> None:
     assert not result
     assert result.first is not None and result.first["layer"]["name"] == "a"
     assert result.data["samples"][0]["inputs"][0]["shape"] == "[5,4]"
+
+
+def test_one_model_runs_with_two_settings() -> None:
+    model = typelift.from_text(TEXT)
+    result = typelift.verify(model, config_b={"KV_CACHE_PRECISION": "u8"})
+    assert result and [run["precision"] for run in result.data["runs"]] == ["f32", "f32"]
+    assert result.data["runs"][1]["config"]["KV_CACHE_PRECISION"] == "u8"
+    with pytest.raises(ValueError, match="nothing to compare"):
+        typelift.verify(model)
+
+
+def test_another_installation_runs_in_a_process() -> None:
+    assert typelift.verify(typelift.from_text(TEXT), python_b=sys.executable)
+
+
+def test_expected_outputs_are_compared(tmp_path: Path) -> None:
+    numpy = pytest.importorskip("numpy")
+    model = typelift.from_text(TEXT)
+    x = numpy.linspace(-1, 1, 8, dtype=numpy.float32).reshape(2, 4)
+    numpy.savez(tmp_path / "x.npz", x=x)
+    numpy.savez(tmp_path / "c.npz", c=numpy.tanh(2 * x) + x)
+    numpy.savez(tmp_path / "d.npz", c=numpy.tanh(3 * x) + x)
+    assert typelift.verify(model, inputs=tmp_path / "x.npz", expect=tmp_path / "c.npz")
+    wrong = typelift.verify(model, inputs=tmp_path / "x.npz", expect=tmp_path / "d.npz")
+    assert not wrong and wrong.outputs[0]["expected"]
+
+
+def test_layers_that_were_not_tested_are_listed() -> None:
+    dead = typelift.from_text(TEXT.replace("b = Tanh(a)", "low = Const(-100) : f32[]\n    n = Abs(a)\n    m = Multiply(n, low)\n    b = ReLU(m)"))
+    result = typelift.verify(dead, dead)
+    assert [it["layer"]["name"] for it in result.not_tested] == ["a", "n", "m", "b"]
 
 
 def test_what_cannot_be_compared_is_an_exception() -> None:

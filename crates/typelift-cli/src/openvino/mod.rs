@@ -2,11 +2,12 @@
 
 mod child;
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use child::{Reply, Running};
 use serde_json::{Value, json};
-use typelift_run::verify::{Bytes, RunError, Runner, Runtime, Setting, Source, Tensor};
+use typelift_run::verify::{Bytes, Loaded, RunError, Runner, Runtime, Setting, Source, Tensor};
 
 /// The script that runs models. The Python package has it too.
 pub(crate) const SCRIPT: &str = include_str!("runner.py");
@@ -14,31 +15,61 @@ pub(crate) const SCRIPT: &str = include_str!("runner.py");
 /// The environment variable that names a Python.
 const VARIABLE: &str = "TYPELIFT_PYTHON";
 
-/// How to find an installed OpenVINO
-#[derive(clap::Args, Clone, Debug, Default)]
-pub(crate) struct PythonArgs {
-    /// The Python that has openvino installed. Without it TYPELIFT_PYTHON, else python3
-    #[arg(long, value_name = "PYTHON")]
-    pub(crate) python: Option<PathBuf>,
+/// Installations of OpenVINO, each with a process that is started when it is needed.
+pub(crate) struct Installations {
+    /// Seconds that a reply may take.
+    seconds: u64,
+    /// The processes, by the Python that was named for a side.
+    processes: Vec<(Option<PathBuf>, Process)>,
+    /// The process of each model, by the key of the model.
+    models: HashMap<u64, usize>,
+    /// The key of the next model.
+    next: u64,
 }
 
-impl PythonArgs {
-    /// Returns a runner that starts this Python when it is needed. A reply may take `seconds`.
-    pub(crate) fn runner(&self, seconds: u64) -> Process {
-        let variable = std::env::var_os(VARIABLE).filter(|value| !value.is_empty()).map(PathBuf::from);
-        let named = self.python.clone().or(variable);
-        let pythons = named.map_or_else(|| vec!["python3".into(), "python".into()], |python| vec![python]);
-        Process { pythons, seconds, running: None, next: 0 }
+impl Installations {
+    pub(crate) fn new(seconds: u64) -> Self {
+        Self { seconds, processes: Vec::new(), models: HashMap::new(), next: 0 }
+    }
+
+    /// Returns the position of the process for a Python.
+    fn of(&mut self, python: Option<&Path>) -> usize {
+        let known = self.processes.iter().position(|(known, _)| known.as_deref() == python);
+        known.unwrap_or_else(|| {
+            let process = Process { pythons: pythons(python), seconds: self.seconds, running: None };
+            self.processes.push((python.map(Path::to_path_buf), process));
+            self.processes.len() - 1
+        })
+    }
+
+    /// Returns the process for files, which is any that runs.
+    fn any(&mut self) -> &mut Process {
+        let at = if self.processes.is_empty() { self.of(None) } else { 0 };
+        &mut self.processes[at].1
+    }
+
+    /// Returns the bytes of an `.npz` file with these arrays.
+    pub(crate) fn pack(&mut self, arrays: &[(String, Tensor)]) -> Result<Vec<u8>, RunError> {
+        let names: Vec<&str> = arrays.iter().map(|(name, _)| name.as_str()).collect();
+        let tensors: Vec<Value> = arrays.iter().map(|(_, tensor)| described(tensor)).collect();
+        let blobs: Vec<&[u8]> = arrays.iter().map(|(_, tensor)| tensor.bytes.as_slice()).collect();
+        let reply = self.any().ask(json!({ "do": "pack", "names": names, "inputs": tensors }), &blobs)?;
+        Ok(reply.blobs.into_iter().next().unwrap_or_default())
     }
 }
 
+/// Returns the Pythons that are tried: the one that was named, else that of the variable, else those on the path.
+fn pythons(named: Option<&Path>) -> Vec<PathBuf> {
+    let variable = || std::env::var_os(VARIABLE).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let named = named.map(Path::to_path_buf).or_else(variable);
+    named.map_or_else(|| vec!["python3".into(), "python".into()], |python| vec![python])
+}
+
 /// OpenVINO in a process of its own.
-pub(crate) struct Process {
+struct Process {
     pythons: Vec<PathBuf>,
     seconds: u64,
     running: Option<Running>,
-    /// The key of the next model.
-    next: u64,
 }
 
 impl Process {
@@ -93,50 +124,58 @@ fn short(text: &str) -> String {
     if lines.is_empty() { text.trim().to_owned() } else { lines.join("\n") }
 }
 
-impl Runner for Process {
-    fn describe(&mut self, device: &str) -> Result<Runtime, RunError> {
-        let reply = self.ask(json!({ "do": "describe", "device": device }), &[])?;
+/// Describes a tensor in a request.
+fn described(tensor: &Tensor) -> Value {
+    json!({ "type": tensor.element_type.name(), "shape": tensor.dims })
+}
+
+impl Runner for Installations {
+    fn describe(&mut self, setting: &Setting) -> Result<Runtime, RunError> {
+        let at = self.of(setting.python.as_deref());
+        let reply = self.processes[at].1.ask(json!({ "do": "describe", "device": setting.device }), &[])?;
         let version = reply.text("version").unwrap_or_default().to_owned();
-        Ok(Runtime { version, device: device.to_owned(), full_name: reply.text("device").map(str::to_owned) })
+        Ok(Runtime { version, full_name: reply.text("device").map(str::to_owned) })
     }
 
-    fn load(&mut self, source: &Source, setting: &Setting) -> Result<u64, RunError> {
+    fn load(&mut self, source: &Source, setting: &Setting) -> Result<Loaded, RunError> {
+        let at = self.of(setting.python.as_deref());
         self.next += 1;
+        let key = self.next;
         // A path is sent as bytes, because it need not be text.
         let (is_path, weights) = match &source.weights {
             Bytes::File(path) => (true, path.as_os_str().as_encoded_bytes()),
             Bytes::Memory(bytes) => (false, &bytes[..]),
         };
-        let mut config = json!({});
-        if let Some(hint) = &setting.hint {
-            config["INFERENCE_PRECISION_HINT"] = hint.as_str().into();
-        }
         let head = json!({
-            "do": "load", "key": self.next, "is_path": is_path, "device": setting.device, "config": config,
-            "extension": source.needs_extension,
+            "do": "load", "key": key, "is_path": is_path, "device": setting.device, "config": setting.config,
+            "defaults": setting.defaults, "extension": source.needs_extension,
         });
-        self.ask(head, &[source.text.as_bytes(), weights])?;
-        Ok(self.next)
+        let reply = self.processes[at].1.ask(head, &[source.text.as_bytes(), weights])?;
+        self.models.insert(key, at);
+        let config = reply.head.get("config").cloned().unwrap_or_default();
+        let config = serde_json::from_value(config).map_err(|error| RunError::Broken(error.to_string()))?;
+        Ok(Loaded { key, config })
     }
 
     fn run(&mut self, key: u64, inputs: &[Tensor], is_first: bool) -> Result<Vec<Tensor>, RunError> {
-        if self.running.is_none() {
+        let process = self.models.get(&key).map(|&at| &mut self.processes[at].1);
+        let Some(process) = process.filter(|process| process.running.is_some()) else {
             return Err(RunError::Broken("the process that had the model ended".to_owned()));
-        }
-        let described: Vec<Value> =
-            inputs.iter().map(|tensor| json!({ "type": tensor.element_type.name(), "shape": tensor.dims })).collect();
+        };
+        let tensors: Vec<Value> = inputs.iter().map(described).collect();
         let blobs: Vec<&[u8]> = inputs.iter().map(|tensor| tensor.bytes.as_slice()).collect();
-        let reply = self.ask(json!({ "do": "run", "key": key, "inputs": described, "first": is_first }), &blobs)?;
+        let reply = process.ask(json!({ "do": "run", "key": key, "inputs": tensors, "first": is_first }), &blobs)?;
         Ok(reply.tensors()?.into_iter().map(|(_, tensor)| tensor).collect())
     }
 
     fn release(&mut self, key: u64) {
-        if self.running.is_some() {
-            let _released = self.ask(json!({ "do": "drop", "key": key }), &[]);
+        let process = self.models.remove(&key).map(|at| &mut self.processes[at].1);
+        if let Some(process) = process.filter(|process| process.running.is_some()) {
+            let _released = process.ask(json!({ "do": "drop", "key": key }), &[]);
         }
     }
 
     fn arrays(&mut self, path: &Path) -> Result<Vec<(String, Tensor)>, RunError> {
-        self.ask(json!({ "do": "arrays" }), &[path.as_os_str().as_encoded_bytes()])?.tensors()
+        self.any().ask(json!({ "do": "arrays" }), &[path.as_os_str().as_encoded_bytes()])?.tensors()
     }
 }

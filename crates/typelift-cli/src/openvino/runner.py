@@ -38,8 +38,11 @@ class Runner:
             names["device"] = None
         return names
 
-    def load(self, key, text, weights, device, config, needs_extension):
-        """Reads a model from its text and weights (a path or bytes) and compiles it."""
+    def load(self, key, text, weights, device, config, defaults, needs_extension):
+        """Reads a model from its text and weights (a path or bytes) and compiles it. Returns its properties.
+
+        Properties in defaults are set if the device knows them.
+        """
         import numpy
 
         if needs_extension and not self.has_tokenizers:
@@ -63,10 +66,19 @@ class Runner:
             if needs_extension and self.missing:
                 raise RuntimeError(f"{self.missing}\n{error}") from error
             raise
+        known = self._properties(device)
+        config = {**{name: value for name, value in defaults.items() if name in known}, **config}
         compiled = self.core.compile_model(model, device, config)
         # The weights stay in memory as long as the compiled model.
         self.compiled[key] = (compiled, compiled.create_infer_request(), holder, data)
-        return {"outputs": len(compiled.outputs)}
+        return _answers(compiled, [*defaults, *config, "INFERENCE_NUM_THREADS"])
+
+    def _properties(self, device):
+        """Returns the names of the properties of a device. Those of AUTO:CPU are those of CPU."""
+        names = [name for part in device.split(":")[1:] for name in part.split(",")]
+        if not names and device in ("AUTO", "MULTI", "HETERO"):
+            names = self.core.available_devices
+        return {name for part in names or [device] for name in self.core.get_property(part, "SUPPORTED_PROPERTIES")}
 
     def run(self, key, inputs, is_first):
         """Runs a compiled model on (type, shape, bytes) and returns the outputs in the same form."""
@@ -95,7 +107,7 @@ class Runner:
             limit -= _size(file, limit)
             loaded = numpy.load(file)
             found.update(dict(loaded) if hasattr(loaded, "files") else {name: loaded})
-        return [(name, *_value(_openvino().Tensor(numpy.ascontiguousarray(data)))) for name, data in found.items()]
+        return [(name, *_value(_openvino().Tensor(numpy.asarray(data, order="C")))) for name, data in found.items()]
 
     def drop(self, key):
         """Releases a compiled model."""
@@ -104,7 +116,7 @@ class Runner:
 
 
 def _size(path, limit):
-    """Returns the bytes of the arrays of a file, before any of them is in memory. Numbers in the file are not believed."""
+    """Returns the bytes of the arrays of a file, before any of them is in memory. Numbers in the file are not trusted."""
     import zipfile
 
     sizes = []
@@ -136,6 +148,46 @@ def _described(stream, size, name):
     if count > size:
         raise ValueError(f"{name}: it has fewer values than its shape {shape}")
     return count
+
+
+def _answers(compiled, names):
+    """Returns the values of properties as a compiled model reports them, or as the devices below it do."""
+    try:
+        inner = list(compiled.get_property("DEVICE_PROPERTIES").values())
+    except Exception:
+        inner = []
+    answers = {}
+    for name in names:
+        try:
+            values = [compiled.get_property(name)]
+        except Exception:
+            values = [device[name] for device in inner if name in device]
+        if values:
+            answers[name] = ",".join(sorted({_text(value) for value in values}))
+    return answers
+
+
+def _text(value):
+    """Returns the value of a property as a text of the command line: a type, an enumeration or a number."""
+    if isinstance(value, _openvino().Type):
+        return value.to_string()
+    return str(getattr(value, "name", value))
+
+
+def _pack(names, tensors):
+    """Returns the bytes of an .npz file."""
+    import io
+    import zipfile
+
+    import numpy
+
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for name, tensor in zip(names, tensors):
+            with archive.open(name + ".npy", "w") as entry:
+                data = tensor.str_data if tensor.element_type.to_string() == "string" else tensor.data
+                numpy.lib.format.write_array(entry, numpy.asarray(data, order="C"), allow_pickle=False)
+    return packed.getvalue()
 
 
 def _tensor(element_type, shape, data):
@@ -174,7 +226,8 @@ def answer(runner, head, blobs):
         return runner.describe(head["device"]), []
     if head["do"] == "load":
         weights = os.fsdecode(bytes(blobs[1])) if head["is_path"] else blobs[1]
-        return runner.load(head["key"], blobs[0], weights, head["device"], head["config"], head["extension"]), []
+        loaded = runner.load(head["key"], blobs[0], weights, head["device"], head["config"], head["defaults"], head["extension"])
+        return {"config": loaded}, []
     if head["do"] == "drop":
         return runner.drop(head["key"]), []
     if head["do"] == "arrays":
@@ -182,6 +235,8 @@ def answer(runner, head, blobs):
         described = [{"name": name, "type": kind, "shape": shape} for name, kind, shape, _ in arrays]
         return {"outputs": described}, [data for _, _, _, data in arrays]
     inputs = [(value["type"], value["shape"], data) for value, data in zip(head["inputs"], blobs)]
+    if head["do"] == "pack":
+        return {}, [_pack(head["names"], [_tensor(*value) for value in inputs])]
     outputs = runner.run(head["key"], inputs, head["first"])
     described = [{"type": name, "shape": shape} for name, shape, _ in outputs]
     return {"outputs": described}, [data for _, _, data in outputs]

@@ -15,9 +15,9 @@ use typelift_run::verify::{RunError, Runner, Setting, Source, Verification, Veri
 
 use super::{Asked, is_asked};
 use crate::failure::Failure;
-use crate::openvino::{Process, PythonArgs};
+use crate::openvino::Installations;
 use crate::process::{Group, Output, Part};
-use crate::verify::no_runtime;
+use crate::verify::{self, no_runtime};
 
 /// Limit on the output of a command that is kept, in bytes.
 const MOST_OUTPUT: usize = 1 << 24;
@@ -233,15 +233,15 @@ impl<R> Pool<R> {
 
 /// A refusal of OpenVINO to read or compile the model.
 pub(super) struct Refused {
-    pool: Pool<Process>,
+    setting: Setting,
+    pool: Pool<Installations>,
     stop: Asked,
     expected: OnceLock<String>,
 }
 
 impl Refused {
-    pub(super) fn new(python: &PythonArgs, seconds: u64, stop: Asked) -> Self {
-        let python = python.clone();
-        Self { pool: Pool::new(move || python.runner(seconds)), stop, expected: OnceLock::new() }
+    pub(super) fn new(setting: Setting, seconds: u64, stop: Asked) -> Self {
+        Self { setting, pool: Pool::new(move || Installations::new(seconds)), stop, expected: OnceLock::new() }
     }
 
     /// Returns the first line of the refusal; `None` if OpenVINO compiles the model.
@@ -250,17 +250,13 @@ impl Refused {
             return Err(Stop::Asked);
         }
         let source = Source::of(model).map_err(|error| Stop::Failed(error.to_string()))?;
-        self.pool.with(|process| {
-            let mut setting = Setting::default();
-            "CPU".clone_into(&mut setting.device);
-            match process.load(&source, &setting) {
-                Ok(key) => {
-                    process.release(key);
-                    Ok(None)
-                }
-                Err(error) if error.is_of_model() => Ok(Some(first_line(&error))),
-                Err(error) => Err(error.into()),
+        self.pool.with(|process| match process.load(&source, &self.setting) {
+            Ok(loaded) => {
+                process.release(loaded.key);
+                Ok(None)
             }
+            Err(error) if error.is_of_model() => Ok(Some(first_line(&error))),
+            Err(error) => Err(error.into()),
         })
     }
 }
@@ -299,65 +295,84 @@ impl Wanted for Refused {
     }
 }
 
-/// A difference from another model, which is cut like the candidate.
+/// A difference from another model, which is cut like the candidate, or between two runs of the candidate.
 pub(super) struct Differs<R> {
-    other: Model,
-    /// The number of layers of the original.
-    whole: usize,
-    /// The layers of the other model, by those of the original.
-    pairs: HashMap<LayerId, LayerId>,
+    other: Option<Other>,
+    verification: Verification,
     pool: Pool<R>,
     stop: Asked,
 }
 
+/// Another model.
+struct Other {
+    model: Model,
+    /// The number of layers of the original.
+    whole: usize,
+    /// The layers of the other model, by those of the original.
+    pairs: HashMap<LayerId, LayerId>,
+}
+
 impl<R: Runner> Differs<R> {
-    /// Compares with another model. `start` starts a runtime.
+    /// Compares as `verification` says. `start` starts a runtime.
     pub(super) fn new(
         original: &Model,
-        other: Model,
+        other: Option<Model>,
+        mut verification: Verification,
         start: impl Fn() -> R + Send + Sync + 'static,
         stop: Asked,
     ) -> Self {
-        let pairs = typelift::diff::matched_layers(original, &other).into_iter().collect();
-        let whole = typelift_run::reduce::layers(original);
-        Self { other, whole, pairs, pool: Pool::new(start), stop }
+        let other = other.map(|model| Other {
+            whole: typelift_run::reduce::layers(original),
+            pairs: typelift::diff::matched_layers(original, &model).into_iter().collect(),
+            model,
+        });
+        verification.locates = false;
+        Self { other, verification, pool: Pool::new(start), stop }
     }
 
-    fn differ(&self, candidate: &Model, other: &Model) -> Result<bool, Stop> {
+    /// Returns whether a candidate differs from its part of the other model. The inner error is that of a candidate that
+    /// cannot be compared.
+    fn compare(&self, candidate: &Model, other: Option<&Model>) -> Result<Result<bool, VerifyError>, Stop> {
         if is_asked(&self.stop) {
             return Err(Stop::Asked);
         }
-        let mut verification = Verification::default();
-        verification.locates = false;
-        let report = self.pool.with(|process| verification.run(candidate, other, process));
-        match report {
-            Ok(report) => Ok(!report.same),
+        let mut verification = self.verification.clone();
+        // A candidate may lack inputs of the original.
+        verification.shapes.retain(|(name, _)| candidate.find_input(name).is_ok());
+        match self.pool.with(|process| verification.run(candidate, other, process)) {
+            Ok(report) => Ok(Ok(!report.same)),
             Err(VerifyError::Runtime(error)) => Err(error.into()),
-            Err(_) => Ok(false),
+            Err(error) => Ok(Err(error)),
         }
     }
 }
 
 impl<R: Runner + Send> Wanted for Differs<R> {
     fn learn(&self, original: &Model) -> Result<Option<String>, Failure> {
-        let differs = self.differ(original, &self.other).map_err(Stop::failure)?;
-        Ok((!differs).then(|| "the models agree".to_owned()))
+        let compared = self.compare(original, self.other.as_ref().map(|other| &other.model)).map_err(Stop::failure)?;
+        let who = if self.other.is_some() { "the models agree" } else { "both runs agree" };
+        Ok((!compared.map_err(verify::failure)?).then(|| who.to_owned()))
     }
 
     fn is_interesting(&self, candidate: &Model) -> Result<bool, Stop> {
-        self.other_for(candidate).map_or(Ok(false), |part| self.differ(candidate, &part))
+        let other = self.other_for(candidate);
+        if self.other.is_some() && other.is_none() {
+            return Ok(false);
+        }
+        Ok(self.compare(candidate, other.as_ref())?.unwrap_or(false))
     }
 
     fn is_interesting_with(&self, candidate: &Model, other: &Model) -> Result<bool, Stop> {
-        self.differ(candidate, other)
+        Ok(self.compare(candidate, Some(other))?.unwrap_or(false))
     }
 
     fn other_for(&self, candidate: &Model) -> Option<Model> {
+        let Other { model, whole, pairs } = self.other.as_ref()?;
         // A part has other outputs than the whole.
-        if typelift_run::reduce::layers(candidate) == self.whole {
-            return Some(self.other.clone());
+        if typelift_run::reduce::layers(candidate) == *whole {
+            return Some(model.clone());
         }
-        let mut part = typelift_run::reduce::part_like(&self.other, candidate, &self.pairs)?;
+        let mut part = typelift_run::reduce::part_like(model, candidate, pairs)?;
         let errors = typelift::infer(&mut part);
         errors.iter().all(|found| !found.is_error()).then_some(part)
     }
@@ -369,7 +384,7 @@ mod tests {
 
     use typelift::promote::ElementType;
     use typelift_run::reduce::Reduction;
-    use typelift_run::verify::{Runtime, Tensor};
+    use typelift_run::verify::{Loaded, Runtime, Tensor};
 
     use super::*;
 
@@ -378,15 +393,15 @@ mod tests {
     struct Counter(Vec<(f32, usize)>);
 
     impl Runner for Counter {
-        fn describe(&mut self, _: &str) -> Result<Runtime, RunError> {
+        fn describe(&mut self, _: &Setting) -> Result<Runtime, RunError> {
             Ok(Runtime::default())
         }
 
-        fn load(&mut self, source: &Source, _: &Setting) -> Result<u64, RunError> {
+        fn load(&mut self, source: &Source, _: &Setting) -> Result<Loaded, RunError> {
             let model = Model::from_xml(source.text.clone()).map_err(|error| RunError::Refused(error.to_string()))?;
             let count = model.graph().layers().filter(|layer| layer.ty() == "Elu").count();
             self.0.push((count as f32, model.outputs().count()));
-            Ok(self.0.len() as u64 - 1)
+            Ok(Loaded { key: self.0.len() as u64 - 1, ..Loaded::default() })
         }
 
         fn run(&mut self, key: u64, _: &[Tensor], _: bool) -> Result<Vec<Tensor>, RunError> {
@@ -411,14 +426,14 @@ mod tests {
             model
         };
         let (one, other) = (model("ReLU"), model("Elu"));
-        let differs = Differs::new(&one, other, Counter::default, Asked::default());
+        let differs = Differs::new(&one, Some(other), Verification::default(), Counter::default, Asked::default());
         assert_eq!(differs.learn(&one).map_err(|failure| failure.text()), Ok(None));
         let judge = |candidate: &Model| Ok::<_, Infallible>(differs.is_interesting(candidate).unwrap());
         let reduced = Reduction::default().run(&one, &judge).unwrap();
         assert_eq!(reduced.layers_after, 3, "Parameter, ReLU, Result: {}", reduced.model);
         let part = differs.other_for(&reduced.model).unwrap();
         assert!(part.graph().layers().any(|layer| layer.ty() == "Elu") && part.graph().len() == 3, "{part}");
-        let same = Differs::new(&one, one.clone(), Counter::default, Asked::default());
+        let same = Differs::new(&one, Some(one.clone()), Verification::default(), Counter::default, Asked::default());
         assert!(same.learn(&one).unwrap().is_some(), "models that agree are not reduced");
     }
 }

@@ -20,11 +20,12 @@ use crate::failure::Failure;
 use crate::files::Run;
 use crate::input::Input;
 use crate::interrupt;
-use crate::openvino::PythonArgs;
+use crate::openvino::Installations;
 use crate::output;
 use crate::render::{self, Show};
 use crate::status::Status;
 use crate::terminal::{self, Terminal};
+use crate::verify::RunArgs;
 
 mod judge;
 
@@ -41,6 +42,7 @@ use judge::{Command, Differs, Finding, Refused, Stop, Wanted};
   typelift reduce model.xml -o small.xml -- python3 crashes.py {}
   typelift reduce model.xml -o small.xml --match 'Segmentation' -j 4 --timeout 60 -- ./run.sh {}
   typelift reduce model.xml -o small.xml --refused --anonymize --weights zero
+  typelift reduce model.xml -o small.xml --differs --python-b old/bin/python
   typelift reduce model.xml -o small.xml --finding beyond-i32")]
 pub(crate) struct Args {
     /// The model's .xml
@@ -55,10 +57,10 @@ pub(crate) struct Args {
     /// Keep that OpenVINO refuses to compile the model, with the same first line
     #[arg(long)]
     refused: bool,
-    /// Keep that `typelift verify` finds a difference from this model, which is cut in the same way. Its part is written as
-    /// OUT.other.xml
-    #[arg(long, value_name = "OTHER.xml")]
-    differs: Option<PathBuf>,
+    /// Keep that `typelift verify` finds a difference: from this model, which is cut in the same way and whose part is written as
+    /// OUT.other.xml, or without a model between two runs
+    #[arg(long, value_name = "OTHER.xml", num_args = 0..=1)]
+    differs: Option<Option<PathBuf>>,
     /// Output of COMMAND that a candidate must produce too
     #[arg(long = "match", value_name = "REGEX", requires = "command")]
     matches: Option<regex::Regex>,
@@ -81,7 +83,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
     #[command(flatten)]
-    python: PythonArgs,
+    run: RunArgs,
     /// Command with its arguments, after --. {} is the candidate
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<OsString>,
@@ -157,13 +159,15 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
         return args.reduce(model, &Finding { code, stop }, terminal);
     }
     if args.refused {
-        return args.reduce(model, &Refused::new(&args.python, seconds, stop), terminal);
+        return args.reduce(model, &Refused::new(args.run.settings()[0].clone(), seconds, stop), terminal);
     }
     if let Some(other) = &args.differs {
-        let other = input_of(other).load()?;
-        let Some(other) = other.model.clone() else { return Err(Failure::new("OTHER.xml cannot be read")) };
-        let python = args.python.clone();
-        let differs = Differs::new(model, other, move || python.runner(seconds), stop);
+        let other = other.as_ref().map(|other| {
+            let other = input_of(other).load()?;
+            other.model.clone().ok_or_else(|| Failure::new("OTHER.xml cannot be read"))
+        });
+        let start = move || Installations::new(seconds);
+        let differs = Differs::new(model, other.transpose()?, args.run.verification(), start, stop);
         return args.reduce(model, &differs, terminal);
     }
     args.reduce(model, &Command::new(&args.command, args.matches.clone(), seconds, stop), terminal)
@@ -172,14 +176,14 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
 impl Args {
     /// Returns the graphs that are written: the smallest model, and with `--differs` the part of the other one.
     fn outputs(&self) -> Vec<PathBuf> {
-        let other = self.differs.as_ref().map(|_| self.output.with_extension("other.xml"));
+        let other = self.differs.iter().flatten().next().map(|_| self.output.with_extension("other.xml"));
         [self.output.clone()].into_iter().chain(other).collect()
     }
 
     /// Refuses outputs that would overwrite an input.
     fn check(&self) -> Result<(), Failure> {
         output::check_ending(&self.output, "xml", "OpenVINO IR")?;
-        let models: Vec<_> = [Some(&self.model), self.differs.as_ref()].into_iter().flatten().map(input_of).collect();
+        let models: Vec<_> = [&self.model].into_iter().chain(self.differs.iter().flatten()).map(input_of).collect();
         let graphs = self.outputs();
         let weights: Vec<_> = graphs.iter().map(|graph| graph.with_extension("bin")).collect();
         let mut documents: Vec<(&Path, _)> = graphs.iter().map(|graph| (&**graph, "a model")).collect();

@@ -1,4 +1,4 @@
-"""Two models compared by running them on an installed OpenVINO."""
+"""Runs of models compared on an installed OpenVINO."""
 
 import importlib
 import json
@@ -11,7 +11,7 @@ from typelift._model import Model
 
 
 class Verification:
-    """Result of running two models on the same inputs. It prints itself; ``bool(result)`` is true if the models agree.
+    """Result of running models on the same inputs. It prints itself; ``bool(result)`` is true if the models agree.
 
     Attributes:
         same: True if all outputs agree on all samples.
@@ -19,6 +19,7 @@ class Verification:
             ``cosine``.
         first: The layer at which the difference starts, a dict with ``layer``, ``in_b`` and ``changes``; ``None`` if the
             models agree.
+        not_tested: The layers that the inputs could not test, each a dict with ``layer`` and ``reason``.
         data: The whole report, as ``typelift schema verify`` describes it.
     """
 
@@ -28,6 +29,7 @@ class Verification:
         self.same: bool = data["same"]
         self.outputs: list[dict[str, Any]] = data["outputs"]
         self.first: Optional[dict[str, Any]] = data["first"]
+        self.not_tested: list[dict[str, Any]] = data["not_tested"]
 
     def __bool__(self) -> bool:
         return self.same
@@ -49,11 +51,24 @@ class Verification:
 
 def verify(
     a: Union[Model, str, "PathLike[str]"],
-    b: Union[Model, str, "PathLike[str]"],
+    b: Union[Model, str, "PathLike[str]", None] = None,
     *,
-    device: str = "CPU",
+    device: Optional[str] = None,
+    device_a: Optional[str] = None,
+    device_b: Optional[str] = None,
+    python: Union[str, "PathLike[str]", None] = None,
+    python_a: Union[str, "PathLike[str]", None] = None,
+    python_b: Union[str, "PathLike[str]", None] = None,
+    config: Optional[dict[str, Any]] = None,
+    config_a: Optional[dict[str, Any]] = None,
+    config_b: Optional[dict[str, Any]] = None,
+    hint: Optional[str] = None,
     hint_a: Optional[str] = None,
     hint_b: Optional[str] = None,
+    simulate: Optional[str] = None,
+    simulate_a: Optional[str] = None,
+    simulate_b: Optional[str] = None,
+    expect: Union[str, "PathLike[str]", None] = None,
     shapes: Optional[dict[str, str]] = None,
     inputs: Union[str, "PathLike[str]", None] = None,
     seed: int = 0,
@@ -63,19 +78,25 @@ def verify(
     atol: Optional[float] = None,
     layers: bool = False,
 ) -> Verification:
-    """Runs two models on the ``openvino`` module and compares their outputs.
+    """Runs two models on the ``openvino`` module, or one model in two ways, and compares the outputs.
 
     If they differ, finds the layer at which the difference starts. Inputs are made from the graph: indices in range, masks
-    of 0 and 1, open dimensions as small as both models accept.
+    of 0 and 1, open dimensions as small as both models accept, and then larger. Without other options both run in f32, with
+    all approximations of the device turned off. An option that ends in ``_a`` or ``_b`` is for one side.
+
+    >>> typelift.verify("model.xml", config_b={"DYNAMIC_QUANTIZATION_GROUP_SIZE": 32})  # doctest: +SKIP
 
     Args:
         a: The first model, or the path of its ``.xml``.
-        b: The second model, or the path of its ``.xml``.
-        device: The device that runs both.
-        hint_a: The precision in which A runs, such as ``"bf16"``. Without hints both run in f32.
-        hint_b: The precision in which B runs.
+        b: The second model, or the path of its ``.xml``. Without it ``a`` runs twice, or is compared with ``expect``.
+        device: The device that runs both; ``"CPU"`` if not given.
+        python: The Python interpreter whose ``openvino`` runs them, which may be another release. Without it this one.
+        config: Properties of the device, such as ``{"KV_CACHE_PRECISION": "u8"}``.
+        hint: The precision, such as ``"bf16"``; ``"default"`` for what the device does by itself.
+        simulate: ``"f16"`` to round every value to f16, whatever the device computes in.
+        expect: An ``.npz`` file or a folder of ``.npy`` files with the outputs that ``a`` must compute.
         shapes: Shapes of inputs by name, such as ``{"input_ids": "[1,16]"}``.
-        inputs: An ``.npz`` file or a folder of ``.npy`` files with the inputs.
+        inputs: An ``.npz`` file or a folder of ``.npy`` files with the inputs. Arrays that are named like outputs are expected.
         seed: The seed of random inputs.
         samples: The number of samples. The first has the smallest sizes, the others larger ones. A model with an If
             gets four times as many.
@@ -91,10 +112,22 @@ def verify(
     """
     from typelift._model import open as open_model
 
-    first, second = (it if isinstance(it, Model) else open_model(fspath(it)) for it in (a, b))
+    def text(path: Union[str, "PathLike[str]", None]) -> Optional[str]:
+        return None if path is None else fspath(path)
+
+    def properties(config: Optional[dict[str, Any]]) -> dict[str, str]:
+        return {name: str(value) for name, value in (config or {}).items()}
+
+    models = [it if it is None or isinstance(it, Model) else open_model(fspath(it)) for it in (a, b)]
     options = {
-        "device": device, "hint_a": hint_a, "hint_b": hint_b, "shapes": shapes, "inputs": None if inputs is None else fspath(inputs),
+        "device": device, "device_a": device_a, "device_b": device_b,
+        "python": text(python), "python_a": text(python_a), "python_b": text(python_b),
+        "config": properties(config), "config_a": properties(config_a), "config_b": properties(config_b),
+        "hint": hint, "hint_a": hint_a, "hint_b": hint_b,
+        "simulate": simulate, "simulate_a": simulate_a, "simulate_b": simulate_b,
+        "expect": text(expect), "shapes": shapes, "inputs": text(inputs),
         "seed": seed, "samples": samples, "steps": steps, "rtol": rtol, "atol": atol, "layers": layers,
     }
-    data, text = _typelift.verify(first._native, second._native, json.dumps(options))
-    return Verification(text, json.loads(data))
+    first, second = (None if it is None else it._native for it in models)
+    data, shown_text = _typelift.verify(first, second, json.dumps(options))
+    return Verification(shown_text, json.loads(data))

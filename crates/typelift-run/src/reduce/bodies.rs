@@ -23,7 +23,7 @@ pub(super) fn lifted<J: Judge>(search: &mut Search<'_, J>) -> Result<bool, Halt<
     let bodies = owners.into_iter().flat_map(|(id, count)| (0..count).map(move |at| (id, at)));
     let mut candidates = Vec::new();
     for (id, at) in bodies {
-        candidates.push(search.best.body_alone(id, at));
+        candidates.push(search.best.body_alone(id, at).map(|(model, _)| model));
         candidates.push(inlined(&search.best, id, at));
     }
     Ok(search.accept_first("a body replaced its layer", candidates)?.is_some())

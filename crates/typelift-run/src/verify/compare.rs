@@ -27,6 +27,8 @@ pub struct Difference {
     pub of: u64,
     /// The number of positions where one tensor has NaN or infinity, and the other has another value.
     pub not_finite: u64,
+    /// The number of positions where both have NaN, which counts as equal.
+    pub nan: u64,
     /// The shapes of both, if they differ.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shapes: Option<[String; 2]>,
@@ -56,12 +58,13 @@ impl Difference {
             let shapes = Some([a.shape().to_string(), b.shape().to_string()]);
             return Self { shapes, changed: of, of, max_relative: f64::INFINITY, ..Self::default() };
         }
-        if a == b {
+        if a == b && !a.element_type.is_float() {
             return Self { same: true, cosine: 1.0, of, ..Self::default() };
         }
         let Some((x, y)) = a.floats().zip(b.floats()) else {
             // Strings are equal or not.
-            return Self { changed: 1, of, max_relative: f64::INFINITY, ..Self::default() };
+            let (changed, max_relative) = if a == b { (0, 0.0) } else { (1, f64::INFINITY) };
+            return Self { same: a == b, changed, of, max_relative, ..Self::default() };
         };
         let mut found = Self::of_numbers(&x, &y, &a.dims);
         if a.element_type.is_float() || b.element_type.is_float() {
@@ -86,6 +89,7 @@ impl Difference {
                 yy += b * b;
             }
             if a == b || a.is_nan() && b.is_nan() {
+                found.nan += u64::from(a.is_nan());
                 continue;
             }
             found.changed += 1;
@@ -103,7 +107,7 @@ impl Difference {
             }
         }
         found.max_relative = relative(found.max_absolute, scale(x));
-        found.cosine = if xx == 0.0 && yy == 0.0 { 1.0 } else { dot / (xx.sqrt() * yy.sqrt()) };
+        found.cosine = if found.changed == 0 || xx == 0.0 && yy == 0.0 { 1.0 } else { dot / (xx.sqrt() * yy.sqrt()) };
         if !found.cosine.is_finite() {
             found.cosine = 0.0;
         }
@@ -179,7 +183,8 @@ mod tests {
     #[test]
     fn not_finite_values_agree_only_with_themselves() {
         let (inf, nan) = (f32::INFINITY, f32::NAN);
-        assert!(Difference::between(&floats(&[inf, nan, 1.0]), &floats(&[inf, nan, 1.0]), TOLERANCE).same);
+        let found = Difference::between(&floats(&[inf, nan, 1.0]), &floats(&[inf, nan, 1.0]), TOLERANCE);
+        assert_eq!((found.same, found.nan), (true, 1));
         let found = Difference::between(&floats(&[inf, nan, 1.0]), &floats(&[-inf, 1.0, nan]), TOLERANCE);
         assert_eq!((found.same, found.not_finite, found.changed), (false, 3, 3));
     }

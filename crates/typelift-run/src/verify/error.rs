@@ -7,6 +7,7 @@ use typelift::findings::Diagnostic;
 use typelift::model::graph::EditError;
 
 use super::RunError;
+use typelift::model::shape::Shape;
 
 /// One of the two models.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,6 +16,13 @@ pub enum Side {
     A,
     /// The second model.
     B,
+}
+
+impl Side {
+    /// Returns the side at a position: 0 is A.
+    pub(super) fn of(position: usize) -> Self {
+        if position == 0 { Self::A } else { Self::B }
+    }
 }
 
 impl fmt::Display for Side {
@@ -41,6 +49,40 @@ pub enum VerifyError {
         /// The runtime's error message.
         error: RunError,
     },
+    /// A device does not take a property that was asked for.
+    #[error("{device} was asked for {name}={asked} for model {side}, and took {answered}")]
+    NotTaken {
+        /// The model.
+        side: Side,
+        /// The device.
+        device: String,
+        /// The property.
+        name: String,
+        /// The value that was asked for.
+        asked: String,
+        /// The value that the device reports.
+        answered: String,
+    },
+    /// A model with dynamic shapes would run on one CPU.
+    #[error(
+        "OpenVINO has one CPU for model {0}, where it reports no errors about lengths: a model with open dimensions may give wrong values"
+    )]
+    OneThread(Side),
+    /// An output has another shape than inference says.
+    #[error("the output `{output}` of model {side} has the shape {got}, but inference says {inferred}")]
+    WrongShape {
+        /// The model.
+        side: Side,
+        /// The output.
+        output: String,
+        /// The shape that inference finds.
+        inferred: Shape,
+        /// The shape that the runtime returned.
+        got: Shape,
+    },
+    /// There is one model, and nothing to compare it with.
+    #[error("there is nothing to compare: one model, which runs twice in the same way")]
+    NothingDiffers,
     /// A model has errors.
     #[error("model {side} has errors: {}", .found.message)]
     IllTyped {

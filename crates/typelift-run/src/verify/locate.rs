@@ -1,9 +1,8 @@
 //! Search for the layer at which the difference between two models starts.
 
 use foldhash::{HashMap, HashSet};
-use typelift::explain::diff;
 use typelift::explain::map::{Role, roles};
-use typelift::model::graph::{Graph, LayerId, Model, NewLayer, Output};
+use typelift::model::graph::{Graph, LayerId, Model, NewLayer, Output, Place};
 use typelift::ops::{self, LayerKind};
 use typelift::promote::ElementType;
 
@@ -14,10 +13,13 @@ use super::narrow::Ranged;
 use super::runner::{Runner, Setting};
 use super::session::{Outputs, Session};
 use super::tolerance::Tolerance;
+use typelift::explain::diff::{self, Change, ChangeKind};
 
 /// Maximum number of tensors that are exposed as outputs at a time, and of their bytes.
 const CHUNK: usize = 512;
 const CHUNK_BYTES: u64 = 256 << 20;
+/// Maximum number of chunks that the runtime may refuse.
+const MOST_REFUSALS: usize = 64;
 /// Maximum number of values of a constant tensor that is compared.
 const MOST_STORED: u64 = 1 << 20;
 /// Factor by which an error must exceed rounding noise to be the start of a difference.
@@ -38,6 +40,8 @@ pub(super) struct Located {
     pub(super) differences: Vec<Difference>,
     /// The step in which these differences were measured, from 0.
     pub(super) step: usize,
+    /// Tensors that the runtime does not give as outputs.
+    pub(super) left_out: Vec<Target>,
 }
 
 /// Layer at which the difference starts, in both models.
@@ -50,6 +54,8 @@ pub(super) struct Start {
     pub(super) is_clear: bool,
     /// Layers of A and of B between this layer and the nearest tensors that both models have, including constants.
     pub(super) around: [HashSet<LayerId>; 2],
+    /// The graphs of both layers.
+    pub(super) places: [Place; 2],
 }
 
 /// Two models whose inner tensors are compared.
@@ -68,17 +74,14 @@ pub(super) struct Search<'a> {
 impl Search<'_> {
     /// Compares inner tensors, in the order of A. Without `all`, stops after the chunk in which the difference starts.
     pub(super) fn compare(&self, runner: &mut dyn Runner, all: bool) -> Result<Located, VerifyError> {
-        let targets = self.targets();
         let mut by_step: Vec<Vec<Difference>> = vec![Vec::new(); self.sample.a.len()];
-        let mut done = 0;
-        while done < targets.len() {
-            let chunk = chunk(self.models[0].graph(), &targets[done..]);
-            self.compare_chunk(runner, chunk, &mut by_step)?;
-            done += chunk.len();
-            if !all && by_step.iter().flatten().any(|it| !it.same) {
-                break;
-            }
-        }
+        let mut targets = Vec::new();
+        let left_out = in_chunks(self.models[0].graph(), &self.targets(), &mut |chunk| {
+            let found = self.compare_chunk(runner, chunk)?;
+            by_step.iter_mut().zip(found).for_each(|(step, found)| step.extend(found));
+            targets.extend_from_slice(chunk);
+            Ok(!all && by_step.iter().flatten().any(|it| !it.same))
+        })?;
         // With state, a difference in an early step also causes differences in later steps, so the first one counts.
         let differs = |step: &Vec<Difference>| step.iter().any(|it| !it.same);
         let step = by_step
@@ -87,35 +90,33 @@ impl Search<'_> {
             .or_else(|| by_step.iter().position(|step| step.iter().any(|it| it.changed > 0)));
         let step = step.unwrap_or(0);
         let differences = by_step.into_iter().nth(step).unwrap_or_default();
-        Ok(Located { targets: targets[..done].to_vec(), differences, step })
+        Ok(Located { targets, differences, step, left_out })
     }
 
-    fn compare_chunk(
-        &self,
-        runner: &mut dyn Runner,
-        chunk: &[Target],
-        by_step: &mut [Vec<Difference>],
-    ) -> Result<(), VerifyError> {
+    /// Compares tensors as outputs. Returns their differences by step.
+    fn compare_chunk(&self, runner: &mut dyn Runner, chunk: &[Target]) -> Result<Vec<Vec<Difference>>, VerifyError> {
         let tensor = |target: &Target, side: usize| self.ranged[side].of(if side == 0 { target.a } else { target.b });
         let expose = |side: usize| exposed(&self.ranged[side].model, chunk.iter().map(|target| tensor(target, side)));
         let ((a, in_a), (b, in_b)) = (expose(0)?, expose(1)?);
-        let session = Session::load(runner, [&a, &b], self.settings)?;
+        let session = Session::load(runner, [&a, &b], self.settings, true)?;
         let outputs = session.run_both(runner, self.sample);
         let again = (!self.unsteady.is_empty()).then(|| session.run(runner, Side::A, self.sample));
         session.release(runner);
         let (outputs, again) = (outputs?, again.transpose()?);
         let tensor =
             |outputs: &Outputs, step: usize, at: usize| outputs.get(step).and_then(|step| step.get(at)).cloned();
-        for (step, differences) in by_step.iter_mut().enumerate() {
-            for (&at_a, &at_b) in in_a.iter().zip(&in_b) {
-                let Some(own) = tensor(&outputs[0], step, at_a) else { continue };
-                // If a tensor of A differs from run to run, it is not compared.
-                let is_steady = again.as_ref().is_none_or(|again| tensor(again, step, at_a).as_ref() == Some(&own));
-                let other = tensor(&outputs[1], step, at_b).filter(|_| is_steady).unwrap_or_else(|| own.clone());
-                differences.push(Difference::between(&own, &other, self.tolerance));
-            }
-        }
-        Ok(())
+        let difference = |step: usize, at_a: usize, at_b: usize| {
+            let own = tensor(&outputs[0], step, at_a)?;
+            // If a tensor of A differs from run to run, it is not compared.
+            let is_steady = again.as_ref().is_none_or(|again| tensor(again, step, at_a).as_ref() == Some(&own));
+            let other = tensor(&outputs[1], step, at_b).filter(|_| is_steady).unwrap_or_else(|| own.clone());
+            Some(Difference::between(&own, &other, self.tolerance))
+        };
+        let step = |step| {
+            let places = in_a.iter().zip(&in_b);
+            places.map(|(&at_a, &at_b)| difference(step, at_a, at_b).unwrap_or_default()).collect()
+        };
+        Ok((0..self.sample.a.len()).map(step).collect())
     }
 
     /// Returns the tensors that both models have and that are worth comparing, in the order of A.
@@ -172,8 +173,14 @@ impl Search<'_> {
             let before = in_a.largest.max(in_b.largest);
             let around = [in_a.around, in_b.around];
             let is_clear = before <= noise && (!difference.same || changed(&around));
-            let start =
-                Start { a: target.a.layer, b: target.b.layer, difference: Some(difference.clone()), is_clear, around };
+            let start = Start {
+                a: target.a.layer,
+                b: target.b.layer,
+                difference: Some(difference.clone()),
+                is_clear,
+                around,
+                places: Default::default(),
+            };
             let growth = size.min(1e6) / before.max(noise);
             if is_clear {
                 candidates.push((size, start));
@@ -189,15 +196,21 @@ impl Search<'_> {
     /// Returns the output that another tensor feeds in B; `None` if each output differs because its tensor does.
     pub(super) fn moved_output(&self, located: &Located, failing: &[usize]) -> Option<Start> {
         let [a, b] = self.models.map(Model::graph);
-        let noise = self.tolerance.noise;
         failing.iter().find_map(|&at| {
             let &(result_a, result_b) = self.outputs.get(at)?;
             let (from_a, from_b) = (a.producer(result_a.input(0))?, b.producer(result_b.input(0))?);
             let target = located.targets.iter().position(|target| target.a == from_a || target.b == from_b);
-            let agrees =
-                target.is_none_or(|at| located.differences[at].size() <= noise || located.targets[at].b != from_b);
+            // A tensor that both outputs have agrees only if reading it changes what the device computes.
+            let agrees = target.is_none_or(|at| (located.targets[at].a, located.targets[at].b) != (from_a, from_b));
             let around = [HashSet::from_iter([result_a]), HashSet::from_iter([result_b])];
-            agrees.then_some(Start { a: result_a, b: result_b, difference: None, is_clear: true, around })
+            agrees.then_some(Start {
+                a: result_a,
+                b: result_b,
+                difference: None,
+                is_clear: true,
+                around,
+                places: Default::default(),
+            })
         })
     }
 }
@@ -229,8 +242,41 @@ impl Inputs {
     }
 }
 
-/// Returns as many of the first tensors as are exposed at a time.
-fn chunk<'t>(graph: &Graph, targets: &'t [Target]) -> &'t [Target] {
+/// Passes tensors to `work` in chunks, until it returns true. A chunk that the runtime refuses is split, down to single
+/// tensors, which are returned.
+pub(super) fn in_chunks(
+    graph: &Graph,
+    targets: &[Target],
+    work: &mut dyn FnMut(&[Target]) -> Result<bool, VerifyError>,
+) -> Result<Vec<Target>, VerifyError> {
+    let (mut left_out, mut refusals) = (Vec::new(), 0);
+    let mut pending = vec![targets];
+    while let Some(rest) = pending.pop() {
+        let (chunk, later) = rest.split_at(chunk(graph, rest));
+        if !later.is_empty() {
+            pending.push(later);
+        }
+        match work(chunk) {
+            Ok(true) => break,
+            Ok(false) => {}
+            Err(VerifyError::Run { .. }) if refusals < MOST_REFUSALS => {
+                refusals += 1;
+                match chunk {
+                    [single] => left_out.push(*single),
+                    _ => {
+                        let (first, second) = chunk.split_at(chunk.len() / 2);
+                        pending.extend([second, first]);
+                    }
+                }
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(left_out)
+}
+
+/// Returns how many of the first tensors are exposed at a time.
+fn chunk(graph: &Graph, targets: &[Target]) -> usize {
     let mut bytes = 0;
     let size = |target: &Target| {
         let port = graph.output(target.a);
@@ -243,12 +289,24 @@ fn chunk<'t>(graph: &Graph, targets: &'t [Target]) -> &'t [Target] {
         bytes += size(target);
         bytes <= CHUNK_BYTES
     };
-    let count = targets.iter().take(CHUNK).take_while(fits).count();
-    &targets[..count.max(1)]
+    targets.iter().take(CHUNK).take_while(fits).count().max(1).min(targets.len())
+}
+
+/// True if a change is at one of these layers of A or B, or in one of their bodies.
+pub(super) fn is_at(change: &Change, [in_a, in_b]: &[HashSet<LayerId>; 2]) -> bool {
+    let id = change.layer.place.steps().first().map_or(change.layer.id, |&(owner, _)| owner);
+    match change.kind {
+        ChangeKind::Names => false,
+        ChangeKind::Removed => in_a.contains(&id),
+        _ => in_b.contains(&id),
+    }
 }
 
 /// Returns a model with these tensors as additional outputs, and the position of each among the outputs.
-fn exposed(model: &Model, tensors: impl Iterator<Item = Output>) -> Result<(Model, Vec<usize>), VerifyError> {
+pub(super) fn exposed(
+    model: &Model,
+    tensors: impl Iterator<Item = Output>,
+) -> Result<(Model, Vec<usize>), VerifyError> {
     let mut model = model.clone();
     let results: Vec<LayerId> = model.edit(|graph| {
         let mut at = 0;

@@ -1,18 +1,20 @@
-//! Simulation of f16 overflow on devices that compute f16 as f32.
+//! Simulation of f16 on devices that compute in f32.
 //!
 //! OpenVINO's CPU plugin keeps f16 values in f32, so a value beyond 65504 stays finite there and overflows on other
 //! devices. A model from [`with_range`] computes infinity instead, on any device.
 
-use foldhash::HashMap;
-use typelift::edit::Edit;
-use typelift::edit::F16;
-use typelift::explain::map::{Role, roles};
-use typelift::model::graph::{EditError, Graph, LayerId, Model, NewLayer, Output};
-use typelift::ops::{self, LayerKind};
 use typelift::promote::ElementType;
+
+use foldhash::HashMap;
+use typelift::edit::{Edit, Element, F16};
+use typelift::explain::map::{Role, roles};
+use typelift::model::graph::{EditError, Graph, Layer, LayerId, Model, NewLayer, Output};
+use typelift::ops::{self, LayerKind};
 
 /// The largest number of f16.
 const LARGEST: f32 = 65504.0;
+/// The largest number of f32 that f16 does not round to infinity.
+const ROUNDED_UP: f32 = 65519.996;
 
 /// Model in which computed f16 tensors become infinite if they exceed the range of f16.
 pub(super) struct Ranged {
@@ -40,49 +42,97 @@ pub(super) fn computed(model: &Model) -> usize {
 
 fn narrow(graph: &Graph) -> Vec<Output> {
     let roles = roles(graph);
-    let mut found = Vec::new();
-    for layer in graph.layers().filter(|layer| roles.get(layer.id()) != Some(&Role::Stored)) {
+    let is_computed = |layer: &Layer| {
         let is_end = matches!(ops::kind(layer), LayerKind::Parameter | LayerKind::Result | LayerKind::Assign);
-        let is_narrow = |port: usize| layer.outputs()[port].element_type() == ElementType::F16;
-        found.extend(
-            (0..layer.outputs().len()).filter(|&port| !is_end && is_narrow(port)).map(|port| layer.id().output(port)),
-        );
-    }
-    found
+        !is_end && roles.get(layer.id()) != Some(&Role::Stored)
+    };
+    tensors(graph, is_computed, |ty| ty == ElementType::F16)
 }
 
-/// Adds the checks to a model.
+/// Returns the outputs of some layers that have one of some types.
+fn tensors(graph: &Graph, is_wanted: impl Fn(&Layer) -> bool, has_type: impl Fn(ElementType) -> bool) -> Vec<Output> {
+    let ports = |layer: &Layer| (0..layer.outputs().len()).map(|port| layer.id().output(port)).collect::<Vec<_>>();
+    let all = graph.layers().filter(|layer| is_wanted(layer)).flat_map(ports);
+    all.filter(|&tensor| graph.output(tensor).is_some_and(|port| has_type(port.element_type()))).collect()
+}
+
+/// Adds checks of the range to a model that computes in f16.
 ///
 /// # Errors
 /// An edit is refused.
 pub(super) fn with_range(model: &Model) -> Result<Ranged, EditError> {
+    with_checks(model, narrow, |graph, tensor| {
+        limit(graph, tensor, tensor, &F16::from(LARGEST), &F16::from(f32::INFINITY))
+    })
+}
+
+/// Returns a model that computes floating-point tensors in f32 and rounds each to the 11 bits and the range of f16, its inputs and
+/// constants too. Values below 6.1e-5, which have fewer bits in f16, keep 11.
+///
+/// # Errors
+/// An edit is refused.
+pub(super) fn with_f16(model: &Model) -> Result<Ranged, EditError> {
+    let is_rounded = |layer: &Layer| !matches!(ops::kind(layer), LayerKind::Result | LayerKind::Assign);
+    let all = |graph: &Graph| tensors(graph, is_rounded, |ty| [ElementType::F16, ElementType::F32].contains(&ty));
+    with_checks(model, all, |graph, tensor| {
+        if graph.output(tensor).is_some_and(|port| port.element_type() == ElementType::F16) {
+            return limit(graph, tensor, tensor, &F16::from(LARGEST), &F16::from(f32::INFINITY));
+        }
+        // Veltkamp's splitting leaves the upper 24 - 13 bits.
+        let factor = graph.constant_of(&[], &[8193.0_f32])?;
+        let larger = computed_by(graph, "Multiply", &[tensor, factor])?;
+        let lower = computed_by(graph, "Subtract", &[larger, tensor])?;
+        let upper = computed_by(graph, "Subtract", &[larger, lower])?;
+        if graph.layer(tensor.layer).map(ops::kind) == Some(LayerKind::Constant) {
+            // Plugins clamp constants to the range when they convert them.
+            let clamp = NewLayer::new("Clamp", "opset1").with_attribute("min", -LARGEST).with_attribute("max", LARGEST);
+            return Ok(LayerId::output(graph.add(clamp, &[upper])?, 0));
+        }
+        limit(graph, tensor, upper, &ROUNDED_UP, &f32::INFINITY)
+    })
+}
+
+/// Replaces tensors of all graphs of a model by checked ones for all consumers that they have.
+fn with_checks(
+    model: &Model,
+    of: impl Fn(&Graph) -> Vec<Output>,
+    check: impl Fn(&mut Edit<'_>, Output) -> Result<Output, EditError>,
+) -> Result<Ranged, EditError> {
     let mut ranged = Ranged::plain(model);
     ranged.tensors = ranged.model.edit(|graph| {
-        let mut tensors = HashMap::default();
+        let mut checked = HashMap::default();
         // The model's own graph is visited last, so its tensors remain.
         graph.everywhere(&mut |graph| {
-            tensors = narrow(graph)
-                .into_iter()
-                .map(|tensor| Ok((tensor, limit(graph, tensor)?)))
-                .collect::<Result<_, EditError>>()?;
+            checked = HashMap::default();
+            for tensor in of(graph) {
+                let uses: Vec<_> = graph.consumers(tensor).collect();
+                let result = check(graph, tensor)?;
+                graph.connect_all(uses.into_iter().map(|input| (result, input)))?;
+                checked.insert(tensor, result);
+            }
             Ok(())
         })?;
-        Ok(tensors)
+        Ok(checked)
     })?;
     Ok(ranged)
 }
 
-fn limit(graph: &mut Edit<'_>, tensor: Output) -> Result<Output, EditError> {
-    let uses: Vec<_> = graph.consumers(tensor).collect();
-    let layer = |graph: &mut Edit<'_>, ty: &str, inputs: &[Output]| -> Result<Output, EditError> {
-        Ok(LayerId::output(graph.add(NewLayer::new(ty, "opset1"), inputs)?, 0))
-    };
-    let largest = graph.constant_of(&[], &[F16::from(LARGEST)])?;
-    let infinity = graph.constant_of(&[], &[F16::from(f32::INFINITY)])?;
-    let distance = layer(graph, "Abs", &[tensor])?;
-    let is_beyond = layer(graph, "Greater", &[distance, largest])?;
-    let infinite = layer(graph, "Multiply", &[tensor, infinity])?;
-    let limited = layer(graph, "Select", &[is_beyond, infinite, tensor])?;
-    graph.connect_all(uses.into_iter().map(|input| (limited, input)))?;
-    Ok(limited)
+/// Adds a layer that returns `rounded`, or infinity where `tensor` is beyond the range of f16.
+fn limit<T: Element>(
+    graph: &mut Edit<'_>,
+    tensor: Output,
+    rounded: Output,
+    largest: &T,
+    infinity: &T,
+) -> Result<Output, EditError> {
+    let largest = graph.constant_of(&[], std::slice::from_ref(largest))?;
+    let infinity = graph.constant_of(&[], std::slice::from_ref(infinity))?;
+    let distance = computed_by(graph, "Abs", &[tensor])?;
+    let is_beyond = computed_by(graph, "Greater", &[distance, largest])?;
+    let infinite = computed_by(graph, "Multiply", &[tensor, infinity])?;
+    computed_by(graph, "Select", &[is_beyond, infinite, rounded])
+}
+
+fn computed_by(graph: &mut Edit<'_>, ty: &str, inputs: &[Output]) -> Result<Output, EditError> {
+    Ok(LayerId::output(graph.add(NewLayer::new(ty, "opset1"), inputs)?, 0))
 }

@@ -1,13 +1,17 @@
 //! Report of a comparison, as data.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 use typelift::explain::diff::Change;
 use typelift::findings::LayerRef;
 use typelift::promote::ElementType;
 
+use super::Tensor;
 use super::compare::Difference;
+use super::conditions::{PRECISION, THREADS, is_exact};
+use super::coverage::NotTested;
 use super::inputs::Fed;
-use super::runner::Runtime;
 use super::tolerance::Tolerance;
 
 /// Result of running two models on the same inputs.
@@ -16,11 +20,10 @@ use super::tolerance::Tolerance;
 pub struct Report {
     /// True if all outputs agree on all samples.
     pub same: bool,
-    /// The runtime and its device.
-    pub runtime: Runtime,
-    /// The precision in which A and B ran; `null` if the device decided.
-    pub precision: [Option<String>; 2],
-    /// The narrowest element type that only one of the models uses. It determines the default tolerance.
+    /// What A and B ran on. With expected outputs and one model there is one run.
+    pub runs: Vec<Run>,
+    /// The narrowest element type that only one of the models uses, or in which a device computes. It determines the
+    /// default tolerance.
     #[serde(serialize_with = "as_name")]
     pub narrowest: ElementType,
     /// The tolerance.
@@ -31,11 +34,48 @@ pub struct Report {
     pub outputs: Vec<OutputReport>,
     /// The layer at which the difference starts.
     pub first: Option<First>,
+    /// The number of layers of A whose changes would show in the outputs. It is counted if the models agree.
+    pub tested: usize,
+    /// The number of layers of A that compute values from inputs.
+    pub layers: usize,
+    /// The layers that were not tested.
+    pub not_tested: Vec<NotTested>,
     /// The error of each block, if it was requested.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub blocks: Vec<Growth>,
     /// Remarks for the user.
     pub notes: Vec<String>,
+    /// The inputs of A in all samples, with the names by which they are read again.
+    #[serde(skip)]
+    pub fed: Vec<(String, Tensor)>,
+}
+
+/// Installation and device on which a model ran.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct Run {
+    /// The version of OpenVINO: `2026.4.1`.
+    pub openvino: String,
+    /// The name of the device for OpenVINO: `CPU`.
+    pub device: String,
+    /// The full name of the device, if it is known.
+    pub full_name: Option<String>,
+    /// The precision in which the device says that it computes: `f32`; `null` if it does not say.
+    pub precision: Option<String>,
+    /// True if values were rounded to f16 and overflow as in f16.
+    #[serde(rename = "simulated_f16")]
+    pub simulates_f16: bool,
+    /// Properties as the device reports them.
+    pub config: BTreeMap<String, String>,
+}
+
+impl Run {
+    /// Returns the properties that say more than that approximations are off: all but the precision, the number of
+    /// threads, and those that have the exact value.
+    pub fn said(&self) -> impl Iterator<Item = (&str, &str)> {
+        let all = self.config.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        all.filter(|(name, value)| !is_exact(name, value) && ![PRECISION, THREADS].contains(name))
+    }
 }
 
 /// Inputs of a sample.
@@ -54,6 +94,9 @@ pub struct SampleReport {
 pub struct OutputReport {
     /// The name in A.
     pub name: String,
+    /// True if A is compared with an expected output, and not with B.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub expected: bool,
     /// The element type in A.
     pub element_type: String,
     /// The element type in B, if it differs.

@@ -1,33 +1,37 @@
 //! Complete comparison of two models: loading, running, comparing, and locating the difference.
 
-use std::collections::BTreeMap;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::iter;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use foldhash::HashSet;
+use foldhash::{HashMap, HashSet};
 use serde::{Deserialize, Deserializer};
 use typelift::edit::inputs_outputs::End;
 use typelift::explain::diff::{self, Change, ChangeKind};
 use typelift::findings::LayerRef;
-use typelift::model::graph::{Graph, LayerId, Model, Place, numbered_prefix};
+use typelift::model::graph::{Graph, Layer, LayerId, Model, Output, numbered_prefix};
 use typelift::model::shape::{self, Shape};
 use typelift::ops::{self, LayerKind};
 use typelift::options;
 use typelift::promote::ElementType;
 
+use super::Tensor;
 use super::compare::{Difference, is_finite};
+use super::conditions::{PRECISION, RunOptions};
+use super::coverage::{self, NotTested, Short, Spread};
 use super::error::{Side, VerifyError};
+use super::given::{self, Arrays, Expected};
 use super::inputs::shapes::{Shapes, Sizing};
-use super::inputs::{Choice, DISTRIBUTIONS, Fed, Sample, Shaped};
-use super::locate::{CLEAR, Located, Search, Start};
+use super::inputs::{Choice, Sample, Shaped, distributions};
+use super::locate::{self, CLEAR, Located, Search, Start, Target, in_chunks, is_at};
 use super::narrow::{self, Ranged};
-use super::pairing::{self, Pair, ids, paired};
-use super::report::{First, Growth, OutputReport, Report, SampleReport};
+use super::pairing::{Pair, ids, paired};
+use super::report::{First, Growth, OutputReport, Report, Run, SampleReport};
 use super::runner::{RunError, Runner, Runtime, Setting};
 use super::session::{Outputs, Session};
 use super::tolerance::{self, Tolerance};
+use typelift::explain::map::{Role, roles};
 
 /// Maximum number of shapes that are tried for one sample, and of those that crash the device.
 const MOST_RUN: usize = 24;
@@ -40,16 +44,16 @@ const STEPS: usize = 3;
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Verification {
-    /// The device: `CPU`.
-    pub device: String,
-    /// The precision in which A and B run, by hint: `f32`, `bf16`, `f16`. Without hints both run in f32.
-    #[serde(deserialize_with = "hints")]
-    pub hints: [Option<String>; 2],
+    /// How A and B run.
+    #[serde(rename = "run", deserialize_with = "settings")]
+    pub settings: [Setting; 2],
     /// The shapes of inputs, by name.
     #[serde(deserialize_with = "shape::pairs")]
     pub shapes: Vec<(String, Shape)>,
-    /// The `.npz` file or the folder of `.npy` files with the inputs.
+    /// The `.npz` file or the folder of `.npy` files with the inputs. Arrays that are named like outputs are expected.
     pub inputs: Option<PathBuf>,
+    /// The `.npz` file or the folder of `.npy` files with the outputs that are expected.
+    pub expect: Option<PathBuf>,
     /// The seed of random values.
     pub seed: u64,
     /// The number of samples. The first has the smallest shapes, the others larger ones. A model with an If gets four
@@ -70,25 +74,17 @@ pub struct Verification {
     pub locates: bool,
 }
 
-/// Options for the precision in which the models run.
-#[derive(Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-struct Hints {
-    hint_a: Option<String>,
-    hint_b: Option<String>,
-}
-
-fn hints<'de, D: Deserializer<'de>>(from: D) -> Result<[Option<String>; 2], D::Error> {
-    Hints::deserialize(from).map(|Hints { hint_a, hint_b }| [hint_a, hint_b])
+fn settings<'de, D: Deserializer<'de>>(from: D) -> Result<[Setting; 2], D::Error> {
+    RunOptions::deserialize(from).map(RunOptions::settings)
 }
 
 impl Default for Verification {
     fn default() -> Self {
         Self {
-            device: "CPU".to_owned(),
-            hints: [None, None],
+            settings: RunOptions::default().settings(),
             shapes: Vec::new(),
             inputs: None,
+            expect: None,
             seed: 0,
             samples: 2,
             steps: None,
@@ -107,64 +103,63 @@ impl Verification {
     /// A sentence about an unknown option, or about the option whose value does not fit.
     pub fn from_options(json: &str) -> Result<Self, String> {
         let options = serde_json::from_str(json).map_err(|error| error.to_string())?;
-        options::read("verify", options, &[("hints", options::names_of::<Hints>)])
+        options::read("verify", options, &[("run", options::names_of::<RunOptions>)])
     }
 
-    /// Runs two inferred models on the same inputs and compares their outputs. If they differ, finds the layer at which the
-    /// difference starts.
+    /// Runs two inferred models on the same inputs and compares their outputs. Without `b`, runs `a` with both settings,
+    /// or compares it with the expected outputs. If they differ, finds the layer at which the difference starts.
     ///
     /// # Errors
     /// [`VerifyError`]: there is no runtime, or a model cannot be run, or their inputs cannot be paired.
     ///
     /// # Examples
     /// See [the module](super).
-    pub fn run(&self, a: &Model, b: &Model, runner: &mut dyn Runner) -> Result<Report, VerifyError> {
-        let mut runtime = runner.describe(&self.device).map_err(VerifyError::Runtime)?;
-        runtime.device.clone_from(&self.device);
+    pub fn run(&self, a: &Model, b: Option<&Model>, runner: &mut dyn Runner) -> Result<Report, VerifyError> {
+        let two_runs = b.is_some() || self.settings[0] != self.settings[1];
+        if !two_runs && self.expect.is_none() && self.inputs.is_none() {
+            return Err(VerifyError::NothingDiffers);
+        }
+        let b = b.unwrap_or(a);
+        let mut describe = |side: usize| runner.describe(&self.settings[side]).map_err(VerifyError::Runtime);
+        let runtimes = [describe(0)?, describe(1)?];
         let inputs = paired(End::Input, a, b).map_err(VerifyError::Unpaired)?;
         let outputs = paired(End::Output, a, b).map_err(VerifyError::Unpaired)?;
-        let hints = [self.hints[0].as_deref(), self.hints[1].as_deref()];
-        let (narrowest, mut tolerance) = tolerance::narrowest(a, b, hints);
-        tolerance.relative = self.relative.unwrap_or(tolerance.relative);
-        tolerance.absolute = self.absolute.unwrap_or(tolerance.absolute);
-        let mut notes = Vec::new();
-        if self.hides_range(a, b) {
-            let note = "the CPU computes f16 as f32: checks were added that make values beyond 65504 infinite, as on other devices";
-            notes.push(note.to_owned());
-        }
-        let settings = self.settings();
         let mut work = Work {
             verification: self,
             models: [a, b],
+            two_runs,
             inputs,
             outputs,
-            settings,
-            tolerance,
-            notes,
+            expected: Vec::new(),
+            configs: Default::default(),
+            tolerance: Tolerance::default(),
+            notes: Vec::new(),
             unsteady: BTreeSet::new(),
         };
+        if self.hides_range(a, b) {
+            let note = "the CPU computes f16 as f32: checks were added that make values beyond 65504 infinite, as on other devices";
+            work.notes.push(note.to_owned());
+        }
         let samples = work.samples(runner)?;
-        work.report(runner, runtime, narrowest, samples)
-    }
-
-    fn settings(&self) -> [Setting; 2] {
-        let is_hinted = self.hints.iter().any(Option::is_some);
-        let default = (!is_hinted).then(|| "f32".to_owned());
-        self.hints.clone().map(|hint| Setting { device: self.device.clone(), hint: hint.or_else(|| default.clone()) })
+        work.report(runner, runtimes, samples)
     }
 
     /// True if checks of the f16 range are needed: the device computes f16 as f32, and only one model uses f16.
     fn hides_range(&self, a: &Model, b: &Model) -> bool {
-        let is_cpu = self.device.eq_ignore_ascii_case("CPU") && self.hints.iter().flatten().all(|hint| hint != "f16");
-        is_cpu && narrow::computed(a) != narrow::computed(b)
+        let computes_f32 = |setting: &Setting| {
+            setting.device.eq_ignore_ascii_case("CPU") && setting.config.get(PRECISION).is_none_or(|hint| hint != "f16")
+        };
+        self.settings.iter().all(computes_f32) && narrow::computed(a) != narrow::computed(b)
     }
 
-    fn ranged(&self, [a, b]: [&Model; 2]) -> Result<[Ranged; 2], VerifyError> {
-        if self.hides_range(a, b) {
-            Ok([narrow::with_range(a)?, narrow::with_range(b)?])
-        } else {
-            Ok([Ranged::plain(a), Ranged::plain(b)])
-        }
+    fn ranged(&self, models: [&Model; 2]) -> Result<[Ranged; 2], VerifyError> {
+        let hides_range = self.hides_range(models[0], models[1]);
+        let ranged = |side: usize| match self.settings[side].simulates_f16 {
+            true => narrow::with_f16(models[side]),
+            false if hides_range => narrow::with_range(models[side]),
+            false => Ok(Ranged::plain(models[side])),
+        };
+        Ok([ranged(0)?, ranged(1)?])
     }
 }
 
@@ -175,9 +170,13 @@ type Open = (Session, Arc<[Ranged; 2]>);
 struct Work<'w> {
     verification: &'w Verification,
     models: [&'w Model; 2],
+    /// False if A runs once, and is compared with expected outputs.
+    two_runs: bool,
     inputs: Vec<Pair>,
     outputs: Vec<Pair>,
-    settings: [Setting; 2],
+    expected: Vec<Expected>,
+    /// Properties of both devices, as they report them.
+    configs: [BTreeMap<String, String>; 2],
     tolerance: Tolerance,
     notes: Vec<String>,
     /// Outputs of A that differ from run to run.
@@ -190,6 +189,8 @@ struct Done {
     outputs: [Outputs; 2],
     /// The models that were run, with dynamic shapes or with those of the sample.
     ran: Arc<[Ranged; 2]>,
+    /// The layers of A that mix values along an axis of length 1.
+    short: Short,
 }
 
 /// True if a graph or one of its bodies has an If.
@@ -201,19 +202,26 @@ fn has_branches(graph: &Graph) -> bool {
 
 impl Work<'_> {
     fn samples(&mut self, runner: &mut dyn Runner) -> Result<Vec<Done>, VerifyError> {
+        let given = self.read_arrays(runner)?;
         let ran = Arc::new(self.verification.ranged(self.models)?);
-        if let Some(path) = &self.verification.inputs {
-            let sample = self.given(runner, path)?;
-            let session = Session::load(runner, [&ran[0].model, &ran[1].model], &self.settings)?;
-            let outputs = session.run_both(runner, &sample);
-            session.release(runner);
-            return Ok(vec![Done { sample, outputs: outputs?, ran }]);
-        }
         let (inputs, [a, b]) = (self.inputs.clone(), self.models);
         let asked = self.asked_shapes()?;
         let sizing = Sizing::new(a, b, &inputs, &asked);
+        if let Some(samples) = given {
+            let session = self.load(runner, &ran)?;
+            let run = |sample: Sample| {
+                let outputs = session.run_both(runner, &sample)?;
+                let dims = inputs.iter().map(|pair| sample.a[0][pair.a].dims.clone()).collect();
+                let fixed = [sizing.with_shapes(0, &dims)?, sizing.with_shapes(1, &dims)?];
+                self.check_shapes([&fixed[0], &fixed[1]], &outputs)?;
+                Ok(Done { sample, outputs, ran: ran.clone(), short: coverage::short(&fixed[0], a, 2) })
+            };
+            let done = samples.into_iter().map(run).collect();
+            session.release(runner);
+            return done;
+        }
         // If the device does not support dynamic shapes, the models get the shapes of each sample.
-        match Session::load(runner, [&ran[0].model, &ran[1].model], &self.settings) {
+        match self.load(runner, &ran) {
             Ok(session) => {
                 let open = (session, ran);
                 let done = self.each_sample(runner, &sizing, Some(&open));
@@ -230,8 +238,39 @@ impl Work<'_> {
         }
     }
 
+    /// Reads the inputs and the expected outputs of the user. Returns the samples, if there are any.
+    fn read_arrays(&mut self, runner: &mut dyn Runner) -> Result<Option<Vec<Sample>>, VerifyError> {
+        let (mut samples, model) = (None, self.models[0]);
+        if let Some(path) = &self.verification.inputs {
+            let mut arrays = Arrays::read(runner, path)?;
+            samples = Some(arrays.samples(self.models, &self.inputs)?);
+            self.expected = arrays.expected(model, false);
+            arrays.check_all_used(model, "input or output")?;
+        }
+        if let Some(path) = &self.verification.expect {
+            let mut arrays = Arrays::read(runner, path)?;
+            self.expected.extend(arrays.expected(model, true));
+            arrays.check_all_used(model, "output")?;
+        }
+        if !self.two_runs && self.expected.is_empty() { Err(VerifyError::NothingDiffers) } else { Ok(samples) }
+    }
+
+    /// Loads both models, and keeps what their devices say about themselves.
+    fn load(&mut self, runner: &mut dyn Runner, ran: &[Ranged; 2]) -> Result<Session, VerifyError> {
+        let session =
+            Session::load(runner, [&ran[0].model, &ran[1].model], &self.verification.settings, self.two_runs)?;
+        self.configs = [0, 1].map(|side| session.config(side).clone());
+        let is_open = |layer: &Layer| !layer.outputs().iter().all(|port| port.shape().is_static());
+        if let Some(side) = (0..2).find(|&side| session.has_one_thread(side) && self.models[side].inputs().any(is_open))
+        {
+            session.release(runner);
+            return Err(VerifyError::OneThread(Side::of(side)));
+        }
+        Ok(session)
+    }
+
     fn each_sample(
-        &self,
+        &mut self,
         runner: &mut dyn Runner,
         sizing: &Sizing<'_>,
         mut open: Option<&Open>,
@@ -241,7 +280,9 @@ impl Work<'_> {
         let factor = if self.models.iter().any(|model| has_branches(model.graph())) { 4 } else { 1 };
         for at in 0..self.verification.samples.max(1) * factor {
             let candidates: Box<dyn Iterator<Item = Shapes>> = match &smallest {
-                Some(smallest) if sizing.is_open() => Box::new(sizing.larger(smallest).chain([smallest.clone()])),
+                Some(smallest) if sizing.is_open() => {
+                    Box::new(sizing.larger(smallest).into_iter().chain([smallest.clone()]))
+                }
                 Some(smallest) => Box::new(iter::once(smallest.clone())),
                 None => Box::new(sizing.smallest()),
             };
@@ -254,7 +295,7 @@ impl Work<'_> {
 
     /// Runs both models with each assignment of shapes, until one runs. A crash ends the process that had loaded `open`.
     fn first_that_runs(
-        &self,
+        &mut self,
         runner: &mut dyn Runner,
         sizing: &Sizing<'_>,
         open: &mut Option<&Open>,
@@ -264,27 +305,30 @@ impl Work<'_> {
         let mut refused = None;
         let mut crashes = 0;
         for shapes in candidates.take(MOST_RUN) {
-            let Some((shaped, fixed)) = Shaped::new(sizing, &self.inputs, shapes) else { continue };
+            let Ok((shaped, fixed)) = Shaped::new(sizing, &self.inputs, shapes) else { continue };
             if let Err(error) = shaped.check_memory(&self.inputs, self.steps(), self.models[0].weights()) {
                 refused = refused.or(Some(error));
                 continue;
             }
+            let fixed = [&fixed[0], &fixed[1]];
             let mut done = match open {
-                Some((session, ran)) => self.run_shaped(runner, session, &shaped, at, ran.clone()),
-                None => self.run_fixed(runner, &shaped, [&fixed[0], &fixed[1]], at),
+                Some((session, ran)) => self.run_shaped(runner, session, &shaped, fixed, at, ran.clone()),
+                None => self.run_fixed(runner, &shaped, fixed, at),
             };
             if let Err(VerifyError::Run { error: error @ (RunError::Crashed(_) | RunError::TimedOut(_)), .. }) = &done {
                 let is_crash = matches!(error, RunError::Crashed(_));
                 crashes += 1;
                 // The device may support these shapes if they are fixed.
                 if open.take().is_some() && is_crash {
-                    done = self.run_fixed(runner, &shaped, [&fixed[0], &fixed[1]], at);
+                    done = self.run_fixed(runner, &shaped, fixed, at);
                 }
             }
             match done {
                 Ok(done) => return Ok((shaped.shapes, done)),
                 Err(error) if crashes == MOST_CRASHES => return Err(error),
-                Err(error @ VerifyError::Run { .. }) => refused = refused.or(Some(error)),
+                Err(error @ (VerifyError::Run { .. } | VerifyError::WrongShape { .. })) => {
+                    refused = refused.or(Some(error));
+                }
                 Err(error) => return Err(error),
             }
         }
@@ -292,15 +336,15 @@ impl Work<'_> {
     }
 
     fn run_fixed(
-        &self,
+        &mut self,
         runner: &mut dyn Runner,
         shaped: &Shaped,
         fixed: [&Model; 2],
         at: usize,
     ) -> Result<Done, VerifyError> {
         let ran = Arc::new(self.verification.ranged(fixed)?);
-        let session = Session::load(runner, [&ran[0].model, &ran[1].model], &self.settings)?;
-        let done = self.run_shaped(runner, &session, shaped, at, ran);
+        let session = self.load(runner, &ran)?;
+        let done = self.run_shaped(runner, &session, shaped, fixed, at, ran);
         session.release(runner);
         done
     }
@@ -311,12 +355,15 @@ impl Work<'_> {
         runner: &mut dyn Runner,
         session: &Session,
         shaped: &Shaped,
+        fixed: [&Model; 2],
         at: usize,
         ran: Arc<[Ranged; 2]>,
     ) -> Result<Done, VerifyError> {
         let seed = self.verification.seed.wrapping_add(1 + at as u64).wrapping_mul(0x2545_F491_4F6C_DD1D);
         let mut chosen: Option<(Sample, Outputs)> = None;
-        for floats in 0..DISTRIBUTIONS {
+        let has_range = self.verification.settings.iter().any(|setting| setting.simulates_f16)
+            || self.verification.hides_range(self.models[0], self.models[1]);
+        for floats in distributions(at, has_range) {
             let (sample, outputs) = self.run_a(runner, session, shaped, seed, floats)?;
             let is_good = outputs.iter().flatten().all(is_finite);
             if is_good || chosen.is_none() {
@@ -326,9 +373,32 @@ impl Work<'_> {
                 break;
             }
         }
-        let (sample, outputs) = chosen.ok_or(VerifyError::NoShapes)?;
-        let other = session.run(runner, Side::B, &sample)?;
-        Ok(Done { sample, outputs: [outputs, other], ran })
+        let (sample, a) = chosen.ok_or(VerifyError::NoShapes)?;
+        let b = if self.two_runs { session.run(runner, Side::B, &sample)? } else { a.clone() };
+        let outputs = [a, b];
+        self.check_shapes(fixed, &outputs)?;
+        Ok(Done { sample, outputs, ran, short: coverage::short(fixed[0], self.models[0], 2) })
+    }
+
+    /// Checks that the outputs of the first step have the shapes that inference finds.
+    fn check_shapes(&self, fixed: [&Model; 2], outputs: &[Outputs; 2]) -> Result<(), VerifyError> {
+        for (side, model) in fixed.into_iter().enumerate() {
+            let graph = model.graph();
+            for (at, (layer, tensor)) in model.outputs().zip(outputs[side].iter().flatten()).enumerate() {
+                let port = graph.producer(layer.id().input(0)).and_then(|source| graph.output(source));
+                let Some(inferred) = port.map(|port| port.shape()) else { continue };
+                if inferred.merge(&tensor.shape()).is_err() {
+                    let pair = self.outputs.iter().find(|pair| at == if side == 0 { pair.a } else { pair.b });
+                    return Err(VerifyError::WrongShape {
+                        side: Side::of(side),
+                        output: pair.map_or_else(String::new, |pair| pair.name.clone()),
+                        inferred: inferred.clone(),
+                        got: tensor.shape(),
+                    });
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Runs A. With state, tries all steps with masks that grow, then with masks that do not grow, then a single step.
@@ -378,59 +448,22 @@ impl Work<'_> {
         Ok(asked)
     }
 
-    /// Reads the inputs from the user: by name, otherwise in the order of the file.
-    fn given(&self, runner: &mut dyn Runner, path: &std::path::Path) -> Result<Sample, VerifyError> {
-        let arrays = runner.arrays(path).map_err(|error| VerifyError::Inputs(error.to_string()))?;
-        let names = pairing::names(End::Input, self.models[0]);
-        let mut sample = Sample::default();
-        let mut in_order = Vec::new();
-        for (at, pair) in self.inputs.iter().enumerate() {
-            let known = |(name, _): &&(String, super::Tensor)| {
-                names[pair.a].contains(name) || *name == format!("input_{}", pair.a)
-            };
-            let by_name = arrays.iter().find(known);
-            let by_place = || arrays.get(at).filter(|_| arrays.len() == self.inputs.len());
-            let Some((_, tensor)) = by_name.or_else(by_place) else {
-                let has: Vec<_> = arrays.iter().map(|(name, _)| format!("`{name}`")).collect();
-                let (name, has) = (&pair.name, has.join(", "));
-                return Err(VerifyError::Inputs(format!(
-                    "`{}` has no array for input `{name}`; it has {has}",
-                    path.display()
-                )));
-            };
-            in_order.push(tensor);
-        }
-        let (mut in_a, mut in_b) = (vec![None; in_order.len()], vec![None; in_order.len()]);
-        for (pair, tensor) in self.inputs.iter().zip(in_order) {
-            for (side, (at, inputs)) in [(pair.a, &mut in_a), (pair.b, &mut in_b)].into_iter().enumerate() {
-                let ids = ids(End::Input, self.models[side]);
-                let ty = ids
-                    .get(at)
-                    .and_then(|id| self.models[side].graph().output(id.output(0)))
-                    .map(|port| port.element_type());
-                let converted = tensor.as_type(ty.unwrap_or(tensor.element_type));
-                let refusal = || {
-                    VerifyError::Inputs(format!(
-                        "the array for input `{}` is {}, which does not match the model",
-                        pair.name, tensor.element_type
-                    ))
-                };
-                inputs[at] = Some(converted.ok_or_else(refusal)?);
-            }
-            sample.fed.push(Fed::given(&pair.name, tensor));
-        }
-        sample.a.push(in_a.into_iter().flatten().collect());
-        sample.b.push(in_b.into_iter().flatten().collect());
-        Ok(sample)
-    }
-
     fn report(
         mut self,
         runner: &mut dyn Runner,
-        runtime: Runtime,
-        narrowest: ElementType,
+        runtimes: [Runtime; 2],
         samples: Vec<Done>,
     ) -> Result<Report, VerifyError> {
+        let settings = &self.verification.settings;
+        let precisions = [0, 1].map(|side| self.configs[side].get(PRECISION).cloned());
+        let computed = [0, 1].map(|side| match settings[side].simulates_f16 {
+            true => Some("f16"),
+            false => precisions[side].as_deref(),
+        });
+        let (narrowest, mut tolerance) = tolerance::narrowest(self.models[0], self.models[1], computed);
+        tolerance.relative = self.verification.relative.unwrap_or(tolerance.relative);
+        tolerance.absolute = self.verification.absolute.unwrap_or(tolerance.absolute);
+        self.tolerance = tolerance;
         let mut by_sample: Vec<Vec<Difference>> = samples.iter().map(|done| self.differences(done)).collect();
         let mut unsteady = Vec::new();
         for (done, _) in samples.iter().zip(&by_sample).filter(|(_, found)| found.iter().any(|it| !it.same)) {
@@ -450,21 +483,91 @@ impl Work<'_> {
             let is_rounding = differences.iter().all(|it| it.same);
             by_sample.iter_mut().flatten().for_each(|it| it.same |= is_rounding);
         }
-        let outputs = self.output_reports(&samples, &by_sample);
-        let reports =
-            samples.into_iter().map(|done| SampleReport { steps: done.sample.a.len(), inputs: done.sample.fed });
+        let same = by_sample.iter().flatten().all(|it| it.same);
+        let (not_tested, layers) = match same && self.verification.locates {
+            true => self.coverage(runner, &samples)?,
+            false => (Vec::new(), 0),
+        };
+        let mut outputs = if self.two_runs { self.output_reports(&samples, &by_sample) } else { Vec::new() };
+        outputs.extend(self.expected_reports(&samples)?);
+        let run = |side: usize| {
+            let Runtime { version, full_name } = runtimes[side].clone();
+            Run {
+                openvino: version,
+                device: settings[side].device.clone(),
+                full_name,
+                precision: precisions[side].clone(),
+                simulates_f16: settings[side].simulates_f16,
+                config: self.configs[side].clone(),
+            }
+        };
+        let runs = [run(0), run(1)].into_iter().take(if self.two_runs { 2 } else { 1 }).collect();
         Ok(Report {
             same: outputs.iter().all(|output| output.difference.same),
-            runtime,
-            precision: self.settings.map(|setting| setting.hint),
+            runs,
             narrowest,
             tolerance: self.tolerance,
-            samples: reports.collect(),
+            fed: self.fed(&samples),
+            samples: samples
+                .into_iter()
+                .map(|done| SampleReport { steps: done.sample.a.len(), inputs: done.sample.fed })
+                .collect(),
             outputs,
             first,
+            tested: layers - not_tested.len(),
+            layers,
+            not_tested,
             blocks,
             notes: self.notes,
         })
+    }
+
+    /// Returns the inputs of all samples, with the names by which they are read again.
+    fn fed(&self, samples: &[Done]) -> Vec<(String, Tensor)> {
+        let is_plain = samples.len() == 1 && samples[0].sample.a.len() == 1;
+        let mut fed = Vec::new();
+        for (at, done) in samples.iter().enumerate() {
+            for (step, tensors) in done.sample.a.iter().enumerate() {
+                for (pair, tensor) in self.inputs.iter().filter_map(|pair| Some((pair, tensors.get(pair.a)?))) {
+                    let name = if is_plain { pair.name.clone() } else { given::key(at, step, &pair.name) };
+                    fed.push((name, tensor.for_numpy()));
+                }
+            }
+        }
+        fed
+    }
+
+    /// Compares the outputs of A with those that the user expects.
+    fn expected_reports(&self, samples: &[Done]) -> Result<Vec<OutputReport>, VerifyError> {
+        let mut reports: Vec<OutputReport> = Vec::new();
+        for expected in &self.expected {
+            let pair = self.outputs.iter().find(|pair| pair.a == expected.output);
+            let name = pair.map_or_else(String::new, |pair| pair.name.clone());
+            let step = samples.get(expected.sample).and_then(|done| done.outputs[0].get(expected.step));
+            let Some(own) = step.and_then(|step| step.get(expected.output)) else {
+                let (sample, step) = (expected.sample + 1, expected.step + 1);
+                return Err(VerifyError::Inputs(format!(
+                    "sample {sample} has no step {step}, for which `{name}` is expected"
+                )));
+            };
+            let difference = Difference::between(own, &expected.tensor, self.tolerance);
+            let ty = |tensor: &Tensor| tensor.element_type.name().to_owned();
+            match reports.iter_mut().find(|report| report.name == name) {
+                Some(report) => {
+                    report.finite &= is_finite(own);
+                    report.difference = report.difference.clone().or_worse(difference);
+                }
+                None => reports.push(OutputReport {
+                    name,
+                    expected: true,
+                    element_type: ty(own),
+                    element_type_in_b: (ty(own) != ty(&expected.tensor)).then(|| ty(&expected.tensor)),
+                    finite: is_finite(own),
+                    difference,
+                }),
+            }
+        }
+        Ok(reports)
     }
 
     /// Compares the outputs of a sample. The largest difference over all steps is returned for each.
@@ -481,7 +584,8 @@ impl Work<'_> {
     /// Runs A a few more times. Returns the outputs that differ from run to run, which cannot be compared.
     fn unsteady(&mut self, runner: &mut dyn Runner, done: &Done) -> Result<Vec<usize>, VerifyError> {
         const TIMES: usize = 3;
-        let session = Session::load(runner, [&done.ran[0].model, &done.ran[1].model], &self.settings)?;
+        let models = [&done.ran[0].model, &done.ran[1].model];
+        let session = Session::load(runner, models, &self.verification.settings, false)?;
         let again: Result<Vec<Outputs>, _> = (0..TIMES).map(|_| session.run(runner, Side::A, &done.sample)).collect();
         session.release(runner);
         let again = again?;
@@ -514,6 +618,7 @@ impl Work<'_> {
             let mut values = samples.iter().flat_map(|done| &done.outputs[0]).filter_map(|step| step.get(pair.a));
             OutputReport {
                 name: pair.name.clone(),
+                expected: false,
                 element_type_in_b: (own != other).then_some(other),
                 element_type: own,
                 finite: values.all(is_finite),
@@ -536,7 +641,7 @@ impl Work<'_> {
         let is_suspect = |it: &Difference| {
             !it.same || !is_given && it.size() > CLEAR * self.tolerance.noise && it.size().is_finite()
         };
-        let is_wanted = self.verification.locates && differences.iter().any(is_suspect);
+        let is_wanted = self.verification.locates && self.two_runs && differences.iter().any(is_suspect);
         if !is_wanted && !self.verification.layers {
             return Ok((None, Vec::new()));
         }
@@ -550,6 +655,17 @@ impl Work<'_> {
             }
             Err(error) => return Err(error),
         };
+        if let [first, ..] = &located.left_out[..] {
+            let graph = self.models[0].graph();
+            let name = graph.layer(first.a.layer).map_or("", |layer| layer.name());
+            let note = match located.left_out.len() {
+                1 => format!("the tensor `{name}` was not compared, because the device does not give it as an output"),
+                count => format!(
+                    "{count} tensors were not compared, because the device does not give them as outputs: `{name}` and others"
+                ),
+            };
+            self.notes.push(note);
+        }
         let graph = self.models[0].graph();
         let blocks = if self.verification.layers { growth(graph, &located) } else { Vec::new() };
         let changes = diff::diff(self.models[0], self.models[1]).changes;
@@ -572,14 +688,15 @@ impl Work<'_> {
         if failing.is_empty() {
             let Some(start) = start.filter(is_sure) else { return Ok((None, blocks)) };
             differences.iter_mut().filter(|it| is_suspect(it)).for_each(|it| it.same = false);
-            return Ok((Some(self.first(start, &located, changes)), blocks));
+            return Ok((Some(self.first(runner, done, start, &located, changes)?), blocks));
         }
         if start.is_none() {
             let note =
                 "the difference disappears if inner tensors are outputs, so the device causes it by fusing layers";
             self.notes.push(note.to_owned());
         }
-        Ok((start.map(|start| self.first(start, &located, changes)), blocks))
+        let first = start.map(|start| self.first(runner, done, start, &located, changes)).transpose()?;
+        Ok((first, blocks))
     }
 
     fn search<'s>(&'s self, done: &'s Done, unsteady: &[usize]) -> Search<'s> {
@@ -591,7 +708,7 @@ impl Work<'_> {
         Search {
             models: self.models,
             ranged: [&done.ran[0], &done.ran[1]],
-            settings: &self.settings,
+            settings: &self.verification.settings,
             tolerance: self.tolerance,
             sample: &done.sample,
             unsteady: unsteady.iter().filter_map(maker).collect(),
@@ -599,23 +716,44 @@ impl Work<'_> {
         }
     }
 
-    fn first(&self, start: Start, located: &Located, changes: Vec<Change>) -> First {
-        let described = |side: usize, id: LayerId| {
-            let layer = self.models[side].graph().layer(id);
-            let name = layer.map(|layer| LayerRef::of(&Place::default(), layer));
-            let ports = layer.map(|layer| layer.outputs()).unwrap_or_default();
-            let types = ports.iter().map(ToString::to_string).collect();
-            (
-                name.unwrap_or_else(|| LayerRef::named(&Place::default(), id, "")),
-                layer.map_or("", |layer| layer.ty()).to_owned(),
-                types,
-            )
+    fn first(
+        &self,
+        runner: &mut dyn Runner,
+        done: &Done,
+        start: Start,
+        located: &Located,
+        changes: Vec<Change>,
+    ) -> Result<First, VerifyError> {
+        // A body that does not run alone leaves the layer that has it.
+        let inside = match self.search(done, &[]).inside(runner, &start, located.step) {
+            Err(VerifyError::Runtime(error)) => return Err(VerifyError::Runtime(error)),
+            found => found.ok().flatten(),
         };
-        let (layer, operation, types) = described(0, start.a);
-        let (in_b, operation_in_b, types_in_b) = described(1, start.b);
         let mut changes: Vec<Change> = changes.into_iter().filter(|change| is_at(change, &start.around)).collect();
+        let start = match inside {
+            Some(inside) => {
+                let is_inside = |change: &Change| {
+                    let side = usize::from(change.kind != ChangeKind::Removed);
+                    change.layer.place == inside.places[side] && inside.around[side].contains(&change.layer.id)
+                };
+                changes.retain(is_inside);
+                inside
+            }
+            None => start,
+        };
         changes.iter_mut().for_each(|change| change.follows.clear());
-        First {
+        let described = |side: usize, id: LayerId| {
+            let mut graphs = self.models[side].walk();
+            let found = graphs.find(|(place, _)| *place == start.places[side]);
+            let found = found.and_then(|(place, graph)| Some((place, graph.layer(id)?)));
+            let (place, layer) = found?;
+            let types = layer.outputs().iter().map(ToString::to_string).collect();
+            Some((LayerRef::of(&place, layer), layer.ty().to_owned(), types))
+        };
+        let unknown = || VerifyError::NoShapes;
+        let (layer, operation, types) = described(0, start.a).ok_or_else(unknown)?;
+        let (in_b, operation_in_b, types_in_b) = described(1, start.b).ok_or_else(unknown)?;
+        Ok(First {
             layer,
             operation,
             types,
@@ -626,18 +764,71 @@ impl Work<'_> {
             difference: start.difference,
             step: located.step + 1,
             changes,
+        })
+    }
+
+    /// Finds the layers of A that the samples did not test, and the number of all layers.
+    fn coverage(&mut self, runner: &mut dyn Runner, samples: &[Done]) -> Result<(Vec<NotTested>, usize), VerifyError> {
+        let model = self.models[0];
+        let shorts = samples.iter().map(|done| done.short.clone());
+        let short = shorts.reduce(|mut all, other| {
+            all.retain(|layer, _| other.contains_key(layer));
+            all
+        });
+        let mut spreads: HashMap<Output, Spread> = HashMap::default();
+        let mut add = |tensor: Output, value: &Tensor| {
+            let Some(spread) = Spread::of(value) else { return };
+            let known = spreads.get(&tensor).copied();
+            spreads.insert(tensor, known.map_or(spread, |known| known.and(spread)));
+        };
+        for step in samples.iter().flat_map(|done| &done.sample.a) {
+            model.inputs().zip(step).for_each(|(input, value)| add(input.id().output(0), value));
         }
+        let targets = all_targets(model.graph());
+        in_chunks(model.graph(), &targets, &mut |chunk| {
+            let mut loaded: Option<(Session, &Arc<[Ranged; 2]>, Vec<usize>)> = None;
+            for done in samples {
+                if !loaded.as_ref().is_some_and(|(_, ran, _)| Arc::ptr_eq(ran, &done.ran)) {
+                    if let Some((session, ..)) = loaded.take() {
+                        session.release(runner);
+                    }
+                    let ranged = &done.ran[0];
+                    let tensors = chunk.iter().map(|target| ranged.of(target.a));
+                    let (exposed, places) = locate::exposed(&ranged.model, tensors)?;
+                    let models = [&exposed, &exposed];
+                    let session = Session::load(runner, models, &self.verification.settings, false)?;
+                    loaded = Some((session, &done.ran, places));
+                }
+                let Some((session, _, places)) = &loaded else { continue };
+                for step in session.run(runner, Side::A, &done.sample)? {
+                    for (target, value) in chunk.iter().zip(places).filter_map(|(it, &at)| Some((it, step.get(at)?))) {
+                        add(target.a, value);
+                    }
+                }
+            }
+            if let Some((session, ..)) = loaded {
+                session.release(runner);
+            }
+            Ok(false)
+        })?;
+        Ok(coverage::not_tested(model, &spreads, &short.unwrap_or_default()))
     }
 }
 
-/// True if a change is at one of these layers of A or B, or in one of their bodies.
-fn is_at(change: &Change, [in_a, in_b]: &[HashSet<LayerId>; 2]) -> bool {
-    let id = change.layer.place.steps().first().map_or(change.layer.id, |&(owner, _)| owner);
-    match change.kind {
-        ChangeKind::Names => false,
-        ChangeKind::Removed => in_a.contains(&id),
-        _ => in_b.contains(&id),
-    }
+/// Returns the tensors of a graph that depend on the values of inputs.
+fn all_targets(graph: &Graph) -> Vec<Target> {
+    let roles = roles(graph);
+    let is_data = |layer: &&Layer| {
+        let is_end = matches!(ops::kind(layer), LayerKind::Parameter | LayerKind::Result | LayerKind::Assign);
+        !is_end && roles.get(layer.id()) == Some(&Role::Data)
+    };
+    let ports = |layer: &Layer| (0..layer.outputs().len()).map(|port| layer.id().output(port)).collect::<Vec<_>>();
+    let tensors = graph.layers().filter(is_data).flat_map(ports);
+    let is_used = |tensor: &Output| {
+        graph.consumers(*tensor).next().is_some()
+            && graph.output(*tensor).is_some_and(|port| port.element_type() != ElementType::Dynamic)
+    };
+    tensors.filter(is_used).map(|tensor| Target { a: tensor, b: tensor }).collect()
 }
 
 /// Returns the largest error of each block, in topological order.

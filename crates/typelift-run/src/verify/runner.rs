@@ -1,9 +1,9 @@
 //! Interface to a runtime that runs models.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
 use thiserror::Error;
 use typelift::model::graph::Model;
 use typelift::text::xml::{self, WriteOptions};
@@ -12,17 +12,17 @@ use super::Tensor;
 
 /// A runtime that runs models, such as an installed OpenVINO. Tests implement it without one.
 pub trait Runner {
-    /// Returns the version of the runtime, and the device that it uses for the name `device`.
+    /// Returns the version of the runtime, and the device that it uses.
     ///
     /// # Errors
     /// [`RunError::Missing`] if there is no runtime.
-    fn describe(&mut self, device: &str) -> Result<Runtime, RunError>;
+    fn describe(&mut self, setting: &Setting) -> Result<Runtime, RunError>;
 
-    /// Reads and compiles a model. Returns a key for running it.
+    /// Reads and compiles a model.
     ///
     /// # Errors
     /// [`RunError`].
-    fn load(&mut self, source: &Source, setting: &Setting) -> Result<u64, RunError>;
+    fn load(&mut self, source: &Source, setting: &Setting) -> Result<Loaded, RunError>;
 
     /// Runs a model on its inputs, in order, and returns its outputs. If `is_first`, the state is reset before.
     ///
@@ -41,23 +41,37 @@ pub trait Runner {
 }
 
 /// Runtime with its device.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Runtime {
     /// The version of OpenVINO: `2026.4.1`.
     pub version: String,
-    /// The name of the device for OpenVINO: `CPU`.
-    pub device: String,
     /// The full name of the device, if it is known.
     pub full_name: Option<String>,
 }
 
-/// Device and precision for running a model.
+/// Installation and device that run a model, and the properties of the device.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Setting {
+    /// The Python interpreter of the installation; `None` for the runner's own.
+    pub python: Option<PathBuf>,
     /// The device: `CPU`.
     pub device: String,
-    /// The value of `INFERENCE_PRECISION_HINT`: `f32`, `bf16`, `f16`. Without it the device decides.
-    pub hint: Option<String>,
+    /// Properties that the device must have, by name.
+    pub config: BTreeMap<String, String>,
+    /// Properties that are set if the device knows them.
+    pub defaults: BTreeMap<String, String>,
+    /// True if the model is changed before it is loaded, so that it rounds values to f16 and overflows as f16 does.
+    pub simulates_f16: bool,
+}
+
+/// A compiled model.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Loaded {
+    /// The key for running it.
+    pub key: u64,
+    /// Properties as the device reports them: those of the setting, and `INFERENCE_NUM_THREADS`.
+    pub config: BTreeMap<String, String>,
 }
 
 /// Model in the form that a runtime reads: the text of its `.xml`, and its weights.

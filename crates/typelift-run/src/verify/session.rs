@@ -1,49 +1,59 @@
 //! Two models that are loaded, run on the same inputs, and released.
 
+use std::collections::BTreeMap;
+
+use super::Tensor;
+use super::conditions::{THREADS, is_taken};
+use super::error::{Side, VerifyError};
+use super::inputs::Sample;
+use super::runner::{Loaded, RunError, Runner, Setting, Source};
 use typelift::model::graph::Model;
 use typelift::progress::poll;
 
-use super::Tensor;
-use super::error::{Side, VerifyError};
-use super::inputs::Sample;
-use super::runner::{RunError, Runner, Setting, Source};
-
-/// Two loaded models, by the keys of the runtime.
+/// Two loaded models.
 pub(super) struct Session {
-    keys: [u64; 2],
+    loaded: [Loaded; 2],
 }
 
 /// The outputs of a model, by step.
 pub(super) type Outputs = Vec<Vec<Tensor>>;
 
 impl Session {
-    /// Loads both models. [`release`](Self::release) unloads them.
+    /// Loads both models. Without `two_runs` the first one stands for both. [`release`](Self::release) unloads them.
     pub(super) fn load(
         runner: &mut dyn Runner,
         models: [&Model; 2],
         settings: &[Setting; 2],
+        two_runs: bool,
     ) -> Result<Self, VerifyError> {
-        let mut load = |side: Side, model: &Model, setting: &Setting| {
-            poll();
-            let source = Source::of(model).map_err(|error| RunError::Broken(error.to_string()));
-            let key = source.and_then(|source| runner.load(&source, setting));
-            key.map_err(|error| VerifyError::of_run(side, error))
-        };
-        let a = load(Side::A, models[0], &settings[0])?;
-        match load(Side::B, models[1], &settings[1]) {
-            Ok(b) => Ok(Self { keys: [a, b] }),
+        let a = load(runner, Side::A, models[0], &settings[0])?;
+        if !two_runs {
+            return Ok(Self { loaded: [a.clone(), a] });
+        }
+        match load(runner, Side::B, models[1], &settings[1]) {
+            Ok(b) => Ok(Self { loaded: [a, b] }),
             Err(error) => {
-                runner.release(a);
+                runner.release(a.key);
                 Err(error)
             }
         }
     }
 
+    /// Returns the properties of a side, as its device reports them.
+    pub(super) fn config(&self, side: usize) -> &BTreeMap<String, String> {
+        &self.loaded[side].config
+    }
+
+    /// True if the device of a side computes in a single thread.
+    pub(super) fn has_one_thread(&self, side: usize) -> bool {
+        self.config(side).get(THREADS).is_some_and(|threads| threads == "1")
+    }
+
     /// Runs one of the models on all steps of a sample.
     pub(super) fn run(&self, runner: &mut dyn Runner, side: Side, sample: &Sample) -> Result<Outputs, VerifyError> {
         let (key, steps) = match side {
-            Side::A => (self.keys[0], &sample.a),
-            Side::B => (self.keys[1], &sample.b),
+            Side::A => (self.loaded[0].key, &sample.a),
+            Side::B => (self.loaded[1].key, &sample.b),
         };
         let run = |(step, inputs): (usize, &Vec<Tensor>)| {
             poll();
@@ -54,11 +64,40 @@ impl Session {
 
     /// Runs both models on a sample.
     pub(super) fn run_both(&self, runner: &mut dyn Runner, sample: &Sample) -> Result<[Outputs; 2], VerifyError> {
-        Ok([self.run(runner, Side::A, sample)?, self.run(runner, Side::B, sample)?])
+        let a = self.run(runner, Side::A, sample)?;
+        let b = if self.loaded[0].key == self.loaded[1].key { a.clone() } else { self.run(runner, Side::B, sample)? };
+        Ok([a, b])
     }
 
     /// Unloads both models.
     pub(super) fn release(self, runner: &mut dyn Runner) {
-        self.keys.iter().for_each(|&key| runner.release(key));
+        runner.release(self.loaded[0].key);
+        if self.loaded[1].key != self.loaded[0].key {
+            runner.release(self.loaded[1].key);
+        }
     }
+}
+
+/// Loads a model.
+///
+/// # Errors
+/// The device refuses it, or does not take a property that was asked for.
+fn load(runner: &mut dyn Runner, side: Side, model: &Model, setting: &Setting) -> Result<Loaded, VerifyError> {
+    poll();
+    let source = Source::of(model).map_err(|error| RunError::Broken(error.to_string()));
+    let loaded = source.and_then(|source| runner.load(&source, setting));
+    let loaded = loaded.map_err(|error| VerifyError::of_run(side, error))?;
+    let is_refused = |(name, asked): &(&String, &String)| {
+        loaded.config.get(*name).is_some_and(|answered| !is_taken(asked, answered))
+    };
+    let Some((name, asked)) = setting.config.iter().find(is_refused) else { return Ok(loaded) };
+    runner.release(loaded.key);
+    let answered = loaded.config[name].clone();
+    Err(VerifyError::NotTaken {
+        side,
+        device: setting.device.clone(),
+        name: name.clone(),
+        asked: asked.clone(),
+        answered,
+    })
 }

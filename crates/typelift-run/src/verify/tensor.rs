@@ -57,6 +57,17 @@ impl Tensor {
         Some(Self::new(ty, self.dims.clone(), self.array()?.converted(ty)?.encode()?))
     }
 
+    /// Returns the same values in a type that NumPy has.
+    pub(super) fn for_numpy(&self) -> Self {
+        let ty = match self.element_type {
+            ElementType::Bf16 => ElementType::F32,
+            ty if ty.is_float() && ty.bits() < 16 => ElementType::F32,
+            ty if ty.is_integer() && ty.bits() < 8 => ElementType::I32,
+            ty => ty,
+        };
+        self.as_type(ty).unwrap_or_else(|| self.clone())
+    }
+
     /// Returns the number of its elements.
     #[must_use]
     pub fn count(&self) -> usize {

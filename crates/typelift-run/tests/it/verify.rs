@@ -1,13 +1,13 @@
 //! Two models are run on a small interpreter in place of OpenVINO, and compared.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 use typelift::promote::ElementType;
 use typelift::{Layer, LayerId, Model, Weights};
 use typelift_run::verify::{
-    Bytes, Report, RunError, Runner, Runtime, Setting, Source, Tensor, Verification, VerifyError,
+    Bytes, Loaded, Report, RunError, RunOptions, Runner, Runtime, Setting, Source, Tensor, Verification, VerifyError,
 };
 
 /// An interpreter of a few operations. It computes in f32 whatever the types are, as OpenVINO's CPU plugin does.
@@ -21,22 +21,31 @@ struct Interpreter {
     is_unsteady: bool,
     /// The largest first dimension that it runs.
     most: Option<usize>,
+    /// The operation that it does not give as an output.
+    hidden: Option<&'static str>,
+    /// Properties that it reports instead of those that were set.
+    answers: BTreeMap<String, String>,
+    /// Arrays of each file.
+    arrays: Vec<(String, Tensor)>,
 }
 
 type Value = (Vec<usize>, Vec<f32>);
 
 impl Runner for Interpreter {
-    fn describe(&mut self, _: &str) -> Result<Runtime, RunError> {
+    fn describe(&mut self, _: &Setting) -> Result<Runtime, RunError> {
         Ok(Runtime { version: "1".to_owned(), ..Runtime::default() })
     }
 
-    fn load(&mut self, source: &Source, _: &Setting) -> Result<u64, RunError> {
+    fn load(&mut self, source: &Source, setting: &Setting) -> Result<Loaded, RunError> {
         let mut model = Model::from_xml(source.text.clone()).map_err(|error| RunError::Refused(error.to_string()))?;
         let Bytes::Memory(bytes) = &source.weights else { panic!("the models of the tests are in memory") };
         model.set_weights(Weights::from_bytes(bytes.clone()));
         let _known = typelift::infer(&mut model);
         self.models.push(model);
-        Ok(self.models.len() as u64 - 1)
+        let mut config = setting.defaults.clone();
+        config.extend(setting.config.clone());
+        config.extend(self.answers.clone());
+        Ok(Loaded { key: self.models.len() as u64 - 1, config })
     }
 
     fn run(&mut self, key: u64, inputs: &[Tensor], is_first: bool) -> Result<Vec<Tensor>, RunError> {
@@ -48,6 +57,13 @@ impl Runner for Interpreter {
             return Err(RunError::Refused("too large".to_owned()));
         }
         let model = self.models[key as usize].clone();
+        let is_hidden = |output: &Layer| {
+            let source = model.graph().producer(output.id().input(0)).unwrap();
+            self.hidden == Some(model.graph().layer(source.layer).unwrap().ty())
+        };
+        if model.outputs().any(is_hidden) {
+            return Err(RunError::Refused("no such output".to_owned()));
+        }
         let mut values: HashMap<LayerId, Value> = HashMap::new();
         let mut given = inputs.iter();
         let mut outputs = Vec::new();
@@ -83,9 +99,8 @@ impl Runner for Interpreter {
 
     fn release(&mut self, _: u64) {}
 
-    fn arrays(&mut self, path: &Path) -> Result<Vec<(String, Tensor)>, RunError> {
-        let bytes = [1.0_f32, 2.0].iter().flat_map(|value| value.to_le_bytes()).collect();
-        Ok(vec![(path.to_string_lossy().into_owned(), Tensor::new(ElementType::F32, vec![1, 2], bytes))])
+    fn arrays(&mut self, _: &Path) -> Result<Vec<(String, Tensor)>, RunError> {
+        Ok(self.arrays.clone())
     }
 }
 
@@ -144,7 +159,7 @@ fn model(text: &str) -> Model {
 }
 
 fn compare(a: &str, b: &str) -> Report {
-    Verification::default().run(&model(a), &model(b), &mut Interpreter::default()).unwrap()
+    Verification::default().run(&model(a), Some(&model(b)), &mut Interpreter::default()).unwrap()
 }
 
 /// Name of the layer at which the models begin to differ.
@@ -251,6 +266,185 @@ fn a_difference_in_state_shows_in_a_later_step() {
     assert_eq!(report.first.unwrap().layer.name, "kept");
 }
 
+fn floats(dims: &[usize], values: &[f32]) -> Tensor {
+    Tensor::new(ElementType::F32, dims.to_vec(), values.iter().flat_map(|value| value.to_le_bytes()).collect())
+}
+
+#[test]
+fn one_model_runs_twice_if_something_differs() {
+    let model = model(CHAIN);
+    let mut verification = Verification::default();
+    let error = verification.run(&model, None, &mut Interpreter::default()).unwrap_err();
+    assert!(matches!(error, VerifyError::NothingDiffers), "{error}");
+    let options = RunOptions { hint_b: Some("bf16".to_owned()), ..RunOptions::default() };
+    verification.settings = options.settings();
+    let report = verification.run(&model, None, &mut Interpreter::default()).unwrap();
+    let precisions: Vec<_> = report.runs.iter().map(|run| run.precision.as_deref()).collect();
+    assert_eq!(precisions, [Some("f32"), Some("bf16")]);
+    assert_eq!(report.narrowest, ElementType::Bf16, "the tolerance is that of the precision");
+}
+
+#[test]
+fn a_property_that_the_device_does_not_take_is_an_error() {
+    let model = model(CHAIN);
+    let mut verification = Verification::default();
+    let options = RunOptions { hint: Some("f16".to_owned()), ..RunOptions::default() };
+    verification.settings = options.settings();
+    let answers = BTreeMap::from([("INFERENCE_PRECISION_HINT".to_owned(), "bf16".to_owned())]);
+    let mut runtime = Interpreter { answers, ..Interpreter::default() };
+    let error = verification.run(&model, Some(&model), &mut runtime).unwrap_err();
+    assert_eq!(error.to_string(), "CPU was asked for INFERENCE_PRECISION_HINT=f16 for model A, and took bf16");
+    // A default is only reported.
+    verification.settings = RunOptions::default().settings();
+    let report = verification.run(&model, Some(&model), &mut runtime).unwrap();
+    assert_eq!(report.runs[0].precision.as_deref(), Some("bf16"));
+}
+
+#[test]
+fn open_shapes_do_not_run_in_one_thread() {
+    let answers = BTreeMap::from([("INFERENCE_NUM_THREADS".to_owned(), "1".to_owned())]);
+    let mut runtime = Interpreter { answers, ..Interpreter::default() };
+    let error = Verification::default().run(&model(CHAIN), Some(&model(CHAIN)), &mut runtime).unwrap_err();
+    assert!(error.to_string().contains("reports no errors about lengths"), "{error}");
+    let fixed = model(&CHAIN.replace("[?,4]", "[2,4]"));
+    assert!(Verification::default().run(&fixed, Some(&fixed), &mut runtime).unwrap().same);
+}
+
+#[test]
+fn expected_outputs_are_compared_by_name_or_in_order() {
+    let doubled = model("x = Parameter : f32[?]\ntwo = Const(2) : f32[]\ny = Multiply(x, two)\nr = Result(y)");
+    let arrays = |y: &str, values: &[f32]| {
+        vec![("x".to_owned(), floats(&[2], &[1.0, f32::NAN])), (y.to_owned(), floats(&[2], values))]
+    };
+    let mut verification = Verification::default();
+    verification.inputs = Some("both.npz".into());
+    let run = |arrays| verification.run(&doubled, None, &mut Interpreter { arrays, ..Interpreter::default() });
+    let report = run(arrays("y", &[2.0, f32::NAN])).unwrap();
+    assert!(report.same && report.runs.len() == 1 && report.outputs[0].expected, "{report:?}");
+    assert_eq!(report.outputs[0].difference.nan, 1);
+    assert!(!run(arrays("y", &[3.0, f32::NAN])).unwrap().same);
+    let error = run(arrays("z", &[2.0, 2.0])).unwrap_err();
+    assert!(error.to_string().starts_with("the array `z` of `both.npz` is no input or output"), "{error}");
+}
+
+#[test]
+fn a_tensor_that_is_no_output_is_left_out_of_the_search() {
+    let other = CHAIN.replace("alpha=0.5", "alpha=0.75");
+    let mut runtime = Interpreter { hidden: Some("Multiply"), ..Interpreter::default() };
+    let report = Verification::default().run(&model(CHAIN), Some(&model(&other)), &mut runtime).unwrap();
+    assert_eq!(report.first.unwrap().layer.name, "b");
+    assert!(report.notes.iter().any(|note| note.contains("the tensor `a` was not compared")), "{:?}", report.notes);
+}
+
+#[test]
+fn layers_whose_values_reach_no_output_are_not_tested() {
+    let dead = "
+        x = Parameter : f32[?,4]
+        low = Const(-100) : f32[]
+        a = Abs(x)
+        b = Multiply(a, low)
+        c = ReLU(b)
+        d = Add(c, x)
+        r = Result(d)
+    ";
+    let report = compare(dead, dead);
+    let found: Vec<_> = report.not_tested.iter().map(|it| (it.layer.name.as_str(), it.reason.as_str())).collect();
+    assert_eq!(found, ["a", "b", "c"].map(|name| (name, "`c` was 0 everywhere")));
+    assert_eq!((report.tested, report.layers), (1, 4));
+    assert_eq!(compare(CHAIN, CHAIN).not_tested, []);
+}
+
+/// A runtime whose outputs have the shapes that inference finds.
+#[derive(Default)]
+struct Shaped(Vec<Model>);
+
+impl Runner for Shaped {
+    fn describe(&mut self, _: &Setting) -> Result<Runtime, RunError> {
+        Ok(Runtime::default())
+    }
+
+    fn load(&mut self, source: &Source, _: &Setting) -> Result<Loaded, RunError> {
+        let mut model = Model::from_xml(source.text.clone()).map_err(|error| RunError::Refused(error.to_string()))?;
+        let Bytes::Memory(bytes) = &source.weights else { panic!("the models of the tests are in memory") };
+        model.set_weights(Weights::from_bytes(bytes.clone()));
+        self.0.push(model);
+        Ok(Loaded { key: self.0.len() as u64 - 1, ..Loaded::default() })
+    }
+
+    fn run(&mut self, key: u64, inputs: &[Tensor], _: bool) -> Result<Vec<Tensor>, RunError> {
+        let mut model = self.0[key as usize].clone();
+        let names: Vec<String> = model.inputs().map(|input| input.name().to_owned()).collect();
+        for (name, input) in names.iter().zip(inputs) {
+            model.set_input(name, None, Some(&input.shape())).unwrap();
+        }
+        assert_eq!(typelift::infer(&mut model), []);
+        let tensor = |output: &Layer| {
+            let port = model.graph().output(model.graph().producer(output.id().input(0)).unwrap()).unwrap();
+            let dims: Vec<usize> = port.shape().to_static().unwrap().into_iter().map(|dim| dim as usize).collect();
+            let count = dims.iter().product::<usize>();
+            let bytes = (0..count).flat_map(|at| (at as f32).to_le_bytes()).collect();
+            Tensor::new(ElementType::F32, dims, bytes)
+        };
+        Ok(model.outputs().map(tensor).collect())
+    }
+
+    fn release(&mut self, _: u64) {}
+
+    fn arrays(&mut self, _: &Path) -> Result<Vec<(String, Tensor)>, RunError> {
+        Ok(Vec::new())
+    }
+}
+
+/// For each operation that mixes values along an axis, a front leaves one element of that axis at the smallest size.
+#[test]
+fn the_second_sample_gives_each_mixing_layer_more_than_one_element() {
+    let operations = [
+        "y = Softmax-8(f) {axis=1}",
+        "y = LogSoftmax-5(f) {axis=1}",
+        "y = ReduceMean(f, one) {keep_dims=true}",
+        "y = ReduceSum(f, one) {keep_dims=true}",
+        "y = ReduceProd(f, one) {keep_dims=true}",
+        "y = ReduceMax(f, one) {keep_dims=true}",
+        "y = ReduceMin(f, one) {keep_dims=true}",
+        "y = ReduceL1-4(f, one) {keep_dims=true}",
+        "y = ReduceL2-4(f, one) {keep_dims=true}",
+        "y = MVN-6(f, one) {normalize_variance=true, eps=0.1, eps_mode=inside_sqrt}",
+        "y = NormalizeL2(f, one) {eps=0.1, eps_mode=add}",
+        "y = CumSum-3(f, axis) {}",
+        "y = MatMul(f, f) {transpose_a=true, transpose_b=false}",
+        "y = Concat(f, f) {axis=1}",
+        "lengths = Const([1]) : i32[1]\ny = ReverseSequence(f, lengths) {batch_axis=2, seq_axis=1}",
+        "y = MaxPool(moved) {strides=\"1\", pads_begin=\"0\", pads_end=\"0\", kernel=\"1\", rounding_type=floor}",
+        "y = AvgPool(moved) {strides=\"1\", pads_begin=\"0\", pads_end=\"0\", kernel=\"1\", rounding_type=floor, exclude-pad=true}",
+    ];
+    for shortening in [4, 32] {
+        for operation in operations {
+            let text = format!(
+                "x = Parameter : f32[?,?,1]
+                zero = Const([0]) : i64[1]
+                end = Const([100000]) : i64[1]
+                step = Const([{shortening}]) : i64[1]
+                one = Const([1]) : i64[1]
+                axis = Const(1) : i64[]
+                order = Const([0, 2, 1]) : i64[3]
+                f = Slice-8(x, zero, end, step, one)
+                moved = Transpose(f, order)
+                {operation}
+                r = Result(y)
+                s = Result(moved)"
+            );
+            let model = model(&text);
+            let report = Verification::default().run(&model, Some(&model), &mut Shaped::default()).unwrap();
+            let seen: Vec<_> = report.not_tested.iter().filter(|it| it.reason.contains("one element")).collect();
+            assert!(
+                seen.is_empty(),
+                "{operation} after a step of {shortening}: {seen:?} {:?}",
+                report.samples[1].inputs
+            );
+        }
+    }
+}
+
 #[test]
 fn indices_masks_and_positions_get_values_that_fit() {
     let text = "
@@ -266,7 +460,9 @@ fn indices_masks_and_positions_get_values_that_fit() {
         chosen = Gather-8(past, beam_idx, axis) {batch_dims=0}
         kept = Assign-6(chosen) {variable_id=kv}
         rows = Gather-8(table, ids, axis) {batch_dims=0}
-        r = Result(rows)
+        last = Const(-1) : i64[]
+        sums = ReduceSum(rows, last) {keep_dims=false}
+        r = Result(sums)
         s = Result(attention_mask)
         t = Result(position_ids)
         u = Result(image)
@@ -276,15 +472,16 @@ fn indices_masks_and_positions_get_values_that_fit() {
     let inputs = std::cell::RefCell::new(Vec::new());
     struct Listens<'a>(&'a std::cell::RefCell<Vec<Tensor>>);
     impl Runner for Listens<'_> {
-        fn describe(&mut self, _: &str) -> Result<Runtime, RunError> {
+        fn describe(&mut self, _: &Setting) -> Result<Runtime, RunError> {
             Ok(Runtime::default())
         }
-        fn load(&mut self, _: &Source, _: &Setting) -> Result<u64, RunError> {
-            Ok(0)
+        fn load(&mut self, _: &Source, _: &Setting) -> Result<Loaded, RunError> {
+            Ok(Loaded::default())
         }
         fn run(&mut self, _: u64, inputs: &[Tensor], _: bool) -> Result<Vec<Tensor>, RunError> {
             *self.0.borrow_mut() = inputs.to_vec();
-            Ok(inputs.to_vec())
+            // The outputs have the shapes of all inputs but `beam_idx`.
+            Ok([&inputs[..4], &inputs[5..]].concat())
         }
         fn release(&mut self, _: u64) {}
         fn arrays(&mut self, _: &Path) -> Result<Vec<(String, Tensor)>, RunError> {
@@ -294,7 +491,7 @@ fn indices_masks_and_positions_get_values_that_fit() {
     let model = model(text);
     let mut verification = Verification::default();
     verification.steps = Some(1);
-    let report = verification.run(&model, &model, &mut Listens(&inputs)).unwrap();
+    let report = verification.run(&model, Some(&model), &mut Listens(&inputs)).unwrap();
     let words: Vec<_> = report.samples[1].inputs.iter().map(|input| input.values.as_str()).collect();
     let expected =
         ["indices 0 to 2", "mask of 0 and 1", "positions from 0", "integers 0 to 255", "indices 0 to 2", "normal"];
@@ -309,7 +506,7 @@ fn indices_masks_and_positions_get_values_that_fit() {
 fn sizes_that_the_runtime_refuses_are_not_the_last_word() {
     let model = model(CHAIN);
     let mut small = Interpreter { most: Some(2), ..Interpreter::default() };
-    let report = Verification::default().run(&model, &model, &mut small).unwrap();
+    let report = Verification::default().run(&model, Some(&model), &mut small).unwrap();
     assert_eq!(report.samples[1].inputs[0].shape, "[2,4]", "3 is refused, so 2 is tried");
 }
 
@@ -317,7 +514,7 @@ fn sizes_that_the_runtime_refuses_are_not_the_last_word() {
 fn outputs_that_change_by_themselves_are_named_and_not_compared() {
     let model = model(CHAIN);
     let mut unsteady = Interpreter { is_unsteady: true, ..Interpreter::default() };
-    let report = Verification::default().run(&model, &model, &mut unsteady).unwrap();
+    let report = Verification::default().run(&model, Some(&model), &mut unsteady).unwrap();
     assert!(report.same, "{report:?}");
     assert!(report.notes.iter().any(|note| note.contains("different values in each run")), "{:?}", report.notes);
 }
@@ -327,25 +524,28 @@ fn given_shapes_and_arrays_are_used() {
     let model = model(&CHAIN.replace("[?,4]", "[?,?]"));
     let mut verification = Verification::default();
     verification.shapes.push(("x".to_owned(), "[7,2]".parse().unwrap()));
-    let report = verification.run(&model, &model, &mut Interpreter::default()).unwrap();
+    let report = verification.run(&model, Some(&model), &mut Interpreter::default()).unwrap();
     assert_eq!(report.samples[0].inputs[0].shape, "[7,2]");
     let mut verification = Verification::default();
-    verification.inputs = Some("x".into());
-    let report = verification.run(&model, &model, &mut Interpreter::default()).unwrap();
+    verification.inputs = Some("x.npz".into());
+    let mut runtime =
+        Interpreter { arrays: vec![("x".to_owned(), floats(&[1, 2], &[1.0, 2.0]))], ..Interpreter::default() };
+    let report = verification.run(&model, Some(&model), &mut runtime).unwrap();
     assert_eq!((report.samples.len(), report.samples[0].inputs[0].values.as_str()), (1, "given"));
     verification.shapes.push(("nothing".to_owned(), "[1]".parse().unwrap()));
     verification.inputs = None;
-    let error = verification.run(&model, &model, &mut Interpreter::default()).unwrap_err();
+    let error = verification.run(&model, Some(&model), &mut Interpreter::default()).unwrap_err();
     assert!(matches!(error, VerifyError::Inputs(_)), "{error}");
 }
 
 #[test]
 fn models_that_cannot_be_paired_or_run_are_errors_that_name_them() {
     let more = CHAIN.replace("r = Result(e)", "r = Result(e)\n s = Result(d)");
-    let error = Verification::default().run(&model(CHAIN), &model(&more), &mut Interpreter::default()).unwrap_err();
+    let error =
+        Verification::default().run(&model(CHAIN), Some(&model(&more)), &mut Interpreter::default()).unwrap_err();
     assert_eq!(error.to_string(), "A has 1 outputs, B has 2: they cannot be paired");
     let mut none = Interpreter { most: Some(0), ..Interpreter::default() };
-    let error = Verification::default().run(&model(CHAIN), &model(CHAIN), &mut none).unwrap_err();
+    let error = Verification::default().run(&model(CHAIN), Some(&model(CHAIN)), &mut none).unwrap_err();
     assert_eq!(error.to_string(), "OpenVINO cannot run model A: too large");
 }
 
@@ -365,7 +565,7 @@ fn the_growth_of_the_error_is_reported_by_block() {
         "layers.1.a = Multiply(layers.0.b, k)",
         "q = Const(3) : f32[]\n layers.1.a = Multiply(layers.0.b, q)",
     ));
-    let report = verification.run(&model(text), &other, &mut Interpreter::default()).unwrap();
+    let report = verification.run(&model(text), Some(&other), &mut Interpreter::default()).unwrap();
     let blocks: Vec<_> = report.blocks.iter().map(|block| (block.block.as_str(), block.max_relative > 0.0)).collect();
     assert_eq!(blocks, [("layers.0", false), ("layers.1", true)]);
 }
@@ -374,6 +574,6 @@ fn the_growth_of_the_error_is_reported_by_block() {
 #[test]
 fn inputs_beyond_the_memory_limit_are_refused_by_name() {
     let huge = model("x = Parameter : f32[1000000,1000000,1000000]\ny = ReLU(x)\nr = Result(y)\n");
-    let refused = Verification::default().run(&huge, &huge, &mut Interpreter::default()).unwrap_err().to_string();
+    let refused = Verification::default().run(&huge, Some(&huge), &mut Interpreter::default()).unwrap_err().to_string();
     assert!(refused.starts_with("values for the input `x` cannot be generated: it needs "), "{refused}");
 }

@@ -1,27 +1,29 @@
 //! Edits that copy layers from another graph: another model, or a body.
 
-use std::collections;
-use std::io;
 use std::ops::Range;
 use std::sync::Arc;
+use std::{collections, io};
 
 use super::Edit;
 use crate::base::hash::{HashMap, HashSet};
+use crate::infer::infer;
 use crate::model::graph::{Direction, EditError, Graph, Layer, LayerId, Model, Output, join_names, split_names};
 use crate::model::weights::{Content, Weights};
 use crate::ops::{self, LayerKind};
 
 impl Model {
-    /// Returns a model that consists of the graph of a body; `None` if there is no such body.
+    /// Returns a body of a layer of the model's own graph as a model, and the new id of each of its layers. `None` if
+    /// there is no such body, or if it refers to what is around it.
     #[must_use]
-    pub fn body_alone(&self, layer: LayerId, at: usize) -> Option<Self> {
-        let graph = self.graph().layer(layer)?.bodies().get(at)?.graph().clone();
-        let inner = Self { graph, ..self.clone() };
+    pub fn body_alone(&self, owner: LayerId, at: usize) -> Option<(Self, collections::HashMap<LayerId, LayerId>)> {
+        let graph = self.graph().layer(owner)?.bodies().get(at)?.graph().clone();
+        let body = Self { graph, ..self.clone() };
         let version = self.version();
         let empty = format!(r#"<net name="body" version="{version}"><layers></layers><edges></edges></net>"#);
-        let mut fresh = Self::from_xml(empty).ok()?;
-        fresh.edit(|edit| edit.inline_model(&inner, &[], "")).ok()?;
-        Some(fresh)
+        let mut model = Self::from_xml(empty).ok()?;
+        let ids = model.edit(|edit| edit.inline_model(&body, &[], "")).ok()?;
+        let _known = infer(&mut model);
+        Some((model, ids))
     }
 }
 

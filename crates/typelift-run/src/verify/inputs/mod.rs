@@ -69,9 +69,15 @@ pub(super) struct Choice {
     pub(super) floats: usize,
 }
 
-/// Number of distributions that are tried until the outputs are finite.
-pub(super) const DISTRIBUTIONS: usize = FLOATS.len();
-const FLOATS: [Floats; 4] = [Floats::Normal, Floats::Unit, Floats::Positive, Floats::Small];
+/// Distributions of floating-point values. The first two are for samples in turn, the others if outputs are not finite.
+const FLOATS: [Floats; 5] = [Floats::Normal, Floats::Quarter, Floats::Unit, Floats::Positive, Floats::Small];
+
+/// Returns the numbers of the distributions that are tried for a sample, until its outputs are finite. If the range of f16
+/// is checked, values stay large.
+pub(super) fn distributions(sample: usize, has_range: bool) -> impl Iterator<Item = usize> {
+    let own = if has_range { 0 } else { sample % 2 };
+    [own, 1 - own].into_iter().chain(2..FLOATS.len())
+}
 
 /// Two models with the same fixed shapes, and the use of their paired inputs.
 pub(super) struct Shaped {
@@ -81,8 +87,11 @@ pub(super) struct Shaped {
 }
 
 impl Shaped {
-    /// Creates both models with these shapes; `None` if inference fails.
-    pub(super) fn new(sizing: &Sizing<'_>, pairs: &[Pair], shapes: Shapes) -> Option<(Self, [Model; 2])> {
+    /// Creates both models with these shapes.
+    ///
+    /// # Errors
+    /// Inference refuses the shapes.
+    pub(super) fn new(sizing: &Sizing<'_>, pairs: &[Pair], shapes: Shapes) -> Result<(Self, [Model; 2]), VerifyError> {
         let fixed = [sizing.with_shapes(0, &shapes)?, sizing.with_shapes(1, &shapes)?];
         let [in_a, in_b] = [roles(&fixed[0]), roles(&fixed[1])];
         let roles = pairs.iter().map(|pair| in_a[pair.a].and(in_b[pair.b])).collect();
@@ -93,7 +102,7 @@ impl Shaped {
             ends(End::Input, &fixed[side]).iter().map(of).collect::<Vec<_>>()
         });
         let types = pairs.iter().map(|pair| [types[0][pair.a], types[1][pair.b]]).collect();
-        Some((Self { shapes, roles, types }, fixed))
+        Ok((Self { shapes, roles, types }, fixed))
     }
 
     /// Fails if the values of all inputs in `steps` steps exceed the memory limit.

@@ -19,6 +19,8 @@ pub(super) struct Role {
     pub(super) is_count: bool,
     /// The values are lengths of sequences, at most this number.
     pub(super) longest: Option<i64>,
+    /// The values are sorted, as offsets and numbers of segments are.
+    pub(super) is_sorted: bool,
 }
 
 impl Role {
@@ -31,6 +33,7 @@ impl Role {
             is_position: self.is_position || other.is_position,
             is_count: self.is_count || other.is_count,
             longest: least(self.longest, other.longest),
+            is_sorted: self.is_sorted || other.is_sorted,
         }
     }
 }
@@ -147,6 +150,7 @@ impl Search<'_> {
                 | "EmbeddingBagPacked",
                 1,
             ) => Some(dim(0, 0)),
+            ("EmbeddingBagOffsetsSum" | "EmbeddingBagOffsets" | "EmbeddingSegmentsSum", 2) => Some(dim(1, 0)),
             ("GatherND" | "ScatterNDUpdate", 1) => Some(smallest(graph, layer)),
             ("OneHot", 0) => graph
                 .producer(layer.id().input(1))
@@ -160,6 +164,9 @@ impl Search<'_> {
                 self.role.longest = Some(dim(0, 1));
             }
             ("ReverseSequence", 1) => self.role.longest = Some(dim(0, axis_named(layer, "seq_axis", 1))),
+            ("EmbeddingBagOffsetsSum" | "EmbeddingBagOffsets" | "EmbeddingSegmentsSum", 2) => {
+                self.role.is_sorted = true
+            }
             ("Select", 0) | ("LogicalNot", _) => self.role.is_mask = true,
             ("Convert", 0) => self.role.is_mask |= layer.attribute("destination_type") == Some("boolean"),
             _ => {}

@@ -11,6 +11,8 @@ use crate::verify::random::Random;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Floats {
     Normal,
+    /// A quarter as large, so that fewer layers are saturated.
+    Quarter,
     /// From 0 to 1.
     Unit,
     /// From 0.5 to 1.5.
@@ -75,14 +77,18 @@ pub(super) fn values(
     }
     if let Some(largest) = largest {
         let most = if ty.is_float() { largest.min(2048) } else { largest.min(max_of(ty)) };
-        return as_type(
-            ty,
-            ints(format!("indices 0 to {most}"), (0..count).map(|_| random.between(0, most)).collect()),
-        );
+        let mut indices: Vec<i64> = (0..count).map(|_| random.between(0, most)).collect();
+        if role.is_sorted {
+            indices.sort_unstable();
+            indices.first_mut().into_iter().for_each(|first| *first = 0);
+        }
+        let what = if role.is_sorted { "offsets" } else { "indices" };
+        return as_type(ty, ints(format!("{what} 0 to {most}"), indices));
     }
     if ty.kind() == Kind::Float {
         let (words, next): (_, fn(&mut Random) -> f64) = match floats {
             Floats::Normal => ("normal", Random::normal),
+            Floats::Quarter => ("normal / 4", |random| random.normal() / 4.0),
             Floats::Unit => ("uniform 0 to 1", Random::unit),
             Floats::Positive => ("uniform 0.5 to 1.5", |random| 0.5 + random.unit()),
             Floats::Small => ("uniform 0 to 0.01", |random| 0.01 * random.unit()),

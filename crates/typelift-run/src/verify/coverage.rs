@@ -1,0 +1,248 @@
+//! Layers that the inputs of a comparison cannot test, because a change there would not show in the outputs.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+
+use super::Tensor;
+use foldhash::{HashMap, HashSet};
+use typelift::explain::map::{Role, roles};
+use typelift::findings::LayerRef;
+use typelift::model::graph::{Body, Direction, Graph, Layer, LayerId, Model, Output, Place};
+use typelift::model::shape::{Dim, Shape};
+use typelift::model::weights::Weights;
+use typelift::ops::{self, LayerKind};
+
+/// Share of the largest value below which values count as equal.
+const NOISE: f64 = 1e-7;
+/// Distance to the end of its range at which a value is saturated.
+const SATURATED: f64 = 1e-5;
+
+/// A layer that the inputs could not test.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct NotTested {
+    /// The layer.
+    pub layer: LayerRef,
+    /// Why a change of the layer would not show.
+    pub reason: String,
+}
+
+/// Layers with the axis along which each mixes values, and has only one.
+pub(super) type Short = BTreeMap<(Place, LayerId), String>;
+
+/// Returns the layers of a model with fixed shapes that mix values along an axis with fewer elements than `least`, which
+/// `open` allows to be longer. Both models have the same layers.
+pub(super) fn short(fixed: &Model, open: &Model, least: i64) -> Short {
+    let mut found = Short::new();
+    for (place, graph) in fixed.walk() {
+        let Some(declared) = open.graph_at(&place) else { continue };
+        for layer in graph.layers() {
+            let is_short = |&(input, axis): &(usize, i64)| {
+                let dim = length(graph, layer.id(), input, axis);
+                dim.is_some_and(|dim| dim.is_fixed() && dim.lower() < least)
+                    && length(declared, layer.id(), input, axis) != dim
+            };
+            if let Some((_, axis)) = mixed(graph, layer, fixed.weights()).into_iter().find(is_short) {
+                let name = place.path_to(layer.name());
+                let reason = match ops::kind(layer) {
+                    LayerKind::Loop | LayerKind::TensorIterator => format!("`{name}` ran one step"),
+                    _ => format!("`{name}` saw one element along axis {axis}"),
+                };
+                found.insert((place.clone(), layer.id()), reason);
+            }
+        }
+    }
+    found
+}
+
+/// Returns the length of an axis of an input.
+fn length(graph: &Graph, layer: LayerId, input: usize, axis: i64) -> Option<Dim> {
+    let shape: &Shape = graph.output(graph.producer(layer.input(input))?)?.shape();
+    let dims = shape.dims()?;
+    let axis = if axis < 0 { axis + dims.len() as i64 } else { axis };
+    dims.get(usize::try_from(axis).ok()?).copied()
+}
+
+/// Returns the axes along which a layer combines values, each with the input that has it.
+fn mixed(graph: &Graph, layer: &Layer, weights: &Weights) -> Vec<(usize, i64)> {
+    let attribute = |name: &str, otherwise: i64| {
+        layer.attribute(name).and_then(|text| text.trim().parse().ok()).unwrap_or(otherwise)
+    };
+    let axes = |input: usize| {
+        let constant = graph.producer(layer.id().input(input)).and_then(|source| graph.layer(source.layer));
+        let axes = constant.and_then(|constant| constant.numbers(weights)).unwrap_or_default();
+        axes.into_iter().map(|axis| (0, axis as i64)).collect::<Vec<_>>()
+    };
+    let rank = || {
+        let source = graph.producer(layer.id().input(0)).and_then(|source| graph.output(source));
+        source.and_then(|port| port.shape().dims()).map_or(0, |dims| dims.len() as i64)
+    };
+    let Some(operation) = layer.operation() else { return Vec::new() };
+    match operation.name() {
+        "Softmax" => vec![(0, attribute("axis", 1))],
+        "LogSoftmax" => vec![(0, attribute("axis", -1))],
+        "MatMul" => vec![(0, if layer.attribute("transpose_a") == Some("true") { -2 } else { -1 })],
+        "ScaledDotProductAttention" => vec![(1, -2)],
+        "LSTMSequence" | "GRUSequence" | "RNNSequence" | "BidirectionalSequence" => vec![(0, 1)],
+        "ReverseSequence" => vec![(0, attribute("seq_axis", 1))],
+        "Concat" => {
+            let axis = attribute("axis", 0);
+            (0..graph.producers(layer.id()).len()).map(|input| (input, axis)).collect()
+        }
+        "Convolution"
+        | "GroupConvolution"
+        | "BinaryConvolution"
+        | "DeformableConvolution"
+        | "ConvolutionBackpropData"
+        | "GroupConvolutionBackpropData"
+        | "MaxPool"
+        | "AvgPool" => (2..rank()).map(|axis| (0, axis)).collect(),
+        "MVN" | "NormalizeL2" | "CumSum" | "DFT" | "IDFT" | "RDFT" | "IRDFT" | "LogCumSumExp" => axes(1),
+        "TopK" => vec![(0, attribute("axis", -1))],
+        name if name.starts_with("Reduce") => axes(1),
+        "Loop" | "TensorIterator" => sliced(layer),
+        _ => Vec::new(),
+    }
+}
+
+/// Returns the axes along which a loop slices its inputs.
+fn sliced(layer: &Layer) -> Vec<(usize, i64)> {
+    let entries = layer.bodies().iter().flat_map(Body::port_map).filter(|entry| entry.direction == Direction::Input);
+    entries.filter_map(|entry| Some((usize::try_from(entry.external_port_id).ok()?, entry.axis?))).collect()
+}
+
+/// Smallest and largest value of a tensor in all samples.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Spread {
+    least: f64,
+    most: f64,
+    /// True if every value is close to -1, 0 or 1.
+    is_saturated: bool,
+}
+
+impl Spread {
+    /// Returns the spread of a tensor; `None` if it has no numbers.
+    pub(super) fn of(tensor: &Tensor) -> Option<Self> {
+        let of = |value: f64| Self { least: value, most: value, is_saturated: is_end(value) };
+        tensor.floats()?.into_iter().map(of).reduce(Self::and)
+    }
+
+    /// Combines two spreads. A value that is not a number makes them varied.
+    pub(super) fn and(self, other: Self) -> Self {
+        let is_number = !(self.least.is_nan() || other.least.is_nan());
+        let (least, most) = (self.least.min(other.least), self.most.max(other.most));
+        let (least, most) = if is_number { (least, most) } else { (f64::NEG_INFINITY, f64::INFINITY) };
+        Self { least, most, is_saturated: self.is_saturated && other.is_saturated }
+    }
+
+    fn is_constant(self) -> bool {
+        self.least == self.most || self.most - self.least <= NOISE * self.most.abs().max(self.least.abs())
+    }
+}
+
+/// True if a value is so close to -1, 0 or 1 that it hardly depends on what a saturating operation got.
+fn is_end(value: f64) -> bool {
+    [0.0, 1.0].iter().any(|end| (value.abs() - end).abs() < SATURATED)
+}
+
+/// Operations whose values end at -1, 0 or 1.
+const SATURATING: [&str; 6] = ["Softmax", "Sigmoid", "Tanh", "Erf", "HardSigmoid", "SoftSign"];
+
+/// Returns the layers of a model that were not tested, and the number of all layers that can be. `short` has those that were
+/// short in all samples, and `spreads` the values of tensors of the model's own graph.
+pub(super) fn not_tested(model: &Model, spreads: &HashMap<Output, Spread>, short: &Short) -> (Vec<NotTested>, usize) {
+    let graph = model.graph();
+    let hidden = Hidden::of(graph, spreads, short);
+    let (mut found, mut total) = (Vec::new(), 0);
+    for (place, graph) in model.walk() {
+        let roles = roles(graph);
+        let outer = hidden.around(model, &place, spreads);
+        for layer in graph.layers().filter(|layer| is_computed(layer) && roles.get(layer.id()) == Some(&Role::Data)) {
+            if place.is_model() && !hidden.is_needed.contains(&layer.id()) {
+                continue;
+            }
+            total += 1;
+            let key = (place.clone(), layer.id());
+            let own = if place.is_model() { hidden.reasons.get(&layer.id()) } else { None };
+            if let Some(reason) = short.get(&key).or(outer.as_ref()).or(own) {
+                found.push(NotTested { layer: LayerRef::of(&place, layer), reason: reason.clone() });
+            }
+        }
+    }
+    (found, total)
+}
+
+fn is_computed(layer: &Layer) -> bool {
+    use LayerKind::{Assign, Constant, Parameter, ReadValue, Result};
+    !matches!(ops::kind(layer), Parameter | Constant | Result | Assign | ReadValue)
+}
+
+/// Layers of a graph whose values do not reach an output.
+struct Hidden {
+    /// The layers that lead to an output of the model or to its state.
+    is_needed: HashSet<LayerId>,
+    reasons: HashMap<LayerId, String>,
+}
+
+impl Hidden {
+    fn of(graph: &Graph, spreads: &HashMap<Output, Spread>, short: &Short) -> Self {
+        let roles = roles(graph);
+        let is_varied = |tensor: Output| {
+            let is_data = graph.layer(tensor.layer).is_some_and(|layer| {
+                ops::kind(layer) == LayerKind::Parameter || roles.get(layer.id()) == Some(&Role::Data)
+            });
+            is_data && spreads.get(&tensor).is_none_or(|spread| !spread.is_constant())
+        };
+        let mut hidden = Self { is_needed: HashSet::default(), reasons: HashMap::default() };
+        let order = graph.topological_order().unwrap_or_default();
+        for layer in order.iter().rev().filter_map(|&id| graph.layer(id)) {
+            let (id, kind) = (layer.id(), ops::kind(layer));
+            if matches!(kind, LayerKind::Result | LayerKind::Assign) {
+                hidden.is_needed.insert(id);
+                continue;
+            }
+            let users: BTreeSet<LayerId> = graph.users(id).collect();
+            if !users.iter().any(|user| hidden.is_needed.contains(user)) {
+                continue;
+            }
+            hidden.is_needed.insert(id);
+            let known: Option<Vec<Spread>> =
+                (0..layer.outputs().len()).map(|port| spreads.get(&id.output(port)).copied()).collect();
+            let name = layer.operation().map_or("", |operation| operation.name());
+            let is_saturating = SATURATING.contains(&name);
+            let hides = |spread: &Spread| spread.is_constant() || is_saturating && spread.is_saturated;
+            let is_blocked = is_computed(layer)
+                && known.is_some_and(|known| !known.is_empty() && known.iter().all(hides))
+                && graph.producers(id).into_iter().flatten().any(is_varied);
+            let is_shape = |user: &LayerId| graph.layer(*user).is_some_and(|user| user.ty() == "ShapeOf");
+            let reason = if is_blocked {
+                let what = match spreads.get(&id.output(0)) {
+                    Some(Spread { least: 0.0, most: 0.0, .. }) => "was 0 everywhere",
+                    Some(spread) if !spread.is_constant() => "was saturated everywhere",
+                    _ => "was the same value everywhere",
+                };
+                let own = short.get(&(Place::default(), id)).cloned();
+                Some(own.unwrap_or_else(|| format!("`{}` {what}", layer.name())))
+            } else {
+                let mut reasons = users.iter().filter(|user| !is_shape(user)).map(|user| hidden.reasons.get(user));
+                let first = reasons.next().flatten();
+                first.filter(|_| reasons.all(|reason| reason.is_some())).cloned()
+            };
+            hidden.reasons.extend(reason.map(|reason| (id, reason)));
+        }
+        hidden
+    }
+
+    /// Returns why the layers of a body were not tested: its owner was not, or the branch did not run.
+    fn around(&self, model: &Model, place: &Place, spreads: &HashMap<Output, Spread>) -> Option<String> {
+        let &(owner, body) = place.steps().first()?;
+        if let Some(reason) = self.reasons.get(&owner) {
+            return Some(reason.clone());
+        }
+        let layer = model.graph().layer(owner).filter(|layer| ops::kind(layer) == LayerKind::If)?;
+        let condition = spreads.get(&model.graph().producer(owner.input(0))?)?;
+        let is_run = if body == 0 { condition.most != 0.0 } else { condition.least == 0.0 };
+        (!is_run).then(|| format!("`{}` of `{}` did not run", layer.bodies()[body].name(), layer.name()))
+    }
+}

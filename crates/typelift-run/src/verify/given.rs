@@ -1,0 +1,164 @@
+//! Inputs and expected outputs from files with arrays.
+
+use std::path::Path;
+
+use super::Tensor;
+use super::error::VerifyError;
+use super::inputs::{Fed, Sample};
+use super::pairing::{self, Pair, ids};
+use super::runner::Runner;
+use typelift::edit::inputs_outputs::End;
+use typelift::model::graph::Model;
+
+/// An output that the user expects.
+#[derive(Clone, Debug)]
+pub(super) struct Expected {
+    /// Positions of the sample, the step, and the output in A.
+    pub(super) sample: usize,
+    pub(super) step: usize,
+    pub(super) output: usize,
+    pub(super) tensor: Tensor,
+}
+
+/// Array of a file. `sample2.step3/NAME` is for one step of one sample.
+struct Array {
+    sample: usize,
+    step: usize,
+    name: String,
+    tensor: Tensor,
+    is_used: bool,
+}
+
+/// Arrays of a file.
+pub(super) struct Arrays<'p> {
+    path: &'p Path,
+    list: Vec<Array>,
+}
+
+/// Returns the name of an array for a step of a sample, counted from 0.
+pub(super) fn key(sample: usize, step: usize, name: &str) -> String {
+    format!("sample{}.step{}/{name}", sample + 1, step + 1)
+}
+
+fn parse_key(key: &str) -> Option<(usize, usize, &str)> {
+    let (place, name) = key.split_once('/')?;
+    let (sample, step) = place.strip_prefix("sample")?.split_once(".step")?;
+    let number = |text: &str| text.parse::<usize>().ok()?.checked_sub(1);
+    Some((number(sample)?, number(step)?, name))
+}
+
+impl<'p> Arrays<'p> {
+    pub(super) fn read(runner: &mut dyn Runner, path: &'p Path) -> Result<Self, VerifyError> {
+        let arrays = runner.arrays(path).map_err(|error| VerifyError::Inputs(error.to_string()))?;
+        let array = |(key, tensor): (String, Tensor)| {
+            let (sample, step, name) = parse_key(&key).unwrap_or((0, 0, &key));
+            Array { sample, step, name: name.to_owned(), tensor, is_used: false }
+        };
+        Ok(Self { path, list: arrays.into_iter().map(array).collect() })
+    }
+
+    /// Takes the samples: an array for each input of each step, by name, or in the order of the file.
+    pub(super) fn samples(&mut self, models: [&Model; 2], inputs: &[Pair]) -> Result<Vec<Sample>, VerifyError> {
+        let count = 1 + self.list.iter().map(|array| array.sample).max().unwrap_or(0);
+        (0..count).map(|at| self.sample(models, inputs, at)).collect()
+    }
+
+    fn sample(&mut self, models: [&Model; 2], inputs: &[Pair], at: usize) -> Result<Sample, VerifyError> {
+        let names = pairing::names(End::Input, models[0]);
+        let own = self.list.iter().filter(|array| array.sample == at);
+        let steps = 1 + own.map(|array| array.step).max().unwrap_or(0);
+        let mut sample = Sample::default();
+        for step in 0..steps {
+            let mut tensors = [vec![None; inputs.len()], vec![None; inputs.len()]];
+            for (place, pair) in inputs.iter().enumerate() {
+                let is_named =
+                    |name: &str| names[pair.a].iter().any(|known| known == name) || name == format!("input_{}", pair.a);
+                let Some(tensor) = self.take(at, step, is_named, place, inputs.len()) else {
+                    return Err(self.missing(&pair.name));
+                };
+                for (side, position) in [pair.a, pair.b].into_iter().enumerate() {
+                    tensors[side][position] = Some(converted(models[side], position, &pair.name, &tensor)?);
+                }
+                if step == 0 {
+                    sample.fed.push(Fed::given(&pair.name, &tensor));
+                }
+            }
+            let [a, b] = tensors.map(|side| side.into_iter().flatten().collect());
+            sample.a.push(a);
+            sample.b.push(b);
+        }
+        Ok(sample)
+    }
+
+    /// Takes the arrays that are named like outputs of A. With `in_order`, arrays without such names are taken in the
+    /// order of the file if their number fits.
+    pub(super) fn expected(&mut self, model: &Model, in_order: bool) -> Vec<Expected> {
+        let names = pairing::names(End::Output, model);
+        let is_named = |name: &str, output: usize| {
+            names[output].iter().any(|known| known == name) || name == format!("output_{output}")
+        };
+        let is_in_order = in_order
+            && self.list.len() == names.len()
+            && !self.list.iter().any(|array| (0..names.len()).any(|output| is_named(&array.name, output)));
+        let mut found = Vec::new();
+        for (place, array) in self.list.iter_mut().enumerate().filter(|(_, array)| !array.is_used) {
+            let output =
+                if is_in_order { Some(place) } else { (0..names.len()).find(|&output| is_named(&array.name, output)) };
+            let Some(output) = output else { continue };
+            array.is_used = true;
+            found.push(Expected { sample: array.sample, step: array.step, output, tensor: array.tensor.clone() });
+        }
+        found
+    }
+
+    /// Refuses arrays that nothing has taken.
+    pub(super) fn check_all_used(&self, model: &Model, fits: &str) -> Result<(), VerifyError> {
+        let Some(unused) = self.list.iter().find(|array| !array.is_used) else { return Ok(()) };
+        let names = |end| pairing::names(end, model).into_iter().filter_map(|names| names.into_iter().next());
+        let inputs: Vec<_> = names(End::Input).map(|name| format!("`{name}`")).collect();
+        let outputs: Vec<_> = names(End::Output).map(|name| format!("`{name}`")).collect();
+        Err(VerifyError::Inputs(format!(
+            "the array `{}` of `{}` is no {fits}: the model has the inputs {} and the outputs {}",
+            unused.name,
+            self.path.display(),
+            inputs.join(", "),
+            outputs.join(", ")
+        )))
+    }
+
+    /// Takes the array with a name, or else the one at a place if the file has one array for each input.
+    fn take(
+        &mut self,
+        sample: usize,
+        step: usize,
+        is_named: impl Fn(&str) -> bool,
+        place: usize,
+        count: usize,
+    ) -> Option<Tensor> {
+        let by_name =
+            self.list.iter().position(|array| (array.sample, array.step) == (sample, step) && is_named(&array.name));
+        let at = by_name.or_else(|| (self.list.len() == count).then_some(place))?;
+        let array = self.list.get_mut(at)?;
+        array.is_used = true;
+        Some(array.tensor.clone())
+    }
+
+    fn missing(&self, input: &str) -> VerifyError {
+        let has: Vec<_> = self.list.iter().map(|array| format!("`{}`", array.name)).collect();
+        let (path, has) = (self.path.display(), has.join(", "));
+        VerifyError::Inputs(format!("`{path}` has no array for input `{input}`; it has {has}"))
+    }
+}
+
+/// Returns a tensor in the type of an input.
+fn converted(model: &Model, position: usize, name: &str, tensor: &Tensor) -> Result<Tensor, VerifyError> {
+    let id = ids(End::Input, model).get(position).copied();
+    let port = id.and_then(|id| model.graph().output(id.output(0)));
+    let ty = port.map_or(tensor.element_type, |port| port.element_type());
+    tensor.as_type(ty).ok_or_else(|| {
+        VerifyError::Inputs(format!(
+            "the array for input `{name}` is {}, which does not match the model",
+            tensor.element_type
+        ))
+    })
+}
