@@ -71,7 +71,8 @@ impl Edit<'_> {
     }
 
     /// Makes a tensor an output of the model. Removes all layers that depend on it, including other outputs, and all
-    /// layers that are unused then. A tensor without a name gets that of its layer. Returns the Result.
+    /// layers that are unused then. Layers that write variables which are still read are kept. A tensor without a name
+    /// gets that of its layer. Returns the Result.
     ///
     /// # Errors
     /// [`EditError::NoLayer`], [`EditError::NoOutput`].
@@ -91,9 +92,12 @@ impl Edit<'_> {
         let uses = self.consumers(tensor).map(|input| input.layer);
         let others = uses.filter(|&layer| !self.is(layer, LayerKind::Result)).collect();
         self.attempt(|edit| {
-            let dead = edit.following(others);
-            let sources: HashSet<_> = dead.iter().flat_map(|&id| edit.producers(id)).flatten().collect();
             let result = edit.end_at(tensor, None)?;
+            let after: HashSet<_> = edit.following(others).into_iter().collect();
+            let is_kept_result = |id: &LayerId| edit.is(*id, LayerKind::Result) && !after.contains(id);
+            let needed = edit.leading_to(edit.layers().map(Layer::id).filter(is_kept_result).collect());
+            let dead: Vec<_> = after.difference(&needed).copied().collect();
+            let sources: HashSet<_> = dead.iter().flat_map(|&id| edit.producers(id)).flatten().collect();
             edit.remove_all(&dead)?;
             let left = sources.into_iter().map(|output| output.layer);
             let left: Vec<_> = left.filter(|&id| edit.layer(id).is_some()).collect();

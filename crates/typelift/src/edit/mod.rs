@@ -31,6 +31,7 @@ use self::refuse::check_names;
 pub use self::removed::{KeptLayer, KeptReason, Removed};
 pub use self::revisions::revisions;
 pub use self::state::StatePair;
+pub(crate) use self::state::variables;
 
 use crate::base::span::Span;
 use crate::model::graph::{

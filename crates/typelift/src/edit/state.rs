@@ -3,7 +3,8 @@
 use typelift_promote::ElementType;
 
 use super::Edit;
-use crate::model::graph::{EditError, Input, Layer, LayerId, Model, NewLayer, Output};
+use crate::base::hash::HashSet;
+use crate::model::graph::{EditError, Graph, Input, Layer, LayerId, Model, NewLayer, Output};
 use crate::model::shape::{Dim, Shape, TensorType};
 use crate::ops::{self, LayerKind};
 
@@ -27,6 +28,22 @@ impl Model {
             |layer: &Layer| Some((layer.attribute("variable_id")?.to_owned(), layer.outputs().first()?.tensor_type()));
         reads.filter_map(variable).collect()
     }
+}
+
+/// Returns the variables that layers of this kind, ReadValue or Assign, have in a graph. Layers on which no Result and
+/// no Assign depends do not count, because OpenVINO drops them.
+pub(crate) fn variables(graph: &Graph, kind: LayerKind) -> HashSet<String> {
+    let is_start = |layer: &&Layer| matches!(ops::kind(layer), LayerKind::Result | LayerKind::Assign);
+    let mut pending: Vec<_> = graph.unordered().filter(is_start).map(Layer::id).collect();
+    let (mut seen, mut found) = (HashSet::default(), HashSet::default());
+    while let Some(id) = pending.pop() {
+        let Some(layer) = graph.layer(id).filter(|_| seen.insert(id)) else { continue };
+        if ops::kind(layer) == kind {
+            found.extend(layer.attribute("variable_id").map(str::to_owned));
+        }
+        pending.extend(graph.sources(id));
+    }
+    found
 }
 
 impl Edit<'_> {

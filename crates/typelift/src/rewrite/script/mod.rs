@@ -21,9 +21,12 @@ use self::statement::{Statement, Touches};
 use super::apply::count;
 use super::parse::{Definitions, starts_clause};
 use super::{Lossy, Report, RewriteError, Rule};
+use crate::base::hash::HashSet;
 use crate::base::names::nearest;
+use crate::edit::variables;
 use crate::findings::{Diagnostic, Known};
 use crate::model::graph::Model;
+use crate::ops::LayerKind;
 use crate::rewrite::notation::{Cursor, NotationError};
 
 /// Script: a list of statements that can be applied to a model, and again to later exports of it.
@@ -189,6 +192,7 @@ impl Script {
     /// # Errors
     /// [`ScriptError`]. The model is consumed, which saves a copy.
     pub fn run(&self, mut model: Model) -> Result<(Model, Report), ScriptError> {
+        let written = variables(model.graph(), LayerKind::Assign);
         let mut lets = Lets::default();
         let (mut effects, mut lossy, mut errors) = (Vec::new(), Vec::new(), None);
         let interface = self.statements.iter().filter(|statement| !matches!(statement, Statement::Expect { .. }));
@@ -213,6 +217,7 @@ impl Script {
         }
         let (mut model, mut report) = model.rewritten_with(&self.rules, &lets.tensors)?;
         lets.sweep(&mut model);
+        debug_assert!(keeps_state(&written, &model), "a variable is read and no longer written:\n{model}");
         report.statements = effects;
         report.lossy = lossy;
         report.errors = report.errors.or(errors);
@@ -230,6 +235,13 @@ impl Script {
         }
         Ok((model, report))
     }
+}
+
+/// True if each of these variables is still written, or is not read any more. A variable that is only read would have
+/// its first value in every run.
+fn keeps_state(written: &HashSet<String>, model: &Model) -> bool {
+    let [read, now] = [LayerKind::ReadValue, LayerKind::Assign].map(|kind| variables(model.graph(), kind));
+    written.iter().all(|variable| now.contains(variable) || !read.contains(variable))
 }
 
 /// Describes an error and its layer in one sentence.
