@@ -37,6 +37,7 @@ mod damage;
 mod diagnostics;
 mod edit;
 mod ends;
+mod equality;
 mod hostile;
 mod jobs;
 mod library;

@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 
 use super::matching::{Pairs, matched};
 use super::quantized::Plain;
-use super::side::{Feed, Ports, Side};
+use super::side::{Feed, Ports, Side, Use};
 use super::story::whole_blocks;
 use super::{BlockChange, Change, ChangeKind, Consequence, Diff, ValueChange, ValueError, values};
 use crate::base::hash::{HashMap, HashSet};
@@ -167,6 +167,8 @@ impl<'a> Comparison<'a> {
             scope.removed[a] = if is_lone && folded[a] && !uses.is_empty() {
                 let cause = scope.removed[uses[0].layer];
                 self.fold(cause, scope, &scope.before, a, ChangeKind::Removed)
+            } else if !is_lone && is_replaced_by_equal(scope, ChangeKind::Removed, a) {
+                None
             } else if scope.before.alive[a] || !is_lone {
                 Some(self.report_lone_layer(scope, &scope.before, a, ChangeKind::Removed, ranks[a]))
             } else {
@@ -184,6 +186,8 @@ impl<'a> Comparison<'a> {
             scope.causes[b] = if is_lone && folded[b] && !uses.is_empty() {
                 let cause = scope.causes[uses[0].layer];
                 self.fold(cause, scope, &scope.after, b, ChangeKind::Added)
+            } else if !is_lone && is_replaced_by_equal(scope, ChangeKind::Added, b) {
+                None
             } else if scope.after.alive[b] || !is_lone {
                 Some(self.report_lone_layer(scope, &scope.after, b, ChangeKind::Added, 2 * b + 1))
             } else {
@@ -345,7 +349,7 @@ impl<'a> Comparison<'a> {
         // The tensor names of a compressed constant are at the Convert after it.
         let is_compressed = scope.before.is_compressed(a) || scope.after.is_compressed(b);
         let [old, new] = [scope.before.layers[a], scope.after.layers[b]];
-        if let Some(difference) = names(old, new).filter(|_| !is_compressed || old.name() != new.name()) {
+        if let Some(difference) = names(scope, a, b).filter(|_| !is_compressed || old.name() != new.name()) {
             self.add(scope, b, difference);
         }
     }
@@ -437,7 +441,14 @@ impl<'a> Comparison<'a> {
         is_same: bool,
         mut own: Option<Cause>,
     ) -> Option<Cause> {
-        let (old, new) = (scope.before.feeds[a].clone(), scope.after.feeds[b].clone());
+        let (mut old, mut new) = (scope.before.feeds[a].clone(), scope.after.feeds[b].clone());
+        let common = old.len().min(new.len());
+        if (common..old.len()).all(|input| scope.before.is_default_input(a, input))
+            && (common..new.len()).all(|input| scope.after.is_default_input(b, input))
+        {
+            old.truncate(common);
+            new.truncate(common);
+        }
         if old.len() != new.len() {
             let all = |side: &Side<'_>, feeds: &[Feed]| {
                 feeds.iter().map(|&feed| tensor(side, feed)).collect::<Vec<_>>().join(", ")
@@ -451,7 +462,10 @@ impl<'a> Comparison<'a> {
         }
         for (input, (&old, &new)) in old.iter().zip(&new).enumerate() {
             let is_equal = match (old, new) {
-                (Some((a, from)), Some((b, to))) => from == to && scope.pairs.of_before[a] == Some(b),
+                (Some((a, from)), Some((b, to))) => {
+                    let is_pair = scope.pairs.of_before[a] == Some(b);
+                    from == to && (is_pair || scope.before.is_equal_constant(a, &scope.after, b))
+                }
                 (None, None) => true,
                 _ => false,
             };
@@ -511,7 +525,7 @@ impl<'a> Comparison<'a> {
         mut cause: Option<Cause>,
     ) -> Option<Cause> {
         let (old, new) = (scope.before.layers[a], scope.after.layers[b]);
-        if scope.after.is_constant(b) && scope.before.is_constant(a) {
+        if scope.after.is_constant(b) && scope.before.is_constant(a) || scope.after.is_result(b) {
             return cause;
         }
         let is_entry = scope.after.in_body && scope.after.is_parameter(b);
@@ -642,7 +656,7 @@ fn attributes(scope: &Scope<'_>, a: usize, b: usize) -> Vec<Difference> {
         let (before, after) = (scope.before.meaning(a, name, old), scope.after.meaning(b, name, new));
         let is_read = scope.after.operations[b].is_none_or(|operation| operation.attribute(name).is_some());
         // OpenVINO ignores attributes that the operation does not have.
-        if before == after || !is_read && (old.is_none() || new.is_none()) {
+        if before.unwrap_or_default() == after.unwrap_or_default() || !is_read && (old.is_none() || new.is_none()) {
             continue;
         }
         let default = scope.after.operations[b].and_then(|operation: &Operation| operation.default_of(name));
@@ -702,18 +716,22 @@ fn entries<'a>(
     body.port_map().iter().map(entry).chain(back).collect()
 }
 
-/// Returns the difference between the names of two layers and of their tensors.
-fn names(before: &Layer, after: &Layer) -> Option<Difference> {
-    let tensors = |layer: &Layer| -> Vec<Vec<String>> {
-        let sorted = |mut names: Vec<String>| {
-            names.sort();
-            names
+/// Returns the difference between the names of two layers and of their tensors. The name of a Result counts only if its
+/// tensor has no name. Names that differ at the producer of a Result are not repeated.
+fn names(scope: &Scope<'_>, a: usize, b: usize) -> Option<Difference> {
+    let (before, after) = (scope.before.layers[a], scope.after.layers[b]);
+    let (mut old, mut new) = (scope.before.tensor_names(a), scope.after.tensor_names(b));
+    let mut is_renamed = before.name() != after.name();
+    if scope.after.is_result(b) {
+        is_renamed &= [&old, &new].into_iter().flatten().all(Vec::is_empty);
+        let of_producer = |side: &Side<'_>, at: usize| {
+            let (source, port) = side.feeds[at].first().copied().flatten()?;
+            Some(vec![side.tensor_names(source).swap_remove(port)])
         };
-        let of_result = layer.output_names().map(crate::model::graph::split_names);
-        layer.outputs().iter().map(|port| port.names()).chain(of_result).map(sorted).collect()
-    };
-    let (old, new) = (tensors(before), tensors(after));
-    let is_renamed = before.name() != after.name();
+        if of_producer(&scope.before, a).as_ref() == Some(&old) && of_producer(&scope.after, b).as_ref() == Some(&new) {
+            (old, new) = (Vec::new(), Vec::new());
+        }
+    }
     let text = |name: &str, tensors: &[Vec<String>]| {
         let tensors = tensors.iter().map(|names| names.join(", ")).collect::<Vec<_>>().join("; ");
         match (is_renamed, old != new) {
@@ -727,4 +745,21 @@ fn names(before: &Layer, after: &Layer) -> Option<Difference> {
     }
     let difference = Difference::new(ChangeKind::Names, text(before.name(), &old), text(after.name(), &new));
     Some(if is_renamed { difference } else { difference.of("tensors") })
+}
+
+/// True if a constant that only one model has needs no change of its own: each of its consumers is missing in the other
+/// model too, or uses an equal constant there.
+fn is_replaced_by_equal(scope: &Scope<'_>, kind: ChangeKind, at: usize) -> bool {
+    let (side, other, pairs) = match kind {
+        ChangeKind::Added => (&scope.after, &scope.before, &scope.pairs.of_after),
+        _ => (&scope.before, &scope.after, &scope.pairs.of_before),
+    };
+    let is_explained = |use_: &Use| {
+        let Some(user) = pairs[use_.layer] else { return true };
+        match other.feeds[user].get(use_.input as usize) {
+            Some(feed) => feed.is_some_and(|(there, _)| side.is_equal_constant(at, other, there)),
+            None => side.is_default_input(use_.layer, use_.input as usize),
+        }
+    };
+    side.is_constant(at) && side.uses[at].iter().all(is_explained)
 }

@@ -6,7 +6,9 @@ use smallvec::SmallVec;
 
 use crate::base::hash::{HashMap, HashSet, hasher};
 use crate::edit::precision_marks::Marks;
-use crate::model::graph::{Body, Direction, Graph, IrVersion, Layer, LayerId, Model, PortMapEntry};
+use crate::model::graph::{
+    Body, Direction, Graph, IrVersion, Layer, LayerId, Model, OutputPort, PortMapEntry, split_names,
+};
 use crate::model::shape::Shape;
 use crate::model::weights::Weights;
 use crate::ops::{self, AttrKind, LayerKind, Operation};
@@ -26,6 +28,7 @@ pub(super) struct Use {
 /// Graph whose layers are numbered; each follows its producers.
 pub(super) struct Side<'a> {
     pub(super) weights: &'a Weights,
+    version: IrVersion,
     pub(super) layers: Vec<&'a Layer>,
     pub(super) operations: Vec<Option<&'static Operation>>,
     pub(super) feeds: Vec<SmallVec<[Feed; 3]>>,
@@ -69,6 +72,7 @@ impl<'a> Side<'a> {
         let operations = layers.iter().enumerate().map(|it| layer_of(it).operation()).collect();
         let mut side = Self {
             weights: model.weights(),
+            version: model.version(),
             stored,
             operations,
             alive: Vec::new(),
@@ -111,6 +115,55 @@ impl<'a> Side<'a> {
 
     pub(super) fn is_parameter(&self, at: usize) -> bool {
         self.operations[at].is_some_and(|operation| operation.layer_kind() == LayerKind::Parameter)
+    }
+
+    pub(super) fn is_result(&self, at: usize) -> bool {
+        self.operations[at].is_some_and(|operation| operation.layer_kind() == LayerKind::Result)
+    }
+
+    /// True if two constants have the same type, shape, values, storage and marks.
+    pub(super) fn is_equal_constant(&self, at: usize, other: &Side<'_>, there: usize) -> bool {
+        self.is_constant(at)
+            && other.is_constant(there)
+            && self.form(at) == other.form(there)
+            && self.bytes(at).is_some_and(|known| other.bytes(there).is_some_and(|it| it == known))
+    }
+
+    /// Returns the types and shapes in which a constant is used and stored, and its marks.
+    fn form(&self, at: usize) -> ([Option<String>; 2], Marks) {
+        let type_of = |layer: &Layer| layer.outputs().first().map(ToString::to_string);
+        ([type_of(self.layers[at]), type_of(self.holder(at))], Marks::of(self.holder(at), self.version))
+    }
+
+    fn bytes(&self, at: usize) -> Option<Vec<u8>> {
+        super::values::bytes_of(self.holder(at), self.weights)
+    }
+
+    /// Returns the names of each tensor of a layer, sorted. The output names of Results replace those that its port
+    /// declares, as in OpenVINO. A Result without output names has those of its tensor.
+    pub(super) fn tensor_names(&self, at: usize) -> Vec<Vec<String>> {
+        let of_result = |at: usize| self.layers[at].output_names().map(split_names).unwrap_or_default();
+        let sorted = |mut names: Vec<String>| {
+            names.sort();
+            names.dedup();
+            names
+        };
+        if self.is_result(at) {
+            let own = of_result(at);
+            return match self.feeds[at].first().copied().flatten() {
+                Some((source, port)) if own.is_empty() => vec![self.tensor_names(source).swap_remove(port)],
+                _ => vec![sorted(own)],
+            };
+        }
+        let ports = self.layers[at].outputs().iter().enumerate();
+        let names = ports.map(|(number, port)| {
+            let results =
+                self.uses[at].iter().filter(|use_| use_.output as usize == number && self.is_result(use_.layer));
+            let given: Vec<String> = results.clone().flat_map(|use_| of_result(use_.layer)).collect();
+            let declared = results.flat_map(|use_| self.layers[use_.layer].outputs()).flat_map(OutputPort::names);
+            sorted(if given.is_empty() { port.names().into_iter().chain(declared).collect() } else { given })
+        });
+        names.collect()
     }
 
     /// Returns, for each layer, true if it depends only on constants.
@@ -163,11 +216,47 @@ impl<'a> Side<'a> {
     }
 
     /// Returns an attribute in a normal form, in which texts with the same meaning are equal. A missing attribute has
-    /// its default.
+    /// its default, and one that OpenVINO does not use has none.
     pub(super) fn meaning(&self, at: usize, name: &str, written: Option<&str>) -> Option<String> {
         let attr = self.operations[at].and_then(|operation| operation.attribute(name));
-        let text = written.or_else(|| attr.and_then(|attr| attr.default))?;
-        Some(attr.map_or_else(|| text.to_owned(), |attr| meaning_as(attr.kind, text)))
+        let is_flag = attr.is_some_and(|attr| matches!(attr.kind, AttrKind::Bool));
+        let written = written.filter(|text| !is_flag || !text.trim().is_empty());
+        let text = written.or_else(|| attr.and_then(|attr| attr.default)).or(is_flag.then_some("false"))?;
+        let text = attr.map_or_else(|| text.to_owned(), |attr| meaning_as(attr.kind, text));
+        let is_all = |number: &str| text.split(',').all(|item| item == number);
+        match (self.operation(at), name) {
+            // The shape of the output says it.
+            ("ROIPooling", "output_size" | "output_roi" | "pooled_h" | "pooled_w") => None,
+            ("OneHot", "axis") => {
+                let rank = self.layers[at].outputs().first().and_then(|port| port.shape().rank());
+                let axis = text.parse::<i64>().ok().zip(rank);
+                Some(axis.map_or(text, |(axis, rank)| (if axis < 0 { axis + rank as i64 } else { axis }).to_string()))
+            }
+            (_, "pads_begin" | "pads_end") if self.computes_pads(at) || is_all("0") => None,
+            (_, "output_padding") if is_all("0") => None,
+            (_, "strides" | "dilations") if is_all("1") => None,
+            _ => Some(text),
+        }
+    }
+
+    /// True if OpenVINO computes the pads of a layer and ignores the written ones.
+    fn computes_pads(&self, at: usize) -> bool {
+        let auto = self.layers[at].attribute("auto_pad").map(str::trim).map(str::to_ascii_lowercase);
+        auto.is_some_and(|auto| ["same_upper", "same_lower", "valid"].contains(&auto.as_str()))
+    }
+
+    /// True if an input is the constant that OpenVINO adds where the input is missing.
+    pub(super) fn is_default_input(&self, at: usize, input: usize) -> bool {
+        let constant = self.feeds[at].get(input).copied().flatten().filter(|&(source, _)| self.is_constant(source));
+        let Some(values) = constant.and_then(|(source, _)| self.layers[source].numbers(self.weights)) else {
+            return false;
+        };
+        match (self.operation(at), input) {
+            ("Pad", 3) | ("NonMaxSuppression", 2..=4) => values.iter().all(|&value| value == 0.0),
+            ("StridedSlice", 3) => values.iter().all(|&value| value == 1.0),
+            ("Slice", 4) => values.iter().enumerate().all(|(axis, &value)| value == axis as f64),
+            _ => false,
+        }
     }
 
     /// Iterates over the attributes of a layer that affect its result, as written in the file.
@@ -187,17 +276,17 @@ impl<'a> Side<'a> {
         self.operation(at).hash(&mut hasher);
         self.roles.get(&at).hash(&mut hasher);
         let layer = self.layers[at];
-        (layer.inputs().len(), layer.outputs().len(), layer.bodies().len()).hash(&mut hasher);
+        let outputs = if self.is_result(at) { 0 } else { layer.outputs().len() };
+        (layer.inputs().len(), outputs, layer.bodies().len()).hash(&mut hasher);
         // A default may be written or omitted, so it is not hashed.
         let known = self.operations[at];
         let mut attributes: Vec<(&str, String)> = self
             .attributes(at)
             .filter_map(|(name, value)| Some((name, self.meaning(at, name, Some(value))?)))
-            .filter(|(name, value)| match known {
-                Some(operation) => operation
-                    .attribute(name)
-                    .is_some_and(|attr| attr.default.is_none_or(|default| meaning_as(attr.kind, default) != *value)),
-                None => true,
+            .filter(|(name, value)| {
+                known.is_none_or(|operation| operation.attribute(name).is_some())
+                    && !value.is_empty()
+                    && self.meaning(at, name, None).as_ref() != Some(value)
             })
             .collect();
         attributes.sort();
@@ -206,7 +295,7 @@ impl<'a> Side<'a> {
             layer.outputs().first().map(ToString::to_string).hash(&mut hasher);
         }
         if self.is_constant(at) {
-            super::values::bytes_of(self.holder(at), self.weights).hash(&mut hasher);
+            self.bytes(at).hash(&mut hasher);
         }
         hasher.finish()
     }
