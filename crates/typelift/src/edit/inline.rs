@@ -207,9 +207,14 @@ impl Edit<'_> {
         };
         let given = self.graph.checked_output(tensor)?;
         if given.element_type() != taken.element_type() || !given.shape().is_compatible(taken.shape()) {
+            let name = layer.name();
+            let other_type = given.element_type() != taken.element_type() && given.shape().is_compatible(taken.shape());
+            let help = match given.names().first().filter(|_| other_type) {
+                Some(own) => format!("; convert it first: output {own} : {}", taken.element_type()),
+                None => String::new(),
+            };
             return refused(format!(
-                "the input `{}` of the other model has type {taken}, but the tensor of layer {} has {given}",
-                layer.name(),
+                "the input `{name}` of the other model has type {taken}, but the tensor of layer {} has {given}{help}",
                 tensor.layer,
             ));
         }
@@ -252,7 +257,7 @@ impl Bytes<'_> {
         }
         let place = *self.known.entry((offset, length)).or_insert_with(|| {
             let content = Elsewhere { weights: self.weights.clone(), offset, length };
-            edit.add_made_bytes(Arc::new(content))
+            edit.weights.add_copied(Arc::new(content))
         });
         if let Some(offset) = layer.attributes.to_mut().iter_mut().find(|attribute| attribute.name() == "offset") {
             offset.value = compact_str::format_compact!("{place}");

@@ -161,7 +161,7 @@ fn a_tensor_of_another_type_is_not_joined() {
     let mut model = simple("y");
     let other = read("t = Parameter : i64[2]\nu = Abs(t)\nv = Result(u)");
     let error = model.join(&other, &[], "").unwrap_err();
-    let said = "the input `t` of the other model has type i64[2], but the tensor of layer 2 has f32[2]";
+    let said = "the input `t` of the other model has type i64[2], but the tensor of layer 2 has f32[2]; convert it first: output y : i64";
     assert_eq!(error.to_string(), said);
     assert_eq!(model.to_string(), simple("y").to_string());
 }

@@ -38,6 +38,8 @@ pub struct Weights {
     tail: Tail,
     on_one_thread: bool,
     budget: Budget,
+    /// Number of bytes that were copied from the weights of other models.
+    copied: u64,
 }
 
 #[derive(Clone, Default)]
@@ -684,9 +686,16 @@ impl Weights {
         }
     }
 
-    /// Returns the number of bytes that are stored, without those that are computed when they are read.
+    /// Returns the number of bytes that are stored here or in other models from which they are copied, without those that
+    /// are computed when they are read.
     pub(crate) fn given_len(&self) -> u64 {
-        self.base_len().unwrap_or(0) + self.tail.bytes.len() as u64
+        self.base_len().unwrap_or(0) + self.tail.bytes.len() as u64 + self.copied
+    }
+
+    /// Adds content that is copied from the weights of another model, and returns its offset.
+    pub(crate) fn add_copied(&mut self, content: Arc<dyn Content>) -> u64 {
+        self.copied += content.len();
+        self.add_made(content)
     }
 
     pub(crate) fn len_of_tail(&self) -> u64 {
