@@ -35,6 +35,11 @@ impl Plan {
                     let fits = quantized.is_read_in_parts() || model.weights().hold(constant.loss.n).is_ok();
                     constant.action = if fits { Action::Dequantize } else { Action::Keep(Reason::TooLarge) };
                     constant.loss = Loss { n: constant.loss.n, ..Loss::default() };
+                    if fits && to.bits() < ElementType::F32.bits() {
+                        let values = Values::of(&quantized, graph, model.weights());
+                        let made = values.map(|values| Dequantized { values: Arc::new(values), to });
+                        constant.loss = made.and_then(|made| made.loss()).unwrap_or(constant.loss);
+                    }
                     constants.push(constant);
                 }
             }

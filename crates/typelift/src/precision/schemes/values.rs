@@ -8,6 +8,7 @@ use half::{bf16, f16};
 use smallvec::smallvec;
 use typelift_promote::ElementType;
 
+use super::super::plan::Loss;
 use super::QuantizedConstant;
 use crate::base::progress::poll;
 use crate::model::graph::Graph;
@@ -167,6 +168,39 @@ impl Dequantized {
     /// True if values can be stored in this type.
     pub(crate) fn takes(to: ElementType) -> bool {
         [ElementType::F16, ElementType::Bf16, ElementType::F32, ElementType::F64].contains(&to)
+    }
+
+    /// Returns the loss of rounding the values, which are computed in f32. `None` if they cannot be read.
+    pub(crate) fn loss(&self) -> Option<Loss> {
+        let count = self.values.len();
+        let mut loss = Loss { n: count as u64, ..Loss::default() };
+        let step = if self.values.constant.order.is_some() { count.max(1) } else { PART };
+        for start in (0..count).step_by(step) {
+            poll();
+            let end = count.min(start + step);
+            let values = if step == PART { self.values.part(start..end)? } else { self.values.all()? };
+            values.into_iter().for_each(|value| self.count(value, &mut loss));
+        }
+        Some(loss)
+    }
+
+    fn count(&self, value: f32, loss: &mut Loss) {
+        let (stored, is_normal) = match self.to {
+            ElementType::F16 => (f16::from_f32(value).to_f32(), f16::from_f32(value).is_normal()),
+            ElementType::Bf16 => (bf16::from_f32(value).to_f32(), bf16::from_f32(value).is_normal()),
+            _ => (value, true),
+        };
+        if value.is_nan() {
+            loss.nan += 1;
+        } else if stored.is_infinite() && value.is_finite() {
+            loss.to_inf += 1;
+        } else if value != 0.0 {
+            let error = (f64::from(stored) - f64::from(value)).abs();
+            loss.to_zero += u64::from(stored == 0.0);
+            loss.to_subnormal += u64::from(stored != 0.0 && !is_normal);
+            loss.max_abs = loss.max_abs.max(error);
+            loss.max_rel = loss.max_rel.max(error / f64::from(value).abs());
+        }
     }
 
     fn write(&self, values: &[f32], bytes: &mut Vec<u8>) {
