@@ -197,6 +197,7 @@ impl Args {
             quantize::write_plan(plan, path)?;
         }
         let dangers = if self.storage.audit { precision::dangers(&converted.risks) } else { String::new() };
+        let is_compiled = converted.is_compiled;
         let plan = Plan::new(&diagnostics.file, converted);
         diagnostics.list.extend(plan.warnings(model));
         diagnostics.list.extend(typelift::unknown_operations(model));
@@ -206,7 +207,7 @@ impl Args {
         }
         let totals = plan.totals();
         let ready = self.target.filter(|_| totals.change_nothing());
-        remarks.extend(ready.map(|release| format!("OpenVINO {release} reads it as it is")));
+        remarks.extend(ready.filter(|_| is_compiled).map(|release| format!("OpenVINO {release} reads it as it is")));
         match self.change.before.compare(input, model)? {
             Verdict::Agree(remark) => remarks.extend(remark),
             Verdict::Differ(report) => {

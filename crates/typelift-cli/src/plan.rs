@@ -63,6 +63,8 @@ struct Rewritten {
     versions: Vec<LayerRef>,
     marks: Vec<LayerRef>,
     names: Vec<LayerRef>,
+    #[serde(skip)]
+    masks: Vec<LayerRef>,
     /// The new version of the format; `None` if it did not change.
     #[serde(skip_serializing_if = "Option::is_none")]
     format: Option<u8>,
@@ -103,9 +105,9 @@ fn lasting(changes: Vec<Change>) -> impl Iterator<Item = Change> {
 impl Plan {
     /// Creates the plan of a conversion. A Convert that one pass inserts and a later one removes is not a change.
     pub(crate) fn new(file: &str, converted: Converted) -> Self {
-        let rewritten = |Retargeted { applied, versions, marks, names, format, .. }| {
+        let rewritten = |Retargeted { applied, versions, marks, names, masks, format, .. }| {
             let format = format.map(IrVersion::number);
-            Rewritten { applied, versions, marks, names, format }
+            Rewritten { applied, versions, marks, names, masks, format }
         };
         let counted =
             |plan: precision::Plan| Stored { totals: plan.totals(), constants: plan.constants, marked: plan.marked };
@@ -177,9 +179,9 @@ impl Plan {
         let [replaced, unknown] = self.promotions;
         let changes = KINDS.map(|(action, ..)| self.converts.iter().filter(|entry| entry.action == action).count());
         let count = |target: &Rewritten| {
-            let Rewritten { applied, versions, marks, names, format } = target;
+            let Rewritten { applied, versions, marks, names, masks, format } = target;
             let lists = [versions, marks, names].map(Vec::len);
-            [applied.len(), lists[0], lists[1], lists[2], usize::from(format.is_some())]
+            [applied.len() + masks.len(), lists[0], lists[1], lists[2], usize::from(format.is_some())]
         };
         let target = self.target.as_ref().map(count);
         // Converted constants are among the changes.

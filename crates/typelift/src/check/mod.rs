@@ -13,7 +13,7 @@ mod states;
 mod target;
 
 pub use devices::Device;
-pub(crate) use devices::check_device;
+pub(crate) use devices::{boolean_masks, check_device};
 pub(crate) use ports::Declared;
 pub(crate) use precision::check_precision;
 pub(crate) use target::{check_target, forgive_removed};
@@ -402,10 +402,7 @@ impl<'a> Check<'a> {
     /// Adds the note on the oldest release that supports the model, with the layers that require it. There is none if
     /// no release has all operations.
     fn report_required_release(&mut self, model: &Model) {
-        let is_number = |version: &str| version.parse::<u8>().is_ok();
-        let is_unread =
-            |layer: &Layer| layer.operation().is_none() && layer.version().strip_prefix("opset").is_some_and(is_number);
-        if model.walk().any(|(_, graph)| graph.unordered().any(is_unread)) {
+        if model.walk().any(|(_, graph)| graph.unordered().any(|layer| layer.operation().is_none())) {
             return;
         }
         let format = Release::of_format(model.version);

@@ -14,6 +14,7 @@ use thiserror::Error;
 use typelift_promote::ElementType;
 
 use crate::base::hash::HashSet;
+use crate::check::{self, Device};
 use crate::convert::retarget::Retargeted;
 use crate::edit::inputs_outputs::{End, InterfaceError, Reshaped, trace_changes};
 use crate::edit::precision_marks::Spelling;
@@ -87,6 +88,9 @@ pub struct Conversion {
     pub max_error: Option<f64>,
     /// The release that must be able to read the model: [`Model::retarget`].
     pub target: Option<Release>,
+    /// The device whose plugin of that release must compile the model; `None` is the CPU.
+    #[serde(rename = "for")]
+    pub device: Option<Device>,
     /// The values that replace those of all constants; `None` keeps them.
     #[serde(rename = "strip_weights")]
     pub strip: Option<strip::Values>,
@@ -130,6 +134,8 @@ pub struct Converted {
     pub refresh_ports: bool,
     /// The changes for the target release, if there is one.
     pub retargeted: Option<Retargeted>,
+    /// True if the plugin of the target release has no findings either.
+    pub is_compiled: bool,
     /// The effect on constants, if their storage or their types change.
     pub stored: Option<Plan>,
     /// The effect on weights, if they are quantized.
@@ -208,9 +214,16 @@ impl Conversion {
         let refresh_ports = refresh_ports || model.version() > version;
         let retargeted = self.target.map(|target| model.retarget(target)).transpose();
         let retargeted = retargeted.map_err(|refused| refusal(&mut found, refused))?;
+        let mut is_compiled = true;
         if let Some(done) = &retargeted {
             found.extend(done.found.iter().cloned());
             changes.extend(self.tidy_after(model, done)?);
+            let of_plugin = check::check_device(model, self.device.unwrap_or(Device::Cpu), self.target);
+            is_compiled = of_plugin.is_empty();
+            let refused: Vec<_> = of_plugin.into_iter().filter(Diagnostic::is_error).collect();
+            if !refused.is_empty() {
+                return Err(refusal(&mut found, refused));
+            }
         }
         if refresh_ports {
             note_retyped(model.retyped_since(&interface), &mut changes);
@@ -232,6 +245,7 @@ impl Conversion {
             reshaped,
             refresh_ports,
             retargeted,
+            is_compiled,
             stored,
             quantized,
             risks,
@@ -250,7 +264,7 @@ impl Conversion {
             inferred.retain(|diagnostic| diagnostic.code != Code::WrongInputCount);
         }
         if let Some(target) = self.target {
-            crate::check::forgive_removed(model, target, &mut inferred);
+            check::forgive_removed(model, target, &mut inferred);
         }
         trace_changes(model.graph(), &changed, &mut inferred);
         if !self.set_shapes.is_empty() {

@@ -217,7 +217,7 @@ const LATE_FORMS: &[LateForm] = &[
         operation: "Einsum",
         what: "an empty last subscript",
         release: Release::new(2025, 2),
-        is_in: |_, layer| subscripts(layer).last() == Some(""),
+        is_in: |_, layer| layer.attribute("equation").is_some() && subscripts(layer).last() == Some(""),
     },
     LateForm {
         operation: "Einsum",
@@ -264,7 +264,10 @@ const LATE_FORMS: &[LateForm] = &[
         operation: "ReadValue",
         what: "a variable without an Assign",
         release: Release::new(2023, 0),
-        is_in: |around, layer| !around.assigned.contains(&layer.attribute("variable_id")),
+        is_in: |around, layer| {
+            let variable = layer.attribute("variable_id");
+            variable.is_some() && !around.assigned.contains(&variable)
+        },
     },
 ];
 
@@ -381,7 +384,12 @@ impl<'a> Requirements<'a> {
             let release = of_attribute(operation?, attribute)?;
             Some(Requirement { release, feature: Feature::Attribute(attribute) })
         });
-        let outputs = layer.outputs().iter().map(|port| {
+        // A type that only inference does not know is not in the file.
+        let is_read = |port: &&OutputPort| {
+            let is_dynamic = |ty: ElementType| ty == ElementType::Dynamic;
+            !is_dynamic(port.element_type()) || port.declared.is_none_or(is_dynamic)
+        };
+        let outputs = layer.outputs().iter().filter(is_read).map(|port| {
             let ty = port.element_type();
             Requirement { release: Release::of_element_type(ty), feature: Feature::ElementType(ty) }
         });

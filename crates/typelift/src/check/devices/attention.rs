@@ -20,19 +20,25 @@ impl<'a> View<'a> {
     pub(super) fn masks(&self, target: Option<Release>, found: &mut Vec<Diagnostic>) {
         const GROUND: &str =
             "measured on x86-64: refused by OpenVINO 2023.3, and in stateful models by 2024.0 to 2024.6";
-        let Some(target) = target.filter(|&target| target <= Release::WITHOUT_STATEFUL_MASKS) else { return };
-        let is_refused = |layer: &&Layer| {
-            let is_open = layer.outputs().first().is_some_and(|port| port.shape().to_static().is_none());
-            is_open && (target < Release::WITH_BOOLEAN_MASKS || self.is_stateful(layer, is_state))
-        };
-        let mask = |layer: &'a Layer| self.source(layer.id(), 3).filter(|mask| is_boolean(mask));
-        let mut refused = self.attentions().filter(is_refused).filter_map(|layer| Some((layer, mask(layer)?)));
+        let Some(target) = target else { return };
+        let mut refused = self.boolean_masks(target);
         let Some((first, mask)) = refused.next() else { return };
         let message =
             message!("the mask of `{}` is boolean, which the CPU plugin of {} refuses"; first.name(), Text(target));
         let finding = self.finding(Code::BooleanMask, mask, message, "boolean", GROUND);
         let finding = and_others(finding, refused.map(|(layer, _)| layer));
         found.push(finding.help("select between 0 and the lowest number by the mask, and use that as the mask"));
+    }
+
+    /// Iterates over the attentions whose boolean mask a release refuses, each with the producer of the mask.
+    pub(super) fn boolean_masks(&self, target: Release) -> impl Iterator<Item = (&'a Layer, &'a Layer)> {
+        let is_refused = move |layer: &&Layer| {
+            let is_open = layer.outputs().first().is_some_and(|port| port.shape().to_static().is_none());
+            let is_old = target < Release::WITH_BOOLEAN_MASKS;
+            is_open && (is_old || target <= Release::WITHOUT_STATEFUL_MASKS && self.is_stateful(layer, is_state))
+        };
+        let mask = |layer: &'a Layer| self.source(layer.id(), 3).filter(|mask| is_boolean(mask));
+        self.attentions().filter(is_refused).filter_map(move |layer| Some((layer, mask(layer)?)))
     }
 
     /// Notes that keys and values of a stateful model are stored in 8 bits.

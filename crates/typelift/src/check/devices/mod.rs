@@ -15,6 +15,7 @@ use typelift_promote::ElementType;
 
 use super::check_precision;
 use crate::base::hash::HashMap;
+use crate::base::options::deserialize_as_text;
 use crate::findings::{Code, Diagnostic, LayerRef, Message, message};
 use crate::model::graph::{Graph, Layer, LayerId, Model, Place};
 use crate::ops::{self, LayerKind, Release};
@@ -44,6 +45,8 @@ impl FromStr for Device {
         }
     }
 }
+
+deserialize_as_text!(Device);
 
 const MEASURED: &str = "measured with OpenVINO 2026.4.1 on x86-64";
 
@@ -94,6 +97,16 @@ pub(crate) fn check_device(model: &Model, device: Device, target: Option<Release
         }
     }));
     found
+}
+
+/// Returns the attentions whose boolean mask the CPU plugin of a release refuses, by graph.
+pub(crate) fn boolean_masks(model: &Model, target: Release) -> Vec<(Place, Vec<LayerId>)> {
+    let graphs = model.walk().map(|(place, graph)| {
+        let view = View::new(model, place.clone(), graph, Device::Cpu);
+        let found = view.boolean_masks(target).map(|(attention, _)| attention.id()).collect();
+        (place, found)
+    });
+    graphs.collect()
 }
 
 /// Graph of a model, with the constants that its layers depend on.

@@ -5,8 +5,8 @@ use typelift_promote::{ElementType, Kind};
 use super::{Device, MEASURED, View, and_others, name};
 use crate::findings::{Code, Diagnostic, Text, message};
 use crate::model::graph::{Layer, OutputPort};
-use crate::ops;
 use crate::ops::values::conversion::Stored;
+use crate::ops::{self, LayerKind};
 
 /// Operations for which the CPU plugin has no code in types of few bits.
 const NOT_OF_FEW_BITS: [&str; 19] = [
@@ -35,6 +35,13 @@ impl<'a> View<'a> {
     /// Reports element types that the device does not support.
     pub(super) fn tensors(&self, found: &mut Vec<Diagnostic>) {
         const BITS: [ElementType; 3] = [ElementType::U1, ElementType::U3, ElementType::U6];
+        let is_untyped = |port: &OutputPort| port.element_type() == ElementType::Dynamic;
+        let inputs = self.layers().filter(|layer| self.place.is_model() && ops::kind(layer) == LayerKind::Parameter);
+        for input in inputs.filter(|input| input.outputs().iter().any(is_untyped)) {
+            let message = message!("the input `{}` has no element type, so no plugin compiles the model"; input.name());
+            let finding = self.finding(Code::TypeRefused, input, message, "dynamic", MEASURED);
+            found.push(finding.help("write the element type that it is given, such as element_type=\"f32\""));
+        }
         for layer in self.layers().filter(|layer| self.is_computed(layer) && !layer.outputs().is_empty()) {
             let has = |types: &[ElementType]| {
                 let mut types = layer.outputs().iter().map(OutputPort::element_type).filter(|ty| types.contains(ty));

@@ -8,11 +8,15 @@ mod scatter;
 mod slices;
 mod version_10;
 
+use half::{bf16, f16};
+use typelift_promote::ElementType;
+
+use crate::base::hash::HashMap;
 use crate::check::{self, repeated_names};
 use crate::edit::Edit;
 use crate::edit::precision_marks::{Marks, Spelling};
-use crate::findings::{Code, Diagnostic, LayerRef, Text, message};
-use crate::model::graph::{EditError, Graph, IrVersion, Layer, LayerId, Model};
+use crate::findings::{Code, Diagnostic, LayerRef, Severity, Text, message};
+use crate::model::graph::{EditError, Graph, IrVersion, Layer, LayerId, Model, NewLayer};
 use crate::ops::{self, LayerKind, Release};
 use crate::promotion::passes::{self, Change};
 use crate::rewrite::{RewriteError, Rule, Site};
@@ -29,6 +33,9 @@ pub struct Retargeted {
     pub marks: Vec<LayerRef>,
     /// Layers that shared a name with another layer, and were renamed.
     pub names: Vec<LayerRef>,
+    /// Attentions whose boolean mask became numbers, because the CPU plugin of the release refuses it: 0, and the
+    /// lowest number where the mask is false.
+    pub masks: Vec<LayerRef>,
     /// The new version of the format; `None` if it did not change.
     pub format: Option<IrVersion>,
     /// The Converts that replaced `ConvertPromoteTypes`.
@@ -75,6 +82,7 @@ fn retarget(model: &mut Model, target: Release) -> Result<Retargeted, Vec<Diagno
     let rules = rules::rules_for(target);
     let (report, skipped) = model.rewrite_where_possible(&rules).map_err(|error| refusal(target, &error))?;
     done.applied = report.applied;
+    done.masks = number_masks(model, target).map_err(|error| refusal(target, &error))?;
     done.versions = set_versions(model, target);
     done.marks = spell_marks(model, target);
     done.found.extend(lost_marks(model, target));
@@ -89,6 +97,10 @@ fn retarget(model: &mut Model, target: Release) -> Result<Retargeted, Vec<Diagno
     let mut errors: Vec<_> = crate::infer(model).into_iter().filter(Diagnostic::is_error).collect();
     check::forgive_removed(model, target, &mut errors);
     errors.extend(check::unread(model, target));
+    errors.extend(check::unknown_operations(model).into_iter().map(|found| {
+        let note = message!("nothing says that OpenVINO {} has it: no operation set does"; Text(target));
+        Diagnostic { severity: Severity::Error, ..found }.note(note)
+    }));
     if errors.is_empty() {
         done.found.extend(check::legacy_types(model));
         return Ok(done);
@@ -158,6 +170,56 @@ fn spell_marks(model: &mut Model, target: Release) -> Vec<LayerRef> {
         marks.filter(|(_, marks)| is_other(marks)).map(|(id, marks)| (id, marks.spelled(wanted))).collect()
     };
     edit_layers(model, choose, |graph, id, marks| graph.set_marks(id, &marks))
+}
+
+/// Replaces boolean masks that the CPU plugin of the release refuses by numbers that are added to the scores. The plugin
+/// itself replaces the scores by the lowest number where a boolean mask is false.
+fn number_masks(model: &mut Model, target: Release) -> Result<Vec<LayerRef>, EditError> {
+    let found = check::boolean_masks(model, target);
+    for (place, attentions) in &found {
+        model.edit(|edit| number_masks_of(&mut edit.at(place)?, attentions))?;
+    }
+    let masked = found.iter().filter_map(|(place, attentions)| Some((place, model.graph_at(place)?, attentions)));
+    let masked = masked.flat_map(|(place, graph, attentions)| {
+        attentions.iter().filter_map(|&id| Some(LayerRef::of(place, graph.layer(id)?))).collect::<Vec<_>>()
+    });
+    Ok(masked.collect())
+}
+
+fn number_masks_of(graph: &mut Edit<'_>, attentions: &[LayerId]) -> Result<(), EditError> {
+    let mut numbered = HashMap::default();
+    for &attention in attentions {
+        let inputs = graph.producers(attention);
+        let (Some(Some(query)), Some(&Some(mask))) = (inputs.first(), inputs.get(3)) else { continue };
+        let Some(ty) = graph.output(*query).map(|port| port.element_type()) else { continue };
+        let Some(lowest) = lowest(ty) else { continue };
+        let known = numbered.get(&(mask, ty)).copied();
+        let numbers = match known {
+            Some(numbers) => numbers,
+            None => {
+                let zero = graph.constant(ty, &[], &vec![0; lowest.len()])?;
+                let lowest = graph.constant(ty, &[], &lowest)?;
+                let name = graph.layer(mask.layer).map(|layer| format!("{}/numbers", layer.name())).unwrap_or_default();
+                let select = NewLayer::new("Select", "opset1").with_attribute("auto_broadcast", "numpy");
+                let select = select.named(&graph.unused_name(name));
+                graph.add(select, &[mask, zero, lowest])?.output(0)
+            }
+        };
+        numbered.insert((mask, ty), numbers);
+        graph.connect(numbers, attention.input(3))?;
+    }
+    Ok(())
+}
+
+/// Returns the bytes of the lowest number of a floating-point type.
+fn lowest(ty: ElementType) -> Option<Vec<u8>> {
+    Some(match ty {
+        ElementType::F16 => f16::MIN.to_le_bytes().to_vec(),
+        ElementType::Bf16 => bf16::MIN.to_le_bytes().to_vec(),
+        ElementType::F32 => f32::MIN.to_le_bytes().to_vec(),
+        ElementType::F64 => f64::MIN.to_le_bytes().to_vec(),
+        _ => return None,
+    })
 }
 
 /// Returns a warning if layers have marks that the release ignores.
