@@ -284,7 +284,7 @@ pub(super) fn weights(facts: &Facts) -> Vec<Fault> {
     let misses = facts.model.weights().len().is_none() && has_constants();
     let name = bin.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let message = message!("the weights `{}` are missing"; name);
-    if misses && !bin.is_file() { vec![Fault::new(name, message)] } else { Vec::new() }
+    if misses && !bin.is_file() { vec![Fault::new(name, message).severity(Severity::Error)] } else { Vec::new() }
 }
 
 /// The file has another name than the one that the program loads.
