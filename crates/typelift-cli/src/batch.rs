@@ -169,7 +169,7 @@ impl Inputs {
 }
 
 impl Batch {
-    /// Returns the model if it was named alone: then the output contains nothing else.
+    /// The model if it was named alone: then the output contains nothing else.
     pub(crate) fn single(&self) -> Option<&Input> {
         self.models.first().filter(|model| model.member.is_none())
     }
@@ -226,8 +226,8 @@ impl Batch {
         Ok(outcomes)
     }
 
-    /// Returns the order in which models are started. It is their own order, but a model that takes a large part of a
-    /// thread's total time comes first, because the others would wait for it at the end.
+    /// The order in which models are started. It is their own order, but a model that takes a large part of a thread's
+    /// total time comes first, because the others would wait for it at the end.
     fn order(&self) -> Vec<usize> {
         const PARTS: u64 = 16;
         let length = |model: &Input| fs::metadata(&model.file).map_or(0, |found| found.len());
@@ -284,7 +284,7 @@ impl Batch {
 }
 
 impl<T> Outcomes<T> {
-    /// Returns the worst status; `faulty` is true for results of models with errors.
+    /// `faulty` is true for results of models with errors.
     pub(crate) fn status(&self, faulty: impl Fn(&T) -> bool) -> Status {
         self.worst.max(Status::of(self.done.iter().any(faulty)))
     }
@@ -313,14 +313,13 @@ fn many_fit(path: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns the failure for a directory that cannot be read.
 fn unreadable(directory: &Path, error: walkdir::Error) -> Failure {
     let place = error.path().unwrap_or(directory).to_owned();
     Failure::io("read", &place, &error.into_io_error().unwrap_or_else(|| io::ErrorKind::Other.into()))
 }
 
-/// Returns every .xml below a directory, sorted, except those below `except`, so that a run does not read its own
-/// output. Links to files are followed, links to directories are not.
+/// Every .xml below a directory, sorted, except those below `except`, so that a run does not read its own output. Links
+/// to files are followed, links to directories are not.
 fn find(directory: &Path, except: Option<&Path>) -> Result<Vec<PathBuf>, walkdir::Error> {
     let is_read =
         |entry: &DirEntry| !entry.file_type().is_dir() || except.is_none_or(|except| !same_file(except, entry.path()));

@@ -27,7 +27,6 @@ impl ChangeArgs {
         self.report.as_deref().is_some_and(input::is_stdout)
     }
 
-    /// Returns the report as a document that is written.
     pub(crate) fn document(&self) -> Option<(&Path, &'static str)> {
         self.report.as_deref().map(|path| (path, "the report"))
     }

@@ -82,7 +82,6 @@ impl Run<'_> {
         files.paths.iter().try_for_each(|(path, made)| check_writable(path, *made, &mut directories))
     }
 
-    /// Returns the files that are read, with their purpose.
     fn read(&self) -> HashMap<FileId, &'static str> {
         let mut read = HashMap::new();
         for weights in self.models.iter().filter_map(Input::weights) {

@@ -55,7 +55,7 @@ impl RanArgs {
         self.ran.iter().map(|path| read(model, path)).collect()
     }
 
-    /// Returns the findings about all runs. If there are several, each finding names its file.
+    /// If there are several, each finding names its file.
     pub(crate) fn findings(&self, model: &Model) -> Result<Vec<Diagnostic>, Failure> {
         let of_run = |(path, run): (&PathBuf, Ran)| {
             let found = run.findings(model).into_iter();
@@ -122,7 +122,7 @@ fn became(ran: &Ran) -> String {
     format!("\n{}", columns.print())
 }
 
-/// Returns the most frequent words, with their numbers: `MatMul 60, Add 2`.
+/// The most frequent words, with their numbers: `MatMul 60, Add 2`.
 fn most(counts: BTreeMap<&str, usize>) -> String {
     let mut counts: Vec<_> = counts.into_iter().collect();
     counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
@@ -130,7 +130,6 @@ fn most(counts: BTreeMap<&str, usize>) -> String {
     shown.join(", ") + if counts.len() > NAMES { ", …" } else { "" }
 }
 
-/// Returns the types in which layers were computed, next to those that the model declares.
 fn computed(ran: &Ran) -> String {
     let mut pairs = BTreeMap::<(&str, &str), BTreeMap<&str, usize>>::new();
     for layer in ran.layers.iter().filter(|layer| matches!(layer.became, Became::Ran | Became::Fused)) {
@@ -167,7 +166,7 @@ fn kernels(ran: &Ran) -> String {
     }
 }
 
-/// Returns the Converts and Reorders that the plugin added.
+/// The Converts and Reorders that the plugin added.
 fn added(ran: &Ran) -> String {
     let mut kinds = BTreeMap::<String, usize>::new();
     for layer in &ran.added {
@@ -178,13 +177,11 @@ fn added(ran: &Ran) -> String {
     if kinds.is_empty() { String::new() } else { format!("added by the plugin: {}\n", kinds.join(", ")) }
 }
 
-/// Returns the bytes that values of a type take.
 fn bytes(elements: u64, ty: &str) -> u64 {
     let bits = ElementType::from_name(ty).map_or(0, |ty| u64::from(ty.bits()));
     (elements * bits).div_ceil(8)
 }
 
-/// Returns the types in which constants of few bits are stored and used.
 fn stored(ran: &Ran) -> String {
     let mut groups = BTreeMap::<(&str, &str), Vec<&StoredWeights>>::new();
     for weights in &ran.stored {
@@ -245,7 +242,6 @@ pub(crate) fn of_layer(ran: &Ran, name: &str) -> Option<String> {
     Some(text)
 }
 
-/// Returns the layers that two runs computed in different types.
 pub(crate) fn compared(first: &Ran, second: &Ran) -> String {
     let computed = |ran: &Ran, name: &str| ran.layer(name).and_then(|it| it.precision.clone());
     let mut pairs = BTreeMap::<(String, String), Vec<&str>>::new();

@@ -135,7 +135,6 @@ enum Row {
     Body(usize, String),
 }
 
-/// Returns the listing of the selected layers, for scripts.
 pub(crate) fn text(model: &Model, selection: &Selection<'_>) -> String {
     Rows::new(model, selection, false).lines()
 }
@@ -168,7 +167,6 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// Returns the plain notation, for scripts.
     fn lines(&self) -> String {
         let mut text = String::new();
         for row in &self.rows {
@@ -180,7 +178,6 @@ impl<'a> Rows<'a> {
         text
     }
 
-    /// Returns names, operations and types in columns, with colours, for reading.
     fn columns(&mut self) -> String {
         let most = fit::columns().map_or(WIDEST, |columns| (columns * 2 / 5).clamp(LEAST, WIDEST));
         let is_wide =
@@ -263,20 +260,18 @@ fn shorten(ids: usize, line: &mut Line, names: &ShortNames, most: usize) {
     }
 }
 
-/// Returns the width of the operation with its arguments and attributes.
 fn call_width(line: &Line) -> usize {
     let gap = usize::from(!line.attributes.is_empty());
     line.operation.width() + line.arguments.width() + gap + line.attributes.width()
 }
 
-/// Returns the width of the whole line.
 fn line_width(line: &Line) -> usize {
     line.id.to_string().len() + line.name.width() + call_width(line) + line.outputs.width() + 7
 }
 
 const FAINT: Style = Style::new().dimmed();
 
-/// Returns a style that marks conversions, more strongly if they can lose something.
+/// A style that marks conversions, more strongly if they can lose something.
 fn emphasis(graph: &Graph, layer: &Layer) -> Style {
     match listing::conversion(graph, layer) {
         None => Style::new().bold(),

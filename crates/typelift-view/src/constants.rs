@@ -84,8 +84,6 @@ impl Narrowed {
     }
 }
 
-/// Returns the values of all constants of a model that can be read and have more than one value, and the values that are
-/// computed from quantized ones.
 pub(crate) fn constants<'a>(model: &'a Model, graphs: &Graphs<'a>) -> Vec<Values<'a>> {
     let mut found = Vec::new();
     for (place, graph) in model.walk() {
@@ -140,7 +138,6 @@ fn values<'a>(read: &[f64], layer: &Layer, path: Cow<'a, str>, bytes: u64) -> Op
     })
 }
 
-/// Returns the number of values in each part of the range.
 fn bars(values: &[f64], min: f64, max: f64) -> Vec<usize> {
     let mut bars = vec![0; BARS];
     for value in values {

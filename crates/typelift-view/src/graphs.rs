@@ -219,7 +219,6 @@ struct Pending {
     holder: Option<(usize, usize)>,
 }
 
-/// Returns the graphs of a model, its own graph first.
 pub(crate) fn drawn<'a>(model: &'a Model, graphs: &Graphs<'a>, blocks: &'a Blocks) -> Vec<Drawn<'a>> {
     let mut list: Vec<Drawn> = Vec::new();
     let source = Source { model, lines: Lines::new(model.source().clone()) };
@@ -249,7 +248,6 @@ pub(crate) fn drawn<'a>(model: &'a Model, graphs: &Graphs<'a>, blocks: &'a Block
     list
 }
 
-/// Returns the groups of a graph, and the innermost group of each layer.
 fn groups<'a>(blocks: &'a Blocks, place: &Place) -> (Vec<Group<'a>>, HashMap<LayerId, usize>) {
     let (mut groups, mut group_of) = (Vec::new(), HashMap::default());
     let top = blocks.list.iter().filter(|block| block.place == *place);
@@ -263,7 +261,7 @@ fn groups<'a>(blocks: &'a Blocks, place: &Place) -> (Vec<Group<'a>>, HashMap<Lay
     (groups, group_of)
 }
 
-/// Returns the layers without a box: constants, layers that compute from constants alone, and in a large graph shape
+/// The layers without a box: constants, layers that compute from constants alone, and in a large graph shape
 /// computations.
 fn folded(graph: &Graph, ways: &Ways<'_>, constant: &HashSet<LayerId>) -> HashSet<LayerId> {
     let mut folded = constant.clone();
@@ -274,7 +272,7 @@ fn folded(graph: &Graph, ways: &Ways<'_>, constant: &HashSet<LayerId>) -> HashSe
     folded
 }
 
-/// Returns the layers without a box that do not compute from constants alone, with their producers.
+/// The layers without a box that do not compute from constants alone, with their producers.
 fn hidden<'a>(
     graph: &'a Graph,
     place: &Place,
@@ -290,7 +288,6 @@ fn hidden<'a>(
     layers.map(|layer| (path(place, layer), producers(layer))).collect()
 }
 
-/// Returns the path of a layer in a graph.
 pub(crate) fn path<'a>(place: &Place, layer: &'a Layer) -> Cow<'a, str> {
     if place.is_model() { layer.name().into() } else { place.path_to(layer.name()).into() }
 }
@@ -341,7 +338,7 @@ impl<'a> Boxes<'a> {
     }
 }
 
-/// Returns the layers that compute from constants alone. They are drawn as part of their consumers.
+/// The layers that compute from constants alone. They are drawn as part of their consumers.
 fn constants(graph: &Graph) -> HashSet<LayerId> {
     let mut folded = HashSet::default();
     // The number of inputs of a layer that are not constant.
@@ -396,7 +393,6 @@ impl<'a> Stored<'a> {
         Self { layers, way, shaped }
     }
 
-    /// Returns the constants of a weight of several, each with its part in the computation, the one on the data path first.
     fn parts(&self, graph: &Graph, is_quantized: bool) -> Vec<(&'a Layer, &'static str)> {
         let mut constants: Vec<&Layer> =
             self.layers.iter().copied().filter(|layer| ops::kind(layer) == LayerKind::Constant).collect();
@@ -426,14 +422,14 @@ impl<'a> Stored<'a> {
         constants.into_iter().map(|layer| (layer, part(layer).unwrap_or(main_part))).collect()
     }
 
-    /// Returns the values of a constant with few values, if only Converts are between it and its consumer.
+    /// The values of a constant with few values, if only Converts are between it and its consumer.
     fn numbers(&self, model: &Model) -> Option<Vec<f64>> {
         let (first, rest) = self.way.split_first()?;
         let is_plain = self.shaped.is_empty() && rest.iter().all(|layer| ops::kind(layer) == LayerKind::Convert);
         if is_plain && values(first) <= FEW_VALUES { first.numbers(model.weights()) } else { None }
     }
 
-    /// Returns the size of a weight in bytes and its data path; `None` for a single number.
+    /// `None` for a single number.
     fn weights(&self) -> Option<(u64, String)> {
         let first = self.way.first().filter(|layer| values(layer) > 1 && self.shaped.is_empty())?;
         let bytes = first.attribute("size").and_then(|size| size.parse().ok()).unwrap_or(0);

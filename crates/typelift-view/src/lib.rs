@@ -245,7 +245,7 @@ impl<'a> Page<'a> {
         Ok(page(self.title, &data))
     }
 
-    /// Returns the data of a page; `None` if they would be too large.
+    /// `None` if they would be too large.
     fn data(&self, parts: &Parts, extent: Extent) -> serde_json::Result<Option<String>> {
         let before = self.before.filter(|_| extent == Extent::Both);
         if extent == Extent::Own && self.before.is_none() {
@@ -392,7 +392,7 @@ fn push_escaped(page: &mut String, json: &str) {
     }
 }
 
-/// Returns the page with its data. The data are escaped, so that nothing in a model can end the script element.
+/// The data are escaped, so that nothing in a model can end the script element.
 fn page(title: &str, data: &str) -> String {
     let title = title.replace('&', "&amp;").replace('<', "&lt;");
     let parts = [("/*STYLE*/", STYLE), ("/*SCRIPT*/", SCRIPT), ("<!--TITLE-->", &title), ("/*DATA*/", "")];

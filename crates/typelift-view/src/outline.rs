@@ -45,7 +45,7 @@ fn divided<'a>(graph: &Graph, blocks: &'a Blocks) -> Vec<Part<'a>> {
     order.chunks(length).map(|run| Part { layers: run.to_vec(), block: None }).collect()
 }
 
-/// Returns the message of a page that is too large to draw all layers.
+/// The message of a page that is too large to draw all layers.
 pub(crate) fn message(model: &Model, blocks: &Blocks) -> String {
     let boxes = divided(model.graph(), blocks).len();
     format!(
@@ -77,7 +77,6 @@ pub(crate) fn size(model: &Model, most_bytes: usize) -> usize {
     bytes
 }
 
-/// Returns the graph of a model as closed boxes.
 pub(crate) fn drawn<'a>(model: &'a Model, blocks: &'a Blocks) -> Drawn<'a> {
     let graph = model.graph();
     let parts = divided(graph, blocks);
@@ -98,7 +97,6 @@ pub(crate) fn drawn<'a>(model: &'a Model, blocks: &'a Blocks) -> Drawn<'a> {
     Drawn { path: String::new(), holder: None, nodes, edges: edges.collect(), groups, hidden: Vec::new() }
 }
 
-/// Returns all layers, those of bodies included, each with the number of its box.
 pub(crate) fn names<'a>(model: &'a Model, blocks: &Blocks) -> Vec<Name<'a>> {
     let part_of = part_of(model.graph(), &divided(model.graph(), blocks));
     let of_graph = |(place, graph): (Place, &'a Graph)| {
@@ -123,7 +121,6 @@ fn part_of(graph: &Graph, parts: &[Part<'_>]) -> LayerMap<usize> {
     part_of
 }
 
-/// Returns the box of a part.
 fn node<'a>(graph: &'a Graph, at: usize, part: &Part<'a>) -> Node<'a> {
     let (mut operations, mut types) = (BTreeMap::<&str, usize>::new(), BTreeMap::<&str, usize>::new());
     for layer in part.layers.iter().filter_map(|&id| graph.layer(id)) {

@@ -107,7 +107,7 @@ impl<'a> Computed<'a> {
     }
 }
 
-/// Returns the layers that the plugin added on edges of the model. It names them `PRODUCER_from_to_CONSUMER`.
+/// The layers that the plugin added on edges of the model. It names them `PRODUCER_from_to_CONSUMER`.
 fn added<'a>(graph: &'a Graph, ran: &'a Ran) -> Vec<Added<'a>> {
     let known: HashMap<&str, &Layer> = graph.layers().map(|layer| (layer.name(), layer)).collect();
     let starts = |name: &str| name.match_indices('_').map(|(at, _)| at).collect::<Vec<_>>();

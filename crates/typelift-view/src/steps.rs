@@ -39,7 +39,6 @@ impl Serialize for Step<'_> {
     }
 }
 
-/// Returns the explanation of each tensor's type, and the data paths.
 pub(crate) fn steps<'a>(model: &'a Model, graphs: &Graphs<'a>) -> Vec<Step<'a>> {
     let derivation = typelift::why::why_all(model);
     // The step of the first output of each layer; the steps of its other outputs follow directly.

@@ -36,7 +36,6 @@ pub(crate) fn union<'a>(mut graphs: Vec<Drawn<'a>>, before: Vec<Drawn<'a>>, twin
     graphs
 }
 
-/// Returns the place of each of its boxes.
 fn merge<'a>(graph: &mut Drawn<'a>, old: Drawn<'a>, twins: &Twins) -> Vec<usize> {
     let groups = merge_groups(&mut graph.groups, old.groups);
     let of_id: HashMap<LayerId, usize> =

@@ -27,8 +27,6 @@ const LEAVING: Duration = Duration::from_secs(2);
 /// Variables with folders in which a program, a module or a library is looked for.
 const SEARCH_PATHS: [&str; 4] = ["PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH"];
 
-/// Returns the command that runs the script, with no code from the current folder: it may be somebody else's.
-///
 /// Python 3.11 leaves that folder out of its search path by `PYTHONSAFEPATH`. Older versions put it there as an empty
 /// part, which is removed before anything is imported. The parts of the variables are read before that.
 fn python_command(python: &Path) -> Command {
@@ -119,7 +117,6 @@ fn send(requests: &mut ChildStdin, head: &str, blobs: &[&[u8]]) -> io::Result<()
     requests.flush()
 }
 
-/// Returns why a process ended, with the last lines that it printed.
 fn reason(status: ExitStatus, said: &[u8]) -> String {
     let said = String::from_utf8_lossy(said);
     let lines: Vec<&str> = said.lines().filter(|line| !line.trim().is_empty()).collect();
@@ -162,7 +159,7 @@ impl Reply {
         self.head.get(name).and_then(Value::as_str)
     }
 
-    /// Returns the tensors of a reply, each with its name if it has one.
+    /// The tensors of a reply, each with its name if it has one.
     ///
     /// # Errors
     /// A tensor without its bytes, or with more or fewer bytes than its type and shape need.
@@ -183,7 +180,7 @@ impl Reply {
     }
 }
 
-/// Returns a tensor; `None` if its bytes are not those of its type and shape.
+/// `None` if its bytes are not those of its type and shape.
 fn tensor(value: &Value, bytes: Vec<u8>) -> Option<Tensor> {
     let element_type = ElementType::from_name(value.get("type")?.as_str()?)?;
     let dims = value.get("shape")?.as_array()?.iter().map(|dim| usize::try_from(dim.as_u64()?).ok());

@@ -87,7 +87,7 @@ pub fn kept_texts(model: &Model) -> Vec<String> {
     found.into_iter().collect()
 }
 
-/// Returns a model as its own text has it, so that nothing of the text that it was read from is left.
+/// A model as its own text has it, so that nothing of the text that it was read from is left.
 fn read_again(model: &Model) -> Model {
     let options = WriteOptions { canonical: true, refresh_ports: true, ..WriteOptions::default() };
     let Ok(mut read) = Model::from_xml(xml::write(model, options)) else { return model.clone() };
@@ -95,7 +95,6 @@ fn read_again(model: &Model) -> Model {
     read
 }
 
-/// Returns all names of a model: of layers, tensors, inputs, outputs and variables.
 fn old_names(model: &Model) -> HashSet<String> {
     let mut old: HashSet<String> = HashSet::from_iter([model.name().to_owned()]);
     for (_, graph) in model.walk() {

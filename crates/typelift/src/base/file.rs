@@ -112,8 +112,8 @@ impl Stamp {
 /// Limit on symbolic links that are followed, equal to that of Linux.
 const MAX_LINKS: usize = 40;
 
-/// Returns the metadata at a path, `None` if nothing is there, and the path with symbolic links resolved. A path
-/// without links needs one system call.
+/// The metadata at a path, `None` if nothing is there, and the path with symbolic links resolved. A path without links
+/// needs one system call.
 fn look(path: &Path) -> (Option<Metadata>, PathBuf) {
     match fs::symlink_metadata(path) {
         Ok(found) if found.is_symlink() => (fs::metadata(path).ok(), follow_links(path)),
@@ -121,7 +121,6 @@ fn look(path: &Path) -> (Option<Metadata>, PathBuf) {
     }
 }
 
-/// Returns the path with symbolic links resolved.
 fn follow_links(path: &Path) -> PathBuf {
     let mut path = path.to_owned();
     for _ in 0..MAX_LINKS {
@@ -172,7 +171,6 @@ pub(crate) fn read_exact_at(_file: &File, _bytes: &mut [u8], _offset: u64) -> io
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// Returns the directory of a file.
 pub(crate) fn directory(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }

@@ -128,7 +128,6 @@ impl Model {
         Ok(())
     }
 
-    /// Adds the metadata of another model that this one lacks.
     pub(crate) fn add_rt_info(&mut self, other: &Self) {
         let Some(more) = other.graph.rt_info.as_deref() else { return };
         let own = self.graph.rt_info.as_deref().unwrap_or("<rt_info></rt_info>");
@@ -209,7 +208,6 @@ impl Edit<'_> {
         self.set_tensor_metadata(tensor, Some(new.into()))
     }
 
-    /// Returns an `<rt_info>` with this entry added.
     fn with_rt_info(&self, old: Option<&str>, name: &str, value: &str) -> Result<String, EditError> {
         let refused = |reason: String| EditError::Other(format!("rt_info {name}: {reason}"));
         if self.version() == IrVersion::V10 {

@@ -11,8 +11,7 @@ use crate::ops::values::array::{Array, Few};
 /// Values in a run of a sample. Those of every element type fill whole bytes.
 pub(crate) const RUN: usize = 64;
 
-/// Returns the numbers of runs that are spread evenly over `count` values, about `most` values in all. `None` if these are
-/// all values.
+/// `None` if these are all values.
 pub(crate) fn runs(count: u64, most: usize) -> Option<impl Iterator<Item = u64>> {
     let (runs, every) = (most.div_ceil(RUN).max(1) as u64, count.div_ceil(RUN as u64));
     // The last run ends before the end, so that it is whole.
@@ -87,7 +86,6 @@ impl Layer {
         weights.read(offset, usize::try_from(size).ok()?)
     }
 
-    /// Returns the element type and dimensions in a constant's attributes, which are known even before inference.
     pub(crate) fn stored_as(&self) -> Option<(ElementType, Few<usize>)> {
         let shape = self.attribute("shape").filter(|_| ops::is_constant(self))?;
         let element_type = ElementType::from_name(self.attribute("element_type")?.trim())?;
@@ -95,7 +93,6 @@ impl Layer {
         Some((element_type, dims.collect::<Result<_, _>>().ok()?))
     }
 
-    /// Returns the first values of a constant, as many as these dimensions need.
     pub(crate) fn values(&self, weights: &Weights, element_type: ElementType, dims: Few<usize>) -> Option<Array> {
         let count = dims.iter().try_fold(1_u64, |count, &dim| count.checked_mul(dim as u64))?;
         weights.hold(count).ok()?;

@@ -86,7 +86,7 @@ impl Edit<'_> {
         })
     }
 
-    /// Returns the names that tensors will have. Fails if a tensor would get the name of another.
+    /// Fails if a tensor would get the name of another.
     fn taken_by_tensors(&self, renamed: &[(&str, &str, Named)]) -> Result<HashMap<String, LayerId>, EditError> {
         let of = |layer: &Layer| {
             let names: Vec<_> = layer.outputs().iter().flat_map(|port| port.names()).collect();
@@ -107,7 +107,6 @@ impl Edit<'_> {
         Ok(taken)
     }
 
-    /// Returns new names of Results that are named after their tensor, `y/sink_port_0`.
     fn named_after_tensors(
         &self,
         renamed: &[(&str, &str, Named)],
@@ -152,7 +151,7 @@ struct Named {
 }
 
 impl Named {
-    /// Returns everything that has one of these names, with the old and the new name, in the order of the old names.
+    /// Everything that has one of these names, with the old and the new name, in the order of the old names.
     fn all<'n>(
         graph: &Graph,
         wanted: &HashMap<&'n str, &'n str>,

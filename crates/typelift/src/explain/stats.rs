@@ -247,7 +247,7 @@ fn largest(mut tensors: Vec<Large>) -> Vec<LargeTensor> {
     tensors.into_iter().take(LARGEST).map(describe).collect()
 }
 
-/// Returns the bytes of a tensor. An open dimension counts as its lower bound, and as 1 at least.
+/// An open dimension counts as its lower bound, and as 1 at least.
 fn least_bytes(port: &OutputPort) -> Option<u64> {
     let count = ops::least_count(port.shape().dims()?)?;
     u64::try_from(stored_size(port.element_type(), count)?).ok()
@@ -373,13 +373,11 @@ pub(crate) struct Census {
 }
 
 impl Census {
-    /// Returns the start and end of a constant's bytes in the weights.
     pub(crate) fn range(layer: &Layer) -> Option<(i64, i64)> {
         let number = |name| i64::try_from(layer.byte_count(name)?).ok();
         Some((number("offset")?, number("size")?))
     }
 
-    /// Returns the size of a constant in bytes.
     pub(crate) fn size(layer: &Layer) -> u64 {
         let stored = || {
             let port = layer.outputs().first()?;
@@ -401,7 +399,7 @@ impl Census {
         bytes
     }
 
-    /// Returns the element type of a constant, and its bytes that were not counted before.
+    /// The element type of a constant, and its bytes that were not counted before.
     pub(crate) fn count(&mut self, layer: &Layer) -> Option<(ElementType, u64)> {
         let port = layer.outputs().first().filter(|_| ops::kind(layer) == LayerKind::Constant)?;
         let bytes = match Self::range(layer) {
@@ -411,7 +409,6 @@ impl Census {
         Some((port.element_type(), bytes))
     }
 
-    /// Adds a range of bytes, and returns the number of new ones.
     fn cover(&mut self, start: i64, end: i64) -> u64 {
         let (mut from, mut to, mut known) = (start, end, 0);
         while let Some((&start, &end)) = self.covered.range(..=to).next_back().filter(|(_, end)| **end >= from) {
@@ -426,7 +423,6 @@ impl Census {
     }
 }
 
-/// Returns the wider float to which all consumers convert a constant.
 fn widened(graph: &Graph, constant: &Layer, from: ElementType) -> Option<ElementType> {
     let mut to = None;
     for user in graph.users(constant.id()) {

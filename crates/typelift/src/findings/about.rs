@@ -102,29 +102,26 @@ pub enum SubjectKind {
 }
 
 impl About {
-    /// Returns the details of attributes that an element lacks.
     pub(crate) fn missing(element: &str, attributes: Vec<Cow<'static, str>>, written: Option<String>) -> Self {
         Self::Missing { element: element.to_owned(), attributes, written, more: 0 }
     }
 
-    /// Returns the attribute that is most likely meant instead of an unknown or missing one.
+    /// The attribute that is most likely meant instead of an unknown or missing one.
     pub(crate) fn meant_attribute(&self) -> Option<&str> {
         if let Self::Unknown { meant, .. } = self { meant.as_deref() } else { None }
     }
 
-    /// Returns the element that is most likely meant instead of an unknown one.
+    /// The element that is most likely meant instead of an unknown one.
     pub(crate) fn meant_element(&self) -> Option<&'static str> {
         if let Self::Element { meant, .. } = self { *meant } else { None }
     }
 
-    /// True if both findings report the same missing attributes of elements with the same name.
     pub(crate) fn lacks_as(&self, other: &Self) -> bool {
         let Self::Missing { element, attributes, written, .. } = self else { return false };
         matches!(other, Self::Missing { element: e, attributes: a, written: w, .. }
             if (e, a, w) == (element, attributes, written))
     }
 
-    /// True if the finding concerns the attribute `name`.
     pub(crate) fn is_about(&self, name: &str) -> bool {
         match self {
             Self::Missing { attributes, .. } => attributes.iter().any(|attribute| attribute == name),

@@ -113,7 +113,6 @@ impl Region {
         Self { line, column, end_line, end_column }
     }
 
-    /// Returns the first span that a finding points at.
     pub(super) fn of(lines: &Lines, diagnostic: &Diagnostic) -> Option<Self> {
         diagnostic.labels.first().map(|label| Self::new(lines, label.span))
     }

@@ -59,7 +59,6 @@ pub(crate) enum AttrKind {
 }
 
 impl Attr {
-    /// Creates a required attribute.
     pub(crate) const fn new(name: &'static str, kind: AttrKind) -> Self {
         Self { name, kind, default: None, types_output: matches!(kind, AttrKind::Type) }
     }
@@ -70,7 +69,6 @@ impl Attr {
         self
     }
 
-    /// Sets the default for files that omit the attribute.
     pub(crate) const fn default(mut self, default: &'static str) -> Self {
         self.default = Some(default);
         self
@@ -124,7 +122,7 @@ impl Attr {
         }
     }
 
-    /// Returns a finding about a text that OpenVINO's reader partly ignores, with a fix.
+    /// A finding about a text that OpenVINO's reader partly ignores, with a fix.
     #[cold]
     pub(crate) fn oddity(&self, text: &str) -> Fault {
         let (code, message) = match self.kind {
@@ -147,7 +145,6 @@ impl Attr {
         Fault { attribute: Some(self.name), ..Fault::other(code, message) }.help(help)
     }
 
-    /// Returns the numbers in a text, in the form of a valid list for this attribute.
     fn numbers_in(&self, text: &str) -> String {
         let hexadecimal = text.trim().strip_prefix("0x").and_then(|digits| u32::from_str_radix(digits, 16).ok());
         if let (AttrKind::Int | AttrKind::Unsigned | AttrKind::Bytes, Some(number)) = (self.kind, hexadecimal) {
@@ -324,17 +321,17 @@ fn read_list<T, L: Extend<T> + Deref<Target = [T]>>(
     Ok((Range::new(start, values.len()), junk))
 }
 
-/// Returns the attributes before the one called `name`. They are those of an earlier revision.
+/// The attributes before the one called `name`. They are those of an earlier revision.
 pub(super) const fn before(name: &str, list: &'static [Attr]) -> &'static [Attr] {
     list.split_at(position(name, list)).0
 }
 
-/// Returns the attribute called `name` and those after it. They are those of a later revision.
+/// The attribute called `name` and those after it. They are those of a later revision.
 pub(super) const fn from(name: &str, list: &'static [Attr]) -> &'static [Attr] {
     list.split_at(position(name, list)).1
 }
 
-/// Returns the position of the attribute with this name. If it does not exist, compilation fails.
+/// If it does not exist, compilation fails.
 const fn position(name: &str, list: &[Attr]) -> usize {
     let mut at = 0;
     while !equal(list[at].name.as_bytes(), name.as_bytes()) {
@@ -443,7 +440,6 @@ impl<'a> Attributes<'a> {
         Self { layer, operation, read: Some(read) }
     }
 
-    /// True if the layer has the attribute.
     pub(crate) fn has_attribute(&self, name: &'static str) -> bool {
         match (self.read, self.position(name)) {
             (Some(read), Some(at)) if read.is_plain => !matches!(read.get(at), Value::Unread),
@@ -467,12 +463,10 @@ impl<'a> Attributes<'a> {
         self.get(name, |value, _| if let Value::Float(number) = value { Some(number) } else { None })
     }
 
-    /// Returns the text of an attribute of any kind.
     pub(crate) fn text(&self, name: &'static str) -> Result<&'a str, Fault> {
         self.text_of(name, self.position(name)).map(|(_, text)| text)
     }
 
-    /// Returns the value of an enumeration, as the operation table spells it.
     pub(crate) fn word(&self, name: &'static str) -> Result<&'static str, Fault> {
         self.get(name, |value, _| if let Value::Word(word) = value { Some(*word) } else { None })
     }
@@ -494,7 +488,7 @@ impl<'a> Attributes<'a> {
         )
     }
 
-    /// Returns the value of an attribute, converted by `take` if it has the right kind.
+    /// The value of an attribute, converted by `take` if it has the right kind.
     fn get<T>(&self, name: &'static str, take: impl Fn(Value, &Lists) -> Option<T>) -> Result<T, Fault> {
         let position = self.position(name);
         let known = self.read.zip(position).and_then(|(read, at)| take(read.get(at), &read.lists));
@@ -519,7 +513,6 @@ impl<'a> Attributes<'a> {
         found.ok_or_else(|| attribute.invalid(text, "of the required kind"))
     }
 
-    /// Returns the position of an attribute in the operation table.
     fn position(&self, name: &'static str) -> Option<usize> {
         let rows = self.operation.attributes;
         // Names usually come from the same constant, and comparing addresses is faster than comparing text.
@@ -527,14 +520,12 @@ impl<'a> Attributes<'a> {
         rows.iter().position(is_same).or_else(|| rows.iter().position(|row| row.name == name))
     }
 
-    /// Returns the text of the layer's attribute with this position in the operation table.
     fn written(&self, name: &str, position: usize) -> Option<&'a str> {
         // Fast case: the file has the attributes in the order of the operation table.
         let expected = self.layer.attributes().get(position).filter(|attribute| attribute.name() == name);
         expected.map(Attribute::value).or_else(|| self.layer.attribute(name))
     }
 
-    /// Returns an attribute and its text, or the default of the operation.
     fn text_of(&self, name: &'static str, position: Option<usize>) -> Result<(&'static Attr, &'a str), Fault> {
         let attribute = position.and_then(|at| Some((at, self.operation.attributes.get(at)?)));
         debug_assert!(attribute.is_some(), "{} has no attribute {name} in its row", self.operation.name);

@@ -96,7 +96,6 @@ impl Evaluator<'_> {
         }))
     }
 
-    /// Returns the same evaluator with other values of names and variables.
     pub(super) fn with<'b>(
         &'b self,
         names_bound: &'b [Option<Bound>],
@@ -117,7 +116,6 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Returns the name of a tensor's producer.
     pub(super) fn layer_name(&self, term: usize) -> Result<&str, Lack> {
         let layer = self.known(term)?.tensor.and_then(|tensor| self.graph.layer(tensor.layer));
         layer.map(Layer::name).ok_or_else(|| Lack::Reason(format!("no layer produces {}", self.text(term))))
@@ -145,7 +143,7 @@ impl Evaluator<'_> {
         Err(if could_fit { Lack::Reason(reason) } else { Lack::False(reason) })
     }
 
-    /// True if dimensions match these parts. With `open`, an unknown dimension matches any number.
+    /// With `open`, an unknown dimension matches any number.
     fn fits(&self, dims: &[Option<i64>], parts: &[DimsPart], open: bool, found: &mut Vec<(usize, f64)>) -> bool {
         let Some((part, others)) = parts.split_first() else { return dims.is_empty() };
         let (least, most) = match part.times {
@@ -193,7 +191,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Returns the values of a term. Numbers get the `expected` type unless their operands determine another one.
+    /// Numbers get the `expected` type unless their operands determine another one.
     pub(super) fn array(&self, term: usize, expected: Option<ElementType>) -> Result<Array, Lack> {
         let array = match &self.side.terms[term].kind {
             TermKind::Literal(literal) => literal_array(literal, expected)?,
@@ -363,7 +361,6 @@ impl Evaluator<'_> {
         }
     }
 
-    /// True if all numbers of a term are integers.
     pub(super) fn is_whole(&self, at: usize) -> bool {
         match &self.side.terms[at].kind {
             TermKind::Literal(literal) => literal.is_whole(),
@@ -400,7 +397,6 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Returns the source text of a term, for errors.
     fn text(&self, term: usize) -> String {
         match &self.side.terms[term].kind {
             TermKind::Name { name, .. } => format!("`{}`", self.names[*name].text),
@@ -458,7 +454,6 @@ impl Evaluator<'_> {
         })
     }
 
-    /// Returns the number of the block of a layer.
     fn block_of(&self, layer: LayerId) -> Option<u64> {
         let numbers = || BlockNumbers::new(self.graph);
         match self.blocks {
@@ -467,7 +462,6 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Returns the target shape of a Reshape, from the old target and the reshaped tensor.
     fn dims(&self, shape: &Shape, of: &[usize]) -> Result<Array, Lack> {
         let dims = shape.dims().ok_or_else(|| "the rank is not known".to_owned())?;
         let tensors = of.iter().map(|&term| Ok(self.known(term)?.tensor)).collect::<Result<Vec<_>, Lack>>()?;
@@ -488,7 +482,6 @@ impl Evaluator<'_> {
         Ok(Array::ints(ElementType::I64, smallvec![list.len()], list))
     }
 
-    /// Returns axes, with negative ones converted for the rank of a tensor.
     fn axes(&self, of: &[usize]) -> Result<Array, Lack> {
         let rank = self.rank_of(of[1])? as i64;
         let axes = self.array(of[0], Some(ElementType::I64))?;
@@ -507,7 +500,6 @@ impl Evaluator<'_> {
         Ok(axis.ok_or_else(|| format!("there are {rank} axes"))?)
     }
 
-    /// Returns the values of a constant along the axis of a tensor to which it is broadcast.
     fn along(&self, of: &[usize]) -> Result<Array, Lack> {
         let array = self.array(of[0], None)?;
         let (shape, rank) = (self.known(of[1])?.shape, self.rank_of(of[1])?);

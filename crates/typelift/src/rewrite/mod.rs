@@ -224,14 +224,14 @@ impl Rule {
         Self { pattern: self.pattern.when(condition), ..self }
     }
 
-    /// Returns the rule without the limits on element types and ranks.
+    /// The rule without the limits on element types and ranks.
     pub(crate) fn trusted(mut self) -> Self {
         self.pattern.needs_floats = false;
         self.pattern.allowed.ranks = true;
         self
     }
 
-    /// Returns the operation and, if the pattern names it, the operation set of the root.
+    /// The operation and, if the pattern names it, the operation set of the root.
     pub(crate) fn root(&self) -> Option<(&str, Option<&str>)> {
         let root = operations::root_of(&self.pattern)?;
         Some((&root.operation, root.version.as_deref()))
@@ -242,7 +242,6 @@ impl Rule {
         self.pattern.miss(graph, weights, layer)
     }
 
-    /// Returns the replacement that the function of [`writes`](Pattern::writes) gives for a match.
     fn written(&self, write: &Writer, matched: &Match) -> Result<Side, EditError> {
         let right = write(matched).map_err(EditError::Other)?;
         let side = parse::right_side(&right, &self.pattern);
@@ -451,14 +450,13 @@ pub enum RewriteError {
 }
 
 impl RewriteError {
-    /// Returns the error as an entry of the report's skipped matches.
     fn to_skipped(&self) -> Option<Skipped> {
         let (Self::Refused { rule, layer, .. } | Self::Changes { rule, layer, .. }) = self else { return None };
         let (_, reason) = self.at(layer)?;
         Some(Skipped { rule: rule.clone(), layer: layer.clone(), reason })
     }
 
-    /// Returns the rule that was not possible at a layer, and the reason.
+    /// The rule that was not possible at a layer, and the reason.
     pub(crate) fn at(&self, at: &LayerRef) -> Option<(&str, String)> {
         match self {
             Self::Refused { rule, layer, reason } if layer == at => Some((rule, reason.clone())),

@@ -35,7 +35,6 @@ impl PartialEq for Form {
 }
 
 impl Form {
-    /// Returns the form of a block with these layers.
     pub(crate) fn new(graph: &Graph, roles: &LayerMap<Role>, layers: &[LayerId]) -> Self {
         let (mut form, mut census, mut macs) = (Self::default(), Census::default(), Macs::default());
         let own: HashSet<LayerId> = layers.iter().copied().collect();
@@ -143,7 +142,7 @@ pub(crate) fn compare(forms: &[&Form], names: &[&str]) -> Vec<Vec<String>> {
     forms.iter().map(|form| form.differences(usual, &whose)).collect()
 }
 
-/// Returns the properties in which blocks differ, the cause first: `operations, types, stored bytes`.
+/// The properties in which blocks differ, the cause first: `operations, types, stored bytes`.
 fn aspects(forms: &[&Form]) -> String {
     let differs = |is_alike: fn(&Form, &Form) -> bool| forms.windows(2).any(|pair| !is_alike(pair[0], pair[1]));
     let all: [(&str, fn(&Form, &Form) -> bool); 4] = [
@@ -156,7 +155,7 @@ fn aspects(forms: &[&Form]) -> String {
     words.join(", ")
 }
 
-/// Returns the family and the number of a block: `layers.17`.
+/// The family and the number of a block: `layers.17`.
 fn short(name: &str) -> &str {
     let stem = name.trim_end_matches(|c: char| c.is_ascii_digit()).trim_end_matches(['.', '/', ' ']);
     &name[stem.rfind(['.', '/']).map_or(0, |at| at + 1)..]

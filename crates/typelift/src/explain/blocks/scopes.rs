@@ -11,7 +11,7 @@ use crate::model::graph::{Graph, LayerId};
 /// The smallest number of layers of a scope.
 const LEAST: usize = 2;
 
-/// Returns the scopes of a block's layers, as far as several layers share them and others do not.
+/// The scopes of a block's layers, as far as several layers share them and others do not.
 pub(super) fn scopes(figures: &Figures, names: &Names<'_>, block: &Block) -> Vec<Block> {
     let name = plain(&block.name);
     let scopes = scopes_of_layers(figures, names, name, &block.layers);
@@ -58,8 +58,8 @@ fn inside(figures: &Figures, block: &Block, scopes: &HashMap<LayerId, &str>, aro
     found
 }
 
-/// True if data that leaves the layers of a scope comes back through other layers of the block. As one box, such a scope
-/// would be before and after them: `attentions` of a UNet, which alternates with `resnets`.
+/// True if data that leaves the layers of a scope comes back through other layers of the block. As one box, such a
+/// scope would be before and after them: `attentions` of a UNet, which alternates with `resnets`.
 fn comes_back(figures: &Figures, block: &[LayerId], scope: &[LayerId]) -> bool {
     let own: HashSet<LayerId> = scope.iter().copied().collect();
     let is_data = |id: &LayerId| figures.roles.get(*id) == Some(&Role::Data);
@@ -76,7 +76,7 @@ fn comes_back(figures: &Figures, block: &[LayerId], scope: &[LayerId]) -> bool {
     false
 }
 
-/// Returns the scope one step deeper than `outer`: `a.b` of `a.b.c` in `a`.
+/// The scope one step deeper than `outer`: `a.b` of `a.b.c` in `a`.
 fn next<'a>(scope: &'a str, outer: &str) -> Option<&'a str> {
     let rest = scope.strip_prefix(outer)?;
     let start = outer.len() + rest.starts_with(SEPARATORS).then_some(1)?;
@@ -84,8 +84,8 @@ fn next<'a>(scope: &'a str, outer: &str) -> Option<&'a str> {
     Some(&scope[..start + length])
 }
 
-/// Returns the scope of each layer of a block. A layer that computes data has that of its name; a constant and what is
-/// computed from it have the common scope of their consumers.
+/// A layer that computes data has that of its name; a constant and what is computed from it have the common scope of
+/// their consumers.
 fn scopes_of_layers<'a>(
     figures: &Figures<'a>,
     names: &Names<'a>,
@@ -115,7 +115,6 @@ fn common_scope<'a>(graph: &Graph, id: LayerId, scopes: &HashMap<LayerId, &'a st
     users.try_fold(first, |all, scope| Some(common(all, scope?)))
 }
 
-/// Returns the common outer scope of two scopes.
 fn common<'a>(one: &'a str, other: &str) -> &'a str {
     let same = one.bytes().zip(other.bytes()).take_while(|(a, b)| a == b).count();
     let ends = |text: &str| text.len() == same || text[same..].starts_with(SEPARATORS);

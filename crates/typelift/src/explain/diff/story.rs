@@ -24,7 +24,7 @@ pub struct StoryLine<'a> {
     pub changes: Vec<&'a Change>,
 }
 
-/// Returns the repeated blocks whose layers are all in `gone`, which contains the layers that only one model has.
+/// The repeated blocks whose layers are all in `gone`, which contains the layers that only one model has.
 pub(super) fn whole_blocks(kind: ChangeKind, model: &Model, gone: &HashSet<LayerId>) -> Vec<BlockChange> {
     if gone.is_empty() {
         return Vec::new();
@@ -89,8 +89,7 @@ impl Diff {
         change.layer.place.is_model() && self.whole.contains(&(change.kind == ChangeKind::Added, change.layer.id))
     }
 
-    /// Sets the layers and bytes of the blocks to those of the models as they are stored. The comparison has replaced
-    /// quantized constants by their values.
+    /// The comparison has replaced quantized constants by their values.
     pub(super) fn measure_blocks(&mut self, before: &Model, after: &Model) {
         for (kind, model) in [(ChangeKind::Removed, before), (ChangeKind::Added, after)] {
             let mut changes = self.blocks.iter_mut().filter(|block| block.kind == kind).peekable();
@@ -170,7 +169,8 @@ fn line<'a>(group: &Alike<'a>) -> StoryLine<'a> {
     StoryLine { text: format!("{word}: {}{places}", group.what), changes: group.changes.clone() }
 }
 
-/// Returns the module in a name: `encoder.layer.4.output.LayerNorm` of `__module.encoder.layer.4.output.LayerNorm/aten::add/Add`.
+/// The module in a name: `encoder.layer.4.output.LayerNorm` of
+/// `__module.encoder.layer.4.output.LayerNorm/aten::add/Add`.
 fn module(name: &str) -> &str {
     let plain = plain(name);
     let end = plain.find("::").and_then(|at| plain[..at].rfind('/')).filter(|&end| end > 0);

@@ -124,7 +124,7 @@ impl PrecisionMap {
     }
 }
 
-/// Returns the blocks of a graph and the layers between them, without constants that several of them share.
+/// The blocks of a graph and the layers between them, without constants that several of them share.
 pub(crate) fn parts(graph: &Graph, roles: &LayerMap<Role>) -> Vec<Part> {
     blocks::parts(graph, roles).parts
 }
@@ -215,7 +215,6 @@ impl<'a> Building<'a> {
         self.rest("not used", &unused, 0);
     }
 
-    /// Adds a row for constants that belong to no single block, of which the layers of blocks count `in_blocks`.
     fn rest(&mut self, name: &str, layers: &[(&Graph, LayerId)], in_blocks: usize) {
         let mut weights = BTreeMap::new();
         for layer in layers.iter().filter_map(|&(graph, id)| graph.layer(id)) {
@@ -234,7 +233,6 @@ impl<'a> Building<'a> {
         }
     }
 
-    /// Creates the row of a block with its `own` constants only.
     fn row(&mut self, place: &Place, graph: &Graph, part: &Part, roles: &LayerMap<Role>, own: &[LayerId]) -> Row {
         let mut row = Row::new(place, part);
         let (mut weights, mut computed, mut lossy) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
@@ -298,7 +296,6 @@ impl Row {
         }
     }
 
-    /// True if two blocks can be shown in one row.
     fn is_like(&self, other: &Self) -> bool {
         let counts = |row: &Self| (row.layers, row.marks, row.errors, row.warnings);
         counts(self) == counts(other)
@@ -307,7 +304,6 @@ impl Row {
             && self.form == other.form
     }
 
-    /// Adds the next block, which is equal, to the row.
     fn extend(&mut self, next: Self) {
         for (weight, more) in self.weights.iter_mut().zip(&next.weights) {
             weight.constants += more.constants;

@@ -68,7 +68,6 @@ impl Membership {
         found
     }
 
-    /// Returns the block in a name.
     pub(super) fn block_of_name(&self, name: &str) -> Option<&Block> {
         self.blocks.get(self.at(name)?)
     }
@@ -107,7 +106,6 @@ fn blocks(order: &[&Layer], names: &Names<'_>) -> Vec<Block> {
     found.into_iter().map(|(_, family, name)| Block { name: name.to_owned(), family, layers: Vec::new() }).collect()
 }
 
-/// Returns the first and last sibling of each block.
 fn siblings(blocks: &[Block]) -> Vec<(usize, usize)> {
     let mut families = HashMap::<usize, (usize, usize)>::default();
     for (at, block) in blocks.iter().enumerate() {
@@ -174,7 +172,6 @@ impl Reaches {
         }
     }
 
-    /// Returns the operations of a layer, its data producers and its data consumers.
     fn signature<'a>(&self, graph: &'a Graph, layer: &'a Layer) -> Vec<&'a str> {
         let is_data = |id: LayerId| self.data.get(id).is_some();
         let producers = graph.feeds(layer.id()).into_iter().flatten().map(|(producer, _)| producer);
@@ -185,7 +182,7 @@ impl Reaches {
         [layer.ty()].into_iter().chain(producers).chain(["→"]).chain(consumers).collect()
     }
 
-    /// Returns the gap of a layer without a block: the number of blocks before it. No gap is between siblings.
+    /// The gap of a layer without a block: the number of blocks before it. No gap is between siblings.
     fn gap(&self, siblings: &[(usize, usize)], layer: LayerId) -> usize {
         match (self.before.get(layer), self.after.get(layer)) {
             (Some(&(_, before)), _) => siblings[before].1 + 1,
@@ -195,7 +192,6 @@ impl Reaches {
     }
 }
 
-/// Returns the first and last block of these layers, and of those that they reach.
 fn span(layers: impl Iterator<Item = LayerId>, of: &LayerMap<usize>, reached: &LayerMap<(usize, usize)>) -> Reach {
     let reach = |id: LayerId| of.get(id).map(|&at| (at, at)).or_else(|| reached.get(id).copied());
     layers.filter_map(reach).reduce(|all, next| (all.0.min(next.0), all.1.max(next.1)))

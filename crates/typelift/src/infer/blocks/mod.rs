@@ -41,13 +41,12 @@ impl BlockNumbers {
         Self(numbers)
     }
 
-    /// Returns the number of a layer's block; `None` for a layer outside of blocks.
+    /// `None` for a layer outside of blocks.
     pub(crate) fn of(&self, layer: LayerId) -> Option<u64> {
         self.0.get(&layer).copied()
     }
 }
 
-/// Returns the layers of the blocks with these numbers, in a model and its bodies.
 pub(crate) fn layers_of_blocks(model: &Model, numbers: &RangeInclusive<u64>) -> Vec<(Place, LayerId)> {
     let mut chosen = Vec::new();
     for (place, graph) in model.walk() {
@@ -58,7 +57,6 @@ pub(crate) fn layers_of_blocks(model: &Model, numbers: &RangeInclusive<u64>) -> 
     chosen
 }
 
-/// Returns the first and the last number of a model's blocks.
 pub(crate) fn numbers_of_blocks(model: &Model) -> Option<RangeInclusive<u64>> {
     let graphs = model.walk().map(|(_, graph)| BlockNumbers::new(graph));
     let numbers: BTreeSet<u64> = graphs.flat_map(|known| known.0.into_values()).collect();
@@ -77,8 +75,6 @@ pub(crate) fn no_blocks(model: &Model, asked: &RangeInclusive<u64>) -> String {
     }
 }
 
-/// Returns the tensors through which data enters layers of a graph, and those through which it leaves them.
-///
 /// Constants, shape computations and inputs of the model do not enter: they stay with the layers.
 pub(crate) fn border(graph: &Graph, inside: &HashSet<LayerId>) -> (Vec<Output>, Vec<Output>) {
     let roles = roles(graph);

@@ -45,7 +45,7 @@ impl<'a> Names<'a> {
         names
     }
 
-    /// Returns the name of a layer; `None` if nothing tells its module.
+    /// `None` if nothing tells its module.
     pub(crate) fn get(&self, layer: LayerId) -> Option<&'a str> {
         self.0.get(layer).copied()
     }
@@ -77,7 +77,7 @@ impl<'a> Names<'a> {
         found
     }
 
-    /// Returns the start of a neighbour's name that names the module of a layer without a name.
+    /// The start of a neighbour's name that names the module of a layer without a name.
     fn borrowed(&self, graph: &Graph, layer: &Layer, next: Next<'a>) -> Option<&'a str> {
         let producers: BTreeSet<LayerId> =
             graph.feeds(layer.id()).into_iter().flatten().map(|(it, _)| it.id()).collect();
@@ -105,7 +105,7 @@ fn is_inside(layer: &Layer) -> bool {
     layer.start().is_none() && !layer.outputs().is_empty()
 }
 
-/// True if a layer's name tells its module. The names of Converts that a tool inserted do not.
+/// The names of Converts that a tool inserted do not.
 fn has_module(layer: &Layer) -> bool {
     let name = layer.name();
     is_inside(layer) && name.contains(SEPARATORS) && !(is_conversion(layer) && numbered(name).is_empty())
@@ -120,7 +120,7 @@ pub(crate) fn plain(name: &str) -> &str {
     ["__module.", "self."].iter().find_map(|word| name.strip_prefix(word)).unwrap_or(name)
 }
 
-/// Returns the start of a name that ends after its last numeric word: `m.layers.3.` of `m.layers.3.mlp/Add`.
+/// The start of a name that ends after its last numeric word: `m.layers.3.` of `m.layers.3.mlp/Add`.
 fn numbered(name: &str) -> &str {
     let is_number = |word: &str| !word.is_empty() && word.bytes().all(|b| b.is_ascii_digit());
     let (mut start, mut end) = (0, 0);
@@ -134,14 +134,13 @@ fn numbered(name: &str) -> &str {
     &name[..end]
 }
 
-/// Returns the common start of two names up to a separator.
 fn common<'a>(one: &'a str, other: &str) -> &'a str {
     let same = one.bytes().zip(other.bytes()).take_while(|(a, b)| a == b).count();
     let end = one.as_bytes()[..same].iter().rposition(|&byte| SEPARATORS.contains(&char::from(byte)));
     &one[..end.map_or(0, |at| at + 1)]
 }
 
-/// Returns the module in a name inside of a block: `layers.3.mlp` of `layers.3.mlp/aten::add/Add`.
+/// The module in a name inside of a block: `layers.3.mlp` of `layers.3.mlp/aten::add/Add`.
 pub(crate) fn module_of<'a>(name: &'a str, block: &str) -> Option<&'a str> {
     let name = plain(name);
     let rest = name.strip_prefix(block).filter(|rest| rest.starts_with(SEPARATORS))?;

@@ -60,7 +60,6 @@ pub(crate) fn parts<'a>(graph: &'a Graph, roles: &LayerMap<Role>) -> Parts<'a> {
 /// The word before the number of a block that was found by its structure.
 pub(crate) const NAMELESS: &str = "block ";
 
-/// Returns the number at the end of a block's name.
 pub(crate) fn number_of(name: &str) -> Option<u64> {
     name[name.trim_end_matches(|c: char| c.is_ascii_digit()).len()..].parse().ok()
 }
@@ -170,8 +169,6 @@ impl<'a> Flow<'a> {
         Self { order, crossing }
     }
 
-    /// Returns, for each layer with consumers: its position, the positions of its first and last consumer, and their
-    /// number.
     fn uses(graph: &Graph, order: &[&Layer]) -> Vec<(usize, usize, usize, usize)> {
         let mut places = LayerMap::new(graph);
         for (at, layer) in order.iter().enumerate() {
@@ -240,7 +237,7 @@ struct Run {
     family: usize,
 }
 
-/// Returns the producers of `ends` that are not constants, in topological order.
+/// The producers of `ends` that are not constants, in topological order.
 fn upwards<'a>(graph: &'a Graph, roles: &LayerMap<Role>, ends: &[&'a Layer]) -> Vec<&'a Layer> {
     let mut seen = LayerMap::new(graph);
     let (mut order, mut pending) = (Vec::new(), Vec::new());

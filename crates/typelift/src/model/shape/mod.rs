@@ -231,7 +231,7 @@ impl Shape {
         other.relaxes(self)
     }
 
-    /// True if the ranks are equal and `holds` is true for each pair of dimensions; `None` if a rank is dynamic.
+    /// `None` if a rank is dynamic.
     fn all_dims(&self, other: &Self, holds: impl Fn(Dim, Dim) -> bool) -> Option<bool> {
         let (left, right) = (self.dims()?, other.dims()?);
         Some(left.len() == right.len() && left.iter().zip(right).all(|(&a, &b)| holds(a, b)))

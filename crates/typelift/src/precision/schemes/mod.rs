@@ -122,7 +122,7 @@ fn name(layer: &Layer) -> &'static str {
     layer.operation().map_or("", |operation| operation.name())
 }
 
-/// Returns the layer that feeds an input, if it has exactly one output.
+/// The layer that feeds an input, if it has exactly one output.
 fn source(graph: &Graph, id: LayerId, input: usize) -> Option<&Layer> {
     graph.layer(graph.producer(id.input(input))?.layer)
 }
@@ -177,7 +177,7 @@ fn dims_of(layer: &Layer) -> Option<Vec<usize>> {
     dims.into_iter().map(|dim| usize::try_from(dim).ok()).collect()
 }
 
-/// Returns the quantized constant that a Multiply computes, if it is one.
+/// The quantized constant that a Multiply computes, if it is one.
 fn recognize(graph: &Graph, weights: &Weights, multiply: LayerId) -> Option<QuantizedConstant> {
     let side = |input| {
         let codes = Codes::find(graph, multiply, input)?;
@@ -262,13 +262,13 @@ impl QuantizedConstant {
         }
     }
 
-    /// Returns the sets of values that share a scale. `None` if a Transpose reorders the values.
+    /// `None` if a Transpose reorders the values.
     pub(crate) fn rows(&self) -> Option<Rows> {
         let strides = self.scale.strides(&self.dims).filter(|_| self.order.is_none())?;
         Some(Rows { dims: self.dims.clone(), strides, count: self.scale.values().len() })
     }
 
-    /// True if the values can be computed in parts. Reordered values are computed all at once.
+    /// Reordered values are computed all at once.
     pub(super) fn is_read_in_parts(&self) -> bool {
         self.order.is_none()
     }
@@ -305,7 +305,6 @@ pub(crate) struct Rows {
 }
 
 impl Rows {
-    /// Returns the row of a value.
     pub(crate) fn of(&self, mut value: usize) -> usize {
         self.dims.iter().zip(&self.strides).rev().fold(0, |row, (&dim, stride)| {
             let index = value % dim.max(1);

@@ -25,7 +25,7 @@ impl Number {
         }
     }
 
-    /// Returns the number as a value of an integer type; `None` for a fraction, or if it is out of range.
+    /// `None` for a fraction, or if it is out of range.
     pub(crate) fn to_int(self, ty: ElementType) -> Option<i128> {
         let value = match self {
             Self::Int(value) => value,
@@ -104,8 +104,8 @@ impl Literal {
         }
     }
 
-    /// Returns the constant in this type. A single number fills `dims`. `None` if the type cannot represent the
-    /// numbers, or if the number of elements differs.
+    /// A single number fills `dims`. `None` if the type cannot represent the numbers, or if the number of elements
+    /// differs.
     pub(crate) fn to_array(&self, ty: ElementType, dims: &[usize]) -> Option<Array> {
         let count = dims.iter().try_fold(1_usize, |count, &dim| count.checked_mul(dim))?;
         let fill = if self.dims.is_empty() { self.numbers.first() } else { None };
@@ -126,18 +126,15 @@ impl Literal {
         }
     }
 
-    /// Creates an integer.
     pub(crate) fn whole(number: i128, span: Range<usize>) -> Self {
         Self { numbers: vec![Number::Int(number)], dims: Vec::new(), span }
     }
 
-    /// True if the constant is this single number.
     pub(crate) fn is_number(&self, number: f64) -> bool {
         let own = self.numbers.first().filter(|_| self.dims.is_empty()).map(|own| own.to_float());
         own.is_some_and(|own| own == number || own as f32 == number as f32)
     }
 
-    /// True if all its numbers are integers.
     pub(crate) fn is_whole(&self) -> bool {
         self.numbers.iter().all(|number| matches!(number, Number::Int(_)))
     }
@@ -165,7 +162,6 @@ impl Literal {
     }
 }
 
-/// True if all values are the `same` as the single wanted one, or each is the same as the wanted one at its position.
 fn holds<T>(
     values: impl ExactSizeIterator<Item = T>,
     fills: bool,
@@ -201,7 +197,7 @@ fn read_number(cursor: &mut Cursor) -> Option<Number> {
     Some(number)
 }
 
-/// Returns the length of digits, a fraction and an exponent. A range `1..5` ends before its dots.
+/// A range `1..5` ends before its dots.
 fn number_length(text: &str) -> usize {
     let digits = |from: usize| text[from..].bytes().take_while(u8::is_ascii_digit).count();
     let mut length = digits(0);
@@ -218,7 +214,6 @@ fn number_length(text: &str) -> usize {
     length
 }
 
-/// Returns the shortest text of this number in a floating-point type.
 pub(crate) fn number(ty: ElementType, value: f64) -> String {
     if !value.is_finite() {
         return value.to_string().to_lowercase();
@@ -234,7 +229,6 @@ pub(crate) fn number(ty: ElementType, value: f64) -> String {
     }
 }
 
-/// True if the notation prints a constant as one number for all elements.
 pub(crate) fn is_filled(array: &Array) -> bool {
     let is_boolean = array.element_type == ElementType::Boolean;
     let alike = match &array.data {

@@ -192,7 +192,6 @@ fn give_name(model: &mut Model, lets: &mut Lets, name: &str, value: &Formula) ->
     Ok(())
 }
 
-/// Sets the constants of this name to the values of an expression.
 fn set(model: &mut Model, name: &str, value: &Formula, lets: &Lets) -> Result<(), String> {
     let all = tensors(model, name)?;
     let found: Vec<_> =
@@ -212,7 +211,6 @@ fn set(model: &mut Model, name: &str, value: &Formula, lets: &Lets) -> Result<()
     Ok(())
 }
 
-/// Returns the constant that produces a tensor, directly or through a Convert.
 fn stored(model: &Model, tensor: Output) -> Option<LayerId> {
     let layer = model.graph().layer(tensor.layer)?;
     match ops::kind(layer) {
@@ -275,7 +273,7 @@ fn info(model: &mut Model, owner: &Owner, path: &str, value: &str) -> Result<(),
     }
 }
 
-/// Returns the output of a layer that a name such as `NAME.1` means.
+/// The output of a layer that a name such as `NAME.1` means.
 fn port_named(model: &Model, name: &str) -> Option<Output> {
     let (layer, port) = name.rsplit_once('.')?;
     let tensor = model.graph().find(layer).ok()?.output(port.parse().ok()?);

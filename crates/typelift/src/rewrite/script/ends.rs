@@ -11,7 +11,6 @@ use crate::model::shape::Shape;
 use crate::ops::{self, LayerKind};
 use crate::text::xml::metadata_attribute;
 
-/// Adds an input.
 pub(super) fn add_input(
     model: &mut Model,
     name: &str,
@@ -29,7 +28,6 @@ pub(super) fn add_input(
     model.edit(|edit| edit.add(input, &[])).map_err(|error| error.describe(model.graph()))
 }
 
-/// Adds an output.
 pub(super) fn add_output(model: &mut Model, lets: &Lets, name: &str, value: &Formula) -> Result<(), String> {
     let value = value.resolve(model, lets, None)?;
     let added = model.edit(|edit| {
@@ -145,7 +143,6 @@ pub(super) fn layout(model: &mut Model, name: &str, value: &str) -> Result<(), S
     edited.map_err(|error| error.describe(model.graph()))
 }
 
-/// Returns the tensor of an input or of an output.
 pub(super) fn end_tensor(model: &Model, end: End, name: &str) -> Option<Output> {
     match end {
         End::Input => Some(model.find_input(name).ok()?.output(0)),
@@ -153,7 +150,7 @@ pub(super) fn end_tensor(model: &Model, end: End, name: &str) -> Option<Output> 
     }
 }
 
-/// Returns the tensor of a layer, if it is an input or output of the model.
+/// The tensor of a layer, if it is an input or output of the model.
 pub(super) fn end_named(model: &Model, id: LayerId) -> Option<Output> {
     match ops::kind(model.graph().layer(id)?) {
         LayerKind::Parameter => Some(id.output(0)),
@@ -162,7 +159,7 @@ pub(super) fn end_named(model: &Model, id: LayerId) -> Option<Output> {
     }
 }
 
-/// Returns an error for a layout with another number of dimensions than the tensor, which OpenVINO would not accept.
+/// An error for a layout with another number of dimensions than the tensor, which OpenVINO would not accept.
 fn check_layout(model: &Model, tensor: Output, value: &str) -> Result<(), String> {
     let Some(rank) = model.graph().output(tensor).and_then(|port| port.shape().rank()) else { return Ok(()) };
     let (count, is_open) = layout_dims(value);

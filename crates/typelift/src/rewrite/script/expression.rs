@@ -108,13 +108,12 @@ impl Resolved<'_> {
         self.expression.side.roots.first().copied().unwrap_or_default()
     }
 
-    /// True if the expression is a number, which has no shape.
     fn fills(&self) -> bool {
         let Expression { side, .. } = &self.expression;
         matches!(&side.terms[self.root()].kind, TermKind::Literal(literal) if literal.dims.is_empty())
     }
 
-    /// Adds the expression to a graph, and returns its tensor. A number gets the shape of `like`.
+    /// A number gets the shape of `like`.
     pub(super) fn build(&self, edit: &mut Edit<'_>, like: Option<&TensorType>) -> Result<Output, EditError> {
         let expected = like.map(|like| like.element_type);
         if let (true, Some(dims)) = (self.fills(), like.and_then(|like| like.shape.to_static())) {
@@ -145,13 +144,12 @@ impl Resolved<'_> {
         Ok(tensor)
     }
 
-    /// Returns the values of an expression that uses only constants. Numbers get the `expected` type, unless their
-    /// operands determine another one.
+    /// Numbers get the `expected` type, unless their operands determine another one.
     pub(super) fn array(&self, graph: &Edit<'_>, expected: Option<ElementType>) -> Result<Array, String> {
         self.evaluate(graph, graph.weights(), expected)
     }
 
-    /// Returns values as [`array`](Self::array) does, for a model. A number fills `dims`.
+    /// A number fills `dims`.
     pub(super) fn values(&self, model: &Model, expected: ElementType, dims: &[usize]) -> Result<Array, String> {
         let array = self.evaluate(model.graph(), model.weights(), Some(expected))?;
         if self.fills() { filled(&array, dims, model.weights()) } else { Ok(array) }
@@ -191,7 +189,7 @@ impl Resolved<'_> {
     }
 }
 
-/// Returns a tensor of these dimensions in which every element is one number, if the memory limit permits it.
+/// A tensor of these dimensions in which every element is one number, if the memory limit permits it.
 fn filled(number: &Array, dims: &[usize], weights: &Weights) -> Result<Array, String> {
     let count = dims.iter().fold(1_u64, |count, &dim| count.saturating_mul(dim as u64));
     weights.compute(count).map_err(|reason| format!("the value is too large: {reason}"))?;

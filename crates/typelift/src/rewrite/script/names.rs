@@ -6,12 +6,10 @@ use crate::edit::inputs_outputs::{End, InterfaceError};
 use crate::model::graph::{Layer, LayerId, Model, Output};
 use crate::ops::{self, LayerKind};
 
-/// Returns the inputs or outputs that a name or pattern matches, each with the matching name.
 pub(super) fn ends(model: &Model, end: End, name: &str) -> Result<Vec<(LayerId, String)>, String> {
     model.ends_matching(end, name).map_err(|error| unknown(model, name, &error))
 }
 
-/// Returns the tensors of the model's own graph that a name or pattern matches, each with the matching name.
 pub(super) fn tensors(model: &Model, name: &str) -> Result<Vec<(Output, String)>, String> {
     let error = match model.graph().tensor(name) {
         Ok(tensor) => return Ok(vec![(tensor, name.to_owned())]),
@@ -42,7 +40,6 @@ pub(super) fn tensors(model: &Model, name: &str) -> Result<Vec<(Output, String)>
     if found.is_empty() { Err(with_suggestion(model, name, error.to_string())) } else { Ok(found) }
 }
 
-/// Returns the new name: each wildcard of `new` is replaced by the text that the corresponding one of `old` matched.
 pub(super) fn renamed(old: &str, new: &str, name: &str) -> Result<String, String> {
     let parts = captures(old, name).unwrap_or_default();
     let filled = NamePattern::new(new).fill(&parts);
@@ -51,7 +48,6 @@ pub(super) fn renamed(old: &str, new: &str, name: &str) -> Result<String, String
     })
 }
 
-/// Returns a tensor of the model's own graph: as [`Graph::tensor`](crate::Graph::tensor) reads its name.
 pub(super) fn tensor(model: &Model, name: &str) -> Result<Output, String> {
     model.graph().tensor(name).map_err(|error| with_suggestion(model, name, error.to_string()))
 }
@@ -60,7 +56,6 @@ pub(super) fn unknown(model: &Model, name: &str, error: &InterfaceError) -> Stri
     with_suggestion(model, name, error.to_string())
 }
 
-/// Returns the names of all layers and tensors of the model's own graph.
 pub(super) fn all(model: &Model) -> impl Iterator<Item = String> {
     model.graph().layers().flat_map(|layer| {
         layer.outputs().iter().flat_map(|port| port.names()).chain([layer.name().to_owned()]).collect::<Vec<_>>()

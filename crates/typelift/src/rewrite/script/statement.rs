@@ -58,7 +58,6 @@ pub(super) enum Touches {
 }
 
 impl Statement {
-    /// Returns the extent of the statement's changes.
     pub(super) fn touches(&self) -> Touches {
         match self {
             Self::Let { .. } | Self::Expect { .. } => Touches::Nothing,
@@ -355,7 +354,6 @@ impl Statement {
         Ok(Self::Join { file, prefix, joints })
     }
 
-    /// Returns the files that the statement reads when it is applied.
     pub(super) fn files(&self) -> Vec<&Path> {
         match self {
             Self::Join { file, .. } | Self::Lora { file, .. } => vec![file],
@@ -370,7 +368,6 @@ impl Statement {
         }
     }
 
-    /// Returns a short form of the statement for errors.
     pub(super) fn text(&self) -> String {
         match self {
             Self::Rename { old, new } => format!("rename {old} {new}"),

@@ -163,7 +163,6 @@ fn begins_as_xml(start: &[u8]) -> bool {
     matches!(start[first..], [] | [b'<', ..] | [0, b'<', ..]) || start.iter().all(white)
 }
 
-/// Returns the finding for a file of another format.
 fn not_a_model(bytes: &[u8]) -> Option<Diagnostic> {
     let (name, help) = other_format(bytes).filter(|_| !bytes.trim_ascii_start().starts_with(b"<"))?;
     Some(Diagnostic::new(Code::NotAnIr, message!("the file is {}, not the XML of a model"; name)).help(help))
@@ -180,7 +179,7 @@ pub fn decode_utf8(bytes: Vec<u8>) -> Result<String, Box<Diagnostic>> {
     String::from_utf8(bytes).map_err(|error| not_utf8(&error).into())
 }
 
-/// Returns the finding for a text that is not UTF-8.
+/// The finding for a text that is not UTF-8.
 fn not_utf8(error: &FromUtf8Error) -> Diagnostic {
     match error.as_bytes() {
         [0xFF, 0xFE, ..] | [0xFE, 0xFF, ..] | [b'<', 0, ..] | [0, b'<', ..] => {
@@ -271,7 +270,6 @@ pub fn write_to<E>(model: &Model, options: WriteOptions, mut sink: impl FnMut(&s
 /// thread.
 const STACK: usize = 8 << 20;
 
-/// True if a text is long enough to be printed on two threads.
 fn is_worth_two_threads(length: usize) -> bool {
     const LONG: usize = 4 << 20;
     length >= LONG && thread::available_parallelism().is_ok_and(|cores| cores.get() > 1)

@@ -665,7 +665,6 @@ impl<'a> Splice<'a> {
         }
     }
 
-    /// Returns the other attributes.
     fn attributes<'e, 'n>(
         &mut self,
         tokens: &Tokens<'a>,

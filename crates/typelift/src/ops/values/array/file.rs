@@ -37,8 +37,6 @@ impl ArrayFile {
         &self.path
     }
 
-    /// Returns the array.
-    ///
     /// # Errors
     /// The file cannot be read or does not have the array, or its values exceed the memory limit of the model.
     pub(crate) fn read(&self, weights: &Weights) -> Result<&Array, String> {
@@ -141,7 +139,7 @@ impl Stored {
         Ok(Self { element_type, dims, place, is_reversed: false, is_big_endian: false })
     }
 
-    /// Returns the number of elements, whose bytes are in the file.
+    /// The number of elements, whose bytes are in the file.
     pub(crate) fn len(&self) -> u64 {
         self.dims.iter().map(|&dim| dim as u64).product()
     }
@@ -159,7 +157,6 @@ pub(super) mod tests {
 
     use super::*;
 
-    /// Returns the arrays of a file with these bytes.
     pub(crate) fn opened(bytes: &[u8]) -> Result<Arrays, String> {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         file.write_all(bytes).unwrap();

@@ -37,7 +37,6 @@ pub(super) fn describe(file: &File, length: u64) -> Result<Option<Stored>, Strin
     Ok(Some(Stored { dims, is_reversed, is_big_endian, ..stored }))
 }
 
-/// Returns the text after a key of the header.
 fn value_of<'a>(header: &'a str, key: &str) -> Option<&'a str> {
     let (_, rest) = header.split_once(&format!("'{key}'"))?;
     Some(rest.trim_start().strip_prefix(':')?.trim_start())
@@ -72,7 +71,6 @@ fn dims_of(text: &str) -> Option<Few<usize>> {
 }
 
 impl Array {
-    /// Returns the same values with the last axis first.
     pub(super) fn with_axes_reversed(&self) -> Self {
         let dims: Few<usize> = self.dims.iter().rev().copied().collect();
         // Axes of length 1 would take time at every value.
