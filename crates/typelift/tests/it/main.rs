@@ -12,6 +12,7 @@
 //! | precision and releases | `precision`, `marks`, `targets`, `releases` |
 //! | the notation | `notation`, `notation_mutations`, `notation_survival` |
 //! | whole models | `models`, `corpus` |
+//! | which lengths fit | `symbols` |
 //! | any bytes at all | `mutations`, `survival` |
 //! | the code itself | `module_order`, `surface` |
 //! | helpers | `common`, `small` |
@@ -67,6 +68,7 @@ mod small;
 mod statements;
 mod surface;
 mod survival;
+mod symbols;
 mod targets;
 mod ties;
 mod types;
