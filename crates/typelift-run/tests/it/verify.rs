@@ -494,7 +494,7 @@ fn indices_masks_and_positions_get_values_that_fit() {
     let report = verification.run(&model, Some(&model), &mut Listens(&inputs)).unwrap();
     let words: Vec<_> = report.samples[1].inputs.iter().map(|input| input.values.as_str()).collect();
     let expected =
-        ["indices 0 to 2", "mask of 0 and 1", "positions from 0", "integers 0 to 255", "indices 0 to 2", "normal"];
+        ["indices 0 to 2", "mask of 0 and 1", "positions from 0", "integers 0 to 255", "indices 0 to 2", "normal / 4"];
     assert_eq!(words, expected, "a beam is one of the batch, which is 3 in the second sample");
     let inputs = inputs.borrow();
     let within = |at: usize, most: f64| inputs[at].floats().unwrap().iter().all(|value| (0.0..=most).contains(value));
