@@ -24,7 +24,7 @@ use crate::gate::Form;
 use crate::input::{Input, Loaded, ReadFrom};
 use crate::output::{OutputArgs, Target};
 use crate::ran::RanArgs;
-use crate::render::{self, Show};
+use crate::render::{self, STAND_IN, Show};
 use crate::status::Status;
 use crate::terminal::{self, Page, Terminal};
 use crate::verify::{BeforeWriting, Verdict};
@@ -305,6 +305,15 @@ impl Args {
         }
         diagnostics.list.retain(|diagnostic| !self.allow.iter().any(|kinds| kinds.include(diagnostic)));
         let voice = Voice::Shell(input.as_argument());
+        let place = if fixes && matches!(self.format, Format::Text) && target.is_some() {
+            // Positions are those of the fixed text.
+            diagnostics.file = target.as_ref().map_or_else(String::new, Target::name);
+            Some(format!("{}: ", diagnostics.file))
+        } else if fixes {
+            Some(format!("{}: after these fixes, ", diagnostics.file))
+        } else {
+            None
+        };
         let is_denied = |found: &&Diagnostic| !found.is_error() && self.deny.iter().any(|kinds| kinds.include(found));
         let denied = diagnostics.list.iter().filter(is_denied).count();
         let count = Count::of(diagnostics);
@@ -321,7 +330,7 @@ impl Args {
                 if is_quiet {
                     diagnostics.list.retain(|found| found.is_error() || is_denied(&found));
                 }
-                page.printed = self.text(diagnostics, voice, denied);
+                page.printed = self.text(diagnostics, voice, denied, place.as_deref());
                 if is_quiet && diagnostics.list.is_empty() {
                     page.printed.clear();
                 }
@@ -402,7 +411,8 @@ impl Args {
         Ok(true)
     }
 
-    fn text(&self, diagnostics: &mut Diagnostics, voice: Voice<'_>, denied: usize) -> String {
+    /// Formats the findings and their number. `place` begins the last line for a fixed model.
+    fn text(&self, diagnostics: &mut Diagnostics, voice: Voice<'_>, denied: usize, place: Option<&str>) -> String {
         diagnostics.list.retain(|diagnostic| match diagnostic.code {
             Code::RequiredRelease => self.all || self.target.is_some(),
             Code::IntegerResult => self.all,
@@ -410,7 +420,19 @@ impl Args {
         });
         let show = if self.all { Show::All } else { Show::Folded };
         let denied = if denied > 0 { format!(", {denied} of them denied") } else { String::new() };
-        let summary = format!("{}{denied} in {}", Count::of(diagnostics), diagnostics.file);
-        render::text(diagnostics, voice, show) + &fit::wrapped(&summary, 0) + "\n"
+        let count = format!("{}{denied}", Count::of(diagnostics));
+        let mut summary = match place {
+            Some(place) => format!("{place}{count}"),
+            None => format!("{count} in {}", diagnostics.file),
+        };
+        let fixable = diagnostics.list.iter().filter(|found| found.edits().is_some()).count();
+        if let (Voice::Shell(Some(file)), true) = (voice, fixable > 0) {
+            summary += &format!(", {fixable} with a safe fix: `{}`", shell_command("check", " --fix", file));
+        }
+        let text = render::text(diagnostics, voice, show) + &fit::wrapped(&summary, 0) + "\n";
+        if diagnostics.file == "<stdin>" && text.contains(STAND_IN) {
+            return text + &format!("`{STAND_IN}` stands for the model from standard input\n");
+        }
+        text
     }
 }

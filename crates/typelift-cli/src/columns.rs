@@ -7,7 +7,7 @@ use unicode_width::UnicodeWidthStr;
 use crate::fit;
 
 /// The space between two columns.
-const GAP: usize = 2;
+pub(crate) const GAP: usize = 2;
 
 /// The smallest width of a column whose words are wrapped.
 const LEAST: usize = 12;

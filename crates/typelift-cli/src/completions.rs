@@ -56,12 +56,16 @@ fn with_values(command: Command) -> Command {
 
 /// Write the man pages of the program and its commands into a directory
 #[derive(clap::Args)]
+#[command(after_help = "Examples:
+  typelift man ~/.local/share/man/man1")]
 pub(crate) struct ManArgs {
-    /// The directory, which must exist
+    /// The directory
+    #[arg(value_name = "DIRECTORY", value_hint = clap::ValueHint::DirPath)]
     directory: PathBuf,
 }
 
 pub(crate) fn man(args: &ManArgs, program: Command) -> Result<Status, Failure> {
+    std::fs::create_dir_all(&args.directory).map_err(|error| Failure::io("create", &args.directory, &error))?;
     clap_mangen::generate_to(program, &args.directory)
         .map_err(|error| Failure::io("write", &args.directory, &error))?;
     Ok(Status::Done)

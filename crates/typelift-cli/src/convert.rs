@@ -54,6 +54,7 @@ settings_args! {
   typelift convert --in-place model.xml
   typelift convert --dry-run model.xml
   typelift convert models -o converted
+  typelift convert --input-layout image=NCHW:NHWC model.xml -o out.xml
   typelift convert --input-type image=u8 --output-type scores=f16 model.xml -o out.xml
   typelift convert --align pytorch --set-type x=f16 model.xml -o out.xml
   typelift convert --target 2022.3 model.xml -o out.xml
@@ -229,7 +230,8 @@ impl Args {
         if let Some(target) = &target {
             let options = self.output.text(input, refresh_ports);
             target.write(model, read_from, options, page)?;
-            page.said += &summary;
+            let written = target.written().map(|written| format!("; {written}")).unwrap_or_default();
+            page.said += &format!("{}{written}\n", summary.trim_end());
         }
         let report = plan.map(|plan| terminal::json(&plan.with_lines(model))).transpose()?;
         Ok(Conversion { totals: Some(totals), report })
@@ -242,13 +244,16 @@ impl Args {
             Self { eliminate_converts: true, .. } => Unneeded::Redundant,
             _ => Unneeded::Noops,
         };
-        let (InputChanges { set_type, .. }, InterfaceChanges { input_type, output_type }) =
-            (self.changes.clone(), self.interface.clone());
+        let (
+            InputChanges { set_type, .. },
+            InterfaceChanges { input_type, output_type, input_layout, output_layout },
+        ) = (self.changes.clone(), self.interface.clone());
         let mut conversion = typelift::Conversion::default();
         self.fill(&mut conversion);
         conversion.align = Align::named(&self.align, self.openvino.attributes()).unwrap_or_default();
         conversion.unneeded = unneeded;
         conversion.set_types = set_type;
+        (conversion.input_layouts, conversion.output_layouts) = (input_layout, output_layout);
         conversion.input_types = input_type;
         conversion.output_types = output_type;
         conversion.types = self.types.clone().unwrap_or_default();

@@ -8,7 +8,6 @@ use anstyle::{AnsiColor, Style};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde::Serialize;
 use typelift::diff::{Alike, Change, ChangeKind, Consequence, Diff, InfoChange, alike};
-use typelift::findings::Voice;
 use typelift::findings::grouped;
 
 use crate::batch::STACK;
@@ -19,7 +18,7 @@ use crate::fit::{self, ShortNames};
 use crate::gate::Clean;
 use crate::input::{self, Input, Loaded};
 use crate::listing::MOST_LINES;
-use crate::render::{self, Show};
+use crate::render;
 use crate::status::Status;
 use crate::terminal::{Format, Page, Terminal};
 
@@ -87,7 +86,7 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
     terminal.answers_in_json = args.format == Format::Json;
     let (before, after) = load_both(&args.before, &args.after)?;
     for loaded in [&before, &after] {
-        terminal.say(&render::text(&loaded.diagnostics, Voice::Shell(None), Show::Briefly));
+        terminal.say(&render::in_one_line(&loaded.diagnostics));
     }
     let (Some(first), Some(second)) = (&before.model, &after.model) else {
         if args.format == Format::Json {

@@ -1,7 +1,10 @@
 //! `typelift explain`: describes a finding.
 
+use anstyle::Style;
 use typelift::Code;
+use typelift::findings::Severity;
 
+use crate::columns::{Columns, Side};
 use crate::failure::Failure;
 use crate::status::Status;
 use crate::terminal::Terminal;
@@ -36,8 +39,17 @@ pub(crate) fn text(code: Option<Code>) -> String {
             let gap = if requirements.is_empty() { "" } else { "\nRequirements:\n\n" };
             format!("{}\n{gap}{requirements}", section(code).unwrap_or_default())
         }
-        None => Code::ALL.iter().map(|&code| format!("{code:<24}{}\n", code.summary())).collect(),
+        None => [Severity::Error, Severity::Warning, Severity::Note].map(listed).join("\n"),
     }
+}
+
+/// Returns a heading and a line for each code of a severity.
+fn listed(severity: Severity) -> String {
+    let mut columns = Columns::new([Side::Left, Side::Left]);
+    for code in Code::ALL.iter().filter(|code| code.severity() == severity) {
+        columns.push(Style::new(), [code.name().to_owned(), code.summary().to_owned()]);
+    }
+    format!("{severity}s\n{}", columns.print())
 }
 
 /// Returns the section of the page for a code, with its heading.

@@ -1,12 +1,11 @@
-//! Text that fits the terminal: long names lose their middle if they stay unique, and words are wrapped.
+//! Text that fits the terminal: long names are shortened to a unique end, and words are wrapped.
 
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::OnceLock;
 
 use annotate_snippets::renderer::DEFAULT_TERM_WIDTH;
 use typelift::Model;
-use typelift::graph::numbered_prefix;
 use unicode_width::UnicodeWidthStr;
 
 /// The smallest width to which lines are fitted.
@@ -15,8 +14,8 @@ const NARROWEST: usize = 60;
 const HANG: usize = 4;
 /// The smallest number of columns for wrapped words.
 const LEAST_ROOM: usize = 24;
-/// The number of columns that a short form must save.
-const WORTH: usize = 4;
+/// The widths of names that are tried so that a line fits, in hundredths of the line.
+const ROOMS: [usize; 4] = [100, 70, 50, 35];
 
 /// The columns to fit text to, `None` for a file or a program; and true if names keep their length.
 static LAYOUT: OnceLock<(Option<usize>, bool)> = OnceLock::new();
@@ -62,12 +61,38 @@ pub(crate) fn hanging(line: &str, indent: usize) -> String {
     }
 }
 
+/// Iterates over the words of a line, between single spaces. A command, `` `typelift … ` ``, is one word.
+fn words(line: &str) -> impl Iterator<Item = &str> {
+    let mut rest = Some(line);
+    std::iter::from_fn(move || {
+        let text = rest?;
+        let command = if is_command(text) { end_of_command(text) } else { 0 };
+        let end = text[command..].find(' ').map(|end| command + end);
+        rest = end.map(|end| &text[end + 1..]);
+        Some(&text[..end.unwrap_or(text.len())])
+    })
+}
+
+fn is_command(word: &str) -> bool {
+    word.starts_with("`typelift ")
+}
+
+/// Returns the position after the backtick that ends a command; one within quotes does not.
+fn end_of_command(text: &str) -> usize {
+    let mut is_quoted = false;
+    let is_end = |&(at, letter): &(usize, char)| {
+        is_quoted ^= letter == '\'';
+        letter == '`' && at > 0 && !is_quoted
+    };
+    text.char_indices().find(is_end).map_or(0, |(at, _)| at + 1)
+}
+
 /// Breaks a line into several, all but the first with this indentation.
 pub(crate) fn broken(line: &str, room: usize, indent: usize) -> String {
     let mut text = String::new();
     let mut used = 0;
     let mut is_first = true;
-    for word in line.split(' ') {
+    for word in words(line) {
         let length = shown_width(word);
         if is_first {
             is_first = false;
@@ -85,12 +110,12 @@ pub(crate) fn broken(line: &str, room: usize, indent: usize) -> String {
     text
 }
 
-/// Names in models, with their short forms.
+/// Names in models, with their short forms: `…attention/Add`, an end that no other name has. Every command accepts it.
 #[derive(Default)]
 pub(crate) struct ShortNames {
     names: HashSet<String>,
-    /// The unique short forms of names.
-    short: OnceLock<HashMap<String, String>>,
+    /// The names in order of their last letters.
+    ends: OnceLock<Vec<String>>,
 }
 
 impl ShortNames {
@@ -107,7 +132,7 @@ impl ShortNames {
                 }
             }
         }
-        Self { names, short: OnceLock::new() }
+        Self { names, ends: OnceLock::new() }
     }
 
     /// Collects the names in the text of a file.
@@ -117,77 +142,66 @@ impl ShortNames {
             let attributes = source.split(" name=\"").skip(1).filter_map(|rest| rest.split_once('"'));
             names.extend(attributes.map(|(name, _)| name.to_owned()));
         }
-        Self { names, short: OnceLock::new() }
+        Self { names, ends: OnceLock::new() }
     }
 
-    fn short(&self, name: &str) -> Option<&str> {
-        let short = self.short.get_or_init(|| {
-            let mut users = HashMap::<String, Option<&str>>::new();
-            for name in &self.names {
-                if let Some(short) = short_form(name) {
-                    users.entry(short).and_modify(|user| *user = None).or_insert(Some(name));
-                }
-            }
-            let unique = users.into_iter().filter(|(short, _)| !self.names.contains(short));
-            unique.filter_map(|(short, name)| Some((name?.to_owned(), short))).collect()
-        });
-        short.get(name).map(String::as_str)
-    }
-
-    /// Shortens a name to at most this many columns if it stays unique; else as far as it does.
+    /// Shortens a name to at most this many columns, or as far as its end is unique.
     pub(crate) fn within(&self, name: &str, room: usize) -> String {
-        if name.width() <= room { name.to_owned() } else { self.cut(name, room) }
-    }
-
-    /// Returns the short form of a name, in at most this many columns if it stays unique.
-    fn cut(&self, name: &str, room: usize) -> String {
-        if !self.names.contains(name) {
+        if name.width() <= room || !self.names.contains(name) {
             return name.to_owned();
         }
-        let short = self.short(name).unwrap_or(name);
-        if short.width() <= room {
-            return short.to_owned();
-        }
-        let letters: Vec<char> = short.chars().collect();
-        let kept = room.saturating_sub(1);
-        // The end gets more space than the start if that makes the name unique, else the start gets as much as is
-        // needed.
-        let mut ways = (kept / 3..=kept).step_by(4);
-        ways.find_map(|start| self.without_middle(&letters, start, kept - start)).unwrap_or_else(|| short.to_owned())
+        let starts = name.char_indices().map(|(at, _)| at);
+        let after_border = |at: &usize| name[..*at].ends_with(['.', '/', ':', '_']);
+        let fits = |at: &usize| 1 + name[*at..].width() <= room;
+        let unique: Vec<usize> = starts.skip(1).take_while(|at| self.is_unique(&name[*at..])).collect();
+        let mut by_preference = [
+            unique.iter().find(|at| fits(at) && after_border(at)),
+            unique.iter().find(|at| fits(at)),
+            unique.iter().rfind(|at| after_border(at)),
+        ]
+        .into_iter()
+        .flatten();
+        by_preference.next().map_or_else(|| name.to_owned(), |&at| format!("…{}", &name[at..]))
     }
 
-    /// Returns the start and the end of a name, if no other name shares both.
-    fn without_middle(&self, name: &[char], start: usize, end: usize) -> Option<String> {
-        let first: String = name.get(..start)?.iter().collect();
-        let last: String = name.get(name.len().checked_sub(end)?..)?.iter().collect();
-        let head = first.trim_start_matches('…');
-        let is_like = |other: &&String| other.contains(head) && other.ends_with(&last);
-        self.names.iter().filter(is_like).nth(1).is_none().then(|| format!("{first}…{last}"))
+    /// True if only one name ends with this text.
+    fn is_unique(&self, end: &str) -> bool {
+        let reversed = |text: &str| text.chars().rev().collect::<String>();
+        let ends = self.ends.get_or_init(|| {
+            let mut ends: Vec<String> = self.names.iter().map(|name| reversed(name)).collect();
+            ends.sort_unstable();
+            ends
+        });
+        let end = reversed(end);
+        let first = ends.partition_point(|name| *name < end);
+        ends[first..].iter().take(2).filter(|name| name.starts_with(&end)).count() == 1
     }
 
-    /// Shortens the names in a line.
+    /// Shortens the names in a line that are wider than `room`. Commands keep theirs.
     fn shortened<'t>(&self, line: &'t str, room: usize) -> Cow<'t, str> {
         if self.names.is_empty() {
             return line.into();
         }
         let mut text = String::with_capacity(line.len());
-        let mut rest = line;
-        while let Some(start) = rest.find(|c: char| !is_between(c)) {
-            text.push_str(&rest[..start]);
-            rest = &rest[start..];
-            // The code of a colour ends in a letter.
-            if text.ends_with("\u{1b}[") {
-                let end = rest.find('m').map_or(rest.len(), |end| end + 1);
-                text.push_str(&rest[..end]);
-                rest = &rest[end..];
+        for (at, word) in words(line).enumerate() {
+            text.push_str(if at > 0 { " " } else { "" });
+            if is_command(word) {
+                text.push_str(word);
                 continue;
             }
-            let end = rest.find(is_between).unwrap_or(rest.len());
-            let (word, after) = rest.split_at(end);
-            rest = after;
-            text.push_str(&self.word(word, room));
+            let mut rest = word;
+            while let Some(start) = rest.find(|c: char| !is_between(c)) {
+                text.push_str(&rest[..start]);
+                rest = &rest[start..];
+                // The code of a colour ends in a letter.
+                let is_colour = text.ends_with("\u{1b}[");
+                let end = if is_colour { rest.find('m').map(|end| end + 1) } else { rest.find(is_between) };
+                let (name, after) = rest.split_at(end.unwrap_or(rest.len()));
+                rest = after;
+                text.push_str(&if is_colour { name.to_owned() } else { self.word(name, room) });
+            }
+            text.push_str(rest);
         }
-        text.push_str(rest);
         text.into()
     }
 
@@ -196,21 +210,21 @@ impl ShortNames {
         let bare = word.trim_end_matches([':', ';']);
         let after = &word[bare.len()..];
         if self.names.contains(bare) {
-            return self.cut(bare, room) + after;
+            return self.within(bare, room) + after;
         }
         match bare.rsplit_once('.') {
             Some((layer, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) && self.names.contains(layer) => {
-                format!("{}.{port}{after}", self.cut(layer, room.saturating_sub(port.len() + 1)))
+                format!("{}.{port}{after}", self.within(layer, room.saturating_sub(port.len() + 1)))
             }
             _ => word.to_owned(),
         }
     }
 
-    /// Wraps a message after `indent` columns, with shorter names if it is too wide for one line.
+    /// Wraps a message after `indent` columns. Names that are wider than a line are shortened.
     pub(crate) fn message(&self, text: &str, indent: usize) -> String {
         match columns() {
             Some(columns) if text.width() + indent > columns => {
-                wrapped(&self.shortened(text, columns.saturating_sub(indent)), indent)
+                wrapped(&self.shortened(text, columns.saturating_sub(indent + 2)), indent)
             }
             _ => text.to_owned(),
         }
@@ -226,14 +240,11 @@ impl ShortNames {
                 fitted.push_str(line);
             } else {
                 let plain = anstream::adapter::strip_str(line).to_string();
-                let indent = plain.len() - plain.trim_start().len();
-                let line = self.shortened(line, columns.saturating_sub(indent + HANG + 2));
-                let indent = indent + HANG;
-                fitted.push_str(&if shown_width(&line) <= columns {
-                    line.into()
-                } else {
-                    broken(&line, columns, indent)
-                });
+                let indent = plain.len() - plain.trim_start().len() + HANG;
+                let rooms = ROOMS.iter().map(|&part| columns.saturating_sub(indent + 2) * part / 100);
+                let short = rooms.map(|room| self.shortened(line, room)).find(|line| shown_width(line) <= columns);
+                let whole = || broken(&self.shortened(line, columns.saturating_sub(indent + 2)), columns, indent);
+                fitted.push_str(&short.map_or_else(whole, Cow::into_owned));
             }
             fitted.push_str(end);
         }
@@ -260,68 +271,32 @@ fn is_between(c: char) -> bool {
     matches!(c, ' ' | '`' | '(' | ')' | ',' | '"' | '[' | '\u{1b}')
 }
 
-/// Returns a name from its block on, `…layers.0.self_attn/cat/Concat_2`, or its last parts; `None` if that saves
-/// nothing.
-fn short_form(name: &str) -> Option<String> {
-    /// The number of parts of a name outside of blocks that are kept.
-    const PARTS: usize = 3;
-    let start = match numbered_prefix(name) {
-        Some(block) => {
-            let family = block.trim_end_matches(|c: char| c.is_ascii_digit()).trim_end_matches(['.', '/']);
-            family.rfind(['.', '/']).map_or(0, |at| at + 1)
-        }
-        None => {
-            let ends: Vec<usize> = name.match_indices('/').map(|(at, _)| at).collect();
-            match ends.len().checked_sub(PARTS) {
-                Some(first) => ends[first] + 1,
-                None => name[..ends.first().copied().unwrap_or(0)].rfind('.').map_or(0, |at| at + 1),
-            }
-        }
-    };
-    let mut short = String::new();
-    if start > 0 {
-        short.push('…');
-    }
-    for (at, part) in name[start..].split('/').enumerate() {
-        short.push_str(if at > 0 { "/" } else { "" });
-        short.push_str(part.rsplit_once("::").map_or(part, |(_, word)| word));
-    }
-    (short.width() + WORTH <= name.width()).then_some(short)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn names(names: &[&str]) -> ShortNames {
-        ShortNames { names: names.iter().map(|&name| name.to_owned()).collect(), short: OnceLock::new() }
+        ShortNames { names: names.iter().map(|&name| name.to_owned()).collect(), ends: OnceLock::new() }
     }
 
     #[test]
-    fn a_name_begins_at_its_block() {
-        let short = |name| short_form(name).unwrap_or_default();
-        assert_eq!(short("__module.m.model.layers.0.self_attn/aten::cat/Concat_2"), "…layers.0.self_attn/cat/Concat_2");
-        assert_eq!(short("__module.m.model.rotary_emb/aten::to/Convert_1"), "…rotary_emb/to/Convert_1");
-        assert_eq!(short("model/encoder/attention/self/query/MatMul"), "…self/query/MatMul");
-        assert_eq!(short_form("Convert_1"), None);
+    fn a_short_name_is_an_end_that_no_other_name_has() {
+        let known = names(&["a.layers.0.q/aten::mul/Multiply", "b.layers.1.q/aten::mul/Multiply", "a.b.c.d/e/f"]);
+        assert_eq!(known.within("a.layers.0.q/aten::mul/Multiply", 30), "…layers.0.q/aten::mul/Multiply");
+        assert_eq!(known.within("a.layers.0.q/aten::mul/Multiply", 10), "…0.q/aten::mul/Multiply");
+        let line = "`a.layers.0.q/aten::mul/Multiply` of a.b.c.d/e/f.1: x";
+        assert_eq!(known.shortened(line, 9), "`…0.q/aten::mul/Multiply` of …c.d/e/f.1: x");
+        let alike = names(&["block/add", "add"]);
+        assert_eq!(alike.within("add", 1), "add");
     }
 
     #[test]
-    fn a_name_that_would_not_be_unique_stays() {
-        let known =
-            names(&["a.model.layers.0.q/aten::mul/Multiply", "b.model.layers.0.q/aten::mul/Multiply", "a.b.c.d/e/f"]);
-        let line = "`a.model.layers.0.q/aten::mul/Multiply` of a.b.c.d/e/f.1: x";
-        assert_eq!(known.shortened(line, 60), "`a.model.layers.0.q/aten::mul/Multiply` of …d/e/f.1: x");
-    }
-
-    #[test]
-    fn the_middle_goes_where_start_and_end_tell_names_apart() {
-        let known =
-            names(&["attention/aten.attention.default/Attention", "attention_1/aten.attention.default/Attention"]);
-        assert_eq!(known.within("attention_1/aten.attention.default/Attention", 30), "attention_1/a…efault/Attention");
-        let alike = names(&["attention_with_heads_1/aten/Attention", "attention_with_heads_2/aten/Attention"]);
-        let name = "attention_with_heads_1/aten/Attention";
-        assert_eq!(alike.within(name, 12), name);
+    fn a_command_is_one_word_with_whole_names() {
+        let known = names(&["model.layers.0.norm/Add"]);
+        let line = "try `typelift convert --keep model.layers.0.norm/Add 'a ` b.xml'` now";
+        assert_eq!(known.shortened(line, 8), line);
+        let command = "`typelift convert --keep model.layers.0.norm/Add 'a ` b.xml'`";
+        assert_eq!(words(line).collect::<Vec<_>>(), ["try", command, "now"]);
     }
 
     #[test]

@@ -21,13 +21,15 @@ const HEADINGS: &[(&str, &[&str])] = &[
             "write-plan",
         ],
     ),
-    ("Statements", &["statement", "rules", "use", "op", "list-rules", "explain", "table", "compare"]),
+    ("Statements", &["statement", "rules", "use", "op", "list-rules", "source", "explain", "table", "compare"]),
     (
         "Types",
         &[
             "align",
             "input-type",
             "output-type",
+            "input-layout",
+            "output-layout",
             "set-type",
             "set-shape",
             "keep-noop-converts",
@@ -93,6 +95,7 @@ const RARE: &[&str] = &[
     "max-error",
     "max-growth",
     "max-memory",
+    "output-layout",
     "output-type",
     "promote-unsafe",
     "python",
@@ -123,6 +126,7 @@ const WITHOUT_MODEL: &[(&str, &[&str])] = &[
     ("promote", &["full-names", "max-memory"]),
     ("schema", &["color", "full-names", "max-memory"]),
     ("completions", &["color", "full-names", "max-memory"]),
+    ("man", &["color", "full-names", "max-memory"]),
 ];
 
 /// Arranges the help of the program and its commands.

@@ -12,9 +12,11 @@ use typelift::findings::{Code, Diagnostic, Diagnostics, shell_word};
 use typelift::promote::ElementType;
 use typelift::save::{self, Stamp};
 use typelift::shape::{Dim, Shape};
-use typelift::{End, InterfaceError, Layer, LayerId, Model, Weights, xml};
+use typelift::{End, InterfaceError, Layer, LayerId, LayoutChange, Model, Weights, xml};
 
 use crate::failure::Failure;
+use crate::render::STAND_IN;
+use crate::usage;
 
 /// The model to read.
 #[derive(Clone, clap::Args)]
@@ -70,6 +72,18 @@ pub(crate) struct InterfaceChanges {
     /// before the output, which keeps its name; repeatable
     #[arg(long, value_name = "NAME=TYPE", value_parser = parse_type)]
     pub(crate) output_type: Vec<(String, ElementType)>,
+    /// Make the model take an input in another layout, such as image=NHWC, by one Transpose after it. If the file does
+    /// not say which layout it has, write image=NCHW:NHWC; --set-shape speaks of the shape before; repeatable
+    #[arg(long, value_name = "NAME=LAYOUT", value_parser = parse_layout)]
+    pub(crate) input_layout: Vec<(String, LayoutChange)>,
+    /// Make the model give an output in another layout, by one Transpose before it; repeatable
+    #[arg(long, value_name = "NAME=LAYOUT", value_parser = parse_layout)]
+    pub(crate) output_layout: Vec<(String, LayoutChange)>,
+}
+
+fn parse_layout(text: &str) -> Result<(String, LayoutChange), String> {
+    let (name, layout) = split(text, "image=NHWC")?;
+    Ok((name.to_owned(), layout.parse()?))
 }
 
 /// Splits `NAME=VALUE`. `example` is a correct value of the option.
@@ -222,9 +236,10 @@ impl Input {
         is_dash(&self.file)
     }
 
-    /// Returns the file, if a command needs nothing else to read the model.
+    /// Returns the file for a command, if it needs nothing else to read the model: [`STAND_IN`] for standard input.
     pub(crate) fn as_argument(&self) -> Option<&Path> {
-        (!self.is_stdin() && self.bin.is_none()).then_some(&self.file)
+        let file = if self.is_stdin() { Path::new(STAND_IN) } else { &self.file };
+        self.bin.is_none().then_some(file)
     }
 
     /// Returns the file of the weights, which need not exist; `None` if there cannot be one.
@@ -324,6 +339,9 @@ impl Input {
                 failure.help("give the .xml of the model; its weights are found next to it")
             });
         }
+        if let Some(advice) = usage::other_file(&path.to_string_lossy()).filter(|_| path.is_file()) {
+            return Err(Failure::new(format!("`{}` is not OpenVINO IR", path.display())).help(advice).of(path));
+        }
         let read = || {
             let file = File::open(path)?;
             let stamp = Stamp::of(&file)?;
@@ -343,6 +361,12 @@ impl Input {
             ErrorKind::FileTooLarge => too_long(),
             ErrorKind::NotFound => match near_file(path) {
                 Some(near) => self.refused(&error).help(format!("did you mean `{}`?", near.display())),
+                None if path.to_string_lossy().contains("://") => {
+                    self.refused(&error).help("download the .xml and its .bin first: typelift reads files only")
+                }
+                None if path.starts_with("~") => {
+                    self.refused(&error).help("write ~ without quotes, so that the shell replaces it")
+                }
                 None => self.refused(&error),
             },
             _ => self.refused(&error),
@@ -438,7 +462,8 @@ impl InputChanges {
 
 impl InterfaceChanges {
     pub(crate) fn is_empty(&self) -> bool {
-        self.input_type.is_empty() && self.output_type.is_empty()
+        let Self { input_type, output_type, input_layout, output_layout } = self;
+        input_type.is_empty() && output_type.is_empty() && input_layout.is_empty() && output_layout.is_empty()
     }
 }
 

@@ -58,10 +58,12 @@ mod why;
 use std::ffi::OsString;
 use std::time::Instant;
 
+use clap::error::ErrorKind;
 use clap::{ArgMatches, Args, ColorChoice, Command, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::document::Asked;
 use crate::failure::Failure;
+use crate::status::Status;
 use crate::terminal::Terminal;
 
 /// Checks, repairs, converts and rewrites OpenVINO IR models (.xml with .bin) without OpenVINO
@@ -76,6 +78,22 @@ use crate::terminal::Terminal;
 struct Cli<const WHOLE: bool> {
     #[command(subcommand)]
     verb: Verb<WHOLE>,
+    #[command(flatten)]
+    general: General,
+}
+
+/// Prints an overview of a model on one screen: its content, its findings, and the next commands
+#[derive(Parser)]
+#[command(name = "typelift", version)]
+struct OverviewCli {
+    #[command(flatten)]
+    overview: overview::Args,
+    #[command(flatten)]
+    general: General,
+}
+
+#[derive(Args)]
+struct General {
     /// Print errors only
     #[arg(short, long, global = true, conflicts_with = "verbose", display_order = 98)]
     quiet: bool,
@@ -85,7 +103,7 @@ struct Cli<const WHOLE: bool> {
     /// When to use colours
     #[arg(long, global = true, value_name = "WHEN", default_value_t = ColorChoice::Auto, hide_default_value = true, display_order = 100)]
     color: ColorChoice,
-    /// Print whole names if they do not fit the terminal, instead of `…layers.0.self_attn/cat/Concat_2`
+    /// Print whole names if they do not fit the terminal, instead of `…self_attn/cat/Concat_2`
     #[arg(long, global = true, display_order = 101)]
     full_names: bool,
     /// Limit on the memory for computed values of constants, such as 2G. What needs more is left as it is, and named
@@ -111,10 +129,10 @@ enum Verb<const WHOLE: bool> {
     Promote(Deferred<promote::Args, WHOLE>),
     Schema(Deferred<schema::Args, WHOLE>),
     Completions(Deferred<completions::Args, WHOLE>),
-    #[command(hide = true, name = usage::OVERVIEW)]
-    Overview(Deferred<overview::Args, WHOLE>),
-    #[command(hide = true)]
     Man(Deferred<completions::ManArgs, WHOLE>),
+    /// A model without a command ([`OverviewCli`]).
+    #[command(skip)]
+    Overview(overview::Args),
 }
 
 /// Returns the answer of a command about a model in memory, as text and as JSON.
@@ -155,15 +173,15 @@ fn whole_command() -> Command {
 /// Runs the program with these arguments, the program's name first, and returns its exit status: 0 success, 1 the model
 /// has errors, 2 usage or files.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
-    let arguments = usage::with_command(arguments.into_iter().collect());
-    let cli = match Cli::<false>::try_parse_from(&arguments) {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let cli = match parse(&arguments) {
         Ok(cli) => cli,
-        Err(error) => return explain_usage(error, arguments),
+        Err(error) => return explain_usage(error, &arguments),
     };
-    let mut terminal = Terminal::new(cli.color, cli.full_names);
-    terminal.is_quiet = cli.quiet;
-    let start = cli.verbose.then(Instant::now);
-    input::limit_memory(cli.max_memory);
+    let mut terminal = Terminal::new(cli.general.color, cli.general.full_names);
+    terminal.is_quiet = cli.general.quiet;
+    let start = cli.general.verbose.then(Instant::now);
+    input::limit_memory(cli.general.max_memory);
     typelift::save::on_wait(terminal::say_waiting);
     panics::expect(&arguments);
     let result = panics::catch(None, || match cli.verb {
@@ -182,8 +200,10 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Verb::Promote(Deferred(args)) => promote::run(&args, &mut terminal),
         Verb::Schema(Deferred(args)) => schema::run(&args, &mut terminal),
         Verb::Completions(Deferred(args)) => completions::run(&args, whole_command(), &mut terminal),
-        Verb::Overview(Deferred(args)) => overview::run(&args, &mut terminal),
-        Verb::Man(Deferred(args)) => completions::man(&args, whole_command()),
+        Verb::Overview(args) => overview::run(&args, &mut terminal),
+        Verb::Man(Deferred(args)) => {
+            completions::man(&args, help::arranged(Cli::<true>::command().disable_help_subcommand(true)))
+        }
     });
     match result.and_then(|status| terminal.flush().map(|()| status)) {
         Ok(status) => {
@@ -204,11 +224,25 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     }
 }
 
+fn parse(arguments: &[OsString]) -> Result<Cli<false>, clap::Error> {
+    if usage::is_overview(arguments) {
+        let OverviewCli { overview, general } = OverviewCli::try_parse_from(arguments)?;
+        return Ok(Cli { verb: Verb::Overview(overview), general });
+    }
+    Cli::try_parse_from(arguments)
+}
+
 /// Prints a usage error or the requested help, and returns the exit status.
-fn explain_usage(error: clap::Error, arguments: Vec<OsString>) -> u8 {
-    let error = whole_command().try_get_matches_from(arguments).err().unwrap_or(error);
-    let error = usage::with_tip(error, &mut whole_command());
-    // A failure to print help is ignored.
-    let _ = error.print();
-    u8::try_from(error.exit_code()).unwrap_or(2)
+fn explain_usage(error: clap::Error, arguments: &[OsString]) -> u8 {
+    let is_overview = usage::is_overview(arguments);
+    let again = || whole_command().try_get_matches_from(arguments).err();
+    let error = (!is_overview).then(again).flatten().unwrap_or(error);
+    if error.exit_code() == 0 || error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        // A failure to print help is ignored.
+        let _ = error.print();
+        return u8::try_from(error.exit_code()).unwrap_or(2);
+    }
+    let mut terminal = Terminal::new(ColorChoice::Auto, false);
+    terminal.fail(usage::failure(&error, &mut whole_command(), arguments));
+    Status::Failed.code()
 }

@@ -184,6 +184,23 @@ impl Target {
         })))
     }
 
+    /// Returns the name of the destination.
+    pub(crate) fn name(&self) -> String {
+        match self {
+            Self::Stdout => "<stdout>".to_owned(),
+            Self::Stream(path) | Self::File(Destination { path, .. }) => path.display().to_string(),
+        }
+    }
+
+    /// Names the files that were written: `wrote out.xml and out.bin`; `None` for a stream.
+    pub(crate) fn written(&self) -> Option<String> {
+        let Self::File(Destination { path, in_place: false, weights, .. }) = self else { return None };
+        let bin = path.with_extension("bin");
+        let bin = Some(bin).filter(|bin| *weights != WeightsMode::None && bin.exists());
+        let bin = bin.map(|bin| format!(" and {}", bin.display())).unwrap_or_default();
+        Some(format!("wrote {}{bin}", path.display()))
+    }
+
     /// Returns the reason why the model cannot be written: weights that are needed and missing.
     pub(crate) fn objection(&self, model: &Model, input: &Input) -> Option<Diagnostic> {
         match self {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anstyle::Style;
-use typelift::findings::{Code, Count, Diagnostic, Diagnostics, grouped, shell_word, size};
+use typelift::findings::{Code, Count, Diagnostic, Diagnostics, Voice, grouped, shell_word, size};
 use typelift::map::PrecisionMap;
 use typelift::promote::ElementType;
 use typelift::shape::TensorType;
@@ -86,7 +86,7 @@ fn facts(model: &Model, found: &[Diagnostic], file: &Path) -> String {
         let types: Vec<_> = blocks[at].computed.iter().take(3).map(|count| count.element_type.to_string()).collect();
         let what = format!(
             "{} of {}, in {}",
-            blocks[at].blocks,
+            count(blocks[at].blocks, "block"),
             count(blocks[at].layers / blocks[at].blocks, "layer"),
             types.join(", ")
         );
@@ -182,29 +182,33 @@ fn findings(diagnostics: &Diagnostics) -> String {
     format!("{}\n{}", Count::of(diagnostics), first.unwrap_or_default())
 }
 
-/// Names the three commands that make most sense for a model.
+/// Names the three commands that make most sense for a model. Fixes are those that were tried.
 fn next(file: &str, model: Option<&Model>, found: &[Diagnostic]) -> String {
     let word = shell_word(file);
     // Results go into the current directory, which can be written more often than that of the model.
     let stem = Path::new(file).file_stem().map_or("model".into(), |stem| stem.to_string_lossy());
-    let fixed = shell_word(&format!("{stem}.fixed.xml")).into_owned();
     let has_errors = found.iter().any(Diagnostic::is_error);
-    let converts = found.iter().any(|finding| finding.code == Code::TypeMismatch);
     let mut commands = Vec::new();
-    if has_errors || found.iter().any(|finding| finding.code != Code::RequiredRelease) {
+    if found.iter().any(|finding| finding.code != Code::RequiredRelease) {
         commands.push(format!("typelift check {word}"));
     }
-    if converts {
-        commands.push(format!("typelift convert {word} -o {fixed}"));
-    } else if has_errors {
-        commands.push(format!("typelift check --fix {word} -o {fixed}"));
-    } else if model.is_some_and(|model| in_f16(&typelift::stats(model)).is_some() && model.version() == IrVersion::V11)
-    {
-        commands.push(format!("typelift convert --compress f16 {word} -o {}", shell_word(&format!("{stem}.f16.xml"))));
-    }
-    commands.push(format!("typelift view {word} -o {}", shell_word(&format!("{stem}.html"))));
-    if commands.len() < 3 {
+    let fix = |finding: &Diagnostic| Voice::Shell(Some(Path::new(file))).command(finding);
+    let safe = found.iter().find(|finding| finding.edits().is_some());
+    let fix = safe.and_then(fix).or_else(|| found.iter().filter(|finding| finding.is_error()).find_map(fix));
+    let compress = || {
+        let gains = model.is_some_and(|model| {
+            !has_errors && in_f16(&typelift::stats(model)).is_some() && model.version() == IrVersion::V11
+        });
+        let output = format!("{stem}.f16.xml");
+        gains.then(|| format!("typelift convert --compress f16 {word} -o {}", shell_word(&output)))
+    };
+    commands.extend(fix.or_else(compress));
+    if model.is_some() {
+        commands.push(format!("typelift view {word}"));
         commands.push(format!("typelift stats {word}"));
+    }
+    if commands.is_empty() {
+        commands.push("typelift help".to_owned());
     }
     commands.iter().take(3).map(|command| format!("  {command}\n")).collect()
 }

@@ -2,7 +2,7 @@
 
 use anstyle::{AnsiColor, Style};
 use clap::builder::TypedValueParser;
-use typelift::findings::{grouped, shell_word};
+use typelift::findings::grouped;
 use typelift::precision::{Like, Plan, PlanTotals, Risk, Storage};
 use typelift::promote::ElementType;
 
@@ -118,15 +118,17 @@ pub(crate) fn table(plan: &Plan) -> String {
     columns.print()
 }
 
-/// Lists the risks, one per line, with the options that avoid them.
+/// Lists the risks, one per line, and the option that avoids those of each type.
 pub(crate) fn dangers(risks: &[Risk]) -> String {
-    let keep = |layer: &String| format!(" --keep {}", shell_word(layer));
-    let line = |risk: &Risk| {
-        let (layer, detail) = (risk.layer.full_name(), risk.detail.to_string());
-        let keep: String = risk.keep.iter().map(keep).collect();
-        format!("risk[{}] {}: {};{}\n", risk.rule, Clean(&layer), Clean(&detail), Clean(&keep))
-    };
-    risks.iter().map(line).collect()
+    let mut text = String::new();
+    for of_type in risks.chunk_by(|a, b| a.to == b.to) {
+        for risk in of_type {
+            let (layer, detail) = (risk.layer.full_name(), risk.detail.to_string());
+            text += &format!("risk[{}] {}: {}\n", risk.rule, Clean(&layer), Clean(&detail));
+        }
+        text += &format!("`--keep risk:{}` leaves the layers at risk in their types\n", of_type[0].to);
+    }
+    text
 }
 
 /// Formats a number with three significant digits.

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::ops::Range;
 
 use annotate_snippets::{AnnotationKind, Element, Group, Level, Origin, Renderer, Snippet, normalize_untrusted_str};
-use typelift::findings::{Code, Count, Diagnostic, Diagnostics, Label, LayerRef, Severity, Voice, shell_word};
+use typelift::findings::{Code, Count, Diagnostic, Diagnostics, Label, LayerRef, Remedy, Severity, Voice, shell_word};
 use typelift::span::Lines;
 use typelift::without_numbers;
 
@@ -77,11 +77,29 @@ pub(crate) fn text(diagnostics: &Diagnostics, voice: Voice<'_>, show: Show) -> S
         let warnings = if hidden == 1 { "the warning" } else { "the warnings" };
         let more = match hidden {
             0 => String::new(),
-            _ => format!("; `typelift check {}` shows {warnings}", shell_word(&diagnostics.file)),
+            _ => format!("; `typelift check {}` shows {warnings}", model_word(&diagnostics.file)),
         };
         let _ = writeln!(text, "{count} in {}{more}", diagnostics.file);
     }
     text
+}
+
+/// Returns the name of a file for a command. `MODEL.xml` stands for a model from standard input.
+pub(crate) fn model_word(file: &str) -> Cow<'_, str> {
+    if file == "<stdin>" { STAND_IN.into() } else { shell_word(file) }
+}
+
+/// Stands in commands for a model from standard input.
+pub(crate) const STAND_IN: &str = "MODEL.xml";
+
+/// Counts the errors and warnings of a model in a line that names the command that shows them; empty without any.
+pub(crate) fn in_one_line(diagnostics: &Diagnostics) -> String {
+    let count = Count::of(diagnostics);
+    if count.errors + count.warnings == 0 {
+        return String::new();
+    }
+    let (file, them) = (&diagnostics.file, if count.errors + count.warnings == 1 { "it" } else { "them" });
+    format!("{count} in {file}: `typelift check {}` shows {them}\n", model_word(file))
 }
 
 /// True for a warning about lost values, or about parts that OpenVINO may not load.
@@ -123,8 +141,7 @@ fn fold(hidden: &[&Diagnostic], file: &str) -> Option<String> {
     let more = if alike.len() > LISTED { ", …" } else { "" };
     let names: Vec<_> = alike.iter().take(LISTED).map(said).collect();
     let at = if names.is_empty() { String::new() } else { format!(": layers {}{more}", names.join(", ")) };
-    let file = shell_word(file);
-    Some(format!("{} more of {code}{at}; `typelift check --all {file}` shows them", hidden.len()))
+    Some(format!("{} more of {code}{at}; `typelift check --all {}` shows them", hidden.len(), model_word(file)))
 }
 
 /// Formats one diagnostic with its source, and an empty line.
@@ -142,7 +159,7 @@ fn render(
     let message = diagnostic.message.to_string();
     let message = Clean(&brief(&message)).to_string();
     let title = level
-        .primary_title(names.message(&message, BEFORE_TEXT + diagnostic.code.name().len()))
+        .primary_title(names.message(&message, diagnostic.severity.name().len() + diagnostic.code.name().len() + 4))
         .id(diagnostic.code.name());
     let mut group = Group::with_title(title);
     for excerpt in excerpts(lines, &diagnostic.labels) {
@@ -159,8 +176,13 @@ fn render(
         Level::NOTE.message(told(&Clean(&format!("line {line}: {}", label.message)).to_string(), names))
     });
     let notes = long.chain(diagnostic.notes.iter().map(|note| Level::NOTE.message(told(&note.to_string(), names))));
-    let help = voice.help(diagnostic).into_iter();
-    let help = help.map(|help| Level::HELP.message(told(&help, names)));
+    let help = voice.remedies(diagnostic).into_iter().flat_map(|Remedy { words, command, .. }| {
+        let help = Level::HELP.message(told(&words, names));
+        // A command stays on one line, so that it can be copied.
+        let command = command
+            .map(|command| Level::HELP.with_name("fix").message(normalize_untrusted_str(&format!("`{command}`"))));
+        std::iter::once(help).chain(command)
+    });
     let folded = folded.map(|folded| Level::NOTE.message(told(&Clean(&folded).to_string(), names)));
     let group = group.elements(layer.into_iter().chain(related).chain(notes).chain(help).chain(folded));
     let renderer = fit::columns().map_or(Renderer::styled(), |columns| Renderer::styled().term_width(columns));
@@ -306,19 +328,26 @@ fn cut(text: &str, pointed: Range<usize>, label: &Label, room: usize) -> (String
     (text, pointed.start - from + head.len()..end - from + head.len())
 }
 
-/// Formats an error in colours.
+/// Formats an error in colours, wrapped. Lines of the message after the first are an excerpt, and are kept.
 pub(crate) fn error(code: Option<&str>, message: &str, remarks: impl Iterator<Item = Remark>) -> String {
-    let title = Level::ERROR.primary_title(message);
+    let (message, excerpt) = message.split_at(message.find('\n').unwrap_or(message.len()));
+    let indent = BEFORE_ERROR + code.map_or(0, |code| code.len() + 2);
+    let title = Level::ERROR.primary_title(fit::wrapped(message, indent) + excerpt);
     let title = match code {
         Some(code) => title.id(code),
         None => title,
     };
+    let wrapped = |text: &str| fit::wrapped(&normalize_untrusted_str(text), BEFORE_REMARK);
     let messages = remarks.map(|remark| match remark {
-        Remark::Note(text) => Level::NOTE.message(normalize_untrusted_str(&text)),
-        Remark::Help(text) => Level::HELP.message(normalize_untrusted_str(&text)),
+        Remark::Note(text) => Level::NOTE.message(wrapped(&text)),
+        Remark::Help(text) => Level::HELP.message(wrapped(&text)),
     });
     Renderer::styled().render(&[Group::with_title(title).elements(messages)]) + "\n"
 }
+
+/// The columns before the message of an error without a code, and before a remark below it.
+const BEFORE_ERROR: usize = 7;
+const BEFORE_REMARK: usize = 10;
 
 /// A remark below an error.
 pub(crate) enum Remark {

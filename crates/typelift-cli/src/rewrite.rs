@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
+use anstyle::Style;
 use serde::Serialize;
 use typelift::Model;
 use typelift::findings::Voice;
@@ -12,6 +13,7 @@ use typelift::rewrite::{Losses, Report, Script, library, values_are};
 use crate::batch::Inputs;
 use crate::changing::ChangeArgs;
 use crate::check;
+use crate::columns::{Columns, Side};
 use crate::failure::Failure;
 use crate::findings;
 use crate::gate::Clean;
@@ -48,13 +50,17 @@ pub(crate) struct Args {
     /// A file of statements, one per line; repeatable
     #[arg(long, value_name = "FILE")]
     rules: Vec<PathBuf>,
-    /// Built-in rules, such as fuse-gelu or all. --list-rules prints them; `all` is every set that does not expand
+    /// Built-in rules, such as fuse-gelu or all. --list-rules lists them; `all` is every set that does not expand
     /// operations; repeatable
     #[arg(long = "use", value_name = "NAME", value_parser = set_names(), hide_possible_values = true)]
     library: Vec<String>,
-    /// Print the built-in sets of rules
+    /// List the built-in sets of rules
     #[arg(long, exclusive = true)]
     list_rules: bool,
+    /// Print the text of a built-in set, or of all
+    #[arg(long, exclusive = true, value_name = "NAME", num_args = 0..=1, default_missing_value = ALL,
+        value_parser = set_names(), hide_possible_values = true)]
+    source: Option<String>,
     /// Explain why each rule matches at this layer or not
     #[arg(long, value_name = "LAYER", conflicts_with_all = ["output", "in_place", "report"])]
     explain: Option<String>,
@@ -104,7 +110,11 @@ struct Rewriting {
 
 pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failure> {
     if args.list_rules {
-        terminal.print(&listed_rules())?;
+        terminal.print(&listed_sets())?;
+        return Ok(Status::Done);
+    }
+    if let Some(name) = &args.source {
+        terminal.print(&source(name))?;
         return Ok(Status::Done);
     }
     if args.statements.is_empty() && args.rules.is_empty() && args.library.is_empty() {
@@ -135,8 +145,15 @@ impl Args {
         let script: Script = text.parse().map_err(|error: typelift::notation::NotationError| {
             let (line, _) = error.line_column();
             let place = if self.statements.is_empty() { format!("line {line}: ") } else { String::new() };
-            Failure::new(format!("{place}{error}"))
+            let failure = Failure::new(format!("{place}{}{}", error.message(), error.excerpt()));
+            match error.help() {
+                Some(help) => failure.help(help),
+                None => failure,
+            }
         })?;
+        if script.edits() == 0 && script.rules().is_empty() && self.library.is_empty() {
+            return Err(Failure::new("there is nothing to do").help("give -e STATEMENT, --rules FILE or --use NAME"));
+        }
         let mut sets: Vec<&library::Set> = Vec::new();
         for name in &self.library {
             let named = library::SETS.iter().filter(|set| set.name == name);
@@ -206,7 +223,8 @@ impl Args {
         let counts = summary(script, report.applied.len(), report.skipped.len());
         let effects: String =
             report.statements.iter().map(|effect| format!("  {}\n", Clean(&effect.to_string()))).collect();
-        let summary = format!("{file}: {counts}{left}{verified}\n{effects}");
+        let rewritten = operations(&report);
+        let summary = format!("{file}: {counts}{rewritten}{left}{verified}");
         match &target {
             Some(Target::Stdout | Target::Stream(_)) if model.weights().len() != before => {
                 return Err(Failure::new("the rewritten model has new constants, and a stream takes only its graph")
@@ -215,7 +233,8 @@ impl Args {
             Some(target) => {
                 let options = self.output.text(input, script.edits_interface());
                 target.write(model, read_from, options, page)?;
-                page.said += &summary;
+                let written = target.written().map(|written| format!("; {written}")).unwrap_or_default();
+                page.said += &format!("{summary}{written}\n{effects}");
             }
             None if !self.change.reports_on_stdout() => {
                 for site in &report.applied {
@@ -224,7 +243,7 @@ impl Args {
                 for skipped in &report.skipped {
                     let _ = writeln!(page.printed, "  {skipped}");
                 }
-                page.printed += &summary;
+                page.printed += &format!("{summary}\n{effects}");
             }
             None => {}
         }
@@ -283,9 +302,20 @@ fn lost(file: &str, report: &Report) -> String {
     warnings.chain(unused).collect()
 }
 
-/// Returns the text of the sets, each under its name.
-fn listed_rules() -> String {
-    let sets = library::SETS.iter().map(|set| format!("## {}\n{}", set.name, set.source));
+/// Returns a line for each set: its name, what it does, and the set that does the opposite.
+fn listed_sets() -> String {
+    let mut columns = Columns::new([Side::Left, Side::Left]);
+    for set in library::SETS {
+        let opposite = set.inverse.map(|inverse| format!("; {inverse} does the opposite")).unwrap_or_default();
+        columns.push(Style::new(), [set.name.to_owned(), format!("{}{opposite}", set.description())]);
+    }
+    columns.print()
+}
+
+/// Returns the text of a set or of all, each under its name, after the definitions that they share.
+fn source(name: &str) -> String {
+    let sets = library::SETS.iter().filter(|set| [ALL, set.name].contains(&name));
+    let sets = sets.map(|set| format!("## {}\n{}", set.name, set.source));
     format!("{}\n{}", library::COMMON, sets.collect::<Vec<_>>().join("\n"))
 }
 
@@ -297,6 +327,19 @@ fn left(model: &Model) -> String {
         format!("`{}`", name.unwrap_or_else(|| end.name().to_owned()))
     });
     format!("; the outputs are {}", names.collect::<Vec<_>>().join(", "))
+}
+
+/// Counts the applied rules by name: ` (fuse-gelu ×2, fuse-sdpa ×4)`; empty for one rule.
+fn operations(report: &Report) -> String {
+    let mut counts = BTreeMap::<&str, usize>::new();
+    for site in &report.applied {
+        *counts.entry(&*site.rule).or_default() += 1;
+    }
+    if counts.len() < 2 {
+        return String::new();
+    }
+    let counts: Vec<_> = counts.iter().map(|(rule, count)| format!("{} ×{count}", Clean(rule))).collect();
+    format!(" ({})", counts.join(", "))
 }
 
 fn summary(script: &Script, applied: usize, skipped: usize) -> String {

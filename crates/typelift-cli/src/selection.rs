@@ -163,8 +163,9 @@ fn known_operation(model: &Model, ty: &str) -> Result<(), Failure> {
         return Ok(());
     }
     let failure = Failure::new(format!("`{ty}` is not an operation, and no layer of the model has it"));
-    Err(match typelift::near(ty, names.into_iter().chain(known)) {
-        Some(near) => failure.help(format!("did you mean `{near}`?")),
+    let near = || typelift::near(ty, names.into_iter().chain(known)).map(|near| format!("did you mean `{near}`?"));
+    Err(match ops::meant(ty).or_else(near) {
+        Some(meant) => failure.help(meant),
         None => failure.help("`typelift stats` lists the operations of the model"),
     })
 }

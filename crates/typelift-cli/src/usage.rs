@@ -3,75 +3,123 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, Command, Error};
 use typelift::findings::shell_word;
+use typelift::ops::Release;
 
-/// Commands of other programs, each with the command here.
+use crate::failure::Failure;
+
+/// Commands of other programs, each with the command here, or advice.
 const VERBS: &[(&str, &str)] = &[
     ("align", "convert"),
     ("analyze", "stats"),
+    ("benchmark", RUN),
+    ("benchmark_app", RUN),
+    ("bisect", "reduce"),
     ("cast", "convert --types FROM=TO"),
     ("cat", "show"),
+    ("cleanup", "rewrite --use all"),
     ("compare", "diff"),
     ("compress", "convert --compress f16"),
+    ("compress_weights", "convert --quantize int4_sym"),
+    ("convert_model", OVC),
     ("count", "stats"),
     ("cut", "rewrite -e 'cut [A] .. [B]'"),
+    ("debug", "reduce"),
     ("decompress", "convert --decompress"),
+    ("delete", "rewrite -e 'cut [A] .. [B]'"),
     ("dequantize", "convert --dequantize"),
     ("describe", "MODEL.xml"),
+    ("diagnose", "check"),
     ("display", "show"),
+    ("doctor", "check"),
     ("downgrade", "convert --target RELEASE"),
     ("draw", "view"),
     ("dump", "show"),
+    ("edit", "rewrite"),
     ("errors", "check"),
     ("export", "convert"),
+    ("extract", "rewrite -e 'cut [A] .. [B]'"),
     ("fix", "check --fix"),
+    ("fold", "rewrite --use constant-folding"),
     ("fp16", "convert --compress f16"),
+    ("freeze", "rewrite -e 'freeze NAME = VALUE'"),
     ("fuse", "rewrite --use all"),
     ("graph", "view"),
     ("grep", "show --only TYPE"),
     ("info", "MODEL.xml"),
+    ("inputs", "MODEL.xml"),
+    ("insert", "rewrite -e 'after NAME : Relu(_)'"),
     ("inspect", "MODEL.xml"),
+    ("isolate", "rewrite -e 'cut [A] .. [B]'"),
+    ("layers", "show"),
+    ("layout", "convert --input-layout NAME=NHWC"),
     ("lint", "check"),
     ("list", "show"),
+    ("lower", "convert"),
     ("ls", "show"),
     ("merge", "rewrite -e 'join OTHER.xml'"),
+    ("metadata", "show --info"),
     ("minimize", "reduce"),
+    ("mo", OVC),
+    ("netron", "view"),
+    ("nodes", "show"),
+    ("open", "view"),
     ("optimize", "rewrite --use all"),
+    ("outputs", "MODEL.xml"),
+    ("ovc", OVC),
     ("plot", "view"),
+    ("predict", RUN),
     ("print", "show"),
+    ("prune", "rewrite -e 'cut [A] .. [B]'"),
     ("quantize", "convert --quantize int8_sym"),
     ("rename", "rewrite -e 'rename OLD NEW'"),
     ("repair", "check --fix"),
     ("replace", "rewrite"),
     ("reshape", "convert --set-shape NAME=SHAPE"),
-    ("run", "verify"),
+    ("run", RUN),
+    ("sanitize", "rewrite --use all"),
     ("save", "convert"),
+    ("search", "show --only TYPE"),
+    ("serve", RUN),
     ("shapes", "infer"),
     ("simplify", "rewrite --use all"),
+    ("sort", "convert --canonical"),
     ("strip", "convert --strip-weights zero"),
     ("summary", "MODEL.xml"),
+    ("surgeon", "rewrite"),
     ("test", "verify"),
     ("trace", "why"),
     ("transform", "rewrite"),
+    ("tree", "show"),
     ("types", "infer"),
     ("upgrade", "convert"),
     ("use", "rewrite --use NAME"),
     ("validate", "check"),
     ("version", "--version"),
     ("visualize", "view"),
+    ("weights", "stats"),
 ];
+
+/// Advice for commands that Typelift does not have.
+const RUN: &str = "Typelift does not run models: `typelift verify A.xml B.xml` compares two with an installed OpenVINO";
+const OVC: &str = "`ovc` of OpenVINO converts other formats to IR, which Typelift reads";
 
 /// Options of other programs, each with the option here.
 const OPTIONS: &[(&str, &str)] = &[
+    ("--abs", "--atol"),
     ("--add-outputs", "--statement 'add output TENSOR'"),
+    ("--backup_mode", "--backup"),
     ("--batch", "--set-shape NAME=SHAPE"),
     ("--bf16", "--compress bf16"),
+    ("--cleanup", "--use all"),
+    ("--compress-to-fp16", "--compress f16"),
     ("--compress_to_fp16", "--compress f16"),
+    ("--convert-to-fp16", "--compress f16"),
+    ("--data-type", "--compress f16"),
     ("--data_type", "--compress f16"),
-    ("--device", "--for cpu"),
+    ("--device", "--for DEVICE"),
     ("--disable", "--allow"),
     ("--dot", "--format dot"),
     ("--dtype", "--types FROM=TO"),
@@ -89,54 +137,83 @@ const OPTIONS: &[(&str, &str)] = &[
     ("--half", "--compress f16"),
     ("--ignore", "--allow"),
     ("--ignore", "--keep"),
+    ("--ignored", "--keep"),
+    ("--ignored-scope", "--keep"),
     ("--ignored_scope", "--keep"),
     ("--inplace", "--in-place"),
     ("--input", "--set-shape NAME=SHAPE"),
     ("--input-shape", "--set-shape NAME=SHAPE"),
     ("--input_shape", "--set-shape NAME=SHAPE"),
+    ("--inputs", "--set-shape NAME=SHAPE"),
     ("--int4", "--quantize int4_sym"),
     ("--int8", "--quantize int8_sym"),
     ("--ir_version", "--target RELEASE"),
     ("--json", "--format json"),
     ("--layer", "--around"),
-    ("--layout", "--statement 'layout NAME = [N,C,H,W]'"),
+    ("--layout", "--input-layout NAME=NHWC"),
+    ("--max_relative", "--rtol"),
     ("--mean_values", "--statement 'before NAME : Subtract(_, MEAN)'"),
-    ("--opset", "--target RELEASE"),
-    ("--out", "--output"),
+    ("--mode", "--quantize MODE"),
+    ("--name", "--around"),
     ("--no-color", "--color never"),
+    ("--node", "--around"),
+    ("--op-type", "--only"),
+    ("--op_type", "--only"),
+    ("--opset", "--target RELEASE"),
+    ("--optimize", "--use all"),
+    ("--out", "--output"),
+    ("--output-dir", "--output"),
     ("--output-format", "--format"),
     ("--output_dir", "--output"),
+    ("--output_folder", "--output"),
     ("--output_model", "--output"),
+    ("--outputs", "--statement 'cut .. [NAME]'"),
     ("--overwrite", "--in-place"),
     ("--pass", "--use"),
     ("--pattern", "--statement"),
-    ("--precision", "--for"),
     ("--precision", "--compress f16"),
+    ("--precision", "--for"),
+    ("--rel", "--rtol"),
     ("--release", "--target"),
+    ("--replace", "--statement 'OLD(x) => NEW(x)'"),
     ("--reshape", "--set-shape NAME=SHAPE"),
     ("--rule", "--statement"),
     ("--sarif", "--format sarif"),
+    ("--save", "--output"),
     ("--scale_values", "--statement 'before NAME : Divide(_, SCALE)'"),
     ("--shape", "--set-shape NAME=SHAPE"),
+    ("--simplify", "--use all"),
     ("--skip", "--allow"),
     ("--skip", "--keep"),
+    ("--source_layout", "--input-layout NAME=NCHW:NHWC"),
     ("--static", "--set-shape NAME=SHAPE"),
     ("--strict", "--deny warnings"),
+    ("--target_layout", "--input-layout NAME=NCHW:NHWC"),
     ("--threads", "--jobs"),
+    ("--threshold", "--rtol"),
     ("--to", "--types FROM=TO"),
-    ("--tolerance", "--rtol"),
     ("--tol", "--rtol"),
+    ("--tolerance", "--rtol"),
     ("--top", "--all"),
     ("--type", "--only"),
+    ("--val", "--verify"),
+    ("--validate", "--verify"),
     ("--verbose", "--all"),
+    ("--weight-format", "--quantize MODE"),
+    ("--weight_format", "--quantize MODE"),
     ("--weights", "--bin"),
     ("--werror", "--deny warnings"),
-    ("-W", "--deny warnings"),
     ("-O", "--output"),
+    ("-W", "--deny warnings"),
     ("-f", "--rules FILE"),
     ("-i", "--in-place"),
     ("-p", "--write-plan FILE"),
 ];
+
+const COUNTED: &str = "the file says what is computed in f32: `typelift stats` counts it";
+
+/// Options that other programs have for the model, which is given without one.
+const MODEL: &[&str] = &["--model", "--input_model", "--input-model", "--ir", "--xml", "--onnx", "-m"];
 
 /// Values that are meant for another option: the option, the beginning of the value or `*` and its end, and the option
 /// to write or the advice.
@@ -149,11 +226,12 @@ const VALUES: &[(&str, &str, &str)] = &[
     ("--quantize", "int4", "--quantize int4_sym"),
     ("--quantize", "f16", "--compress f16"),
     ("--quantize", "fp16", "--compress f16"),
+    ("--deny", "all", "--deny warnings"),
     ("--deny", "error", "errors end with status 1 without --deny"),
     ("--for", "int8", "`typelift convert --quantize int8_sym` quantizes, and `typelift verify` compares the results"),
     ("[CODE]", "e0", "`typelift explain` lists the codes"),
-    ("--for", "f32", "the file says what is computed in f32: `typelift stats` counts it"),
-    ("--for", "float", "the file says what is computed in f32: `typelift stats` counts it"),
+    ("--for", "f32", COUNTED),
+    ("--for", "float", COUNTED),
     ("--quantize", "w4", "--quantize int4_sym"),
     (
         "--quantize",
@@ -167,7 +245,6 @@ const VALUES: &[(&str, &str, &str)] = &[
 
 /// Further words after the options, which a command does not take: the command, and what to write instead.
 const WORDS: &[(&str, &str)] = &[
-    (OVERVIEW, "to compare two models, write `typelift diff A.xml B.xml`"),
     ("show", "to select layers, write `--only TYPE` or `--around LAYER`"),
     ("stats", "`typelift show --around LAYER` shows one layer"),
 ];
@@ -178,15 +255,26 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("diff", "typelift diff BEFORE.xml AFTER.xml"),
     ("reduce", "typelift reduce --finding type-mismatch MODEL.xml -o SMALL.xml"),
     ("verify", "typelift verify BEFORE.xml AFTER.xml"),
-    ("view", "typelift view MODEL.xml -o MODEL.html"),
+    ("view", "typelift view MODEL.xml"),
     ("why", "typelift why MODEL.xml LAYER"),
 ];
+
+const EXPORT: &str =
+    "convert it to OpenVINO IR first, with `openvino.convert_model` or optimum-cli: typelift reads .xml with .bin";
 
 /// Files that are given in place of a model: their ending, and the advice.
 const FILES: &[(&str, &str)] = &[
     (".bin", "`FILE` holds weights: give the .xml next to it"),
     (".onnx", "`ovc FILE` converts it to OpenVINO IR, which typelift reads"),
-    (".pt", "export the model to OpenVINO IR first: typelift reads .xml with .bin"),
+    (".pt", EXPORT),
+    (".pth", EXPORT),
+    (".pt2", EXPORT),
+    (".safetensors", EXPORT),
+    (".gguf", EXPORT),
+    (".h5", EXPORT),
+    (".keras", EXPORT),
+    (".engine", EXPORT),
+    (".blob", "a compiled model holds no graph: give the .xml that it was compiled from"),
     (".pb", "`ovc FILE` converts it to OpenVINO IR, which typelift reads"),
     (".tflite", "`ovc FILE` converts it to OpenVINO IR, which typelift reads"),
     (".pdmodel", "`ovc FILE` converts it to OpenVINO IR, which typelift reads"),
@@ -195,57 +283,89 @@ const FILES: &[(&str, &str)] = &[
 /// The most options that a suggestion lists.
 const FEW: usize = 8;
 
-/// The hidden command that a model without a command runs.
-pub(crate) const OVERVIEW: &str = "_of-model";
-
-/// Adds the command for a model that is given without one: an overview.
-pub(crate) fn with_command(mut arguments: Vec<OsString>) -> Vec<OsString> {
+/// True if the arguments are a model without a command, which asks for an overview.
+pub(crate) fn is_overview(arguments: &[OsString]) -> bool {
     let is_model = |path: &Path| path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("xml"));
-    if arguments.get(1).is_some_and(|first| is_model(Path::new(first))) {
-        arguments.insert(1, OVERVIEW.into());
-    }
-    arguments
+    arguments.get(1).is_some_and(|first| is_model(Path::new(first)))
 }
 
-/// Adds a suggestion to the error.
-pub(crate) fn with_tip(mut error: Error, program: &mut Command) -> Error {
+/// Formats a usage error like every other error, with a suggestion.
+pub(crate) fn failure(error: &Error, program: &mut Command, arguments: &[OsString]) -> Failure {
     program.build();
-    let tip = match error.kind() {
+    let rendered = error.render().to_string();
+    let message = rendered.split("\n\n").next().unwrap_or_default().trim_start_matches("error: ");
+    let message = message.split_whitespace().collect::<Vec<_>>().join(" ");
+    let message = match error.kind() {
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand => {
+            "there is no command".to_owned()
+        }
         ErrorKind::InvalidSubcommand => {
-            text(&error, ContextKind::InvalidSubcommand).and_then(|word| verb_tip(&word, program))
+            format!("`{}` is not a command", text(error, ContextKind::InvalidSubcommand).unwrap_or_default())
         }
-        ErrorKind::UnknownArgument => {
-            text(&error, ContextKind::InvalidArg).zip(text(&error, ContextKind::Usage)).and_then(|(option, usage)| {
-                let is_guessed = error.get(ContextKind::SuggestedArg).is_some();
-                option_tip(&option, &usage, program, is_guessed)
-            })
+        ErrorKind::MissingRequiredArgument => {
+            message.replace("the following required arguments were not provided:", "missing:")
         }
-        ErrorKind::InvalidValue | ErrorKind::ValueValidation => text(&error, ContextKind::InvalidArg)
-            .zip(text(&error, ContextKind::InvalidValue))
-            .and_then(|(option, value)| {
-                let value = value.to_lowercase();
-                let is_like = |text: &str| match text.strip_prefix('*') {
-                    Some(end) => value.ends_with(end),
-                    None => value.starts_with(text),
-                };
-                let is_meant =
-                    |(name, text, _): &&(&str, &str, &str)| option.split(' ').next() == Some(*name) && is_like(text);
-                VALUES.iter().find(is_meant).map(|(.., meant)| match meant.starts_with("--") {
-                    true => format!("write `{meant}`"),
-                    false => (*meant).to_owned(),
-                })
-            }),
-        ErrorKind::MissingRequiredArgument => text(&error, ContextKind::Usage)
-            .and_then(|usage| Some(format!("for example, `{}`", example(used(&usage)?)?))),
-        _ => None,
+        _ => with_backticks(&message),
     };
-    if let Some(tip) = tip {
-        error.remove(ContextKind::SuggestedSubcommand);
-        error.remove(ContextKind::SuggestedArg);
-        error.remove(ContextKind::SuggestedValue);
-        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![StyledStr::from(tip)]));
+    let other = || match verb_of(program, arguments) {
+        Some(verb) => format!("`typelift {} -h` lists the options", verb.get_name()),
+        None => "`typelift -h` lists the commands".to_owned(),
+    };
+    let tip = tip(error, program, arguments).or_else(|| suggested(error)).unwrap_or_else(other);
+    Failure::new(message).help(tip)
+}
+
+/// Replaces the quotes around words: `'x'` becomes `` `x` ``.
+fn with_backticks(message: &str) -> String {
+    let quotes: Vec<usize> = message.match_indices('\'').map(|(at, _)| at).collect();
+    if quotes.len() % 2 == 0 { message.replace('\'', "`") } else { message.to_owned() }
+}
+
+/// Returns the name that clap finds most similar.
+fn suggested(error: &Error) -> Option<String> {
+    let kinds = [ContextKind::SuggestedArg, ContextKind::SuggestedSubcommand, ContextKind::SuggestedValue];
+    kinds.into_iter().find_map(|kind| match error.get(kind)? {
+        ContextValue::String(name) => Some(format!("did you mean `{name}`?")),
+        ContextValue::Strings(names) => names.first().map(|name| format!("did you mean `{name}`?")),
+        _ => None,
+    })
+}
+
+/// Returns what was probably meant.
+fn tip(error: &Error, program: &Command, arguments: &[OsString]) -> Option<String> {
+    match error.kind() {
+        ErrorKind::InvalidSubcommand => verb_tip(&text(error, ContextKind::InvalidSubcommand)?, program),
+        ErrorKind::UnknownArgument => {
+            let option = text(error, ContextKind::InvalidArg)?;
+            option_tip(&option, program, arguments, error.get(ContextKind::SuggestedArg).is_some())
+        }
+        ErrorKind::InvalidValue | ErrorKind::ValueValidation => {
+            let (option, value) = (text(error, ContextKind::InvalidArg)?, text(error, ContextKind::InvalidValue)?);
+            value_tip(option.split(' ').next()?, &value.to_lowercase(), error)
+        }
+        ErrorKind::MissingRequiredArgument => {
+            Some(format!("for example, `{}`", example(verb_of(program, arguments)?.get_name())?))
+        }
+        _ => None,
     }
-    error
+}
+
+fn value_tip(option: &str, value: &str, error: &Error) -> Option<String> {
+    let is_like = |text: &str| match text.strip_prefix('*') {
+        Some(end) => value.ends_with(end),
+        None => value.starts_with(text),
+    };
+    if let Some((.., meant)) = VALUES.iter().find(|(name, text, _)| option == *name && is_like(text)) {
+        return Some(if meant.starts_with("--") { format!("write `{meant}`") } else { (*meant).to_owned() });
+    }
+    let releases = Release::all().map(|release| release.to_string());
+    if let ("--target", Some(last)) = (option, releases.filter(|it| it.starts_with(&format!("{value}."))).last()) {
+        return Some(format!("write `--target {last}`"));
+    }
+    let Some(ContextValue::Strings(known)) = error.get(ContextKind::ValidValue) else { return None };
+    let longer = known.iter().filter(|name| value.len() > 2 && name.contains(value)).take(3);
+    let longer: Vec<_> = longer.map(|name| format!("`{name}`")).collect();
+    (!longer.is_empty()).then(|| format!("did you mean {}?", longer.join(" or ")))
 }
 
 fn text(error: &Error, kind: ContextKind) -> Option<String> {
@@ -256,27 +376,43 @@ fn text(error: &Error, kind: ContextKind) -> Option<String> {
     }
 }
 
+/// Returns advice for a file of another program, by its ending.
+pub(crate) fn other_file(path: &str) -> Option<String> {
+    let lower = path.to_ascii_lowercase();
+    let (_, advice) = FILES.iter().find(|(ending, _)| lower.ends_with(ending))?;
+    Some(advice.replace("FILE", &shell_word(path)))
+}
+
 fn verb_tip(word: &str, program: &Command) -> Option<String> {
     if let Some((_, verb)) = VERBS.iter().find(|(name, _)| name.eq_ignore_ascii_case(word)) {
-        return Some(format!("`typelift {verb}` does that"));
+        let is_advice = [RUN, OVC].contains(verb);
+        return Some(if is_advice { (*verb).to_owned() } else { format!("`typelift {verb}` does that") });
     }
-    if let Some((_, tip)) = FILES.iter().find(|(ending, _)| word.to_ascii_lowercase().ends_with(ending)) {
-        return Some(tip.replace("FILE", &shell_word(word)));
+    if let Some(advice) = other_file(word) {
+        return Some(advice);
     }
     if Path::new(word).is_dir() {
         return Some(format!("`typelift check {}` checks all models in it", shell_word(word)));
     }
-    let with_ending = format!("{word}.xml");
-    if Path::new(&with_ending).is_file() {
-        return Some(format!("did you mean `typelift {}`?", shell_word(&with_ending)));
+    for other in [format!("{word}.xml"), Path::new(word).with_extension("xml").display().to_string()] {
+        if Path::new(&other).is_file() {
+            return Some(format!("did you mean `typelift {}`?", shell_word(&other)));
+        }
     }
     let names = program.get_subcommands().filter(|command| !command.is_hide_set()).map(Command::get_name);
     typelift::near(word, names).map(|name| format!("did you mean `{name}`?"))
 }
 
 /// Returns a replacement for an option that the command of a usage line does not have.
-fn option_tip(option: &str, usage: &str, program: &Command, is_guessed: bool) -> Option<String> {
-    let verb = program.get_subcommands().find(|verb| used(usage) == Some(verb.get_name()))?;
+fn option_tip(option: &str, program: &Command, arguments: &[OsString], is_guessed: bool) -> Option<String> {
+    let Some(verb) = verb_of(program, arguments) else {
+        let with_option = |verb: &&Command| spellings(verb).any(|known| option.split('=').next() == Some(&known));
+        return match program.get_subcommands().find(with_option) {
+            Some(verb) => Some(format!("`{option}` is an option of `typelift {}`", verb.get_name())),
+            None if option.starts_with('-') => None,
+            None => Some("to compare two models, write `typelift diff A.xml B.xml`".to_owned()),
+        };
+    };
     if !option.starts_with('-') {
         let tip = WORDS.iter().find(|(name, _)| *name == verb.get_name()).map(|(_, tip)| (*tip).to_owned());
         return Some(tip.unwrap_or_else(|| format!("`typelift help {}` explains the command", verb.get_name())));
@@ -284,7 +420,16 @@ fn option_tip(option: &str, usage: &str, program: &Command, is_guessed: bool) ->
     let name = option.split('=').next().unwrap_or(option);
     let has = |verb: &Command, option: &str| spellings(verb).any(|known| option.split(' ').next() == Some(&known));
     if let Some((_, meant)) = OPTIONS.iter().find(|(other, meant)| *other == name && has(verb, meant)) {
-        return Some(format!("write `{meant}`"));
+        return Some(format!("write `{}`", with_device(meant, name, arguments)));
+    }
+    if MODEL.contains(&name) {
+        let example =
+            example(verb.get_name()).map_or_else(|| format!("typelift {} MODEL.xml", verb.get_name()), str::to_owned);
+        return Some(format!("give the model without `{name}`: `{example}`"));
+    }
+    let dashed = name.replace('_', "-");
+    if dashed != name && has(verb, &dashed) {
+        return Some(format!("write `{dashed}`"));
     }
     let elsewhere = || {
         // The same letter means other things elsewhere.
@@ -317,14 +462,22 @@ fn option_tip(option: &str, usage: &str, program: &Command, is_guessed: bool) ->
     })
 }
 
+/// Replaces `DEVICE` by the device that was given with an option of another program.
+fn with_device(meant: &str, name: &str, arguments: &[OsString]) -> String {
+    let mut words = arguments.iter().filter_map(|word| word.to_str()).flat_map(|word| word.split('='));
+    let device = words.by_ref().skip_while(|word| *word != name).nth(1).map(str::to_lowercase);
+    let device = device.filter(|device| ["cpu", "gpu", "npu"].contains(&&**device));
+    meant.replace("DEVICE", device.as_deref().unwrap_or("cpu"))
+}
+
 /// Returns a complete command line for a command whose arguments are often left out.
 fn example(verb: &str) -> Option<&'static str> {
     EXAMPLES.iter().find(|(name, _)| *name == verb).map(|(_, line)| *line)
 }
 
-/// Returns the command of a usage line.
-fn used(usage: &str) -> Option<&str> {
-    usage.split_once("typelift ")?.1.split_whitespace().next()
+/// Returns the command among the arguments.
+fn verb_of<'p>(program: &'p Command, arguments: &[OsString]) -> Option<&'p Command> {
+    arguments.iter().skip(1).find_map(|word| program.find_subcommand(word))
 }
 
 /// Iterates over all spellings of a command's options.

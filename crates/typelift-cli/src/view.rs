@@ -25,6 +25,7 @@ use crate::terminal::Terminal;
 /// result of `diff`.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
+  typelift view model.xml
   typelift view model.xml -o model.html
   typelift view model.xml --ran exec.xml -o ran.html
   typelift view old.xml new.xml -o changes.html")]
@@ -36,18 +37,26 @@ pub(crate) struct Args {
     other: Option<PathBuf>,
     #[command(flatten)]
     ran: RanArgs,
-    /// The page to write, or - for standard output
+    /// The page to write, or - for standard output. Without it, the page goes to the user's cache folder, and a browser
+    /// opens it
     #[arg(short, long, value_name = "OUT.html")]
-    output: PathBuf,
+    output: Option<PathBuf>,
+    /// Print where the page is, and open no browser
+    #[arg(long, conflicts_with = "output")]
+    no_open: bool,
 }
 
 pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failure> {
     let other =
         args.other.as_ref().map(|file| Input { file: file.clone(), bin: None, member: None, on_one_thread: false });
     let models: Vec<_> = [args.input.clone()].into_iter().chain(other).collect();
-    Run { models: &models, documents: &[(&args.output, "the page")], ..Run::default() }.check()?;
-    if !input::is_stdout(&args.output) && !output::is_stream(&args.output) {
-        output::check_ending(&args.output, "html", "a page for a browser")?;
+    let output = match &args.output {
+        Some(output) => output.clone(),
+        None => cached(args.other.as_ref().unwrap_or(&args.input.file))?,
+    };
+    Run { models: &models, documents: &[(&output, "the page")], ..Run::default() }.check()?;
+    if !input::is_stdout(&output) && !output::is_stream(&output) {
+        output::check_ending(&output, "html", "a page for a browser")?;
     }
     let (before, mut shown) = match &args.other {
         Some(other) => {
@@ -72,12 +81,59 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
     let before = before.as_ref().map(|(model, diff)| Before { file: &file, model, diff });
     let runs = args.ran.read(model)?;
     let page = draw(model, shown_file, &found, Extras { before, runs: &runs, most_bytes: None })?;
-    if input::is_stdout(&args.output) {
+    if input::is_stdout(&output) {
         terminal.print_as(&page, Form::Product)?;
     } else {
-        output::write_report(&args.output, &page)?;
+        output::write_report(&output, &page)?;
+        if args.output.is_some() {
+            terminal.say(&format!("wrote {}\n", output.display()));
+        } else {
+            terminal.print(&format!("{}\n", output.display()))?;
+            terminal.flush()?;
+        }
+    }
+    if args.output.is_none() && !args.no_open && has_display() {
+        open(&output);
     }
     Ok(Status::of(faulty))
+}
+
+/// Returns the page of a model in the user's cache folder, which browsers can read, unlike some temporary folders.
+fn cached(model: &Path) -> Result<PathBuf, Failure> {
+    let named = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let folder = if cfg!(windows) {
+        named("LOCALAPPDATA")
+    } else if cfg!(target_os = "macos") {
+        named("HOME").map(|home| home.join("Library/Caches"))
+    } else {
+        named("XDG_CACHE_HOME")
+            .filter(|path| path.is_absolute())
+            .or_else(|| named("HOME").map(|home| home.join(".cache")))
+    };
+    let no_folder = || Failure::new("there is no folder for the page").help("name the page: -o MODEL.html");
+    let folder = folder.ok_or_else(no_folder)?.join("typelift");
+    std::fs::create_dir_all(&folder).map_err(|error| Failure::io("create", &folder, &error))?;
+    let stem = if input::is_dash(model) { None } else { model.file_stem() };
+    Ok(folder.join(stem.unwrap_or("model".as_ref())).with_added_extension("html"))
+}
+
+/// True if a browser has a screen to open on.
+fn has_display() -> bool {
+    cfg!(any(windows, target_os = "macos"))
+        || ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| std::env::var_os(name).is_some())
+}
+
+/// Opens a page in the browser. The path is printed, so that a failure to open it needs no message.
+fn open(page: &Path) {
+    let opener = if cfg!(windows) {
+        "explorer"
+    } else if cfg!(target_os = "macos") {
+        "open"
+    } else {
+        "xdg-open"
+    };
+    let silent = std::process::Stdio::null;
+    let _ = std::process::Command::new(opener).arg(page).stdin(silent()).stdout(silent()).stderr(silent()).spawn();
 }
 
 /// Optional content of a page.

@@ -2,10 +2,11 @@
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
+use std::path::Path;
 
 use serde::Serialize;
 use typelift::Model;
-use typelift::findings::Voice;
+use typelift::findings::shell_word;
 use typelift::graph::FindError;
 use typelift::map::ValuePath;
 use typelift::ops::LayerKind;
@@ -21,7 +22,7 @@ use crate::input::{self, Input};
 use crate::lengths;
 use crate::listing::{MOST_LINES, at};
 use crate::ran::{self, AnswerArgs};
-use crate::render::{self, Show};
+use crate::render;
 use crate::status::Status;
 use crate::terminal::{self, Format, Page, Terminal};
 use crate::{paint, strip};
@@ -83,12 +84,21 @@ struct Document<'a, A> {
 
 pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failure> {
     terminal.answers_in_json = args.answer.format == Format::Json;
-    let mut loaded = args.input.read()?;
+    let mut loaded = args.input.read().map_err(|failure| {
+        let name = args.input.file.to_string_lossy();
+        let [model, name] = [&args.name, &*name].map(shell_word);
+        let is_exchanged = Path::new(&args.name).is_file() && !args.input.file.exists();
+        if is_exchanged {
+            failure.help(format!("the model comes first: `typelift why {model} {name}`"))
+        } else {
+            failure
+        }
+    })?;
     let diagnostics = &mut loaded.diagnostics;
     if let Some(model) = &mut loaded.model {
         input::infer(model, diagnostics, &[]);
     }
-    terminal.say(&render::text(diagnostics, Voice::Shell(None), Show::Briefly));
+    terminal.say(&render::in_one_line(diagnostics));
     let Some(model) = &loaded.model else {
         if args.answer.format == Format::Json {
             terminal.print(&findings::refused(diagnostics)?)?;

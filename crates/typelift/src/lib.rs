@@ -143,7 +143,7 @@ pub use base::{options, progress, span};
 pub use check::fix::{Checked, Checking, NeedForWeights};
 pub use check::{check, fix, unknown_operations};
 pub use convert::{Conversion, retarget};
-pub use edit::inputs_outputs::{End, InterfaceError, Reshaped, trace_changes};
+pub use edit::inputs_outputs::{End, InterfaceError, LayoutChange, Reshaped, trace_changes};
 pub use edit::{Batch, Bf16, Edit, Element, F16, KeptLayer, KeptReason, Removed, StatePair, precision_marks};
 pub use explain::diff::diff;
 pub use explain::stats::stats;

@@ -15,7 +15,7 @@ use crate::columns::{Columns, Side, count};
 use crate::document::Asked;
 use crate::failure::Failure;
 use crate::findings;
-use crate::fit;
+use crate::fit::{self, ShortNames};
 use crate::gate::Clean;
 use crate::input::Input;
 use crate::ran::{self, AnswerArgs};
@@ -91,7 +91,7 @@ impl Args {
                         terminal::json(&Document { file, stats: &stats, map: &map, blocks, ran: runs.first() })?
                     }
                     Format::Text if self.all => text(file, &stats, &map),
-                    Format::Text => screen::text(file, &stats, &map),
+                    Format::Text => screen::text(file, &stats, &map, &ShortNames::of([model])),
                 };
                 if self.answer.format == Format::Text {
                     page.printed.extend(runs.iter().map(|run| ran::text(file, run)));
@@ -140,9 +140,6 @@ fn headline(file: &str, stats: &Stats) -> String {
     text
 }
 
-/// The width of the names of blocks.
-const NAME: usize = 34;
-
 /// Formats a line for each row of the map, followed by the data paths of its weights, possible losses, and differences
 /// from sibling blocks.
 fn precision(map: &[Row]) -> String {
@@ -153,7 +150,6 @@ fn precision(map: &[Row]) -> String {
         Clean(&format!("{path}{}", row.name)).to_string()
     });
     for (row, name) in map.iter().zip(fit::blocks(names.collect())) {
-        let name = elided(&name, NAME);
         let stored = row.weights.iter().map(|weight| format!("{} {}", weight.element_type, grouped(weight.bytes)));
         let stored = stored.collect::<Vec<_>>().join(", ");
         columns.push(PLAIN, [name, grouped(row.layers as u64), stored, types(&row.computed)]);
@@ -201,20 +197,6 @@ fn notes(row: &Row) -> Vec<String> {
 /// Describes how a block differs from its siblings.
 fn notes_of_siblings(row: &Row) -> Option<String> {
     (!row.differs.is_empty()).then(|| row.differs.join("; "))
-}
-
-/// Shortens a text to this many characters by removing its middle.
-fn elided(text: &str, most: usize) -> String {
-    let letters: Vec<char> = text.chars().collect();
-    if letters.len() <= most {
-        return text.to_owned();
-    }
-    let (start, end) = ((most - 1) / 2, most / 2);
-    format!(
-        "{}…{}",
-        letters[..start].iter().collect::<String>(),
-        letters[letters.len() - end..].iter().collect::<String>()
-    )
 }
 
 fn ends(stats: &Stats) -> String {

@@ -5,9 +5,9 @@ use typelift::findings::grouped;
 use typelift::map::Row;
 use typelift::stats::{LargeTensor, Stats, Tensor};
 
-use super::{FAINT, HEAD, NAME, PLAIN, elided, headline, notes_of_siblings, schemes, share, types};
-use crate::columns::{Columns, Side, count};
-use crate::fit;
+use super::{FAINT, HEAD, PLAIN, headline, notes_of_siblings, schemes, share, types};
+use crate::columns::{Columns, GAP, Side, count};
+use crate::fit::{self, ShortNames};
 use crate::gate::Clean;
 
 /// The most inputs and outputs, blocks, large constants and large tensors, and operations that are listed.
@@ -17,7 +17,7 @@ const LARGEST: usize = 5;
 const OPERATIONS: usize = 12;
 
 /// Formats the statistics on one screen.
-pub(super) fn text(file: &str, stats: &Stats, map: &[Row]) -> String {
+pub(super) fn text(file: &str, stats: &Stats, map: &[Row], names: &ShortNames) -> String {
     let mut text = headline(file, stats);
     if stats.macs > 0 {
         let least = if stats.macs_is_least { "at least " } else { "" };
@@ -29,8 +29,8 @@ pub(super) fn text(file: &str, stats: &Stats, map: &[Row]) -> String {
     text += &weights(stats);
     text += &schemes(stats);
     text += &blocks(map);
-    text += &largest("largest constants", &stats.largest_constants);
-    text += &largest("largest tensors", &stats.largest_tensors);
+    text += &largest("largest constants", &stats.largest_constants, names);
+    text += &largest("largest tensors", &stats.largest_tensors, names);
     text += &operations(stats);
     text + &format!("{FAINT}`--all` lists every input, output, data path, loss and operation{FAINT:#}\n")
 }
@@ -79,7 +79,7 @@ fn blocks(map: &[Row]) -> String {
     for (&at, name) in chosen.iter().zip(fit::blocks(names.collect())) {
         let stored = map[at].weights.iter().map(|weight| format!("{} {}", weight.element_type, grouped(weight.bytes)));
         let stored = stored.collect::<Vec<_>>().join(", ");
-        columns.push(PLAIN, [elided(&name, NAME), grouped(map[at].layers as u64), stored, types(&map[at].computed)]);
+        columns.push(PLAIN, [name, grouped(map[at].layers as u64), stored, types(&map[at].computed)]);
     }
     let mut text = String::from("\n");
     for (line, at) in columns.lines().zip(std::iter::once(None).chain(chosen.iter().copied().map(Some))) {
@@ -94,16 +94,19 @@ fn blocks(map: &[Row]) -> String {
     text
 }
 
-fn largest(title: &str, tensors: &[LargeTensor]) -> String {
+fn largest(title: &str, tensors: &[LargeTensor], names: &ShortNames) -> String {
     if tensors.is_empty() {
         return String::new();
     }
     let mut columns = Columns::new([Side::Left, Side::Right, Side::Left]);
     columns.push(HEAD, [title, "bytes", "type"].map(str::to_owned));
-    let names = tensors.iter().take(LARGEST).map(|tensor| Clean(&tensor.path).to_string());
-    for (tensor, name) in tensors.iter().zip(fit::blocks(names.collect())) {
-        let ty = format!("{}{}", tensor.element_type, tensor.shape);
-        columns.push(PLAIN, [elided(&name, NAME), grouped(tensor.bytes), ty]);
+    let rows = tensors.iter().take(LARGEST);
+    let rows: Vec<_> =
+        rows.map(|it| (&it.path, grouped(it.bytes), format!("{}{}", it.element_type, it.shape))).collect();
+    let beside = rows.iter().map(|(_, bytes, ty)| bytes.len().max("bytes".len()) + ty.len()).max().unwrap_or(0);
+    let room = fit::width().saturating_sub(beside + 2 * GAP);
+    for (path, bytes, ty) in rows {
+        columns.push(PLAIN, [Clean(&names.within(path, room)).to_string(), bytes, ty]);
     }
     "\n".to_owned() + &columns.print()
 }

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
+use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
+
 use crate::commands;
 
 fn root() -> PathBuf {
@@ -22,26 +24,57 @@ fn name(path: &Path) -> String {
     path.file_name().unwrap().to_str().unwrap().to_owned()
 }
 
-/// Returns the text outside of code blocks.
-fn prose(text: &str) -> impl Iterator<Item = &str> {
-    text.split("```").step_by(2)
+/// Returns the links and pictures of a page, as a reader of CommonMark sees them.
+fn links(text: &str) -> Vec<String> {
+    let links = Parser::new_ext(text, Options::ENABLE_TABLES).filter_map(|event| match event {
+        Event::Start(Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. }) => Some(dest_url.to_string()),
+        _ => None,
+    });
+    links.filter(|link| !link.starts_with("http")).collect()
 }
 
-/// Returns the links and pictures of a text.
-fn links(text: &str) -> Vec<&str> {
-    let ends = prose(text).flat_map(|part| part.split("](").skip(1));
-    ends.map(|rest| rest.split(')').next().unwrap()).filter(|link| !link.starts_with("http")).collect()
+/// Returns the headings of a page, as a reader of CommonMark sees them.
+fn headings(text: &str) -> Vec<String> {
+    let (mut headings, mut is_open) = (Vec::new(), false);
+    for event in Parser::new_ext(text, Options::ENABLE_TABLES) {
+        match event {
+            Event::Start(Tag::Heading { .. }) => {
+                is_open = true;
+                headings.push(String::new());
+            }
+            Event::End(TagEnd::Heading(_)) => is_open = false,
+            Event::Text(part) | Event::Code(part) if is_open => *headings.last_mut().unwrap() += &part,
+            _ => {}
+        }
+    }
+    headings
 }
 
-/// Returns the anchors of a text's headings.
+/// Returns the anchors of a page's headings.
 fn anchors(text: &str) -> Vec<String> {
-    let headings = prose(text).flat_map(str::lines).filter(|line| line.starts_with('#'));
-    let anchor = |heading: &str| {
-        let words = heading.trim_start_matches('#').trim().to_lowercase();
+    let anchor = |heading: &String| {
+        let words = heading.trim().to_lowercase();
         let kept = words.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
         kept.map(|c| if c == ' ' { '-' } else { c }).collect()
     };
-    headings.map(anchor).collect()
+    headings(text).iter().map(anchor).collect()
+}
+
+/// A fence that is not closed, or is closed behind a text, swallows the headings after it.
+#[test]
+fn every_heading_and_fence_is_one_for_a_parser() {
+    let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
+    for (page, text) in pages().into_iter().chain([("README.md".to_owned(), readme)]) {
+        let mut is_code = false;
+        let mut written = 0;
+        for line in text.lines() {
+            is_code ^= line.trim_start().starts_with("```");
+            written += usize::from(!is_code && line.starts_with('#'));
+            assert!(!line.ends_with("```") || line.trim_start().starts_with("```"), "{page}: {line}");
+        }
+        assert!(!is_code, "{page}: a fence is not closed");
+        assert_eq!(headings(&text).len(), written, "{page}");
+    }
 }
 
 #[test]
@@ -49,7 +82,7 @@ fn every_page_is_in_the_book() {
     let pages = pages();
     let summary = links(&pages["SUMMARY.md"]);
     for page in pages.keys().filter(|page| *page != "SUMMARY.md") {
-        assert!(summary.contains(&page.as_str()), "docs/SUMMARY.md does not list {page}");
+        assert!(summary.contains(page), "docs/SUMMARY.md does not list {page}");
     }
 }
 
@@ -59,7 +92,7 @@ fn every_link_leads_somewhere() {
     let mut faults = Vec::new();
     for (page, text) in &pages {
         for link in links(text) {
-            let (file, anchor) = link.split_once('#').unwrap_or((link, ""));
+            let (file, anchor) = link.split_once('#').unwrap_or((&link, ""));
             let target = if file.is_empty() { page } else { file };
             let leads = match pages.get(target) {
                 Some(text) => anchor.is_empty() || anchors(text).iter().any(|known| known == anchor),
@@ -72,7 +105,7 @@ fn every_link_leads_somewhere() {
         }
     }
     for link in links(&std::fs::read_to_string(root().join("README.md")).unwrap()) {
-        let (file, anchor) = link.split_once('#').unwrap_or((link, ""));
+        let (file, anchor) = link.split_once('#').unwrap_or((&link, ""));
         let path = root().join(file);
         let text = || std::fs::read_to_string(&path).unwrap();
         if !path.exists() || !anchor.is_empty() && !anchors(&text()).iter().any(|known| known == anchor) {

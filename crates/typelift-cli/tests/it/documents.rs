@@ -40,7 +40,11 @@ fn documents_show_what_the_program_prints() {
                 let output = shell.stdin(Stdio::null()).output().unwrap();
                 let printed = String::from_utf8(output.stdout).unwrap();
                 if updates {
-                    let shown = |output: &str| format!("$ {command}\n{}", output.trim_end());
+                    // A line end before the fence, also if nothing was printed before.
+                    let shown = |output: &str| match output.trim_end() {
+                        "" => format!("$ {command}\n"),
+                        output => format!("$ {command}\n{output}\n"),
+                    };
                     updated = updated.replacen(&shown(expected), &shown(&printed), 1);
                 } else {
                     assert_eq!(printed.trim_end(), expected.trim_end(), "{}: {command}", document.display());
@@ -66,7 +70,7 @@ fn troubles_are_in_the_words_of_openvino() {
     for section in sections {
         let (heading, rest) = section.split_once('\n').unwrap();
         let heading = heading.replace("\\<", "<");
-        let (_, path) = rest.split_once("\n$ typelift check ").unwrap();
+        let (_, path) = rest.split_once("\ntypelift check ").unwrap();
         let path = path.lines().next().unwrap();
         let words = said.get(path).unwrap_or_else(|| panic!("{path} is not recorded"));
         assert!(words.contains(&heading), "{heading}: of {path} OpenVINO says {words}");

@@ -31,6 +31,7 @@ mod terminal;
 mod threads;
 mod tips;
 mod trust;
+mod typed;
 mod verbs;
 mod view;
 mod width;

@@ -2,7 +2,7 @@
 //!
 //! Three figures are measured for comments, documents and messages of each area. *Headless* paragraphs begin with a clause
 //! or a pronoun in place of a subject: "What is …", "Whether …", "It …". *Long* sentences have more than 28 words.
-//! *Private* words are ours where OpenVINO's users have another one. `docs/glossary.md` has the words to write.
+//! *Private* words are ours where OpenVINO's users have another one. The lists below have the words to write.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::collections::BTreeMap;
@@ -322,7 +322,7 @@ fn prose_is_plain() {
         table.push('\n');
     }
     assert!(figures.len() >= 10, "{table}");
-    assert!(over.is_empty() && places.is_empty(), "{places}{over}{table}docs/glossary.md has the words to write");
+    assert!(over.is_empty() && places.is_empty(), "{places}{over}{table}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Compares the tables in `docs/promotion-tables.md` with the rules. `UPDATE_DOCS=1` writes them anew.
+//! Compares the tables in `tables.md` with the rules. `UPDATE_DOCS=1` writes them anew.
 #![allow(clippy::panic, clippy::unwrap_used, reason = "test helpers fail by panicking")]
 
 use std::collections::BTreeMap;
@@ -175,7 +175,7 @@ fn paddle_versions_table() -> String {
 
 #[test]
 fn the_generated_tables_are_what_the_rules_give() {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/promotion-tables.md");
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/it/tables.md");
     let document = std::fs::read_to_string(&path).unwrap();
     let mut expected = document.clone();
     let tables = [
@@ -194,6 +194,6 @@ fn the_generated_tables_are_what_the_rules_give() {
     if std::env::var_os("UPDATE_DOCS").is_some() {
         std::fs::write(&path, &expected).unwrap();
     } else {
-        assert!(document == expected, "docs/promotion-tables.md is out of date: run this test with UPDATE_DOCS=1");
+        assert!(document == expected, "tables.md is out of date: run this test with UPDATE_DOCS=1");
     }
 }

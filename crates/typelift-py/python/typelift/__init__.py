@@ -18,8 +18,10 @@ type-mismatch y
 """
 
 import json as _json
+from typing import Literal as _Literal
 from typing import Optional as _Optional
 from typing import Union as _Union
+from typing import cast as _cast
 
 from typelift import _typelift
 from typelift._arrays import element_type
@@ -131,8 +133,13 @@ def explain(code: _Optional[str] = None) -> str:
     """
     return _typelift.explain(code)
 
+_RuleSet = _Literal[
+    "openvino", "pytorch", "paddle", "paddle-2.6", "numpy", "numpy-1", "jax", "jax-strict"
+]
 
-def promote(*operands: str, rules: str = "openvino", op: str = "add", **settings: _Union[str, bool]) -> Promotion:
+
+
+def promote(*operands: str, rules: _RuleSet = "openvino", op: str = "add", **settings: _Union[str, bool]) -> Promotion:
     """Returns the common type of operands, and the shape of the result.
 
     >>> import typelift
@@ -162,7 +169,7 @@ def promote(*operands: str, rules: str = "openvino", op: str = "add", **settings
 
 
 def promotion_table(
-    rules: str = "openvino", *, op: str = "add", **settings: _Union[str, bool]
+    rules: _RuleSet = "openvino", *, op: str = "add", **settings: _Union[str, bool]
 ) -> dict[tuple[str, ...], _Optional[str]]:
     """Returns the common type of every pair of types; ``None`` if there is none. For an operation of one operand the
     key is one type.
@@ -204,7 +211,7 @@ def compare_promotions(*operands: str, op: str = "add") -> dict[str, _Union[Prom
     refusal: _Optional[ValueError] = None
     for rules in _typelift.rule_sets(op):
         try:
-            found[rules] = promote(*operands, rules=rules, op=op)
+            found[rules] = promote(*operands, rules=_cast(_RuleSet, rules), op=op)
         except RuleError as error:
             found[rules] = error
         except ValueError as error:

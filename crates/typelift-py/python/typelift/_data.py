@@ -780,7 +780,7 @@ class BlockStats(NamedTuple):
     """The differences from most blocks of its kind."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Stats:
     """Statistics of a model, including its bodies. As text, the output of ``typelift stats``."""
 
@@ -818,6 +818,9 @@ class Stats:
     """The precision map: the blocks in the order of the data, with the types they store and compute in."""
     text: str = field(repr=False, compare=False)
     """The output of ``typelift stats``."""
+
+    def __repr__(self) -> str:
+        return self.text.rstrip("\n")
 
     @classmethod
     def from_json(cls, text: str, document: str) -> Stats:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Optional, Union
 
@@ -19,6 +19,15 @@ if TYPE_CHECKING:
 
 TensorLike = Union["GraphTensor", "GraphLayer", "Tensor", str]
 """A tensor of a graph or of its model, a layer with one output, or the name of a tensor or layer."""
+
+
+def _unless_ended(value: object, text: Callable[[], str]) -> str:
+    """Describes a part of a graph. Debuggers and prompts call ``repr`` also after the batch has ended."""
+    try:
+        return text()
+    except (ValueError, LookupError):
+        return f"<{type(value).__name__.lstrip('_')} of an ended batch>"
+
 
 
 class GraphTensor:
@@ -81,7 +90,7 @@ class GraphTensor:
         return hash((self._id, self._port))
 
     def __repr__(self) -> str:
-        return f"<GraphTensor {self._id}.{self._port}: {self.element_type}{self.shape}>"
+        return _unless_ended(self, lambda: f"<GraphTensor {self._id}.{self._port}: {self.element_type}{self.shape}>")
 
 
 class _Attributes(MutableMapping[str, Any]):
@@ -108,7 +117,7 @@ class _Attributes(MutableMapping[str, Any]):
         return len(self._all())
 
     def __repr__(self) -> str:
-        return repr(self._all())
+        return _unless_ended(self, lambda: repr(self._all()))
 
 
 class _Metadata(MutableMapping[str, str]):
@@ -139,7 +148,7 @@ class _Metadata(MutableMapping[str, str]):
         return len(self._all())
 
     def __repr__(self) -> str:
-        return repr(self._all())
+        return _unless_ended(self, lambda: repr(self._all()))
 
 
 class GraphLayer:
@@ -228,7 +237,7 @@ class GraphLayer:
         return hash(self._id)
 
     def __repr__(self) -> str:
-        return f"<GraphLayer {self._id} {self.name!r}: {self.type}>"
+        return _unless_ended(self, lambda: f"<GraphLayer {self._id} {self.name!r}: {self.type}>")
 
 
 def _text(value: Any) -> str:

@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Callable, NoReturn, Optional, Union
+from typing import TYPE_CHECKING, Any, Callable, Literal, NoReturn, Optional, Protocol, Union
 
 from typelift import _typelift
 from typelift._arrays import constant_array
@@ -22,8 +22,30 @@ if TYPE_CHECKING:
     import numpy
     import numpy.typing
 
-TypeLike = Any
+
+
+class _DType(Protocol):
+    """An element type of NumPy, ml_dtypes or PyTorch."""
+
+    @property
+    def itemsize(self) -> int: ...
+
+
+class _OpenVINOType(Protocol):
+    """An element type of OpenVINO."""
+
+    @property
+    def bitwidth(self) -> int: ...
+
+
+TypeLike = Union[str, type, _DType, _OpenVINOType]
 """An element type: ``"f16"``, or one of NumPy, ml_dtypes or OpenVINO."""
+AlignRules = Literal["declared", "openvino", "pytorch", "paddle", "off"]
+"""Which types inputs get that must agree and do not."""
+QuantizationMode = Literal["int8_asym", "int8_sym", "int4_asym", "int4_sym", "nf4", "fp4", "mxfp4"]
+"""How weights are stored, in the words of nncf."""
+WeightsMode = Literal["copy", "link", "none", "compact"]
+"""How a written model gets its ``.bin``."""
 PathOrStr = Union[str, "os.PathLike[str]"]
 Statements = Union[str, "os.PathLike[str]", Rule]
 """Text with one statement per line, a file of such text, or a rule."""
@@ -51,6 +73,8 @@ _OPTIONS: dict[str, Callable[[Any], Any]] = {
     "types": lambda types: [(_type_name(old), _type_name(new)) for old, new in types.items()],
     "quantize": _quantization,
     "max_error": float,
+    "input_layouts": lambda layouts: list(layouts.items()),
+    "output_layouts": lambda layouts: list(layouts.items()),
 }
 """Spellings of options that :func:`_option` does not spell."""
 
@@ -520,18 +544,20 @@ class Model:
 
     def convert(
         self,
-        align: str = "declared",
+        align: AlignRules = "declared",
         *,
         set_types: Optional[Mapping[str, TypeLike]] = None,
         set_shapes: Optional[Mapping[str, ShapeLike]] = None,
         input_types: Optional[Mapping[str, TypeLike]] = None,
         output_types: Optional[Mapping[str, TypeLike]] = None,
+        input_layouts: Optional[Mapping[str, str]] = None,
+        output_layouts: Optional[Mapping[str, str]] = None,
         types: Optional[Mapping[str, TypeLike]] = None,
         compress: Optional[TypeLike] = None,
         decompress: Union[bool, str, Iterable[str]] = False,
-        quantize: Union[str, Mapping[str, Any], "os.PathLike[str]", None] = None,
+        quantize: Union[QuantizationMode, Mapping[str, Any], "os.PathLike[str]", None] = None,
         dequantize: Union[bool, TypeLike] = False,
-        strip_weights: Optional[str] = None,
+        strip_weights: Optional[Literal["zero", "random"]] = None,
         like: str = "2026.4",
         max_error: Optional[float] = None,
         keep: Iterable[str] = (),
@@ -561,6 +587,8 @@ class Model:
             input_types: Inputs that get another element type with the computation unchanged: a Convert is added after
                 them.
             output_types: Outputs that get another element type, by a Convert before them.
+            input_layouts: Inputs that get another layout, such as ``{"image": "NCHW:NHWC"}``, by a Transpose after them.
+            output_layouts: Outputs that get another layout, by a Transpose before them.
             types: Element types to replace in the whole model, all at once, such as ``{"f64": "f32"}``.
             compress: Store constants in ``"f16"`` or ``"bf16"``, as OpenVINO's ``save_model`` does.
             decompress: Undo compression: store constants in the type in which they are used. ``True`` selects all, a
@@ -579,7 +607,7 @@ class Model:
                 ``constants`` of the result lists the loss of each constant. To see it without a change, convert a copy
                 of the model.
             keep: The layers that ``types`` and ``compress`` skip: names with ``*`` and ``?``, ``"type:Softmax"``,
-                ``"auto"``.
+                ``"auto"``, ``"risk:f16"``.
             keep_io: Keep the types of inputs and outputs.
             mark_keeps: Also add precision marks to the kept layers, so that OpenVINO keeps their precision at run time.
             keep_noop_converts: Keep Converts without effect, as OpenVINO's own pass does.
@@ -843,7 +871,7 @@ class Model:
         return self._native.to_bytes(canonical)
 
     def save(
-        self, path: PathOrStr, *, canonical: bool = False, weights: str = "copy", progress: Progress = False
+        self, path: PathOrStr, *, canonical: bool = False, weights: WeightsMode = "copy", progress: Progress = False
     ) -> None:
         """Writes the graph to ``path`` and the weights to the ``.bin`` next to it: both files or neither.
 
@@ -858,9 +886,12 @@ class Model:
             progress: Receives progress, as in :func:`typelift.open`.
 
         Raises:
+            ValueError: The path does not end with ``.xml``.
             OSError: A file cannot be written.
             ModelError: The model has constants, and the weights are missing.
         """
+        if os.path.splitext(path)[1].lower() != ".xml":
+            raise ValueError(f"{os.fspath(path)!r} does not end with .xml, the only ending of OpenVINO IR")
         if weights not in ("copy", "link", "none", "compact"):
             raise ValueError(f"weights is one of copy, link, none, compact, and not {weights!r}")
         with told(progress):

@@ -450,10 +450,7 @@ fn kind_and_width(word: &str) -> Option<(&'static str, &str)> {
 pub(crate) fn operation(text: &str, names: &[&'static str]) -> Option<(&'static str, &'static str)> {
     // Examples are `torch.nn.Conv2d`, `aten::add_`.
     let word = text.rsplit([':', '.', '/']).next().unwrap_or_default().trim_matches('_');
-    let foreign = |word: &str| {
-        let row = OPERATIONS.iter().find(|(name, ..)| *name == word)?;
-        Some((row.1, row.2))
-    };
+    let foreign = |word: &str| OPERATIONS.iter().find(|(name, ..)| *name == word).map(|row| (row.1, row.2));
     let same = |word: &str| names.iter().find(|name| plain(name).eq(word.chars())).map(|name| (*name, ""));
     let find = |word: &str| foreign(word).or_else(|| same(word));
     let word: String = plain(word).collect();

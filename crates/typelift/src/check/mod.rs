@@ -89,6 +89,20 @@ fn joined(model: &Model, mut found: Vec<Diagnostic>, has_notes: bool) -> Vec<Dia
     check.has_notes = has_notes;
     check.has_values &= found.iter().all(|diagnostic| diagnostic.code != Code::WrongWeights);
     let mut lints = check.lints(model);
+    if found.iter().any(|it| it.code == Code::WrongWeights) {
+        // The bytes are not the values of the constants.
+        let is_of_values = |code| {
+            matches!(
+                code,
+                Code::UnreferencedWeights
+                    | Code::BeyondI32
+                    | Code::NonFiniteConstant
+                    | Code::DestroyedValues
+                    | Code::MissingWeights
+            )
+        };
+        lints.retain(|lint| !is_of_values(lint.code));
+    }
     if found.iter().any(Diagnostic::is_error) {
         // A model with errors is supported by no release, and its types may be wrong.
         lints.retain(|lint| lint.code != Code::RequiredRelease);

@@ -1,83 +1,106 @@
 //! Findings about values that a narrower type cannot represent.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use typelift_promote::ElementType;
 
-use crate::base::names::without_numbers;
-use crate::edit::precision_marks::Marks;
-use crate::findings::{Code, Diagnostic, Fix, FixAction, Severity, message};
-use crate::model::graph::{Layer, Model};
+use crate::edit::precision_marks::{Marks, Spelling};
+use crate::findings::{Code, Diagnostic, Fix, FixAction, LayerRef, Severity, message, replaced_by};
+use crate::model::graph::{Layer, LayerId, Model, OutputPort};
 use crate::ops::{self, LayerKind};
-use crate::precision::{KeepPattern, Kept, Risk, RiskRule, risks};
+use crate::precision::{KeepPattern, Kept, Retyping, Risk, RiskRule, TypeMap, mark, risks};
 use crate::text::xml;
 
 /// Returns the findings for an [inferred](crate::infer()) model that would compute in f16 or bf16 instead of f32 and
 /// f64, or in i32 instead of i64. Each [risk](risks) is a warning, in the order of the file. Layers with precision marks
-/// keep f32 on devices, and are no risk.
+/// keep f32 on devices, and are no risk; nor are layers in i64 between Converts from and to i32. If the model has no
+/// errors, each finding has the conversion that avoids all of them, if it was tried and does.
 #[must_use]
-pub(crate) fn check_precision(model: &Model, to: ElementType) -> Vec<Diagnostic> {
-    let mut risks = risks(model, to);
-    risks.retain(|risk| to == ElementType::I32 || !risk.keep.iter().all(|path| is_marked(model, path)));
-    let mut alike = BTreeMap::<_, BTreeSet<&str>>::new();
-    for risk in &risks {
-        let group = (risk.rule, without_numbers(&risk.layer.name));
-        alike.entry(group).or_default().extend(risk.keep.iter().map(String::as_str));
+pub(crate) fn check_precision(model: &Model, to: ElementType, has_errors: bool) -> Vec<Diagnostic> {
+    let mut risks = unmarked(model, to);
+    let trial = if has_errors || risks.is_empty() { Trial::Fails } else { Trial::new(model, to, &risks) };
+    if trial == Trial::Done {
+        risks.clear();
     }
-    let patterns: BTreeMap<_, _> =
-        alike.into_iter().map(|(group, paths)| (group, keep_patterns(model, &paths))).collect();
-    let found = risks.iter().map(|risk| {
-        let keep = patterns.get(&(risk.rule, without_numbers(&risk.layer.name))).cloned().unwrap_or_default();
-        finding(model, risk, keep, to)
-    });
-    let mut found: Vec<_> = found.collect();
+    let mut found: Vec<_> = risks.iter().map(|risk| finding(model, risk, to, trial == Trial::Succeeds)).collect();
     found.sort_by_key(|diagnostic| diagnostic.labels.first().map(|label| label.span.start));
     found
 }
 
+/// Returns the risks of layers that no mark keeps in their type.
+fn unmarked(model: &Model, to: ElementType) -> Vec<Risk> {
+    let mut risks = risks(model, to);
+    risks.retain(|risk| to == ElementType::I32 || !risk.keep.iter().all(|layer| is_marked(model, layer)));
+    risks
+}
+
+/// Outcome of a conversion that keeps the layers at risk.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Trial {
+    /// The conversion avoids all risks.
+    Succeeds,
+    Fails,
+    /// The model is as the conversion leaves it.
+    Done,
+}
+
+impl Trial {
+    fn new(model: &Model, to: ElementType, risks: &[Risk]) -> Self {
+        Self::convert(&mut model.clone(), to, risks).unwrap_or(Self::Fails)
+    }
+
+    /// Does what `convert --types … --keep-io --keep risk:TYPE --mark-keeps` does.
+    fn convert(model: &mut Model, to: ElementType, before: &[Risk]) -> Option<Self> {
+        let kept = Kept::find(model, &[KeepPattern::AtRisk(to)]).ok()?;
+        if to != ElementType::I32 {
+            mark(model, &kept, Spelling::Both).ok()?;
+        }
+        let types = TypeMap::new([(replaced_by(to), to)]).ok()?;
+        let retyping = Retyping { types, keep_io: true, kept };
+        let (plan, _) = retyping.plan_and_lower(model, false).ok()?;
+        if plan.changes_nothing() && to == ElementType::I32 {
+            return Some(if is_mixed(model, &retyping.kept) { Self::Done } else { Self::Fails });
+        }
+        plan.apply(model).ok()?;
+        let left = if to == ElementType::I32 { Vec::new() } else { unmarked(model, to) };
+        let is_left = |risk: &Risk| left.iter().any(|it| (it.rule, &it.layer) == (risk.rule, &risk.layer));
+        Some(if before.iter().any(is_left) { Self::Fails } else { Self::Succeeds })
+    }
+}
+
+/// True if Converts between i32 and i64 lead to kept layers or from them.
+fn is_mixed(model: &Model, kept: &Kept) -> bool {
+    let is_i32 = |port: Option<&OutputPort>| port.is_some_and(|port| port.element_type() == ElementType::I32);
+    kept.iter().filter_map(|(place, layer)| Some((model.graph_at(place)?, layer))).any(|(graph, layer)| {
+        let is_convert = |id: &LayerId| graph.layer(*id).is_some_and(|layer| ops::kind(layer) == LayerKind::Convert);
+        let narrows = graph.users(layer).filter(is_convert).any(|id| is_i32(graph.output(id.output(0))));
+        let mut widening = graph.sources(layer).filter(is_convert).filter_map(|id| graph.producer(id.input(0)));
+        narrows || widening.any(|tensor| is_i32(graph.output(tensor)))
+    })
+}
+
 /// True if a layer has a mark by which devices keep its precision, or computes nothing.
-fn is_marked(model: &Model, path: &str) -> bool {
-    let layer = model.find(path).ok().and_then(|(place, id)| model.graph_at(&place)?.layer(id));
+fn is_marked(model: &Model, layer: &LayerRef) -> bool {
     let is_end = |layer: &Layer| [LayerKind::Parameter, LayerKind::Result].contains(&ops::kind(layer));
-    layer.is_some_and(|layer| is_end(layer) || Marks::of(layer, model.version()).keeps_precision())
+    layer_of(model, layer).is_some_and(|layer| is_end(layer) || Marks::of(layer, model.version()).keeps_precision())
 }
 
 /// True if a layer computes in this type as the file is.
-fn computes_in(model: &Model, path: &str, ty: ElementType) -> bool {
-    let layer = model.find(path).ok().and_then(|(place, id)| model.graph_at(&place)?.layer(id));
-    layer.is_some_and(|layer| layer.outputs().first().is_some_and(|port| port.element_type() == ty))
+fn computes_in(model: &Model, layer: &LayerRef, ty: ElementType) -> bool {
+    layer_of(model, layer).is_some_and(|layer| layer.outputs().first().is_some_and(|port| port.element_type() == ty))
 }
 
-/// Returns patterns for `--keep` that match these layers and their constants only: one for layers that differ in
-/// numbers, if it matches no other layer.
-fn keep_patterns(model: &Model, paths: &BTreeSet<&str>) -> Vec<String> {
-    let find = |patterns: &[KeepPattern]| Kept::find(model, patterns).ok();
-    let single = |path: &&str| KeepPattern::from(*path);
-    let wanted = find(&paths.iter().map(single).collect::<Vec<_>>());
-    let mut groups = BTreeMap::<String, Vec<&str>>::new();
-    for path in paths {
-        groups.entry(without_numbers(path)).or_default().push(path);
-    }
-    let is_exact = |pattern: &str| {
-        let (found, wanted) = (find(&[pattern.into()]), wanted.as_ref());
-        found.zip(wanted).is_some_and(|(found, wanted)| found.iter().all(|(place, id)| wanted.contains(place, id)))
-    };
-    let of_group = |(pattern, paths): (String, Vec<&str>)| match paths.len() {
-        1 => vec![paths[0].to_owned()],
-        _ if is_exact(&pattern) => vec![pattern],
-        _ => paths.into_iter().map(str::to_owned).collect(),
-    };
-    groups.into_iter().flat_map(of_group).collect()
+fn layer_of<'m>(model: &'m Model, layer: &LayerRef) -> Option<&'m Layer> {
+    model.graph_at(&layer.place)?.layer(layer.id)
 }
 
 /// Returns notes on integers beyond i32, because OpenVINO's CPU plugin computes i64 as i32.
 pub(super) fn beyond_i32(model: &Model) -> impl Iterator<Item = Diagnostic> {
-    let found = check_precision(model, ElementType::I32).into_iter();
-    found.map(|found| Diagnostic { severity: Severity::Note, ..found })
+    let risks = unmarked(model, ElementType::I32).into_iter();
+    risks.map(|risk| Diagnostic { severity: Severity::Note, ..finding(model, &risk, ElementType::I32, false) })
 }
 
-fn finding(model: &Model, risk: &Risk, layers: Vec<String>, to: ElementType) -> Diagnostic {
-    let Risk { rule, layer, detail, keep, span } = risk;
+/// Returns the finding of a risk, with the conversion that avoids it if that was tried.
+fn finding(model: &Model, risk: &Risk, to: ElementType, is_avoidable: bool) -> Diagnostic {
+    let Risk { rule, layer, detail, keep, span, .. } = risk;
     let name = &layer.name;
     let (code, message) = match rule {
         RiskRule::EpsilonLost => {
@@ -114,9 +137,9 @@ fn finding(model: &Model, risk: &Risk, layers: Vec<String>, to: ElementType) -> 
         RiskRule::BeyondI32 => finding.note("a CPU does so whatever type the file declares; other devices may not"),
         _ => finding,
     };
-    if keep.iter().all(|path| computes_in(model, path, to)) {
+    if keep.iter().all(|layer| computes_in(model, layer, to)) {
         let help = message!("the file itself computes it in {}: compute it in f32, between Converts"; to);
         return finding.help(help);
     }
-    finding.help(Fix::untried(FixAction::Keep { layers, to }))
+    if is_avoidable { finding.help(Fix::possible(FixAction::Keep { to })) } else { finding }
 }

@@ -16,7 +16,7 @@ use typelift_promote::ElementType;
 use crate::base::hash::HashSet;
 use crate::check::{self, Device};
 use crate::convert::retarget::Retargeted;
-use crate::edit::inputs_outputs::{End, InterfaceError, Reshaped, trace_changes};
+use crate::edit::inputs_outputs::{End, InterfaceError, LayoutChange, Reshaped, trace_changes};
 use crate::edit::precision_marks::Spelling;
 use crate::findings::{Code, Diagnostic, Fix, FixAction, LayerRef, Text, message};
 use crate::model::graph::{EditError, Graph, IrVersion, Layer, LayerId, Model};
@@ -67,6 +67,12 @@ pub struct Conversion {
     /// Outputs that get another element type by a Convert, so that no other layer changes ([`Model::convert_output`]).
     #[serde(deserialize_with = "options::types")]
     pub output_types: Vec<(String, ElementType)>,
+    /// New layouts of inputs, with the computation unchanged ([`change_input_layout`](Model::change_input_layout)).
+    #[serde(deserialize_with = "options::layouts")]
+    pub input_layouts: Vec<(String, LayoutChange)>,
+    /// New layouts of outputs, with the computation unchanged ([`change_output_layout`](Model::change_output_layout)).
+    #[serde(deserialize_with = "options::layouts")]
+    pub output_layouts: Vec<(String, LayoutChange)>,
     /// The mapping of element types in the whole model: [`Retyping`].
     #[serde(deserialize_with = "options::type_map")]
     pub types: TypeMap,
@@ -205,6 +211,11 @@ impl Conversion {
                 changes.extend(model.convert_output_at(id, &name, *element_type)?);
             }
         }
+        for (name, layout) in &self.output_layouts {
+            for name in model.ends_named(End::Output, name)? {
+                model.change_output_layout(&name, layout)?;
+            }
+        }
         let quantize = |request| self.quantize(request, &kept, model, &mut found, &mut changes);
         let quantized = self.quantize.as_ref().map(quantize).transpose()?;
         if let Some(storage) = &self.storage {
@@ -229,7 +240,8 @@ impl Conversion {
             note_retyped(model.retyped_since(&interface), &mut changes);
         }
         note_narrowings(model, &mut changes);
-        let reshaped = if self.set_shapes.is_empty() { Vec::new() } else { model.reshaped_since(&interface) };
+        let reshapes = !self.set_shapes.is_empty() || self.changes_layouts();
+        let reshaped = if reshapes { model.reshaped_since(&interface) } else { Vec::new() };
         if !self.set_types.is_empty() || !self.set_shapes.is_empty() {
             found.extend(model.narrowed());
             found.extend(model.hard_coded_shapes());
@@ -290,6 +302,11 @@ impl Conversion {
                 changes.extend(model.convert_input_at(id, &name, *element_type)?);
             }
         }
+        for (name, layout) in &self.input_layouts {
+            for name in model.ends_named(End::Input, name)? {
+                model.change_input_layout(&name, layout)?;
+            }
+        }
         Ok((changed, changes))
     }
 
@@ -297,7 +314,11 @@ impl Conversion {
     #[must_use]
     pub fn changes_interface(&self) -> bool {
         let retyped = [&self.set_types, &self.input_types, &self.output_types];
-        !self.set_shapes.is_empty() || retyped.iter().any(|types| !types.is_empty())
+        !self.set_shapes.is_empty() || self.changes_layouts() || retyped.iter().any(|types| !types.is_empty())
+    }
+
+    fn changes_layouts(&self) -> bool {
+        !self.input_layouts.is_empty() || !self.output_layouts.is_empty()
     }
 
     /// True if the types of the whole model, the storage of constants or precision marks are to be changed.
@@ -332,7 +353,7 @@ impl Conversion {
         };
         let narrower = self.types.iter().filter(|(from, to)| to.bits() < from.bits()).map(|(_, to)| to);
         let types: BTreeSet<_> = narrower.chain(stored).collect();
-        let is_kept = |path: &String| model.find(path).is_ok_and(|(place, layer)| kept.covers(&place, layer));
+        let is_kept = |layer: &LayerRef| kept.covers(&layer.place, layer.id);
         let risks = types.into_iter().flat_map(|to| precision::risks(model, to));
         risks.filter(|risk| !risk.keep.iter().all(is_kept)).collect()
     }
@@ -356,26 +377,11 @@ impl Conversion {
         found: &mut Vec<Diagnostic>,
     ) -> Result<Vec<Change>, ConvertError> {
         let retyping = Retyping { types: self.types.clone(), kept: kept.clone(), keep_io: self.keep_io };
-        let mut plan = retyping.plan(model);
+        let planned = retyping.plan_and_lower(model, !self.is_brief);
+        let (plan, mut changes) =
+            planned.map_err(|error| ConvertError::Pass { pass: LOWER_WITHOUT_NOOPS.name, error })?;
         if plan.is_empty() {
             return Ok(Vec::new());
-        }
-        let promotions = plan.promotions(model);
-        let mut changes = Vec::new();
-        // As in OpenVINO's pass, layers after a kept promotion get its result type if all can.
-        let following = || {
-            let mut trial = model.clone();
-            let plan = retyping.plan_with(&trial, false);
-            plan.apply(&mut trial).is_ok().then_some(plan)
-        };
-        if !promotions.is_empty() {
-            plan = if let Some(following) = following() {
-                following
-            } else {
-                let lowered = passes::lower(model, &promotions, !self.is_brief);
-                changes = lowered.map_err(|error| ConvertError::Pass { pass: LOWER_WITHOUT_NOOPS.name, error })?;
-                retyping.plan(model)
-            };
         }
         self.refuse_beyond(stored.insert(plan.constants(model)), model, found)?;
         let retyped = plan.apply(model);

@@ -13,6 +13,7 @@ use super::strip::Values;
 use super::{Conversion, Unneeded};
 use crate::base::foreign;
 use crate::base::options::{self, Composed, Options, deserialize_as_text, one_of};
+use crate::edit::inputs_outputs::LayoutChange;
 use crate::precision::quantize::{Choice, Quantization, Request};
 use crate::precision::{Like, Storage, TypeMap};
 use crate::promotion::passes::Align;
@@ -88,6 +89,12 @@ impl std::str::FromStr for Values {
 
 pub(super) fn types<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<(String, ElementType)>, D::Error> {
     Ok(options::pairs(from)?.into_iter().map(|(name, Type(ty))| (name, ty)).collect())
+}
+
+/// Reads layouts by name: `NHWC` or `NCHW:NHWC`.
+pub(super) fn layouts<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<(String, LayoutChange)>, D::Error> {
+    let pairs = options::pairs::<_, String>(from)?.into_iter();
+    pairs.map(|(name, layout)| Ok((name, layout.parse().map_err(D::Error::custom)?))).collect()
 }
 
 /// Reads a mapping of types: `f64=f32,i64=i32`, or pairs.

@@ -107,11 +107,10 @@ pub enum FixAction {
     /// Inserts a Convert after a Parameter, so that the layers after it keep their types
     /// ([`convert_input`](crate::Model::convert_input)).
     ConvertInput,
-    /// Excludes layers from a change of precision.
+    /// Changes the precision of the model, except of the layers at risk
+    /// ([`KeepPattern::AtRisk`](crate::precision::KeepPattern::AtRisk)).
     Keep {
-        /// The layers by path, as [`KeepPattern`](crate::precision::KeepPattern) reads them.
-        layers: Vec<String>,
-        /// The new type of the other layers.
+        /// The new type of the other layers, instead of i64 if it is i32, else of f32.
         to: ElementType,
     },
     /// Applies the built-in rules of this name ([`library`](crate::rewrite::library)).
@@ -144,6 +143,11 @@ pub enum Owner {
     NewData,
     /// The element with this name.
     Element(String),
+}
+
+/// Returns the type that a change of precision replaces by `to`.
+pub(crate) fn replaced_by(to: ElementType) -> ElementType {
+    if to == ElementType::I32 { ElementType::I64 } else { ElementType::F32 }
 }
 
 impl FixAction {

@@ -24,12 +24,13 @@ use crate::model::shape::Shape;
 pub use about::{About, SubjectKind};
 pub use document::{Count, Document};
 pub use edit::TextEdit;
+pub(crate) use fix::replaced_by;
 pub use fix::{Applicability, Fix, FixAction, Owner, Proof, Rules};
 pub use formats::{Format, Frame};
 pub use key::{Comparison, FindingKey, Known, Subject};
 pub(crate) use message::message;
 pub use message::{Argument, Kind, Message, Text, Value};
-pub use words::{Voice, grouped, reason, shell_command, shell_word, size};
+pub use words::{Remedy, Voice, grouped, reason, shell_command, shell_word, size};
 pub(crate) use words::{described, list};
 
 /// The severity.

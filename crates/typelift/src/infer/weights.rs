@@ -1,13 +1,16 @@
 //! Check that the weights belong to the model. It replaces many findings about constants by one.
 
+use typelift_promote::ElementType;
+
 use super::Walk;
 use super::recover::declared;
 use super::value::Evaluator;
 use crate::base::file::other_format;
-use crate::findings::{Code, Diagnostic, LayerRef, message};
+use crate::findings::{Code, Diagnostic, LayerRef, Text, message};
 use crate::model::graph::{Layer, Model};
 use crate::model::weights::Weights;
 use crate::ops::is_constant;
+use crate::ops::values::conversion::Stored;
 use crate::text::xml;
 
 /// The first bytes of every Git LFS pointer.
@@ -28,7 +31,7 @@ struct Tally {
     constants: usize,
     /// Number of constants that extend beyond the weights.
     beyond: usize,
-    /// The finding for the first of them.
+    /// The finding for the first of them, or of all if the weights are a pointer.
     first: Option<Diagnostic>,
     /// End of the last constant.
     needed: u64,
@@ -51,18 +54,18 @@ impl Walk<'_> {
     pub(super) fn check_weights(&mut self, model: &Model) {
         let Some(length) = model.weights.len() else { return };
         let needed = last_end(model);
-        if needed < length && self.find_shift(model, length - needed) {
-            self.evaluator = Evaluator::new(&Weights::none());
-            self.trusts_ports = true;
-        }
-        if needed <= length {
-            return;
-        }
         let head =
             usize::try_from(length.min(64)).ok().and_then(|size| model.weights.read(0, size)).unwrap_or_default();
         let is_pointer = head.starts_with(LFS_POINTER);
-        let tally = self.tally(model, length);
-        if tally.beyond < 2 && !(tally.beyond == 1 && (is_pointer || length == 0)) {
+        if needed <= length && !is_pointer {
+            if needed < length && (self.find_shift(model, length - needed) || self.find_foreign(model, length - needed))
+            {
+                self.forget_weights();
+            }
+            return;
+        }
+        let tally = self.tally(model, length, is_pointer);
+        if tally.beyond < 2 && !is_pointer && !(tally.beyond == 1 && length == 0) {
             return;
         }
         let Tally { constants, beyond, needed, .. } = tally;
@@ -95,8 +98,46 @@ impl Walk<'_> {
         if let Some(first) = tally.first {
             self.scope.diagnostics.push(Diagnostic { message, layer: None, ..first }.help(help));
         }
+        self.forget_weights();
+    }
+
+    fn forget_weights(&mut self) {
         self.evaluator = Evaluator::new(&Weights::none());
         self.trusts_ports = true;
+    }
+
+    /// Reports weights of another model: bytes after the last constant, and shapes and axes that are no such numbers.
+    /// Returns true if it found them.
+    fn find_foreign(&mut self, model: &Model, extra: u64) -> bool {
+        /// The most values of a constant that is a shape or an axis, and the least magnitude that is neither.
+        const MOST_VALUES: u64 = 16;
+        const LEAST: u128 = 1 << 40;
+        let is_small = |stored: &Stored| stored.element_type == ElementType::I64 && stored.count <= MOST_VALUES;
+        let is_absurd =
+            |value: i128| value.unsigned_abs() >= LEAST && value != i64::MAX.into() && value != i64::MIN.into();
+        let (mut integers, mut absurd, mut first) = (0, 0, None);
+        for (at, graph) in model.walk() {
+            for layer in graph.layers().filter(|layer| is_constant(layer)) {
+                let Some(stored) = Stored::of(layer).filter(is_small) else { continue };
+                integers += 1;
+                if let Some(value) = stored.find_integer(&model.weights, is_absurd) {
+                    absurd += 1;
+                    first.get_or_insert((at.clone(), layer, value));
+                }
+            }
+        }
+        let Some((at, layer, value)) = first.filter(|_| absurd > 1 && 2 * absurd >= integers) else { return false };
+        let span = xml::locate(&self.source, layer.span().unwrap_or_default(), "data", "offset");
+        let message = message!(
+            "the .bin belongs to another model: {} of {} short integer constants hold numbers such as {}";
+            absurd, integers, Text(value)
+        );
+        let found = Diagnostic::new(Code::WrongWeights, message);
+        let found = found.at(span, message!("layer {} `{}`"; layer.id(), layer.name()));
+        let found = found.note(message!("the last {} bytes of the .bin belong to no constant"; extra));
+        let help = "put the .bin that was written with this .xml next to it";
+        self.scope.diagnostics.push(Diagnostic { layer: Some(LayerRef::of(&at, layer)), ..found }.help(help));
+        true
     }
 
     /// Reports bytes that were inserted into the weights: a NumPy header at the start, or additional bytes of one
@@ -160,7 +201,7 @@ impl Walk<'_> {
         Some(NUMPY.len() as u64 + 4 + u64::from(u16::from_le_bytes([*rest.get(2)?, *rest.get(3)?])))
     }
 
-    fn tally(&self, model: &Model, length: u64) -> Tally {
+    fn tally(&self, model: &Model, length: u64, is_pointer: bool) -> Tally {
         let mut tally = Tally::default();
         for (at, graph) in model.walk() {
             for layer in graph.layers().filter(|layer| is_constant(layer)) {
@@ -168,7 +209,7 @@ impl Walk<'_> {
                 tally.constants += 1;
                 tally.needed = tally.needed.max(end);
                 tally.beyond += usize::from(end > length);
-                if end > length && tally.first.is_none() {
+                if tally.first.is_none() && (end > length || is_pointer) {
                     let span = xml::locate(&self.source, layer.span().unwrap_or_default(), "data", "offset");
                     let label = message!("bytes {} to {} of layer {} `{}`"; offset, end, layer.id(), layer.name());
                     let found = Diagnostic::new(Code::WrongWeights, "").at(span, label);

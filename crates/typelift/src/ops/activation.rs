@@ -33,7 +33,7 @@ fn require_same_types(cx: &Context) -> Result<(), Fault> {
         None => Ok(()),
         Some(input) => {
             let message = message!(
-                "the inputs of `{}` must have one element type, but have {} and {}";
+                "`{}` needs inputs of one type, but has {} and {}";
                 cx.ty(), first, cx.element_type(input)
             );
             Err(Fault::types(&[0, input], message).help("insert a Convert before the input whose type should change"))

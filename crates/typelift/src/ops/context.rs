@@ -216,12 +216,9 @@ impl<'a> Context<'a> {
         types.retain(|&ty| ty != ElementType::Dynamic);
         types.dedup();
         let types = types.iter().map(ToString::to_string).collect::<Vec<_>>().join(" and ");
-        Fault::types(
-            inputs,
-            message!("the inputs of `{}` must have one element type, but have {}"; self.layer.ty(), Text(types)),
-        )
-        .rule("OpenVINO does not convert types implicitly")
-        .help("insert a Convert before the input whose type should change")
+        Fault::types(inputs, message!("`{}` needs inputs of one type, but has {}"; self.layer.ty(), Text(types)))
+            .rule("OpenVINO inserts no Convert")
+            .help("insert a Convert before the input whose type should change")
     }
 
     /// Returns an error if the operation table excludes a type for this input.

@@ -79,6 +79,7 @@ pub(crate) use unknown::{UnknownOperation, describe_unknown, is_own_opset};
 use typelift_promote::ElementType;
 
 use self::evaluate::Evaluate;
+use crate::base::foreign;
 use crate::model::graph::Layer;
 
 /// The operation families, each a list of rows.
@@ -595,6 +596,22 @@ const fn is_before(a: &str, b: &str) -> bool {
         at += 1;
     }
     at < b.len() && (at == a.len() || a[at] < b[at])
+}
+
+/// Returns a suggestion for a name that is no operation: a name of another framework, or a misspelling.
+///
+/// ```
+/// assert_eq!(typelift::ops::meant("Mul").as_deref(), Some("did you mean `Multiply`?"));
+/// assert_eq!(typelift::ops::meant("LeakyRelu").as_deref(), Some("did you mean `PRelu` (the slope is its second input)?"));
+/// ```
+#[must_use]
+pub fn meant(name: &str) -> Option<String> {
+    let names: Vec<_> = all().map(Operation::name).collect();
+    Some(match foreign::operation(name, &names)? {
+        ("", advice) => advice.to_owned(),
+        (meant, "") => format!("did you mean `{meant}`?"),
+        (meant, difference) => format!("did you mean `{meant}` ({difference})?"),
+    })
 }
 
 /// Returns every row, sorted by name.

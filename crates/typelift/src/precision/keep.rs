@@ -5,8 +5,10 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer};
 use thiserror::Error;
+use typelift_promote::ElementType;
 
-use super::{automatic, shape_paths};
+use super::{automatic, risks, shape_paths};
+use crate::base::foreign::{self, named_element_type};
 use crate::base::hash::{HashMap, HashSet};
 use crate::base::names::{matches_glob, near};
 use crate::infer::blocks::{layers_of_blocks, numbers_of_blocks};
@@ -35,6 +37,8 @@ pub enum KeepPattern {
     Blocks(u64, u64),
     /// The layers that OpenVINO's plugins keep in f32 when they compute in f16.
     Automatic,
+    /// The layers that need their types because this type would harm them ([`risks`](super::risks)): `risk:f16`.
+    AtRisk(ElementType),
 }
 
 impl From<&str> for KeepPattern {
@@ -43,6 +47,7 @@ impl From<&str> for KeepPattern {
             Some(operation) => Self::Operation(operation.to_owned()),
             None if text == "auto" => Self::Automatic,
             None if let Some((first, last)) = blocks(text) => Self::Blocks(first, last),
+            None if let Some(to) = text.strip_prefix("risk:").and_then(named_element_type) => Self::AtRisk(to),
             None => Self::Name(text.to_owned()),
         }
     }
@@ -68,6 +73,7 @@ impl fmt::Display for KeepPattern {
             Self::Operation(operation) => write!(f, "type:{operation}"),
             Self::Blocks(first, last) => write!(f, "block:{first}-{last}"),
             Self::Automatic => f.write_str("auto"),
+            Self::AtRisk(to) => write!(f, "risk:{to}"),
         }
     }
 }
@@ -110,7 +116,8 @@ impl Kept {
     /// Returns the layers of an inferred model that match these patterns.
     ///
     /// # Errors
-    /// [`KeepError`] for the first pattern that matches nothing. [`KeepPattern::Automatic`] may match nothing.
+    /// [`KeepError`] for the first pattern that matches nothing. [`KeepPattern::Automatic`] and
+    /// [`KeepPattern::AtRisk`] may match nothing.
     pub fn find(model: &Model, patterns: &[KeepPattern]) -> Result<Self, KeepError> {
         let mut kept = Self::default();
         if patterns.is_empty() {
@@ -122,6 +129,11 @@ impl Kept {
                     kept.layers.entry(place).or_default().extend(layers);
                 }
                 shape_paths::find(model).iter().for_each(|(place, layer)| kept.insert(place, *layer));
+                continue;
+            }
+            if let KeepPattern::AtRisk(to) = *pattern {
+                let at_risk = risks(model, to).into_iter().flat_map(|risk| risk.keep);
+                at_risk.for_each(|layer| kept.insert(&layer.place, layer.id));
                 continue;
             }
             if let KeepPattern::Blocks(first, last) = *pattern {
@@ -142,7 +154,7 @@ impl Kept {
                     error => KeepError::Find(error),
                 })?,
                 KeepPattern::Operation(operation) => of_operation(model, operation)?,
-                KeepPattern::Blocks(..) | KeepPattern::Automatic => Vec::new(),
+                KeepPattern::Blocks(..) | KeepPattern::Automatic | KeepPattern::AtRisk(_) => Vec::new(),
             };
             found.iter().for_each(|(place, layer)| kept.insert(place, *layer));
         }
@@ -231,7 +243,11 @@ fn of_operation(model: &Model, operation: &str) -> Result<Vec<(Place, LayerId)>,
         }
     }
     if found.is_empty() {
-        let near = near(operation, known.iter().map(String::as_str)).map(|near| format!("type:{near}"));
+        let names: Vec<_> = ops::all().map(Operation::name).collect();
+        let foreign = foreign::operation(operation, &names).map(|(meant, _)| meant.to_owned());
+        let near =
+            foreign.filter(|meant| known.contains(meant)).or_else(|| near(operation, known.iter().map(String::as_str)));
+        let near = near.map(|near| format!("type:{near}"));
         return Err(KeepError::Unmatched { pattern: format!("type:{operation}"), near });
     }
     Ok(found)

@@ -23,12 +23,14 @@ use crate::ops::{self, LayerKind, Spread, Surroundings as _};
 pub struct Risk {
     /// The kind of risk.
     pub rule: RiskRule,
+    /// The narrower type.
+    pub to: ElementType,
     /// The affected layer.
     pub layer: LayerRef,
     /// The problem, as a clause.
     pub detail: Message,
-    /// The paths of the layers to keep, for [`KeepPattern`](super::KeepPattern).
-    pub keep: Vec<String>,
+    /// The layers whose types must be kept, all of which [`KeepPattern::AtRisk`](super::KeepPattern::AtRisk) selects.
+    pub keep: Vec<LayerRef>,
     /// Position of the layer in the file.
     pub(crate) span: Span,
 }
@@ -84,7 +86,7 @@ impl Serialize for Risk {
         fields.serialize_field("rule", self.rule.name())?;
         fields.serialize_field("layer", &self.layer)?;
         fields.serialize_field("detail", &self.detail)?;
-        fields.serialize_field("keep", &self.keep)?;
+        fields.serialize_field("keep", &self.keep.iter().map(LayerRef::full_name).collect::<Vec<_>>())?;
         fields.end()
     }
 }
@@ -119,9 +121,9 @@ pub fn risks(model: &Model, to: ElementType) -> Vec<Risk> {
         let is_there = |id: &LayerId| model.graph_at(&place).is_some_and(|graph| graph.layer(*id).is_some());
         let found = search.found.into_iter().filter(|found| is_there(&found.layer));
         risks.extend(found.map(|Found { rule, layer, detail, keep }| {
-            let keep = keep.into_iter().filter(is_there).map(|id| reference(id).full_name()).collect();
+            let keep = keep.into_iter().filter(is_there).map(reference).collect();
             let span = graph.layer(layer).and_then(Layer::span).unwrap_or_default();
-            Risk { rule, layer: reference(layer), detail, keep, span }
+            Risk { rule, to, layer: reference(layer), detail, keep, span }
         }));
     }
     risks
@@ -348,14 +350,9 @@ impl<'a> Search<'a> {
         let Some(tensor) = view.graph.producer(id.input(0)).filter(|_| converts && !takes_floats(view, id)) else {
             return;
         };
-        let is_beyond = |value: f64| value.abs() > LARGEST && ENDS.iter().all(|&end| end as f64 != value);
-        let large = if view.layer(tensor.layer).is_some_and(ops::is_constant) {
-            view.value(tensor.layer, is_beyond)
-        } else {
-            let bounds = self.probe.bounds(view.graph, tensor).filter(|bounds| bounds.is_exact());
-            bounds.and_then(|bounds| bounds.lower.to_floats().iter().copied().find(|&value| is_beyond(value)))
-        };
-        if let Some(large) = large {
+        let is_beyond = |value: i128| value.unsigned_abs() > LARGEST as u128 && !ENDS.contains(&value);
+        if let Some(large) = self.known_integer(tensor, is_beyond).map(Text) {
+            let view = &self.view;
             let detail =
                 message!("`{}` contains {}; the largest f16 is {}"; name(view.graph, tensor.layer), large, LARGEST);
             let keep = self.downstream(&[id], SCALING);
@@ -429,25 +426,28 @@ impl<'a> Search<'a> {
             if self.view.graph.sources(id).any(|source| beyond.contains(&source)) {
                 continue;
             }
-            let detail = message!("its value is {}, which i32 cannot represent"; value);
+            let detail = message!("its value is {}, which i32 cannot represent"; Text(value));
             let keep = self.downstream(&[id], &[]);
             self.add(RiskRule::BeyondI32, id, detail, keep);
         }
     }
 
     /// Returns a value of a layer's first output that i32 cannot represent.
-    fn beyond_i32(&mut self, id: LayerId) -> Option<i64> {
-        let tensor = id.output(0);
+    fn beyond_i32(&mut self, id: LayerId) -> Option<i128> {
         let is_long = |port: &OutputPort| port.element_type() == ElementType::I64;
         // Values of a ConvertPromoteTypes are not known.
         let holds = |layer: &&Layer| !ops::is_promotion(layer) && layer.outputs().first().is_some_and(is_long);
-        let layer = self.view.layer(id).filter(holds)?;
-        let is_beyond = |value: &i64| i32::try_from(*value).is_err() && !ENDS.contains(value);
-        if ops::is_constant(layer) {
-            return self.view.value(id, |value| is_beyond(&(value as i64))).map(|value| value as i64);
+        self.view.layer(id).filter(holds)?;
+        self.known_integer(id.output(0), |value| i32::try_from(value).is_err() && !ENDS.contains(&value))
+    }
+
+    /// Returns a known integer of a tensor that satisfies `is`.
+    fn known_integer(&mut self, tensor: Output, is: impl Fn(i128) -> bool) -> Option<i128> {
+        if self.view.layer(tensor.layer).is_some_and(ops::is_constant) {
+            return self.view.integer(tensor.layer, is);
         }
         let bounds = self.probe.bounds(self.view.graph, tensor).filter(|bounds| bounds.is_exact())?;
-        bounds.lower.to_integers().iter().copied().find(is_beyond)
+        bounds.lower.find_integer(is)
     }
 
     /// Returns these layers, and their consumers through operations that work element by element, move values or sum
@@ -484,7 +484,7 @@ impl<'a> Search<'a> {
 /// The largest number of f16.
 const LARGEST: f64 = 65504.0;
 /// Integers that mean "unlimited", for example the end of a slice.
-const ENDS: [i64; 4] = [i64::MIN, i64::MAX, i32::MIN as i64, i32::MAX as i64];
+const ENDS: [i128; 4] = [i64::MIN as i128, i64::MAX as i128, i32::MIN as i128, i32::MAX as i128];
 
 /// Maximum number of layers that one risk lists.
 const FARTHEST: usize = 64;

@@ -11,6 +11,7 @@ use crate::infer::Probe;
 use crate::model::graph::{Graph, Input, Layer, LayerId, Model, Output, OutputPort, Place};
 use crate::ops::values::conversion::Audit;
 use crate::ops::{self, AttributeValues, Finding, LayerKind, Operation, Outputs, Subject};
+use crate::promotion::passes::{self, Change, PassError};
 
 /// Change of element types in a whole model, except in some layers.
 ///
@@ -106,6 +107,26 @@ impl Retyping {
         self.plan_with(model, true)
     }
 
+    /// Plans the change of a model. If promotions keep layers from it, these are replaced by Converts, unless the
+    /// layers after them can take the result type of the promotion, as in OpenVINO's pass.
+    pub(crate) fn plan_and_lower(
+        &self,
+        model: &mut Model,
+        is_traced: bool,
+    ) -> Result<(RetypingPlan, Vec<Change>), PassError> {
+        let plan = self.plan(model);
+        let promotions = plan.promotions(model);
+        if promotions.is_empty() {
+            return Ok((plan, Vec::new()));
+        }
+        let following = self.plan_with(model, false);
+        if following.apply(&mut model.clone()).is_ok() {
+            return Ok((following, Vec::new()));
+        }
+        let changes = passes::lower(model, &promotions, is_traced)?;
+        Ok((self.plan(model), changes))
+    }
+
     /// Computes the new types as [`plan`](Self::plan) does. With `asks_promotions` false, the result types of
     /// promotions are not computed here, but when the plan is applied.
     pub(crate) fn plan_with(&self, model: &Model, asks_promotions: bool) -> RetypingPlan {
@@ -156,6 +177,11 @@ impl RetypingPlan {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.graphs.is_empty()
+    }
+
+    /// True if the plan leaves every layer as it is.
+    pub(crate) fn changes_nothing(&self) -> bool {
+        self.graphs.iter().all(|plan| plan.attributes.is_empty() && plan.borders.is_empty())
     }
 
     /// Iterates over the layers that keep their types, each with its graph and the reason.

@@ -120,6 +120,12 @@ impl<'a> GraphView<'a> {
         Stored::of(constant)?.find(self.weights, is)
     }
 
+    /// Returns the first integer of a constant, or of a Convert of one, that satisfies `is`.
+    pub(super) fn integer(&self, id: LayerId, is: impl Fn(i128) -> bool) -> Option<i128> {
+        let constant = self.values_of(id).filter(|layer| ops::is_constant(layer))?;
+        Stored::of(constant)?.find_integer(self.weights, is)
+    }
+
     fn values_of(&self, id: LayerId) -> Option<&'a Layer> {
         let layer = self.layer(id)?;
         if ops::kind(layer) == LayerKind::Convert { self.layer(self.source(id, 0)?) } else { Some(layer) }

@@ -58,7 +58,12 @@ const FEW: u64 = 32;
 
 /// Returns the findings of an [inferred](crate::infer()) model that hold on a device. Some hold only on older releases than
 /// `target`.
-pub(crate) fn check_device(model: &Model, device: Device, target: Option<Release>) -> Vec<Diagnostic> {
+pub(crate) fn check_device(
+    model: &Model,
+    device: Device,
+    target: Option<Release>,
+    has_errors: bool,
+) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     for (place, graph) in model.walk() {
         let view = View::new(model, place, graph, device);
@@ -88,7 +93,7 @@ pub(crate) fn check_device(model: &Model, device: Device, target: Option<Release
         ),
         Device::Npu => (ElementType::F16, "an NPU computes in f16; OpenVINO's documentation: NPU device"),
     };
-    found.extend(check_precision(model, precision).into_iter().map(|finding| {
+    found.extend(check_precision(model, precision, has_errors || device == Device::Cpu).into_iter().map(|finding| {
         let finding = finding.note(ground);
         match device {
             // Other types in the file change nothing, so the fix of the finding would not help.

@@ -278,7 +278,7 @@ impl Broken {
 }
 
 fn kept_by_rules() -> Fix {
-    Fix::untried(FixAction::Rewrite("keep-compressed"))
+    Fix::possible(FixAction::Rewrite("keep-compressed"))
 }
 
 /// Returns the deviation of the layers after codes from those that are kept; `None` as well if other layers are among them.

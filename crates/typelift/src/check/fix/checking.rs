@@ -149,13 +149,16 @@ impl Checking {
             forgive_removed(model, target, found);
             found.extend(check_target(model, target));
         }
-        for &to in &self.precisions {
+        let has_errors = found.iter().any(Diagnostic::is_error);
+        // Without the values of constants nothing is known about them.
+        let has_values = found.iter().all(|it| it.code != Code::WrongWeights);
+        for &to in self.precisions.iter().filter(|_| has_values) {
             found.retain(|it| it.code != Code::BeyondI32);
-            found.extend(check_precision(model, to));
+            found.extend(check_precision(model, to, has_errors));
         }
-        for &device in &self.devices {
+        for &device in self.devices.iter().filter(|_| has_values) {
             found.retain(|it| it.code != Code::BeyondI32);
-            found.extend(check_device(model, device, self.target));
+            found.extend(check_device(model, device, self.target, has_errors));
         }
         for it in found.iter_mut().filter(|it| it.code == Code::MissingWeights) {
             match &self.weights {

@@ -1,6 +1,9 @@
 //! Inputs and outputs of a model: its Parameters and Results, found by name and changed in type and shape.
 
 mod hard_coded;
+mod layout;
+
+pub use layout::LayoutChange;
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
@@ -84,6 +87,16 @@ pub enum InterfaceError {
         from: ElementType,
         /// The requested element type.
         to: ElementType,
+    },
+    /// The layout cannot be changed so.
+    #[error("the layout of {end} `{name}`: {reason}")]
+    Layout {
+        /// The side.
+        end: End,
+        /// The name that was asked for.
+        name: String,
+        /// The reason, as a clause.
+        reason: String,
     },
     /// No constant has this name.
     #[error("the model has no constant `{0}`")]

@@ -6,7 +6,7 @@ use std::path::Path;
 use typelift_promote::{ElementType, Loss, fidelity};
 
 use super::{list, shell_word};
-use crate::findings::{Applicability, Diagnostic, Fix, FixAction, Owner, Rules};
+use crate::findings::{Applicability, Diagnostic, Fix, FixAction, Owner, Rules, replaced_by};
 
 /// Audience of the description of fixes.
 #[derive(Clone, Copy, Debug, Default)]
@@ -21,27 +21,27 @@ pub enum Voice<'a> {
     Python(Option<&'a Path>),
 }
 
+/// Fix of a finding in words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Remedy {
+    /// A sentence without a full stop.
+    pub words: String,
+    /// A command that makes the fix and writes a new file; it was tried on the model.
+    pub command: Option<String>,
+}
+
+impl From<String> for Remedy {
+    fn from(words: String) -> Self {
+        Self { words, command: None }
+    }
+}
+
 impl Voice<'_> {
     /// Returns the fixes of a finding as sentences without a full stop.
     #[must_use]
     pub fn help(self, diagnostic: &Diagnostic) -> Vec<String> {
-        let mut said = Vec::new();
-        let kind = |fix: &Fix| (std::mem::discriminant(&fix.action), fix.applicability);
-        for alike in diagnostic.fixes.chunk_by(|a, b| kind(a) == kind(b)) {
-            let each = alike.iter().filter_map(|fix| self.words(fix));
-            match (&alike[0].action, alike[0].applicability) {
-                (FixAction::Edit { .. }, Applicability::Possible) => {
-                    let all: Vec<_> = each.collect();
-                    said.push(match &all[..] {
-                        [only] => format!("perhaps {only}"),
-                        all => format!("one of these changes is probably intended: {}", all.join("; or ")),
-                    });
-                }
-                (FixAction::AlignBy { .. }, _) => said.push(each.collect::<Vec<_>>().join(", ")),
-                _ => said.extend(each),
-            }
-        }
-        said
+        self.remedies(diagnostic).into_iter().map(|remedy| remedy.words).collect()
     }
 
     /// Returns a command that fixes the finding, if there is one that was tried.
@@ -49,6 +49,33 @@ impl Voice<'_> {
     pub fn command(self, diagnostic: &Diagnostic) -> Option<String> {
         let (Self::Shell(Some(file)) | Self::Python(Some(file))) = self else { return None };
         diagnostic.fixes.iter().find_map(|fix| command_of(fix, file))
+    }
+
+    /// Returns the fixes of a finding, each with a command that makes it.
+    #[must_use]
+    pub fn remedies(self, diagnostic: &Diagnostic) -> Vec<Remedy> {
+        let mut said = Vec::new();
+        let kind = |fix: &Fix| (std::mem::discriminant(&fix.action), fix.applicability);
+        for alike in diagnostic.fixes.chunk_by(|a, b| kind(a) == kind(b)) {
+            let words = alike.iter().filter_map(|fix| self.words(fix));
+            match (&alike[0].action, alike[0].applicability) {
+                (FixAction::Edit { .. }, Applicability::Possible) => {
+                    let all: Vec<_> = words.collect();
+                    said.push(Remedy::from(match &all[..] {
+                        [only] => format!("perhaps {only}"),
+                        all => format!("one of these changes is probably intended: {}", all.join("; or ")),
+                    }));
+                }
+                (FixAction::AlignBy { .. }, _) => said.push(words.collect::<Vec<_>>().join(", ").into()),
+                _ => said.extend(alike.iter().filter_map(|fix| self.remedy(fix))),
+            }
+        }
+        said
+    }
+
+    fn remedy(self, fix: &Fix) -> Option<Remedy> {
+        let command = if let Self::Shell(Some(file)) = self { command_of(fix, file) } else { None };
+        Some(Remedy { words: self.words(fix)?, command })
     }
 
     /// Returns a fix as a clause; `None` if it is not shown to this audience.
@@ -62,18 +89,14 @@ impl Voice<'_> {
             // A command that fails is not shown as one.
             (FixAction::Convert { rules, inserts, succeeds: false }, Self::Shell(Some(_))) => {
                 let options = rules.map(|rules| format!(" {}", self.rules(rules))).unwrap_or_default();
-                Some(format!("`convert{options}` {}, once the other errors are fixed", inserted(inserts)))
+                Some(format!("{} with `convert{options}`, once the other errors are fixed", inserting(inserts)))
             }
-            (FixAction::Convert { inserts, .. }, Self::Shell(Some(file))) => {
-                Some(format!("`{}` {}", line_of(fix, file)?, inserted(inserts)))
-            }
-            (FixAction::RefreshPorts, Self::Shell(Some(file))) => {
-                Some(format!("`{}` corrects the declared types and shapes of all ports", command_of(fix, file)?))
-            }
+            (FixAction::Convert { inserts, .. }, Self::Shell(Some(_))) => Some(inserting(inserts)),
+            (FixAction::RefreshPorts, Self::Shell(Some(_))) => Some(fix.to_string()),
             (FixAction::Convert { rules, inserts, succeeds }, Self::Python(Some(_))) => {
                 let later = if *succeeds { "" } else { ", once the other errors are fixed" };
                 let argument = rules.map(|rules| self.rules(rules)).unwrap_or_default();
-                Some(format!("`model.convert({argument})` {}{later}", inserted(inserts)))
+                Some(format!("`model.convert({argument})`: {}{later}", inserting(inserts)))
             }
             (FixAction::RefreshPorts, Self::Python(Some(file))) => {
                 command_of(fix, file).map(|_| "`model.infer()` corrects the declared types and shapes of all ports".to_owned())
@@ -85,38 +108,17 @@ impl Voice<'_> {
             (FixAction::ConvertInput, Self::Python(_)) => {
                 Some("`input_types` changes the type of the input with a Convert after it, so that the results stay the same".to_owned())
             }
-            (FixAction::Keep { layers, to }, Self::Python(_)) => {
-                let layers: Vec<_> = layers.iter().map(|layer| python_string(layer)).collect();
-                let (types, marks) = match from(*to) {
-                    ElementType::I64 => ("i64=i32".to_owned(), ""),
-                    wide => (format!("{wide}={to}"), ", mark_keeps=True"),
-                };
-                let keep = layers.join(", ");
-                Some(format!("`model.convert(types='{types}', keep=[{keep}]{marks}, keep_io=True)` keeps their types"))
+            (FixAction::Keep { to }, Self::Python(_)) => {
+                let marks = if *to == ElementType::I32 { "" } else { ", mark_keeps=True" };
+                let types = format!("types='{}={to}', keep=['risk:{to}']{marks}, keep_io=True", replaced_by(*to));
+                Some(format!("`model.convert({types})` converts the other layers"))
             }
             (FixAction::Retarget, Self::Shell(_)) => {
-                Some("`typelift convert --target` writes the model for that release".to_owned())
+                Some("`convert` with --target writes the model for that release".to_owned())
             }
             (FixAction::ConvertInput, Self::Shell(_)) => {
                 Some("`--input-type` changes the type of the input with a Convert after it, so that the results stay the same".to_owned())
             }
-            (FixAction::Keep { layers, to }, Self::Shell(file)) => {
-                let keep: String = layers.iter().map(|layer| format!(" --keep {}", shell_word(layer))).collect();
-                let wide = from(*to);
-                let marks = if wide == ElementType::I64 { "" } else { " --mark-keeps" };
-                let option = format!(" --types {wide}={to} --keep-io{keep}{marks}");
-                let command = match file {
-                    // The note about integers is also printed for models with errors, which no command converts.
-                    Some(file) if wide != ElementType::I64 => shell_command("convert", &option, file),
-                    _ => format!("typelift convert{option}"),
-                };
-                Some(format!("`{command}` keeps them in {wide}"))
-            }
-            (FixAction::Rewrite(rules), Self::Shell(Some(file))) => {
-                let command = shell_command("rewrite", &format!(" --use {rules}"), file);
-                Some(format!("`{command}` gives them the form that is kept"))
-            }
-            (FixAction::Statements(_), Self::Shell(Some(file))) => Some(format!("`{}`", line_of(fix, file)?)),
             (FixAction::Statements(all), Self::Python(_)) => {
                 let all: Vec<_> = all.iter().map(|statement| python_string(statement)).collect();
                 Some(format!("`model.rewrite({})`", all.join(", ")))
@@ -138,11 +140,6 @@ impl Voice<'_> {
             (Self::Plain, setting) => setting.unwrap_or(rules.name).to_owned(),
         }
     }
-}
-
-/// Returns the wider type that a change of precision replaces by `to`.
-fn from(to: ElementType) -> ElementType {
-    if to == ElementType::I32 { ElementType::I64 } else { ElementType::F32 }
 }
 
 /// Returns a text as a Python string literal.
@@ -168,6 +165,15 @@ fn line_of(fix: &Fix, file: &Path) -> Option<String> {
             let options: String = all.iter().map(|statement| format!(" -e {}", shell_word(statement))).collect();
             Some(shell_command("rewrite", &options, file))
         }
+        FixAction::Edit { .. } if fix.applicability == Applicability::Safe => {
+            Some(shell_command("check", " --fix", file))
+        }
+        FixAction::Rewrite(rules) => Some(shell_command("rewrite", &format!(" --use {rules}"), file)),
+        FixAction::Keep { to } => {
+            let marks = if *to == ElementType::I32 { "" } else { " --mark-keeps" };
+            let types = format!(" --types {}={to} --keep-io --keep risk:{to}{marks}", replaced_by(*to));
+            Some(shell_command("convert", &types, file))
+        }
         _ => None,
     }
 }
@@ -186,14 +192,11 @@ pub fn shell_command(verb: &str, option: &str, file: &Path) -> String {
     format!("typelift {verb}{option} {} -o {output}", shell_word(&file.display().to_string()))
 }
 
-/// Describes inserted Converts: `inserts a Convert from i64 to f32 (rounds above 2^24)`.
-fn inserted(converts: &[(ElementType, ElementType)]) -> String {
+/// Describes Converts to insert: `insert a Convert from i64 to f32 (rounds above 2^24)`.
+fn inserting(converts: &[(ElementType, ElementType)]) -> String {
     let mut converts: Vec<_> = converts.iter().map(|&(from, to)| convert(from, to)).collect();
     converts.dedup();
-    if converts.is_empty() {
-        return "makes the types agree".to_owned();
-    }
-    format!("inserts {}", converts.join(" and "))
+    if converts.is_empty() { "make the types agree".to_owned() } else { format!("insert {}", converts.join(" and ")) }
 }
 
 /// Describes one Convert: `a Convert from i64 to f32 (rounds above 2^24)`.
@@ -247,10 +250,7 @@ impl fmt::Display for Fix {
             FixAction::ConvertInput => {
                 f.write_str("insert a Convert after the Parameter, so that the results stay the same")
             }
-            FixAction::Keep { layers, .. } => {
-                let layers = layers.iter().map(|layer| format!("`{layer}`")).collect();
-                write!(f, "keep the types of {}", list(layers, "and"))
-            }
+            FixAction::Keep { to } => write!(f, "convert {} to {to}, except the layers at risk", replaced_by(*to)),
             FixAction::Rewrite(rules) => write!(f, "apply the rules `{rules}`"),
             FixAction::Statements(all) => {
                 let all = all.iter().map(|statement| format!("`{statement}`")).collect();

@@ -10,7 +10,7 @@ use crate::base::span::Lines;
 use crate::model::graph::Layer;
 
 pub use commands::{reason, shell_word};
-pub use fixes::{Voice, shell_command};
+pub use fixes::{Remedy, Voice, shell_command};
 
 impl Severity {
     /// Returns `error`, `warning` or `note`.
@@ -60,7 +60,10 @@ pub(super) fn whole(lines: &Lines, diagnostic: &Diagnostic, voice: Voice<'_>) ->
         let line = lines.line_at(related.span.start);
         format!("{related} (line {line})")
     });
-    let help = voice.help(diagnostic).into_iter().map(|help| format!("help: {help}"));
+    let help = voice.remedies(diagnostic).into_iter().map(|remedy| match remedy.command {
+        Some(command) => format!("help: {}: `{command}`", remedy.words),
+        None => format!("help: {}", remedy.words),
+    });
     let message = std::iter::once(diagnostic.message.to_string());
     let all = message.chain(layer).chain(related).chain(diagnostic.notes.iter().map(ToString::to_string)).chain(help);
     all.collect::<Vec<_>>().join("\n")

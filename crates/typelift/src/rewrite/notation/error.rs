@@ -45,6 +45,11 @@ impl NotationError {
         self.span.clone()
     }
 
+    /// Returns the wrong line with carets below the error, each on a line of its own after a line end.
+    pub fn excerpt(&self) -> String {
+        pointer(&self.text, self.span.clone(), "")
+    }
+
     /// Returns line and column of the error, both from 1; columns count characters.
     pub fn line_column(&self) -> (usize, usize) {
         let before = self.text.get(..self.span.start).unwrap_or(&self.text);
@@ -62,7 +67,7 @@ impl NotationError {
 impl Display for NotationError {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)?;
-        f.write_str(&pointer(&self.text, self.span.clone(), ""))?;
+        f.write_str(&self.excerpt())?;
         match &self.help {
             Some(help) => write!(f, "\n  help: {help}"),
             None => Ok(()),

@@ -228,8 +228,9 @@ fn operation(cursor: &mut Cursor) -> Result<(String, String), NotationError> {
         Some(row) => Ok((ops::file_spelling(row.name()).to_owned(), ops::first_version(&ty).unwrap_or_default())),
         None => {
             let error = cursor.error(span, format!("`{ty}` is not an operation"));
-            Err(match nearest(&ty, ops::all().map(|operation| operation.name())) {
-                Some(near) => error.with_help(format!("did you mean `{near}`?")),
+            let near = || nearest(&ty, ops::all().map(|operation| operation.name()));
+            Err(match ops::meant(&ty).or_else(|| near().map(|near| format!("did you mean `{near}`?"))) {
+                Some(meant) => error.with_help(meant),
                 None => error.with_help(format!("write `{ty}-extension` for an operation of an extension")),
             })
         }

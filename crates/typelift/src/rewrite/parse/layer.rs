@@ -189,8 +189,10 @@ impl Parser<'_> {
             (None, _) => {
                 let unknown = error(format!("`{text}` is not an operation"));
                 let functions = FUNCTIONS.iter().map(|row| row.0).filter(|_| self.mode != Mode::Pattern);
-                return Err(match nearest(&text, ops::all().map(|row| row.name()).chain(functions)) {
-                    Some(near) => unknown.with_help(format!("did you mean `{near}`?")),
+                let near = || nearest(&text, ops::all().map(|row| row.name()).chain(functions));
+                let meant = ops::meant(&text).or_else(|| near().map(|near| format!("did you mean `{near}`?")));
+                return Err(match meant {
+                    Some(meant) => unknown.with_help(meant),
                     None => unknown.with_help(format!("write `\"{text}\"(…)` for an operation of an extension")),
                 });
             }

@@ -212,6 +212,14 @@ impl Array {
         }
     }
 
+    /// Returns the first integer that satisfies `is`; `None` for other types.
+    pub(crate) fn find_integer(&self, is: impl Fn(i128) -> bool) -> Option<i128> {
+        match &self.data {
+            Data::Ints(values) => values.iter().find(|&value| is(value)),
+            Data::Floats(_) => None,
+        }
+    }
+
     /// Returns the first value, as an integer.
     pub(crate) fn first_integer(&self) -> Option<i64> {
         self.to_integers().first().copied()

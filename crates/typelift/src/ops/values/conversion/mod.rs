@@ -70,10 +70,19 @@ impl Stored {
 
     /// Returns the first value that satisfies `is`; `None` if there is none, or if bytes before it are missing.
     pub(crate) fn find(&self, weights: &Weights, is: impl Fn(f64) -> bool) -> Option<f64> {
+        self.find_in(weights, |values| values.to_floats().iter().copied().find(|&value| is(value)))
+    }
+
+    /// Returns the first integer that satisfies `is`, exactly.
+    pub(crate) fn find_integer(&self, weights: &Weights, is: impl Fn(i128) -> bool) -> Option<i128> {
+        self.find_in(weights, |values| values.find_integer(&is))
+    }
+
+    fn find_in<T>(&self, weights: &Weights, first: impl Fn(&Array) -> Option<T>) -> Option<T> {
         (0..self.count).step_by(CHUNK as usize).find_map(|start| {
             let (at, length, count) = self.chunk(start)?;
             let decode = |bytes: &[u8]| Array::decode(self.element_type, smallvec![count], bytes);
-            weights.with(at, length, decode)??.to_floats().iter().copied().find(|&value| is(value))
+            first(&weights.with(at, length, decode)??)
         })
     }
 

@@ -1,0 +1,22 @@
+"""The blocks of the guide and of the README run from top to bottom on files of the checkout."""
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.mark.parametrize("page", ["docs/python.md", "crates/typelift-py/README.md"])
+def test_blocks_run(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copytree(ROOT / "testdata/tutorial", tmp_path / "testdata/tutorial")
+    monkeypatch.chdir(tmp_path)
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL)
+    names: dict[str, object] = {}
+    for block in blocks:
+        if "import openvino" in block:
+            pytest.importorskip("openvino")
+        exec(compile(block, page, "exec"), names)
+    assert (tmp_path / "fixed.xml").exists()
