@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anstyle::Style;
-use typelift::findings::{Code, Count, Diagnostic, Diagnostics, Voice, grouped, shell_word, size};
+use typelift::findings::{Code, Count, Diagnostic, Diagnostics, Voice, grouped, shell_command, shell_word, size};
 use typelift::map::PrecisionMap;
 use typelift::promote::ElementType;
 use typelift::shape::TensorType;
@@ -193,8 +193,9 @@ fn next(file: &str, model: Option<&Model>, found: &[Diagnostic]) -> String {
         commands.push(format!("typelift check {word}"));
     }
     let fix = |finding: &Diagnostic| Voice::Shell(Some(Path::new(file))).command(finding);
-    let safe = found.iter().find(|finding| finding.edits().is_some());
-    let fix = safe.and_then(fix).or_else(|| found.iter().filter(|finding| finding.is_error()).find_map(fix));
+    let is_safe = found.iter().any(|finding| finding.edits().is_some());
+    let safe = is_safe.then(|| shell_command("check", " --fix", Path::new(file)));
+    let fix = safe.or_else(|| found.iter().filter(|finding| finding.is_error()).find_map(fix));
     let compress = || {
         let gains = model.is_some_and(|model| {
             !has_errors && in_f16(&typelift::stats(model)).is_some() && model.version() == IrVersion::V11

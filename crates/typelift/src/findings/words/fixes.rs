@@ -165,9 +165,6 @@ fn line_of(fix: &Fix, file: &Path) -> Option<String> {
             let options: String = all.iter().map(|statement| format!(" -e {}", shell_word(statement))).collect();
             Some(shell_command("rewrite", &options, file))
         }
-        FixAction::Edit { .. } if fix.applicability == Applicability::Safe => {
-            Some(shell_command("check", " --fix", file))
-        }
         FixAction::Rewrite(rules) => Some(shell_command("rewrite", &format!(" --use {rules}"), file)),
         FixAction::Keep { to } => {
             let marks = if *to == ElementType::I32 { "" } else { " --mark-keeps" };
