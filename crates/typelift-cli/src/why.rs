@@ -86,8 +86,9 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
     terminal.answers_in_json = args.answer.format == Format::Json;
     let mut loaded = args.input.read().map_err(|failure| {
         let name = args.input.file.to_string_lossy();
-        let [model, name] = [&args.name, &*name].map(shell_word);
-        let is_exchanged = Path::new(&args.name).is_file() && !args.input.file.exists();
+        let asked = args.name.as_deref().unwrap_or_default();
+        let [model, name] = [asked, &*name].map(shell_word);
+        let is_exchanged = Path::new(asked).is_file() && !args.input.file.exists();
         if is_exchanged {
             failure.help(format!("the model comes first: `typelift why {model} {name}`"))
         } else {
