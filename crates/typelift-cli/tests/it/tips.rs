@@ -211,8 +211,10 @@ fn answers(lines: &[&str]) -> String {
         let line = line.split(' ').map(word).collect::<Vec<_>>().join(" ");
         let mut shell = Command::new("sh");
         shell.args(["-c", &format!("typelift {line} 2>&1")]).current_dir(&folder).env("PATH", &path);
+        let cache = folder.path().canonicalize().unwrap().join("cache");
+        shell.env("XDG_CACHE_HOME", &cache).env_remove("DISPLAY").env_remove("WAYLAND_DISPLAY");
         let output = shell.env("COLUMNS", "100").stdin(Stdio::null()).output().unwrap();
-        let text = String::from_utf8(output.stdout).unwrap();
+        let text = String::from_utf8(output.stdout).unwrap().replace(cache.to_str().unwrap(), "CACHE");
         let shown: Vec<_> =
             text.lines().filter(|line| !line.trim().is_empty() && !line.starts_with("Usage:")).collect();
         let shown = shown.iter().filter(|line| !line.contains("try '--help'")).take(5);
