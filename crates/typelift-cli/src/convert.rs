@@ -244,10 +244,8 @@ impl Args {
             Self { eliminate_converts: true, .. } => Unneeded::Redundant,
             _ => Unneeded::Noops,
         };
-        let (
-            InputChanges { set_type, .. },
-            InterfaceChanges { input_type, output_type, input_layout, output_layout },
-        ) = (self.changes.clone(), self.interface.clone());
+        let (InputChanges { set_type, .. }, InterfaceChanges { input_type, output_type, input_layout, output_layout }) =
+            (self.changes.clone(), self.interface.clone());
         let mut conversion = typelift::Conversion::default();
         self.fill(&mut conversion);
         conversion.align = Align::named(&self.align, self.openvino.attributes()).unwrap_or_default();
