@@ -229,7 +229,7 @@ impl Conversion {
         if let Some(done) = &retargeted {
             found.extend(done.found.iter().cloned());
             changes.extend(self.tidy_after(model, done)?);
-            let of_plugin = check::check_device(model, self.device.unwrap_or(Device::Cpu), self.target);
+            let of_plugin = check::check_device(model, self.device.unwrap_or(Device::Cpu), self.target, true);
             is_compiled = of_plugin.is_empty();
             let refused: Vec<_> = of_plugin.into_iter().filter(Diagnostic::is_error).collect();
             if !refused.is_empty() {
