@@ -119,6 +119,8 @@ fn stateful(layers: &[(usize, usize, usize)], written: &[usize], outputs: [usize
 }
 
 proptest! {
+    // Each case runs twenty scripts.
+    #![proptest_config(ProptestConfig::with_cases(32))]
     #[test]
     fn each_variable_that_is_read_is_still_written(
         layers in prop::collection::vec((0..4_usize, 0..99_usize, 0..99_usize), 1..9),
