@@ -152,7 +152,7 @@ impl Edit<'_> {
         }
         let Some(batch) = self.batch(pairs, beam, batch)? else { return Ok(None) };
         let mut parts = vec![batch];
-        for rest in dims[1..].chunk_by(|a, b| a.value().is_some() == b.value().is_some()) {
+        for rest in dims[1..].chunk_by(|a, b| attends || a.value().is_some() == b.value().is_some()) {
             // openvino.genai and NPUs read the axis of a cache from a constant 0. The CPU plugin runs a constant 0 only in
             // the cache of an attention; elsewhere inference must not know the length.
             let lengths: Vec<_> = rest.iter().map(|dim| dim.value().unwrap_or(0)).collect();

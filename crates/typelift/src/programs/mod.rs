@@ -4,6 +4,7 @@
 //! files by name. Each requirement is a row of a table. A broken one is a finding, with statements that repair the model
 //! if some were tried and do.
 
+mod demands;
 mod facts;
 mod faults;
 mod parts;
@@ -87,7 +88,7 @@ impl<'a> Check<'a> {
                 let of_text = matches!(rule.kind, SubjectKind::File | SubjectKind::Key | SubjectKind::State);
                 of_text && found.iter().any(|(known, fault)| known.kind == rule.kind && fault.name == name)
             };
-            let faults = faults::of(rule, self.part.loader(), &self.facts, &explained);
+            let faults = demands::of(rule, self.part.loader(), &self.facts, &explained);
             let faults: Vec<_> = faults.into_iter().filter(|fault| !is_known(&fault.name)).collect();
             explained.extend(faults.iter().flat_map(|fault| fault.explains.iter().copied()));
             let new = faults.into_iter().map(|fault| (rule, fault));
