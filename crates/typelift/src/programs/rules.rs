@@ -272,8 +272,8 @@ pub(super) const RULES: &[Rule] = &[
     rule(&[Tokenizer], Key, "openvino_tokenizers_version", Demand::Value(Form::Text), Warning, "settings such as `add_special_tokens` have no effect, without a message", &["info : openvino_tokenizers_version = \"2026.4.1.0\""]),
 
     // Model API.
-    rule(WRAPPED, Key, "model_info/model_type", Demand::Value(Form::Text), Error, "`There is no model with name uknown in list: …`", &["info : model_info/model_type = \"Classification\"", "info : model_info/model_type = \"SSD\"", "info : model_info/model_type = \"Segmentation\""]),
-    rule(WRAPPED, Key, "model_info/model_type", Demand::Value(Form::Word(WRAPPERS)), Error, "`There is no model with name … in list: …`", &["info : model_info/model_type = \"Classification\"", "info : model_info/model_type = \"SSD\"", "info : model_info/model_type = \"Segmentation\""]),
+    rule(WRAPPED, Key, "model_info/model_type", Demand::Value(Form::Text), Error, "`… with name uknown in list: Classification, …`", &["info : model_info/model_type = \"Classification\"", "info : model_info/model_type = \"SSD\"", "info : model_info/model_type = \"Segmentation\""]),
+    rule(WRAPPED, Key, "model_info/model_type", Demand::Value(Form::Word(WRAPPERS)), Error, "`… with name … in list: Classification, …`", &["info : model_info/model_type = \"Classification\"", "info : model_info/model_type = \"SSD\"", "info : model_info/model_type = \"Segmentation\""]),
     rule(WRAPPED, Key, "model_info/confidence_threshold", Demand::Value(Form::Number), Error, "`could not convert string to float`", &["info : model_info/confidence_threshold = 0.5"]),
     rule(WRAPPED, Key, "model_info/iou_threshold", Demand::Value(Form::Number), Error, "`could not convert string to float`", &["info : model_info/iou_threshold = 0.5"]),
     rule(WRAPPED, Key, "model_info/pad_value", Demand::Value(Form::Integer), Error, "`invalid literal for int()`", &["info : model_info/pad_value = 0"]),

@@ -14,7 +14,7 @@ use crate::model::graph::Model;
 pub struct InfoChange {
     /// Always [`ChangeKind::Info`].
     pub kind: ChangeKind,
-    /// There is no layer.
+    /// Always `None`: metadata belongs to the model.
     pub layer: Option<()>,
     /// The keys, `model_info/labels`, or the input or output with the layout, `images: layout`.
     pub path: String,
