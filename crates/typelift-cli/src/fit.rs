@@ -152,7 +152,7 @@ impl ShortNames {
         }
         let starts = name.char_indices().map(|(at, _)| at);
         let after_border = |at: &usize| name[..*at].ends_with(['.', '/', ':', '_']);
-        let fits = |at: &usize| 1 + name[*at..].width() <= room;
+        let fits = |at: &usize| name[*at..].width() < room;
         let unique: Vec<usize> = starts.skip(1).take_while(|at| self.is_unique(&name[*at..])).collect();
         let mut by_preference = [
             unique.iter().find(|at| fits(at) && after_border(at)),

@@ -91,7 +91,7 @@ impl QuantizeArgs {
 
 /// Writes the plan as a file.
 pub(crate) fn write_plan(plan: &QuantizationPlan, path: &Path) -> Result<(), Failure> {
-    crate::output::write_report(path, &plan.to_text())
+    crate::output::write_report(path, plan.to_text())
 }
 
 /// One line about a quantization: `12 of 14 constants quantized (11 int4_sym, 1 int8_asym), 4,096 -> 1,088 bytes`.

@@ -329,10 +329,10 @@ fn cut(text: &str, pointed: Range<usize>, label: &Label, room: usize) -> (String
 }
 
 /// Formats an error in colours, wrapped. Lines of the message after the first are an excerpt, and are kept.
-pub(crate) fn error(code: Option<&str>, message: &str, remarks: impl Iterator<Item = Remark>) -> String {
-    let (message, excerpt) = message.split_at(message.find('\n').unwrap_or(message.len()));
+pub(crate) fn error(code: Option<&str>, said: &str, remarks: impl Iterator<Item = Remark>) -> String {
+    let (first, excerpt) = said.split_at(said.find('\n').unwrap_or(said.len()));
     let indent = BEFORE_ERROR + code.map_or(0, |code| code.len() + 2);
-    let title = Level::ERROR.primary_title(fit::wrapped(message, indent) + excerpt);
+    let title = Level::ERROR.primary_title(fit::wrapped(first, indent) + excerpt);
     let title = match code {
         Some(code) => title.id(code),
         None => title,

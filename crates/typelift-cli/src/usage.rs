@@ -293,8 +293,8 @@ pub(crate) fn is_overview(arguments: &[OsString]) -> bool {
 pub(crate) fn failure(error: &Error, program: &mut Command, arguments: &[OsString]) -> Failure {
     program.build();
     let rendered = error.render().to_string();
-    let message = rendered.split("\n\n").next().unwrap_or_default().trim_start_matches("error: ");
-    let message = message.split_whitespace().collect::<Vec<_>>().join(" ");
+    let said = rendered.split("\n\n").next().unwrap_or_default().trim_start_matches("error: ");
+    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
     let message = match error.kind() {
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand => {
             "there is no command".to_owned()
@@ -303,9 +303,9 @@ pub(crate) fn failure(error: &Error, program: &mut Command, arguments: &[OsStrin
             format!("`{}` is not a command", text(error, ContextKind::InvalidSubcommand).unwrap_or_default())
         }
         ErrorKind::MissingRequiredArgument => {
-            message.replace("the following required arguments were not provided:", "missing:")
+            said.replace("the following required arguments were not provided:", "missing:")
         }
-        _ => with_backticks(&message),
+        _ => with_backticks(&said),
     };
     let other = || match verb_of(program, arguments) {
         Some(verb) => format!("`typelift {} -h` lists the options", verb.get_name()),
@@ -316,9 +316,9 @@ pub(crate) fn failure(error: &Error, program: &mut Command, arguments: &[OsStrin
 }
 
 /// Replaces the quotes around words: `'x'` becomes `` `x` ``.
-fn with_backticks(message: &str) -> String {
-    let quotes: Vec<usize> = message.match_indices('\'').map(|(at, _)| at).collect();
-    if quotes.len() % 2 == 0 { message.replace('\'', "`") } else { message.to_owned() }
+fn with_backticks(said: &str) -> String {
+    let quotes: Vec<usize> = said.match_indices('\'').map(|(at, _)| at).collect();
+    if quotes.len().is_multiple_of(2) { said.replace('\'', "`") } else { said.to_owned() }
 }
 
 /// Returns the name that clap finds most similar.

@@ -106,8 +106,8 @@ fn parse_code(text: &str) -> Result<Code, String> {
     })
 }
 
-fn input_of(file: &PathBuf) -> Input {
-    Input { file: file.clone(), bin: None, member: None, on_one_thread: false }
+fn input_of(file: &Path) -> Input {
+    Input { file: file.to_owned(), bin: None, member: None, on_one_thread: false }
 }
 
 /// A reduction as JSON has it.

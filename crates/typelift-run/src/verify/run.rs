@@ -786,7 +786,8 @@ impl Work<'_> {
         }
         let targets = all_targets(model.graph());
         in_chunks(model.graph(), &targets, &mut |chunk| {
-            let mut loaded: Option<(Session, &Arc<[Ranged; 2]>, Vec<usize>)> = None;
+            type Loaded<'a> = (Session, &'a Arc<[Ranged; 2]>, Vec<usize>);
+            let mut loaded: Option<Loaded<'_>> = None;
             for done in samples {
                 if !loaded.as_ref().is_some_and(|(_, ran, _)| Arc::ptr_eq(ran, &done.ran)) {
                     if let Some((session, ..)) = loaded.take() {

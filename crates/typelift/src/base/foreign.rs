@@ -417,9 +417,7 @@ pub(crate) fn element_type(text: &str) -> Option<ElementType> {
         let near = ElementType::all().filter(|ty| *ty != ElementType::Dynamic);
         let alike =
             |ty: &ElementType| distance(ty.name(), word) <= 1 && ty.name().starts_with(word.get(..1).unwrap_or("?"));
-        near.clone()
-            .find(alike)
-            .or_else(|| near.into_iter().find(|ty| nearest(word, [ty.name()].into_iter()).is_some()))
+        near.clone().find(alike).or_else(|| near.into_iter().find(|ty| nearest(word, [ty.name()]).is_some()))
     })
 }
 

@@ -56,10 +56,25 @@ pub(crate) fn captures(glob: &str, name: &str) -> Option<Vec<String>> {
 pub(crate) fn nearest<'n>(text: &str, names: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
     let limit = text.chars().count().min(60) / 3;
     let near = names.into_iter().filter(|name| name.len().abs_diff(text.len()) <= limit);
+    let near = near.filter(|name| least_distance(text, name) <= limit);
     // Of names that are equally near, one of the same length is likelier: two letters are exchanged.
     let distances = near.map(|name| ((distance(text, name), name.len().abs_diff(text.len())), name));
     let ((distance, _), name) = distances.min_by_key(|&(distance, _)| distance)?;
     (distance <= limit).then_some(name)
+}
+
+/// A lower bound of the distance: the ASCII letters that only one of the two has. Unlike the distance it allocates nothing, and most
+/// names need no more.
+fn least_distance(text: &str, name: &str) -> usize {
+    let mut more = [0_i32; 128];
+    for byte in text.bytes().filter(u8::is_ascii) {
+        more[usize::from(byte.to_ascii_lowercase())] += 1;
+    }
+    for byte in name.bytes().filter(u8::is_ascii) {
+        more[usize::from(byte.to_ascii_lowercase())] -= 1;
+    }
+    let only = |sign: i32| more.iter().map(|&count| (count * sign).max(0)).sum::<i32>();
+    only(1).max(only(-1)) as usize
 }
 
 /// The least number of letters of a name that are taken for its beginning.

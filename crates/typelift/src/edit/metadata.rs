@@ -108,7 +108,7 @@ impl Model {
             _ => layer.outputs().first(),
         };
         let of_port = port.and_then(|port| port.rt_info.as_deref());
-        [of_port, layer.rt_info.as_deref()].into_iter().flatten().find_map(|rt_info| layout_of(rt_info))
+        [of_port, layer.rt_info.as_deref()].into_iter().flatten().find_map(layout_of)
     }
 
     /// Removes the metadata of the model, of its bodies, layers and tensors.

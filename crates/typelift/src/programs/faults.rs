@@ -332,7 +332,7 @@ fn pattern(name: &str) -> String {
         }
     };
     let by = |separator: char, text: &str| -> String {
-        text.split(separator).map(|it| part(it)).collect::<Vec<_>>().join(&separator.to_string())
+        text.split(separator).map(&part).collect::<Vec<_>>().join(&separator.to_string())
     };
     if name.contains('.') { by('.', name) } else { by('_', name) }
 }
@@ -443,7 +443,7 @@ pub(super) fn optimum_cache(facts: &Facts) -> Vec<Fault> {
 }
 
 /// Returns a fault of variables, at the first one.
-fn of_variables<'v>(name: &str, message: Message, variables: &[&'v Variable]) -> Vec<Fault> {
+fn of_variables(name: &str, message: Message, variables: &[&Variable]) -> Vec<Fault> {
     let layer = variables.first().map(|variable| variable.read);
     if layer.is_none() { Vec::new() } else { vec![Fault { layer, ..Fault::new(name, message) }] }
 }
@@ -656,7 +656,9 @@ pub(super) fn guidance(facts: &Facts) -> Vec<Fault> {
     let message = message!("`{}` has the batch of {}, and the pipeline runs 2 with guidance, 1 without"; first.shown, first.tensor.shape);
     let open = |port: &&Port| {
         let mut shape = port.tensor.shape.clone();
-        shape.dims_mut().and_then(|dims| dims.first_mut()).map(|dim| *dim = Dim::ANY);
+        if let Some(batch) = shape.dims_mut().and_then(|dims| dims.first_mut()) {
+            *batch = Dim::ANY;
+        }
         format!("input {} : {}{shape}", port.address(), port.element_type())
     };
     vec![Fault::of(first, message).script(inputs.iter().map(open).collect::<Vec<_>>().join("\n"))]
@@ -764,7 +766,7 @@ pub(super) fn chat_template(facts: &Facts) -> Vec<Fault> {
     let message = "the metadata has no `chat_template`, and no file beside the tokenizer has one";
     let advice = "copy chat_template.jinja from the original model, or write it as metadata";
     let fault = Fault::new("chat_template", message).advice(advice);
-    if is_there || other || FILES.iter().any(|file| in_file(&file)) { Vec::new() } else { vec![fault] }
+    if is_there || other || FILES.iter().any(in_file) { Vec::new() } else { vec![fault] }
 }
 
 /// Returns the inputs that are images.
@@ -803,7 +805,7 @@ pub(super) fn labels(facts: &Facts) -> Vec<Fault> {
     }
     let listed: Vec<_> = written.split([',', ';', '\n']).map(str::trim).filter(|it| !it.is_empty()).collect();
     let mut renamed: Vec<String> = match listed.len() as i64 == classes {
-        true => listed.iter().map(|label| label.replace(char::is_whitespace, "_")).collect(),
+        true => listed.iter().map(|class| class.replace(char::is_whitespace, "_")).collect(),
         false => labels.iter().map(|&label| label.to_owned()).collect(),
     };
     renamed.extend((renamed.len()..classes.unsigned_abs() as usize).map(|at| format!("class_{at}")));

@@ -269,9 +269,10 @@ fn pipeline_of(facts: &Facts) -> Pipeline {
         || facts.input("timestep").is_some()
     {
         Pipeline::Text2Image
-    } else if !facts.variables.is_empty() || facts.input("beam_idx").is_some() {
-        Pipeline::Llm
-    } else if facts.inputs.iter().any(|port| port.shown.contains("past_key_values")) {
+    } else if !facts.variables.is_empty()
+        || facts.input("beam_idx").is_some()
+        || facts.inputs.iter().any(|port| port.shown.contains("past_key_values"))
+    {
         Pipeline::Llm
     } else if has_output("last_hidden_state", &[2, 3]) {
         Pipeline::Embedding

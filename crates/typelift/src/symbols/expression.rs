@@ -797,7 +797,8 @@ enum Level {
 }
 
 fn children(node: &Node) -> impl Iterator<Item = Expr> + '_ {
-    let (terms, list, pair): (&[(Expr, i64)], &[Expr], [Option<Expr>; 2]) = match node {
+    type Parts<'a> = (&'a [(Expr, i64)], &'a [Expr], [Option<Expr>; 2]);
+    let (terms, list, pair): Parts<'_> = match node {
         Node::Number(_) | Node::Symbol(_) => (&[], &[], [None; 2]),
         Node::Sum(terms, _) => (terms, &[], [None; 2]),
         Node::Product(list) | Node::Max(list) | Node::Min(list) | Node::Any(list) | Node::All(list) => {

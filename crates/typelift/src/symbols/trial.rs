@@ -20,7 +20,7 @@ pub fn fitting_lengths(model: &Model, shapes: &Shapes, at_least: i64) -> Option<
     let mut tried: Vec<Vec<i64>> = Vec::new();
     for more in 0..MOST_TRIALS {
         let least = vec![at_least.max(1).saturating_add(more); shapes.symbols.len()];
-        let Some(lengths) = shapes.fitting(&least) else { return None };
+        let lengths = shapes.fitting(&least)?;
         if tried.contains(&lengths) {
             continue;
         }

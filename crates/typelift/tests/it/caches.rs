@@ -144,7 +144,7 @@ proptest! {
             format!("tap {t}"),
             format!("rename {t} renamed"),
             format!("after {t} : Exp(_)"),
-            format!("before x : Exp(_)\noutput o0 : f16"),
+            "before x : Exp(_)\noutput o0 : f16".to_owned(),
             "state v0 : f16[2]".to_owned(),
             "stateless\nstateful v0 -> v0.next".to_owned(),
             "let n = Exp(x)\nredirect y -> n".to_owned(),

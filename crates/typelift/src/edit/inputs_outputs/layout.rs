@@ -127,7 +127,7 @@ impl Model {
         match shape.dims_mut() {
             Some(dims) if dims.len() == positions.len() => {
                 for (dim, &at) in dims.iter_mut().zip(&positions) {
-                    *dim = old[at].clone();
+                    *dim = old[at];
                 }
             }
             _ => return Err(refused(end, name, format!("{to} does not have the dimensions of its shape {shape}"))),

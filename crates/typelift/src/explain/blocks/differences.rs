@@ -144,8 +144,9 @@ pub(crate) fn compare(forms: &[&Form], names: &[&str]) -> Vec<Vec<String>> {
 
 /// The properties in which blocks differ, the cause first: `operations, types, stored bytes`.
 fn aspects(forms: &[&Form]) -> String {
-    let differs = |is_alike: fn(&Form, &Form) -> bool| forms.windows(2).any(|pair| !is_alike(pair[0], pair[1]));
-    let all: [(&str, fn(&Form, &Form) -> bool); 4] = [
+    type IsAlike = fn(&Form, &Form) -> bool;
+    let differs = |is_alike: IsAlike| forms.windows(2).any(|pair| !is_alike(pair[0], pair[1]));
+    let all: [(&str, IsAlike); 4] = [
         ("operations", |one, other| one.operations == other.operations),
         ("computed types", |one, other| one.computed == other.computed),
         ("stored bytes", |one, other| one.stored == other.stored),

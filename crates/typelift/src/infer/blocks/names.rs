@@ -163,7 +163,7 @@ mod tests {
         assert_eq!(module_of("m.layers.30/Add", "m.layers.3"), None);
         assert_eq!(
             (numbered("m.layers.3.mlp.0/Add"), numbered("m.layers/Add_3"), numbered("3.a")),
-            ("m.layers.3.mlp.0.", "", "")
+            ("m.layers.3.mlp.0/", "", "")
         );
         assert_eq!((common("a.b.c", "a.b.d"), common("a.bc", "a.bd"), common("a", "b")), ("a.b.", "a.", ""));
     }

@@ -245,7 +245,7 @@ fn find<'t>(graph: &Graph, targets: &'t [Target], name: &str) -> Result<Option<&
     let wanted = normal(short);
     let is_end =
         |long: &str, short: &str| long.strip_suffix(short).is_some_and(|rest| rest.is_empty() || rest.ends_with('_'));
-    let equal = |target: &&Target| target.names.iter().any(|name| *name == wanted);
+    let equal = |target: &&Target| target.names.contains(&wanted);
     let ends = |target: &&Target| target.names.iter().any(|name| is_end(name, &wanted));
     // A model of a part has shorter names than the whole: `layers.0.q` of `model.layers.0.q`.
     let begins = |target: &&Target| target.names.iter().any(|name| is_end(&wanted, name) && name.contains('_'));

@@ -62,19 +62,19 @@ fn spatial(rule: &mut Rule, data: &[Length], kernel: &[Length], rounding: &str) 
         _ => (vec![0; count], vec![0; count]),
     };
     let mut dims = Dims::new();
-    for axis in 0..count {
+    for (axis, &length) in data.iter().enumerate().take(count) {
         let stride = *strides.get(axis)?;
         let kernel = kernel.get(axis).copied().flatten().and_then(|kernel| rule.walk.arena.value(kernel));
         dims.push(match (auto_pad, kernel) {
             ("same_upper" | "same_lower", _) => {
                 let stride = rule.number(stride);
-                data[axis].and_then(|length| rule.arena().div_up(length, stride))
+                length.and_then(|length| rule.arena().div_up(length, stride))
             }
             (_, Some(kernel)) => {
                 let span = (kernel - 1).checked_mul(*dilations.get(axis)?)?.checked_add(1)?;
                 let pads = begin.get(axis)?.checked_add(*end.get(axis)?)?;
                 let window = Window { span, stride, pads, begin: *begin.get(axis)? };
-                windows(rule, data[axis], &window, rounding)
+                windows(rule, length, &window, rounding)
             }
             _ => None,
         });

@@ -489,7 +489,7 @@ impl<'a> Read<'a> {
         let plain = |name: &str| name.replace(['-', '_'], "").to_ascii_lowercase();
         let known = ["from-layer", "from-port", "to-layer", "to-port", "id", "name", "type", "version"];
         let is_meant = |written: &&str| {
-            let misspelt = !known.contains(written) && nearest(written, [name].into_iter()).is_some();
+            let misspelt = !known.contains(written) && nearest(written, [name]).is_some();
             plain(written) == plain(name) || misspelt
         };
         let near = written.into_iter().find(is_meant);
