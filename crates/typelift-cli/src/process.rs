@@ -1,7 +1,8 @@
 //! Other programs that a run starts. Each leads a process group of its own, which ends as a whole.
 
 use std::io::{self, Read};
-use std::process::{Child, Command, ExitStatus};
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -128,4 +129,17 @@ fn keep(text: &mut Vec<u8>, new: &[u8], part: Part) {
             text.drain(..text.len().saturating_sub(most));
         }
     }
+}
+
+/// Opens a page in the browser. The path is printed, so that a failure to open it needs no message.
+pub(crate) fn open_in_browser(page: &Path) {
+    let opener = if cfg!(windows) {
+        "explorer"
+    } else if cfg!(target_os = "macos") {
+        "open"
+    } else {
+        "xdg-open"
+    };
+    let silent = Stdio::null;
+    let _ = Command::new(opener).arg(page).stdin(silent()).stdout(silent()).stderr(silent()).spawn();
 }

@@ -12,6 +12,7 @@ use crate::files::Run;
 use crate::gate::Form;
 use crate::input::{self, Input, Loaded};
 use crate::output;
+use crate::process;
 use crate::ran::RanArgs;
 use crate::render::{self, Show};
 use crate::status::Status;
@@ -93,7 +94,7 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
         }
     }
     if args.output.is_none() && !args.no_open && has_display() {
-        open(&output);
+        process::open_in_browser(&output);
     }
     Ok(Status::of(faulty))
 }
@@ -121,19 +122,6 @@ fn cached(model: &Path) -> Result<PathBuf, Failure> {
 fn has_display() -> bool {
     cfg!(any(windows, target_os = "macos"))
         || ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| std::env::var_os(name).is_some())
-}
-
-/// Opens a page in the browser. The path is printed, so that a failure to open it needs no message.
-fn open(page: &Path) {
-    let opener = if cfg!(windows) {
-        "explorer"
-    } else if cfg!(target_os = "macos") {
-        "open"
-    } else {
-        "xdg-open"
-    };
-    let silent = std::process::Stdio::null;
-    let _ = std::process::Command::new(opener).arg(page).stdin(silent()).stdout(silent()).stderr(silent()).spawn();
 }
 
 /// Optional content of a page.

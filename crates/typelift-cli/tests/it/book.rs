@@ -60,7 +60,7 @@ fn anchors(text: &str) -> Vec<String> {
     headings(text).iter().map(anchor).collect()
 }
 
-/// A fence that is not closed, or is closed behind a text, swallows the headings after it.
+/// A fence that is not closed, or is closed after other text on its line, swallows the next headings.
 #[test]
 fn every_heading_and_fence_is_one_for_a_parser() {
     let readme = std::fs::read_to_string(root().join("README.md")).unwrap();

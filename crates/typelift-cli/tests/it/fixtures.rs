@@ -110,7 +110,8 @@ fn run(case: &Path) -> Result<String, String> {
         arguments.extend(["-o", out.to_str().unwrap()]);
     }
     let output = typelift(topic, &arguments);
-    let (stdout, stderr) = (text(output.stdout), text(output.stderr));
+    let place = format!("{}/", scratch.path().display());
+    let (stdout, stderr) = (text(output.stdout), text(output.stderr).replace(&place, ""));
     if output.status.code() != Some(directive.status) {
         return Err(format!("exit status {:?}\n{stdout}{stderr}", output.status.code()));
     }

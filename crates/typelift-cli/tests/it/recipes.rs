@@ -134,7 +134,7 @@ fn check_for_f16_is_satisfied_by_the_command_that_it_prints() {
     let gate = gate.replace("risky", "square-overflow,epsilon-lost,exponent-overflow,mask-overflow");
     let found = script(folder.path(), &format!("{gate} repaired.xml || echo refused"));
     assert!(found.contains("refused"), "{found}");
-    let (_, rest) = found.split_once("= help: `").unwrap();
+    let (_, rest) = found.split_once("= fix: `").unwrap();
     let (command, _) = rest.split_once('`').unwrap();
     assert!(command.contains("--mark-keeps") && command.ends_with("-o fixed.xml"), "{command}");
     script(folder.path(), &format!("{command} 2> said\n{gate} fixed.xml"));

@@ -1,4 +1,4 @@
-//! Every command that `check` prints in a terminal runs as it stands, and the finding is gone afterwards.
+//! Every command that `check` prints in a terminal ends with success when it is typed back, and its finding is no longer reported.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,

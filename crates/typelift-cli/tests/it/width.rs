@@ -53,7 +53,7 @@ fn names_are_shortened_where_they_do_not_fit() {
         }
         insta::assert_snapshot!(format!("text_of_{columns}_columns"), text);
     }
-    assert!(printed(80, VERBS[1]).contains("…h.1.attn/ListUnpack/VariadicSplit"));
+    assert!(printed(80, VERBS[1]).contains("…h.1.attn/prim::ListUnpack/VariadicSplit"));
     assert!(printed(80, &[VERBS[1], &["--full-names"]].concat()).contains(SPLIT));
 }
 
