@@ -94,8 +94,10 @@ impl Edit<'_> {
         self.attempt(|edit| {
             let result = edit.end_at(tensor, None)?;
             let after: HashSet<_> = edit.following(others).into_iter().collect();
-            let is_kept_result = |id: &LayerId| edit.is(*id, LayerKind::Result) && !after.contains(id);
-            let needed = edit.leading_to(edit.layers().map(Layer::id).filter(is_kept_result).collect());
+            // An Assign that is kept may read other variables, whose writers are needed then.
+            let is_end = |id: LayerId| edit.is(id, LayerKind::Result) || edit.is(id, LayerKind::Assign);
+            let ends = edit.layers().map(Layer::id).filter(|&id| is_end(id) && !after.contains(&id)).collect();
+            let needed = edit.leading_to(ends);
             let dead: Vec<_> = after.difference(&needed).copied().collect();
             let sources: HashSet<_> = dead.iter().flat_map(|&id| edit.producers(id)).flatten().collect();
             edit.remove_all(&dead)?;
