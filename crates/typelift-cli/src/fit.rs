@@ -285,7 +285,7 @@ mod tests {
         assert_eq!(known.within("a.layers.0.q/aten::mul/Multiply", 30), "…layers.0.q/aten::mul/Multiply");
         assert_eq!(known.within("a.layers.0.q/aten::mul/Multiply", 10), "…0.q/aten::mul/Multiply");
         let line = "`a.layers.0.q/aten::mul/Multiply` of a.b.c.d/e/f.1: x";
-        assert_eq!(known.shortened(line, 9), "`…0.q/aten::mul/Multiply` of …c.d/e/f.1: x");
+        assert_eq!(known.shortened(line, 9), "`…0.q/aten::mul/Multiply` of …d/e/f.1: x");
         let alike = names(&["block/add", "add"]);
         assert_eq!(alike.within("add", 1), "add");
     }

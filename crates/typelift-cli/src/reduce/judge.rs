@@ -406,7 +406,8 @@ mod tests {
 
         fn run(&mut self, key: u64, _: &[Tensor], _: bool) -> Result<Vec<Tensor>, RunError> {
             let (value, outputs) = self.0[key as usize];
-            Ok(vec![Tensor::new(ElementType::F32, Vec::new(), value.to_le_bytes().to_vec()); outputs])
+            let bytes = [value.to_le_bytes(); 2].concat();
+            Ok(vec![Tensor::new(ElementType::F32, vec![2], bytes); outputs])
         }
 
         fn release(&mut self, _: u64) {}

@@ -183,7 +183,8 @@ impl Args {
     /// Refuses outputs that would overwrite an input.
     fn check(&self) -> Result<(), Failure> {
         output::check_ending(&self.output, "xml", "OpenVINO IR")?;
-        let models: Vec<_> = [&self.model].into_iter().chain(self.differs.iter().flatten()).map(|file| input_of(file)).collect();
+        let models: Vec<_> =
+            [&self.model].into_iter().chain(self.differs.iter().flatten()).map(|file| input_of(file)).collect();
         let graphs = self.outputs();
         let weights: Vec<_> = graphs.iter().map(|graph| graph.with_extension("bin")).collect();
         let mut documents: Vec<(&Path, _)> = graphs.iter().map(|graph| (&**graph, "a model")).collect();

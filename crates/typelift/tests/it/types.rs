@@ -91,7 +91,7 @@ fn patterns_find_layers_by_path_by_operation_and_by_revision() {
     assert_eq!(found("cond/*_body/?"), Ok("e t w_else w_then".to_owned()));
     assert_eq!(found("type:add"), Ok("add e outer t w_else w_then".to_owned()));
     assert_eq!(found("type:Add-1"), found("type:Add"));
-    assert_eq!(found("type:Add-7"), Err("`type:Add-7` matches no layer; did you mean `type:Add-1`?".to_owned()));
+    assert_eq!(found("type:Add-7"), Err("`type:Add-7` matches no layer; did you mean `type:Add`?".to_owned()));
     assert_eq!(found("outside*"), Err("`outside*` matches no layer".to_owned()));
     let near = "`con/*_boddy/t` matches no layer; did you mean `cond/*_body/t`?";
     assert_eq!(found("con/*_boddy/t"), Err(near.to_owned()));

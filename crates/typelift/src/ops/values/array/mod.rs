@@ -4,6 +4,7 @@ mod encode;
 mod file;
 mod npy;
 mod safetensors;
+mod stored;
 
 use half::{bf16, f16};
 use smallvec::{SmallVec, smallvec};

@@ -5,7 +5,7 @@ use std::iter;
 
 use typelift_promote::ElementType;
 
-use super::file::{Stored, bytes_at};
+use super::stored::{Stored, bytes_at};
 use super::{Array, Data, Few};
 use crate::model::shape::Shape;
 

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use typelift_promote::ElementType;
 
-use super::file::{Stored, bytes_at};
+use super::stored::{Stored, bytes_at};
 
 /// Maximum length of a header in bytes, which is that of the library of this format.
 const LONGEST_HEADER: u64 = 100_000_000;
