@@ -100,7 +100,6 @@ pub(crate) struct RunArgs {
 
 /// Options that say how models run. Without a suffix an option is for both.
 #[derive(clap::Args, Clone, Debug)]
-#[command(next_help_heading = "How models run")]
 struct SideArgs {
     /// Device on which models run; CPU unless given
     #[arg(long, value_name = "DEVICE")]
