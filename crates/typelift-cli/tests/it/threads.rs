@@ -224,15 +224,17 @@ b = Const([1, 10, 64]) : i64[3]\ny = Reshape(flat, b) {special_zero=false} : f32
 #[test]
 fn the_lengths_that_fit_a_reshape_are_named() {
     let listing = "x = Parameter : f32[1,256,?]\na = Const([-1, 2, 256]) : i64[3]\ny = Reshape(x, a) {special_zero=false}\nr = Result(y)";
-    let expected = ["axis 0 a multiple of 2, or axis 1 a multiple of 512, or axis 2 a multiple of 2"];
+    let expected = ["`x[2]` is 5, but the lengths that fit are multiples of 2", "--set-shape 'x=[1,256,2]'"];
     check(listing, &["convert", "--set-shape", "x=[1,256,5]", "model.xml", "-o", "-"], 1, &expected);
 }
 
-/// A number is the id of a layer, also where tensors have numbers as names.
+/// A number is the name of a layer before it is the id of another one, and a note says so.
 #[test]
-fn a_number_is_the_id_of_a_layer() {
+fn a_number_is_a_name_before_it_is_an_id() {
     let listing = "0 x = Parameter : f32[2]\n1 2 = Abs(0)\n2 y = Sin(1)\n3 r = Result(2)";
-    check(listing, &["why", "model.xml", "2"], 0, &["`y` (Sin 2"]);
+    let note = "note: `2` is a name; `id:2` is the layer `y`";
+    check(listing, &["why", "model.xml", "2"], 0, &["`2` (Abs 1", note]);
+    check(listing, &["why", "model.xml", "id:2"], 0, &["`y` (Sin 2"]);
 }
 
 /// "These layers stay in f32": a file with their names.
