@@ -33,8 +33,8 @@ pub struct Retargeted {
     pub marks: Vec<LayerRef>,
     /// Layers that shared a name with another layer, and were renamed.
     pub names: Vec<LayerRef>,
-    /// Attentions whose boolean mask became numbers, because the CPU plugin of the release refuses it: 0, and the
-    /// lowest number where the mask is false.
+    /// Attentions whose boolean mask became numbers, because the CPU plugin of the release refuses it: 0, and minus
+    /// infinity where the mask is false.
     pub masks: Vec<LayerRef>,
     /// The new version of the format; `None` if it did not change.
     pub format: Option<IrVersion>,
@@ -172,8 +172,8 @@ fn spell_marks(model: &mut Model, target: Release) -> Vec<LayerRef> {
     edit_layers(model, choose, |graph, id, marks| graph.set_marks(id, &marks))
 }
 
-/// Replaces boolean masks that the CPU plugin of the release refuses by numbers that are added to the scores. The plugin
-/// itself replaces the scores by the lowest number where a boolean mask is false.
+/// Replaces boolean masks that the CPU plugin of the release refuses by numbers that are added to the scores: 0, and
+/// minus infinity where the mask is false. A row without any true value is NaN with both.
 fn number_masks(model: &mut Model, target: Release) -> Result<Vec<LayerRef>, EditError> {
     let found = check::boolean_masks(model, target);
     for (place, attentions) in &found {
@@ -192,17 +192,17 @@ fn number_masks_of(graph: &mut Edit<'_>, attentions: &[LayerId]) -> Result<(), E
         let inputs = graph.producers(attention);
         let (Some(Some(query)), Some(&Some(mask))) = (inputs.first(), inputs.get(3)) else { continue };
         let Some(ty) = graph.output(*query).map(|port| port.element_type()) else { continue };
-        let Some(lowest) = lowest(ty) else { continue };
+        let Some(hidden) = minus_infinity(ty) else { continue };
         let known = numbered.get(&(mask, ty)).copied();
         let numbers = match known {
             Some(numbers) => numbers,
             None => {
-                let zero = graph.constant(ty, &[], &vec![0; lowest.len()])?;
-                let lowest = graph.constant(ty, &[], &lowest)?;
+                let zero = graph.constant(ty, &[], &vec![0; hidden.len()])?;
+                let hidden = graph.constant(ty, &[], &hidden)?;
                 let name = graph.layer(mask.layer).map(|layer| format!("{}/numbers", layer.name())).unwrap_or_default();
                 let select = NewLayer::new("Select", "opset1").with_attribute("auto_broadcast", "numpy");
                 let select = select.named(&graph.unused_name(name));
-                graph.add(select, &[mask, zero, lowest])?.output(0)
+                graph.add(select, &[mask, zero, hidden])?.output(0)
             }
         };
         numbered.insert((mask, ty), numbers);
@@ -211,13 +211,13 @@ fn number_masks_of(graph: &mut Edit<'_>, attentions: &[LayerId]) -> Result<(), E
     Ok(())
 }
 
-/// Returns the bytes of the lowest number of a floating-point type.
-fn lowest(ty: ElementType) -> Option<Vec<u8>> {
+/// Returns the bytes of minus infinity in a floating-point type.
+fn minus_infinity(ty: ElementType) -> Option<Vec<u8>> {
     Some(match ty {
-        ElementType::F16 => f16::MIN.to_le_bytes().to_vec(),
-        ElementType::Bf16 => bf16::MIN.to_le_bytes().to_vec(),
-        ElementType::F32 => f32::MIN.to_le_bytes().to_vec(),
-        ElementType::F64 => f64::MIN.to_le_bytes().to_vec(),
+        ElementType::F16 => f16::NEG_INFINITY.to_le_bytes().to_vec(),
+        ElementType::Bf16 => bf16::NEG_INFINITY.to_le_bytes().to_vec(),
+        ElementType::F32 => f32::NEG_INFINITY.to_le_bytes().to_vec(),
+        ElementType::F64 => f64::NEG_INFINITY.to_le_bytes().to_vec(),
         _ => return None,
     })
 }
