@@ -206,3 +206,28 @@ fn outputs_of_one_tensor_come_apart_in_version_10() {
         .collect();
     assert_eq!(sources, ["Abs", "Convert", "Convert"]);
 }
+
+#[test]
+fn a_boolean_mask_becomes_numbers_for_a_release_that_refuses_it() {
+    let text = "
+        q = Parameter : f32[1,2,?,8]
+        m = Parameter : boolean[1,1,?,?]
+        a = ScaledDotProductAttention-13(q, q, q, m) {causal=false}
+        b = ScaledDotProductAttention-13(a, q, q, m) {causal=false}
+        r = Result(b)
+    ";
+    for (release, expected) in [("2023.3", 1), ("2024.0", 0)] {
+        let mut model = Model::from_text(text).unwrap();
+        assert_eq!(typelift::infer(&mut model), []);
+        let done = model.retarget(release.parse().unwrap()).unwrap();
+        let selects: Vec<_> = model.graph().layers().filter(|layer| layer.ty() == "Select").collect();
+        assert_eq!((selects.len(), done.masks.len()), (expected, 2 * expected), "{release}:\n{model}");
+        for select in selects {
+            let hidden = model.graph().producer(select.id().input(2)).unwrap();
+            assert_eq!(
+                model.graph().layer(hidden.layer).unwrap().numbers(model.weights()),
+                Some(vec![f64::NEG_INFINITY])
+            );
+        }
+    }
+}
