@@ -8,13 +8,13 @@ use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 
 use typelift::WeightsMode;
 use typelift::save::FileId;
 
 use crate::failure::Failure;
 use crate::input::{Input, is_stdout};
+use crate::noted;
 use crate::output::{Destination, OutputArgs, Target, check_ending, directory, is_stream, refused};
 
 /// Every file that a command names.
@@ -29,26 +29,9 @@ pub(crate) struct Run<'a> {
     pub(crate) documents: &'a [(&'a Path, &'static str)],
 }
 
-/// Files that this process has read besides models.
-static NOTED: Mutex<Vec<FileId>> = Mutex::new(Vec::new());
-
-/// Notes that a file is read, so that nothing is written over it.
-pub(crate) fn note_read(path: &Path) {
-    NOTED.lock().unwrap_or_else(PoisonError::into_inner).push(FileId::of(path));
-}
-
-/// Fails for a file that this process has read.
-pub(crate) fn check_unread(path: &Path) -> Result<(), Failure> {
-    let is_read = NOTED.lock().unwrap_or_else(PoisonError::into_inner).contains(&FileId::of(path));
-    if is_read { Err(refused(path, TEXT).help(ANOTHER)) } else { Ok(()) }
-}
-
 const MODEL: &str = "a model is read from it";
 const WEIGHTS: &str = "weights are read from it";
 const RULES: &str = "rules use it";
-const TEXT: &str = "a text is read from it";
-
-const ANOTHER: &str = "give another file";
 
 /// The files that a run reads and writes, with their purpose.
 #[derive(Default)]
@@ -94,7 +77,7 @@ impl Run<'_> {
             read.insert(FileId::of(rules), RULES);
         }
         // A text at the place of a model's own weights is no weights, which the model may replace.
-        read.extend(NOTED.lock().unwrap_or_else(PoisonError::into_inner).iter().map(|id| (id.clone(), TEXT)));
+        read.extend(noted::all().into_iter().map(|id| (id, noted::TEXT)));
         read
     }
 }
@@ -141,11 +124,11 @@ impl Files {
         made: bool,
     ) -> Result<(), Failure> {
         if let Some(read) = self.read.get(&id).filter(|read| Some(**read) != own) {
-            return Err(taken(path, what, read).help(ANOTHER));
+            return Err(taken(path, what, read).help(noted::ANOTHER));
         }
         self.paths.push((path.to_owned(), made));
         match self.written.insert(id, what) {
-            Some(other) => Err(taken(path, what, &format!("{other} would go there too")).help(ANOTHER)),
+            Some(other) => Err(taken(path, what, &format!("{other} would go there too")).help(noted::ANOTHER)),
             None => Ok(()),
         }
     }

@@ -15,10 +15,10 @@ use typelift::xml::{self, WriteOptions};
 use typelift::{Model, WeightsMode};
 
 use crate::failure::Failure;
-use crate::files;
 use crate::gate::Form;
 use crate::input::{Input, ReadFrom, is_stdout};
 use crate::interrupt::uninterrupted;
+use crate::noted;
 use crate::terminal::{Page, Terminal};
 
 /// Destination of the model.
@@ -351,7 +351,9 @@ pub(crate) fn write_reports(
 /// Writes a report, replacing an old one as a whole.
 pub(crate) fn write_report(path: &Path, report: impl AsRef<[u8]>) -> Result<(), Failure> {
     let report = report.as_ref();
-    files::check_unread(path)?;
+    if noted::all().contains(&FileId::of(path)) {
+        return Err(refused(path, noted::TEXT).help(noted::ANOTHER));
+    }
     if is_stream(path) {
         // Writing to a pipe takes as long as its reader.
         return open_stream(path)?.write_all(report).map_err(|error| Failure::io("write", path, &error));

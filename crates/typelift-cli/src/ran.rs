@@ -12,8 +12,8 @@ use typelift_run::execution::{Became, Execution, Ran, StoredWeights};
 
 use crate::columns::{Columns, Side};
 use crate::failure::Failure;
-use crate::files;
 use crate::gate::Clean;
+use crate::noted;
 use crate::render::{self, Show};
 use crate::terminal::Format;
 
@@ -68,7 +68,7 @@ impl RanArgs {
 
 /// Reads an execution graph and matches it with its model.
 fn read(model: &Model, path: &Path) -> Result<Ran, Failure> {
-    files::note_read(path);
+    noted::note_read(path);
     let source = xml::load(path).map_err(|error| match error {
         ReadError::Io { source, .. } => Failure::io("read", path, &source),
         error => Failure::new(error.to_string()),

@@ -6,7 +6,7 @@ use std::path::Path;
 use typelift::save::open_regular;
 
 use crate::failure::Failure;
-use crate::files;
+use crate::noted;
 
 /// Limit on a file of rules, and on a line of standard input, in bytes.
 const LONGEST_TEXT: u64 = 16 << 20;
@@ -19,7 +19,7 @@ const MARK: char = '\u{feff}';
 /// # Errors
 /// The file cannot be read, is a pipe or a device, or is longer than any text that people write.
 pub(crate) fn read(path: &Path) -> Result<String, Failure> {
-    files::note_read(path);
+    noted::note_read(path);
     let mut text = String::new();
     let read = open_regular(path).and_then(|file| file.take(LONGEST_TEXT + 1).read_to_string(&mut text));
     read.map_err(|error| Failure::io("read", path, &error))?;

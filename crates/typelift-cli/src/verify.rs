@@ -19,6 +19,7 @@ use crate::files;
 use crate::findings;
 use crate::gate::Clean;
 use crate::input::{self, Input, Loaded};
+use crate::noted;
 use crate::openvino::Installations;
 use crate::output::{check_ending, write_report};
 use crate::render::{self, Show};
@@ -272,7 +273,7 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
     let input = |path: &PathBuf| Input { file: path.clone(), bin: None, member: None, on_one_thread: false };
     if let Some(saved) = &args.save_inputs {
         check_ending(saved, "npz", "arrays as .npz")?;
-        args.inputs.iter().chain(&args.expect).for_each(|path| files::note_read(path));
+        args.inputs.iter().chain(&args.expect).for_each(|path| noted::note_read(path));
         let models: Vec<_> = paths.into_iter().map(input).collect();
         files::Run { models: &models, documents: &[(saved, "the inputs")], ..files::Run::default() }.check()?;
     }

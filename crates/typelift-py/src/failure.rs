@@ -12,7 +12,6 @@ use typelift::graph::FindError;
 use typelift::notation::NotationError;
 use typelift::rewrite::ScriptError;
 use typelift::{Diagnostics, InterfaceError, ReadError, SaveError};
-use typelift_cli::report;
 
 /// Reason why a call failed.
 #[derive(Debug)]

@@ -97,7 +97,7 @@ fn patterns_find_layers_by_path_by_operation_and_by_revision() {
     assert_eq!(found("con/*_boddy/t"), Err(near.to_owned()));
     assert_eq!(found("type:Ad*x"), Err("`type:Ad*x` matches no layer; did you mean `type:Ad*`?".to_owned()));
     assert_eq!(found("w_*e"), Err("`w_*e` matches no layer; did you mean `*/w_*e`?".to_owned()));
-    assert_eq!(found("t"), Err("`t` matches no layer; did you mean `cond/then_body/t`?".to_owned()));
+    assert_eq!(found("t"), Ok("t w_then".to_owned()), "a name is found in bodies, too");
 }
 
 #[test]
