@@ -188,7 +188,11 @@ fn operations_of_extensions_take_no_trials() {
         let found = found.clone();
         measure(|| drop(Checking::default().check_inferred(&model, found, tries))).count_total
     });
-    assert!(with - without < checked.count_total, "{with} allocations with trials, {without} without");
+    assert!(
+        with - without < checked.count_total,
+        "{with} allocations with trials, {without} without, {} for the check",
+        checked.count_total
+    );
 }
 
 /// Values of tensors are computed within a budget, however many a file needs.

@@ -569,7 +569,7 @@ class Model:
         pytorch_scalar_promotion: bool = False,
         u64_integer_promotion_target: str = "f32",
         target: Optional[str] = None,
-        for: Optional[str] = None,
+        device: Optional[str] = None,
         progress: Progress = False,
     ) -> Conversions:
         """Inserts Converts until element types agree and every promotion is explicit, as ``typelift convert`` does.
@@ -618,7 +618,7 @@ class Model:
             u64_integer_promotion_target: With OpenVINO's rules, the result of u64 with a signed integer.
             target: The OpenVINO release that the model is for, such as ``"2023.3"``. Parts that it does not support are
                 rewritten.
-            for: .
+            device: The device whose plugin of that release must compile the model, ``"cpu"``, ``"gpu"`` or ``"npu"``.
             progress: Receives progress, as in :func:`typelift.open`.
 
         Returns:

@@ -95,7 +95,6 @@ pub struct Conversion {
     /// The release that must be able to read the model: [`Model::retarget`].
     pub target: Option<Release>,
     /// The device whose plugin of that release must compile the model; `None` is the CPU.
-    #[serde(rename = "for")]
     pub device: Option<Device>,
     /// The values that replace those of all constants; `None` keeps them.
     #[serde(rename = "strip_weights")]

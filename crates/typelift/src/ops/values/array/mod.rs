@@ -413,7 +413,7 @@ impl Array {
         count(&dims).and_then(|_| Self::decode_all(element_type, dims, bytes))
     }
 
-    /// Does the same as [`decode`](Self::decode) for any number of elements.
+    /// Creates a tensor of any number of elements from its bytes in a weights file; `None` for a type without numbers.
     pub fn decode_all(element_type: ElementType, dims: Few<usize>, bytes: &[u8]) -> Option<Self> {
         let count = dims.iter().try_fold(1_usize, |count, &dim| count.checked_mul(dim))?;
         if stored_size(element_type, count as u64)? > bytes.len() as u128 {
