@@ -1,12 +1,15 @@
 """The blocks of the guide and of the README run from top to bottom on files of the checkout."""
 
+import os
 import re
 import shutil
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[3]
+# The tests also run from a copy, next to an installed package.
+MODELS = os.environ.get("TYPELIFT_MODELS")
+ROOT = Path(MODELS).parents[1] if MODELS else Path(__file__).parents[3]
 
 
 @pytest.mark.parametrize("page", ["docs/python.md", "crates/typelift-py/README.md"])

@@ -89,7 +89,7 @@ def test_a_model_is_shown_with_another_one_and_in_any_height() -> None:
     assert shown.startswith("<iframe") and "height:700px" in shown and "Multiply" in shown
     assert model._repr_html_() == model.view()._repr_html_()
     large = chain(20_000)
-    assert len(large._repr_html_()) < 1_000_000 and "Each box stands for" in large._repr_html_() and len(repr(large)) < 100
+    assert len(large._repr_html_()) < 1_000_000 and "more layers" in large._repr_html_() and len(repr(large)) < 100
 
 
 def test_names_of_inputs_are_texts() -> None:

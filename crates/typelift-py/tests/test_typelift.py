@@ -53,7 +53,7 @@ def test_inputs_and_outputs_by_name_and_position() -> None:
     assert model.outputs["y"].layer == model["y"] and list(model.outputs) == ["r"]
     assert model["y"].inputs[1] == model["c"].outputs[0]
     assert model["x"].outputs[0].consumers == [model["y"]]
-    with pytest.raises(KeyError, match="the model has no input `xx`.*did you mean `x`"):
+    with pytest.raises(KeyError, match="the model has no input `xx`; it has `x`"):
         model.inputs["xx"]
     with pytest.raises(KeyError):
         model.inputs[1]
@@ -205,7 +205,7 @@ def test_why_and_diff_are_texts_and_data(tmp_path: Path) -> None:
     other.save(file)
     assert {change.kind for change in model.diff(file)} == {change.kind for change in changes}
     assert not model.diff(other, ignore=[change.kind for change in changes])
-    with pytest.raises(KeyError, match="did you mean"):
+    with pytest.raises(KeyError, match="no layer and no tensor is called `yy`"):
         model.why("yy")
 
 
@@ -335,7 +335,7 @@ def test_stats_are_data() -> None:
 
 def test_what_is_asked_for_and_is_not_there() -> None:
     model = typelift.from_text(MIXED)
-    with pytest.raises(KeyError, match="did you mean `y`"):
+    with pytest.raises(KeyError, match="no layer and no tensor is called `yy`"):
         model.to_text("yy")
     with pytest.raises(KeyError, match="`Ad` is not an operation"):
         model.to_dot(only=["Ad"])

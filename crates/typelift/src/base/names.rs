@@ -169,6 +169,11 @@ fn stands_for(letter: char, other: char) -> bool {
     ['*', '?'].contains(&letter) || letter.eq_ignore_ascii_case(&other)
 }
 
+/// True if the distance is at most the limit. For most names the letters alone refute it.
+pub(crate) fn is_within(limit: usize, a: &str, b: &str) -> bool {
+    least_distance(a, b) <= limit && distance(a, b) <= limit
+}
+
 /// Case is ignored.
 pub(crate) fn distance(a: &str, b: &str) -> usize {
     strsim::osa_distance(&a.to_lowercase(), &b.to_lowercase())

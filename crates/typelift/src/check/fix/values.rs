@@ -376,8 +376,9 @@ impl Site<'_> {
             let written = names.into_iter().map(ops::file_spelling);
             let limit = self.layer.ty().chars().count() / 2;
             let meant = meant.map(ops::file_spelling);
-            let mut near: Vec<_> =
-                written.filter(|name| distance(name) <= limit.min(3) || Some(*name) == meant).collect();
+            let mut near: Vec<_> = written
+                .filter(|name| names::is_within(limit.min(3), name, self.layer.ty()) || Some(*name) == meant)
+                .collect();
             near.sort_by_key(|name| (Some(*name) != meant, distance(name), *name));
             near.dedup();
             // A name that another operation set has is rarely misspelt.
