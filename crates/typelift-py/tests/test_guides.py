@@ -19,7 +19,8 @@ def test_blocks_run(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL)
     names: dict[str, object] = {}
     for block in blocks:
-        if "import openvino" in block:
-            pytest.importorskip("openvino")
+        for module in ("openvino", "numpy"):
+            if module in block:
+                pytest.importorskip(module)
         exec(compile(block, page, "exec"), names)
     assert (tmp_path / "fixed.xml").exists()
