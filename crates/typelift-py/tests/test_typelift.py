@@ -130,7 +130,7 @@ def test_convert_repairs_or_refuses_whole() -> None:
     assert model.check().errors == [] and model.inputs["x"].element_type == "u8"
     assert "Convert" in str(report)
     with pytest.raises(ValueError, match="align: expected one of"):
-        model.convert("numpy2")
+        model.convert("numpy2")  # type: ignore[arg-type]
     with pytest.raises(KeyError, match="has no input `z`"):
         model.convert(set_types={"z": "f32"})
     with pytest.raises(ValueError, match="`fp32x` is not an element type"):
@@ -217,7 +217,7 @@ def test_promotion_by_the_rules_of_each_framework() -> None:
         typelift.promote("u64", "i32")
     assert caught.value.diagnostics[0].code == "unsigned-to-signed"
     with pytest.raises(ValueError, match="`excel` is not a rule set"):
-        typelift.promote("u64", "i32", rules="excel")
+        typelift.promote("u64", "i32", rules="excel")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="no operation `nothing`"):
         typelift.promote("u64", "i32", op="nothing")
     with pytest.raises(ValueError, match="no setting `setting`|no rules have a setting `setting`"):

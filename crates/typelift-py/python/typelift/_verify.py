@@ -118,7 +118,8 @@ def verify(
     def properties(config: Optional[dict[str, Any]]) -> dict[str, str]:
         return {name: str(value) for name, value in (config or {}).items()}
 
-    models = [it if it is None or isinstance(it, Model) else open_model(fspath(it)) for it in (a, b)]
+    first, second = (it if it is None or isinstance(it, Model) else open_model(fspath(it)) for it in (a, b))
+    assert first is not None
     options = {
         "device": device, "device_a": device_a, "device_b": device_b,
         "python": text(python), "python_a": text(python_a), "python_b": text(python_b),
@@ -128,6 +129,6 @@ def verify(
         "expect": text(expect), "shapes": shapes, "inputs": text(inputs),
         "seed": seed, "samples": samples, "steps": steps, "rtol": rtol, "atol": atol, "layers": layers,
     }
-    first, second = (None if it is None else it._native for it in models)
-    data, shown_text = _typelift.verify(first, second, json.dumps(options))
+    other = None if second is None else second._native
+    data, shown_text = _typelift.verify(first._native, other, json.dumps(options))
     return Verification(shown_text, json.loads(data))
