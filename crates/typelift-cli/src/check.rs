@@ -157,7 +157,9 @@ impl FromStr for Purpose {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let text = text.to_lowercase();
+        let written = text.to_lowercase();
+        // Other programs spell the types differently: bfloat16, int32.
+        let text = typelift::named_element_type(&written).map_or(written, |ty| ty.name().to_owned());
         let known: Vec<_> = ["f16", "bf16", "i32", "cpu", "gpu", "npu"]
             .map(str::to_owned)
             .into_iter()

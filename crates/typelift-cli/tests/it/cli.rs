@@ -235,6 +235,22 @@ fn json_is_one_document_whatever_happens() {
     }
 }
 
+/// Other programs spell the types of `check --for` differently, and in capitals.
+#[test]
+fn a_type_that_a_model_is_for_has_several_spellings() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = typelift::Model::from_text("x = Parameter : f32[2]\ny = Multiply(x, x)\nr = Result(y)").unwrap();
+    model.save(folder.path().join("model.xml")).unwrap();
+    let check = |word: &str| run(folder.path(), &["check", "--for", word, "model.xml"]);
+    let expected = check("bf16");
+    assert_eq!(expected.status, 0, "{}", expected.stderr);
+    for word in ["bfloat16", "BF16"] {
+        let found = check(word);
+        assert_eq!((found.status, found.stdout), (0, expected.stdout.clone()), "{word}: {}", found.stderr);
+    }
+    assert_eq!(check("f32").status, 2);
+}
+
 #[test]
 fn in_place_changes_the_graph_and_nothing_else() {
     let folder = folder();

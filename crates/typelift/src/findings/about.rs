@@ -66,7 +66,7 @@ pub enum About {
         /// The end.
         to: (LayerId, u64),
     },
-    /// What a finding for a program concerns.
+    /// Subject of a finding for a program.
     Subject {
         /// The kind.
         kind: SubjectKind,

@@ -141,7 +141,7 @@ struct Entry<'a> {
     proof: Option<&'a Proof>,
 }
 
-/// What a finding for a program concerns.
+/// Subject of a finding for a program.
 #[derive(Debug, Serialize)]
 struct Subject<'a> {
     kind: SubjectKind,

@@ -32,14 +32,14 @@ use crate::text::xml;
 /// # Examples
 /// ```
 /// use typelift::{Model, programs};
-/// let mut model = Model::from_text("
+/// let mut model = Model::from_text(r#"
 ///     tokens = Parameter : i64[?,?] "tokens"
 ///     mask = Parameter : i64[?,?] "attention_mask"
 ///     weights = Const([[1, 2], [3, 4]]) : f32[2,2]
 ///     axis = Const(0) : i64[]
 ///     hidden = Gather-8(weights, tokens, axis) : f32[?,?,2] "last_hidden_state"
 ///     r = Result(hidden)
-/// ")?;
+/// "#)?;
 /// typelift::infer(&mut model);
 /// let found = programs::check(&model, "genai:embedding".parse()?, None);
 /// let message = "TextEmbeddingPipeline sets the input `input_ids`, and the model has `tokens`";

@@ -101,7 +101,7 @@ pub(super) enum Part {
     Ssd,
     Yolo,
     Anomaly,
-    /// Another wrapper.
+    /// A model of any other wrapper of Model API.
     Wrapped,
     OptimumDecoder,
     OptimumFeatures,

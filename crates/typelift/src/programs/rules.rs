@@ -20,20 +20,20 @@ pub(super) struct Rule {
     pub(super) name: &'static str,
     pub(super) demand: Demand,
     pub(super) severity: Severity,
-    /// What happens otherwise: a message of the program in backticks, or a clause.
+    /// The consequence of a broken rule: a message of the program in backticks, or a clause.
     pub(super) otherwise: &'static str,
     /// Scripts of statements that may repair the model, tried in this order after those that follow from the demand.
     /// `{}` stands for the name in the model.
     pub(super) repairs: &'static [&'static str],
 }
 
-/// What a rule demands.
+/// Requirement of a rule.
 pub(super) enum Demand {
     /// An input or output of the name. The type tells which other one may be meant.
     Exists(&'static str),
-    /// One of these element types, if the input or output exists.
+    /// The input or output has one of these element types, if it exists.
     Type(&'static [ElementType]),
-    /// One of these ranks.
+    /// The input or output has one of these ranks.
     Rank(&'static [usize]),
     /// The input accepts tensors of every length along these axes.
     Open(&'static [usize]),

@@ -82,7 +82,7 @@ impl Model {
     /// Returns true if the layout changed.
     ///
     /// # Errors
-    /// As [`change_input_layout`](Self::change_input_layout).
+    /// The errors of [`change_input_layout`](Self::change_input_layout).
     pub fn change_output_layout(&mut self, name: &str, change: &LayoutChange) -> Result<bool, InterfaceError> {
         let id = self.find_output(name)?;
         let Some(source) = self.graph.producer(id.input(0)) else { return Ok(false) };

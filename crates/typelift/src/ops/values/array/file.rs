@@ -62,7 +62,7 @@ impl Arrays {
     /// Opens a file and reads the descriptions of its arrays.
     ///
     /// # Errors
-    /// It is not a regular file, has another format, or its descriptions do not fit its size.
+    /// The file is not regular, has another format, or is smaller than its descriptions say.
     pub(crate) fn open(path: &Path) -> Result<Self, String> {
         let open = || {
             let file = open_regular(path)?;
@@ -141,7 +141,7 @@ pub(super) mod tests {
         assert_eq!(array.read(&Weights::none().with_memory(32)).unwrap().len(), 4);
     }
 
-    /// Whatever a byte of a file becomes, values take no more memory than the limit, and the bytes are in the file.
+    /// Values take no more memory than the limit, and their bytes are in the file, whatever a byte of the file becomes.
     #[test]
     fn damaged_files_are_refused_or_read_within_the_limit() {
         let header = r#"{"w": {"dtype": "F16", "shape": [3, 2], "data_offsets": [0, 12]}}"#;

@@ -27,7 +27,7 @@ impl Stored {
     /// Describes an array in row-major order whose values are at `place`.
     ///
     /// # Errors
-    /// It has too many axes, or its values do not fit into the place.
+    /// The array has too many axes, or its values do not fit into the place.
     pub(super) fn new(element_type: ElementType, dims: Few<usize>, place: Range<u64>) -> Result<Self, String> {
         if dims.len() > Shape::MAX_RANK {
             return Err(format!("it has more than {} axes", Shape::MAX_RANK));
